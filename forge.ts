@@ -18,9 +18,8 @@ import type { Desk } from './forge/desk/desk.ts'
 import { type Options, parseOptions } from './forge/desk/options.ts'
 import { askForTicket, urlOf, urlWith } from './forge/desk/server/address.ts'
 import { Pages } from './forge/desk/server/pages.ts'
-import { serve } from './forge/desk/server/server.ts'
+import { type Line, serve } from './forge/desk/server/server.ts'
 import { type Address, nameOf, readAddress, writeAddress } from './forge/desk/server/state.ts'
-import { whenThere } from './forge/desk/server/when-there.ts'
 import { isVerb, listCommands, runVerb, whyNoVerb } from './forge/tasks/commands/commands.ts'
 import type { CommandContext } from './forge/tasks/commands/context.ts'
 import { version } from './package.json'
@@ -64,16 +63,10 @@ async function main(options: Options, signal: AbortSignal): Promise<string> {
   const state = await openState(repository, process.env)
   using claim = Claim.take(join(state, 'lock'))
   if (!claim) return await openTheOneThatIsThere(repository, state, options)
-  const coming = Promise.withResolvers<Desk>()
-  const server = await openTheDoor(repository, coming.promise, state, options)
+  await using desk = await openDesk(repository, state)
+  const server = await startServer(repository, desk, state, options)
   say(`The desk of ${visible(nameOf(repository).name)}: ${urlOf(server.key)}`)
   if (options.open) openInBrowser(urlWith(server.key, server.ticket()))
-  // A browser that starts, or gets the page, takes longer than all that is loaded and read now.
-  const begin = await loadDesk()
-  await using desk = begin(repository, state)
-  coming.resolve(desk)
-  void desk.prepare()
-  await desk.opened
   await interruption(signal)
   await server.stop()
   throw signal.reason
@@ -140,35 +133,36 @@ async function lookForTheOther(state: string): Promise<{ address: Address | unde
 // --- The desk
 // ---------------------------------------------------------------------------------------------------------
 
-/** Answers from now on; what is asked of the desk waits until that is there. */
-async function openTheDoor(repository: Repository, desk: Promise<Desk>, state: string, { port }: Options) {
+async function openDesk(repository: Repository, state: string): Promise<Desk> {
+  // Loaded here: a command of the tasks needs none of it.
+  const [{ Desk }, { SetModels }] = await Promise.all([
+    import('./forge/desk/desk.ts'),
+    import('./forge/desk/chat/models.ts'),
+  ])
+  return await Desk.open(repository, {
+    state,
+    config: join(xdgFolder(process.env.XDG_CONFIG_HOME, '.config'), 'forge'),
+    models: new SetModels(process.env),
+    forklift: { command: FORKLIFT, env: process.env },
+    tasks: { command: FORGE, env: process.env },
+    log: say,
+  })
+}
+
+async function startServer(repository: Repository, desk: Desk, state: string, { port }: Options) {
   const [last, pages] = await Promise.all([readAddress(state), Pages.open(PAGE)])
-  const served = { pages, name: visible(nameOf(repository).name), ...whenThere(desk) }
+  const served = {
+    pages,
+    name: visible(nameOf(repository).name),
+    image: (oid: string) => desk.image(oid),
+    enter: (line: Line) => desk.enter(line),
+    beginning: () => desk.beginning(),
+  }
   // The same port and key as the last time: windows that are still open find the desk there again.
   const server = serve(served, { port, last })
   const address = { ...server.key, host: hostname() }
   if (!isDeepStrictEqual(address, last)) await writeAddress(state, address)
-  pages.files().catch(() => undefined)
   return server
-}
-
-/** Gives what begins the desk. Its parts are many: they are loaded when its address is printed already. */
-async function loadDesk() {
-  const [{ Desk }, { openWork }, { SetModels }] = await Promise.all([
-    import('./forge/desk/desk.ts'),
-    import('./forge/desk/work.ts'),
-    import('./forge/desk/chat/models.ts'),
-  ])
-  return (repository: Repository, state: string): Desk =>
-    Desk.begin(repository, {
-      state,
-      config: join(xdgFolder(process.env.XDG_CONFIG_HOME, '.config'), 'forge'),
-      models: new SetModels(process.env),
-      forklift: { command: FORKLIFT, env: process.env },
-      tasks: { command: FORGE, env: process.env },
-      openWork,
-      log: say,
-    })
 }
 
 /** Without waiting for it, and whatever comes of it: an address that does the same is printed. */

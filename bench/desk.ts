@@ -218,9 +218,9 @@ async function start(bench: Bench): Promise<Row[]> {
   }
   const command = '`git status`'
   return [
-    { what: 'start to usable page', desk: median(desk), bare: { command, wall: median(bareStatus) }, goal: '< 1' },
+    { what: 'start to usable page', desk: median(desk), bare: { command, wall: median(bareStatus) }, goal: '< 500 ms' },
     { what: 'of that, the browser for a page of one word', desk: await emptyPage(), goal: '' },
-    { what: 'bytes before that, compressed', desk: median(bytes), unit: 'KiB', goal: '< 250 KB' },
+    { what: 'bytes before that, compressed', desk: median(bytes), unit: 'KiB', goal: '< 400 KB' },
   ]
 }
 

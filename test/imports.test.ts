@@ -106,6 +106,10 @@ test('imports run downwards only, those of types too', () => {
   expect(wrong.map(({ from, to }) => `${from} imports ${to}`)).toEqual([])
 })
 
+test('no file imports itself by way of others, imports of types included', () => {
+  expect(circlesIn(imports)).toEqual([])
+})
+
 test('a room uses the packages that it may', () => {
   const packages = imports.filter(({ to }) => !/\.(ts|tsx|json)$/.test(to))
   const wrong = packages.filter(({ from, to }) => {
@@ -115,3 +119,19 @@ test('a room uses the packages that it may', () => {
   })
   expect(wrong.map(({ from, to }) => `${from} imports ${to}`)).toEqual([])
 })
+
+/** Files that lead to each other by their imports: each circle once, in the order of its imports. */
+function circlesIn(all: readonly Import[]): string[] {
+  const next = Map.groupBy(all, ({ from }) => from)
+  const done = new Set<string>()
+  const circles: string[] = []
+  const walk = (file: string, path: readonly string[]): void => {
+    const at = path.indexOf(file)
+    if (at >= 0) circles.push([...path.slice(at), file].join(' > '))
+    if (at >= 0 || done.has(file)) return
+    for (const { to } of next.get(file) ?? []) walk(to, [...path, file])
+    done.add(file)
+  }
+  for (const file of next.keys()) walk(file, [])
+  return circles
+}

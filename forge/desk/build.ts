@@ -22,7 +22,7 @@ export interface Manifest {
   files: BuiltFile[]
 }
 
-/** Parts of more bytes are compressed beforehand, too: the editor is one. */
+/** Parts of more bytes are compressed beforehand, too. A part is a language of the editor, loaded with its first file. */
 const LARGE_PART = 100_000
 
 /** One better makes 2 % less of it, in four times the time. */
@@ -32,12 +32,8 @@ const HERE = join(import.meta.dir, 'web')
 
 export async function buildPage(folder: string): Promise<Manifest> {
   await emptyFolder(folder)
-  // The first script waits for nothing: by itself it shares no part with the rest.
-  const [first, rest] = await Promise.all([
-    build(folder, ['app/first.ts']),
-    build(folder, ['app/page.tsx', 'app/page.css']),
-  ])
-  const files = [...first.outputs, ...rest.outputs].map(({ path, size }): BuiltFile => {
+  const { outputs } = await build(folder, ['app/page.tsx', 'app/page.css'])
+  const files = outputs.map(({ path, size }): BuiltFile => {
     const name = path.slice(path.lastIndexOf('/') + 1)
     return { name, size, type: typeOf(name) }
   })
@@ -63,7 +59,7 @@ function build(folder: string, names: readonly string[]) {
 async function emptyFolder(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true })
   for (const name of await readdir(folder)) {
-    if (/^(first|page|part)-.*\.(js|css)(\.br)?$|^manifest\.json$|^page\.html$/.test(name)) await rm(join(folder, name))
+    if (/^(page|part)-.*\.(js|css)(\.br)?$|^manifest\.json$|^page\.html$/.test(name)) await rm(join(folder, name))
   }
 }
 
@@ -74,10 +70,7 @@ async function writePage(folder: string, files: BuiltFile[]): Promise<void> {
     if (!file) throw new Error(`The build made no ${begin}*${ending} for the page.`)
     return `/${file.name}`
   }
-  const page = template
-    .replace('FIRST_SCRIPT', named('first-', '.js'))
-    .replace('PAGE_STYLE', named('page-', '.css'))
-    .replace('PAGE_SCRIPT', named('page-', '.js'))
+  const page = template.replace('PAGE_STYLE', named('page-', '.css')).replace('PAGE_SCRIPT', named('page-', '.js'))
   await Bun.write(join(folder, 'page.html'), page)
 }
 

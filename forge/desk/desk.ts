@@ -12,13 +12,12 @@ import { branchOf, HEADS } from './branches/branches.ts'
 import { closeFile, vfsAt } from './branches/places.ts'
 import type { Models } from './chat/models.ts'
 import type { BranchInfo } from './contract/branches.ts'
-import type { PageBeginning, QuestionName, questions, Reply } from './contract/contract.ts'
+import type { PageBeginning, questions } from './contract/contract.ts'
 import { type DeskInfo, type deskQuestions, Layout } from './contract/desk.ts'
-import type { graphQuestions } from './contract/graph.ts'
+import { GRAPH_CHUNK } from './contract/graph.ts'
 import type { News } from './contract/news.ts'
 import { type Handlers, handle } from './contract/question.ts'
 import type { At } from './contract/values.ts'
-import { firstQuestions } from './first-questions.ts'
 import { Forklift, type ForkliftOptions } from './forklift/forklift-on-desk.ts'
 import { forkliftHandlers } from './forklift/handlers.ts'
 import { GraphView } from './graph/graph-view.ts'
@@ -32,7 +31,7 @@ import { hooksOf } from './steps/warnings.ts'
 import type { CommandOptions } from './tasks/command.ts'
 import { tasksHandlers } from './tasks/handlers.ts'
 import { Tasks } from './tasks/tasks-on-desk.ts'
-import type { Work, WorkOptions } from './work.ts'
+import { openWork, type Work } from './work.ts'
 
 /**
  * How long what a person sets by hand (a name, a hook) is taken for what it was, in milliseconds. A page that begins is
@@ -45,13 +44,10 @@ const SETTINGS_FOR = 10_000
  * which is asked for the description, is not to be in the way of who types and saves.
  */
 const [SOON, LATER] = [20, 250]
-/** Milliseconds for which what was made ready for the first page is as good as new, where nothing is heard of. */
-const READY_FOR = 3000
 
 export type DeskOptions = {
   /** The folder outside of the repository in which the desk keeps what it knows. */
   state: string
-  openWork: (repository: Repository, options: WorkOptions) => Promise<Work>
   /** As {@link WorkOptions} has them. */
   config?: string
   models?: Models
@@ -68,12 +64,7 @@ export class Desk implements AsyncDisposable {
   readonly #windows = new Set<Window>()
   readonly #reading: Reading
   readonly #graph: GraphView
-  readonly #graphHandlers: Handlers<typeof graphQuestions, Window>
-  /** Fails where the work could not be opened. What is asked before it is there waits for it. */
-  readonly opened: Promise<void>
-  #work: Work | undefined
-  /** What answers the windows; undefined until the work is open. */
-  #handlers: Handlers<typeof questions, Window> | undefined
+  #opened: Work | undefined
   #forklift: Forklift | undefined
   readonly #tasks: Tasks | undefined
   #layout: Promise<unknown> = Promise.resolve()
@@ -82,8 +73,6 @@ export class Desk implements AsyncDisposable {
   #known: { known: Promise<Settings>; since: number } | undefined
   /** How much was said to all windows. It begins anywhere: so that no page takes it for what another desk has said. */
   #said = Math.floor(Math.random() * 2 ** 40)
-  /** What the first page will begin with, made while its browser starts. */
-  #ready: { beginning: Promise<PageBeginning>; said: number; since: number } | undefined
 
   private constructor(
     readonly repository: Repository,
@@ -91,45 +80,34 @@ export class Desk implements AsyncDisposable {
   ) {
     this.objects = openObjects(repository)
     this.#reading = new Reading(this.objects, {
-      vfsAt: at => vfsAt(this.#opened.branches, at),
-      headOf: async branch => (await this.#opened.branches.work(branch)).head,
-      contextOf: (branch, paths) => this.#opened.chat.conversations.circlesIn(branch, paths),
+      vfsAt: at => vfsAt(this.#work.branches, at),
+      headOf: async branch => (await this.#work.branches.work(branch)).head,
+      contextOf: (branch, paths) => this.#work.chat.conversations.circlesIn(branch, paths),
     })
     const toWindows = () => this.#tell({ say: 'repository' })
     this.#graph = new GraphView(this.objects, new Operations(this.objects), toWindows)
-    this.#graphHandlers = graphHandlers(this.#graph)
     this.#tasks = options.tasks && new Tasks(repository, options.tasks)
-    this.opened = this.#openWork()
-    // Who waits for it is told.
-    this.opened.catch(() => undefined)
   }
 
-  /** Begins to open the desk: see {@link opened}. To be closed. */
-  static begin(repository: Repository, options: DeskOptions): Desk {
-    return new Desk(repository, options)
-  }
-
-  async #openWork(): Promise<void> {
-    const { state, config, models, forklift, openWork } = this.options
-    const work = await openWork(this.repository, { state, config, models, onNews: news => this.#say(news) })
-    this.#work = work
-    if (forklift) this.#forklift = new Forklift(this.objects, work.branches, forklift, news => this.#say(news))
-    this.#handlers = {
-      ...this.#ownHandlers,
-      ...work.handlers,
-      ...this.#reading.handlers,
-      ...this.#graphHandlers,
-      ...forkliftHandlers(() => this.#theForklift),
-      ...tasksHandlers(() => this.#theTasks),
+  /** Opens the desk of a repository; drafts of an earlier time are there again. To be closed. */
+  static async open(repository: Repository, options: DeskOptions): Promise<Desk> {
+    const desk = new Desk(repository, options)
+    try {
+      await desk.#open()
+      return desk
+    } catch (error) {
+      await desk.#reading[Symbol.asyncDispose]()
+      await desk.#graph[Symbol.asyncDispose]()
+      await desk.objects[Symbol.asyncDispose]()
+      throw error
     }
   }
 
-  /** Makes ready what a page begins with, while the browser that is to show it starts. */
-  async prepare(): Promise<void> {
-    const beginning = this.#makeBeginning()
-    this.#ready = { beginning, said: this.#said, since: performance.now() }
-    // Who asks for it is told why.
-    await beginning.catch(() => undefined)
+  async #open(): Promise<void> {
+    const { state, config, models, forklift } = this.options
+    const onNews = (news: News) => this.#say(news)
+    this.#opened = await openWork(this.repository, { state, config, models, onNews })
+    if (forklift) this.#forklift = new Forklift(this.objects, this.#work.branches, forklift, onNews)
   }
 
   async #isGraphShown(): Promise<boolean> {
@@ -137,9 +115,9 @@ export class Desk implements AsyncDisposable {
     return !layout || layout.active >= layout.tabs.length
   }
 
-  get #opened(): Work {
-    if (!this.#work) throw new Error('The desk is not open yet')
-    return this.#work
+  get #work(): Work {
+    if (!this.#opened) throw new Error('The desk is not open yet')
+    return this.#opened
   }
 
   get #theForklift(): Forklift {
@@ -153,31 +131,27 @@ export class Desk implements AsyncDisposable {
   }
 
   enter(line: Line): Listener {
-    const window = new Window(line, (...asked) => this.#answer(...asked))
+    const window = new Window(line, (name, fields, from) => handle(this.#handlers, name, fields, from))
     this.#windows.add(window)
     return { hear: text => window.hear(text), leave: () => this.#leave(window) }
   }
 
-  /**
-   * What comes with a page, for who may see all of the repository: what its first questions would be answered. Once, it
-   * is what was made ready, where that is still so.
-   */
+  /** What comes with a page, for a person who may see all of the repository: the answers to what it asks first. */
   async beginning(): Promise<PageBeginning> {
-    const ready = this.#ready
-    this.#ready = undefined
-    const isYoung = ready && ready.said === this.#said && performance.now() - ready.since < READY_FOR
-    return await (isYoung ? ready.beginning : this.#makeBeginning())
-  }
-
-  async #makeBeginning(): Promise<PageBeginning> {
     const said = this.#said
-    const replies: Reply[] = []
-    // It hears no news: the page asks whether there was any when it can hear some itself.
-    const line = { send: (text: string) => replies.push(JSON.parse(text)), end: () => undefined }
-    const window = new Window(line, (...asked) => this.#answer(...asked))
-    const questions = firstQuestions(await this.#isGraphShown())
-    await Promise.all(questions.map(question => window.hear(JSON.stringify(question))))
-    return { said, replies }
+    const answers = [{ ask: 'desk', fields: {}, value: await this.#describeAll() }]
+    if (!(await this.#isGraphShown())) return { said, answers }
+    const first = { filter: { withAbandoned: false }, from: 0, count: GRAPH_CHUNK }
+    const graph = this.#graph.window(first.filter, first.from, first.count)
+    const refs = this.#graph.refs()
+    return {
+      said,
+      answers: [
+        ...answers,
+        { ask: 'graph', fields: first, value: await graph },
+        { ask: 'refs', fields: {}, value: await refs },
+      ],
+    }
   }
 
   image(oid: Oid): Promise<Response | undefined> {
@@ -188,8 +162,7 @@ export class Desk implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     for (const window of this.#windows) this.#leave(window)
     await this.#layout
-    await this.opened.catch(() => undefined)
-    await this.#work?.[Symbol.asyncDispose]()
+    await this.#opened?.[Symbol.asyncDispose]()
     await this.#reading[Symbol.asyncDispose]()
     await this.#graph[Symbol.asyncDispose]()
     await this.objects[Symbol.asyncDispose]()
@@ -234,7 +207,7 @@ export class Desk implements AsyncDisposable {
     this.#windows.delete(window)
     window.leave()
     for (const { at, path } of window.shown.splice(0))
-      closeFile(this.#opened.branches, at, path).catch(error => this.options.log(inWords(error)))
+      closeFile(this.#work.branches, at, path).catch(error => this.options.log(inWords(error)))
   }
 
   /** What the user has set, as it was a moment ago. */
@@ -255,7 +228,7 @@ export class Desk implements AsyncDisposable {
 
   async #describe(coming: Promise<Settings>): Promise<DeskInfo> {
     const { repository } = this
-    const work = this.#opened
+    const work = this.#work
     const [all, head, { identity, hooks }, { undo, redo }, inBranches] = await Promise.all([
       work.describeBranches(),
       headIn(repository.gitDir),
@@ -284,12 +257,16 @@ export class Desk implements AsyncDisposable {
     return { desk, layout }
   }
 
-  async #answer(name: QuestionName, fields: unknown, window: Window): Promise<unknown> {
-    // The graph takes no work in progress: it is read while that is opened.
-    if (name === 'graph' || name === 'refs') return await handle(this.#graphHandlers, name, fields, window)
-    if (!this.#handlers) await this.opened
-    if (!this.#handlers) throw new Error('The desk is not open')
-    return await handle(this.#handlers, name, fields, window)
+  /** What answers the windows. */
+  get #handlers(): Handlers<typeof questions, Window> {
+    return {
+      ...this.#ownHandlers,
+      ...this.#work.handlers,
+      ...this.#reading.handlers,
+      ...graphHandlers(this.#graph),
+      ...forkliftHandlers(() => this.#theForklift),
+      ...tasksHandlers(() => this.#theTasks),
+    }
   }
 
   readonly #ownHandlers: Handlers<typeof deskQuestions, Window> = {
@@ -308,7 +285,7 @@ export class Desk implements AsyncDisposable {
   }
 
   async #placeNow(at: At): Promise<At> {
-    return at.kind === 'commit' ? at : { ...at, branch: await this.#opened.branches.nameNow(at.branch) }
+    return at.kind === 'commit' ? at : { ...at, branch: await this.#work.branches.nameNow(at.branch) }
   }
 
   /** One after the other, so that the last word is what stays. */

@@ -11,7 +11,6 @@ import { cookieFor, type Key, secretFor } from '../../forge/desk/server/access.t
 import { Pages } from '../../forge/desk/server/pages.ts'
 import { protocolsWith, SECRET_HEADER } from '../../forge/desk/server/secret.ts'
 import { serve } from '../../forge/desk/server/server.ts'
-import { openWork } from '../../forge/desk/work.ts'
 import { PLAIN } from './git.ts'
 import { makeFolder } from './repository.ts'
 
@@ -49,13 +48,11 @@ export async function openTestDesk(path: string, models?: Models, built?: string
   const identity = { GIT_CONFIG_COUNT: '2', GIT_CONFIG_KEY_0: 'user.name', GIT_CONFIG_VALUE_0: 'Dora Desk' }
   const email = { GIT_CONFIG_KEY_1: 'user.email', GIT_CONFIG_VALUE_1: 'dora@desk.example' }
   const repository = await openRepository(path, { env: { ...PLAIN, ...identity, ...email } })
-  const desk = Desk.begin(repository, {
+  const desk = await Desk.open(repository, {
     state,
-    openWork,
     log: words => said.push(words),
     ...(models && { models }),
   })
-  await desk.opened
   const served = {
     pages: await Pages.open(built ?? (await makePage(join(folder.path, 'page')))),
     image: (oid: string) => desk.image(oid),

@@ -10,14 +10,14 @@ import type { Clash, ClashSide } from '../contract/branches.ts'
 import { readContent, sideOf } from '../reading/file-content.ts'
 import { decode, encode, NEW_FORM } from '../reading/text.ts'
 import type { BranchWork } from './branch-work.ts'
-import { type Clashing, type DraftFile, entryInTip, entryOf, makeDrafts } from './drafts.ts'
+import { type Clashing, type DraftFile, entryInTip, entryOf } from './drafts.ts'
 
 /** The kind of operation by which a person chooses. */
 export const SETTLE = 'choose'
 
 export async function clashesOf(work: BranchWork): Promise<Clash[]> {
-  return await work.brieflyLocked(async () => {
-    await work.collect()
+  return await work.brieflyLocked(async held => {
+    await held.collect()
     return await Promise.all([...work.drafts.clashes].map(([path, clash]) => sidesOf(work, path, clash)))
   })
 }
@@ -81,14 +81,14 @@ async function settleAs(
   { path, what, choice }: Chosen,
   choose: (clash: Clashing) => Promise<DraftFile>,
 ): Promise<void> {
-  const { objects, operations } = work.room
-  await work.locked(async () => {
+  const { objects } = work.room
+  await work.locked(async held => {
     work.verifyFree()
-    await work.collect()
+    await held.collect()
     const seen = choice ?? (await choiceIn(work, path))
-    await work.again(async () => {
+    await held.again(async () => {
       // What the operation is to bring back has to be in the repository.
-      await work.writeDrafts()
+      await held.writeDrafts()
       const clash = work.drafts.clashes.get(path)
       if (!clash) throw new Failure(`There is nothing left to choose in ${visiblePath(path)}.`)
       if ((await choiceIn(work, path)) !== seen)
@@ -100,11 +100,8 @@ async function settleAs(
       else files.set(path, file)
       const clashes = new Map(work.drafts.clashes)
       clashes.delete(path)
-      const after = { ...work.drafts, files, clashes }
-      const made = await makeDrafts(objects, after)
       const words = `choose ${what} ${visiblePath(path)} in ${visiblePath(work.name)}`
-      await operations.record({ kind: SETTLE, words, moves: [work.draftsMove(made)], made: made?.made ?? [] })
-      await work.wroteAndBecome(made?.oid, after)
+      await held.become({ drafts: { ...work.drafts, files, clashes } }, { kind: SETTLE, words })
     })
   })
 }

@@ -1,16 +1,14 @@
 /** Commits that the desk makes on a branch: saves, new files, other names, deletions; and drafts that are let go. */
 import { Failure } from '../../../core/failure.ts'
 import { type Objects, writeObjects } from '../../../core/git/objects.ts'
-import type { Move } from '../../../core/git/refs.ts'
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
 import { type Change, listFiles, makeTree } from '../../../core/git/trees.ts'
 import { many, visiblePath } from '../../../core/text.ts'
-import { type Renamed, refsOf } from '../../operations.ts'
+import type { Renamed } from '../../operations.ts'
 import { WorkInProgressVfs } from '../../vfs.ts'
 import { pathAfter } from '../contract/paths.ts'
 import { whyFiltered } from '../reading/filters.ts'
-import type { BranchWork } from './branch-work.ts'
-import { headRef } from './branches.ts'
+import type { BranchWork, Deed, HeldBranch } from './branch-work.ts'
 import { mergeDrafts } from './draft-merges.ts'
 import {
   asChanges,
@@ -21,7 +19,6 @@ import {
   entryInTip,
   isEmpty,
   isSameDrafts,
-  makeDrafts,
   noDrafts,
   renamedFiles,
   verifyNoClash,
@@ -37,7 +34,7 @@ export type Selection = readonly Path[] | 'all'
 
 /** Commits some drafts, or all, to the branch. Gives undefined where there was nothing to commit. */
 export async function save(work: BranchWork, selection: Selection, message?: string): Promise<Oid | undefined> {
-  return await work.inOneGo(async signature => {
+  return await work.inOneGo(async (held, signature) => {
     const paths = selected(work.drafts, selection)
     const written = paths.filter(path => work.drafts.files.get(path))
     await work.room.filters.verifyNone(work.tip, written)
@@ -46,33 +43,33 @@ export async function save(work: BranchWork, selection: Selection, message?: str
     const steps = await stepsOf(work, paths)
     const words = `save ${namesOf(paths)} to ${visiblePath(work.name)}`
     const commit = { kind: 'save', words, message: message?.trim() || messageFor(steps), changes, after }
-    return paths.length === 0 ? undefined : await commitTo(work, commit, signature)
+    return paths.length === 0 ? undefined : await commitTo(held, commit, signature)
   })
 }
 
 /** What a save would be called. */
 export async function messageForSave(work: BranchWork, selection: Selection): Promise<string> {
-  return await work.brieflyLocked(async () => {
-    await work.collect()
+  return await work.brieflyLocked(async held => {
+    await held.collect()
     return messageFor(await stepsOf(work, selected(work.drafts, selection)))
   })
 }
 
 /** Commits a new file with nothing in it. */
 export async function newFile(work: BranchWork, path: Path): Promise<Oid> {
-  return await work.inOneGo(async signature => {
+  return await work.inOneGo(async (held, signature) => {
     await filesOf(work).verifyFree(path)
     await work.room.filters.verifyNone(work.tip, [path])
     const changes = new Map<Path, Change>([[path, { mode: '100644', bytes: new Uint8Array() }]])
     const message = messageFor([{ path, does: 'add' }])
     const words = `add ${visiblePath(path)} to ${visiblePath(work.name)}`
-    return await commitAlways(work, { kind: 'new file', words, message, changes, after: work.drafts }, signature)
+    return await commitAlways(held, { kind: 'new file', words, message, changes, after: work.drafts }, signature)
   })
 }
 
 /** Commits another name for a file or folder. What is typed in it goes along, and stays a draft. */
 export async function rename(work: BranchWork, from: Path, to: Path): Promise<Oid> {
-  return await work.inOneGo(async signature => {
+  return await work.inOneGo(async (held, signature) => {
     const entry = await existing(work, from)
     if (entry.mode === '160000') throw new Failure(`${visiblePath(from)} is a submodule: move it by git mv.`)
     if (`${to}/`.startsWith(`${from}/`)) throw new Failure(`${visiblePath(from)} can't be moved into itself.`)
@@ -86,7 +83,7 @@ export async function rename(work: BranchWork, from: Path, to: Path): Promise<Oi
     const message = `rename: ${visiblePath(from)} → ${visiblePath(to)}`
     const words = `rename ${visiblePath(from)} to ${visiblePath(to)} in ${visiblePath(work.name)}`
     const after = { ...work.drafts, files: renamedFiles(work.drafts, renamed) }
-    return await commitAlways(work, { kind: 'rename', words, message, changes, after, renamed }, signature)
+    return await commitAlways(held, { kind: 'rename', words, message, changes, after, renamed }, signature)
   })
 }
 
@@ -117,33 +114,30 @@ async function verifySameFilters({ room, tip, drafts }: BranchWork, renamed: Ren
 
 /** Commits that a file or folder is gone. What was typed in it comes back when that is undone. */
 export async function deleteFile(work: BranchWork, path: Path): Promise<Oid> {
-  return await work.inOneGo(async signature => {
+  return await work.inOneGo(async (held, signature) => {
     const entry = await existing(work, path)
     if (entry.mode === '160000') throw new Failure(`${visiblePath(path)} is a submodule: delete it by git rm.`)
     // What the operation is to bring back has to be in the repository.
-    await work.writeDrafts()
+    await held.writeDrafts()
     const after = withoutFiles(work.drafts, draftsBelow(work.drafts, path))
     const message = messageFor([{ path, does: 'delete' }])
     const words = `delete ${visiblePath(path)} from ${visiblePath(work.name)}`
     const changes = new Map<Path, Change>([[path, undefined]])
-    return await commitAlways(work, { kind: 'delete', words, message, changes, after }, signature)
+    return await commitAlways(held, { kind: 'delete', words, message, changes, after }, signature)
   })
 }
 
 /** Lets drafts go: the files are as they were saved. The operation can be undone. */
 export async function discard(work: BranchWork, paths: readonly Path[]): Promise<void> {
-  const { objects, operations } = work.room
-  await work.locked(async () => {
+  await work.locked(async held => {
     work.verifyFree()
-    await work.collect()
-    await work.again(async () => {
-      await work.writeDrafts()
+    await held.collect()
+    await held.again(async () => {
+      await held.writeDrafts()
       const after = withoutFiles(work.drafts, paths)
       if (isSameDrafts(after, work.drafts)) return
-      const made = await makeDrafts(objects, after)
       const words = `discard what was typed in ${namesOf(paths)} in ${visiblePath(work.name)}`
-      await operations.record({ kind: 'discard', words, moves: [work.draftsMove(made)], made: made?.made ?? [] })
-      await work.wroteAndBecome(made?.oid, after)
+      await held.become({ drafts: after }, { kind: 'discard', words })
     })
   })
 }
@@ -190,15 +184,10 @@ export type NewCommit = {
   /** Whether the commit changes files that may have drafts, too: then these are merged onto it. */
   mayMeetDrafts?: boolean
   renamed?: Renamed
-  /** Other refs that move with it, and those among them that come back with it when it is undone. */
-  also?: readonly Move[]
-  alsoBack?: readonly Move[]
-}
+} & Pick<Deed, 'also' | 'unrecorded'>
 
-const isMove = ({ from, to }: Move): boolean => from !== to
-
-async function commitAlways(work: BranchWork, commit: NewCommit, signature: Promise<Signature>): Promise<Oid> {
-  const made = (await commitTo(work, commit, signature)) ?? work.tip
+async function commitAlways(held: HeldBranch, commit: NewCommit, signature: Promise<Signature>): Promise<Oid> {
+  const made = (await commitTo(held, commit, signature)) ?? held.work.tip
   if (made === undefined) throw new Failure('There is nothing to commit.')
   return made
 }
@@ -225,24 +214,23 @@ const fileIn = async (objects: Objects, { tip, files }: Drafts, path: Path): Pro
  * transaction. Gives undefined where the commit would change nothing.
  */
 export async function commitTo(
-  work: BranchWork,
-  { kind, words, message, changes, after, mayMeetDrafts = false, renamed, also = [], alsoBack = [] }: NewCommit,
+  held: HeldBranch,
+  { message, changes, after, mayMeetDrafts = false, renamed, ...deed }: NewCommit,
   signature: Promise<Signature>,
 ): Promise<Oid | undefined> {
-  const { objects, operations, checkouts, maintenance, say } = work.room
+  const { work } = held
+  const { objects, maintenance, say } = work.room
   const { tip, name, drafts: begun } = work
   const tree = await makeTree(objects, tip, changes)
   const before = tip === undefined ? undefined : (await objects.info(`${tip}^{tree}`))?.oid
   if (tree.oid === before) {
-    if (renamed) work.reopen(renamed)
-    await work.become(after)
-    work.writeSoon()
+    await held.becomeSoon(after, renamed)
     return undefined
   }
   const parents = tip === undefined ? [] : [tip]
   const who = await signature
   const make = () => makeCommit(objects.repository, who, { tree, parents, message })
-  const commit = who.sign ? await work.unlocked(make) : await make()
+  const commit = who.sign ? await held.unlocked(make) : await make()
   const typed = await typedSince(work, begun, renamed)
   const left = { ...after, files: new Map([...after.files, ...typed]) }
   const meets = mayMeetDrafts && !isEmpty(left)
@@ -250,20 +238,8 @@ export async function commitTo(
   const drafts = meets
     ? await mergeDrafts(objects, noDrafts(tip), left, noDrafts(commit.oid))
     : { ...left, tip: commit.oid }
-  const made = await makeDrafts(objects, drafts, meets ? undefined : { base: tip, changes })
-  const objectsMade = [...commit.made, ...(made?.made ?? [])]
-  const moves = [{ ref: headRef(name), from: tip, to: commit.oid }, work.draftsMove(made)]
-  const withdraw = await checkouts.announce(name, tip, commit.oid)
-  try {
-    const all = [...moves, ...also, ...alsoBack].filter(isMove)
-    const refs = refsOf([...moves, ...alsoBack])
-    await operations.record({ kind, words, moves: all, refs, made: objectsMade, renamed })
-  } catch (error) {
-    await withdraw()
-    throw error
-  }
-  checkouts.follow(name, tip, commit.oid)
-  await work.wroteAndBecome(made?.oid, drafts, renamed)
+  const base = meets ? undefined : { base: tip, changes }
+  await held.become({ head: commit.oid, drafts, renamed, ...(base && { base }) }, { ...deed, made: commit.made })
   say({ say: 'saved', branch: name, commit: commit.oid, drafts: work.draftPaths })
   maintenance.afterCommit()
   return commit.oid

@@ -7,7 +7,7 @@ import { visible, visiblePath } from '../../../core/text.ts'
 import type { NewOperation } from '../../operations.ts'
 import { draftsRef } from '../refs.ts'
 import { renameRefs } from './branch-renames.ts'
-import type { BranchWork } from './branch-work.ts'
+import type { HeldBranch } from './branch-work.ts'
 import { branchOf, HEADS, headRef, verifyBranchName } from './branches.ts'
 import { putAside } from './moving-refs.ts'
 import { nameOfRef, type OpenBranches } from './open-branches.ts'
@@ -38,7 +38,7 @@ export async function newMergingBranch<Result>(
   branches: OpenBranches,
   name: string,
   from: Oid,
-  begin: (work: BranchWork) => Promise<Result>,
+  begin: (held: HeldBranch) => Promise<Result>,
 ): Promise<Result> {
   verifyBranchName(name, await branchNames(branches))
   try {
@@ -56,18 +56,15 @@ export async function deleteBranch(branches: OpenBranches, name: string): Promis
   const work = await branches.work(name)
   await verifyNotCheckedOut(branches, name)
   await work.write()
-  await work.locked(async () => {
+  await work.locked(async held => {
     work.verifyFree()
     work.verifyNotMerging()
     // What was typed in this moment is kept by the operation, too.
-    await work.collect()
-    await work.writeDrafts()
-    const refs = [headRef(name), draftsRef(name)]
-    const infos = await Promise.all(refs.map(ref => branches.room.objects.info(ref)))
-    const moves = refs.map((ref, at) => ({ ref, from: infos[at]?.oid, to: undefined }))
+    await held.collect()
+    await held.lookAgain()
+    await held.writeDrafts()
     const words = `delete the branch ${visiblePath(name)}`
-    await record(branches, { kind: 'delete branch', words, moves: moves.filter(({ from }) => from !== undefined) })
-    await work.wasDeleted()
+    await orInWords(held.vanish({ kind: 'delete branch', words }))
   })
   await branches.leave(name)
 }
@@ -103,14 +100,14 @@ export async function moveBranch(branches: OpenBranches, name: string, to: strin
   await work.write()
   // Here, since it may take long, and what is typed meanwhile is to be written.
   await branches.room.checkouts.settled()
-  await work.locked(async () => {
+  await work.locked(async held => {
     work.verifyFree()
     work.verifyNotMerging()
     // What was typed since it was written goes along, too; what is typed from here on comes with the work itself.
-    await work.collect()
-    await work.writeDrafts()
+    await held.collect()
+    await held.writeDrafts()
     await moveRefsOf(branches, name, to, operation)
-    branches.rename(work, to)
+    branches.rename(held, to)
   })
   await branches.refresh(to)
   for (const branch of [name, to]) branches.room.say({ say: 'branch', branch })
@@ -145,8 +142,13 @@ export async function branchNames(branches: OpenBranches): Promise<string[]> {
 
 /** Records an operation; one whose refs have moved meanwhile is a {@link Failure}. */
 export async function record(branches: OpenBranches, operation: NewOperation): Promise<void> {
+  await orInWords(branches.room.operations.record(operation))
+}
+
+/** Waits for an operation; one whose refs have moved meanwhile is a {@link Failure}. */
+export async function orInWords<Result>(operation: Promise<Result>): Promise<Result> {
   try {
-    await branches.room.operations.record(operation)
+    return await operation
   } catch (error) {
     throw inWords(error)
   }

@@ -9,16 +9,16 @@
  */
 
 import { Failure } from '../../../core/failure.ts'
-import type { Move } from '../../../core/git/refs.ts'
+import { RefMoved } from '../../../core/git/refs.ts'
 import type { Oid } from '../../../core/git/repository.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
 import type { Recorded } from '../../operations.ts'
 import { branchOfDrafts, DRAFTS, draftsRef } from '../refs.ts'
-import { branchNames, type How, record, verifyNotCheckedOut } from './branch-operations.ts'
-import type { BranchWork } from './branch-work.ts'
+import { branchNames, type How, orInWords, verifyNotCheckedOut } from './branch-operations.ts'
+import { type BranchWork, becomeTogether, type Deed, type HeldBranch, type Next } from './branch-work.ts'
 import { branchOf, HEADS, headRef, verifyBranchName } from './branches.ts'
 import { mergeDrafts } from './draft-merges.ts'
-import { type Drafts, isEmpty, makeDrafts, type NewDrafts, noDrafts } from './drafts.ts'
+import { type Drafts, isEmpty, makeDrafts, noDrafts } from './drafts.ts'
 import { lockedAll, type OpenBranches } from './open-branches.ts'
 
 /** The kinds of these operations. */
@@ -69,28 +69,18 @@ async function verifyNew(branches: OpenBranches, name: string): Promise<void> {
 }
 
 async function split(branches: OpenBranches, { name, to, tip, base }: Split, how: How): Promise<void> {
-  const { checkouts } = branches.room
   const work = await branches.work(name)
-  await work.locked(async () => {
+  await work.locked(async held => {
     work.verifyFree()
-    await work.collect()
-    await work.lookAgain()
-    await work.writeDrafts()
-    const drafts = work.draftsCommit
-    const moves = [
+    await held.collect()
+    await held.lookAgain()
+    await held.writeDrafts()
+    const also = [
       { ref: headRef(to), from: undefined, to: tip },
-      { ref: headRef(name), from: tip, to: base },
+      { ref: draftsRef(to), from: undefined, to: work.draftsCommit },
     ]
-    if (drafts) moves.push({ ref: draftsRef(name), from: drafts, to: undefined })
-    if (drafts) moves.push({ ref: draftsRef(to), from: undefined, to: drafts })
-    const withdraw = await checkouts.announce(name, tip, base)
-    try {
-      await record(branches, { ...how, moves })
-    } catch (error) {
-      await withdraw()
-      throw error
-    }
-    await work.comeTo(undefined, noDrafts(base), { head: base, merging: undefined })
+    const next = { head: base ?? null, drafts: noDrafts(base) }
+    await orInWords(becomeFrom(held, tip, next, { ...how, also }))
   })
   branches.vanished.delete(to)
   await branches.refresh(to)
@@ -98,18 +88,17 @@ async function split(branches: OpenBranches, { name, to, tip, base }: Split, how
 }
 
 async function join(branches: OpenBranches, { name, to, tip, base }: Split, how: How): Promise<void> {
-  const { checkouts } = branches.room
-  await together(branches, name, to, async (work, other) => {
-    const drafts = await draftsOfBoth(work, other, tip)
-    const withdraw = await checkouts.announce(name, base, tip)
-    try {
-      await recordJoin(branches, [work, other], { ref: headRef(name), from: base, to: tip }, drafts, how)
-    } catch (error) {
-      await withdraw()
-      throw error
-    }
-    await work.comeTo(drafts.made?.oid, drafts.drafts, { head: tip, merging: undefined })
+  await together(branches, name, to, how, async (work, other) => {
+    if (work.head !== base) throw new RefMoved(headRef(name), base, work.head)
+    return { head: tip, drafts: await draftsOfBoth(work, other, tip) }
   })
+}
+
+/** Takes a branch from a commit elsewhere. Throws {@link RefMoved} where it is not there. */
+async function becomeFrom(held: HeldBranch, from: Oid | undefined, next: Next, deed: Deed): Promise<void> {
+  const { name, head } = held.work
+  if (head !== from) throw new RefMoved(headRef(name), from, head)
+  await held.become(next, deed)
 }
 
 // --- Drafts alone
@@ -146,11 +135,11 @@ type DraftsMove = { name: string; to: string; from: Oid }
 async function moveDrafts(branches: OpenBranches, { name, to, from }: DraftsMove, how: How): Promise<void> {
   const { objects } = branches.room
   const work = await branches.work(name)
-  await work.locked(async () => {
+  await work.locked(async held => {
     work.verifyFree()
-    await work.collect()
-    await work.lookAgain()
-    await work.writeDrafts()
+    await held.collect()
+    await held.lookAgain()
+    await held.writeDrafts()
     const { drafts, tip } = work
     if (isEmpty(drafts)) throw new Failure(`There are no drafts in ${visiblePath(name)} any more.`)
     const fitting = { ...drafts, clashes: new Map() }
@@ -164,13 +153,11 @@ async function moveDrafts(branches: OpenBranches, { name, to, from }: DraftsMove
       else files.set(path, { mode, oid: draft, ...(bytes && { bytes }) })
     }
     const made = await makeDrafts(objects, { ...back, files, clashes })
-    const moves = [
+    const also = [
       { ref: headRef(to), from: undefined, to: from },
-      work.draftsMove(undefined),
       { ref: draftsRef(to), from: undefined, to: made?.oid },
     ]
-    await record(branches, { ...how, moves: moves.filter(isMove), made: made?.made ?? [] })
-    await work.wroteAndBecome(undefined, noDrafts(tip))
+    await orInWords(held.become({ drafts: noDrafts(tip) }, { ...how, also, made: made?.made ?? [] }))
   })
   branches.vanished.delete(to)
   await branches.refresh(to)
@@ -182,59 +169,48 @@ async function bringDraftsBack(
   { name, to }: Omit<DraftsMove, 'from'>,
   how: How,
 ): Promise<void> {
-  await together(branches, name, to, async (work, other) => {
-    const drafts = await draftsOfBoth(work, other, work.tip)
-    await recordJoin(branches, [work, other], undefined, drafts, how)
-    await work.wroteAndBecome(drafts.made?.oid, drafts.drafts)
-  })
+  await together(branches, name, to, how, async (work, other) => ({
+    drafts: await draftsOfBoth(work, other, work.tip),
+  }))
 }
 
-// --- Both
-// --------------------------------------------------------------------------------------------------------------
-
-const isMove = ({ from, to }: Move): boolean => from !== to
-
-/** Does something with two branches, of which the second is no more then. */
+/** Makes one of two branches, in one operation: the first becomes what `next` gives, the second is no more. */
 async function together(
   branches: OpenBranches,
   name: string,
   to: string,
-  task: (work: BranchWork, other: BranchWork) => Promise<void>,
+  how: How,
+  next: (work: BranchWork, other: BranchWork) => Promise<Next>,
 ): Promise<void> {
   await verifyNotCheckedOut(branches, to)
   const [work, other] = await Promise.all([branches.work(name), branches.work(to)])
-  await lockedAll([work, other], async () => {
-    for (const it of [work, other]) it.verifyFree()
-    for (const it of [work, other]) {
-      await it.collect()
-      await it.lookAgain()
-      await it.writeDrafts()
+  await lockedAll([work, other], async all => {
+    for (const it of all.keys()) it.verifyFree()
+    for (const held of all.values()) {
+      await held.collect()
+      await held.lookAgain()
+      await held.writeDrafts()
     }
-    await task(work, other)
-    await other.wasDeleted()
+    const [one, gone] = [work, other].map(it => all.get(it))
+    if (!one || !gone) throw new Error('Two branches were locked')
+    const become = async () =>
+      await becomeTogether(
+        branches.room,
+        [
+          [one, await next(work, other)],
+          [gone, 'gone'],
+        ],
+        how,
+      )
+    await orInWords(become())
   })
   await branches.leave(to)
 }
 
-type Joined = { drafts: Drafts; made: NewDrafts | undefined }
-
 /** The drafts of two branches together, on one commit. */
-async function draftsOfBoth(work: BranchWork, other: BranchWork, tip: Oid | undefined): Promise<Joined> {
+async function draftsOfBoth(work: BranchWork, other: BranchWork, tip: Oid | undefined): Promise<Drafts> {
   const { objects } = work.room
   const onTip = async (it: BranchWork) =>
     it.tip === tip ? it.drafts : await mergeDrafts(objects, noDrafts(it.tip), it.drafts, noDrafts(tip))
-  const drafts = await mergeDrafts(objects, noDrafts(tip), await onTip(work), await onTip(other))
-  return { drafts, made: await makeDrafts(objects, drafts) }
-}
-
-async function recordJoin(
-  branches: OpenBranches,
-  [work, other]: [BranchWork, BranchWork],
-  head: Move | undefined,
-  { made }: Joined,
-  how: How,
-): Promise<void> {
-  const gone = [{ ref: headRef(other.name), from: other.tip, to: undefined }, other.draftsMove(undefined)]
-  const moves = [...(head ? [head] : []), ...gone, work.draftsMove(made)].filter(isMove)
-  await record(branches, { ...how, moves, made: made?.made ?? [] })
+  return await mergeDrafts(objects, noDrafts(tip), await onTip(work), await onTip(other))
 }

@@ -1,29 +1,19 @@
 /** What becomes of a branch's drafts where an operation is taken back or done again, which takes it elsewhere. */
 
 import { Failure } from '../../../core/failure.ts'
-import type { NewObject } from '../../../core/git/objects.ts'
-import type { Move } from '../../../core/git/refs.ts'
+import { RefMoved } from '../../../core/git/refs.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import { visiblePath } from '../../../core/text.ts'
 import type { Renamed } from '../../operations.ts'
-import { mergingRef } from '../refs.ts'
-import type { BranchWork, Standing } from './branch-work.ts'
+import type { BranchWork, HeldBranch, Next } from './branch-work.ts'
+import { headRef } from './branches.ts'
 import { mergeDrafts } from './draft-merges.ts'
-import {
-  type DraftFile,
-  type Drafts,
-  entryInTip,
-  filesBetween,
-  makeDrafts,
-  noDrafts,
-  readDrafts,
-  renamedFiles,
-} from './drafts.ts'
+import { type DraftFile, type Drafts, entryInTip, filesBetween, noDrafts, readDrafts, renamedFiles } from './drafts.ts'
 
 /** Where an operation takes a branch. */
 export type Target = {
   /** Where the branch is to go; undefined where it stays. */
-  head: { before?: Oid | undefined } | undefined
+  head: { before?: Oid | undefined; after?: Oid | undefined } | undefined
   /** What is not in the commit any more becomes drafts. */
   isUnsaved: boolean
   /** The commits of the drafts that it was about: what they were after it, and before. */
@@ -36,64 +26,46 @@ export type Target = {
   merging?: { before: Oid | undefined; after: Oid | undefined; drafts: Oid | undefined } | undefined
 }
 
-/** Drafts for another commit, and what has to be written and moved so that they are in the repository. */
-export type Prepared = {
-  drafts: Drafts
-  standing: Standing
-  commit: Oid | undefined
-  moves: Move[]
-  made: NewObject[]
-  renamed: Renamed | undefined
-}
-
 /**
- * What comes of the drafts where an operation takes the branch to another commit. To be called while it is locked.
+ * What comes of a branch where an operation takes it to another commit. Throws {@link RefMoved} where the branch is not
+ * where that operation has left it.
  */
-export async function prepare(work: BranchWork, target: Target): Promise<Prepared> {
+export async function prepare(held: HeldBranch, target: Target): Promise<Next> {
+  const { work } = held
   if (!target.isTurn) work.verifyFree()
-  await work.collect()
+  await held.collect()
   // Another desk may have moved the branch, or written drafts, since somebody looked here.
-  await work.lookAgain()
-  if (target.merging) return await prepareMerging(work, target, target.merging)
+  await held.lookAgain()
+  const { head, merging, renamed } = target
+  const there = work.isGone ? undefined : work.head
+  if (head && there !== head.after) throw new RefMoved(headRef(work.name), head.after, there)
+  const to = head && { head: head.before ?? null }
+  if (merging) return { ...to, ...(await mergingAgain(held, target, merging)) }
   // The commit under a merge that waits is moved by what ends the merge alone.
-  if (target.head) work.verifyNotMerging()
-  const drafts = await draftsFor(work, target)
-  const made = await makeDrafts(work.room.objects, drafts)
-  const moves = [work.draftsMove(made)].filter(isMove)
-  const standing = { head: target.head ? drafts.tip : work.head, merging: work.merging }
-  return { drafts, standing, commit: made?.oid, moves, made: made?.made ?? [], renamed: target.renamed }
+  if (head) work.verifyNotMerging()
+  return { ...to, drafts: await draftsFor(work, target), renamed }
 }
-
-const isMove = ({ from, to }: Move): boolean => from !== to
 
 /**
  * A merge that waits comes, goes, or becomes what it was: the drafts of the one that goes are kept by the operation,
  * and those of the one that comes are there again, with what has been typed in the branch since.
  */
-async function prepareMerging(
-  work: BranchWork,
+async function mergingAgain(
+  held: HeldBranch,
   { head, renamed }: Target,
   { before, after, drafts: commit }: NonNullable<Target['merging']>,
-): Promise<Prepared> {
+): Promise<Next> {
+  const { work } = held
   const { objects } = work.room
   const name = visiblePath(work.name)
   if ((work.merging === undefined) !== (after === undefined))
     throw new Failure(`What waits in ${name} is not what did then: nothing was undone. Undo what came later first.`)
-  await work.writeDrafts()
-  const standing = { head: head ? head.before : work.head, merging: before }
-  const tip = before ?? standing.head
+  await held.writeDrafts()
+  const tip = before ?? (head ? head.before : work.head)
   const restored = (commit === undefined ? undefined : await readDrafts(objects, commit)) ?? noDrafts(tip)
   const isFromBranch = work.merging === undefined
   const drafts = isFromBranch ? await mergeDrafts(objects, noDrafts(work.tip), work.drafts, restored) : restored
-  const made = await makeDrafts(objects, drafts)
-  const waits = { ref: mergingRef(work.name), from: work.merging, to: before }
-  const moves = [work.draftsMove(made), waits].filter(isMove)
-  return { drafts, standing, commit: made?.oid, moves, made: made?.made ?? [], renamed }
-}
-
-/** Takes what was prepared, after the refs have moved. */
-export async function take(work: BranchWork, { drafts, commit, standing, renamed }: Prepared): Promise<void> {
-  await work.comeTo(commit, drafts, standing, renamed)
+  return { merging: before ?? null, drafts, renamed }
 }
 
 async function draftsFor(work: BranchWork, { head, isUnsaved, renamed, drafts }: Target): Promise<Drafts> {

@@ -9,12 +9,12 @@
 
 import { Failure } from '../../../core/failure.ts'
 import type { Maintenance } from '../../../core/git/maintenance.ts'
-import { type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
+import { type NewObject, type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
 import { type Move, RefMoved } from '../../../core/git/refs.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import { GitError } from '../../../core/git/run.ts'
 import { visiblePath } from '../../../core/text.ts'
-import type { Operations, Renamed } from '../../operations.ts'
+import { type Operations, type Renamed, refsOf } from '../../operations.ts'
 import { WorkInProgressVfs } from '../../vfs.ts'
 import type { Edit, File, Moved } from '../contract/branches.ts'
 import type { News } from '../contract/news.ts'
@@ -57,10 +57,113 @@ export type Room = {
  * The branch's files as an AI is changing them: they are shown instead of its own, and nobody else may change them.
  * `why` says so in a sentence.
  */
-export type Held = { files: Drafts; why: string }
+export type AtWork = { files: Drafts; why: string }
 
-/** Where a branch is: its own commit, and that of a merge which waits in it for a person. */
-export type Standing = { head: Oid | undefined; merging: Oid | undefined }
+/**
+ * What a branch is to become: its drafts, and its commit and that of a merge which waits in it, each null for none and
+ * left out where it stays. `base`: what the tip is made of, where it is not written yet (see makeDrafts). `gone`: the
+ * branch is deleted, with its drafts.
+ */
+export type Next = {
+  drafts: Drafts
+  head?: Oid | null
+  merging?: Oid | null
+  base?: Parameters<typeof makeDrafts>[2]
+  /** A file or folder that gets another name by it. */
+  renamed?: Renamed | undefined
+}
+
+/** What an operation is written down as, and what else belongs to it. */
+export type Deed = {
+  kind: string
+  words: string
+  /** The operation that it undoes or does again. */
+  of?: Oid
+  /** Other refs that move with the branch, and come back with it when it is undone. */
+  also?: readonly Move[]
+  /** Refs that move with it, and do not come back. */
+  unrecorded?: readonly Move[]
+  /** What has to be written before the refs can move. */
+  made?: readonly NewObject[]
+}
+
+/** How a branch becomes something: what has to be written and moved, and what follows, or what is taken back. */
+type Transition = {
+  moves: Move[]
+  made: readonly NewObject[]
+  renamed: Renamed | undefined
+  announce: () => Promise<() => Promise<void>>
+  arrive: () => Promise<void>
+}
+
+/** A branch that is locked by whoever has this: the only way to collect, write or move anything of it. */
+export interface HeldBranch {
+  readonly work: BranchWork
+  /** Takes what was typed in open files among the drafts; a file that is as it was saved is none. */
+  collect(): Promise<void>
+  /** Writes the drafts, where they are not written yet. */
+  writeDrafts(): Promise<void>
+  /** Looks where the branch and its drafts are in the repository, and brings the drafts along. */
+  lookAgain(): Promise<void>
+  /** Does something anew, on what there is then, where somebody else has moved a ref meanwhile. */
+  again<Result>(task: () => Promise<Result>): Promise<Result>
+  /**
+   * Waits for something (a commit's signature) that may take as long as a person does: files are opened meanwhile, and
+   * what is typed is written. What has come among the drafts by then is in {@link BranchWork.drafts}, and in the
+   * repository. Throws {@link RefMoved} where something else has become of the branch: what was waited for is not about
+   * what is there now.
+   */
+  unlocked<Result>(wait: () => Promise<Result>): Promise<Result>
+  /** Gives the branch's files to an AI, shows what has become of them, or (undefined) gives them back. */
+  showAtWork(atWork: AtWork | undefined): Promise<void>
+  /** Makes other drafts those of the branch, without a commit: they are written soon. */
+  becomeSoon(drafts: Drafts, renamed?: Renamed): Promise<void>
+  /**
+   * Makes something else of the branch: its refs move, all or none, the checkouts follow, and it can be undone where a
+   * deed is given. Throws {@link RefMoved} where one of the refs is not where it was seen: then nothing has happened.
+   */
+  become(next: Next, deed?: Deed): Promise<void>
+  /** The same for a branch that is deleted, with its drafts. */
+  vanish(deed: Deed): Promise<void>
+  /** How {@link become} does it, for several branches at once: see {@link becomeTogether}. */
+  transitionTo(next: Next | 'gone'): Promise<Transition>
+  /** The refs of the branch and of its drafts have another name. */
+  rename(to: string): void
+}
+
+/** Makes something else of several branches in one operation. */
+export async function becomeTogether(
+  room: Room,
+  all: readonly (readonly [HeldBranch, Next | 'gone'])[],
+  deed?: Deed,
+): Promise<void> {
+  const transitions = await Promise.all(all.map(([held, next]) => held.transitionTo(next)))
+  const withdrawals = await Promise.all(transitions.map(({ announce }) => announce()))
+  try {
+    await record(room, transitions, deed)
+  } catch (error) {
+    for (const withdraw of withdrawals) await withdraw()
+    throw error
+  }
+  for (const { arrive } of transitions) await arrive()
+}
+
+async function record({ objects, operations }: Room, transitions: readonly Transition[], deed?: Deed): Promise<void> {
+  const own = transitions.flatMap(({ moves }) => moves)
+  const made = [...(deed?.made ?? []), ...transitions.flatMap(it => it.made)]
+  if (!deed) {
+    await writeObjects(objects.repository, made)
+    await moveRefsPatiently(objects, own, '')
+    return
+  }
+  const { kind, words, of, also = [], unrecorded = [] } = deed
+  const recorded = [...own, ...also].filter(isMove)
+  const renamed = transitions.find(it => it.renamed)?.renamed
+  const moves = [...recorded, ...unrecorded.filter(isMove)]
+  await operations.record({ kind, words, moves, refs: refsOf(recorded), made, renamed, ...(of && { of }) })
+}
+
+const isMove = ({ from, to }: Move): boolean => from !== to
 
 /** Whether the same is to be chosen: between drafts and what they stand on, or what others have typed there. */
 const hasSameClashes = (one: Drafts, other: Drafts): boolean =>
@@ -81,7 +184,7 @@ export class BranchWork {
   #isGone = false
   /** A merge that waits for a person: the drafts stand on it, and the branch itself stays where it is until it ends. */
   #merging: { commit: Oid; head: Oid | undefined } | undefined
-  #held: Held | undefined
+  #atWork: AtWork | undefined
   #moved: Moved | undefined
   readonly #files: OpenFiles
   readonly #writing: Writing
@@ -90,6 +193,21 @@ export class BranchWork {
   #hasSaidWaiting = false
   /** The files with drafts when it was last said that there are others. */
   #saidDrafts = ''
+  /** Given to nobody but those who have locked the branch. */
+  readonly #held: HeldBranch = {
+    work: this,
+    collect: () => this.#collect(),
+    writeDrafts: () => this.#writeDrafts(),
+    lookAgain: () => this.#lookAgain(),
+    again: task => this.#again(task),
+    unlocked: wait => this.#unlocked(wait),
+    showAtWork: atWork => this.#showAtWork(atWork),
+    becomeSoon: (drafts, renamed) => this.#becomeSoon(drafts, renamed),
+    become: (next, deed) => becomeTogether(this.room, [[this.#held, next]], deed),
+    vanish: deed => becomeTogether(this.room, [[this.#held, 'gone']], deed),
+    transitionTo: next => (next === 'gone' ? this.#vanishing() : this.#transitionTo(next)),
+    rename: to => this.#rename(to),
+  }
 
   private constructor(
     name: string,
@@ -120,14 +238,6 @@ export class BranchWork {
     return this.#name
   }
 
-  /** The refs of the branch and of its drafts have this name now. */
-  rename(to: string): void {
-    this.room.moved.keep(this.#name, undefined)
-    this.#name = to
-    this.room.moved.keep(to, this.#moved)
-    this.#files.rename(to)
-  }
-
   /** The commit that the drafts stand on: the branch's own, or that of a merge which waits in it. */
   get tip(): Oid | undefined {
     return this.#drafts.tip
@@ -143,7 +253,7 @@ export class BranchWork {
     return this.#merging?.commit
   }
 
-  /** The drafts without what was typed a moment ago: {@link collect} brings it among them. */
+  /** The drafts without what was typed a moment ago: {@link HeldBranch.collect} brings it among them. */
   get drafts(): Drafts {
     return this.#drafts
   }
@@ -160,7 +270,7 @@ export class BranchWork {
 
   /** What is shown of the branch: its drafts, or what an AI is making of its files. */
   get #shown(): Drafts {
-    return this.#held?.files ?? this.#drafts
+    return this.#atWork?.files ?? this.#drafts
   }
 
   /** What somebody else did to the branch while there were drafts, for as long as there are. */
@@ -178,25 +288,19 @@ export class BranchWork {
   }
 
   /** Does something that no other work on this branch's refs may come between. */
-  async locked<Result>(task: () => Promise<Result>): Promise<Result> {
-    return await this.#lock.hold(task)
+  async locked<Result>(task: (held: HeldBranch) => Promise<Result>): Promise<Result> {
+    return await this.#lock.hold(() => task(this.#held))
   }
 
   /**
    * The same for what only looks, or takes and writes what is typed: it need not wait while a commit waits for its
-   * signature (see {@link unlocked}).
+   * signature (see {@link HeldBranch.unlocked}).
    */
-  async brieflyLocked<Result>(task: () => Promise<Result>): Promise<Result> {
-    return await this.#lock.hold(task, { isBrief: true })
+  async brieflyLocked<Result>(task: (held: Pick<HeldBranch, 'collect'>) => Promise<Result>): Promise<Result> {
+    return await this.#lock.hold(() => task(this.#held), { isBrief: true })
   }
 
-  /**
-   * Lets who has locked the branch wait for something (a commit's signature) that may take as long as a person does:
-   * files are opened meanwhile, and what is typed is written. What has come among the drafts by then is in
-   * {@link drafts}, and in the repository. Throws {@link RefMoved} where something else has become of the branch: what
-   * was waited for is not about what is there now.
-   */
-  async unlocked<Result>(wait: () => Promise<Result>): Promise<Result> {
+  async #unlocked<Result>(wait: () => Promise<Result>): Promise<Result> {
     const { tip, head, merging, isGone } = this
     const { clashes } = this.#drafts
     const result = await this.#lock.stepAside(wait)
@@ -210,7 +314,7 @@ export class BranchWork {
 
   async open(path: Path): Promise<File> {
     return await this.brieflyLocked(async () => {
-      await this.collect()
+      await this.#collect()
       return await this.#files.open(this.#shown, path)
     })
   }
@@ -218,7 +322,7 @@ export class BranchWork {
   async close(path: Path): Promise<void> {
     await this.brieflyLocked(async () => {
       this.#files.close(path)
-      await this.collect()
+      await this.#collect()
     })
   }
 
@@ -235,7 +339,7 @@ export class BranchWork {
   /** The files of the branch with all drafts, as they are at this moment. */
   async vfs(): Promise<WorkInProgressVfs> {
     return await this.brieflyLocked(async () => {
-      await this.collect()
+      await this.#collect()
       const { tip, files, clashes } = this.#shown
       const changes = asChanges(files)
       for (const [path, { mode, draft, bytes }] of clashes)
@@ -244,11 +348,7 @@ export class BranchWork {
     })
   }
 
-  /**
-   * Takes what was typed in open files among the drafts; a file that is as it was saved is none. To be called while the
-   * branch is locked, as all that follows here.
-   */
-  async collect(): Promise<void> {
+  async #collect(): Promise<void> {
     const { objects } = this.room
     const typed = [...this.#files.typed].map(async path => [path, await entryInTip(objects, this.tip, path)] as const)
     const before = this.#drafts
@@ -279,10 +379,10 @@ export class BranchWork {
   async write(): Promise<void> {
     await this.brieflyLocked(async () => {
       try {
-        await this.collect()
+        await this.#collect()
         // What was typed and taken out again is no draft any more.
         this.#sayDrafts()
-        await this.writeDrafts()
+        await this.#writeDrafts()
         this.#writing.succeeded()
       } catch (error) {
         await this.#writing.failed(error)
@@ -292,7 +392,7 @@ export class BranchWork {
   }
 
   /** What has become of the drafts is written soon, if it is not yet. */
-  writeSoon(): void {
+  #writeSoon(): void {
     if (!isSameDrafts(this.#drafts, this.#written.drafts)) this.#writing.begin()
   }
 
@@ -300,7 +400,7 @@ export class BranchWork {
     this.#writing.begin(0)
   }
 
-  async writeDrafts(): Promise<void> {
+  async #writeDrafts(): Promise<void> {
     const { objects } = this.room
     for (let tries = 0; tries < TRIES; tries++) {
       if (isSameDrafts(this.#drafts, this.#written.drafts)) return
@@ -308,19 +408,19 @@ export class BranchWork {
       const made = await makeDrafts(objects, drafts)
       await writeObjects(objects.repository, made?.made ?? [])
       try {
-        await moveRefsPatiently(objects, [this.draftsMove(made)], '')
+        await moveRefsPatiently(objects, [this.#draftsMove(made)], '')
         this.#wrote(made?.oid, drafts)
         return
       } catch (error) {
         await this.#makeWay(error)
       }
-      await this.lookAgain()
+      await this.#lookAgain()
     }
     throw new Failure(`Drafts of ${visiblePath(this.name)} are written by another program all the time.`)
   }
 
   /** What takes the drafts in the repository to these. */
-  draftsMove(made: NewDrafts | undefined): Move {
+  #draftsMove(made: NewDrafts | undefined): Move {
     return { ref: draftsRef(this.name), from: this.#written.commit, to: made?.oid }
   }
 
@@ -385,7 +485,7 @@ export class BranchWork {
    * ends that (`isMerging`).
    */
   async inOneGo<Result>(
-    task: (signature: Promise<Signature>) => Promise<Result>,
+    task: (held: HeldBranch, signature: Promise<Signature>) => Promise<Result>,
     { isTurn = false, isMerging = false } = {},
   ): Promise<Result> {
     return await this.locked(async () => {
@@ -394,17 +494,16 @@ export class BranchWork {
       const signature = readSignature(this.room.objects.repository)
       // Whoever waits for it is told; where nobody does, nothing was to be signed.
       signature.catch(() => undefined)
-      await this.collect()
+      await this.#collect()
       this.#verifyThere()
-      return await this.again(async () => {
+      return await this.#again(async () => {
         if (!isMerging) this.verifyNotMerging()
-        return await task(signature)
+        return await task(this.#held, signature)
       })
     })
   }
 
-  /** Does something anew, on what there is then, where somebody else has moved a ref meanwhile. */
-  async again<Result>(task: () => Promise<Result>): Promise<Result> {
+  async #again<Result>(task: () => Promise<Result>): Promise<Result> {
     for (let tries = 1; ; tries++) {
       try {
         return await task()
@@ -412,8 +511,8 @@ export class BranchWork {
         if (tries >= TRIES) throw await this.#inWords(error)
         await this.#makeWay(error)
       }
-      await this.collect()
-      await this.lookAgain()
+      await this.#collect()
+      await this.#lookAgain()
       this.#verifyThere()
     }
   }
@@ -435,12 +534,12 @@ export class BranchWork {
 
   /** An AI is at work in the branch, or what it left has to be kept or let go. */
   get isHeld(): boolean {
-    return this.#held !== undefined
+    return this.#atWork !== undefined
   }
 
   /** Throws a {@link Failure} where it is. */
   verifyFree(): void {
-    if (this.#held) throw new Failure(this.#held.why)
+    if (this.#atWork) throw new Failure(this.#atWork.why)
   }
 
   /** Throws a {@link Failure} where a merge waits in the branch for a person. */
@@ -462,14 +561,13 @@ export class BranchWork {
   /** Looks where the branch and its drafts are, and brings the drafts along where somebody has moved one of them. */
   async refresh(): Promise<void> {
     await this.brieflyLocked(async () => {
-      await this.collect()
-      await this.lookAgain()
+      await this.#collect()
+      await this.#lookAgain()
     })
-    this.writeSoon()
+    this.#writeSoon()
   }
 
-  /** {@link refresh} for who has locked the branch. */
-  async lookAgain(): Promise<void> {
+  async #lookAgain(): Promise<void> {
     const { objects } = this.room
     const [head, draftsCommit, merging] = await Promise.all([
       objects.info(`${headRef(this.name)}^{commit}`),
@@ -495,7 +593,7 @@ export class BranchWork {
     const before = this.#written.commit === undefined ? noDrafts(this.tip) : this.#written.drafts
     const merged = await this.#merged(drafts => mergeDrafts(objects, before, drafts, theirs))
     this.#written = { commit, drafts: theirs }
-    await this.become(merged)
+    await this.#show(merged)
   }
 
   async #moveTo(tip: Oid): Promise<void> {
@@ -506,7 +604,7 @@ export class BranchWork {
         ? undefined
         : { from: before, to: tip, ...(await cameIn(objects.repository, before, tip)) }
     this.room.moved.keep(this.name, this.#moved)
-    await this.become(await this.#merged(drafts => mergeDrafts(objects, noDrafts(this.tip), drafts, noDrafts(tip))))
+    await this.#show(await this.#merged(drafts => mergeDrafts(objects, noDrafts(this.tip), drafts, noDrafts(tip))))
   }
 
   /** A merge of all that was typed until it was done, if people do not type all too fast. */
@@ -514,7 +612,7 @@ export class BranchWork {
     for (let tries = 1; ; tries++) {
       const merged = await merge(this.#drafts)
       if (this.#files.typed.size === 0 || tries >= TRIES) return merged
-      await this.collect()
+      await this.#collect()
     }
   }
 
@@ -522,7 +620,7 @@ export class BranchWork {
   // ----------------------------------------------------------------------------------------------
 
   /** Makes other drafts those of this branch, and lets the open files follow. */
-  async become(drafts: Drafts): Promise<void> {
+  async #show(drafts: Drafts): Promise<void> {
     const before = this.#drafts
     this.#drafts = drafts
     await this.#files.follow(this.#shown)
@@ -540,45 +638,75 @@ export class BranchWork {
     this.room.say({ say: 'clashes', branch: this.name, paths: [...this.#drafts.clashes.keys()] })
   }
 
-  /**
-   * Gives the branch's files to an AI, shows what has become of them, or (undefined) gives them back. To be called in
-   * one go with what is looked at before: from then on nothing can be typed.
-   */
-  async hold(held: Held | undefined): Promise<void> {
-    this.#held = held
-    await this.#files.hold(this.#shown, held?.why)
+  /** At once with what was looked at before: from then on nothing can be typed. */
+  async #showAtWork(atWork: AtWork | undefined): Promise<void> {
+    this.#atWork = atWork
+    await this.#files.hold(this.#shown, atWork?.why)
     this.#sayBranch()
   }
 
-  /** {@link become}, after these drafts were written as a commit. */
-  async wroteAndBecome(commit: Oid | undefined, drafts: Drafts, renamed?: Renamed): Promise<void> {
+  async #becomeSoon(drafts: Drafts, renamed: Renamed | undefined): Promise<void> {
+    if (renamed) this.#reopen(renamed)
+    await this.#show(drafts)
+    this.#writeSoon()
+  }
+
+  /** The drafts as they are written now are those of the branch. */
+  async #showWritten(commit: Oid | undefined, drafts: Drafts): Promise<void> {
     this.#written = { commit, drafts: written(drafts) }
-    if (renamed) this.reopen(renamed)
-    await this.become(this.#written.drafts)
+    await this.#show(this.#written.drafts)
   }
 
-  /** {@link wroteAndBecome}, after an operation has taken the branch to another commit, or has brought it back. */
-  async comeTo(commit: Oid | undefined, drafts: Drafts, standing: Standing, renamed?: Renamed): Promise<void> {
-    const { head, merging } = standing
-    if (this.head !== head) this.room.checkouts.follow(this.name, this.head, head)
-    this.#isGone = false
-    this.#merging = merging === undefined ? undefined : { commit: merging, head }
-    await this.wroteAndBecome(commit, drafts, renamed)
+  async #transitionTo({ drafts, head, merging, base, renamed }: Next): Promise<Transition> {
+    const { name } = this
+    const { checkouts } = this.room
+    const before = this.head
+    const after = head === undefined ? before : (head ?? undefined)
+    const waiting = merging === undefined ? this.merging : (merging ?? undefined)
+    const made = await makeDrafts(this.room.objects, drafts, base)
+    const own = { ref: headRef(name), from: this.#isGone ? undefined : before, to: after }
+    const moves = [
+      ...(head === undefined ? [] : [own]),
+      { ref: mergingRef(name), from: this.merging, to: waiting },
+      this.#draftsMove(made),
+    ]
+    const arrive = async () => {
+      if (head !== undefined) {
+        if (before !== after) checkouts.follow(name, before, after)
+        this.#isGone = false
+      }
+      this.#merging = waiting === undefined ? undefined : { commit: waiting, head: after }
+      if (renamed) this.#reopen(renamed)
+      await this.#showWritten(made?.oid, drafts)
+    }
+    const announce = () => checkouts.announce(name, before, after)
+    return { moves: moves.filter(isMove), made: made?.made ?? [], renamed, announce, arrive }
   }
 
-  /**
-   * An operation has deleted the branch with its drafts. What was typed since that has not seen is kept with all before
-   * it, as a draft of a branch that is gone.
-   */
-  async wasDeleted(): Promise<void> {
-    this.#isGone = this.tip !== undefined
-    const isTypedIn = this.#files.typed.size > 0
-    this.#written = { commit: undefined, drafts: noDrafts(this.tip) }
-    await this.become(isTypedIn ? this.#drafts : this.#written.drafts)
+  /** What was typed since the branch was looked at is kept with all before it, as a draft of a branch that is gone. */
+  async #vanishing(): Promise<Transition> {
+    const moves = [
+      { ref: headRef(this.name), from: this.#isGone ? undefined : this.head, to: undefined },
+      this.#draftsMove(undefined),
+    ]
+    const arrive = async () => {
+      this.#isGone = this.tip !== undefined
+      const isTypedIn = this.#files.typed.size > 0
+      this.#written = { commit: undefined, drafts: noDrafts(this.tip) }
+      await this.#show(isTypedIn ? this.#drafts : this.#written.drafts)
+    }
+    return { moves: moves.filter(isMove), made: [], renamed: undefined, announce: async () => async () => {}, arrive }
+  }
+
+  #rename(to: string): void {
+    this.room.moved.keep(this.#name, undefined)
+    this.#name = to
+    this.room.moved.keep(to, this.#moved)
+    this.#files.rename(to)
   }
 
   /** Files that are open follow a file or folder to its other name. */
-  reopen(renamed: Renamed): void {
+  #reopen(renamed: Renamed): void {
     this.#files.reopen(renamed)
     if (this.#files.typed.size > 0) this.#writing.begin()
   }

@@ -9,7 +9,7 @@ import { visiblePath } from '../../../core/text.ts'
 import { PUT_ASIDE } from '../../operations.ts'
 import type { Operation } from '../contract/branches.ts'
 import { branchOfDrafts, DRAFTS, draftsRef, MERGING, turnRef } from '../refs.ts'
-import type { BranchWork, Room } from './branch-work.ts'
+import type { BranchWork, HeldBranch, Room } from './branch-work.ts'
 import { branchOf, HEADS, headRef } from './branches.ts'
 import { readDrafts } from './drafts.ts'
 
@@ -65,14 +65,14 @@ export class OpenBranches {
    * The work on a branch that is still to be made, at a commit: for who makes it by one operation together with what
    * begins in it. Where `make` fails nobody works on it any more.
    */
-  async workToBe<Result>(name: string, at: Oid, make: (work: BranchWork) => Promise<Result>): Promise<Result> {
+  async workToBe<Result>(name: string, at: Oid, make: (held: HeldBranch) => Promise<Result>): Promise<Result> {
     // Whoever typed in one of this name that is gone has it open: it goes on from there.
     const known = this.#works.get(name)
     const opened = known ?? openWork(this.room, name, at)
     if (!known) this.#works.set(name, opened)
     try {
       const work = await opened
-      return await work.locked(() => make(work))
+      return await work.locked(make)
     } catch (error) {
       if (!known && this.#works.get(name) === opened) this.#works.delete(name)
       throw error
@@ -106,9 +106,10 @@ export class OpenBranches {
 
   /**
    * A branch has another name: its work goes on under that, with what is typed in this very moment. Whoever has not
-   * heard of it yet finds it by its old name, too. To be called while the branch is locked, after its refs have moved.
+   * heard of it yet finds it by its old name, too. To be called after its refs have moved.
    */
-  rename(work: BranchWork, to: string): void {
+  rename(held: HeldBranch, to: string): void {
+    const { work } = held
     const from = work.name
     const stale = this.#works.get(to)
     stale?.then(other => other.end()).catch(() => undefined)
@@ -116,7 +117,7 @@ export class OpenBranches {
     this.#works.set(to, Promise.resolve(work))
     this.#renamed.set(from, to)
     this.#renamed.delete(to)
-    work.rename(to)
+    held.rename(to)
     this.room.say({ say: 'renamed', branch: from, to })
   }
 
@@ -208,7 +209,16 @@ export const nameOfRef = (ref: RefName): string => visiblePath(branchNameOf(ref)
  * Does something while no other work on any of these branches' refs comes between. They are locked in the order of
  * their names: two that want the same ones would else wait for each other for ever.
  */
-export const lockedAll = <Result>(works: readonly BranchWork[], task: () => Promise<Result>): Promise<Result> => {
+export async function lockedAll<Result>(
+  works: readonly BranchWork[],
+  task: (held: ReadonlyMap<BranchWork, HeldBranch>) => Promise<Result>,
+): Promise<Result> {
   const inOrder = [...works].sort((one, other) => (one.name < other.name ? -1 : 1))
-  return inOrder.reduceRight<() => Promise<Result>>((inside, work) => () => work.locked(inside), task)()
+  const all = new Map<BranchWork, HeldBranch>()
+  const inside = async (at: number): Promise<Result> => {
+    const work = inOrder[at]
+    if (!work) return await task(all)
+    return await work.locked(held => inside(all.set(work, held).size))
+  }
+  return await inside(0)
 }

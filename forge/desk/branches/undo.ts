@@ -10,8 +10,8 @@ import { DRAFTS, draftsRef, MERGING, mergingRef, turnRef } from '../refs.ts'
 import { SETTLE } from './branch-clashes.ts'
 import { type How, moveBranch, verifyNotCheckedOut } from './branch-operations.ts'
 import { DRAFTS_ELSEWHERE, reverseDraftsElsewhere, reverseSaveElsewhere, SAVE_ELSEWHERE } from './branch-split.ts'
-import { type Prepared, prepare, take } from './branch-undo.ts'
-import type { BranchWork } from './branch-work.ts'
+import { prepare } from './branch-undo.ts'
+import { becomeTogether, type HeldBranch, type Next } from './branch-work.ts'
 import { branchOf, HEADS, headRef } from './branches.ts'
 import { branchNameOf, lockedAll, nameOfRef, type OpenBranches } from './open-branches.ts'
 
@@ -76,9 +76,9 @@ async function moveBack(branches: OpenBranches, operation: Recorded, original: O
   for (const { ref, before } of refs)
     if (ref.startsWith(HEADS) && !before && !isFirst(original)) await verifyNotCheckedOut(branches, branchOf(ref))
   const works = await Promise.all(names.map(name => branches.work(name)))
-  await lockedAll(works, async () => {
+  await lockedAll(works, async all => {
     for (let tries = 1; ; tries++) {
-      const error = await tryToMoveBack(branches, works, operation, original, how)
+      const error = await tryToMoveBack(branches, [...all.values()], operation, original, how)
       if (!error) return
       // Where it was a branch that moved, this says so; drafts of another desk are brought along by another try.
       await verifyUnmoved(branches, refs)
@@ -97,40 +97,36 @@ const ABOUT_DRAFTS = ['discard', SETTLE, 'delete', 'delete branch', 'keep turn']
 /** Moves all refs of an operation back, with the drafts of their branches; gives the error where one has moved. */
 async function tryToMoveBack(
   branches: OpenBranches,
-  works: readonly BranchWork[],
+  all: readonly HeldBranch[],
   { refs, renamed }: Recorded,
   original: Operation,
   how: How,
 ): Promise<RefMoved | undefined> {
-  const { checkouts, operations } = branches.room
   const back = renamed && { from: renamed.to, to: renamed.from }
-  const prepared = new Map<BranchWork, Prepared>()
-  for (const work of works) {
-    const moved = refs.find(({ ref }) => ref === headRef(work.name))
-    // What is typed in a branch that goes stays on the commit that it was typed on.
-    const head = moved && !moved.before && !isFirst(original) ? undefined : moved
-    const drafts = refs.find(({ ref }) => ref === draftsRef(work.name))
-    const isAboutDrafts = drafts && ABOUT_DRAFTS.includes(original.kind)
-    const change = isAboutDrafts ? { from: drafts.after, to: drafts.before } : undefined
-    const isUnsaved = original.kind === 'save' && how.kind === 'undo'
-    const isTurn = refs.some(({ ref }) => ref === turnRef(work.name))
-    const waits = refs.find(({ ref }) => ref === mergingRef(work.name))
-    const merging = waits && { before: waits.before, after: waits.after, drafts: drafts?.before }
-    prepared.set(work, await prepare(work, { head, isUnsaved, drafts: change, renamed: back, isTurn, merging }))
-  }
-  const all = [...prepared.values()]
-  const heads = refs.filter(isHeld)
-  const moves = heads.map(({ ref, before, after }) => ({ ref, from: after, to: before }))
-  const announced = [...prepared].map(([work, { standing }]) => checkouts.announce(work.name, work.head, standing.head))
-  const withdrawals = await Promise.all(announced)
+  const prepared: [HeldBranch, Next][] = []
   try {
-    const made = all.flatMap(it => it.made)
-    await operations.record({ ...how, renamed: back, moves: [...moves, ...all.flatMap(it => it.moves)], made })
+    for (const held of all) {
+      const { name } = held.work
+      const moved = refs.find(({ ref }) => ref === headRef(name))
+      // What is typed in a branch that goes stays on the commit that it was typed on.
+      const head = moved && !moved.before && !isFirst(original) ? undefined : moved
+      const drafts = refs.find(({ ref }) => ref === draftsRef(name))
+      const isAboutDrafts = drafts && ABOUT_DRAFTS.includes(original.kind)
+      const change = isAboutDrafts ? { from: drafts.after, to: drafts.before } : undefined
+      const isUnsaved = original.kind === 'save' && how.kind === 'undo'
+      const isTurn = refs.some(({ ref }) => ref === turnRef(name))
+      const waits = refs.find(({ ref }) => ref === mergingRef(name))
+      const merging = waits && { before: waits.before, after: waits.after, drafts: drafts?.before }
+      const target = { head, isUnsaved, drafts: change, renamed: back, isTurn, merging }
+      prepared.push([held, await prepare(held, target)])
+    }
+    const own = new Set(prepared.flatMap(([{ work }, { head }]) => (head === undefined ? [] : [headRef(work.name)])))
+    const others = refs.filter(isHeld).filter(({ ref }) => !own.has(ref))
+    const also = others.map(({ ref, before, after }) => ({ ref, from: after, to: before }))
+    await becomeTogether(branches.room, prepared, { ...how, also })
+    return undefined
   } catch (error) {
-    for (const withdraw of withdrawals) await withdraw()
     if (error instanceof RefMoved) return error
     throw error
   }
-  for (const [work, it] of prepared) await take(work, it)
-  return undefined
 }

@@ -2,13 +2,11 @@
 
 import { Failure } from '../../../core/failure.ts'
 import { type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
-import type { Move } from '../../../core/git/refs.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
 import type { BranchWork } from '../branches/branch-work.ts'
 import { mergeDrafts } from '../branches/draft-merges.ts'
-import { type DraftFile, entryIn, entryInTip, isEmpty, makeDrafts, noDrafts } from '../branches/drafts.ts'
+import { type DraftFile, entryIn, entryInTip, isEmpty, noDrafts } from '../branches/drafts.ts'
 import { makeMerging, readMerging } from '../conflicts/merging-commits.ts'
-import { mergingRef } from '../refs.ts'
 import type { Checkpoint, Checkpoints } from './turn-checkpoints.ts'
 import { sessionChanges } from './turn-ends.ts'
 import type { WrittenHere } from './written-here.ts'
@@ -29,14 +27,14 @@ export async function settleByTurn(
   own: WrittenHere,
 ): Promise<void> {
   await work.inOneGo(
-    async () => {
-      const { objects, operations } = work.room
-      const { merging, name, head } = work
+    async held => {
+      const { objects } = work.room
+      const { merging, name } = work
       const state = merging === undefined ? undefined : await readMerging(objects, merging)
       if (!state)
         throw new Failure(`The merge in ${visiblePath(name)} is over: what the AI did for it is kept until you choose.`)
       // What the operation is to bring back has to be in the repository.
-      await work.writeDrafts()
+      await held.writeDrafts()
       const files = new Map(turn.files)
       for (const [path, change] of await sessionChanges(work, turn, own)) {
         if (!change || 'oid' in change) files.set(path, change)
@@ -56,15 +54,10 @@ export async function settleByTurn(
       }
       const { tree, ...rest } = state
       const next = makeMerging(objects.repository, { ...rest, by }, tree)
-      const settled = { ...drafts, tip: next.oid }
-      const made = await makeDrafts(objects, settled, { base: merging, changes: new Map() })
       await writeObjects(objects.repository, next.made)
-      const moves: Move[] = [{ ref: mergingRef(name), from: merging, to: next.oid }, work.draftsMove(made)]
-      const changed = moves.filter(({ from, to }) => from !== to)
-      const refs = changed.map(({ ref, from, to }) => ({ ref, before: from, after: to }))
       const words = `${visible(turn.model)} settles conflicts in ${visiblePath(name)}`
-      await operations.record({ kind: 'settle', words, moves: [...changed, end], refs, made: made?.made ?? [] })
-      await work.comeTo(made?.oid, settled, { head, merging: next.oid })
+      const settled = { merging: next.oid, drafts: { ...drafts, tip: next.oid } }
+      await held.become(settled, { kind: 'settle', words, unrecorded: [end] })
     },
     { isTurn: true, isMerging: true },
   )

@@ -35,14 +35,22 @@ export async function commitTurn(
   own: WrittenHere,
 ): Promise<{ commit: Oid } | { clashing: Path[] }> {
   return await work.inOneGo(
-    async signature => {
+    async (held, signature) => {
       const code = await changesOnto(work, turn)
       if ('clashing' in code) return code
       const changes = new Map([...code.changes, ...(await sessionChanges(work, turn, own))])
       const message = `${await messageOf(work, turn)}\n\n${trailersOf(turn)}\n`
       const words = `turn of ${nameOf(turn.model)} in ${visiblePath(work.name)}: ${message.split('\n', 1)[0]}`
-      const wanted = { kind: 'turn', words, message, changes, after: work.drafts, mayMeetDrafts: true, also: [end] }
-      const commit = await commitTo(work, wanted, signature)
+      const wanted = {
+        kind: 'turn',
+        words,
+        message,
+        changes,
+        after: work.drafts,
+        mayMeetDrafts: true,
+        unrecorded: [end],
+      }
+      const commit = await commitTo(held, wanted, signature)
       // The conversation has grown at least.
       if (commit === undefined) throw new Error('A turn has changed nothing')
       return { commit }
@@ -126,13 +134,13 @@ export async function keepTurn(
   own: WrittenHere,
 ): Promise<void> {
   await work.inOneGo(
-    async signature => {
+    async (held, signature) => {
       const after = await draftsWith(work, { ...turn, files: filesOf(turn, path => !isOfForge(path)) })
       const changes = new Map([...(await ownChanges(work, turn)), ...(await sessionChanges(work, turn, own))])
       // The code is a draft from now on: what the model has called that is not what this commit has.
       const message = `${talkMessage(turn)}\n\n${trailersOf(turn)}\n`
       const words = `keep what ${nameOf(turn.model)} did in ${visiblePath(work.name)}`
-      await commitTo(work, { kind: 'keep turn', words, message, changes, after, alsoBack: [end] }, signature)
+      await commitTo(held, { kind: 'keep turn', words, message, changes, after, also: [end] }, signature)
     },
     { isTurn: true },
   )
@@ -171,7 +179,7 @@ export async function discardTurn({ room, name }: BranchWork, turn: Checkpoint, 
  * conversation stays. Gives what was done, in words. Throws a {@link Failure} where later work has changed the same places.
  */
 export async function reverseTurn(work: BranchWork, turn: string, commit: Oid): Promise<string> {
-  return await work.inOneGo(async signature => {
+  return await work.inOneGo(async (held, signature) => {
     const { objects } = work.room
     const { tip } = work
     if (tip === undefined) throw new Failure(`There is no commit in ${visiblePath(work.name)} to be taken back.`)
@@ -185,7 +193,7 @@ export async function reverseTurn(work: BranchWork, turn: string, commit: Oid): 
     const message = `${cleanMessage(`Undo: ${subject}`)}\n\n${UNDOES}: ${turn}\n`
     const words = `take back a turn in ${visiblePath(work.name)}: ${visible(subject)}`
     const wanted = { kind: 'undo turn', words, message, changes, after: work.drafts, mayMeetDrafts: true }
-    const made = await commitTo(work, wanted, signature)
+    const made = await commitTo(held, wanted, signature)
     if (made === undefined) throw new Error('A reversal has changed nothing')
     return words
   })

@@ -22,7 +22,7 @@ import {
 } from '../../ai/session.ts'
 import { loadSession, setAside } from '../../ai/session-file.ts'
 import { WorkInProgressVfs } from '../../vfs.ts'
-import type { BranchWork, Held, Room } from '../branches/branch-work.ts'
+import type { AtWork, BranchWork, HeldBranch, Room } from '../branches/branch-work.ts'
 import { tipsBelow } from '../branches/branches.ts'
 import { asChanges, type DraftFile, entryInTip, noDrafts, verifyNoClash } from '../branches/drafts.ts'
 import { setUpMergeDriver } from '../branches/forge-folder.ts'
@@ -123,7 +123,7 @@ export class Turns implements AsyncDisposable {
     this.#verifyNone(work)
     this.#beginning.add(work)
     try {
-      const { turn, run } = await work.locked(() => this.#begin(work, text))
+      const { turn, run } = await work.locked(held => this.#begin(held, text))
       // The branch may have got another name by now, but gets none as long as the turn has its files.
       this.#turns.set(work.name, turn)
       this.#say(turn, { is: 'begun', turn: turn.now.turn })
@@ -144,19 +144,20 @@ export class Turns implements AsyncDisposable {
       throw new Failure(`The AI is at work in ${name}: wait until it is done, or stop it.`)
   }
 
-  async #begin(work: BranchWork, text: string): Promise<Begun> {
-    await work.collect()
-    await work.lookAgain()
+  async #begin(held: HeldBranch, text: string): Promise<Begun> {
+    const { work } = held
+    await held.collect()
+    await held.lookAgain()
     if (work.isGone) throw new Failure(`The branch ${visiblePath(work.name)} was deleted: bring it back first.`)
     // From here to the hold nothing is waited for: nothing can be typed in between.
     verifySaved(work)
     const files = work.merging === undefined ? noDrafts(work.tip) : work.drafts
-    const held = work.hold({ files, why: whyAtWork(work.name) })
+    const shown = held.showAtWork({ files, why: whyAtWork(work.name) })
     try {
-      await held
+      await shown
       return await this.#start(work, text)
     } catch (error) {
-      await work.hold(undefined)
+      await held.showAtWork(undefined)
       throw error
     }
   }
@@ -277,7 +278,7 @@ export class Turns implements AsyncDisposable {
     const { work } = turn
     const isSame = isSameFiles(turn.now.files, news.files)
     turn.now = { ...turn.now, ...news }
-    if (!isSame) await work.locked(() => work.hold(heldBy(turn, whyAtWork(work.name))))
+    if (!isSame) await work.locked(held => held.showAtWork(heldBy(turn, whyAtWork(work.name))))
     await turn.checkpoints.write(turn.now)
   }
 
@@ -315,7 +316,7 @@ export class Turns implements AsyncDisposable {
     } finally {
       turn.state = 'unfinished'
       turn.words = words
-      await work.locked(() => work.hold(heldBy(turn, whyUnfinished(work.name))))
+      await work.locked(held => held.showAtWork(heldBy(turn, whyUnfinished(work.name))))
       this.#say(turn, { is: 'changed', turn: turn.now.turn })
     }
   }
@@ -324,7 +325,7 @@ export class Turns implements AsyncDisposable {
   async #over(turn: BranchTurn): Promise<void> {
     const { work } = turn
     try {
-      await work.locked(() => work.hold(undefined))
+      await work.locked(held => held.showAtWork(undefined))
     } finally {
       this.#turns.delete(work.name)
     }
@@ -399,7 +400,7 @@ export class Turns implements AsyncDisposable {
       done: Promise.resolve(),
     }
     this.#turns.set(branch, turn)
-    await work.locked(() => work.hold(heldBy(turn, whyUnfinished(branch))))
+    await work.locked(held => held.showAtWork(heldBy(turn, whyUnfinished(branch))))
     this.#say(turn, { is: 'changed', turn: found.turn })
   }
 
@@ -461,7 +462,7 @@ function verifySaved({ name, draftPaths, drafts, merging }: BranchWork): void {
 const nameSome = (paths: readonly Path[]): string =>
   paths.length <= 2 ? paths.map(visiblePath).join(' and ') : many(paths.length, 'file')
 
-const heldBy = ({ now: { base, files } }: BranchTurn, why: string): Held => ({
+const heldBy = ({ now: { base, files } }: BranchTurn, why: string): AtWork => ({
   files: { tip: base, files, clashes: new Map() },
   why,
 })

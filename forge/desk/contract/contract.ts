@@ -47,8 +47,18 @@ export const Reply = v.union([
 export type Reply = v.InferOutput<typeof Reply>
 
 /**
- * What comes with a page: the answers to its first questions, and how much had been said to all windows before. What is
- * said later the page may have missed, until its own connection is up.
+ * What comes with a page: what it asks first, answered, and how much had been said to all windows before. What is said
+ * later the page may have missed, until its own connection is up.
  */
-export const PageBeginning = v.object({ said: Count, replies: v.array(Reply) })
+export const PageBeginning = v.object({
+  said: Count,
+  answers: v.array(v.object({ ask: v.string(), fields: v.unknown(), value: v.unknown() })),
+})
 export type PageBeginning = v.InferOutput<typeof PageBeginning>
+
+/** The element of the page that has its {@link PageBeginning} as JSON; empty where the page asks for itself. */
+export const BEGINNING_ID = 'beginning'
+
+/** Names a question with its fields, whatever the order of these. */
+export const keyOf = (ask: string, fields: unknown): string =>
+  `${ask} ${JSON.stringify(Object.entries(fields ?? {}).sort())}`

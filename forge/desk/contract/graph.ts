@@ -53,6 +53,9 @@ export const Refs = v.object({
 })
 export type Refs = v.InferOutput<typeof Refs>
 
+/** Rows of the graph that the page asks for at a time; the first of them come with it. */
+export const GRAPH_CHUNK = 100
+
 export const graphQuestions = {
   graph: repeatable({ filter: GraphFilter, from: Count, count: v.pipe(Count, v.maxValue(500)) }, GraphWindow),
   /** The row of a commit or a ref. */

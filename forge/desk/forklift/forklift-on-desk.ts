@@ -170,7 +170,7 @@ export class Forklift {
     if ((await this.#branches()).has(branch)) return branch
     const start = await bringStart(this.objects, run)
     const letter = await letterOf(run)
-    const left = await newMergingBranch(this.branches, branch, start, async work => {
+    const left = await newMergingBranch(this.branches, branch, start, async held => {
       const source = { commit: run.metadata.upstreamCommit, words: asBytes(`upstream/${run.metadata.upstreamBranch}`) }
       const merge = await mergeInto(this.objects, source, { branch, tip: start })
       const message = `Merge upstream/${run.metadata.upstreamBranch} into ${run.metadata.branch}\n`
@@ -183,7 +183,7 @@ export class Forklift {
         state: { does: 'merge', message, todo: [] },
       }
       const taken = await takeOver(this.objects, run, stop)
-      await wait(work, {
+      await wait(held, {
         ...{ stop, ours: start, kind: 'open run', does: `go on with Forklift's run of ${run.name.slice(-15)}` },
         forklift: { run: run.name, ...(letter !== undefined && { stuck: letter }) },
         isNew: true,

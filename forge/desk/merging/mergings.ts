@@ -11,18 +11,16 @@ import type { Move } from '../../../core/git/refs.ts'
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
 import { entryAt, listFiles, makeTree } from '../../../core/git/trees.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
-import type { BranchWork, Room } from '../branches/branch-work.ts'
+import type { BranchWork, HeldBranch, Room } from '../branches/branch-work.ts'
 import {
   asChanges,
   contentIn,
   type DraftFile,
   entryIn,
   entryInTip,
-  makeDrafts,
   noDrafts,
   verifyNoClash,
 } from '../branches/drafts.ts'
-import { moveRefsPatiently } from '../branches/moving-refs.ts'
 import type { Signature } from '../branches/save.ts'
 import { firstMark, marksLeft, partsOf, withBoth } from '../conflicts/conflict-marks.ts'
 import { textBytes, wordsFor } from '../conflicts/conflicts.ts'
@@ -73,8 +71,8 @@ export class Mergings {
   /** What waits in a branch; undefined where nothing does. */
   async in(branch: string): Promise<Merging | undefined> {
     const work = await this.open(branch)
-    return await work.brieflyLocked(async () => {
-      await work.collect()
+    return await work.brieflyLocked(async held => {
+      await held.collect()
       const { merging } = work
       if (merging === undefined) return undefined
       const state = await this.#state(work)
@@ -132,7 +130,7 @@ export class Mergings {
    */
   async begin(branch: string, source: Source, { result, forklift }: Beginning): Promise<void> {
     const work = await this.open(branch)
-    await work.inOneGo(async () => {
+    await work.inOneGo(async held => {
       const { objects } = this.room
       const { head } = work
       if (head === undefined) throw new Failure(`${visiblePath(branch)} has no commit yet that could be merged into.`)
@@ -145,7 +143,7 @@ export class Mergings {
       const state: Stop['state'] = { does: 'merge', message: plan.message, todo: [] }
       const clean = { merge: { tree: plan.tree, stages: [], conflicts: [] }, ours: head, theirs: source.commit }
       const stop: Stop = plan.stop ?? { ...clean, words, state }
-      await wait(work, { stop, ours: head, kind: 'begin merge', does: `begin to ${plan.does}`, result, forklift })
+      await wait(held, { stop, ours: head, kind: 'begin merge', does: `begin to ${plan.does}`, result, forklift })
     })
   }
 
@@ -174,12 +172,12 @@ export class Mergings {
    */
   async takeSide(branch: string, path: Path, side: Which): Promise<void> {
     const work = await this.open(branch)
-    await work.inOneGo(async () => this.#take(work, path, side), { isMerging: true })
+    await work.inOneGo(async held => this.#take(held, path, side), { isMerging: true })
   }
 
-  async #take(work: BranchWork, path: Path, side: Which): Promise<void> {
+  async #take(held: HeldBranch, path: Path, side: Which): Promise<void> {
+    const { work } = held
     const { objects } = this.room
-    const { merging } = work
     const state = await this.#state(work)
     const row = rowAt(state, path)
     verifyNoClash(work.drafts, row.paths)
@@ -197,12 +195,8 @@ export class Mergings {
     const { [row.path]: _, ...by } = state.by
     const { tree, ...rest } = state
     const next = makeMerging(objects.repository, { ...rest, kept, by }, tree)
-    const drafts = { ...work.drafts, files, tip: next.oid }
-    const made = await makeDrafts(objects, drafts, { base: merging, changes: new Map() })
-    await writeObjects(objects.repository, [...next.made, ...(made?.made ?? [])])
-    const moves: Move[] = [{ ref: mergingRef(work.name), from: merging, to: next.oid }, work.draftsMove(made)]
-    await moveRefsPatiently(objects, moves.filter(isMove), '')
-    await work.comeTo(made?.oid, drafts, { head: work.head, merging: next.oid })
+    await writeObjects(objects.repository, next.made)
+    await held.become({ merging: next.oid, drafts: { ...work.drafts, files, tip: next.oid } })
   }
 
   /**
@@ -211,8 +205,8 @@ export class Mergings {
    */
   async requestFor(branch: string, paths: readonly Path[] | 'all', only?: number): Promise<string> {
     const work = await this.open(branch)
-    return await work.locked(async () => {
-      await work.collect()
+    return await work.locked(async held => {
+      await held.collect()
       const state = await this.#state(work)
       const wanted = paths === 'all' ? state.rows : paths.map(path => rowAt(state, path))
       const files = await Promise.all(wanted.map(async row => ({ row, file: await fileOf(work, state, row) })))
@@ -229,10 +223,11 @@ export class Mergings {
   /** Makes the commit of what is settled. A rebase goes on to the next conflict or its end. */
   async finish(branch: string, message?: string): Promise<Done> {
     const work = await this.open(branch)
-    return await work.inOneGo(async signature => this.#finish(work, signature, message), { isMerging: true })
+    return await work.inOneGo(async (held, signature) => this.#finish(held, signature, message), { isMerging: true })
   }
 
-  async #finish(work: BranchWork, signature: Promise<Signature>, message?: string): Promise<Done> {
+  async #finish(held: HeldBranch, signature: Promise<Signature>, message?: string): Promise<Done> {
+    const { work } = held
     const { objects } = this.room
     const state = await this.#state(work)
     const rows = await Promise.all(state.rows.map(row => fileOf(work, state, row)))
@@ -240,27 +235,27 @@ export class Mergings {
     if (why !== undefined) throw new Failure(why)
     verifyNoClash(work.drafts, work.drafts.clashes.keys())
     // What the operation is to bring back has to be in the repository.
-    await work.writeDrafts()
+    await held.writeDrafts()
     const { oid: tree, made } = await resultTree(work)
     await writeObjects(objects.repository, made)
     const planned = await this.#planned(state, tree, message)
     const settled = work.drafts
-    const first = await work.unlocked(() => writeChain(objects, state.oursCommit, planned, signature))
+    const first = await held.unlocked(() => writeChain(objects, state.oursCommit, planned, signature))
     const name = visiblePath(work.name)
     if (state.does === 'merge' || state.does === 'land') {
       const does = `${state.does} ${visiblePath(state.theirs)} ${state.does === 'land' ? 'on' : 'into'} ${name}`
-      await arrive(work, { kind: state.does, does, to: first, also: await keptMoves(objects, state), settled })
+      await arrive(held, { kind: state.does, does, to: first, also: await keptMoves(objects, state), settled })
       return { words: `${pastOf(does)}.`, commit: first }
     }
     const { does, of = 1, ours, onto } = state
     const { picks, tip } = await this.plannings.run(async pace => {
       const picks = await planPicks(objects, first, state.todo, { does, ours, of, onto, isBegun: true }, pace)
       const write = () => writeChain(objects, first, picks.chain, signature, pace.signal)
-      return { picks, tip: await work.unlocked(write) }
+      return { picks, tip: await held.unlocked(write) }
     })
     const whole = does === 'rebase' ? `rebase ${name} onto ${visiblePath(onto ?? ours)}` : `cherry-pick onto ${name}`
     if (!picks.stop) {
-      await arrive(work, { kind: does, does: whole, to: tip, settled })
+      await arrive(held, { kind: does, does: whole, to: tip, settled })
       return { words: `${pastOf(whole)}.`, commit: tip }
     }
     const waiting: Waiting = {
@@ -270,7 +265,7 @@ export class Mergings {
       does: `go on: ${whole}`,
       settled,
     }
-    await wait(work, waiting)
+    await wait(held, waiting)
     const { number = 0 } = picks.stop.state
     return { words: `There are conflicts again, at commit ${number} of ${of}.`, merging: work.name }
   }
@@ -291,21 +286,18 @@ export class Mergings {
 
   /** Lets go of a merge and of all that was settled. The operation can be undone. */
   async abort(branch: string): Promise<Done> {
-    const { operations, say } = this.room
+    const { say } = this.room
     const work = await this.open(branch)
-    const words = await work.locked(async () => {
+    const words = await work.locked(async held => {
       work.verifyFree()
-      await work.collect()
-      return await work.again(async () => {
+      await held.collect()
+      return await held.again(async () => {
         const { merging, head } = work
         if (merging === undefined) throw new Failure(`Nothing waits in ${visiblePath(branch)} to be merged.`)
-        await work.writeDrafts()
+        await held.writeDrafts()
         const state = await this.#read(merging)
         const does = `abort the ${state ? kindOf(state) : 'merge'} in ${visiblePath(branch)}`
-        const none = noDrafts(head)
-        const moves = [{ ref: mergingRef(branch), from: merging, to: undefined }, work.draftsMove(undefined)]
-        await operations.record({ kind: 'abort merging', words: does, moves: moves.filter(isMove) })
-        await work.comeTo(undefined, none, { head, merging: undefined })
+        await held.become({ merging: null, drafts: noDrafts(head) }, { kind: 'abort merging', words: does })
         return does
       })
     })
@@ -314,7 +306,6 @@ export class Mergings {
   }
 }
 
-const isMove = ({ from, to }: Move): boolean => from !== to
 const kindOf = ({ does }: MergingState): Merging['kind'] => (does === 'land' ? 'merge' : does)
 
 /** The files of the branch as they are with all that is settled. */

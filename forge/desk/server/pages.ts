@@ -15,6 +15,8 @@ export type Visit = {
   nonce: string
   /** What the page keeps, for who has just been let in. It has no characters that mean anything in HTML. */
   secret?: string
+  /** The answers to what the page asks first, as a part of HTML; empty where the page has to ask. */
+  beginning?: string
 }
 
 const PAGE = '/page.html'
@@ -67,11 +69,11 @@ export class Pages {
     return assets
   }
 
-  /** The page itself, for one visit: up to what it begins with, and from there on. */
-  html({ nonce, secret = '' }: Visit): [head: string, end: string] {
+  /** The page itself, for one visit. */
+  html({ nonce, secret = '', beginning = '' }: Visit): string {
     const html = this.#html.replaceAll(NONCE_MARK, nonce).replaceAll(SECRET_MARK, secret)
-    const [head = '', end = ''] = html.split(BEGINNING_MARK)
-    return [head, end]
+    // By a function: a $ in what it begins with stands for itself.
+    return html.replace(BEGINNING_MARK, () => beginning)
   }
 
   /** One of the page's files, as the browser wishes it. */

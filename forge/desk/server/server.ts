@@ -18,7 +18,7 @@ import {
   secretFor,
   Tickets,
 } from './access.ts'
-import type { Pages } from './pages.ts'
+import type { Pages, Visit } from './pages.ts'
 import { PROTOCOL } from './secret.ts'
 
 /** A window's end of the socket, as the desk sees it. */
@@ -56,8 +56,6 @@ const MOST_UNSENT = 64 << 20
 const MOST_WINDOWS = 64
 /** The seconds after which a connection that says nothing is closed. A window's is kept open by the server's pings. */
 const [SILENT_REQUEST, SILENT_WINDOW] = [10, 120]
-/** The milliseconds that a page waits for what it begins with, of which nothing is seen meanwhile. */
-const PAGE_WAITS = 1000
 
 type Data = { listener: Listener | undefined }
 type Socket = ServerWebSocket<Data>
@@ -206,7 +204,7 @@ async function answer(request: Request, server: Bun127, house: House): Promise<R
       const [token, ticket] = [searchParams.get('token'), searchParams.get('ticket')]
       if (token === null && ticket === null) return page(served.pages)
       const isAdmitted = token === null ? tickets.take(ticket ?? '') : isToken(token, key)
-      return isAdmitted ? enter(served, key) : refuse(notAdmitted(served.name))
+      return isAdmitted ? await enter(served, key) : refuse(notAdmitted(served.name))
     }
     case 'here':
       return Response.json({
@@ -241,23 +239,18 @@ const nothing = (): Response => new Response('There is nothing here.', { status:
  * What a visit with a token in its address gets: the page, with the cookie and the secret that let in from then on, and
  * what it begins with.
  */
-function enter(served: Served, key: Key): Response {
-  const entered = page(served.pages, { secret: secretFor(key), beginning: beginningOf(served) })
+async function enter(served: Served, key: Key): Promise<Response> {
+  const entered = page(served.pages, { secret: secretFor(key), beginning: await beginningOf(served) })
   entered.headers.set('set-cookie', cookieFor(key))
   return entered
 }
 
-/** As a part of HTML: empty where it takes too long, or where it can't be had. Then the page asks, and is told why. */
+/** As a part of HTML: empty where it can't be had. Then the page asks, and is told why. */
 async function beginningOf(served: Served): Promise<string> {
-  const beginning = served.beginning().then(it => JSON.stringify(it).replaceAll('<', '\\u003c'))
-  const late = Promise.withResolvers<string>()
-  const clock = setTimeout(() => late.resolve(''), PAGE_WAITS)
   try {
-    return await Promise.race([beginning, late.promise])
+    return JSON.stringify(await served.beginning()).replaceAll('<', '\\u003c')
   } catch {
     return ''
-  } finally {
-    clearTimeout(clock)
   }
 }
 
@@ -268,27 +261,10 @@ function urlOf({ url }: Request): Pick<URL, 'pathname' | 'searchParams'> {
 
 const newNonce = (): string => Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString('base64')
 
-function page(pages: Pages, visit: { secret?: string; beginning?: Promise<string> } = {}): Response {
+function page(pages: Pages, visit: Omit<Visit, 'nonce'> = {}): Response {
   const nonce = newNonce()
-  const { secret = '', beginning } = visit
-  const [head, end] = pages.html({ nonce, secret })
-  const body = beginning ? inTwo(head, withEnd(beginning, end)) : head + end
-  return new Response(body, {
+  return new Response(pages.html({ ...visit, nonce }), {
     headers: { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': policyOf(nonce) },
-  })
-}
-
-const withEnd = async (beginning: Promise<string>, end: string): Promise<string> => (await beginning) + end
-
-/** The first part goes at once: the head of a page, so that the browser gets what it is made of while it waits. */
-function inTwo(first: string, second: Promise<string>): ReadableStream<Uint8Array> {
-  const encoder = new TextEncoder()
-  return new ReadableStream({
-    async start(controller) {
-      controller.enqueue(encoder.encode(first))
-      controller.enqueue(encoder.encode(await second))
-      controller.close()
-    },
   })
 }
 

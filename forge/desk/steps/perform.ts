@@ -4,18 +4,17 @@ import { Failure } from '../../../core/failure.ts'
 import { bytesOf, commit, lineOf, textOf } from '../../../core/git/commits.ts'
 import { changedFiles } from '../../../core/git/diffs.ts'
 import { type NewObject, type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
-import type { Move } from '../../../core/git/refs.ts'
+import { type Move, RefMoved } from '../../../core/git/refs.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import { many, visiblePath } from '../../../core/text.ts'
-import type { BranchWork } from '../branches/branch-work.ts'
+import type { BranchWork, HeldBranch } from '../branches/branch-work.ts'
 import { headRef } from '../branches/branches.ts'
 import { mergeDrafts } from '../branches/draft-merges.ts'
-import { type DraftFile, type Drafts, filesBetween, makeDrafts, noDrafts } from '../branches/drafts.ts'
+import { type DraftFile, type Drafts, filesBetween, noDrafts } from '../branches/drafts.ts'
 import { isOfForge } from '../branches/forge-folder.ts'
 import type { Signature } from '../branches/save.ts'
 import { conflictRows } from '../conflicts/conflicts.ts'
 import { type MergingState, makeMerging } from '../conflicts/merging-commits.ts'
-import { mergingRef } from '../refs.ts'
 import type { Plan, Planned, Stop } from './plan.ts'
 
 /** Writes the commits of a chain, each on the one before it; gives the last one. The signal's reason is thrown. */
@@ -84,29 +83,16 @@ async function signedCommit(objects: Objects, planned: NewPlanned, parent: Oid):
  */
 export type Arrival = { kind: string; does: string; to: Oid; also?: readonly Move[]; settled?: Drafts }
 
-const isMove = ({ from, to }: Move): boolean => from !== to
-
 /**
  * Takes a branch to a commit that is written already, in one operation; its drafts are merged onto that, as where a
- * branch was moved by another program. To be called in one go of the branch's work.
+ * branch was moved by another program.
  */
-export async function arrive(work: BranchWork, { kind, does, to, also = [], settled }: Arrival): Promise<void> {
-  const { objects, operations, checkouts, say } = work.room
-  const { head, name, merging } = work
+export async function arrive(held: HeldBranch, { kind, does, to, also = [], settled }: Arrival): Promise<void> {
+  const { work } = held
+  const { objects, say } = work.room
   // Of the drafts on a merge that waited only those are left that did not go into its commit.
   const drafts = await mergeDrafts(objects, settled ?? noDrafts(work.tip), work.drafts, noDrafts(to))
-  const made = await makeDrafts(objects, drafts)
-  const own = { ref: headRef(name), from: head, to }
-  const waits = { ref: mergingRef(name), from: merging, to: undefined }
-  const moves = [own, waits, work.draftsMove(made), ...also].filter(isMove)
-  const withdraw = await checkouts.announce(name, head, to)
-  try {
-    await operations.record({ kind, words: does, moves, made: made?.made ?? [] })
-  } catch (error) {
-    await withdraw()
-    throw error
-  }
-  await work.comeTo(made?.oid, drafts, { head: to, merging: undefined })
+  await held.become({ head: to, merging: null, drafts }, { kind, words: does, also })
   say({ say: 'repository' })
 }
 
@@ -129,15 +115,15 @@ export type Waiting = {
 }
 
 /**
- * Lets a merge wait in a branch for a person: its conflicts are written, and the branch itself stays where it is. To be
- * called in one go of the branch's work.
+ * Lets a merge wait in a branch for a person: its conflicts are written, and the branch itself stays where it is.
  */
 export async function wait(
-  work: BranchWork,
-  { stop, ours, kind, does, also = [], settled = work.drafts, forklift, result, by, isNew = false }: Waiting,
+  held: HeldBranch,
+  { stop, ours, kind, does, also = [], settled = held.work.drafts, forklift, result, by, isNew = false }: Waiting,
 ): Promise<void> {
-  const { objects, operations, say } = work.room
-  const { name, merging } = work
+  const { work } = held
+  const { objects, say } = work.room
+  if (isNew && !work.isGone) throw new RefMoved(headRef(work.name), undefined, work.head)
   const head = isNew ? ours : work.head
   if (head === undefined) throw new Error('A branch without a commit has nothing to merge into')
   verifyNothingTyped(work)
@@ -163,11 +149,8 @@ export async function wait(
   await writeObjects(objects.repository, waiting.made)
   // What was typed while a commit waited for its signature went into none.
   const drafts = await mergeDrafts(objects, settled, work.drafts, { ...noDrafts(waiting.oid), files })
-  const made = await makeDrafts(objects, drafts)
-  const own = isNew ? [{ ref: headRef(name), from: undefined, to: head }] : []
-  const moves = [...own, { ref: mergingRef(name), from: merging, to: waiting.oid }, work.draftsMove(made), ...also]
-  await operations.record({ kind, words: does, moves: moves.filter(isMove), made: made?.made ?? [] })
-  await work.comeTo(made?.oid, drafts, { head, merging: waiting.oid })
+  const next = { ...(isNew && { head }), merging: waiting.oid, drafts }
+  await held.become(next, { kind, words: does, also })
   say({ say: 'repository' })
 }
 
@@ -181,20 +164,20 @@ function verifyNothingTyped({ name, merging, draftPaths }: BranchWork): void {
 }
 
 /**
- * Does what a plan says, unless the signal ends it before a ref has moved. To be called in one go of its branch's work.
- * Gives the commit that the branch is at then.
+ * Does what a plan says, unless the signal ends it before a ref has moved. Gives the commit that the branch is at then.
  */
 export async function carryOut(
-  work: BranchWork,
+  held: HeldBranch,
   { onto, chain, stop, kind, does, also }: Plan,
   signature: Promise<Signature>,
   signal: AbortSignal,
 ): Promise<Oid> {
+  const { work } = held
   if (stop) verifyNothingTyped(work)
-  const tip = await work.unlocked(() => writeChain(work.room.objects, onto, chain, signature, signal))
+  const tip = await held.unlocked(() => writeChain(work.room.objects, onto, chain, signature, signal))
   // From here on it is done.
   signal.throwIfAborted()
-  if (stop) await wait(work, { stop, ours: tip, kind: `begin ${kind}`, does: `begin to ${does}` })
-  else await arrive(work, { kind, does, to: tip, also })
+  if (stop) await wait(held, { stop, ours: tip, kind: `begin ${kind}`, does: `begin to ${does}` })
+  else await arrive(held, { kind, does, to: tip, also })
   return tip
 }

@@ -201,11 +201,11 @@ export class Steps {
       await this.#plan(wanted, targetIn(work))
     }
     return await this.plannings.run(({ signal }) =>
-      work.inOneGo(async signature => {
+      work.inOneGo(async (held, signature) => {
         verifyAt(work, before)
         const plan = await this.#plan(wanted, targetIn(work))
         if (plan.is === 'nothing') throw new Failure(`There is nothing to do: ${whyNothing(wanted)}.`)
-        return doneOf(work, plan, await carryOut(work, plan, signature, signal))
+        return doneOf(work, plan, await carryOut(held, plan, signature, signal))
       }),
     )
   }
@@ -253,12 +253,12 @@ export class Steps {
     }
     if (how === 'rebase') await planNow()
     return await this.plannings.run(({ signal }) =>
-      work.inOneGo(async signature => {
+      work.inOneGo(async (held, signature) => {
         verifyAt(work, before)
         const plan = await planNow()
         const words = `${visiblePath(branch)} is already up to date with ${visiblePath(upstream.words)}.`
         if (plan.is === 'nothing') return { words, commit: plan.before }
-        return doneOf(work, plan, await carryOut(work, plan, signature, signal))
+        return doneOf(work, plan, await carryOut(held, plan, signature, signal))
       }),
     )
   }

@@ -75,7 +75,7 @@ test('what can’t be written is kept in memory and told once, and written as so
   await editor.type('two\n')
   expect(await refusedBy(desk.work.flush())).toThrow()
   expect(await refusedBy(desk.work.flush())).toThrow()
-  expect(notices()).toEqual([
+  expect(notices()).toMatchObject([
     { say: 'notice', isBad: true, words: expect.stringContaining("typed in main can't be written") },
   ])
   expect(await textOf(desk.work, 'main', 'a.txt')).toBe('a\none\ntwo\n')

@@ -86,25 +86,6 @@ describe.skipIf(!hasBrowser)('a window at the desk', () => {
     expect(await page.content()).not.toContain('forge-secret')
   })
 
-  test('comes in also where its first script comes last', async () => {
-    const other = await openBrowser()
-    const late = await other.context.newPage()
-    const refused: string[] = []
-    late.on('console', message => refused.push(message.text()))
-    const { promise, resolve } = Promise.withResolvers<void>()
-    await late.route('**/first-*.js', async route => {
-      await promise
-      await route.continue()
-    })
-    await late.goto(forge.address, { waitUntil: 'commit' })
-    await late.getByRole('treeitem', { name: 'a.txt' }).waitFor()
-    resolve()
-    await late.waitForLoadState('load')
-    expect(late.url()).toBe(`${new URL(forge.address).origin}/`)
-    expect(refused).toEqual([])
-    await other[Symbol.asyncDispose]()
-  })
-
   test('a second one comes in by typing the address', async () => {
     const second = await open(`${new URL(forge.address).origin}/`)
     await second.close()

@@ -1,5 +1,5 @@
 /**
- * Stands in for the desk's server, for the tests of the page alone: it speaks the contract of messages.ts about a
+ * Stands in for the desk's server, for the tests of the page alone: it speaks the contract about a
  * made-up repository in memory, under the policy that the real one has, and does what a test needs: answers slowly,
  * refuses, forgets, breaks the connection.
  */

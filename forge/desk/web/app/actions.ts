@@ -1,5 +1,6 @@
 /** What a person can do, each as the questions and dialogs that it takes. */
 import type { Operation } from '../../contract/branches.ts'
+import type { News } from '../../contract/news.ts'
 import type { At } from '../../contract/values.ts'
 import { baseName, folderOf, named, readable, shortId, toName } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
@@ -82,6 +83,18 @@ async function saveWhenSettled(page: Page, tab: Tab, branch: string, paths: Path
 export async function settle(page: Page, branch: string, paths: Paths): Promise<void> {
   const files = page.files.of(branch).filter(({ path }) => paths === 'all' || paths.includes(path))
   await Promise.all(files.map(file => file.settled()))
+}
+
+/** Says that a checkout did not follow a save, and what to do. */
+export function sayLeftBehind(page: Page, news: Extract<News, { say: 'checkout left behind' }>): void {
+  page.notify({
+    topic: 'checkout',
+    branch: news.branch,
+    tone: 'warn',
+    title: `The checkout in ${news.folder} did not follow the save`,
+    words: `${news.why} Nothing in that folder was touched. Move what is in the way aside before you commit there, or that commit takes the save back; with the next save the checkout follows.`,
+    actions: [{ words: 'Save to a new branch instead', stays: true, run: () => saveElsewhere(page, news.branch) }],
+  })
 }
 
 /** Where a checkout could not follow: what was saved goes to a branch of its own, and this window with it. */

@@ -6,8 +6,8 @@ import { branchStepCommands } from '../graph/branch-steps.ts'
 import { repositoryCommands } from '../graph/graph-commands.ts'
 import { abort, askAi, finish, goToConflict, isMerging } from '../merging/merging-actions.ts'
 import type { Kind } from '../review/review-state.ts'
+import { tasksCommands } from '../tasks/tasks-commands.ts'
 import { focusOn } from '../ui/focus.ts'
-import type { IconName } from '../ui/icons.tsx'
 import { baseName, named, readable, withoutTricks } from '../ui/names.ts'
 import { ago } from '../ui/times.ts'
 import {
@@ -29,31 +29,25 @@ import {
   undoableHere,
   undoHere,
 } from './actions.ts'
+import type { Command } from './command.ts'
 import { type Page, paneKey, REPOSITORY, TASKS, type Tab } from './state.ts'
-
-export interface Command {
-  words: string
-  keys?: string
-  /** Whether these are heard by the list alone that it is about, while that has the focus. */
-  isOfList?: boolean
-  icon: IconName
-  run: () => void
-}
 
 /** What can be done now. Keys of the browser itself (Ctrl+N, T, W, Tab) are left to it. */
 export function commandsOf(page: Page): Command[] {
   const tab = page.tab.value
   return [
     ...findingCommands(page, tab),
-    ...(tab ? tabCommands(page, tab) : page.active.value === TASKS ? tasksCommands(page) : repositoryCommands(page)),
+    ...(tab
+      ? tabCommands(page, tab)
+      : page.active.value === TASKS
+        ? tasksCommands(page, page.tasks)
+        : repositoryCommands(page)),
     ...(tab ? chatCommands(page, tab) : []),
     ...(tab && branchOf(tab) !== undefined ? branchCommands(page, tab, branchOf(tab) as string) : []),
     ...deskCommands(page, tab),
     ...forkliftCommands(page),
   ]
 }
-
-const tasksCommands = (page: Page): Command[] => page.tasks.value?.commands() ?? []
 
 function findingCommands(page: Page, tab: Tab | undefined): Command[] {
   const open = (mode: 'all' | 'files' | 'branches') => () => {

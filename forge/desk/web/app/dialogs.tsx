@@ -1,14 +1,15 @@
 /** The dialogs: a question with one answer, a confirmation, and lists that do not deserve a tab. */
 import { useSignal } from '@preact/signals'
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
+import { ApprovalDialog } from '../chat/chat-approval.tsx'
 import { StepDialog } from '../graph/step-dialog.tsx'
 import { PickDialog } from '../graph/step-pick.tsx'
 import { BaseDialog } from '../review/base-dialog.tsx'
+import { LandingDialog } from '../tasks/tasks-landing.tsx'
 import { DialogFrame } from '../ui/dialog-frame.tsx'
 import { Button, Path } from '../ui/words.tsx'
 import type { DialogContent } from './dialog-content.ts'
 import { KeyList } from './key-list.tsx'
-import { LazyApproval } from './lazy-chat.tsx'
 import { Operations } from './operations.tsx'
 import { usePage } from './state.ts'
 
@@ -30,11 +31,9 @@ export function Dialogs() {
     case 'choose':
       return <Choose key={content.title} content={content} close={close} />
     case 'approval':
-      return <LazyApproval path={content.path} close={close} />
-    case 'landing': {
-      const Landing = page.tasks.value?.Landing
-      return Landing ? <Landing key={content.title} content={content} close={close} /> : null
-    }
+      return page.tab.value ? <ApprovalDialog tab={page.tab.value} path={content.path} close={close} /> : null
+    case 'landing':
+      return <LandingDialog key={content.title} content={content} close={close} tasks={page.tasks} />
     case 'step':
       return <StepDialog key={content.title} content={content} close={close} />
     case 'base':

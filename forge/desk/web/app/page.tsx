@@ -1,21 +1,23 @@
 /** The page's beginning: connects to the desk's server, and shows what it says. */
-import { batch, effect } from '@preact/signals'
+import { batch } from '@preact/signals'
 import { render } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { watchFailed, watchQueued } from '../chat/chat-actions.ts'
 import { Repository } from '../graph/graph.tsx'
+import { Tasks } from '../tasks/tasks.tsx'
 import { Boundary } from '../ui/boundary.tsx'
 import { nameWhatIsCut } from '../ui/cut.ts'
-import { focusContent, focusOn, isFocusLost } from '../ui/focus.ts'
+import { focusContent, isFocusLost } from '../ui/focus.ts'
 import { Menu } from '../ui/menu.tsx'
-import { beginOnce } from './beginning.ts'
+import { sayLeftBehind } from './actions.ts'
 import { commandsOf } from './commands.ts'
 import { Dialogs } from './dialogs.tsx'
 import { keysOf } from './keys.ts'
-import { useEarlyWords } from './lazy-chat.tsx'
 import { Toast } from './notices.tsx'
 import { Palette } from './palette.tsx'
-import { Page, PageProvider, TASKS, type Tab } from './state.ts'
+import { Room } from './room.tsx'
+import { takeSecret } from './secret.ts'
+import { Page, PageProvider, TASKS } from './state.ts'
 import { StatusBar } from './status.tsx'
 import { Tabs, titleOf } from './tabs.tsx'
 import { keepWayBack } from './way-back.ts'
@@ -58,9 +60,8 @@ function useFocus(page: Page): void {
   const isCovered = page.dialog.value !== undefined || page.palette.value !== undefined
   const tab = page.tab.value
   // What else may take away what has the focus.
-  const { value: parts } = page.parts
   const { value: desk } = page.desk
-  const isTasksComing = page.active.value === TASKS && !page.tasks.value?.isReady()
+  const isTasksComing = page.active.value === TASKS && !page.tasks.isReady.value
   const shown = [
     isTasksComing,
     tab,
@@ -70,16 +71,11 @@ function useFocus(page: Page): void {
     page.clashes.value,
     page.menu.value,
     desk,
-    parts,
   ]
   useEffect(() => {
     // Before the desk has said what is open, nothing is shown that could have the focus.
     if (isCovered || !page.desk.peek()) return undefined
     const isWanted = given.current < wanted
-    if (tab && !parts) {
-      if (isWanted || isFocusLost()) focusOn('.room[aria-busy="true"]')
-      return undefined
-    }
     // What is still to come gets it when it is there.
     if (!isTasksComing) given.current = wanted
     const { activeElement: before } = document
@@ -94,44 +90,8 @@ function useFocus(page: Page): void {
 
 function Middle({ page }: { page: Page }) {
   const tab = page.tab.value
-  const { value: parts } = page.parts
-  useEffect(() => {
-    if (tab) page.load()
-  }, [page, tab])
-  if (tab && !parts) return <RoomToCome tab={tab} />
-  if (tab && parts) return <parts.Room tab={tab} />
-  return page.active.value === TASKS ? <Tasks page={page} /> : <Repository />
-}
-
-function Tasks({ page }: { page: Page }) {
-  useEffect(() => {
-    page.loadTasks()
-  }, [page])
-  const Tab = page.tasks.value?.Tab
-  return Tab ? <Tab /> : <main class="tasks none" aria-busy="true" />
-}
-
-/** The parts in which one works are on their way: who writes to the AI or into a file at once is heard already. */
-function RoomToCome({ tab }: { tab: Tab }) {
-  const box = useRef<HTMLElement>(null)
-  const isBranch = tab.at.kind === 'branch'
-  useEarlyWords(tab, box, isBranch && tab.pane.kind === 'chat')
-  useEarlyKeys(tab, box, isBranch && tab.pane.kind === 'file')
-  return <main ref={box} class="room" aria-busy="true" tabIndex={-1} />
-}
-
-/** What is typed where a file is to come waits for its editor. */
-function useEarlyKeys(tab: Tab, box: { current: HTMLElement | null }, canType: boolean): void {
-  useEffect(() => {
-    if (!canType) return undefined
-    const listen = ({ key, target, ctrlKey, altKey, metaKey, isComposing }: KeyboardEvent) => {
-      const isHere = target === document.body || target === box.current
-      const isText = key.length === 1 || key === 'Enter' || key === 'Backspace'
-      if (isHere && isText && !ctrlKey && !altKey && !metaKey && !isComposing) tab.keepEarlyKey(key)
-    }
-    window.addEventListener('keydown', listen)
-    return () => window.removeEventListener('keydown', listen)
-  }, [tab, box, canType])
+  if (tab) return <Room tab={tab} />
+  return page.active.value === TASKS ? <Tasks tasks={page.tasks} /> : <Repository />
 }
 
 /** The keys of all commands, before the editor or a list gets them. */
@@ -163,15 +123,6 @@ function nonceOfStyles(): string {
   return document.querySelector<HTMLMetaElement>('meta[name="style-nonce"]')?.content ?? ''
 }
 
-/** The parts in which one works are loaded as soon as the repository is shown: who opens a branch does not wait. */
-function loadWhenShown(page: Page): void {
-  const stop = effect(() => {
-    const isShown = page.graph.version.value > 0 || page.desk.value?.isEmpty === true
-    if (isShown) requestIdleCallback(() => page.load(), { timeout: 1000 })
-    if (isShown) queueMicrotask(() => stop())
-  })
-}
-
 /** What is open is there again, also where the window goes at once after the last tab was opened. */
 function keepLayoutAtEnd(page: Page): void {
   window.addEventListener('pagehide', () => page.keepLayout(true))
@@ -184,25 +135,18 @@ function guardTyping(page: Page): void {
   })
 }
 
-async function begin(): Promise<void> {
-  beginOnce()
-  const page = new Page(
-    nonceOfStyles(),
-    () => import('./working-parts.ts'),
-    () => import('../tasks/tasks-parts.tsx'),
-  )
-  const started = page.start()
+function begin(): void {
+  takeSecret()
+  const page = new Page(nonceOfStyles())
+  page.onLeftBehind = news => sayLeftBehind(page, news)
+  page.start()
   guardTyping(page)
   watchQueued(page)
   watchFailed(page)
   keepLayoutAtEnd(page)
   keepWayBack(page)
-  loadWhenShown(page)
-  // What came with the page is there in this very moment; nobody waits for what did not.
-  await Promise.race([started, new Promise(resolve => setTimeout(resolve))])
   render(<Desk page={page} />, document.body)
 }
 
-// What it begins with is the last thing in the page.
-if (document.readyState === 'loading') document.addEventListener('DOMContentLoaded', begin, { once: true })
-else begin()
+// The script is deferred: the whole page is there, with what it begins with.
+begin()

@@ -3,8 +3,8 @@ import { useSignal } from '@preact/signals'
 import fuzzysort from 'fuzzysort'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
+import { GRAPH_CHUNK as CHUNK } from '../../contract/graph.ts'
 import type { CommitRow } from '../../contract/reading.ts'
-import { CHUNK } from '../../first-questions.ts'
 import type { CodeSymbol } from '../files/symbols.ts'
 import { splitByRun } from '../graph/branches-of-runs.ts'
 import { Icon } from '../ui/icons.tsx'
@@ -12,11 +12,11 @@ import { baseName, folderOf, markedPieces, named, readable, shortId, toName, wit
 import { age, plural } from '../ui/times.ts'
 import { Waiting } from '../ui/words.tsx'
 import { newBranch } from './actions.ts'
-import { type Command, commandsOf } from './commands.ts'
+import type { Command } from './command.ts'
+import { commandsOf } from './commands.ts'
 import { shownKeys } from './keys.ts'
+import type { PaletteMode } from './palette-mode.ts'
 import { type Page, usePage } from './state.ts'
-
-export type PaletteMode = 'all' | 'files' | 'branches' | 'symbols'
 
 interface Option {
   key: string

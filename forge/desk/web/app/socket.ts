@@ -8,15 +8,16 @@ import * as v from 'valibot'
 import {
   type Answer,
   type Asked,
+  BEGINNING_ID,
   type Fields,
+  keyOf,
   PageBeginning,
   type QuestionName,
   questions,
   Reply,
 } from '../../contract/contract.ts'
 import { News } from '../../contract/news.ts'
-import { firstQuestions } from '../../first-questions.ts'
-import { type Beginning, open, takeBeginning, takeBrought } from './beginning.ts'
+import { protocolsWith } from '../../server/secret.ts'
 import { fetchWith, readSecret } from './secret.ts'
 
 /** The server said no, in a sentence for the person. */
@@ -31,7 +32,6 @@ export class Disconnected extends Error {
 
 interface Pending {
   question: Asked
-  schema: v.GenericSchema
   resolve: (value: unknown) => void
   reject: (reason: Error) => void
 }
@@ -39,8 +39,8 @@ interface Pending {
 const FIRST_PAUSE = 200
 const LONGEST_PAUSE = 5_000
 const SLICE = 4_000
-/** How long what the first script has asked is good for who has not asked for it yet. */
-const ASKED_FOR = 5_000
+/** Milliseconds for which the answers that came with the page are taken for what is so now. */
+const BROUGHT_ANSWERS_VALID_MS = 5_000
 
 export class Connection {
   /** Whether the server hears us now. */
@@ -58,57 +58,38 @@ export class Connection {
 
   readonly #pending = new Map<number, Pending>()
   #socket: WebSocket | undefined
-  /**
-   * What is answered by the page itself, or was asked by its first script, until somebody here wants to know it, and
-   * replies that came before that. Something else may be true a moment later: then it is asked again.
-   */
-  #asked: Asked[] = []
-  readonly #early = new Map<number, Reply>()
-  #lastId = firstQuestions(true).length
+  /** The answers that came with the page, each until it is asked for once. */
+  #brought = new Map<string, unknown>()
+  #lastId = 0
   #pause = FIRST_PAUSE
   #wasUp = false
   /** How much had been said to all windows before what came with the page. */
   #said: number | undefined
 
-  /**
-   * Goes on with what the page's first script has begun, or connects by itself where that has come to nothing. Answers
-   * whether the page brought what it begins with: whoever asks for that is answered at once, without any connection.
-   */
+  /** Connects. Answers whether the page brought what it begins with: that is answered without any connection. */
   start(): boolean {
-    const brought = this.#takeBrought()
-    const beginning = takeBeginning()
-    const isGood = beginning && beginning.socket.readyState <= WebSocket.OPEN
-    if (isGood) this.#goOn(beginning)
-    else this.connect()
-    return brought
+    const hasBrought = this.#takeBrought()
+    this.connect()
+    return hasBrought
   }
 
   #takeBrought(): boolean {
-    const text = takeBrought()
+    const element = document.getElementById(BEGINNING_ID)
+    const text = element?.textContent ?? ''
+    element?.remove()
     if (text === '') return false
-    const { said, replies } = v.parse(PageBeginning, JSON.parse(text))
+    const { said, answers } = v.parse(PageBeginning, JSON.parse(text))
     this.#said = said
-    this.#expect(firstQuestions(true).filter(({ id }) => replies.some(({ re }) => re === id)))
-    for (const reply of replies) this.#replied(reply)
+    this.#brought = new Map(answers.map(({ ask, fields, value }) => [keyOf(ask, fields), value]))
+    setTimeout(() => this.#brought.clear(), BROUGHT_ANSWERS_VALID_MS)
     return true
   }
 
-  #expect(asked: readonly Asked[]): void {
-    this.#asked.push(...asked)
-    setTimeout(() => this.#forgetAsked(), ASKED_FOR)
-  }
-
   connect(): void {
+    const url = new URL('/socket', location.href)
+    url.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:'
     // Another tab may have been given a new secret since the last time.
-    this.#listenTo(open(readSecret()))
-  }
-
-  #goOn({ socket, questions, takeOver }: Beginning): void {
-    this.#expect(questions)
-    const heard = takeOver()
-    this.#listenTo(socket)
-    if (socket.readyState === WebSocket.OPEN) this.#opened()
-    for (const data of heard) this.#heard(data)
+    this.#listenTo(new WebSocket(url, protocolsWith(readSecret())))
   }
 
   #listenTo(socket: WebSocket): void {
@@ -118,33 +99,26 @@ export class Connection {
     socket.addEventListener('close', () => this.#closed())
   }
 
-  ask<Name extends QuestionName>(ask: Name, fields: Fields<Name>): Promise<Answer<Name>> {
-    const { reply: schema, isRepeatable } = questions[ask]
-    const wanted = { ...fields, id: ++this.#lastId, ask } as unknown as Asked
-    const asked = this.#takeAsked(wanted)
-    const question = asked ?? wanted
-    const { promise, resolve, reject } = Promise.withResolvers<unknown>()
-    if (!this.isUp.peek() && !isRepeatable) {
-      reject(new Refused('The desk does not answer at the moment. Try again when it is back.'))
-      return promise as Promise<Answer<Name>>
+  async ask<Name extends QuestionName>(ask: Name, fields: Fields<Name>): Promise<Answer<Name>> {
+    const { reply, isRepeatable } = questions[ask]
+    return (await read(reply, await this.#value(ask, fields, isRepeatable))) as Answer<Name>
+  }
+
+  /** What the server replies, not parsed yet. */
+  #value(ask: QuestionName, fields: object, isRepeatable: boolean): unknown {
+    const key = keyOf(ask, fields)
+    if (this.#brought.has(key)) {
+      const value = this.#brought.get(key)
+      this.#brought.delete(key)
+      return value
     }
-    this.#pending.set(question.id, { question, schema, resolve, reject })
-    const early = this.#early.get(question.id)
-    if (!asked) this.#send(question)
-    else if (early && this.#early.delete(question.id)) this.#replied(early)
-    return promise as Promise<Answer<Name>>
-  }
-
-  /** The same question, where the first script has asked it. */
-  #takeAsked(wanted: Asked): Asked | undefined {
-    const words = contentOf(wanted)
-    const place = this.#asked.findIndex(question => contentOf(question) === words)
-    return place < 0 ? undefined : this.#asked.splice(place, 1)[0]
-  }
-
-  #forgetAsked(): void {
-    this.#asked = []
-    this.#early.clear()
+    if (!this.isUp.peek() && !isRepeatable)
+      throw new Refused('The desk does not answer at the moment. Try again when it is back.')
+    const question = { ...fields, id: ++this.#lastId, ask } as Asked
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>()
+    this.#pending.set(question.id, { question, resolve, reject })
+    this.#send(question)
+    return promise
   }
 
   /** Resolves when the server hears us. */
@@ -183,7 +157,7 @@ export class Connection {
   #closed(): void {
     this.isUp.value = false
     this.isLost.value = true
-    this.#forgetAsked()
+    this.#brought.clear()
     for (const [id, { question, reject }] of this.#pending) {
       if (questions[question.ask].isRepeatable) continue
       this.#pending.delete(id)
@@ -208,7 +182,7 @@ export class Connection {
     const said: unknown = JSON.parse(data)
     const news = v.safeParse(News, said)
     if (news.success) {
-      this.#forgetAsked()
+      this.#brought.clear()
       this.onNews(news.output)
       return
     }
@@ -222,22 +196,10 @@ export class Connection {
 
   #replied(reply: Reply): void {
     const pending = this.#pending.get(reply.re)
-    if (!pending) {
-      if (this.#asked.some(({ id }) => id === reply.re)) this.#early.set(reply.re, reply)
-      return
-    }
     this.#pending.delete(reply.re)
-    if ('error' in reply) {
-      pending.reject(new Refused(reply.error))
-      return
-    }
-    read(pending.schema, reply.value).then(pending.resolve, pending.reject)
+    if ('error' in reply) pending?.reject(new Refused(reply.error))
+    else pending?.resolve(reply.value)
   }
-}
-
-/** A question without its number. */
-function contentOf({ id, ...content }: Asked): string {
-  return JSON.stringify(Object.entries(content).sort())
 }
 
 /** Reads an answer. A long list is read in slices, so that the page goes on answering to the person meanwhile. */

@@ -10,24 +10,19 @@ import type { At } from '../../contract/values.ts'
 import { ComposerState, keep, kept } from '../chat/composer-state.ts'
 import { ConversationState } from '../chat/conversation-state.ts'
 import { OpenFiles, placeOf } from '../files/files.ts'
+import { OpenFile } from '../files/open-files.ts'
 import { TextSearch } from '../files/search.ts'
 import { Tree } from '../files/tree.ts'
 import { ForkliftState } from '../forklift/forklift-state.ts'
 import { GraphState } from '../graph/graph-state.ts'
 import { MergingState } from '../merging/merging-state.ts'
 import { Review } from '../review/review-state.ts'
-import type * as tasksParts from '../tasks/tasks-parts.tsx'
+import { TasksState } from '../tasks/tasks-state.ts'
 import type { MenuContent, Offer } from '../ui/menu-content.ts'
-import { saveElsewhere } from './actions.ts'
-import { SHOWED_TAB } from './beginning.ts'
 import type { DialogContent } from './dialog-content.ts'
-import type { PaletteMode } from './palette.tsx'
+import type { PaletteMode } from './palette-mode.ts'
 import { Saves } from './saves.ts'
 import { Connection } from './socket.ts'
-import type * as parts from './working-parts.ts'
-
-type WorkingParts = typeof parts
-type TasksParts = typeof tasksParts
 
 /** What a file tab shows. There is one of each kind, and one for each file. */
 export type Pane =
@@ -62,7 +57,6 @@ export class Tab {
   focusGiven = 0
   /** What a person made of the commit's message; undefined: the server's words. */
   readonly message = signal<string | undefined>(undefined)
-  #early: { path: string; keys: string[] } = { path: '', keys: [] }
 
   constructor(page: Page, at: At, kept?: Layout['tabs'][number]) {
     this.at = at
@@ -112,21 +106,6 @@ export class Tab {
   find(): void {
     this.show({ kind: 'find' })
     this.search.focusWanted.value++
-  }
-
-  /** A key of somebody who types into the file that is shown, while the editor itself is just coming. */
-  keepEarlyKey(key: string): void {
-    if (this.path === undefined) return
-    if (this.#early.path !== this.path) this.#early = { path: this.path, keys: [] }
-    this.#early.keys.push(key)
-  }
-
-  /** What was typed into a file that early, once. */
-  takeEarlyKeys(path: string): string[] {
-    const { keys } = this.#early
-    if (this.#early.path !== path) return []
-    this.#early = { path, keys: [] }
-    return keys
   }
 
   /** A file or folder has another path: what is shown of it stays where it is. */
@@ -184,6 +163,8 @@ export interface Notice {
   actions?: NoticeAction[]
 }
 
+type LeftBehind = Extract<News, { say: 'checkout left behind' }>
+
 /** Where `active` is no branch or commit. */
 export const [REPOSITORY, TASKS] = [-1, -2]
 
@@ -192,7 +173,6 @@ const WIDE = matchMedia('(min-width: 1180px)')
 const DOCKED = 'the chat is docked'
 /** How long after the last change the layout is sent. */
 const KEEP_AFTER = 400
-const NOT_LOADED = 'A part of the page could not be loaded. Load the page again when the desk answers.'
 
 export class Page {
   readonly connection = new Connection()
@@ -224,31 +204,17 @@ export class Page {
   /** Counts up when a branch is another one: what shows it asks again. */
   readonly changed = signal<ReadonlyMap<string, number>>(new Map())
   readonly tab = computed(() => this.tabs.value[this.active.value])
-  /** The parts in which one works, once they are loaded. */
-  readonly parts = signal<WorkingParts | undefined>(undefined)
-  /** The tab of the tasks, once somebody has wanted to see it. */
-  readonly tasks = signal<ReturnType<TasksParts['openTasks']> | undefined>(undefined)
-  readonly forklift: ForkliftState
+  readonly forklift = new ForkliftState(this.connection)
+  readonly tasks = new TasksState(this.connection)
   readonly graph = new GraphState(this)
-
-  #loading: Promise<void> | undefined
   #layoutTimer: ReturnType<typeof setTimeout> | undefined
 
-  #loadingTasks = false
+  /** Called when a checkout did not follow a save. */
+  onLeftBehind: (news: LeftBehind) => void = () => {}
 
-  readonly #loadParts: () => Promise<WorkingParts>
-  readonly #loadTasksParts: () => Promise<TasksParts>
-
-  constructor(nonce: string, loadParts: () => Promise<WorkingParts>, loadTasksParts: () => Promise<TasksParts>) {
-    this.#loadParts = loadParts
-    this.#loadTasksParts = loadTasksParts
+  constructor(nonce: string) {
     const choices = { nonce, isWrapped: this.isWrapped }
-    this.files = new OpenFiles((at, path, position) => {
-      const { OpenFile } = this.parts.peek() ?? {}
-      if (!OpenFile) throw new Error('A file is opened before the editor is there')
-      return new OpenFile(this.connection, choices, at, path, position)
-    })
-    this.forklift = new ForkliftState(this.connection)
+    this.files = new OpenFiles((at, path, position) => new OpenFile(this.connection, choices, at, path, position))
     this.connection.onNews = news => this.#hear(news)
     this.connection.onUp = isFirst => this.#begin(isFirst)
   }
@@ -256,8 +222,6 @@ export class Page {
   /** Connects. Waits for what came with the page, if something did: it is what is shown first then. */
   async start(): Promise<void> {
     const isBrought = this.connection.start()
-    // Who comes back to a branch does not wait until it is known that it is there.
-    if (kept(SHOWED_TAB) !== '') this.load()
     WIDE.addEventListener('change', ({ matches }) => {
       this.isWide.value = matches
     })
@@ -266,33 +230,6 @@ export class Page {
     if (!isBrought) return
     await this.#begin(true)
     if (this.active.peek() === REPOSITORY) await this.graph.begin()
-  }
-
-  /** Loads the parts in which one works. Where that fails it is tried again when they are needed again. */
-  load(): Promise<void> {
-    this.#loading ??= this.#loadParts().then(
-      loaded => {
-        this.parts.value = loaded
-      },
-      () => {
-        this.#loading = undefined
-        this.complain(NOT_LOADED)
-      },
-    )
-    return this.#loading
-  }
-
-  /** Loads the tab of the tasks, once; where that fails it is tried again when it is shown again. */
-  async loadTasks(): Promise<void> {
-    if (this.#loadingTasks) return
-    this.#loadingTasks = true
-    try {
-      const { openTasks } = await this.#loadTasksParts()
-      this.tasks.value = openTasks(this)
-    } catch {
-      this.#loadingTasks = false
-      this.complain(NOT_LOADED)
-    }
   }
 
   branch(name: string): BranchInfo | undefined {
@@ -514,7 +451,7 @@ export class Page {
   #hear(news: News): void {
     this.forklift.hear(news)
     this.graph.hear(news)
-    this.tasks.peek()?.hear(news)
+    this.tasks.hear(news)
     switch (news.say) {
       case 'desk':
         this.desk.value = news.desk
@@ -540,7 +477,7 @@ export class Page {
         this.saved(news.branch, news.commit, news.drafts)
         return
       case 'checkout left behind':
-        this.notify(leftBehind(this, news))
+        this.onLeftBehind(news)
         return
       case 'clashes':
         this.clashing(news.branch, news.paths)
@@ -639,10 +576,9 @@ export class Page {
     tab.tree.load()
     tab.conversation.load()
     if (tab.at.kind === 'branch' && this.branch(tab.at.branch)?.merging) tab.merging.load()
-    if (pane.kind !== 'file' || !this.parts.value) return
+    if (pane.kind !== 'file') return
     const { path } = pane
-    const file = this.files.find(tab.at, path) ?? this.files.open(tab.at, path, tab.positions.get(path))
-    for (const key of tab.takeEarlyKeys(path)) file.typeEarly(key)
+    if (!this.files.find(tab.at, path)) this.files.open(tab.at, path, tab.positions.get(path))
   }
 
   #watchLayout(): void {
@@ -667,7 +603,6 @@ export class Page {
       const tabs = this.tabs.peek()
       // The repository stands behind all tabs, the tasks behind that.
       const active = this.active.peek() < 0 ? tabs.length - 1 - this.active.peek() : this.active.peek()
-      keep(SHOWED_TAB, active < tabs.length ? 'yes' : '')
       const panes = this.graph.panes.chosen.peek()
       const layout = { tabs: tabs.map(tab => this.#layoutOf(tab)), active, panes }
       this.connection.ask('keep layout', { layout }).catch(() => {})
@@ -685,17 +620,6 @@ export class Page {
       return { path, ...(position ?? { top: 0, cursor: 0 }) }
     })
     return { at: tab.at, files, folders: [...tab.tree.open.peek()], ...(active === undefined ? {} : { active }) }
-  }
-}
-
-function leftBehind(page: Page, news: Extract<News, { say: 'checkout left behind' }>): Notice {
-  return {
-    topic: 'checkout',
-    branch: news.branch,
-    tone: 'warn',
-    title: `The checkout in ${news.folder} did not follow the save`,
-    words: `${news.why} Nothing in that folder was touched. Move what is in the way aside before you commit there, or that commit takes the save back; with the next save the checkout follows.`,
-    actions: [{ words: 'Save to a new branch instead', stays: true, run: () => saveElsewhere(page, news.branch) }],
   }
 }
 

@@ -10,6 +10,7 @@ import type { OpenFile } from '../files/open-files.ts'
 import { remoteItems } from '../graph/branch-steps.ts'
 import { pull, push } from '../graph/graph-steps.ts'
 import { tallyOf } from '../merging/merging-state.ts'
+import { TasksPlace } from '../tasks/tasks-place.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { placeOfMenu } from '../ui/menu-content.ts'
 import { named, readable, shortId } from '../ui/names.ts'
@@ -29,7 +30,13 @@ export function StatusBar() {
   return (
     <footer class="status">
       <div role="status" aria-label="Status">
-        {tab ? <Place tab={tab} /> : page.active.value === TASKS ? <TasksPlace /> : <RepositoryPlace />}
+        {tab ? (
+          <Place tab={tab} />
+        ) : page.active.value === TASKS ? (
+          <TasksPlace tasks={page.tasks} />
+        ) : (
+          <RepositoryPlace />
+        )}
         {tab ? <AiDoing tab={tab} /> : null}
         <span class="vh">{page.spoken.value}</span>
       </div>
@@ -44,11 +51,6 @@ export function StatusBar() {
 /** While an AI is at work in a branch, nobody else saves to it. */
 function canSave(page: Page, at: At & { kind: 'branch' }): boolean {
   return !page.isGone(at) && !isAtWork(page, at.branch) && page.branch(at.branch)?.merging === undefined
-}
-
-function TasksPlace() {
-  const Place = usePage().tasks.value?.Place
-  return Place ? <Place /> : null
 }
 
 function RepositoryPlace() {

@@ -12,7 +12,7 @@ import { baseName, readable } from '../ui/names.ts'
 import { Button, Path } from '../ui/words.tsx'
 import { decideOnTool } from './chat-actions.ts'
 
-export default function ApprovalDialog({ tab, path, close }: { tab: Tab; path: string; close: () => void }) {
+export function ApprovalDialog({ tab, path, close }: { tab: Tab; path: string; close: () => void }) {
   const approval = tab.conversation.approvals.find(one => one.path === path)
   // It was settled meanwhile, in another window or by the end of the turn.
   if (!approval) {

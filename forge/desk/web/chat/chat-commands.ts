@@ -1,6 +1,6 @@
 /** What can be done with the AI of a branch, by the palette and by keys. */
 import { branchOf } from '../app/actions.ts'
-import type { Command } from '../app/commands.ts'
+import type { Command } from '../app/command.ts'
 import type { Page, Tab } from '../app/state.ts'
 import { baseName, readable } from '../ui/names.ts'
 import {

@@ -20,7 +20,7 @@ interface Props {
   isDocked: boolean
 }
 
-export default function ChatPane({ tab, isDocked }: Props) {
+export function ChatPane({ tab, isDocked }: Props) {
   const page = usePage()
   const { conversation } = tab
   const isBusy = conversation.isBusy.value

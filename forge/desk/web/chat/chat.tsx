@@ -2,11 +2,11 @@
 import { useSignal } from '@preact/signals'
 import { branchOf, copy } from '../app/actions.ts'
 import { shownKeys } from '../app/keys.ts'
-import { ChatToCome, LazyChat } from '../app/lazy-chat.tsx'
 import { type Tab, usePage } from '../app/state.ts'
 import { Icon, type IconName } from '../ui/icons.tsx'
 import { readable, withoutTricks } from '../ui/names.ts'
 import { Empty, IconButton } from '../ui/words.tsx'
+import { ChatPane } from './chat-pane.tsx'
 
 /** Each needs both of its lines: where to ask, and whom. */
 const WAYS: { icon: IconName; setting: string; model: string; words: string }[] = [
@@ -34,11 +34,12 @@ export function Chat({ tab }: { tab: Tab }) {
       </Empty>
     )
   }
-  if (!head.value) return <ChatToCome tab={tab} isDocked={false} />
+  // What is written while the conversation is on its way is in the field already.
+  if (!head.value) return <ChatPane tab={tab} isDocked={false} />
   const hasStuck = tab.merging.merging.value?.forklift?.stuck !== undefined
   const isFirst =
     head.value.missing !== undefined && sections.value.length === 0 && tab.at.kind === 'branch' && !hasStuck
-  if (!isFirst) return <LazyChat tab={tab} isDocked={false} />
+  if (!isFirst) return <ChatPane tab={tab} isDocked={false} />
   if (!tab.composer.isWanted.value) return <Start tab={tab} />
   return <NoModel branch={branchOf(tab) ?? ''} words={head.value.missing ?? ''} />
 }
@@ -57,7 +58,7 @@ export function DockedChat({ tab }: { tab: Tab }) {
           onClick={() => page.dock(false)}
         />
       </div>
-      {tab.conversation.head.value ? <LazyChat tab={tab} isDocked={true} /> : null}
+      {tab.conversation.head.value ? <ChatPane tab={tab} isDocked={true} /> : null}
     </aside>
   )
 }

@@ -1,14 +1,25 @@
 /** A text that could not be taken into a file, at the place where it was to be. */
 import { useSignal } from '@preact/signals'
+import type { Instead } from '../../contract/editable-text.ts'
 import { shownKeys } from '../app/keys.ts'
 import { Icon } from '../ui/icons.tsx'
 import { visible } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 import { Button, IconButton } from '../ui/words.tsx'
-import type { RefusedText } from './refused-text.ts'
 
 /** So much of a text is shown, in characters. */
 const MAX_SHOWN = 120
+
+/** A text that is not in the file, and where it was to be. */
+export interface RefusedText {
+  at: number
+  text: string
+  why: string
+  /** The same text as it could be taken: without its NUL characters, for example. */
+  instead?: Instead
+  /** Whether it was in the editor before the server refused it: then it can be tried again. */
+  isTakenOut?: boolean
+}
 
 interface Props {
   refused: RefusedText

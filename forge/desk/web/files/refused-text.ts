@@ -14,20 +14,9 @@ import {
 } from '@codemirror/state'
 import { Decoration, EditorView, keymap, WidgetType } from '@codemirror/view'
 import { h, render } from 'preact'
-import { type Form, type Instead, insertedBy, refusalOf, sizeAfter, sizeOf } from '../../contract/editable-text.ts'
+import { type Form, insertedBy, refusalOf, sizeAfter, sizeOf } from '../../contract/editable-text.ts'
 import { fitBoxes } from '../merging/conflict-editor.ts'
-import { RefusedBox } from './refused-box.tsx'
-
-/** A text that is not in the file, and where it was to be. */
-export interface RefusedText {
-  at: number
-  text: string
-  why: string
-  /** The same text as it could be taken: without its NUL characters, for example. */
-  instead?: Instead
-  /** Whether it was in the editor before the server refused it: then it can be tried again. */
-  isTakenOut?: boolean
-}
+import { RefusedBox, type RefusedText } from './refused-box.tsx'
 
 const SMALL_FORM: Form = { lineEnd: 'LF', bom: false }
 

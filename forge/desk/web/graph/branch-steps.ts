@@ -1,6 +1,6 @@
 /** What can be done with a branch as a whole, where the branch is: for its tab's menu, the status bar and the palette. */
 import type { BranchInfo } from '../../contract/branches.ts'
-import type { Command } from '../app/commands.ts'
+import type { Command } from '../app/command.ts'
 import type { Page } from '../app/state.ts'
 import type { MenuItem } from '../ui/menu-content.ts'
 import { named, readable } from '../ui/names.ts'

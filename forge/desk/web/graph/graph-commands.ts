@@ -1,5 +1,5 @@
 /** What can be done in the repository view, in the palette and by keys from everywhere in it. */
-import type { Command } from '../app/commands.ts'
+import type { Command } from '../app/command.ts'
 import type { Page } from '../app/state.ts'
 import { readable } from '../ui/names.ts'
 import { stepsWithSelected } from './graph-menus.ts'

@@ -2,7 +2,7 @@
 import type { GraphRow } from '../../contract/graph.ts'
 import type { Source } from '../../contract/steps.ts'
 import { copy, deleteBranch, newBranch, renameBranch } from '../app/actions.ts'
-import type { Command } from '../app/commands.ts'
+import type { Command } from '../app/command.ts'
 import type { Page } from '../app/state.ts'
 import type { IconName } from '../ui/icons.tsx'
 import type { MenuItem, Offer } from '../ui/menu-content.ts'

@@ -2,12 +2,12 @@
  * What the graph of the repository shows: windows of rows as they are needed, refs, and the commit that is selected.
  * The server has all of it; here are the rows that were looked at last.
  */
-import { batch, computed, signal } from '@preact/signals'
+import { batch, computed, type ReadonlySignal, signal } from '@preact/signals'
 import type { BranchInfo } from '../../contract/branches.ts'
-import type { GraphFilter, GraphRow, Refs } from '../../contract/graph.ts'
+import type { DeskInfo } from '../../contract/desk.ts'
+import { GRAPH_CHUNK as CHUNK, type GraphFilter, type GraphRow, type Refs } from '../../contract/graph.ts'
 import type { News } from '../../contract/news.ts'
-import { CHUNK } from '../../first-questions.ts'
-import type { Page } from '../app/state.ts'
+import type { Connection } from '../app/socket.ts'
 import { type Label, labelsOf } from './graph-labels.ts'
 import { GraphPanes } from './graph-panes.ts'
 import { StepDrag } from './step-drag.ts'
@@ -40,6 +40,13 @@ const LANE_GAP = 10
 interface Chunk {
   rows: GraphRow[]
   round: number
+}
+
+/** What the graph needs of the page. */
+interface Desk {
+  readonly connection: Connection
+  readonly desk: ReadonlySignal<DeskInfo | undefined>
+  complain: (error: unknown) => void
 }
 
 export class GraphState {
@@ -89,7 +96,7 @@ export class GraphState {
   /** The lanes never take more of the list than leaves room for what the commits say. */
   readonly mostLanesWidth = computed(() => Math.max(NARROWEST, Math.min(WIDEST, this.listWidth.value * MOST_OF_LIST)))
 
-  readonly #page: Page
+  readonly #page: Desk
   readonly #chunks = new Map<number, Chunk>()
   readonly #asked = new Set<number>()
   #round = 0
@@ -102,7 +109,7 @@ export class GraphState {
   #isStale = false
   #search = 0
 
-  constructor(page: Page) {
+  constructor(page: Desk) {
     this.#page = page
     this.drag = new StepDrag(page)
   }

@@ -5,7 +5,7 @@
 import { signal } from '@preact/signals'
 import type { BranchStep, Outlook, Preview, Source } from '../../contract/steps.ts'
 import type { Change } from '../../contract/values.ts'
-import type { Page } from '../app/state.ts'
+import type { Connection } from '../app/socket.ts'
 
 /** Targets asked for at a time; the nearest come first, and few: where history is long, each takes its time. */
 const BATCH = 24
@@ -25,6 +25,12 @@ export interface Previewed {
   changes: Change[] | undefined
 }
 
+/** What a drag needs of the page. */
+interface Desk {
+  readonly connection: Connection
+  complain: (error: unknown) => void
+}
+
 export class StepDrag {
   readonly dragged = signal<Dragged | undefined>(undefined)
   /** The branch under the pointer. */
@@ -32,11 +38,11 @@ export class StepDrag {
   /** By branch, for the source that is dragged. */
   readonly outlooks = signal<ReadonlyMap<string, Outlook>>(new Map())
   readonly previewed = signal<Previewed | undefined>(undefined)
-  readonly #page: Page
+  readonly #page: Desk
   #asked = new Set<string>()
   #source: Source | undefined
 
-  constructor(page: Page) {
+  constructor(page: Desk) {
     this.#page = page
   }
 
@@ -115,7 +121,7 @@ export class StepDrag {
 const NOTHING = { conflicts: 0, commits: 0, conflictsIn: [], warnings: [] }
 
 /** The files that a step would change; none where it changes nothing, or nobody can say. */
-export async function changesOf(page: Page, { before, result }: Preview): Promise<Change[]> {
+export async function changesOf(page: Pick<Desk, 'connection'>, { before, result }: Preview): Promise<Change[]> {
   if (before === undefined || result === undefined) return []
   return await page.connection.ask('changes', {
     from: { kind: 'commit', commit: before },

@@ -2,10 +2,10 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Change } from '../../contract/values.ts'
-import { usePage } from '../app/state.ts'
 import { LineCounts } from '../ui/line-counts.tsx'
 import { readable } from '../ui/names.ts'
 import { Path } from '../ui/words.tsx'
+import { Blobs } from './blobs.tsx'
 import { ChangeLetter } from './review-side.tsx'
 
 /** More files than these are only counted. */
@@ -96,15 +96,10 @@ export function ChangesWithDiffs({ changes, most = MOST, open = 'first' }: Props
   )
 }
 
-/** The diff of a file, once it is near what is in view. It is in the part of the page that has the editor. */
+/** The diff of a file, once it is near what is in view. */
 function Diff({ change }: { change: Change }) {
-  const page = usePage()
-  const { value: parts } = page.parts
   const place = useRef<HTMLDivElement>(null)
   const isNear = useSignal(false)
-  useEffect(() => {
-    page.load()
-  }, [page])
   useEffect(() => {
     const observer = new IntersectionObserver(
       entries => {
@@ -115,8 +110,8 @@ function Diff({ change }: { change: Change }) {
     if (place.current) observer.observe(place.current)
     return () => observer.disconnect()
   }, [isNear])
-  if (!parts || !isNear.value) return <div ref={place} class="diff-far" aria-busy="true" />
-  return <parts.Blobs change={change} isSideBySide={false} ignoresBlanks={false} />
+  if (!isNear.value) return <div ref={place} class="diff-far" aria-busy="true" />
+  return <Blobs change={change} isSideBySide={false} ignoresBlanks={false} />
 }
 
 function ChangeCells({ change }: { change: Change }) {

@@ -1,8 +1,10 @@
 /** What a review shows: which comparison, the files that differ, and what has been looked at. */
-import { effect, signal } from '@preact/signals'
+import { effect, type ReadonlySignal, signal } from '@preact/signals'
+import type { BranchInfo } from '../../contract/branches.ts'
+import type { DeskInfo } from '../../contract/desk.ts'
 import type { CommitRow } from '../../contract/reading.ts'
 import type { At, Change } from '../../contract/values.ts'
-import type { Page } from '../app/state.ts'
+import type { Connection } from '../app/socket.ts'
 import { type Base, branchBase } from './review-base.ts'
 
 /** All changes against another branch, one commit's, what is not saved yet, or what others have brought. */
@@ -12,6 +14,15 @@ export type LineCount = Pick<Change, 'added' | 'deleted'>
 
 /** So many commits, the newest, can be reviewed one by one. */
 export const MOST_COMMITS = 100
+
+/** What a review needs of the page. */
+interface Desk {
+  readonly connection: Connection
+  readonly desk: ReadonlySignal<DeskInfo | undefined>
+  /** Counts up when a branch is another one. */
+  readonly changed: ReadonlySignal<ReadonlyMap<string, number>>
+  branch: (name: string) => BranchInfo | undefined
+}
 
 export class Review {
   readonly kind = signal<Kind>('all')
@@ -34,11 +45,11 @@ export class Review {
   /** The file that the list points at. */
   readonly current = signal<string | undefined>(undefined)
 
-  readonly #page: Page
+  readonly #page: Desk
   readonly #at: At
   #turn = 0
 
-  constructor(page: Page, at: At) {
+  constructor(page: Desk, at: At) {
     this.#page = page
     this.#at = at
     if (at.kind === 'commit') {

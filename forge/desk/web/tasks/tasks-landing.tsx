@@ -51,10 +51,10 @@ export function LandingDialog({ content, tasks, close }: Props) {
       const lasts = untilMore(page)
       const { words: said } = await page.connection.ask('tell tasks', { word })
       close()
-      const [title = 'Landed', words] = said.slice(-2)
+      // How it is undone on a terminal has a button here.
+      const title = said.findLast(line => !line.startsWith('To undo:')) ?? 'Landed'
       page.tell({
         ...{ title, lasts },
-        ...(words !== undefined && { words }),
         actions: [{ words: 'Undo', run: () => void undo(page) }],
       })
       tasks.lookSoon(0)
@@ -107,14 +107,9 @@ export function LandingDialog({ content, tasks, close }: Props) {
               <span>{visible(warning)}</span>
             </p>
           ))}
-          <section
-            class="landing-words"
-            aria-label="What is landed"
-            aria-busy={!landing && trouble === undefined}
-            // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard
-            tabIndex={0}
-          >
-            {landing ? landing.words.map(visible).join('\n') : (trouble ?? 'Looking…')}
+          <section class="landing-words" aria-label="What is landed" aria-busy={!landing && trouble === undefined}>
+            {landing ? <LandingWords words={landing.words} hasDiff={(changes?.length ?? 0) > 0} /> : null}
+            {landing ? null : (trouble ?? 'Loading…')}
           </section>
           {changes && changes.length > 0 ? (
             <div class="step-changes">
@@ -140,6 +135,28 @@ export function LandingDialog({ content, tasks, close }: Props) {
     </DialogFrame>
   )
 }
+
+/** What is to be true and how that was checked; how it went is folded, and git's table is left to the diff below. */
+function LandingWords({ words, hasDiff }: { words: readonly string[]; hasDiff: boolean }) {
+  const places = [words.findIndex(line => line.startsWith('How it went')), words.findIndex(line => STAT.test(line))]
+  const [wentAt = words.length, statAt = words.length] = places.map(at => (at < 0 ? words.length : at))
+  const about = [...words.slice(0, Math.min(wentAt, statAt)), ...(hasDiff ? [] : words.slice(statAt))]
+  const went = words.slice(wentAt + 1, statAt)
+  return (
+    <>
+      {about.map(visible).join('\n')}
+      {went.length > 0 ? (
+        <details>
+          <summary>How it went</summary>
+          {went.map(visible).join('\n')}
+        </details>
+      ) : null}
+    </>
+  )
+}
+
+/** The line above git's own table of the files. */
+const STAT = /^\d[\d,]* commits? becomes? one:/
 
 /** Branches that something can be landed on: no run's own. */
 function targets(page: Page): string[] {

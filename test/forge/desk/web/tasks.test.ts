@@ -288,7 +288,7 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     const side = page.getByRole('navigation', { name: 'Branches and tags' })
     await side.getByRole('button', { name: 'retry-jitter' }).waitFor()
     expect(await side.getByRole('button', { name: 'types/done' }).count()).toBe(0)
-    await side.getByRole('button', { name: `${RUN} 4`, expanded: false }).click()
+    await side.getByRole('button', { name: 'idempotency-keys-x7k2 11-22 · 4', expanded: false }).click()
     await side.getByRole('button', { name: 'types/done' }).waitFor()
     expect(await findings(page)).toEqual([])
     await side.getByRole('button', { name: 'retry-jitter' }).click({ button: 'right' })
@@ -329,7 +329,10 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     await page.getByRole('dialog', { name: /→ retry-jitter/ }).waitFor()
     await page.getByRole('dialog').getByText('A1 Each route names its errors').waitFor()
     await page.getByRole('button', { name: 'Land', exact: true }).click()
-    await page.getByText('To undo: git reset --keep 1234').waitFor()
+    await page.locator('.toast').getByText('Merged into main as 5f20c1aa.').waitFor()
+    // The page has a button for it.
+    await page.locator('.toast').getByRole('button', { name: 'Undo' }).waitFor()
+    expect(await page.getByText('git reset').count()).toBe(0)
     expect(tasks.told).toEqual([
       { tell: 'land', run: DONE.run, onto: 'retry-jitter', tree: '5f20c1aa5f20c1aa5f20c1aa5f20c1aa5f20c1aa' },
     ])

@@ -1,7 +1,5 @@
 /** Nothing typed is lost: breaks of the connection, a server that forgets, other windows. */
 import { describe, expect, test } from 'bun:test'
-import { readdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import { hasBrowser, type OpenBrowser } from '../../../support/browser.ts'
 import type { StandIn } from '../web-stand-in.ts'
 import { withEachDesk } from './each-desk.ts'
@@ -11,9 +9,7 @@ describe.skipIf(!hasBrowser)('typing', () => {
   let browser: OpenBrowser
   let desk: StandIn
   let page: DeskPage
-  let built: string
   withEachDesk(async each => {
-    built = each.built
     browser = each.browser
     desk = each.desk
     page = each.page
@@ -43,26 +39,6 @@ describe.skipIf(!hasBrowser)('typing', () => {
     await page.getByRole('textbox', { name: 'Editor' }).waitFor()
     await page.keyboard.type('d ')
     await until(() => desk.textOf('main', 'FORK.md') === 'abc d # Fork\n')
-  })
-
-  test('begins before the editor itself has come, and no key of it is lost', async () => {
-    const names = (await readdir(built)).filter(name => name.endsWith('.js'))
-    const texts = await Promise.all(names.map(name => Bun.file(join(built, name)).text()))
-    const editor = names.filter((_, at) => texts[at]?.includes('cm-lineNumbers'))
-    const { promise: hasCome, resolve: come } = Promise.withResolvers<void>()
-    const isOfEditor = (url: URL) => editor.some(name => url.pathname === `/${name}`)
-    await page.route(isOfEditor, async route => {
-      await hasCome
-      await route.continue()
-    })
-    await until(() => desk.layout?.tabs[0]?.active === 'README.md')
-    await page.reload({ waitUntil: 'commit' })
-    await page.locator('.room[aria-busy="true"]').waitFor()
-    await page.keyboard.type('abx')
-    await page.keyboard.press('Backspace')
-    await page.keyboard.type('c ')
-    come()
-    await isOnServer(`abc ${REST}`)
   })
 
   test('is sent after the connection broke in the middle', async () => {

@@ -1,63 +1,12 @@
-/** The tab `Tasks` is a part of the page of its own, which is loaded when it is first shown: see Page.loadTasks. */
-import type { News } from '../../contract/news.ts'
+/** The actions of the tab of the tasks. */
 import type { Run } from '../../contract/tasks.ts'
-import type { Command } from '../app/commands.ts'
-import type { DialogContent } from '../app/dialog-content.ts'
+import type { Command } from '../app/command.ts'
 import type { Page } from '../app/state.ts'
 import { focusOn } from '../ui/focus.ts'
-import { Icon } from '../ui/icons.tsx'
-import { plural } from '../ui/times.ts'
-import { Tasks } from './tasks.tsx'
 import { actionsOn, titleOf } from './tasks-actions.ts'
-import { LandingDialog } from './tasks-landing.tsx'
-import { TasksState } from './tasks-state.ts'
-import { RUN_SIGNS, spentWords } from './tasks-words.tsx'
+import type { TasksState } from './tasks-state.ts'
 
-/** All that the rest of the page needs of it. */
-export function openTasks(page: Page) {
-  const tasks = new TasksState(page.connection)
-  return {
-    isReady: () => tasks.isReady.value,
-    hear: (news: News) => tasks.hear(news),
-    Tab: () => <Tasks tasks={tasks} />,
-    Place: () => <TasksPlace tasks={tasks} />,
-    Landing: (props: { content: Extract<DialogContent, { kind: 'landing' }>; close: () => void }) => (
-      <LandingDialog {...props} tasks={tasks} />
-    ),
-    commands: () => commandsOf(page, tasks),
-  }
-}
-
-/** What the status bar says while the tab is shown. */
-function TasksPlace({ tasks }: { tasks: TasksState }) {
-  const run = tasks.run.value
-  const rows = tasks.runs.value?.runs ?? []
-  const asking = rows.filter(({ state }) => state === 'asks' || state === 'approving').length
-  const running = run?.tasks.filter(({ state }) => state === 'runs').length ?? 0
-  if (!run) return <span class="seg">{tasks.runs.value ? plural(rows.length, 'run') : ''}</span>
-  const { icon, tone, word } = RUN_SIGNS[run.state]
-  return (
-    <>
-      <span class="seg">
-        <Icon name="workflow" />
-        <span class="cut">{titleOf({ run })}</span>
-      </span>
-      <span class="seg">
-        {running > 0 ? <Icon name="arc" tone="by-ai spin" /> : <Icon name={icon} tone={tone} />}
-        {running > 0 ? `${plural(running, 'task')} at work` : word}
-      </span>
-      {asking > 0 ? (
-        <span class="seg">
-          <Icon name="question" tone="is-warn" />
-          {asking === 1 ? '1 run waits for you' : `${asking} runs wait for you`}
-        </span>
-      ) : null}
-      <span class="seg opt-wide">{spentWords(run.spent)}</span>
-    </>
-  )
-}
-
-function commandsOf(page: Page, tasks: TasksState): Command[] {
+export function tasksCommands(page: Page, tasks: TasksState): Command[] {
   const rows = tasks.runs.value?.runs ?? []
   const run = tasks.run.value
   return [
