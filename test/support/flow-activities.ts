@@ -41,6 +41,8 @@ export type Said = {
   fanOut?: { id: string; tier?: Tier; asks?: string }[]
   question?: string
   sibling?: string
+  /** What is wrong with an answer that can't be read, or with its edits. */
+  complaint?: string
 }
 
 /** A step as a script sees it, with the words of all that it is about. */
@@ -238,7 +240,9 @@ export class ScriptedActivities {
     spent: StepResult['spent'],
   ): StepResult {
     if (!parsed) return { outcome: 'failure_retryable', words: 'That is no answer.', spent }
-    const { signal = 'success', words = 'Done.', ...said } = this.#said(parsed)
+    const { signal = 'success', words = 'Done.', complaint, ...said } = this.#said(parsed)
+    if (complaint !== undefined)
+      return { outcome: 'failure_retryable', words: complaint, spent, evidence: this.put('complaints', complaint) }
     const agents = said.fanOut?.map(({ id, tier = 'generation', asks = id }) => ({
       id,
       tier,

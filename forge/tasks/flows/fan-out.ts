@@ -10,7 +10,7 @@ import { atOnce } from './effects.ts'
 import type { FanOutEnd, FanOutInput, StepEnd, SubAgentEnd } from './ends.ts'
 import { Held } from './held.ts'
 import { readList } from './lists.ts'
-import { lineOf, placeOf, type StepMeans, step, tellOn } from './step.ts'
+import { AGAIN, lineOf, MENDED, placeOf, type StepMeans, step, tellOn } from './step.ts'
 import { haltOf } from './troubles.ts'
 
 /** Sub-agents at the same time. */
@@ -111,9 +111,9 @@ export async function forgeFanOut(input: FanOutInput): Promise<FanOutEnd> {
 const say = (parent: StepInput, what: string, words: string): Promise<void> =>
   atOnce.note({ run: parent.run, lines: [{ ...lineOf(parent), id: `${parent.step}/${what}`, what, words }] })
 
-/** Ids that differ from each other, and from 'again', by which the step itself goes on. */
+/** Ids that differ from each other, and from those by which the step itself goes on. */
 function withOwnNames(agents: SubAgent[]): SubAgent[] {
-  const taken = new Set(['again'])
+  const taken = new Set([AGAIN, MENDED])
   return agents.map(agent => {
     let id = agent.id
     for (let number = 2; taken.has(id); number++) id = `${agent.id}-${number}`

@@ -14,9 +14,12 @@ import { troubleOf } from './troubles.ts'
 /** What a step needs of the flow that it is in. `fanOuts` are the flows of sub-agents that are under way. */
 export type StepMeans = { held: Holding; fanOuts: Set<ChildWorkflowHandle<FanOutFlow>> }
 
+/** The ends of the ids of a step that is asked for once more: with what its sub-agents found, or what was wrong. */
+export const [AGAIN, MENDED] = ['again', 'mended']
+
 /** Asks a model once, or once more where it wanted sub-agents. Throws nothing but a cancellation. */
 export async function step(input: StepInput, means: StepMeans): Promise<StepEnd> {
-  const first = await ask(input)
+  const first = await askOrMend(input)
   if (first.halt || first.result.outcome !== 'success' || !first.result.fanOut?.count) return first
   try {
     await means.held.mayGoOn()
@@ -24,6 +27,19 @@ export async function step(input: StepInput, means: StepMeans): Promise<StepEnd>
   } catch (error) {
     return endOf(error, first.spent)
   }
+}
+
+/**
+ * Asks, and once more where the answer can't be read or its edits can't be made: with what is wrong with it, on the
+ * commit that the step began with. Only what checks refuse costs an attempt.
+ */
+async function askOrMend(input: StepInput): Promise<StepEnd> {
+  const first = await ask(input)
+  if (first.halt || first.result.outcome !== 'failure_retryable' || !first.result.evidence) return first
+  const about = [...input.about, first.result.evidence]
+  const again = await ask({ ...input, step: `${input.step}/${MENDED}`, about })
+  const spent = added(first.spent, again.spent)
+  return again.halt ? { halt: again.halt, spent } : { result: { ...again.result, spent }, spent }
 }
 
 /** The five activities. */
@@ -84,7 +100,12 @@ export function tellOn(fanOuts: StepMeans['fanOuts'], isHeld: boolean, number: n
 
 /** Asks again with that. A step is asked again once: one that still wants sub-agents has failed. */
 async function askAgain(input: StepInput, spent: Spent, about: Reference[], failed = ''): Promise<StepEnd> {
-  const again = await ask({ ...input, step: `${input.step}/again`, depth: 0, about: [...input.about, ...about] })
+  const again = await askOrMend({
+    ...input,
+    step: `${input.step}/${AGAIN}`,
+    depth: 0,
+    about: [...input.about, ...about],
+  })
   const all = added(spent, again.spent)
   if (again.halt) return { halt: again.halt, spent: all }
   const { fanOut: more, ...result } = again.result

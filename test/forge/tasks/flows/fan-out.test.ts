@@ -44,6 +44,37 @@ describe.skipIf(hasNoTemporal)('a step', () => {
     expect(host.activities.labels(status.result ?? '')).toEqual(['a/1/1/again', 'base'])
   })
 
+  test.concurrent('an answer that can’t be used is asked for once more, on the commits of the steps before', async () => {
+    const complaint = 'edits[0] (replace "b.txt"): The search is nowhere in the file.'
+    await using host = await server.host(
+      planning([shape('a', { isSmall: false })], ({ kind, step }) => {
+        if (kind === 'outline') return { steps: ['one', 'two', 'three'] }
+        return step === 'a/1/3' ? { complaint } : {}
+      }),
+    )
+    await host.start()
+    const status = await host.result()
+    expect(status.state).toBe('done')
+    const steps = host.activities.sent.map(({ step }) => step)
+    expect(steps.filter(step => step.startsWith('a/'))).toEqual([
+      ...['a/1/outline', 'a/1/1', 'a/1/2', 'a/1/3', 'a/1/3/mended'],
+    ])
+    expect(host.activities.sent.at(-1)?.told.at(-1)).toBe(complaint)
+    expect(host.activities.labels(status.result ?? '')).toEqual(['a/1/1', 'a/1/2', 'a/1/3/mended', 'base'])
+    // The plan and five of the task.
+    expect(status.spent.requests).toBe(6)
+  })
+
+  test.concurrent('an answer that can’t be used twice costs an attempt', async () => {
+    await using host = await server.host(
+      planning([shape('a')], ({ attempt }) => (attempt === 1 ? { complaint: 'It is no answer.' } : {})),
+    )
+    await host.start()
+    expect((await host.result()).state).toBe('done')
+    const steps = host.activities.sent.map(({ step }) => step)
+    expect(steps.slice(1)).toEqual(['a/1/1', 'a/1/1/mended', 'a/2/1'])
+  })
+
   test.concurrent('a parent is told which of its sub-agents failed, and why', async () => {
     await using host = await server.host(
       planning([shape('a', { recursion: 1 })], asked => {
