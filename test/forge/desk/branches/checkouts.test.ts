@@ -8,7 +8,8 @@ import { Checkouts } from '../../../../forge/desk/branches/checkouts.ts'
 import { openFile } from '../../../../forge/desk/branches/places.ts'
 import { ask, type Desk, edit, makeDesk, textOf } from '../../../support/desk.ts'
 import { commit, type Files, gitWith } from '../../../support/git.ts'
-import { makePlace } from '../../../support/repository.ts'
+import { refusedBy } from '../../../support/refusals.ts'
+import { makePlace, until } from '../../../support/repository.ts'
 
 const FILES = { 'a.txt': 'a\n', 'b.txt': 'b\n', 'folder/c.txt': 'c\n' }
 
@@ -259,14 +260,19 @@ test('a checkout follows after a restart where the desk was killed between a sav
 
 test('what is to follow is written down before the branch moves', async () => {
   await using desk = await makeDesk({ files: FILES })
-  await mkdir(join(desk.path, '.git/hooks'))
-  const copy = `cp ${desk.folder}/state/checkouts.json ${desk.folder}/seen.json`
-  const hook = `#!/bin/sh\n[ "$1" = prepared ] && grep -q refs/heads/main && ${copy}\nexit 0\n`
-  await writeFile(join(desk.path, '.git/hooks/reference-transaction'), hook, { mode: 0o755 })
   const from = await desk.git('rev-parse', 'main')
-  const to = (await ask(desk.work, 'new file', { branch: 'main', path: 'new.txt' })).commit
-  const seen = JSON.parse(await readFile(join(desk.folder, 'seen.json'), 'utf8'))
-  expect(Object.values(seen)).toEqual([{ branch: 'main', from, to, isTold: false }])
+  // Another git holds the branch: what is written down meanwhile was written before the branch can move.
+  await writeFile(join(desk.path, '.git/refs/heads/main.lock'), '')
+  const refused = refusedBy(ask(desk.work, 'new file', { branch: 'main', path: 'new.txt' }))
+  let seen: unknown[] = []
+  await until(async () => {
+    const text = await readFile(join(desk.folder, 'state/checkouts.json'), 'utf8').catch(() => '{}')
+    seen = Object.values(JSON.parse(text))
+    return seen.length > 0
+  })
+  expect(seen).toEqual([{ branch: 'main', from, to: expect.stringMatching(/^[0-9a-f]{40}$/), isTold: false }])
+  expect(await refused).toThrow(/main/)
+  expect(await desk.git('rev-parse', 'main')).toBe(from)
 })
 
 /** A desk with a save that the checkout could not follow, since a.txt was changed there, and a draft typed after it. */

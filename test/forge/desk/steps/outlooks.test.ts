@@ -51,13 +51,15 @@ async function outlooksOf({ work }: Targets, steps: readonly BranchStep[]): Prom
 /** What comes of it when it is done, as an outlook says it; all of it is taken back. */
 async function endOf({ work, git }: Targets, step: BranchStep): Promise<{ is: string; conflicts: number }> {
   const preview = await work.steps.preview(step)
+  const branch = step.step === 'rebase' || step.step === 'move' ? step.branch : step.onto
   try {
+    const before = await git('rev-parse', branch)
     const { merging } = await work.steps.do(step, preview)
-    const branch = step.step === 'rebase' || step.step === 'move' ? step.branch : step.onto
     if (merging === undefined) {
       expect(await git('rev-parse', `${branch}^{tree}`)).toBe(preview.tree ?? '')
+      const dropped = step.step === 'move' ? await git('rev-list', '--count', before, '--not', branch) : '0'
       await work.undo()
-      return { is: 'clean', conflicts: 0 }
+      return { is: dropped === '0' ? 'clean' : 'drops', conflicts: 0 }
     }
     const files = (await work.mergings.in(merging))?.files ?? []
     expect(files.map(({ path }) => path)).toEqual(preview.conflictsIn.map(({ path }) => path))
@@ -75,7 +77,7 @@ const ENDS: Record<Way, string[]> = {
   // It is done to topic itself: what waits in its target is in nobody's way.
   rebase: ['conflicts', 'clean', 'nothing', 'nothing', 'clean', 'conflicts', 'conflicts'],
   'cherry-pick': ['conflicts', 'clean', 'clean', 'nothing', 'nothing', 'conflicts', 'impossible'],
-  move: ['clean', 'clean', 'clean', 'nothing', 'clean', 'clean', 'impossible'],
+  move: ['drops', 'drops', 'clean', 'nothing', 'drops', 'drops', 'impossible'],
 }
 
 for (const way of WAYS)
