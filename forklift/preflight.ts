@@ -290,11 +290,13 @@ async function theImage(engine: Promise<void>, signal: AbortSignal, report: Repo
 
 /**
  * The digest that `make image` puts on the image: every file of harness/ in order, name and content each ended by NUL.
+ * Hidden files, such as a file manager's, are no part of it.
  */
 async function harnessDigest(): Promise<string> {
   const digest = new Bun.CryptoHasher('sha256')
   const entries = await readdir(HARNESS, { recursive: true, withFileTypes: true })
-  const files = entries.filter(entry => entry.isFile()).map(it => relative(HARNESS, join(it.parentPath, it.name)))
+  const own = entries.filter(entry => entry.isFile() && !entry.name.startsWith('.'))
+  const files = own.map(it => relative(HARNESS, join(it.parentPath, it.name)))
   for (const name of files.sort()) {
     digest
       .update(`${name}\0`)
