@@ -21,8 +21,11 @@ type Options = {
   log?: boolean
 }
 
-/** The steps of the run that nothing happens to, with one look at the plan on the way: each is a request. */
-export const STEPS = 24
+/**
+ * The steps of the run that nothing happens to, each a request: with one look at the plan on the way, and one answer
+ * that is asked for once more within its step.
+ */
+export const STEPS = 25
 /** Requests at the same time: four tasks, of which one may have three sub-agents. */
 export const IN_FLIGHT = 6
 

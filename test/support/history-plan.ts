@@ -7,6 +7,7 @@ import type { Objects } from '../../core/git/objects.ts'
 import { asBytes, asText, type Entry, type Oid, type Path } from '../../core/git/repository.ts'
 import { type Change, entryAt, isSafeName, writeTree } from '../../core/git/trees.ts'
 import { isOfTheForge } from '../../forge/ai/model-files.ts'
+import { boundaryOf } from '../../forge/tasks/checks/boundaries.ts'
 import { checkTexts } from '../../forge/tasks/checks/texts.ts'
 import type { TaskId } from '../../forge/tasks/contract.ts'
 import type { Plan, Task } from '../../forge/tasks/plan/schema.ts'
@@ -53,6 +54,9 @@ export async function planOf(objects: Objects, commits: readonly Oid[]): Promise
   const given = new Set<Path>()
   for (const { path, before, after } of steps.flatMap(({ touches }) => touches))
     if (!(await isWritable(objects, path, before)) || !(await isWritable(objects, path, after))) given.add(path)
+  // A commit of so many files is a task without boundaries, which may not touch what needs a name of its own.
+  for (const { touches } of steps.filter(({ touches }) => touches.length > MOST_NAMED / 2))
+    for (const { path, before, after } of touches) if (needsName(path, before, after)) given.add(path)
   const asInTheEnd = new Map<Path, Change>()
   for (const path of given) asInTheEnd.set(path, await entryAt(objects, last, path))
   // Its checks would be run: they are another test's matter.
@@ -75,6 +79,8 @@ export async function planOf(objects: Objects, commits: readonly Oid[]): Promise
   }
   return { plan: await withContract(objects, tasks, last), base, tree: before, edits, given: [...given] }
 }
+
+const needsName = boundaryOf({ write: [], never: [] })
 
 // --- What a commit does
 // -----------------------------------------------------------------------------------------------

@@ -477,7 +477,7 @@ describe.skipIf(hasNoTemporal)('a run in trouble', () => {
       },
     )
     const begun = Date.now()
-    const { firstExecutionRunId } = await host.start({ atMost: 8, events: 3000 })
+    const { firstExecutionRunId } = await host.start({ atMost: 8, events: 1000 })
     const status = await host.result()
     const { historyLength, runId } = await server.client.workflow.getHandle(host.queue).describe()
     console.log(`200 tasks: ${Date.now() - begun} ms, ${historyLength} events in the last history`)
