@@ -4,7 +4,8 @@ import { join, resolve } from 'node:path'
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { whyFull } from '../../../core/full-disk.ts'
 import { readHead } from '../../../core/git/refs.ts'
-import { read } from '../../../core/git/run.ts'
+import { asText, fields, type Repository } from '../../../core/git/repository.ts'
+import { read, run as runGit } from '../../../core/git/run.ts'
 import { many, short, visible, visiblePath } from '../../../core/text.ts'
 import { whyNoContainer } from '../../ai/closed-container.ts'
 import { readSettings, type Settings, TIERS } from '../../ai/settings.ts'
@@ -136,8 +137,11 @@ async function sayUncommitted(
 ): Promise<void> {
   const { workTree } = repository
   if (workTree === undefined) return
-  const quiet = ['-c', 'core.hooksPath=/dev/null', '-c', 'core.fsmonitor=false']
-  const args = [...quiet, 'status', '--porcelain', '-z', '--untracked-files=normal', '--no-renames']
+  const filters = await withoutFilters(repository)
+  if (!filters) return
+  const quiet = ['-c', 'core.hooksPath=/dev/null', '-c', 'core.fsmonitor=false', ...filters]
+  const flags = ['--porcelain', '-z', '--untracked-files=normal', '--no-renames', '--ignore-submodules=all']
+  const args = [...quiet, 'status', ...flags]
   const entries = (await read(repository, args)).split('\0').filter(Boolean)
   // Wishes and plans lie beside the files of the repository, and are no part of the work.
   const isWork = (path: string) => !/\.plan\.ya?ml$/.test(path) && join(workTree, path) !== resolve(cwd, word)
@@ -149,6 +153,21 @@ async function sayUncommitted(
     `Not part of this run: what is not committed (${many(paths.length, 'file')}: ${names.join(', ')}${more}). It begins ` +
       `with the commit ${base.slice(0, 12)}; stop it and commit first if it needs them.`,
   )
+}
+
+/**
+ * Settings with which git runs none of the configured filters, which a repository's attributes could name; undefined
+ * where a name can't be given on the command line.
+ */
+async function withoutFilters(repository: Repository): Promise<string[] | undefined> {
+  const { stdout } = await runGit(repository, ['config', '-z', '--name-only', '--get-regexp', '^filter\\.'], {
+    ok: [0, 1],
+  })
+  const keys = fields(stdout).map(asText)
+  const names = new Set(keys.map(key => key.slice('filter.'.length, key.lastIndexOf('.'))))
+  if ([...names].some(name => name.includes('='))) return undefined
+  const off = ['clean=', 'smudge=', 'process=', 'required=false']
+  return [...names].flatMap(name => off.flatMap(setting => ['-c', `filter.${name}.${setting}`]))
 }
 
 type Wish = { text: string; plan?: Plan }
