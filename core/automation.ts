@@ -117,6 +117,20 @@ function startsOfWorkflow(workflow: unknown): ReadonlySet<string> {
   return new Set([...events, ...running.map(([name]) => `job ${name}`), ...steps])
 }
 
+/**
+ * Whether another file may run what a file says, though that starts nothing by itself: a workflow that others call, or
+ * jobs, templates and defaults of GitLab that others include.
+ */
+export function mayBeCalled(path: Path, bytes: Uint8Array | undefined): boolean {
+  if (!bytes || isBlank(path, bytes)) return false
+  if (!WORKFLOW.test(path)) return true
+  const workflow = parse(bytes)
+  if (!isFields(workflow)) return true
+  const { jobs } = workflow
+  const isRunning = !isFields(jobs) || Object.values(jobs).some(job => !isOff(job))
+  return isRunning && JSON.stringify(workflow.on ?? workflow.true ?? '').includes('workflow_call')
+}
+
 /** What the steps of a job run: their commands, and the actions that they use without the version. */
 function stepsOf(job: unknown): string[] {
   const steps = isFields(job) && Array.isArray(job.steps) ? job.steps.filter(isFields) : []

@@ -2,7 +2,14 @@
  * Judges a merge of upstream with git alone: the result is compared, file by file, with the merge that git makes
  * by itself.
  */
-import { isCalledByOthers, isOfBothSides, lifecycleScripts, startsOf, startsWhatIsOff } from './automation.ts'
+import {
+  isCalledByOthers,
+  isOfBothSides,
+  lifecycleScripts,
+  mayBeCalled,
+  startsOf,
+  startsWhatIsOff,
+} from './automation.ts'
 import { checkAttribute } from './git/attributes.ts'
 import { LIMITS, TooLarge } from './git/bounds.ts'
 import { type CommitList, commitsBetween, isAncestor, mergeBases } from './git/commits.ts'
@@ -491,7 +498,7 @@ async function slippedIntoCi(objects: Objects, { spots, steerCi }: Comparison): 
     const { size = 0 } = (await objects.info(result?.oid ?? '')) ?? {}
     if (size > READ_BYTES) return true
     const bytes = await bytesOf(objects, result)
-    if (!bytes || startsOf(path, bytes).size === 0) return false
+    if (!bytes || (startsOf(path, bytes).size === 0 && !mayBeCalled(path, bytes))) return false
     if (!kind) return true
     const sides = await allOf([2, 3, 1].map(number => bytesOf(objects, stageOf(stages, number))))
     return !isOfBothSides(bytes, sides)

@@ -279,6 +279,18 @@ test.each([
   expect((await reviewOf({ [path]: bytes })).refusals.join()).toContain('Files that steer CI')
 })
 
+test.each([
+  ['a workflow that others call', '.github/workflows/shared.yml', workflow('{workflow_call: {}}')],
+  ['a template of GitLab jobs', 'ci/shared.gitlab-ci.yml', '.job:\n  script: make\n'],
+  ['defaults of GitLab jobs', 'ci/shared.gitlab-ci.yml', 'default:\n  before_script: make\n'],
+])('%s does not get commands of the agent, though it starts nothing by itself', async (_, path, shared) => {
+  await using history = await makeHistory()
+  const sides = { [path]: shared }
+  const reviewOf = await fork(history, { base: sides, ours: sides, theirs: sides })
+  expect((await reviewOf({ [path]: shared.replace('make', 'evil') })).refusals.join()).toContain('Files that steer CI')
+  expect((await reviewOf({ [path]: `# ${shared.replaceAll('\n', '\n# ')}` })).refusals).toEqual([])
+})
+
 test('a script of which nothing is left but the name of its shell starts nothing', () => {
   for (const first of ['#!/bin/sh', '#!/usr/bin/env bash', '#!/bin/bash -eu'])
     expect([...startsOf('ci_scripts/ci_post_clone.sh', Buffer.from(`${first}\n# nothing\n`))]).toEqual([])
