@@ -279,7 +279,7 @@ function LookedAt({ review, change, close }: { review: Review; change: Change; c
       }}
     >
       {isLookedAt ? <Icon name="check" /> : null}
-      looked at
+      Viewed
     </button>
   )
 }
