@@ -77,7 +77,7 @@ const SEARCH_WORDS = EditorState.phrases.of({
   previous: 'Previous',
   all: 'Select all',
   'match case': 'Match case',
-  regexp: 'Regular expression',
+  regexp: 'Regex',
   'by word': 'Whole word',
   replace: 'Replace',
   'replace all': 'Replace all',

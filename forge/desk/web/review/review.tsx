@@ -48,7 +48,7 @@ function ReviewBar({ tab }: { tab: Tab }) {
       />
       <IconButton
         icon="pilcrow"
-        words="Hide changes of blanks"
+        words="Hide whitespace changes"
         keys="Alt+Shift+S"
         isPressed={review.ignoresBlanks.value}
         onClick={() => {
