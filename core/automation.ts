@@ -181,4 +181,9 @@ export function isOfBothSides(result: Uint8Array, [ours, theirs, base]: readonly
 /** Lines that an agent may put together of both sides' words: each is compared with every line of them. */
 const MAX_COMPOSED_LINES = 200
 
-const wordsOf = (line: string): Set<string> => new Set(line.match(/[^\s"'`,;()[\]{}]+/g) ?? [])
+/** A name and its version, in one word: of an image, an action, a package. */
+const NAME_AND_VERSION = /^(.+[:@=])(v?\d[\w.+-]*|[0-9a-f]{7,64})$/
+
+/** The words of a line; a version counts for itself, because forks keep their name and take upstream's version. */
+const wordsOf = (line: string): Set<string> =>
+  new Set((line.match(/[^\s"'`,;()[\]{}]+/g) ?? []).flatMap(word => NAME_AND_VERSION.exec(word)?.slice(1) ?? word))
