@@ -165,7 +165,7 @@ export function isOfBothSides(result: Uint8Array, [ours, theirs, base]: readonly
       .map(line => line.trim())
   const [own, other, old] = [ours, theirs, base].map(bytes => new Set(linesOf(bytes)))
   if (!own || !other || !old) return false
-  const added = [...new Set(linesOf(result))].filter(line => ![own, other, old].some(side => side.has(line)))
+  const added = [...new Set(linesOf(result))].filter(line => line && ![own, other, old].some(side => side.has(line)))
   if (added.length > MAX_COMPOSED_LINES) return false
   const onlyOurs = [...own.difference(other)].map(wordsOf)
   const onlyTheirs = [...other.difference(own)].map(wordsOf)

@@ -255,6 +255,13 @@ test('an image or action of the fork’s gets upstream’s version in a conflict
   expect(other.automation).toEqual([CI, image])
 })
 
+test('a conflict in automation may end with a newline that neither side has', async () => {
+  await using history = await makeHistory()
+  const path = '.vscode/settings.json'
+  const reviewOf = await fork(history, { base: { [path]: '1' }, ours: { [path]: '2' }, theirs: { [path]: '3' } })
+  expect((await reviewOf({ [path]: '3\n' })).partial).toEqual([])
+})
+
 test('scripts that a package runs at its installation are shown where neither side has them', async () => {
   await using history = await makeHistory()
   const path = 'web/package.json'
