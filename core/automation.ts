@@ -241,7 +241,7 @@ export function isOfBothSides(result: Uint8Array, [ours, theirs, base]: readonly
       .map(line => line.trim())
   const [own, other, old] = [ours, theirs, base].map(bytes => new Set(linesOf(bytes)))
   if (!own || !other || !old) return false
-  const added = [...new Set(linesOf(result))].filter(line => ![own, other, old].some(side => side.has(line)))
+  const added = [...new Set(linesOf(result))].filter(line => line && ![own, other, old].some(side => side.has(line)))
   if (added.length > MAX_COMPOSED_LINES) return false
   const [ofOurs, ofTheirs] = [own.difference(other), other.difference(own)]
   if (added.length * ofOurs.size * ofTheirs.size > MAX_COMPARISONS) return false
@@ -260,4 +260,9 @@ const MAX_COMPOSED_LINES = 200
 /** A second's work. What the two sides have of their own may be millions of lines. */
 const MAX_COMPARISONS = 5_000_000
 
-const wordsOf = (line: string): Set<string> => new Set(line.match(/[^\s"'`,;()[\]{}]+/g) ?? [])
+/** A name and its version, in one word: of an image, an action, a package. */
+const NAME_AND_VERSION = /^(.+[:@=])(v?\d[\w.+-]*|[0-9a-f]{7,64})$/
+
+/** The words of a line; a version counts for itself, because forks keep their name and take upstream's version. */
+const wordsOf = (line: string): Set<string> =>
+  new Set((line.match(/[^\s"'`,;()[\]{}]+/g) ?? []).flatMap(word => NAME_AND_VERSION.exec(word)?.slice(1) ?? word))

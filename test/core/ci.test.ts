@@ -225,6 +225,43 @@ test('automation that upstream brings and git merges is upstream’s, and not na
   expect((await reviewOf(added)).automation).toEqual([])
 })
 
+test('a lock file that is written anew for a conflict is no automation', async () => {
+  await using history = await makeHistory()
+  const path = 'pnpm-lock.yaml'
+  const reviewOf = await fork(history, {
+    base: { [path]: 'a: 1\n' },
+    ours: { [path]: 'a: 2\n' },
+    theirs: { [path]: 'a: 3\n' },
+  })
+  expect((await reviewOf({ [path]: 'a: 2\nb: 4\n' })).partial).toEqual([])
+})
+
+test('an image or action of the fork’s gets upstream’s version in a conflict, and none that neither side has', async () => {
+  await using history = await makeHistory()
+  const image = 'docker-compose.yml'
+  const files = (owner: string, version: string): Tree => ({
+    [image]: `services:\n  web:\n    image: ghcr.io/${owner}/web:${version}\n`,
+    [CI]: workflow('push', `uses: ${owner}/build@${version}`),
+  })
+  const reviewOf = await fork(history, {
+    base: files('upstream', 'v1.0.0'),
+    ours: files('fork', 'v1.0.0'),
+    theirs: files('upstream', 'v1.1.0'),
+  })
+  const review = await reviewOf(files('fork', 'v1.1.0'))
+  expect([review.refusals, review.partial]).toEqual([[], []])
+  const other = await reviewOf(files('fork', 'v6.6.6'))
+  expect(other.refusals.join()).toContain(CI)
+  expect(other.automation).toEqual([CI, image])
+})
+
+test('a conflict in automation may end with a newline that neither side has', async () => {
+  await using history = await makeHistory()
+  const path = '.vscode/settings.json'
+  const reviewOf = await fork(history, { base: { [path]: '1' }, ours: { [path]: '2' }, theirs: { [path]: '3' } })
+  expect((await reviewOf({ [path]: '3\n' })).partial).toEqual([])
+})
+
 test('scripts that a package runs at its installation are shown where neither side has them', async () => {
   await using history = await makeHistory()
   const path = 'web/package.json'
