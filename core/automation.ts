@@ -35,25 +35,72 @@ const ANYTHING = 'anything'
 /** Files in which two slashes begin a comment. In a script they begin the path of a program. */
 const HAS_SLASH_COMMENTS = /(Jenkinsfile(\.[^/]*)?|\.(jsonc?|json5|jsonnet|kts|groovy|cue))$/i
 
+/** Groovy replaces these by what they stand for before it looks for comments: one may end the comment. */
+const UNICODE_ESCAPE = /\\u/
+/** A first line that names a shell or an interpreter and nothing to run: with anything else, the line is a command. */
+const PLAIN_SHEBANG =
+  /^#!\s*(\/usr)?(\/local)?\/bin\/(env\s+)?(ba|da|k|z)?(sh|python3?|node|ruby|perl)(\s+-[eux]+)?\s*$/
+
 /** Whether a file has nothing but comments. */
 function isBlank(path: Path, bytes: Uint8Array): boolean {
-  const comment = HAS_SLASH_COMMENTS.test(path) ? /^\s*(\/\/|$)/ : /^\s*(#|---\s*$|$)/
-  const text = Buffer.from(bytes).toString('latin1')
-  return text
-    .replace(/^\xef\xbb\xbf/, '')
-    .split(/[\r\n]+/)
-    .every(line => comment.test(line))
+  const text = Buffer.from(bytes)
+    .toString()
+    .replace(/^\ufeff/, '')
+  const hasSlashes = HAS_SLASH_COMMENTS.test(path)
+  if (READ_DIFFERENTLY.test(text) || (hasSlashes && UNICODE_ESCAPE.test(text))) return false
+  const comment = hasSlashes ? /^\s*(\/\/|$)/ : /^\s*(#|---\s*$|$)/
+  const [first = '', ...lines] = text.split(/[\r\n]+/)
+  if (first.startsWith('#!') && !PLAIN_SHEBANG.test(first)) return false
+  return [first, ...lines].every(line => comment.test(line))
 }
 
-/** The YAML of a file; undefined where it is none, or too long. */
+/**
+ * Characters that end a line or the file for some readers, and not for others: what one takes for a comment may run
+ * with another. By the rules of YAML 1.1, to which GitHub's and GitLab's readers hold, U+0085, U+2028 and U+2029 end a
+ * line.
+ */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is looked for.
+const READ_DIFFERENTLY = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff]/
+
+/** The YAML of a file; undefined where it is none, too long, or may be read in more than one way. */
 function parse(bytes: Uint8Array): unknown {
-  if (bytes.length > MAX_PARSED_BYTES) return undefined
+  const text = Buffer.from(bytes)
+    .toString()
+    .replace(/^\ufeff/, '')
+  if (bytes.length > MAX_PARSED_BYTES || READ_DIFFERENTLY.test(text)) return undefined
+  // The parser copies a text for each of its aliases.
+  const aliases = text.match(/\*[^\s,[\]{}*]/g)?.length ?? 0
+  if (aliases * bytes.length > MAX_COPIED_BYTES) return undefined
   try {
-    return Bun.YAML.parse(Buffer.from(bytes).toString())
+    const value = Bun.YAML.parse(text)
+    return isShort(value) ? value : undefined
   } catch {
     return undefined
   }
 }
+
+/** The most that a file's aliases can copy: a thousand aliases in a file of 128 KiB. */
+const MAX_COPIED_BYTES = 128 << 20
+/** What a file may have with each alias in full: a few aliases of aliases can stand for more than fits in memory. */
+const MAX_UNFOLDED_CHARS = 4 * MAX_PARSED_BYTES
+
+/** Whether a value that was read from YAML has an end, and is short enough to be written out. */
+function isShort(value: unknown): boolean {
+  let left = MAX_UNFOLDED_CHARS
+  const waiting: unknown[] = [value]
+  while (waiting.length > 0) {
+    const next = waiting.pop()
+    left -= typeof next === 'string' ? next.length + 1 : 1
+    if (left < 0) return false
+    if (Array.isArray(next)) for (const item of next) waiting.push(item)
+    else if (isFields(next)) for (const [name, item] of Object.entries(next)) waiting.push(name, item)
+  }
+  return true
+}
+
+/** A value of a setting as a word. A list or a map has none of its own: it is written out. */
+const wordOf = (value: unknown): string =>
+  typeof value === 'object' && value !== null ? JSON.stringify(value) : `${value}`
 
 type Fields = Record<string, unknown>
 const isFields = (value: unknown): value is Fields =>
@@ -70,17 +117,33 @@ function startsOfWorkflow(workflow: unknown): ReadonlySet<string> {
   return new Set([...events, ...running.map(([name]) => `job ${name}`), ...steps])
 }
 
+/**
+ * Whether another file may run what a file says, though that starts nothing by itself: a workflow that others call, or
+ * jobs, templates and defaults of GitLab that others include.
+ */
+export function mayBeCalled(path: Path, bytes: Uint8Array | undefined): boolean {
+  if (!bytes || isBlank(path, bytes)) return false
+  if (!WORKFLOW.test(path)) return true
+  const workflow = parse(bytes)
+  if (!isFields(workflow)) return true
+  const { jobs } = workflow
+  const isRunning = !isFields(jobs) || Object.values(jobs).some(job => !isOff(job))
+  return isRunning && JSON.stringify(workflow.on ?? workflow.true ?? '').includes('workflow_call')
+}
+
 /** What the steps of a job run: their commands, and the actions that they use without the version. */
 function stepsOf(job: unknown): string[] {
   const steps = isFields(job) && Array.isArray(job.steps) ? job.steps.filter(isFields) : []
-  return steps.flatMap(({ run, uses }) => (run === undefined ? `${uses ?? ''}`.replace(/@.*/s, '') : `${run}`.trim()))
+  return steps.flatMap(({ run, uses }) =>
+    run === undefined ? wordOf(uses ?? '').replace(/@.*/s, '') : wordOf(run).trim(),
+  )
 }
 
 const stepPrefix = (job: string): string => `step of ${job}: `
 
 function eventsOf(on: unknown): string[] {
   if (typeof on === 'string') return eventsOf([on])
-  const named = Array.isArray(on) ? on.map((event): [string, unknown] => [`${event}`, undefined]) : undefined
+  const named = Array.isArray(on) ? on.map((event): [string, unknown] => [wordOf(event), undefined]) : undefined
   const entries = named ?? (isFields(on) ? Object.entries(on) : [[ANYTHING, undefined] as [string, unknown]])
   return entries
     .filter(([event]) => !BY_HAND.includes(event))
@@ -94,14 +157,19 @@ function eventsOf(on: unknown): string[] {
 
 /** A filter that lets more through with each of its values, value by value; one that keeps things out as a whole. */
 function filterWords(event: string, name: string, values: unknown): string[] {
-  if (/^(branches|tags|types)$/.test(name) && Array.isArray(values) && values.every(it => !`${it}`.startsWith('!')))
-    return values.map(value => `${event} ${name} ${value}`)
+  if (/^(branches|tags|types)$/.test(name) && Array.isArray(values) && values.every(it => !wordOf(it).startsWith('!')))
+    return values.map(value => `${event} ${name} ${wordOf(value)}`)
   return /^(branches|tags|types|paths)/.test(name) ? [`${event} ${name} ${JSON.stringify(values)}`] : []
 }
 
-/** A job whose condition never holds. */
+/**
+ * A job whose condition never holds. An empty condition holds, and so does text with anything around its `${{ }}`, be it
+ * a line end: that is a text which is not empty.
+ */
 const isOff = (job: unknown): boolean =>
-  isFields(job) && job.if !== undefined && /^\s*(\$\{\{)?\s*(false|0|''|null)\s*(\}\})?\s*$/i.test(`${job.if}`)
+  isFields(job) &&
+  ['string', 'number', 'boolean'].includes(typeof job.if) &&
+  /^(\s*(false|0|''|null)\s*|\$\{\{\s*(false|0|''|null)\s*\}\})$/i.test(`${job.if}`)
 
 function startsOfGitLab(pipeline: unknown): ReadonlySet<string> {
   if (!isFields(pipeline)) return new Set([ANYTHING])
@@ -109,7 +177,15 @@ function startsOfGitLab(pipeline: unknown): ReadonlySet<string> {
   const rules = isFields(workflow) ? workflow.rules : undefined
   const isNever = (rule: unknown) => isFields(rule) && rule.when === 'never'
   if (Array.isArray(rules) && rules.length > 0 && rules.every(isNever)) return new Set()
-  const waits = (job: unknown) => isFields(job) && ['manual', 'never'].includes(`${job.when}`)
+  const isByHand = (when: unknown) => when === 'manual' || when === 'never'
+  // A rule that says when goes before what the job says.
+  const ruleWaits = (rule: unknown, when: unknown) => isFields(rule) && isByHand(rule.when ?? when)
+  const waits = (job: unknown) => {
+    if (!isFields(job)) return false
+    const { when, rules } = job
+    if (rules === undefined) return isByHand(when)
+    return Array.isArray(rules) && rules.length > 0 && rules.every(rule => ruleWaits(rule, when))
+  }
   const jobs = Object.entries(pipeline).filter(([name, job]) => !NO_JOBS.test(name) && isFields(job) && !waits(job))
   const included = pipeline.include === undefined ? [] : [`include ${JSON.stringify(pipeline.include)}`]
   return new Set([...jobs.map(([name]) => `job ${name}`), ...included])
@@ -165,10 +241,11 @@ export function isOfBothSides(result: Uint8Array, [ours, theirs, base]: readonly
       .map(line => line.trim())
   const [own, other, old] = [ours, theirs, base].map(bytes => new Set(linesOf(bytes)))
   if (!own || !other || !old) return false
-  const added = [...new Set(linesOf(result))].filter(line => ![own, other, old].some(side => side.has(line)))
+  const added = [...new Set(linesOf(result))].filter(line => line && ![own, other, old].some(side => side.has(line)))
   if (added.length > MAX_COMPOSED_LINES) return false
-  const onlyOurs = [...own.difference(other)].map(wordsOf)
-  const onlyTheirs = [...other.difference(own)].map(wordsOf)
+  const [ofOurs, ofTheirs] = [own.difference(other), other.difference(own)]
+  if (added.length * ofOurs.size * ofTheirs.size > MAX_COMPARISONS) return false
+  const [onlyOurs, onlyTheirs] = [[...ofOurs].map(wordsOf), [...ofTheirs].map(wordsOf)]
   return added.every(line => {
     const wanted = wordsOf(line)
     return onlyOurs.some(first => {
@@ -180,5 +257,12 @@ export function isOfBothSides(result: Uint8Array, [ours, theirs, base]: readonly
 
 /** Lines that an agent may put together of both sides' words: each is compared with every line of them. */
 const MAX_COMPOSED_LINES = 200
+/** A second's work. What the two sides have of their own may be millions of lines. */
+const MAX_COMPARISONS = 5_000_000
 
-const wordsOf = (line: string): Set<string> => new Set(line.match(/[^\s"'`,;()[\]{}]+/g) ?? [])
+/** A name and its version, in one word: of an image, an action, a package. */
+const NAME_AND_VERSION = /^(.+[:@=])(v?\d[\w.+-]*|[0-9a-f]{7,64})$/
+
+/** The words of a line; a version counts for itself, because forks keep their name and take upstream's version. */
+const wordsOf = (line: string): Set<string> =>
+  new Set((line.match(/[^\s"'`,;()[\]{}]+/g) ?? []).flatMap(word => NAME_AND_VERSION.exec(word)?.slice(1) ?? word))

@@ -2,7 +2,14 @@
  * Judges a merge of upstream with git alone: the result is compared, file by file, with the merge that git makes
  * by itself.
  */
-import { isCalledByOthers, isOfBothSides, lifecycleScripts, startsOf, startsWhatIsOff } from './automation.ts'
+import {
+  isCalledByOthers,
+  isOfBothSides,
+  lifecycleScripts,
+  mayBeCalled,
+  startsOf,
+  startsWhatIsOff,
+} from './automation.ts'
 import { checkAttribute } from './git/attributes.ts'
 import { LIMITS, TooLarge } from './git/bounds.ts'
 import { type CommitList, commitsBetween, isAncestor, mergeBases } from './git/commits.ts'
@@ -79,6 +86,8 @@ type Comparison = {
   spots: Map<Path, Spot>
   /** Which paths steer CI in the result. */
   steerCi: SteersCi
+  /** Contents that a side has where git's own merge has something else. */
+  ofSides: ReadonlySet<Oid>
   /** Of the files that git merges without a conflict, those in which a side's change is lost. */
   lost: { upstream: Path[]; fork: Path[] }
   /** Files of upstream's that steer CI, where the fork has all CI of their kind switched off; and those in the result. */
@@ -108,7 +117,7 @@ export async function review(scratch: Scratch, commits: Commits): Promise<Review
   const [diffs, shrunk, markers, ci, restarted, automation, losses] = await allOf([
     diffsOf(scratch, shown, commits),
     shrunkIn(scratch, shown),
-    withMarkers(objects, start, judged),
+    withMarkers(objects, commits, judged),
     slippedIntoCi(objects, judged),
     restartedCi(objects, judged),
     newAutomation(objects, judged),
@@ -206,8 +215,10 @@ async function compare(
   }
   const [ci, steering, files]: [Path[], Path[], Ledger['files']] = [[], [], { upstream: 0, fork: 0 }]
   const arrived: Arrival[] = []
+  const ofSides = new Set<Oid>()
   for (const [path, automatic, there] of changesIn(toResult)) note(path, automatic, { result: there })
   for (const [path, automatic, there] of changesIn(toOurs)) {
+    if (there) ofSides.add(there.oid)
     if (kinds.has(path) || spots.has(path)) note(path, automatic, { ours: there })
     if (!kinds.has(path)) files.upstream++
     const isCi = steerCi(path, automatic)
@@ -217,6 +228,7 @@ async function compare(
     else if (steersAgents(path)) steering.push(path)
   }
   for (const [path, automatic, there] of changesIn(toTheirs)) {
+    if (there) ofSides.add(there.oid)
     if (kinds.has(path) || spots.has(path)) note(path, automatic, { theirs: there })
     if (!kinds.has(path)) files.fork++
   }
@@ -226,7 +238,7 @@ async function compare(
   const { lost, ...changes } = changesBeyond(conflicts, spots, off)
   const started = [...off].filter(path => !spots.has(path) || spots.get(path)?.result)
   const ledger = { conflicts, ...changes, ci, steering, files }
-  return { ledger, spots, steerCi, lost, switchedOff: { files: off, started }, whole }
+  return { ledger, spots, steerCi, ofSides, lost, switchedOff: { files: off, started }, whole }
 }
 
 /** A file of upstream's that steers CI, and that the fork has nothing in the place of. */
@@ -399,16 +411,22 @@ const USUAL_MARKER = 7
  * Files with more lines of conflict markers than the two sides account for. `=======` alone may be a heading, and a line
  * of `|||||||` a row of a table: they count together, or with what git writes behind it.
  */
-async function withMarkers(objects: Objects, start: Oid, comparison: Comparison): Promise<Path[]> {
-  const known = ({ kind, stages, ours, theirs, automatic }: Spot): Entry[] =>
-    stages.length > 0 ? [2, 3, 1].map(number => stageOf(stages, number)) : [ours, theirs, kind ? undefined : automatic]
+async function withMarkers(objects: Objects, { start, upstream }: Commits, comparison: Comparison): Promise<Path[]> {
+  // Where both sides renamed a file, git merges it first: what it then calls a side's version may have markers itself.
+  const side = (entry: Entry, atPath: Entry) => (entry && comparison.ofSides.has(entry.oid) ? entry : atPath)
+  const known = ({ kind, stages, ours, theirs, automatic }: Spot): [Entry, Entry, Entry] =>
+    stages.length > 0
+      ? [side(stageOf(stages, 2), ours), side(stageOf(stages, 3), theirs), stageOf(stages, 1)]
+      : [ours, theirs, kind ? undefined : automatic]
   // Content that a side has at another path was moved there, not written by the merge.
-  const old = new Set([...comparison.spots.values()].flatMap(spot => known(spot).map(entry => entry?.oid)))
+  const contents = (spot: Spot) => (spot.stages.length > 0 ? known(spot).slice(0, 2) : known(spot))
+  const old = new Set([...comparison.spots.values()].flatMap(spot => contents(spot).map(entry => entry?.oid)))
   const files = written(comparison).filter(({ result }) => !old.has(result?.oid))
   if (files.length === 0) return []
   await verifyReadable(objects, files)
   const sizes = await checkAttribute(objects, start, 'conflict-marker-size', files.map(pathOf))
   const left: Path[] = []
+  let bases: Oid[] | undefined
   for (const spot of files) {
     const size = Number(sizes.get(spot.path)) || USUAL_MARKER
     const count = async (entry: Entry) =>
@@ -417,12 +435,17 @@ async function withMarkers(objects: Objects, start: Oid, comparison: Comparison)
     if (result.sides + result.bases === 0) continue
     const [ours, theirs, base] = await allOf(known(spot).map(count))
     if (!ours || !theirs || !base) continue
+    // Of several common ancestors git makes one, and leaves markers in it where they are in conflict.
+    bases ??= await mergeBases(objects.repository, start, upstream)
+    if (spot.kind && bases.length > 1) Object.assign(base, NO_MARKERS)
     const isMore = (kind: keyof Markers) =>
       result[kind] > Math.max(ours[kind], theirs[kind], base[kind], ours[kind] + theirs[kind] - base[kind])
     if (isMore('sides') || (isMore('bases') && (isMore('middles') || isMore('named')))) left.push(spot.path)
   }
   return left
 }
+
+const NO_MARKERS: Markers = { sides: 0, bases: 0, named: 0, middles: 0 }
 
 /** How many lines begin with `<<<<<<<` or `>>>>>>>`, with `|||||||`, those of them with an id behind, and `=======`. */
 type Markers = { sides: number; bases: number; named: number; middles: number }
@@ -475,7 +498,7 @@ async function slippedIntoCi(objects: Objects, { spots, steerCi }: Comparison): 
     const { size = 0 } = (await objects.info(result?.oid ?? '')) ?? {}
     if (size > READ_BYTES) return true
     const bytes = await bytesOf(objects, result)
-    if (!bytes || startsOf(path, bytes).size === 0) return false
+    if (!bytes || (startsOf(path, bytes).size === 0 && !mayBeCalled(path, bytes))) return false
     if (!kind) return true
     const sides = await allOf([2, 3, 1].map(number => bytesOf(objects, stageOf(stages, number))))
     return !isOfBothSides(bytes, sides)

@@ -78,12 +78,16 @@ const AUTOMATION = [
   /(^|\/)([^/]*[-_.])?(deploy|release|publish|postinstall|preinstall|bootstrap)([-_.][^/]*)?\.(sh|ya?ml|toml|py|[cm]?js)$/i,
 ]
 
-/** Whether a file has the shape of one that machines run or obey by themselves: for people to look at, not to refuse. */
-export const looksAutomatic = (path: Path): boolean => steersCi(path) || steersAgents(path) || among(AUTOMATION, path)
-
 /** Files that package managers write: a change of one is a change of what runs, wherever the files themselves lie. */
 const LOCK_FILES =
   /(^|\/)(bun\.lockb?|package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|deno\.lock|Cargo\.lock|go\.sum|poetry\.lock|uv\.lock|Pipfile\.lock|pdm\.lock|Gemfile\.lock|composer\.lock|mix\.lock|gradle\.lockfile|Package\.resolved|flake\.lock)$/i
 
 /** Whether a package manager writes this file. */
 export const isLockFile = (path: Path): boolean => LOCK_FILES.test(path)
+
+/**
+ * Whether a file has the shape of one that machines run or obey by themselves: for people to look at, not to refuse.
+ * A lock file has not, wherever it lies: its conflicts are settled by writing it anew, and nothing runs it.
+ */
+export const looksAutomatic = (path: Path): boolean =>
+  steersCi(path) || steersAgents(path) || (among(AUTOMATION, path) && !isLockFile(path))

@@ -83,8 +83,19 @@ async function resetGit(run: Place): Promise<void> {
   const odd = await sh`find ${objects} '(' ! -type f ! -type d -o -ipath ${'*/info/*alternates'} ')' -print -quit`
   if (odd.stdout !== '') await rename(objects, join(aside, 'objects'))
   await sh`cd ${dotGit} && rm -rf ${CACHES} && find . ! -type f ! -type d -delete`
+  await dropPackedReplacements(dotGit)
   for (const name of CACHE_FILES) await sh`find ${dotGit} -type f -name ${name} -delete`
   for (const name of SETTINGS) await cp(join(settingsOf(run), name), join(dotGit, name), { recursive: true })
+}
+
+/** Takes the refs that show other objects in place of the real ones out of the list of packed refs. */
+async function dropPackedReplacements(dotGit: string): Promise<void> {
+  if (!(await lstat(join(dotGit, 'packed-refs')).catch(() => undefined))) return
+  // The line after a ref's may begin with ^ and belong to it.
+  const program = '/ refs\\/replace\\// { skipped = 1; next } /^\\^/ && skipped { next } { skipped = 0; print }'
+  const { exitCode } = await shell()`cd ${dotGit} && LC_ALL=C awk ${program} packed-refs > packed-refs.kept \
+    && mv packed-refs.kept packed-refs`
+  if (exitCode !== 0) throw new Error('the list of packed refs could not be read')
 }
 
 /** Renames what would open as a repository of its own: submodules, bare repositories, whatever looks like one. */

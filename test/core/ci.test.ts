@@ -1,6 +1,6 @@
 /** CI in a judged merge: nothing runs that the fork has switched off, and nothing that an agent thought of. */
 import { expect, test } from 'bun:test'
-import { lifecycleScripts, startsOf } from '../../core/automation.ts'
+import { isOfBothSides, lifecycleScripts, startsOf } from '../../core/automation.ts'
 import type { Review } from '../../core/review.ts'
 import { page } from '../../forklift/pull-request.ts'
 import { type File, type History, makeHistory, type Tree, text } from '../support/histories.ts'
@@ -225,6 +225,43 @@ test('automation that upstream brings and git merges is upstream’s, and not na
   expect((await reviewOf(added)).automation).toEqual([])
 })
 
+test('a lock file that is written anew for a conflict is no automation', async () => {
+  await using history = await makeHistory()
+  const path = 'pnpm-lock.yaml'
+  const reviewOf = await fork(history, {
+    base: { [path]: 'a: 1\n' },
+    ours: { [path]: 'a: 2\n' },
+    theirs: { [path]: 'a: 3\n' },
+  })
+  expect((await reviewOf({ [path]: 'a: 2\nb: 4\n' })).partial).toEqual([])
+})
+
+test('an image or action of the fork’s gets upstream’s version in a conflict, and none that neither side has', async () => {
+  await using history = await makeHistory()
+  const image = 'docker-compose.yml'
+  const files = (owner: string, version: string): Tree => ({
+    [image]: `services:\n  web:\n    image: ghcr.io/${owner}/web:${version}\n`,
+    [CI]: workflow('push', `uses: ${owner}/build@${version}`),
+  })
+  const reviewOf = await fork(history, {
+    base: files('upstream', 'v1.0.0'),
+    ours: files('fork', 'v1.0.0'),
+    theirs: files('upstream', 'v1.1.0'),
+  })
+  const review = await reviewOf(files('fork', 'v1.1.0'))
+  expect([review.refusals, review.partial]).toEqual([[], []])
+  const other = await reviewOf(files('fork', 'v6.6.6'))
+  expect(other.refusals.join()).toContain(CI)
+  expect(other.automation).toEqual([CI, image])
+})
+
+test('a conflict in automation may end with a newline that neither side has', async () => {
+  await using history = await makeHistory()
+  const path = '.vscode/settings.json'
+  const reviewOf = await fork(history, { base: { [path]: '1' }, ours: { [path]: '2' }, theirs: { [path]: '3' } })
+  expect((await reviewOf({ [path]: '3\n' })).partial).toEqual([])
+})
+
 test('scripts that a package runs at its installation are shown where neither side has them', async () => {
   await using history = await makeHistory()
   const path = 'web/package.json'
@@ -260,6 +297,87 @@ test.each([
 ])('what %.40s starts', (yaml, words) => {
   const starts = [...startsOf(CI, Buffer.from(yaml))].map(word => word.replace('job anything', 'anything'))
   expect([...new Set(starts)].toSorted().join(words.includes(',') ? ',' : ' ')).toBe(words)
+})
+
+const STEPS = '    steps:\n      - run: evil\n'
+test.each([
+  ['an empty condition, which holds', CI, `on: push\njobs:\n  a:\n    if:\n${STEPS}`],
+  ['a condition that is text with a line end', CI, `on: push\njobs:\n  a:\n    if: |\n      \${{ false }}\n${STEPS}`],
+  ['a condition that is text with a space', CI, `on: push\njobs:\n  a:\n    if: "\${{ false }} "\n${STEPS}`],
+  ['a comment that ends at U+2028', CI, '# x\u2028on: push\u2028jobs: {a: {steps: [{run: evil}]}}\n'],
+  ['a comment that ends at U+0085', CI, 'on:\n  workflow_dispatch: # \u0085  push:\njobs: {a: {}}\n'],
+  ['a condition that is a map', CI, 'on: push\njobs: {a: {if: {toString: x}}}\n'],
+  ['a rule that runs a manual job', '.gitlab-ci.yml', 'a: {when: manual, rules: [{when: always}], script: evil}\n'],
+  ['a comment that Groovy ends', 'Jenkinsfile', '// \\u000a sh "evil"\n'],
+  ['a first line that is a command', 'ci_scripts/ci_post_clone.sh', '#!/usr/bin/env -S sh -c "curl evil"\n'],
+])('%s switches nothing off: a file of the agent that has it is refused', async (_, path, bytes) => {
+  await using history = await makeHistory()
+  const reviewOf = await fork(history, {})
+  expect((await reviewOf({ [path]: bytes })).refusals.join()).toContain('Files that steer CI')
+})
+
+test.each([
+  ['a workflow that others call', '.github/workflows/shared.yml', workflow('{workflow_call: {}}')],
+  ['a template of GitLab jobs', 'ci/shared.gitlab-ci.yml', '.job:\n  script: make\n'],
+  ['defaults of GitLab jobs', 'ci/shared.gitlab-ci.yml', 'default:\n  before_script: make\n'],
+])('%s does not get commands of the agent, though it starts nothing by itself', async (_, path, shared) => {
+  await using history = await makeHistory()
+  const sides = { [path]: shared }
+  const reviewOf = await fork(history, { base: sides, ours: sides, theirs: sides })
+  expect((await reviewOf({ [path]: shared.replace('make', 'evil') })).refusals.join()).toContain('Files that steer CI')
+  expect((await reviewOf({ [path]: `# ${shared.replaceAll('\n', '\n# ')}` })).refusals).toEqual([])
+})
+
+test('a script of which nothing is left but the name of its shell starts nothing', () => {
+  for (const first of ['#!/bin/sh', '#!/usr/bin/env bash', '#!/bin/bash -eu'])
+    expect([...startsOf('ci_scripts/ci_post_clone.sh', Buffer.from(`${first}\n# nothing\n`))]).toEqual([])
+})
+
+test('jobs of GitLab that the fork lets run by no rule, or by hand, do not run again', async () => {
+  await using history = await makeHistory()
+  const path = '.gitlab-ci.yml'
+  const job = (rules: string, script = 'make') => `deploy:\n  script: ${script}\n${rules}test:\n  script: make check\n`
+  const reviewOf = await fork(history, {
+    base: { [path]: job('') },
+    ours: { [path]: job('  rules: [{when: never}]\n', 'none') },
+    theirs: { [path]: job('', 'make all') },
+  })
+  expect((await reviewOf({ [path]: job('', 'make all') })).refusals.join()).toContain('would run again')
+})
+
+/** YAML of a few lines, in which a list stands for a million words. */
+const BOMB = Array.from(
+  { length: 20 },
+  (_, at) => `x${at}: &x${at} [${at === 0 ? 'a, a' : `*x${at - 1}, *x${at - 1}`}]`,
+)
+test.each([
+  [CI, 'on: {push: {branches-ignore: *x19}}\njobs: {a: {}}'],
+  [CI, 'on: *x19\njobs: {a: {}}'],
+  [CI, 'on: push\njobs: {a: {if: *x19}}'],
+  [CI, 'on: push\njobs: {a: {steps: [{run: *x19}]}}'],
+  [CI, 'on: {push: {branches-ignore: &loop [*loop]}}\njobs: {a: {}}'],
+  ['.gitlab-ci.yml', 'include: *x19'],
+  ['.gitlab-ci.yml', 'include: &loop [*loop]'],
+])('aliases of aliases in %s are not written out (%#)', (path, yaml) => {
+  const starts = startsOf(path, Buffer.from(`${BOMB.join('\n')}\n${yaml}\n`))
+  expect([...starts].every(word => word.endsWith('anything'))).toBe(true)
+  expect(starts.size).toBeGreaterThan(0)
+})
+
+test('a long text is not copied for each of its aliases', () => {
+  const yaml = `.a: &a ${'x'.repeat(400_000)}\ninclude: [${Array(20_000).fill('*a').join(', ')}]\n`
+  expect([...startsOf('.gitlab-ci.yml', Buffer.from(yaml))]).toEqual(['anything'])
+  const usual = `.a: &a ${'x'.repeat(1_000)}\njob: {script: [${Array(100).fill('*a').join(', ')}]}\n`
+  expect([...startsOf('.gitlab-ci.yml', Buffer.from(usual))]).toEqual(['job job'])
+})
+
+test('hundreds of thousands of lines of upstream are not compared with each line of the fork', () => {
+  const lines = (word: string, count: number) =>
+    Buffer.from(Array.from({ length: count }, (_, at) => `w ${word}${at}`).join('\n'))
+  const [ours, theirs] = [lines('ours', 100), lines('theirs', 300_000)]
+  // Not one of the comparisons would be in vain: the last line of each side has the words.
+  expect(isOfBothSides(Buffer.from('w ours99 theirs299999'), [ours, theirs, undefined])).toBe(false)
+  expect(isOfBothSides(Buffer.from('w ours9 theirs9'), [lines('ours', 10), lines('theirs', 10), undefined])).toBe(true)
 })
 
 test('what is no package has no scripts', () => {

@@ -654,3 +654,42 @@ test('started itself in the wrong way, it says how or why', async () => {
   const unrelated = await started(history, [start, stranger, stranger])
   expect([unrelated.code, unrelated.stderr]).toEqual([1, expect.stringContaining('unrelated')])
 })
+
+test('markers that git itself leaves in a file that both sides renamed are refused', async () => {
+  await using history = await makeHistory()
+  const rest = { own: '1' }
+  const sides = { base: { ...rest, f: text() }, fork: { ...rest, a: text({ 5: 'fork' }) } }
+  const { start, upstream, reviewOf } = await fork(history, {
+    ...sides,
+    upstream: { own: '2', b: text({ 5: 'upstream' }) },
+  })
+  const { tree } = await history.merge(start, upstream)
+  expect((await reviewOf(tree)).refusals).toEqual(['Conflict markers were left in a, b.'])
+  expect((await reviewOf({ own: '2', a: text({ 5: 'both' }) })).refusals).toEqual([])
+})
+
+test('a file about markers that both sides renamed and changed keeps the markers that it is about', async () => {
+  await using history = await makeHistory()
+  const about = (changes: Record<number, string>) => `${text(changes)}<<<<<<< ours\n=======\n>>>>>>> theirs\n`
+  const { start, upstream, reviewOf } = await fork(history, {
+    base: { own: '1', f: about({}) },
+    fork: { own: '1', a: about({ 5: 'fork' }) },
+    upstream: { own: '2', b: about({ 20: 'upstream' }) },
+  })
+  const { tree } = await history.merge(start, upstream)
+  expect((await reviewOf(tree)).refusals).toEqual([])
+})
+
+test('markers in the common ancestor that git makes of several are refused as a resolution', async () => {
+  await using history = await makeHistory()
+  const commit = (f: string, own: string, up: string, parents: string[]) =>
+    history.commit({ f: text({ 5: f }), own, up }, parents)
+  const root = await commit('root', '1', '1', [])
+  const [ours, theirs] = [await commit('a', '2', '1', [root]), await commit('b', '1', '2', [root])]
+  const start = await commit('c', '3', '2', [ours, theirs])
+  const upstream = await commit('d', '2', '3', [theirs, ours])
+  const { stdout } = Bun.spawnSync(['git', 'merge-tree', '--write-tree', start, upstream], { cwd: history.repo })
+  const oid = / ([0-9a-f]+) 1\tf$/m.exec(stdout.toString())?.[1] ?? ''
+  const result = await history.commit({ f: { mode: '100644', oid }, own: '3', up: '3' }, [start, upstream])
+  expect((await history.review(start, upstream, result)).refusals).toEqual(['Conflict markers were left in f.'])
+})

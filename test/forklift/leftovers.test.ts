@@ -80,6 +80,18 @@ test('git runs nothing that the agent has set in the workspace, and tells what i
   expect(readdirSync(join(run.workspace, '.git')).sort()).not.toContain('hooks')
 })
 
+test('a person sees the commits themselves, also where the agent has packed a ref that replaces one', async () => {
+  await using world = await makeWorld()
+  const run = await refusedRun(
+    world,
+    `evil_commit=$(git commit-tree -m evil HEAD^{tree}); fine_commit=$(git commit-tree -m fine HEAD^{tree})
+    git update-ref "refs/heads/$branch" "$evil_commit"; git pack-refs --all
+    printf '%s refs/replace/%s\\n' "$fine_commit" "$evil_commit" >>.git/packed-refs`,
+  )
+  expect(await git(run.workspace, 'log', '-1', '--format=%s', run.metadata.branch as string)).toBe('evil')
+  expect(await git(run.workspace, 'rev-parse', 'refs/remotes/upstream/main')).toBe((await world.tip('upstream')) ?? '')
+})
+
 test('objects that are borrowed from elsewhere are not borrowed by the person who looks', async () => {
   for (const borrow of ['echo ../../objects >.git/objects/info/alternates', 'ln -s /etc .git/objects/info/x']) {
     await using world = await makeWorld()

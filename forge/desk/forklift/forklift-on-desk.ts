@@ -91,7 +91,7 @@ export class Forklift {
     const urls = new Map(fields(stdout).map(entry => entry.split(/\n(.*)/s).slice(0, 2) as [string, string]))
     const [origin, upstream] = [urls.get('remote.origin.url'), urls.get('remote.upstream.url')]
     if (upstream === undefined)
-      return 'This is no fork that Forklift knows: name what was forked by git remote add upstream URL.'
+      return 'This clone has no remote upstream: name what it was forked from by git remote add upstream URL.'
     if (origin === undefined) return 'This clone has no remote origin: name the fork by git remote add origin URL.'
     return { origin, upstream }
   }

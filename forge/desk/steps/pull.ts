@@ -22,7 +22,7 @@ export async function followed(
   const upstream = await upstreamOf(repository, branch)
   const name = visiblePath(branch)
   if (!upstream)
-    throw new Failure(`${name} follows no branch of a remote: push it, or set one with git branch --set-upstream-to.`)
+    throw new Failure(`${name} has no upstream branch: push it, or set one with git branch --set-upstream-to.`)
   const { remote, ref, tracking } = upstream
   if (tracking === undefined)
     throw new Failure(

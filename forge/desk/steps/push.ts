@@ -65,7 +65,7 @@ export async function planPush(
     throw new PullFirst(
       `${words} has ${many(replaced, 'commit')} that ${visiblePath(branch)} does not have: pull first, then push.`,
     )
-  const says = fetched === undefined ? `makes ${words}` : `${many(commits, 'commit')} to ${words}`
+  const says = fetched === undefined ? `creates ${words}` : `${many(commits, 'commit')} to ${words}`
   return {
     ...{ remotes, remote, target, ref, words, fetched, isForced, commits, replaced },
     ...(fetched === tip

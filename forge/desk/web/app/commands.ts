@@ -216,7 +216,7 @@ function reviewCommands({ at, review }: Tab): Command[] {
   return [
     ...(at.kind === 'branch' ? kinds : []),
     { words: 'Side by side', keys: 'Alt+S', icon: 'columns', run: toggle(review.isSideBySide) },
-    { words: 'Hide changes of blanks', keys: 'Alt+Shift+S', icon: 'pilcrow', run: toggle(review.ignoresBlanks) },
+    { words: 'Hide whitespace changes', keys: 'Alt+Shift+S', icon: 'pilcrow', run: toggle(review.ignoresBlanks) },
   ]
 }
 

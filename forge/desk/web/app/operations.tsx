@@ -34,7 +34,8 @@ export function Operations({ close }: { close: () => void }) {
     <DialogFrame title="Operations" close={close}>
       <div class="dialog-body">
         <p class="meta">
-          All that the desk did to branches and tags. Undo brings all refs of one back together; it can be undone, too.
+          All that the desk did to branches and tags. Undo restores every ref that an operation changed; Redo takes it
+          back.
         </p>
         {problem.value ? <p class="is-bad">{problem.value}</p> : null}
         {list?.length === 0 ? <p>Nothing yet.</p> : null}

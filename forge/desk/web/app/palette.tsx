@@ -198,7 +198,7 @@ function PaletteFoot() {
         <kbd>Enter</kbd> open
       </span>
       <span>
-        <kbd>Esc</kbd> leave
+        <kbd>Esc</kbd> close
       </span>
       <span class="grow" />
       <span>{plural(page.desk.value?.branches.length ?? 0, 'branch', 'branches')}</span>

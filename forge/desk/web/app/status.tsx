@@ -337,7 +337,11 @@ function FilePlace({ file }: { file: OpenFile }) {
     <>
       <span
         class="seg line-column"
-        title={line === undefined ? 'Behind a conflict that is left' : `Line ${line}, column ${column}`}
+        title={
+          line === undefined
+            ? 'After an open conflict: its lines have no numbers yet'
+            : `Line ${line}, column ${column}`
+        }
       >
         {line ?? '–'}:{column}
       </span>

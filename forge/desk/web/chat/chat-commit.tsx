@@ -63,7 +63,7 @@ export function CommitCard({ tab, end, commit }: { tab: Tab; end: End; commit: C
           <span class="card-talk cut" title={withoutTricks(commit.subject)}>
             <Icon name="commit" />
             <span class="mono">{shortId(commit.oid)}</span>
-            the conversation alone
+            only the conversation
           </span>
         ) : (
           <Button look="quiet small" icon="diff" words="Diff" onClick={() => showCommit(tab, commit.oid)} />

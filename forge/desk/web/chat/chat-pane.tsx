@@ -68,8 +68,8 @@ function Beginning({ tab }: { tab: Tab }) {
         undone.
       </p>
       <p class="meta after">
-        A circle in the explorer gives the AI all of a file. What is not in the context it knows by its summary, or
-        looks up.
+        Click the circle beside a file in the explorer to put the whole file in the context. Of the other files the AI
+        gets a summary, and reads them when it needs them.
       </p>
     </Empty>
   )
@@ -83,7 +83,7 @@ function ThenBar({ tab }: { tab: Tab }) {
   return (
     <div class="then-bar">
       <Icon name="clock" />
-      <span class="grow cut">The conversation as it was in {shortId(commit)}: it can be read.</span>
+      <span class="grow cut">Read-only: the conversation as of {shortId(commit)}.</span>
       <Button
         icon="branch"
         words="Branch from here"

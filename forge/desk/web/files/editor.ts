@@ -71,6 +71,19 @@ function shownCharacter(code: number, words: string | null): HTMLElement {
   return sign
 }
 
+/** The words of the search in a file, by those that CodeMirror has for them. */
+const SEARCH_WORDS = EditorState.phrases.of({
+  next: 'Next',
+  previous: 'Previous',
+  all: 'Select all',
+  'match case': 'Match case',
+  regexp: 'Regex',
+  'by word': 'Whole word',
+  replace: 'Replace',
+  'replace all': 'Replace all',
+  go: 'Go',
+})
+
 export function editorExtensions(settings: EditorSettings): Extension {
   const { adjustable } = settings
   return [
@@ -100,6 +113,7 @@ export function editorExtensions(settings: EditorSettings): Extension {
     autocompletion({ activateOnTyping: false }),
     indentOnInput(),
     search({ top: true }),
+    SEARCH_WORDS,
     coloured,
     settings.form ? [adjustable.form.of(byteForm.of(settings.form)), refusedText()] : [],
     adjustable.language.of([]),

@@ -114,7 +114,7 @@ export function labelMenu(page: Page, label: Label): Offer {
   const steps = stepItems(page, source).map(({ keys: _, ...item }) => item)
   const making = makingItems(page, source).map(({ keys: _, ...item }) => item)
   const only: MenuItem = {
-    words: 'Show this alone',
+    words: 'Show only this',
     icon: 'funnel',
     run: () => page.graph.setFilter({ ...page.graph.filter.peek(), refs: [label.ref] }, title),
   }

@@ -205,9 +205,9 @@ function filterItems(page: Page): MenuItem[][] {
   return [
     [only('All refs', undefined)],
     [
-      only('Branches of this machine', refsOf(branches), 'Branches'),
-      ...(ofRuns.length > 0 ? [only('The same without those of runs', refsOf(own), 'Without runs')] : []),
-      ...(branch === undefined ? [] : [only(`${readable(branch)} alone`, [`refs/heads/${branch}`], readable(branch))]),
+      only('Local branches', refsOf(branches), 'Branches'),
+      ...(ofRuns.length > 0 ? [only('Local branches without those of runs', refsOf(own), 'Without runs')] : []),
+      ...(branch === undefined ? [] : [only(`${readable(branch)} only`, [`refs/heads/${branch}`], readable(branch))]),
     ],
   ]
 }

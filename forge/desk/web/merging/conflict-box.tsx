@@ -79,7 +79,7 @@ export function ConflictBox({ path, region, number, of, names, choose, askAi, le
           before={sides.base || sides.theirs}
         />
         {sides.base === undefined ? null : (
-          <Side path={path} look="base" title="Base" name="what both began with" text={sides.base} before={undefined} />
+          <Side path={path} look="base" title="Base" name="common ancestor" text={sides.base} before={undefined} />
         )}
         <Side
           path={path}

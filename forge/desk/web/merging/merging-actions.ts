@@ -80,7 +80,7 @@ export function abort(page: Page, tab: Tab): void {
     kind: 'confirm',
     title: `Abort the ${known.kind} in ${named(branch)}?`,
     words: [
-      `${readable(branch)} is then as it was before it began.`,
+      `${readable(branch)} goes back to where it was before the ${known.kind}.`,
       settled > 0
         ? `What is settled in ${plural(settled, 'file')} goes with it. Undo brings all of it back.`
         : 'Undo brings it back.',

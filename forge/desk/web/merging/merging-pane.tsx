@@ -201,7 +201,7 @@ export function WholeConflict({ tab, sides, known }: { tab: Tab; sides: Conflict
         <p class="about">{withoutTricks(sides.words)}</p>
         <div class="sides">
           <WholeSide look="ours" title="Ours" name={merging?.ours ?? ''} side={sides.ours} />
-          <WholeSide look="base" title="Base" name="what both began with" side={sides.base} />
+          <WholeSide look="base" title="Base" name="common ancestor" side={sides.base} />
           <WholeSide look="theirs" title="Theirs" name={merging?.theirs ?? ''} side={sides.theirs} />
         </div>
       </div>

@@ -120,7 +120,7 @@ function LookedAtCount({ review, changes }: { review: Review; changes: Change[] 
   return (
     <div class="foot">
       <div class="row">
-        <span class="grow">Looked at</span>
+        <span class="grow">Viewed</span>
         <span>
           {count} of {changes.length}
         </span>

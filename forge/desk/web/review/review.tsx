@@ -48,7 +48,7 @@ function ReviewBar({ tab }: { tab: Tab }) {
       />
       <IconButton
         icon="pilcrow"
-        words="Hide changes of blanks"
+        words="Hide whitespace changes"
         keys="Alt+Shift+S"
         isPressed={review.ignoresBlanks.value}
         onClick={() => {
@@ -279,7 +279,7 @@ function LookedAt({ review, change, close }: { review: Review; change: Change; c
       }}
     >
       {isLookedAt ? <Icon name="check" /> : null}
-      looked at
+      Viewed
     </button>
   )
 }

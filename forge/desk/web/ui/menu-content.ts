@@ -24,10 +24,10 @@ export interface MenuContent extends Offer {
   opener: HTMLElement | undefined
 }
 
-/** Where a menu opens by the mouse: at the pointer; and by the keyboard: below what it is about. */
+/** Where a menu opens: by the other mouse button at the pointer; by a button or the keyboard below what it is about. */
 export function placeOfMenu(event: MouseEvent | KeyboardEvent, element: Element): { x: number; y: number } {
-  // A menu that was asked for by the keyboard comes without a place.
-  if (event instanceof MouseEvent && (event.clientX !== 0 || event.clientY !== 0)) {
+  // A menu that was asked for by the keyboard comes without a place, and that of a button must not cover its words.
+  if (event.type === 'contextmenu' && event instanceof MouseEvent && (event.clientX !== 0 || event.clientY !== 0)) {
     return { x: event.clientX, y: event.clientY }
   }
   const { left, bottom } = element.getBoundingClientRect()

@@ -87,6 +87,21 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     expect(await shown.count()).toBe(0)
   })
 
+  test('has its buttons within it where the window is narrow', async () => {
+    await page.setViewportSize({ width: 800, height: 800 })
+    await page.getByRole('treeitem', { name: 'README.md' }).click()
+    await page.getByRole('tab', { name: 'README.md', selected: true }).waitFor()
+    desk.branches.delete('main')
+    desk.sayDesk()
+    const notice = page.locator('.notice').filter({ hasText: 'main was deleted' })
+    await notice.waitFor()
+    const button = await notice.getByRole('button', { name: 'Bring it back' }).boundingBox()
+    const whole = await notice.boundingBox()
+    if (!button || !whole) throw new Error('The notice is not shown.')
+    expect(button.y).toBeGreaterThanOrEqual(whole.y)
+    expect(button.y + button.height).toBeLessThanOrEqual(whole.y + whole.height)
+  })
+
   test('is not needed where another window has renamed the branch: this one goes on under the new name', async () => {
     await page.getByRole('treeitem', { name: 'README.md' }).click()
     const main = desk.branches.get('main')
