@@ -14,7 +14,7 @@ const MOST_SENT = 128 << 10
  */
 const BYTES_PER_TOKEN = 3.6
 export const bytesIn = (tokens: number): number => Math.floor(tokens * BYTES_PER_TOKEN)
-/** Tokens of a file of a size in bytes, as far as it is sent. */
+/** Estimated tokens of a file of `bytes` bytes; only the part that is sent counts. */
 export const tokensSent = (bytes: number): number => Math.ceil(Math.min(bytes, MOST_SENT) / BYTES_PER_TOKEN)
 export const tokensIn = (text: string): number => Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN)
 

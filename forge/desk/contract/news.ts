@@ -16,7 +16,7 @@ export const News = v.variant('say', [
    * but for files that are open, of which the server says by itself what becomes of them.
    */
   say('branch', { branch: Branch, isOfDrafts: v.optional(v.boolean()) }),
-  /** A branch has another name: whoever shows it goes on under that. */
+  /** A branch was renamed: windows that show it follow to the new name. */
   say('renamed', { branch: Branch, to: Branch }),
   /** A file or folder has another path: windows that show it go on under that, and have it open there. */
   say('renamed file', { branch: Branch, from: Path, to: Path }),

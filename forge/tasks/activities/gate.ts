@@ -15,7 +15,7 @@ export type GateOptions = {
   /** Seconds that all wait for after a first refusal that names no time; after each further one twice as long. */
   firstPause?: number
   longestPause?: number
-  /** Milliseconds of a clock that nobody sets back. */
+  /** Milliseconds of a monotonic clock. */
   now?: () => number
 }
 

@@ -249,7 +249,7 @@ class WarmSlot implements Slot {
       await this.#remove([...there].filter(path => !prepared.has(path)))
       if ([...prepared].every(path => there.has(path))) return true
     } catch {
-      // Git can't bring the folder in order as it is.
+      // Git can't reset the folder in its present state.
     }
     await this.fill(commit)
     return false

@@ -34,7 +34,7 @@ const RESTING: readonly RunStatus['state'][] = [
   'out of budget',
 ]
 
-/** Whether it goes on by a person's word alone. */
+/** Whether the run continues only after a person answers. */
 export const isResting = ({ state }: RunStatus): boolean => RESTING.includes(state)
 
 /** Whether nothing comes after it. */
@@ -106,7 +106,7 @@ export async function lookSomehow(server: RunServer | Failure, store: RunStore, 
   } catch (error) {
     if (!(error instanceof Failure)) throw error
     const looked = await withLocal(await lookWithout(store, error.message), store, env)
-    // What can't be asked is not ended: nothing of it may be let go of.
+    // A run that can't be asked counts as under way: nothing of it may be pruned.
     return { ...looked, isUnderWay: true }
   }
 }

@@ -13,7 +13,7 @@ export type IdleOptions = {
   isNeeded: () => Promise<boolean>
   /** Ends the worker. */
   end: () => void
-  /** Milliseconds of a clock that nobody sets back. */
+  /** Milliseconds of a monotonic clock. */
   now?: () => number
 }
 

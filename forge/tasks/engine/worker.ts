@@ -39,7 +39,7 @@ export type WorkerOptions = {
   onBegun?: (connection: NativeConnection) => Promise<void>
   /** A file of a bundle; by default that of this code. */
   bundle?: string
-  /** Is told of each activity, so that it can end a worker that nobody needs. */
+  /** Hears of each activity, so that it can end a worker without work. */
   idle?: Pick<IdleWatch, 'during'>
 }
 

@@ -541,7 +541,7 @@ export class OpenFile {
     const state = this.state as EditorState
     const [first, ...rest] = sendableUpdates(state)
     if (!first) return
-    // What was typed after it stays, as it is without it.
+    // What was typed after the refused text stays, moved to where it stands without that text.
     let undoing = first.changes.invert(this.#confirmed)
     let others = ChangeSet.empty(this.#confirmed.length)
     for (const { changes } of rest) {

@@ -158,7 +158,7 @@ test('a task whose part of the plan was mended begins anew with two attempts, an
   })
   expect(run.ending?.state).toBe('done')
   expect(started).toEqual(['a/1', 'b/1', 'b/2', 'b/3', 'b/4'])
-  // The third one failed, and nobody was asked: the failures before it were the old plan's.
+  // The third attempt failed without a question: the failures before it belong to the old plan.
   expect(run.tasks.find(({ shape }) => shape.id === 'b')).toMatchObject({ failures: 1, questions: 0 })
 })
 
