@@ -8,7 +8,7 @@ import type { Review } from '../core/review.ts'
 import type { Fork, Head } from './fork.ts'
 import type { Steps } from './outcome.ts'
 import type { Plan } from './plan.ts'
-import { ledgerText, mergeBody, page, type Story } from './pull-request.ts'
+import { isOurTitle, ledgerText, mergeBody, page, type Story } from './pull-request.ts'
 import * as remotes from './remotes.ts'
 import type { Report } from './terminal.ts'
 
@@ -61,7 +61,10 @@ export async function* publish(
   const { title, body, draft } = page(judged, story)
   const pull = head?.pull
   try {
-    const text = { title, body: mergeBody(pull?.body ?? '', body) }
+    const text = {
+      title: pull && !isOurTitle(pull.title) ? pull.title : title,
+      body: mergeBody(pull?.body ?? '', body),
+    }
     if (pull && draft && !(await github.makeDraft(pull)))
       report.note(`${pull.html_url} stays ready, as GitHub makes no draft of it: look at its page before you merge it.`)
     const made = pull

@@ -298,6 +298,9 @@ export function wordsIn(message: string): { words: string | undefined; isByHand:
   return { words: quoted?.replace(/^> ?/gm, ''), isByHand: said === SAID.byHand }
 }
 
+/** Whether a pull request has the title that {@link page} gave it: another one is a person's. */
+export const isOurTitle = (title: string): boolean => /^Merge .+ \([\d,]+ commits?\)$/.test(title)
+
 const subjectOf = ({ upstreamCommits }: Review, { upstreamBranch }: Story): string =>
   `Merge ${harmless(short(visible(upstreamBranch), 60))} (${many(upstreamCommits.count, 'commit')})`
 
