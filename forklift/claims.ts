@@ -37,12 +37,15 @@ export function checkClaims(review: Review, words: string): CheckedClaim[] {
 
 function checkTheRest(review: Review, claim: string): CheckedClaim[] {
   if (!OF_THE_REST.test(claim)) return []
-  const { edits, dropped, vanished, goneFromStart, keptOff, files } = review
-  const touched = edits.length + dropped.length + vanished.length + goneFromStart.length + keptOff.length
-  if (touched > 0) {
-    const finding = `${many(touched, 'file')} beyond the conflicts ${touched === 1 ? 'is' : 'are'} not as git's own merge has it`
-    return [{ claim, isTrue: false, finding }]
-  }
+  const { edits, around, dropped, vanished, goneFromStart, keptOff, files } = review
+  const touched = [edits, dropped, vanished, goneFromStart, keptOff].reduce((sum, list) => sum + list.length, 0)
+  const findings = [
+    touched > 0 &&
+      `${many(touched, 'file')} beyond the conflicts ${touched === 1 ? 'is' : 'are'} not as git's own merge has it`,
+    around.length > 0 &&
+      `${many(around.length, 'file')} with a conflict ${around.length === 1 ? 'has' : 'have'} other changes beside it`,
+  ].filter(it => it !== false)
+  if (findings.length > 0) return [{ claim, isTrue: false, finding: findings.join(', and ') }]
   const own = files.fork > 0 ? `, with the fork's changes to ${files.fork} of them` : ''
   return [{ claim, isTrue: true, finding: `all files beyond the conflicts are as git's own merge has them${own}` }]
 }

@@ -115,7 +115,7 @@ function verdict({ conflicts, edits, dropped, vanished, upstreamCommits, files, 
 
 /** What a person has to judge: nothing at all where the result is what git makes by itself. */
 function worthALook(review: Review): Group[] {
-  const { dropped, vanished, goneFromStart, automation, edits, shrunk, conflicts, diffs, settledOn } = review
+  const { dropped, vanished, goneFromStart, automation, edits, around, shrunk, conflicts, diffs, settledOn } = review
   const all = conflicts.map(({ path }) => ({ path }))
   const isGone = ({ resolution, stages }: Conflict) =>
     resolution === "upstream's version" || (resolution === 'deleted' && stages.some(({ stage }) => stage === 2))
@@ -128,6 +128,7 @@ function worthALook(review: Review): Group[] {
     ['**What the pull request had already is gone**, though nothing was in the way:', goneFromStart.map(itemOf)],
     ["**Automation that git's own merge does not have**, which may run by itself:", automation.map(itemOf)],
     ['**Edited beyond the conflicts:**', edits.map(describeEdit), diffs],
+    ['**Changed beside a conflict**, where git had merged the same file:', around.map(itemOf)],
     ["**The fork's change is gone**, because the conflict went against it:", settledOn ? [] : gone],
     ["**The fork's change is smaller** than it was:", smaller],
   ]

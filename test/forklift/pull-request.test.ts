@@ -17,6 +17,7 @@ const REVIEW: Review = {
     unliftable: [],
     meantByHand: [],
     automation: [],
+    around: [],
     keptOff: [],
     goneFromStart: [],
     partial: [],
