@@ -12,7 +12,7 @@ import type { Entry, Oid, Path } from '../core/git/repository.ts'
 import { run } from '../core/git/run.ts'
 import { openScratch } from '../core/git/scratch.ts'
 import { type Change, emptyTree, entryAt, type FileEntry, isSafeName, listFiles, writeTree } from '../core/git/trees.ts'
-import { isRunning } from '../core/state.ts'
+import { isRunning } from '../core/processes.ts'
 import { visiblePath } from '../core/text.ts'
 
 /** Files by their paths, as bytes. Paths are relative to the top, with `/` between names, one character per byte. */

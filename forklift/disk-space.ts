@@ -3,10 +3,10 @@ import { existsSync, statfsSync } from 'node:fs'
 import { lstat, mkdir, mkdtemp, rename, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Failure } from '../core/failure.ts'
+import { harnessStateOf, workspaceOf } from '../core/formats/forklift-run.ts'
 import { visible } from '../core/text.ts'
 import { openFolders, removeFolders } from './leftovers.ts'
 import { lockSays } from './logs.ts'
-import { harnessStateOf, workspaceOf } from './runs.ts'
 
 const GIB = 1024 ** 3
 /**
@@ -63,8 +63,8 @@ export async function removeWhatTheAgentWrote(run: { path: string }): Promise<st
     await rename(join(state, name), join(kept, name))
   }
   const gone = await mkdtemp(join(run.path, '.gone-'))
-  await rename(workspace, join(gone, 'workspace'))
-  await rename(state, join(gone, 'harness-state'))
+  await rename(workspace, workspaceOf({ path: gone }))
+  await rename(state, harnessStateOf({ path: gone }))
   await rename(kept, state)
   return (await removeFolders([gone])) ? undefined : gone
 }

@@ -4,6 +4,7 @@ import { Octokit } from '@octokit/core'
 import * as v from 'valibot'
 import type { Shell } from 'zx/core'
 import { Failure } from '../core/failure.ts'
+import { parseRemote } from '../core/git/remote-url.ts'
 import { visible } from '../core/text.ts'
 
 type Environment = Record<string, string | undefined>
@@ -11,25 +12,6 @@ type Environment = Record<string, string | undefined>
 /** A repository on a GitHub: `web` is its page, `api` the address of that GitHub's REST API. */
 export type Place = { host: string; owner: string; name: string; web: string; api: string }
 export type Token = { value: string; source: string }
-
-/** Splits a remote's URL, with a scheme or in scp's form. Undefined for a path on this machine. */
-export function parseRemote(url: string): { host: string; path: string } | undefined {
-  const form = url.includes('://')
-    ? /^[a-z][a-z0-9+.-]*:\/\/(?:[^/]*@)?(\[[^\]]*\]|[^/:]+)(?::\d+)?\/+(.+)$/i
-    : /^(?:[^/@]*@)?([^/:]+):(.+)$/
-  const [, host, path] = form.exec(url) ?? []
-  if (!host || !path || url.startsWith('file:')) return undefined
-  return { host: host.toLowerCase(), path: path.replace(/^\/+|\/+$|(\.git)?\/*$/g, '') }
-}
-
-/** Whether two URLs name the same repository, whatever their scheme, user and ending. */
-export function sameRepository(one: string, other: string): boolean {
-  const normal = (url: string) => {
-    const remote = parseRemote(url)
-    return remote ? `${remote.host}/${remote.path}`.toLowerCase() : url.replace(/^file:\/\/|(\/?\.git)?\/*$/g, '')
-  }
-  return normal(one) === normal(other)
-}
 
 /**
  * Which GitHub a remote is on, by the first of its URLs (as configured, then as git rewrites it) whose host has a dot.

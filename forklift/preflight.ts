@@ -1,11 +1,13 @@
 /** Before anything is written or paid for: the checkout, its remotes, the engine, the image, GitHub. All at once. */
 import { constants } from 'node:fs'
 import { access, readdir, readFile } from 'node:fs/promises'
-import { basename, dirname, join, relative } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { AGENT_USER, IMAGE } from '../core/container.ts'
 import { Failure } from '../core/failure.ts'
+import { projectOf, stateFolder } from '../core/formats/forklift-run.ts'
 import { QUESTIONS, TRANSFERS } from '../core/git/bounds.ts'
 import { openObjects } from '../core/git/objects.ts'
+import { parseRemote, sameRepository } from '../core/git/remote-url.ts'
 import { fields, type Oid, openRepository, type Repository } from '../core/git/repository.ts'
 import { type Answer, GitError, read, run, type Where } from '../core/git/run.ts'
 import type { Scratch } from '../core/git/scratch.ts'
@@ -16,18 +18,9 @@ import { AGENT, readSettings, settingsFile } from '../harness/agents/opencode/se
 import { describeDisk } from './disk-space.ts'
 import { damaged } from './errors.ts'
 import type { Fork, Pulls, Remote, RemoteName } from './fork.ts'
-import {
-  credentialHelper,
-  findToken,
-  GitHub,
-  isHosted,
-  parseRemote,
-  placeOf,
-  type RepositoryOnGitHub,
-  sameRepository,
-} from './github.ts'
+import { credentialHelper, findToken, GitHub, isHosted, placeOf, type RepositoryOnGitHub } from './github.ts'
 import * as remotes from './remotes.ts'
-import { type AgentSetup, type Options, stateFolder, timeLimit } from './settings.ts'
+import { type AgentSetup, type Options, timeLimit } from './settings.ts'
 import type { Report } from './terminal.ts'
 
 const HARNESS = join(import.meta.dir, '../harness')
@@ -161,10 +154,7 @@ async function theCheckout(report: Report, signal: AbortSignal): Promise<Checkou
   if (found instanceof Error) throw found
   const top = found.workTree
   if (top === undefined) throw new Failure('This is no checkout of a git repository: run forklift in one of your fork.')
-  const project =
-    basename(top)
-      .replace(/[^\w.-]+/g, '-')
-      .replace(/^[-.]+/, '') || 'fork'
+  const project = projectOf(top)
   report.name = project
   if (found.isShallow)
     throw new Failure('This clone is shallow, so a merge base may be missing: git fetch --unshallow origin.')

@@ -1,16 +1,17 @@
 /** The two remotes: what is fetched from them, exactly, and what is pushed, so that nobody's commits can be lost. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Failure } from '../core/failure.ts'
+import { stamp, stampOf } from '../core/formats/forklift-run.ts'
 import { TRANSFERS } from '../core/git/bounds.ts'
 import { isAncestor } from '../core/git/commits.ts'
+import { parseRemote } from '../core/git/remote-url.ts'
 import type { Oid, Repository } from '../core/git/repository.ts'
 import { type Answer, GitError, holds, read, run } from '../core/git/run.ts'
 import { shellIn } from '../core/shell.ts'
 import { firstLine } from '../core/text.ts'
 import { allOf } from '../core/together.ts'
 import { type Fork, type Head, nameOf, type Pulls, type Remote } from './fork.ts'
-import { type Pull, parseRemote } from './github.ts'
-import { stamp } from './runs.ts'
+import type { Pull } from './github.ts'
 import type { Report } from './terminal.ts'
 
 /** Brings the remote-tracking refs of both default branches up to date. Gives the fork with its remotes as fetched. */
@@ -73,7 +74,6 @@ export async function fetchOurHeads(fork: Fork, { open, closed }: Pulls, report:
   const { origin, github } = fork
   const from = (pulls: Pull[], ref: string) =>
     pulls.find(({ head, base }) => head.ref === ref && base.ref === origin.branch)
-  const stampOf = (ref: string) => ref.slice(-15)
   const candidates = [...origin.heads.keys()]
     .filter(ref => isOurs(ref) && (ref.slice(0, -16) === `forklift/${origin.branch}` || from(open, ref)))
     .filter(ref => from(open, ref) || !from(closed, ref))

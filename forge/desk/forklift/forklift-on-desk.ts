@@ -4,9 +4,16 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { constants } from 'node:os'
-import { join } from 'node:path'
+import { basename } from 'node:path'
 import { Failure } from '../../../core/failure.ts'
-import { xdgFolder } from '../../../core/folders.ts'
+import {
+  isByAgent,
+  projectOf,
+  type RecordedRun,
+  runsFolder,
+  stampOf,
+  stateFolder,
+} from '../../../core/formats/forklift-run.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import { listRefs } from '../../../core/git/refs.ts'
 import { asBytes, asText, fields, isOid, type Oid } from '../../../core/git/repository.ts'
@@ -20,7 +27,7 @@ import type { News } from '../contract/news.ts'
 import { mergeInto } from '../steps/merge.ts'
 import { wait } from '../steps/perform.ts'
 import type { Stop } from '../steps/plan.ts'
-import { endOfRun, letterOf, pullRequestOf, type Run, readRuns, wordsOfRun } from './forklift-runs.ts'
+import { endOfRun, letterOf, pullRequestOf, readRuns, wordsOfRun } from './forklift-runs.ts'
 import { bringStart, takeOver } from './forklift-takeover.ts'
 
 type Environment = Record<string, string | undefined>
@@ -43,7 +50,7 @@ const OPENABLE: readonly ForkliftRun['end'][] = ['stuck', 'timed out', 'refused'
 /** What the Forklift that was started last has said: for which branch, and how it ended. */
 type Said = { branch?: string; lines: string[]; end?: number }
 /** A run says in whole milliseconds when it began, and by the same clock. */
-const isSince = (run: Run, since: number): boolean => Date.parse(run.metadata.startedAt) >= since
+const isSince = (run: RecordedRun, since: number): boolean => Date.parse(run.metadata.startedAt) >= since
 type Remotes = { origin: string; upstream: string }
 
 export class Forklift {
@@ -96,13 +103,13 @@ export class Forklift {
     return { origin, upstream }
   }
 
-  async #runs({ origin }: Remotes): Promise<Run[]> {
-    const folder = join(xdgFolder(this.options.env.XDG_STATE_HOME, '.local/state'), 'forklift/runs')
-    return await readRuns(folder, this.objects.repository.workTree ?? '', origin)
+  async #runs({ origin }: Remotes): Promise<RecordedRun[]> {
+    const folder = runsFolder(stateFolder(this.options.env))
+    return await readRuns(folder, projectOf(this.objects.repository.workTree ?? ''), origin)
   }
 
   /** How far upstream's branch is ahead of the fork's, as both were fetched last. */
-  async #upstream({ upstream }: Remotes, runs: readonly Run[]): Promise<Told['upstream']> {
+  async #upstream({ upstream }: Remotes, runs: readonly RecordedRun[]): Promise<Told['upstream']> {
     const refs = await listRefs(this.objects.repository, ['refs/remotes/origin/', 'refs/remotes/upstream/'])
     const theirs = defaultBranch('upstream', refs, runs[0]?.metadata.upstreamBranch)
     const ours = defaultBranch('origin', refs, runs[0]?.metadata.branch)
@@ -132,15 +139,16 @@ export class Forklift {
     return new Set((await listRefs(this.objects.repository, [HEADS])).map(({ name }) => branchOf(name)))
   }
 
-  async #tell(run: Run, branches: ReadonlySet<string>): Promise<ForkliftRun> {
-    const { byHand, startCommit, upstreamCommit, startedAt } = run.metadata
+  async #tell(run: RecordedRun, branches: ReadonlySet<string>): Promise<ForkliftRun> {
+    const { startCommit, upstreamCommit, startedAt } = run.metadata
+    const byHand = 'byHand' in run.metadata ? run.metadata.byHand : undefined
     const end = endOfRun(run)
     const commits = end === 'merged' ? await this.#countOnce(startCommit, upstreamCommit) : undefined
     const isByHand = byHand !== undefined
     const pullRequest = pullRequestOf(run)
     const known = isByHand ? asBytes(byHand) : branchNameFor(run)
     return {
-      run: run.name,
+      run: basename(run.path),
       end,
       words: wordsOfRun(run, { commits, isOwn: this.#child !== undefined && isSince(run, this.#since) }),
       started: Date.parse(startedAt) / 1_000,
@@ -161,7 +169,7 @@ export class Forklift {
   async open(name: string): Promise<string> {
     const remotes = await this.#remotes()
     if (typeof remotes === 'string') throw new Failure(remotes)
-    const run = (await this.#runs(remotes)).find(it => it.name === name)
+    const run = (await this.#runs(remotes)).find(it => basename(it.path) === name)
     if (!run)
       throw new Failure('There is no such run of Forklift any more: its directory is gone, or is not this fork’s.')
     const { canOpen } = await this.#tell(run, new Set())
@@ -184,11 +192,11 @@ export class Forklift {
       }
       const taken = await takeOver(this.objects, run, stop)
       await wait(held, {
-        ...{ stop, ours: start, kind: 'open run', does: `go on with Forklift's run of ${run.name.slice(-15)}` },
-        forklift: { run: run.name, ...(letter !== undefined && { stuck: letter }) },
+        ...{ stop, ours: start, kind: 'open run', does: `go on with Forklift's run of ${stampOf(run.path)}` },
+        forklift: { run: basename(run.path), ...(letter !== undefined && { stuck: letter }) },
         isNew: true,
         result: taken?.result,
-        by: run.metadata.model,
+        by: isByAgent(run) ? run.metadata.model : undefined,
       })
       return taken?.left
     })
@@ -273,7 +281,7 @@ function inLines(stream: NodeJS.ReadableStream, tell: (line: string) => void): (
 }
 
 /** The branch that a run opens as. */
-const branchNameFor = ({ name }: Run): string => `forklift-${name.slice(-15)}`
+const branchNameFor = ({ path }: RecordedRun): string => `forklift-${stampOf(path)}`
 
 /** The last two parts of an address, without secrets: owner/name. */
 function ownerAndName(url: string): string {
