@@ -8,7 +8,7 @@ import { dirname, join, normalize } from 'node:path'
 const ROOT = join(import.meta.dir, '..')
 
 /** What all of the desk's server stands on. */
-const GROUND = ['core', 'core/git', 'core/formats', 'forge', 'forge/ai']
+const GROUND = ['core', 'core/git', 'core/formats', 'forge', 'forge/ai', 'forge/formats']
 /** The rooms of the desk's server, from the ground up: each may import those before it. */
 const DESK_ROOMS = [
   ...['contract', 'refs.ts', 'not-fetched.ts', 'server', 'reading', 'branches', 'graph', 'conflicts', 'steps'],
@@ -28,6 +28,7 @@ const FLOORS: Record<string, readonly string[]> = {
   forklift: ['harness/agents', 'core', 'core/git', 'core/formats'],
   'forklift.ts': ['forklift', 'core', 'core/git', 'core/formats'],
   'forge/ai': ['forge', 'core', 'core/git'],
+  'forge/formats': ['core/formats'],
   ...Object.fromEntries(deskRooms),
   // The page knows nothing of the server but the contract, and how a window shows that it may come in.
   'forge/desk/web': ['forge/desk/contract', 'forge/desk/server', 'forge/desk'],
@@ -39,12 +40,14 @@ const FLOORS: Record<string, readonly string[]> = {
     'forge/tasks/contract.ts',
     'forge',
     'forge/ai',
+    'forge/formats',
     'core',
     'core/git',
+    'core/formats',
   ],
   'forge/tasks/flows': ['forge/tasks/run', 'forge/tasks/contract.ts'],
   'forge/tasks/run': ['forge/tasks/contract.ts'],
-  'forge/tasks/contract.ts': [],
+  'forge/tasks/contract.ts': ['forge/formats'],
   forge: ['core', 'core/git'],
   'forge.ts': ['forge', 'forge/desk', ...DESK_ROOMS, 'forge/tasks', 'forge/ai', 'core', 'core/git'],
 }

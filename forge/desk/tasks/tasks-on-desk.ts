@@ -7,7 +7,7 @@ import { listRefs } from '../../../core/git/refs.ts'
 import { asText, type Repository } from '../../../core/git/repository.ts'
 import { visibleLines } from '../../../core/text.ts'
 import type { Fields } from '../contract/contract.ts'
-import type { JournalLine, Landing, Plan, Run, Runs, Task, TasksWord } from '../contract/tasks.ts'
+import type { JournalLine, Landing, Run, Runs, ShownPlan, Task, TasksWord } from '../contract/tasks.ts'
 import { RUNS } from '../refs.ts'
 import { type CommandOptions, callForge } from './command.ts'
 import { digestOf, readJournal, readLanding, readPlan, readRun, readRuns, readTask } from './told.ts'
@@ -51,7 +51,7 @@ export class Tasks {
     return readRun(await this.#look(['show', run, '--json']))
   }
 
-  async plan(run: string): Promise<Plan> {
+  async plan(run: string): Promise<ShownPlan> {
     return readPlan(await this.#look(['show', run, '--plan', '--json']))
   }
 
