@@ -101,7 +101,7 @@ async function main(options: Options, report: Report, signal: AbortSignal): Prom
   const forkMd = await readForkMd(fork.top, scratch, plan.start, text => report.note(text))
   const task = await runs.describeRun(fork, setup, scratch, plan.start, forkMd)
   const earlier = await runs.earlierRuns(fork)
-  const dropped = runs.thrownAway(earlier, task, fork.origin.heads, fork.github !== undefined)
+  const dropped = runs.thrownAway(earlier, task, fork.origin.heads, fork.host !== undefined)
   if (dropped && !options.retry)
     return nothingToDo(
       `a person dropped what was made for this upstream commit (${dropped}): --retry makes it again`,
