@@ -49,13 +49,14 @@ import {
   verifyTheAgentEndedWell,
 } from './forklift/verdict.ts'
 import { fill, namesStayApart, takeUntidyFilesAsTheyAre } from './forklift/workspace.ts'
+import { SETTINGS_FILE } from './harness/agents/chosen/settings.ts'
 import { version } from './package.json'
 
 const HELP = `forklift: brings upstream's new commits into this fork as a pull request.
 
 Run it in a checkout of a fork with the remotes origin (the fork) and upstream (what was forked).
 
-  --model M, --variant V, --agent A   instead of what opencode.env says
+  --model M, --variant V, --agent A   instead of what ${SETTINGS_FILE} says
   --check      look whether everything is ready, a line a check; changes nothing
   --retry      ask the agent again although it got stuck here before, took too long, was refused or thrown away
   --publish B  no agent: take the merge that you made on branch B, judge it, and open the pull request

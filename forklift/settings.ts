@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util'
 import * as v from 'valibot'
 import { EXIT, Failure } from '../core/failure.ts'
 import { visible } from '../core/text.ts'
-import { type AgentSettings, Word } from '../harness/agents/opencode/settings.ts'
+import { type AgentSettings, Word } from '../harness/agents/chosen/settings.ts'
 
 type Environment = Record<string, string | undefined>
 

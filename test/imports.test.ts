@@ -26,7 +26,7 @@ const FLOORS: Record<string, readonly string[]> = {
   'core/formats': ['core', 'core/git'],
   'harness/agents': ['core'],
   forklift: ['harness/agents', 'core', 'core/git', 'core/formats'],
-  'forklift.ts': ['forklift', 'core', 'core/git', 'core/formats'],
+  'forklift.ts': ['forklift', 'harness/agents', 'core', 'core/git', 'core/formats'],
   'forge/ai': ['forge', 'core', 'core/git'],
   'forge/formats': ['core/formats'],
   ...Object.fromEntries(deskRooms),
