@@ -18,7 +18,7 @@ const NEEDED = { bytes: 2 * GIB, files: 20_000 }
 /** What tells why a run ended, and is worth its place when the rest goes. */
 const LOGS = ['harness.log', 'events.jsonl', 'transcript.txt', AGENT_LOG]
 const KEPT = ['run.txt', 'fork-context.md', 'instructions.txt', ...LOGS.map(name => `logs/${name}`)]
-const LARGEST_KEPT = 8 << 20
+const MAX_KEPT_FILE_BYTES = 8 << 20
 
 /**
  * What a check says of the disk: how much is left, and whether an agent can take it from anybody else. Fails where a
@@ -74,5 +74,7 @@ export async function removeWhatTheAgentWrote(run: { path: string }): Promise<st
 async function isSmall(path: string): Promise<boolean> {
   const [folder, file] = await Promise.all([dirname(path), path].map(it => lstat(it).catch(() => undefined)))
   // What it occupies may be more than what it says it holds.
-  return Boolean(folder?.isDirectory() && file?.isFile() && Math.max(file.size, file.blocks * 512) <= LARGEST_KEPT)
+  return Boolean(
+    folder?.isDirectory() && file?.isFile() && Math.max(file.size, file.blocks * 512) <= MAX_KEPT_FILE_BYTES,
+  )
 }

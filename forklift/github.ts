@@ -418,7 +418,7 @@ class GitHubError extends Failure {
 }
 
 /** GitHub's advice on limits: wait for retry-after, else for the reset of the limit, else a minute. */
-const LONGEST_WAIT = 60
+const MAX_WAIT_SECONDS = 60
 const isLimit = ({ status, response }: Answer): boolean =>
   status === 429 ||
   (status === 403 &&
@@ -428,13 +428,13 @@ const isLimit = ({ status, response }: Answer): boolean =>
 
 function limitEnds({ response }: Answer): number {
   const { 'retry-after': after, 'x-ratelimit-reset': reset } = response?.headers ?? {}
-  if (after) return Number(after) || LONGEST_WAIT
-  return reset ? Number(reset) - Date.now() / 1000 + 1 : LONGEST_WAIT
+  if (after) return Number(after) || MAX_WAIT_SECONDS
+  return reset ? Number(reset) - Date.now() / 1000 + 1 : MAX_WAIT_SECONDS
 }
 
 function secondsToWait(error: Answer, attempt: number): number | undefined {
   if (attempt > 3) return undefined
-  if (isLimit(error)) return limitEnds(error) <= LONGEST_WAIT ? Math.max(limitEnds(error), 1) : undefined
+  if (isLimit(error)) return limitEnds(error) <= MAX_WAIT_SECONDS ? Math.max(limitEnds(error), 1) : undefined
   return !error.response || (error.status ?? 0) >= 500 ? attempt ** 2 / 4 : undefined
 }
 

@@ -38,7 +38,7 @@ type Situation = {
 /** After this many updates in a row without any sign of a person, a pull request is left alone. */
 const UPDATES_UNSEEN = 7
 /** Who makes the commits that must come out the same on every try: nobody, at no particular time. */
-const NOBODY = {
+const FORKLIFT_AUTHOR = {
   name: 'Forklift',
   email: 'forklift@forklift.invalid',
   date: { seconds: Date.UTC(2000, 0) / 1000, zone: '+0000' },
@@ -118,7 +118,13 @@ export async function joinOf(scratch: Scratch, tip: Oid, origin: Oid): Promise<O
 /** A commit of nobody's that helps a merge, the same on every try; its message takes a line. */
 export async function aidTo(scratch: Scratch, tree: Oid, parents: Oid[], message: string): Promise<Oid> {
   await using objects = openObjects(scratch)
-  return await commit(objects, { tree, parents, message: `${message}\n`, author: NOBODY, committer: NOBODY })
+  return await commit(objects, {
+    tree,
+    parents,
+    message: `${message}\n`,
+    author: FORKLIFT_AUTHOR,
+    committer: FORKLIFT_AUTHOR,
+  })
 }
 
 /**
@@ -133,7 +139,7 @@ async function updatesOn({ scratch, origin }: Situation, tip: Oid) {
     const [upstream = '', date = '', author] = line.split('\t')
     const ours = /^[0-9a-f]{40,64}$/.test(upstream)
     // The commits that are published bear the same name where the user has none, and are told apart by their trailer.
-    return { upstream, ours, isAid: !ours && author === NOBODY.email, date: Number(date) * 1000 }
+    return { upstream, ours, isAid: !ours && author === FORKLIFT_AUTHOR.email, date: Number(date) * 1000 }
   })
   return updates.some(({ ours, isAid }) => ours || isAid) ? updates.filter(({ isAid }) => !isAid) : undefined
 }

@@ -40,10 +40,10 @@ export type ForkliftOptions = {
 }
 
 /** So many runs are told. */
-const MOST_RUNS = 12
+const MAX_RUNS_SHOWN = 12
 /** Of what it says so many lines are kept, and so much of each. */
-const MOST_LINES = 500
-const LONGEST_LINE = 2_000
+const MAX_OUTPUT_LINES = 500
+const MAX_OUTPUT_LINE_CHARS = 2_000
 /** Ends that a person can go on from. */
 const OPENABLE: readonly ForkliftRun['end'][] = ['stuck', 'timed out', 'refused']
 
@@ -78,7 +78,7 @@ export class Forklift {
     if (typeof remotes === 'string') return { missing: remotes, runs: [], ...this.#now() }
     const runs = await this.#runs(remotes)
     const [upstream, branches] = await Promise.all([this.#upstream(remotes, runs), this.#branches()])
-    const told = await Promise.all(runs.slice(0, MOST_RUNS).map(run => this.#tell(run, branches)))
+    const told = await Promise.all(runs.slice(0, MAX_RUNS_SHOWN).map(run => this.#tell(run, branches)))
     return { ...(upstream && { upstream }), runs: told, ...this.#now() }
   }
 
@@ -249,10 +249,10 @@ export class Forklift {
     this.#said = said
     this.say({ say: 'forklift' })
     const tell = (text: string) => {
-      const line = visible(text.slice(0, LONGEST_LINE)).trimEnd()
+      const line = visible(text.slice(0, MAX_OUTPUT_LINE_CHARS)).trimEnd()
       if (line === '') return
       said.lines.push(line)
-      if (said.lines.length > MOST_LINES) said.lines.shift()
+      if (said.lines.length > MAX_OUTPUT_LINES) said.lines.shift()
       this.say({ say: 'forklift', line })
     }
     const flushes = [child.stdout, child.stderr].map(stream => inLines(stream, tell))
@@ -274,7 +274,7 @@ function inLines(stream: NodeJS.ReadableStream, tell: (line: string) => void): (
   let rest = ''
   stream.on('data', (bytes: Buffer) => {
     const lines = `${rest}${decoder.decode(bytes, { stream: true })}`.split(/\r?\n|\r/)
-    rest = (lines.pop() ?? '').slice(-LONGEST_LINE)
+    rest = (lines.pop() ?? '').slice(-MAX_OUTPUT_LINE_CHARS)
     for (const line of lines) tell(line)
   })
   return () => tell(rest)

@@ -19,10 +19,10 @@ import { marksLeft, partsOf } from '../conflicts/conflict-marks.ts'
 import { conflictRows } from '../conflicts/conflicts.ts'
 import type { ConflictRow } from '../conflicts/merging-commits.ts'
 import type { Stop } from '../steps/plan.ts'
-import { LARGEST, unix, Workspace } from './forklift-workspace.ts'
+import { MAX_TAKEN_FILE_BYTES, unix, Workspace } from './forklift-workspace.ts'
 
 /** The length of the marks that git writes by itself. */
-const USUAL = 7
+const USUAL_MARK_LENGTH = 7
 /** What Forklift and its agent say to each other is no part of a merge. */
 const LETTERS: readonly Path[] = [STUCK_FILE, 'FORK.md']
 
@@ -179,12 +179,12 @@ async function settledText(
 ): Promise<Map<Path, Settled> | 'left'> {
   const found = await workspace.read(path)
   if (found.is !== 'file') return 'left'
-  const parts = partsOf(found.bytes.toString('latin1'), USUAL)
+  const parts = partsOf(found.bytes.toString('latin1'), USUAL_MARK_LENGTH)
   // Of marks in another style nobody tells more than that all of them are there still.
-  if (!parts) return marksLeft(found.bytes.toString('latin1'), USUAL) >= all ? new Map() : 'left'
+  if (!parts) return marksLeft(found.bytes.toString('latin1'), USUAL_MARK_LENGTH) >= all ? new Map() : 'left'
   const left = parts.filter(part => !('same' in part)).length
   if (left >= all) return new Map()
-  const line = (sign: string, label = '') => `${sign.repeat(mark ?? USUAL)}${label}\n`
+  const line = (sign: string, label = '') => `${sign.repeat(mark ?? USUAL_MARK_LENGTH)}${label}\n`
   const label = (name: string) => ` ${name.replace(/[\0\r\n]/g, ' ')}`
   const text = parts.map(part =>
     'same' in part
@@ -223,9 +223,9 @@ async function settledOther(
       continue
     }
     if (found.is === 'other' || !entry || (entry.mode === '120000') !== (found.is === 'link')) return 'left'
-    const isMarked = marksLeft(found.bytes.toString('latin1'), USUAL) > 0
+    const isMarked = marksLeft(found.bytes.toString('latin1'), USUAL_MARK_LENGTH) > 0
     if (isMarked) open++
-    const known = (await objects.read(entry.oid, { limit: LARGEST }))?.bytes
+    const known = (await objects.read(entry.oid, { limit: MAX_TAKEN_FILE_BYTES }))?.bytes
     const isSame = known !== undefined && unix(known) === unix(found.bytes)
     const mode = kind === 'mode' ? (found.isExecutable ? '100755' : '100644') : entry.mode
     if (!isMarked && (!isSame || mode !== entry.mode)) settled.set(path, { mode, bytes: found.bytes })

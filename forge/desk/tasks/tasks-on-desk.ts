@@ -13,11 +13,11 @@ import { type CommandOptions, callForge } from './command.ts'
 import { digestOf, readJournal, readLanding, readPlan, readRun, readRuns, readTask } from './told.ts'
 
 /** Milliseconds that a look may take: nobody waits for longer. */
-const LOOK_FOR = 60_000
+const LOOK_TIMEOUT_MS = 60_000
 /** Where a word is for a server that has to be started first, which may have to be downloaded. */
-const ACT_FOR = 10 * 60_000
+const ACT_TIMEOUT_MS = 10 * 60_000
 /** So many looks at a time: each is a process. */
-const MOST_LOOKS = 2
+const MAX_CONCURRENT_LOOKS = 2
 
 export class Tasks {
   /** Looks that are under way. */
@@ -70,7 +70,7 @@ export class Tasks {
 
   /** Tells a run something. Gives what `forge` says to it, line by line. */
   async tell(word: TasksWord): Promise<string[]> {
-    const lines = await this.#call(argumentsOf(word), ACT_FOR)
+    const lines = await this.#call(argumentsOf(word), ACT_TIMEOUT_MS)
     return lines.map(line => visibleLines(line))
   }
 
@@ -85,10 +85,10 @@ export class Tasks {
   }
 
   async #read(args: readonly string[]): Promise<string[]> {
-    while (this.#busy >= MOST_LOOKS) await new Promise<void>(resolve => this.#waiting.push(resolve))
+    while (this.#busy >= MAX_CONCURRENT_LOOKS) await new Promise<void>(resolve => this.#waiting.push(resolve))
     this.#busy++
     try {
-      return await this.#call(args, LOOK_FOR)
+      return await this.#call(args, LOOK_TIMEOUT_MS)
     } finally {
       this.#busy--
       this.#waiting.shift()?.()

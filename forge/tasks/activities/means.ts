@@ -111,7 +111,7 @@ const isThere = ({ folder, inode }: OpenRun): boolean => inode !== undefined && 
 /** After so many commits of runs' stores, each with some objects that the next one replaces, git has a look. */
 const MANY_WRITES = 300
 /** Runs that stay open while nothing is done for them; a worker that lives for weeks sees many. */
-const MOST_IDLE = 8
+const MAX_IDLE_RUNS = 8
 
 /** To be closed. */
 export class Means implements Disposable {
@@ -260,7 +260,7 @@ export class Means implements Disposable {
 
   #closeIdle(): void {
     const idle = [...this.#runs].filter(([run]) => !this.#users.has(run))
-    for (const [run, opening] of idle.slice(0, -MOST_IDLE)) {
+    for (const [run, opening] of idle.slice(0, -MAX_IDLE_RUNS)) {
       this.#runs.delete(run)
       opening.then(
         opened => this.#close(opened),

@@ -23,14 +23,14 @@ export type JournalOptions = {
 }
 
 /** Milliseconds that another process is waited for: it writes a few lines. */
-const PATIENCE = 30_000
+const LOCK_TIMEOUT_MS = 30_000
 
 const lockFile = (folder: string): string => join(folder, 'journal.lock')
 
 /** An open transaction on an empty database: a lock that the system lets go of when its process ends. */
 function openLock(folder: string): Database {
   const lock = new Database(lockFile(folder), { create: true })
-  lock.exec(`PRAGMA busy_timeout = ${PATIENCE}`)
+  lock.exec(`PRAGMA busy_timeout = ${LOCK_TIMEOUT_MS}`)
   return lock
 }
 
