@@ -1,7 +1,7 @@
 /** Before anything is written or paid for: the checkout, its remotes, their host, the engine, the image. All at once. */
 import { constants } from 'node:fs'
-import { access, readdir, readFile } from 'node:fs/promises'
-import { dirname, join, relative } from 'node:path'
+import { access, readFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { AGENT_USER, IMAGE } from '../core/container.ts'
 import { Failure } from '../core/failure.ts'
 import { projectOf, stateFolder } from '../core/formats/forklift-run.ts'
@@ -279,10 +279,9 @@ async function theImage(engine: Promise<void>, signal: AbortSignal, report: Repo
  */
 async function harnessDigest(): Promise<string> {
   const digest = new Bun.CryptoHasher('sha256')
-  const entries = await readdir(HARNESS, { recursive: true, withFileTypes: true })
-  const own = entries.filter(entry => entry.isFile() && !entry.name.startsWith('.'))
-  const files = own.map(it => relative(HARNESS, join(it.parentPath, it.name)))
-  for (const name of files.sort()) {
+  // The link that names the agent is followed by neither.
+  const files = new Bun.Glob('**/*').scan({ cwd: HARNESS, onlyFiles: true, followSymlinks: false })
+  for (const name of (await Array.fromAsync(files)).sort()) {
     digest
       .update(`${name}\0`)
       .update(await readFile(join(HARNESS, name)))
