@@ -11,7 +11,6 @@ export function KeyList({ close }: { close: () => void }) {
   return (
     <DialogFrame title="Keys" close={close}>
       {/* It scrolls: the keyboard must be able to reach it. */}
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: see above */}
       <dl class="key-list" tabIndex={0}>
         {[...keys, ...keysOfView(page)].map(([key, words]) => (
           <div key={`${key} ${words}`}>
