@@ -41,7 +41,9 @@ export function commandsOf(page: Page): Command[] {
       ? tabCommands(page, tab)
       : page.active.value === TASKS
         ? tasksCommands(page, page.tasks)
-        : repositoryCommands(page)),
+        : page.active.value === REPOSITORY
+          ? repositoryCommands(page)
+          : []),
     ...(tab ? chatCommands(page, tab) : []),
     ...(tab && branchOf(tab) !== undefined ? branchCommands(page, tab, branchOf(tab) as string) : []),
     ...deskCommands(page, tab),
@@ -358,12 +360,16 @@ function deskCommands(page: Page, tab: Tab | undefined): Command[] {
     return { words: `Go to the tab ${name}`, keys: `Alt+${index + 1}`, icon: 'branch', run: () => goTo(page, index) }
   })
   return [
-    {
-      words: commit ? 'Branch from here…' : 'New branch…',
-      keys: 'Alt+Shift+B',
-      icon: 'branch',
-      run: () => newBranch(page),
-    },
+    ...(page.desk.value
+      ? [
+          {
+            words: commit ? 'Branch from here…' : 'New branch…',
+            keys: 'Alt+Shift+B',
+            icon: 'branch',
+            run: () => newBranch(page),
+          } satisfies Command,
+        ]
+      : []),
     ...(canUndo
       ? [{ words: `Undo: ${canUndo}`, keys: 'Ctrl+Alt+Z', icon: 'undo', run: () => undoHere(page) } satisfies Command]
       : []),
