@@ -171,6 +171,8 @@ export const [REPOSITORY, TASKS, UNDECIDED] = [-1, -2, -3]
 /** From this width on there is room for the chat beside the editor. */
 const WIDE = matchMedia('(min-width: 1180px)')
 const DOCKED = 'the chat is docked'
+/** Open files of a branch that are followed to the names that they got while the window was away. */
+const MAX_FOLLOWED_FILES = 1_000
 /** How long after the last change the layout is sent. */
 const KEEP_AFTER = 400
 
@@ -385,6 +387,7 @@ export class Page {
   /** Asks for what is so. The first answer brings what was open back; later ones have all that is shown asked for again. */
   async #begin(): Promise<void> {
     this.#heardDesk = undefined
+    const tips = new Map(this.desk.peek()?.branches.map(({ name, tip }) => [name, tip]))
     let isFirst = false
     try {
       const { desk, layout } = await this.connection.ask('desk', {})
@@ -400,7 +403,7 @@ export class Page {
     } catch (error) {
       this.complain(error)
     }
-    if (!isFirst) await this.#followRenames()
+    if (!isFirst) await this.#followRenames(tips)
     for (const tab of this.tabs.peek()) this.#askForClashes(tab.at)
     if (isFirst) return
     for (const file of this.files.all()) file.ask(true)
@@ -416,12 +419,32 @@ export class Page {
     for (const { name } of this.desk.peek()?.branches ?? []) this.#touch(name)
   }
 
-  /** A branch may have got another name while nobody told this window. */
-  async #followRenames(): Promise<void> {
+  /**
+   * A branch or a file may have got another name while this window was not told. `tips`: where the branches were, by
+   * the names that they had then.
+   */
+  async #followRenames(tips: ReadonlyMap<string, string>): Promise<void> {
     for (const { at } of this.tabs.peek()) {
-      if (at.kind === 'commit' || !this.isGone(at)) continue
-      const now = await this.connection.ask('name now', { branch: at.branch }).catch(() => at)
-      if (now.branch !== at.branch) this.renamed(at.branch, now.branch)
+      if (at.kind === 'commit') continue
+      const { branch } = this.isGone(at)
+        ? await this.connection.ask('name now', { branch: at.branch }).catch(() => at)
+        : at
+      if (branch !== at.branch) this.renamed(at.branch, branch)
+      const since = tips.get(at.branch)
+      if (since !== undefined && since !== this.branch(branch)?.tip) await this.#followFiles(branch, since)
+    }
+  }
+
+  async #followFiles(branch: string, since: string): Promise<void> {
+    const panes = this.#tabOf(branch)?.panes.peek() ?? []
+    const paths = panes.flatMap(pane => (pane.kind === 'file' ? [pane.path] : [])).slice(0, MAX_FOLLOWED_FILES)
+    if (paths.length === 0) return
+    const now = await this.connection.ask('paths now', { branch, since, paths }).catch(() => ({ paths }))
+    for (const [at, from] of paths.entries()) {
+      const to = now.paths[at]
+      if (to === undefined || to === from) continue
+      this.files.rename(branch, { from, to }, true)
+      this.#tabOf(branch)?.rename({ from, to })
     }
   }
 

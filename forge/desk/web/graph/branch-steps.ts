@@ -27,7 +27,7 @@ function remoteActions(page: Page, { name, upstream }: BranchInfo): Action[] {
       inPalette: `Pull ${named(name)}…`,
       icon: 'arrow-down',
       keys: 'Alt+P',
-      run: () => pull(page, name),
+      run: () => void pull(page, name),
     },
     push_,
     {

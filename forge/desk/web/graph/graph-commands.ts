@@ -40,7 +40,7 @@ export function repositoryCommands(page: Page): Command[] {
     ...(branch === undefined
       ? []
       : ([
-          { words: `Pull ${name}…`, keys: 'Alt+Shift+U', icon: 'arrow-down', run: () => pull(page, branch) },
+          { words: `Pull ${name}…`, keys: 'Alt+Shift+U', icon: 'arrow-down', run: () => void pull(page, branch) },
           { words: `Push ${name}…`, keys: 'Alt+Shift+P', icon: 'upload', run: () => push(page, branch) },
         ] satisfies Command[])),
     ...stepsWithSelected(page),

@@ -124,7 +124,7 @@ function Toolbar() {
             icon="arrow-down"
             words="Pull"
             title={`Pull ${name}`}
-            onClick={() => pull(page, branch)}
+            onClick={() => void pull(page, branch)}
           />
           <Button
             look="small quiet"
