@@ -102,7 +102,10 @@ describe.skipIf(!hasBrowser)('a desk that offers what helps', () => {
     await dialog.getByRole('button', { name: 'Publish branch…' }).click()
     const push = page.getByRole('dialog', { name: /^Publish / })
     await push.getByRole('button', { name: 'Publish', exact: true }).click()
-    await page.getByText(/^Pushed \w+ to origin/).first().waitFor()
+    await page
+      .getByText(/^Pushed \w+ to origin/)
+      .first()
+      .waitFor()
     expect(await git(desk.path, 'config', '--get-regexp', String.raw`branch\..*\.remote`)).toContain('origin')
   })
 
