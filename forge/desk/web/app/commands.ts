@@ -14,20 +14,25 @@ import { runsActions, shownRunActions, tasksCommands } from '../tasks/tasks-comm
 import { type Action, type Command, commandOf, commandsWith } from '../ui/action.ts'
 import { branchOf } from './actions.ts'
 import { deskActions, findActions } from './desk-actions.ts'
-import { type Page, TASKS, type Tab } from './state.ts'
+import { type Page, REPOSITORY, TASKS, type Tab } from './state.ts'
 import { branchTabActions, paneActions, tabActions } from './tab-actions.ts'
 
 /** What can be done now. Keys of the browser itself (Ctrl+N, T, W, Tab) are left to it. */
 export function commandsOf(page: Page): Command[] {
   const tab = page.tab.value
-  const ofView = tab ? tabCommands(page, tab) : page.active.value === TASKS ? tasksCommands(page) : graphCommands(page)
   return [
     ...commandsWith(findActions, page),
-    ...ofView,
+    ...(tab ? tabCommands(page, tab) : viewCommands(page)),
     ...commandsWith(deskActions, page),
     ...commandsWith(forkliftActions, page),
     ...runsToGoOnWith(page).map(about => commandOf(goOnWithRun, about)),
   ]
+}
+
+/** Before it is decided what is shown, there is nothing to do with it. */
+function viewCommands(page: Page): Command[] {
+  if (page.active.value === TASKS) return tasksCommands(page)
+  return page.active.value === REPOSITORY ? graphCommands(page) : []
 }
 
 function graphCommands(page: Page): Command[] {
@@ -85,7 +90,7 @@ export const TABLES: readonly { title: string; tables: readonly Record<string, L
 export function keysOfView(page: Page): [keys: string, label: string][] {
   const lists: Record<string, Listed>[] = [graphActions, commitActions, sourceActions, stepActions, graphListActions]
   if (page.tab.value) return Object.values(EDITOR_KEYS).map(({ keys, label }) => [keys, label])
-  if (page.active.value === TASKS) return []
+  if (page.active.value !== REPOSITORY) return []
   return lists
     .flatMap(list => Object.values(list))
     .flatMap(({ listKeys, label }) => (listKeys ? [[listKeys, label]] : []))

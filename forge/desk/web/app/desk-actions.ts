@@ -57,6 +57,7 @@ export const deskActions = {
     inPalette: page => (page.tab.value?.at.kind === 'commit' ? 'Branch from here…' : 'New branch…'),
     keys: 'Alt+Shift+B',
     icon: 'branch',
+    isPossible: page => page.desk.value !== undefined,
     run: page => newBranch(page),
   },
   undo: {

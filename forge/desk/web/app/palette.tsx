@@ -252,6 +252,8 @@ function useGroups(page: Page, mode: PaletteMode, typed: string): { groups: Grou
   const { options: files, isWaiting } = useFiles(page, words, wantsFiles)
   const { options: commits, isWaiting: isFinding } = useCommits(page, words, wantsCommits)
   const symbols = useMemo(() => (mode === 'symbols' ? symbolsHere(page) : []), [page, mode])
+  // Before the branches are known, no words are those of a new one.
+  if (!page.desk.value) return { groups: [], isWaiting: true }
   if (mode === 'symbols') {
     const options = symbolOptions(page, symbols, typed.trim())
     return { groups: [{ title: 'Symbols', options }].filter(hasOptions), isWaiting: false }

@@ -204,7 +204,7 @@ function Distance({ branch }: { branch: BranchInfo }) {
           type="button"
           class="button quiet small"
           title={`Pull ${plural(behind, 'commit')} from ${other}…`}
-          onClick={() => pull(page, name)}
+          onClick={() => void pull(page, name)}
         >
           <span aria-hidden="true">↓{behind}</span>
           <span class="vh">

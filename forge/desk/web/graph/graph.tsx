@@ -33,15 +33,6 @@ export function Repository() {
   const { value: desk } = page.desk
   const { panes } = graph
   const areRefsShown = panes.areRefsShown.value && !panes.isCommitLarge.value
-  // Why there is nothing yet may have to be said.
-  if (!desk)
-    return (
-      <main class="repo">
-        <section class="middle" aria-label="Repository">
-          <Notices tab={undefined} />
-        </section>
-      </main>
-    )
   return (
     <main class={`repo ${panes.isCommitLarge.value ? 'large' : ''}`} onPointerDown={event => pressOn(page, event)}>
       {areRefsShown ? (
@@ -55,7 +46,7 @@ export function Repository() {
         {graph.isFinding.value ? <FindBar /> : null}
         <Notices tab={undefined} />
         {graph.problem.value !== undefined ? <p class="graph-problem is-bad">{graph.problem.value}</p> : null}
-        {desk.isEmpty && graph.count === 0 ? <NoCommits page={page} /> : <GraphList />}
+        {desk?.isEmpty && graph.count === 0 ? <NoCommits page={page} /> : <GraphList />}
       </section>
       {panes.isCommitShown.value ? (
         <>
