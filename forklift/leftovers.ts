@@ -6,6 +6,7 @@ import { execFile } from 'node:child_process'
 import { chmod, chown, cp, lstat, mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { harnessStateOf, workspaceOf } from '../core/formats/forklift-run.ts'
 import { QUESTIONS } from '../core/git/bounds.ts'
 import { fields } from '../core/git/repository.ts'
 import { run as runGit } from '../core/git/run.ts'
@@ -13,7 +14,6 @@ import { openScratch } from '../core/git/scratch.ts'
 import { isSafeName } from '../core/git/trees.ts'
 import { shellIn } from '../core/shell.ts'
 import { DISABLED } from '../core/untrusted.ts'
-import { harnessStateOf, workspaceOf } from './runs.ts'
 
 type Place = { path: string }
 

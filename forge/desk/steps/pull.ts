@@ -14,7 +14,10 @@ import { type Upstream, upstreamOf } from './remotes.ts'
 
 export type PullStep = Extract<Step, { step: 'pull' }>
 
-/** What a branch follows, with the ref that it is kept at. Throws a {@link Failure} where it follows nothing. */
+/** Why nothing can be pulled into a branch that has no upstream branch: to push it gives it one. */
+export class NoUpstream extends Failure {}
+
+/** What a branch follows, with the ref that it is kept at. Throws {@link NoUpstream} where it follows nothing. */
 export async function followed(
   repository: Repository,
   branch: string,
@@ -22,7 +25,7 @@ export async function followed(
   const upstream = await upstreamOf(repository, branch)
   const name = visiblePath(branch)
   if (!upstream)
-    throw new Failure(`${name} has no upstream branch: push it, or set one with git branch --set-upstream-to.`)
+    throw new NoUpstream(`${name} has no upstream branch: publish it, or set one with git branch --set-upstream-to.`)
   const { remote, ref, tracking } = upstream
   if (tracking === undefined)
     throw new Failure(

@@ -5,7 +5,7 @@ import { bytesOf, lineOf } from '../../../core/git/commits.ts'
 import { type Objects, writeObjects } from '../../../core/git/objects.ts'
 import { RefMoved } from '../../../core/git/refs.ts'
 import { isOid, type Oid } from '../../../core/git/repository.ts'
-import { visiblePath } from '../../../core/text.ts'
+import { many, visiblePath } from '../../../core/text.ts'
 import { FORGE } from '../../operations.ts'
 import type { BranchWork, Room } from '../branches/branch-work.ts'
 import type { OpenBranches } from '../branches/open-branches.ts'
@@ -21,7 +21,7 @@ import { impossible, Outlooks } from './outlooks.ts'
 import { carryOut } from './perform.ts'
 import { type Plan, pastOf, type Stop, type Target } from './plan.ts'
 import type { Once, Plannings } from './plannings.ts'
-import { followed, type PullStep, planPull, sourceOf } from './pull.ts'
+import { followed, NoUpstream, type PullStep, planPull, sourceOf } from './pull.ts'
 import { PullFirst, type PushStep, planPush, previewPush, push, verifyThere } from './push.ts'
 import { planRebase } from './rebase.ts'
 import { readRemotes, remoteNamed } from './remotes.ts'
@@ -90,14 +90,14 @@ export class Steps {
       const work = await this.branches.work(targetOf(step))
       if (step.step === 'push')
         return await previewPush(this.room, await planPush(this.room, step, targetIn(work)), work.draftPaths.length)
-      work.verifyFree()
-      work.verifyNotMerging()
       const once = this.plannings.onceFor(signal)
       if (step.step === 'pull') return await this.#previewPull(step, work, once)
+      work.verifyFree()
+      work.verifyNotMerging()
       return await this.#previewOf(step.step, await this.#plan(step, targetIn(work), once), work)
     } catch (error) {
       if (!(error instanceof Failure)) throw error
-      const offers = error instanceof PullFirst ? ({ offers: 'pull' } as const) : {}
+      const offers = error instanceof PullFirst ? 'pull' : error instanceof NoUpstream ? 'publish' : undefined
       return {
         is: 'impossible',
         conflicts: 0,
@@ -105,7 +105,7 @@ export class Steps {
         commits: 0,
         conflictsIn: [],
         warnings: [],
-        ...offers,
+        ...(offers && { offers }),
       }
     }
   }
@@ -131,6 +131,8 @@ export class Steps {
   async #previewPull({ branch, how }: PullStep, work: BranchWork, once: Once): Promise<Preview> {
     const { objects } = this.room
     const upstream = await followed(objects.repository, branch)
+    work.verifyFree()
+    work.verifyNotMerging()
     const target = targetIn(work)
     const source = await sourceOf(objects, upstream)
     const name = visiblePath(upstream.words)
@@ -163,15 +165,17 @@ export class Steps {
       warningsFor(this.room, step, plan),
       stop ? undefined : this.#result(plan),
     ])
-    if (stop && work.draftPaths.length > 0)
+    const hasToSave = stop !== undefined && work.draftPaths.length > 0
+    if (hasToSave)
       warnings.push(
-        `What was typed in ${visiblePath(plan.branch)} has to be saved or discarded before: there are conflicts.`,
+        `${visiblePath(plan.branch)} has drafts in ${many(work.draftPaths.length, 'file')}: save or discard them first, since the conflicts are resolved there.`,
       )
     return {
       ...{ is: plan.is, conflicts: files.length, words: plan.words, before, commits: plan.commits },
       ...(result !== undefined && { tree: plan.tree, result }),
       ...{ conflictsIn: conflictsIn.sort((one, other) => (one.path < other.path ? -1 : 1)), warnings },
       ...(message !== undefined && { message }),
+      ...(hasToSave && { offers: 'save' as const }),
     }
   }
 

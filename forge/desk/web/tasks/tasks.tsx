@@ -1,14 +1,15 @@
 /** The tab `Tasks`: the runs at the side, one of them in the middle, and what is asked and decided beside it. */
 import { useEffect } from 'preact/hooks'
-import type { Assertion, Run, RunRow } from '../../contract/tasks.ts'
+import type { PlanAssertion, Run, RunRow } from '../../contract/tasks.ts'
 import { Notices } from '../app/notices.tsx'
 import { usePage } from '../app/state.ts'
+import { isPossible } from '../ui/action.ts'
 import { Boundary } from '../ui/boundary.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { placeOfMenu } from '../ui/menu-content.ts'
 import { withoutTricks } from '../ui/names.ts'
 import { Button, Empty, Waiting } from '../ui/words.tsx'
-import { actionsOn, titleOf } from './tasks-actions.ts'
+import { runActions, titleOf } from './tasks-actions.ts'
 import { TasksButtons } from './tasks-buttons.tsx'
 import { TasksDetail } from './tasks-detail.tsx'
 import { TaskGraph } from './tasks-graph.tsx'
@@ -125,9 +126,9 @@ function RunWords({ row }: { row: RunRow }) {
 
 function RunHead({ run, tasks }: { run: Run; tasks: TasksState }) {
   const page = usePage()
-  const about = { run }
-  const actions = actionsOn(page, tasks, about)
-  const landing = actions.find(({ does }) => does === 'land')
+  const about = { page, tasks, run }
+  const { land } = runActions
+  const canLand = isPossible(land, about)
   const { icon, tone, word } = RUN_SIGNS[run.state]
   return (
     <header class="run-head">
@@ -150,14 +151,14 @@ function RunHead({ run, tasks }: { run: Run; tasks: TasksState }) {
           {word}
         </span>
         <span class="grow" />
-        <TasksButtons actions={actions.filter(({ does }) => does !== 'land')} tasks={tasks} />
+        <TasksButtons about={about} hasLand={false} />
         <Button
-          look={landing ? 'small main' : 'small'}
-          icon="land"
-          words="Land…"
-          title={landing ? 'Look at it, and merge it as one commit' : 'There is no result of the run yet'}
-          isOff={!landing}
-          onClick={() => landing?.run()}
+          look={canLand ? 'small main' : 'small'}
+          icon={land.icon}
+          words={land.label}
+          title={canLand ? 'Look at it, and merge it as one commit' : 'There is no result of the run yet'}
+          isOff={!canLand}
+          onClick={() => land.run(about)}
         />
       </div>
       <Gauges run={run} />
@@ -224,7 +225,7 @@ function Gauge({ name, value, of, look, words = plain }: GaugeProps) {
 
 /** What must be true in the end. An assertion holds when its task has passed: nothing less has shown it. */
 function Contract({ run: { contract, tasks } }: { run: Run }) {
-  const stateOf = ({ task }: Assertion) => tasks.find(({ id }) => id === task)?.state ?? 'waits'
+  const stateOf = ({ task }: PlanAssertion) => tasks.find(({ id }) => id === task)?.state ?? 'waits'
   if (contract.length === 0) return <div class="contract" />
   const count = (state: string) => contract.filter(it => stateOf(it) === state).length
   const rest = contract.length - count('done') - count('runs')
