@@ -11,7 +11,7 @@ import { readJson, writeJson } from '../../../core/state.ts'
 import { visible } from '../../../core/text.ts'
 import { readUntrusted } from '../../../core/untrusted.ts'
 import { findImage, openAll, runClosed, whyNoContainer } from '../../ai/closed-container.ts'
-import { readForgeMd } from './forge-md.ts'
+import { readForgeMd } from '../../ai/forge-md.ts'
 import { readyMade, readyMadeIn } from './ready-made.ts'
 
 const FILE = 'programs.json'

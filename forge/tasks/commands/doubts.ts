@@ -4,7 +4,7 @@
  */
 import { changesIn, diffTrees } from '../../../core/git/diffs.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
-import { readForgeMd } from '../checks/forge-md.ts'
+import { readForgeMd } from '../../ai/forge-md.ts'
 import { partsOf, type ValidationReport } from '../checks/validate.ts'
 import type { FactOf, Facts } from '../checks/verdicts.ts'
 import { filesOfCheck } from '../plan/own-files.ts'

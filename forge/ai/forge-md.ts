@@ -4,9 +4,9 @@
  * installing of packages), `mend:` for a formatter that may change files before they are judged. The rest of the file is
  * for the planner.
  */
-import { type Objects, readStart } from '../../../core/git/objects.ts'
-import type { Oid } from '../../../core/git/repository.ts'
-import { entryAt } from '../../../core/git/trees.ts'
+import { type Objects, readStart } from '../../core/git/objects.ts'
+import type { Oid } from '../../core/git/repository.ts'
+import { entryAt } from '../../core/git/trees.ts'
 
 export type ForgeMd = {
   checks: string[]
