@@ -44,3 +44,18 @@ export function parseForgeMd(text: string): ForgeMd {
   }
   return found
 }
+
+/** What it says beside its checks: how the project is written. */
+export function proseOf(text: string): string {
+  const lines: string[] = []
+  let isInside = false
+  let fence: string | undefined
+  for (const line of text.split(/\r?\n/)) {
+    const [, mark] = /^ {0,3}(```+|~~~+)/.exec(line) ?? []
+    if (mark && (fence === undefined || line.trim().startsWith(fence))) fence = fence === undefined ? mark : undefined
+    const [, heading] = fence === undefined ? (/^ {0,3}#{1,6}\s+(.*?)\s*#*\s*$/.exec(line) ?? []) : []
+    if (heading !== undefined) isInside = /^checks$/i.test(heading)
+    if (!isInside) lines.push(line)
+  }
+  return lines.join('\n').trim()
+}
