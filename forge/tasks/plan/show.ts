@@ -1,7 +1,7 @@
 /** A plan for the terminal, before a person says yes: what will be done in which order, what runs, what it may cost. */
 import { many, visible, visibleLines, wrap } from '../../../core/text.ts'
 import type { Limits } from '../contract.ts'
-import type { Estimate, Range } from './estimate.ts'
+import { type Estimate, type Range, sizeOf } from './estimate.ts'
 import { graphOf } from './graph.ts'
 import { type Check, contractOf, type Plan, type Task } from './schema.ts'
 
@@ -84,8 +84,10 @@ const inFull = ({ id, title, size, tier, recursion, depends_on, claims, boundari
 const ORDER = (at: number): string => (at === 0 ? 'First' : at === 1 ? 'Then' : `Then (${at + 1})`)
 
 function taskLines(task: Task, commands: Commands, width: number): string[] {
-  const { id, title, boundaries, validation, depends_on, claims, tier, size, recursion } = task
-  const facts = [size, tier, recursion > 0 && `sub-agents, ${many(recursion, 'level')} deep`].filter(Boolean).join(', ')
+  const { id, title, boundaries, validation, depends_on, claims, tier, recursion } = task
+  const facts = [sizeOf(task), tier, recursion > 0 && `sub-agents, ${many(recursion, 'level')} deep`]
+    .filter(Boolean)
+    .join(', ')
   const rows: [string, string][] = [
     ['after', depends_on.join(', ')],
     ['writes', boundaries.write.length > 0 ? boundaries.write.join(', ') : 'not known: runs alone'],
@@ -170,7 +172,7 @@ const rough = (count: number): string => {
 
 function costLines(plan: Plan, { requests, tokens, cost, unpriced }: Estimate, limits: Limits): string[] {
   const sizes = (['small', 'medium', 'large'] as const).flatMap(size => {
-    const count = plan.tasks.filter(task => task.size === size).length
+    const count = plan.tasks.filter(task => sizeOf(task) === size).length
     return count > 0 ? [`${count} ${size}`] : []
   })
   const isFree = cost?.high === 0
