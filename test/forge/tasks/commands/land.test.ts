@@ -161,6 +161,7 @@ describe.skipIf(hasNoTemporal)('forge land', () => {
         tasks: [],
         answer: ({ kind }) => {
           if (kind === 'plan') return says('success', 'Planned.', { plan })
+          if (kind === 'review') return undefined
           return done('Make f.', write('f.txt', 'done\n'), write('check.sh', 'exit 0\n'))
         },
       })
