@@ -1,13 +1,13 @@
 /** The tools that every model has, without anybody's approval: they work on files through the Vfs alone. */
 import * as v from 'valibot'
 import { Failure } from '../../core/failure.ts'
-import { findText, type Match, textSearch } from '../../core/git/grep.ts'
+import { findText, type GrepMatch, textSearch } from '../../core/git/grep.ts'
 import type { Path } from '../../core/git/repository.ts'
-import { many, short, visible, visiblePath } from '../../core/text.ts'
+import { many, short, sizeInWords, visible, visiblePath } from '../../core/text.ts'
 import { listOf, parseArguments, whole } from './arguments.ts'
-import { applyEdits, countLines, type Edit, inFormOf, type Made, type Refusal } from './edits.ts'
-import { lineStarts, numbered, readable } from './lines.ts'
-import { type Found, lookAt, MAX_MODEL_FILE_BYTES, pathFrom, sizeInWords, verifyMayChange } from './model-files.ts'
+import { applyEdits, countLines, type EditRefusal, inFormOf, type Made, type TextEdit } from './edits.ts'
+import { lineStarts, numbered, readableLine } from './lines.ts'
+import { MAX_MODEL_FILE_BYTES, type ModelFile, modelFileAt, pathFrom, verifyMayChange } from './model-files.ts'
 import type { Tool, ToolResult, ToolRoom } from './tool.ts'
 
 /** All of them, in an order that does not change: a model's cache begins with it. */
@@ -105,7 +105,7 @@ const writeFile = define({
     const path = await changeablePath(room, text)
     const name = visiblePath(path)
     verifyText(content)
-    const found = await lookAt(room.vfs, path)
+    const found = await modelFileAt(room.vfs, path)
     if (found.kind === 'folder') throw new Failure(`${name} is a folder: give the name of a file in it.`)
     if (found.kind === 'other' && found.what === 'submodule') throw new Failure(found.words)
     if (found.kind === 'other') throw new Failure(`${found.words} It was not written: to replace it, delete it first.`)
@@ -261,7 +261,7 @@ const searchReplace = define({
   run: async ({ path: text, edits }, room) => {
     const path = await changeablePath(room, text)
     const name = visiblePath(path)
-    const found = await lookAt(room.vfs, path)
+    const found = await modelFileAt(room.vfs, path)
     if (found.kind === 'none') throw new Failure(`${await missing(room, path)} To make it, write the whole file.`)
     if (found.kind === 'folder') throw new Failure(`${name} is a folder: give the name of a file in it.`)
     if (found.kind === 'other') throw new Failure(`${found.words} It was not edited.`)
@@ -329,9 +329,9 @@ function overlooked(made: readonly Made[]): string {
 
 async function notEdited(
   path: Path,
-  { bytes, isUtf8 }: Extract<Found, { kind: 'text' }>,
-  edits: readonly Edit[],
-  refusals: readonly Refusal[],
+  { bytes, isUtf8 }: Extract<ModelFile, { kind: 'text' }>,
+  edits: readonly TextEdit[],
+  refusals: readonly EditRefusal[],
   room: ToolRoom,
 ): Promise<ToolResult> {
   const name = visiblePath(path)
@@ -347,7 +347,7 @@ async function notEdited(
     const told = isWhole && why === 'none' ? 'The search is nowhere in the file.' : text
     parts.push(edits.length === 1 ? told : `Edit ${edit + 1} of ${edits.length}: ${told}`)
   }
-  if (isWhole) parts.push(`Write the whole file by write_file now. This is what it is:\n${readable(bytes)}`)
+  if (isWhole) parts.push(`Write the whole file by write_file now. This is what it is:\n${readableLine(bytes)}`)
   else if (isAgain) parts.push('Read the lines that you mean with get_lines, and give few of them as they are.')
   return {
     text: parts.join('\n'),
@@ -358,7 +358,7 @@ async function notEdited(
 }
 
 /** For the eye of a person. */
-const SHORTLY: Record<Refusal['why'], string> = {
+const SHORTLY: Record<EditRefusal['why'], string> = {
   none: 'not found',
   several: 'found more than once',
   same: 'no change',
@@ -384,7 +384,7 @@ const getLines = define({
   run: async ({ path: text, from = 1, to = Number.POSITIVE_INFINITY }, room) => {
     const path = await pathFrom(room.vfs, text)
     const name = visiblePath(path)
-    const found = await lookAt(room.vfs, path)
+    const found = await modelFileAt(room.vfs, path)
     if (found.kind === 'none') throw new Failure(await missing(room, path))
     if (found.kind === 'folder') throw new Failure(`${name} is a folder, with ${listed(found.files)}.`)
     if (found.kind === 'other') throw new Failure(found.words)
@@ -444,7 +444,7 @@ const grepOpen = define({
     const besides = ['.forge']
     const tree = await room.vfs.writeTree()
     const question = { tree, words: text, isRegex: regex, matchCase: !ignore_case }
-    const matches: Match[] = []
+    const matches: GrepMatch[] = []
     const { isCut } = await findText(repository, await textSearch(repository, question), {
       signal: room.signal,
       onFound: found => matches.push(...found),
@@ -485,7 +485,7 @@ const MAX_MATCH_CHARS = 300
 const MAX_MATCHES_CHARS = 20_000
 
 /** The lines below the names of their files. */
-function rowsOf(matches: readonly Match[]): { rows: string[]; isShort: boolean } {
+function rowsOf(matches: readonly GrepMatch[]): { rows: string[]; isShort: boolean } {
   const rows: string[] = []
   let [size, path] = [0, '']
   for (const match of matches) {
@@ -502,7 +502,7 @@ function rowsOf(matches: readonly Match[]): { rows: string[]; isShort: boolean }
 /** The same with lines around each: a colon behind the number of a match, a dash behind that of another line. */
 async function rowsInContext(
   room: ToolRoom,
-  matches: readonly Match[],
+  matches: readonly GrepMatch[],
   context: number,
 ): Promise<{ rows: string[]; isShort: boolean }> {
   const rows: string[] = []
@@ -528,7 +528,7 @@ async function rowsInContext(
   return { rows, isShort: false }
 }
 
-function around({ text, ranges }: Match): string {
+function around({ text, ranges }: GrepMatch): string {
   if (text.length <= MAX_MATCH_CHARS) return text
   const from = Math.max(0, Math.min((ranges[0]?.[0] ?? 0) - 60, text.length - MAX_MATCH_CHARS))
   return `${from > 0 ? '…' : ''}${text.slice(from, from + MAX_MATCH_CHARS)}…`.toWellFormed()
@@ -569,7 +569,7 @@ const updateContext = define({
 async function verifyMayBeActive(room: ToolRoom, path: Path): Promise<string> {
   const name = visiblePath(path)
   verifyMayChange(path)
-  const found = await lookAt(room.vfs, path)
+  const found = await modelFileAt(room.vfs, path)
   if (found.kind === 'none') throw new Failure(`${await missing(room, path)} Nothing changed.`)
   if (found.kind === 'folder') throw new Failure(`${name} is a folder: add its files, ${listed(found.files)}.`)
   if (found.kind === 'other') throw new Failure(`${found.words} Nothing changed.`)

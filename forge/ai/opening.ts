@@ -18,7 +18,7 @@ import {
   MAX_ACTIVE_FILES,
   type Opening,
   type Session,
-  type Entry as SessionEntry,
+  type SessionEntry,
   withActive,
   withEntries,
   withInactive,

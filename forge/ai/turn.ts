@@ -7,12 +7,12 @@ import { describe, touching } from '../../core/git/history.ts'
 import type { Oid, Path } from '../../core/git/repository.ts'
 import { many, visible } from '../../core/text.ts'
 import type { WorkInProgressVfs } from '../vfs.ts'
-import { Budget, LimitReached, type Limits } from './budget.ts'
+import { Budget, LimitReached, type TurnLimits } from './budget.ts'
 import { cleanMessage } from './commit-message.ts'
 import { requestFor } from './context.ts'
 import { needsShortening } from './meter.ts'
 import { prepareSession, type Sources, type State, withToolsDone } from './opening.ts'
-import type { Answer, CallBlock, Model, Progress, Request, TextBlock, Usage } from './request.ts'
+import type { CallBlock, Model, ModelAnswer, Progress, Request, TextBlock, Usage } from './request.ts'
 import { type Clean, NO_USAGE, type Session, withAnswer, withEnd, withResult, withUser } from './session.ts'
 import { Fullness, whyTooMuch } from './session-file.ts'
 import { shorten } from './shorten.ts'
@@ -42,7 +42,7 @@ export type TurnMeans = {
   tools: readonly Tool[]
   /** What requests are packed from. */
   sources: Pick<Sources, 'objects' | 'summaries'>
-  limits: Limits
+  limits: TurnLimits
   /** Ends the turn as soon as possible; the reason's message says why, as a sentence. */
   signal: AbortSignal
   onEvent: (event: TurnEvent) => void
@@ -133,7 +133,7 @@ class Turn {
   }
 
   /** Asks the model, and keeps its answer. */
-  async #ask(): Promise<Answer> {
+  async #ask(): Promise<ModelAnswer> {
     const { checkpoint } = this.means
     this.#verifyRoom()
     await this.#shortenIfNeeded()
@@ -155,7 +155,7 @@ class Turn {
     if (why) throw new LimitReached(why)
   }
 
-  async #answerTo(request: Request): Promise<Answer> {
+  async #answerTo(request: Request): Promise<ModelAnswer> {
     const { model, onEvent } = this.means
     // What came of an answer that broke off is kept as far as a person has seen it.
     let text = ''
@@ -181,12 +181,12 @@ class Turn {
     }
   }
 
-  #take(answer: Answer): void {
+  #take(answer: ModelAnswer): void {
     this.session = this.#with(answer)
     this.means.onEvent({ type: 'answered' })
   }
 
-  #with(answer: Answer): Session {
+  #with(answer: ModelAnswer): Session {
     const { turn, model, clean } = this.means
     return withAnswer(this.session, { turn, model: model.name, answer }, clean)
   }
@@ -300,7 +300,7 @@ class Turn {
 }
 
 /** What of an answer is text, where there is no more of it. */
-function partOf(text: string): Answer {
+function partOf(text: string): ModelAnswer {
   const part = text.slice(0, MAX_PARTIAL_ANSWER_CHARS)
   const word = Math.max(...[' ', '\n', '\t'].map(blank => part.lastIndexOf(blank))) + 1
   const said = part.length - word > MAX_CUT_WORD_CHARS ? `${part.slice(0, word)}…` : part

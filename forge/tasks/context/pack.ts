@@ -6,10 +6,10 @@
 import { Failure } from '../../../core/failure.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import { asBytes, asText, type Oid, type Path } from '../../../core/git/repository.ts'
-import { many, visiblePath } from '../../../core/text.ts'
+import { many, sizeInWords, visiblePath } from '../../../core/text.ts'
 import { bytesIn, fenced, fileInWords, quoted, tokensSent } from '../../ai/fence.ts'
 import { readFolders } from '../../ai/folders.ts'
-import { lookAt, sizeInWords } from '../../ai/model-files.ts'
+import { modelFileAt } from '../../ai/model-files.ts'
 import { makeOutline } from '../../ai/outline.ts'
 import type { RequestMessage, TextBlock, ToolDescription } from '../../ai/request.ts'
 import { blackOutFor } from '../../ai/secrets.ts'
@@ -18,7 +18,7 @@ import { CommitVfs } from '../../vfs.ts'
 import type { StepKind } from '../contract.ts'
 import { fits, folderOfGlob, isLiteral, plain, readGlob } from '../plan/globs.ts'
 import type { Plan, Task } from '../plan/schema.ts'
-import { type About, aboutWords, inOrder, isOrder, NOW, runWords, systemWords, taskWords } from '../steps/prompts.ts'
+import { type About, aboutWords, inOrder, isOrder, NOW, runWords, systemWords, taskPrompt } from '../steps/prompts.ts'
 import type { CodeMap, Near } from './map.ts'
 
 export type Packing = {
@@ -59,19 +59,19 @@ const FOUND_FILES = 0.25
 const WIDER = { planning: 0.8, doing: 0.3 }
 /**
  * In tokens: what stands there for the case that it matters is paid for with each request, whatever window the model
- * has. Who plans has to see all of the project; a small task gets hardly any of it.
+ * has. A planner has to see all of the project; a small task gets hardly any of it.
  */
 const MAX_WIDER_TOKENS = { planning: 32_000, doing: 8000, small: 3000 }
 const MAX_NEAR_TOKENS = 12_000
 const MAX_FOUND_TOKENS = 24_000
-/** So many files that only a pattern names are looked at. */
+/** How many files are read that only a glob names. */
 const MAX_FOUND_FILES = 200
 /** Larger texts are not sent: what has to be known of them stands in the task, or in a smaller file. */
 const MAX_FILE_BYTES = 128 << 10
-/** Files that say how a project is built: for each step, and for those who plan. */
+/** Files that say how a project is built: for every step, and for planners only. */
 const INSTRUCTIONS = ['AGENTS.md', 'CLAUDE.md']
 const FOR_PLANNERS = ['FORGE.md', 'README.md']
-/** So much of each of them, in bytes. */
+/** How much of each of them is sent, in bytes. */
 const MAX_INSTRUCTIONS_BYTES = 24 << 10
 
 /** Kinds that decide about the whole project. */
@@ -95,7 +95,7 @@ export async function packContext(packing: Packing): Promise<Packed> {
 
   // 1: what it is about, and when it is done.
   const orders = inOrder(about.filter(isOrder)).map(aboutWords)
-  const now = [task && taskWords(task, plan), ...orders, NOW[kind]].filter(it => it !== undefined).join('\n\n')
+  const now = [task && taskPrompt(task, plan), ...orders, NOW[kind]].filter(it => it !== undefined).join('\n\n')
   room.take('now', clean(now))
   if (plan) room.take('run', clean(runWords(plan)))
   if (room.left < 0) throw new Failure(tooSmall(packing, -room.left))
@@ -263,7 +263,7 @@ async function offerFile(
   most = MAX_FILE_BYTES,
 ): Promise<void> {
   const name = `The file ${quoted(path)}`
-  const found = await lookAt(vfs, path)
+  const found = await modelFileAt(vfs, path)
   switch (found.kind) {
     case 'none':
       if (place === 'files') room.offer(place, `${name} does not exist yet.`)
@@ -297,7 +297,7 @@ const nearWords = ({ path, lines }: Near): string =>
 async function outlineOf(packing: Packing, own: readonly Path[], bytes: number): Promise<string> {
   const { objects, kind, summaries } = packing
   const tree = (await new CommitVfs(objects, packing.tree).writeTree()) satisfies Oid
-  // Those who plan see all of it alike.
+  // Planners see all folders alike.
   const active = isPlanning(kind) ? [] : [...own]
   const heading = '# The files of the project, each with what it is about\n'
   const most = bytes - bytesOf(heading) - 10

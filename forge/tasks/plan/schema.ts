@@ -27,7 +27,7 @@ export const Check = v.object({
 })
 export type Check = v.InferOutput<typeof Check>
 
-/** One thing that must be true in the end, and how anybody can see that it is. */
+/** One thing that must be true in the end, and how that is checked. */
 export const Assertion = v.object({
   id: v.pipe(AssertionId, v.description('A1, A2, and so on: by this, tasks claim it.')),
   says: v.pipe(Words(1000), v.description('What must be true, as one sentence.')),

@@ -11,13 +11,13 @@ const Words = (most: number) => v.pipe(v.string(), v.trim(), v.nonEmpty(), v.max
 const Path = v.pipe(v.string(), v.nonEmpty(), v.maxLength(1000))
 
 /** One change of one file. Edits of a file are applied in the order in which they come. */
-export const Edit = v.variant('kind', [
+export const FileEdit = v.variant('kind', [
   v.object({ kind: v.literal('replace'), path: Path, search: v.string(), replace: v.string() }),
   v.object({ kind: v.literal('write'), path: Path, content: v.string(), executable: v.optional(v.boolean()) }),
   v.object({ kind: v.literal('delete'), path: Path }),
   v.object({ kind: v.literal('rename'), path: Path, to: Path }),
 ])
-export type Edit = v.InferOutput<typeof Edit>
+export type FileEdit = v.InferOutput<typeof FileEdit>
 
 /** A question to a model that has no part in the work: its answer is a text, never a commit. */
 const SubAgentWish = v.object({
@@ -56,7 +56,7 @@ const Outline = v.object({
   ),
 })
 /** With `fan_out`, nothing is changed yet: the step is asked again with what its sub-agents have found. */
-const Implement = v.object({ signal: success, words, edits: v.pipe(v.array(Edit), v.maxLength(500)), fan_out })
+const Implement = v.object({ signal: success, words, edits: v.pipe(v.array(FileEdit), v.maxLength(500)), fan_out })
 const Artifact = v.object({ signal: success, words, text: v.pipe(v.string(), v.maxLength(200_000)), fan_out })
 const Review = v.object({
   signal: success,

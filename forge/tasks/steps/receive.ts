@@ -5,14 +5,14 @@
 import * as v from 'valibot'
 import { many, short, visible } from '../../../core/text.ts'
 import { parseJson } from '../../ai/json.ts'
-import type { Answer } from '../../ai/request.ts'
+import type { ModelAnswer } from '../../ai/request.ts'
 import type { StepKind } from '../contract.ts'
 import { ANSWERS, type AnswerOf } from './answers.ts'
 import { ANSWER_NAME } from './prompts.ts'
 
 /**
- * An answer as its schema has it, or why it is none. `isConfused`: it says that it ended in a way which nobody knows,
- * so that a person has to look.
+ * An answer as its schema has it, or why it is none. `isConfused`: it has a signal that is not known, so that a person
+ * has to look.
  */
 export type ReadAnswer<Kind extends StepKind> =
   | { parsed: AnswerOf<Kind>; words: string }
@@ -30,13 +30,13 @@ const CUT = [
   'The answer was cut, since it was longer than an answer may be: answer shorter.',
   'Send edits instead of whole files, or do a part of it and say in words what is left.',
 ].join(' ')
-/** So many complaints about one answer are told. */
+/** How many complaints about one answer are given. */
 const MAX_COMPLAINTS = 5
 
 /** Reads an answer to a step of a kind. */
 export function readAnswer<Kind extends StepKind>(
   kind: Kind,
-  answer: Pick<Answer, 'blocks' | 'end'>,
+  answer: Pick<ModelAnswer, 'blocks' | 'end'>,
 ): ReadAnswer<Kind> {
   if (answer.end === 'length') return noAnswer(CUT)
   const calls = answer.blocks.filter(block => block.type === 'call' && block.name === ANSWER_NAME)
@@ -63,7 +63,7 @@ export function readAnswer<Kind extends StepKind>(
 
 const noAnswer = (words: string): ReadAnswer<never> => ({ words, isConfused: false })
 
-function withoutCall({ end, blocks }: Pick<Answer, 'blocks' | 'end'>, text: string): string {
+function withoutCall({ end, blocks }: Pick<ModelAnswer, 'blocks' | 'end'>, text: string): string {
   if (end === 'refused') return 'The model refused to answer this.'
   const other = blocks.find(block => block.type === 'call')
   if (other?.type === 'call')

@@ -110,7 +110,7 @@ export type BuiltRequest = {
   /** What is kept, and its hash. */
   bytes: string
   key: string
-  /** About so many tokens will be sent. */
+  /** An estimate of the tokens that will be sent. */
   tokens: number
   leftOut: string[]
 }
@@ -163,7 +163,7 @@ async function gatherAbout(input: StepInput, store: RunStore): Promise<Gathered>
       Object.assign(gathered, { plan, task })
       continue
     }
-    const { words, files } = wordsOf(reference, text)
+    const { words, files } = keptWords(reference, text)
     gathered.about.push({ kind: reference.kind, text: words })
     gathered.files.push(...files)
   }
@@ -191,8 +191,8 @@ const WithWords = v.looseObject({
 /** What is a text whatever it looks like: a person's or a model's JSON is not taken for what is written down here. */
 const PLAIN: readonly string[] = ['plan', 'wish', 'answer', 'question', 'artifact', 'report', 'complaints']
 
-/** A kept text as somebody reads it: of what is kept as JSON, the words. */
-export function wordsOf({ kind }: Pick<Reference, 'kind'>, text: string): { words: string; files: string[] } {
+/** A kept text in readable form: of JSON, the words. */
+export function keptWords({ kind }: Pick<Reference, 'kind'>, text: string): { words: string; files: string[] } {
   if (PLAIN.includes(kind) || !/^\s*\{/.test(text)) return { words: text, files: [] }
   const json = jsonOf(text)
   const texts = v.safeParse(WithFiles, json)
@@ -218,7 +218,7 @@ const MAX_NAMED = 20
 /** A path in a text: with a slash or an ending, without what punctuation adds. */
 const PATH = /[\w@.+-]+(?:\/[\w@.+-]+)+|[\w@+-]+\.[A-Za-z]\w{0,9}/g
 
-/** Files of the tree that are named by what a person said, or by why an attempt failed: whoever does it over needs them. */
+/** Files of the tree that are named in a person's answer or in a failure report: the next attempt needs them. */
 async function namedFiles(objects: Objects, tree: Oid, about: readonly About[]): Promise<string[]> {
   const texts = about.filter(({ kind }) => kind === 'answer' || kind === 'report' || kind === 'complaints')
   const words = texts.flatMap(({ text }) => text.match(PATH) ?? [])
