@@ -27,7 +27,7 @@ const SECONDS = 60
 /** Seconds in which a program has to say its version. */
 const VERSION_SECONDS = 10
 /** Of a list that is longer, the image is not ours. */
-const LONGEST_LIST = 4 << 20
+const MAX_LIST_BYTES = 4 << 20
 
 /** The programs of an image by their names, each with its version; '' where it is not known. */
 export type Programs = ReadonlyMap<string, string>
@@ -86,7 +86,7 @@ function question(): string {
 async function askFor(state: string, signal: AbortSignal): Promise<Omit<v.InferOutput<typeof Stored>, 'image'>> {
   const folder = await mkdtemp(join(state, 'programs-'))
   const linesOf = async (name: string): Promise<string[]> => {
-    const file = await readUntrusted(join(folder, name), LONGEST_LIST)
+    const file = await readUntrusted(join(folder, name), MAX_LIST_BYTES)
     return file?.kind === 'file' ? file.bytes.toString().split('\n') : []
   }
   try {

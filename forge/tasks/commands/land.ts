@@ -5,7 +5,7 @@
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import {
   type Checkout,
-  follow,
+  followBranch,
   listCheckouts,
   mainFolder,
   underWayIn,
@@ -17,6 +17,7 @@ import { RefMoved, type RefName, readHead } from '../../../core/git/refs.ts'
 import { asBytes, type Oid } from '../../../core/git/repository.ts'
 import { read } from '../../../core/git/run.ts'
 import { many, short, visible, visibleLines, visiblePath } from '../../../core/text.ts'
+import type { ShownLanding } from '../../formats/tasks-json.ts'
 import { KEPT, Operations } from '../../operations.ts'
 import type { RunId } from '../contract.ts'
 import { doneRef, resultRef } from '../runs/folder.ts'
@@ -27,7 +28,7 @@ import { doubtsOf } from './doubts.ts'
 import { askPerson } from './follow.ts'
 import { type Belief, type Landed, landingLines, messageOf, scriptLines } from './landing.ts'
 import { parse, wrong } from './options.ts'
-import { findRun, openPlace, openStore, type Place } from './place.ts'
+import { findRun, openPlace, openStore, type RunPlace } from './place.ts'
 
 const USAGE = 'forge land RUN [TASK] [--onto BRANCH] [--checks] [--check] [--anyway] [--yes [--seen TREE] | --json]'
 
@@ -111,20 +112,20 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
 
 /** All of it as JSON; without a tree there is nothing to merge. */
 async function inFull(
-  place: Place,
+  place: RunPlace,
   landing: Landing,
   { target, tree, context }: { target: Target; tree: Oid | undefined; context: CommandContext },
-) {
+): Promise<ShownLanding> {
   if (tree === undefined) return { onto: target.name, words: [`${target.name} has all of it already.`] }
   const belief = await beliefIn(place, landing, context)
   const { why } = belief
   const words = await landingLines(place, landing, { onto: target.name, tip: target.tip, tree, belief })
-  return { onto: target.name, tree, words, ...(why !== undefined && { unchecked: uncheckedWords(landing, why) }) }
+  return { onto: target.name, tree, words, unchecked: why && uncheckedWords(landing, why) }
 }
 
 // --- Whether it was checked
 
-async function beliefIn(place: Place, landing: Landing, context: CommandContext): Promise<Belief> {
+async function beliefIn(place: RunPlace, landing: Landing, context: CommandContext): Promise<Belief> {
   const { task, tip } = landing
   const believed = await openBelieved(place, landing, context)
   const doubts = await doubtsOf(place, landing, believed.known)
@@ -136,7 +137,7 @@ async function beliefIn(place: Place, landing: Landing, context: CommandContext)
   }
 }
 
-/** What a person is told who is about to merge it. */
+/** The sentence for a person that is about to merge it. */
 function uncheckedWords({ run, task }: Landing, why: string): string {
   const again = `forge land ${run}${task === undefined ? '' : ` ${task}`}`
   return `This was not checked by you, as ${why}. ${again} --check runs all checks here first; --anyway merges it as it is.`
@@ -144,7 +145,7 @@ function uncheckedWords({ run, task }: Landing, why: string): string {
 
 // --- What is landed, and where
 
-async function findLanding(place: Place, run: RunId, task: string | undefined): Promise<Landing> {
+async function findLanding(place: RunPlace, run: RunId, task: string | undefined): Promise<Landing> {
   const store = openStore(place, run)
   const plan = await readPlan(store)
   if (task !== undefined && !plan.tasks.some(({ id }) => id === task))
@@ -159,7 +160,7 @@ async function findLanding(place: Place, run: RunId, task: string | undefined): 
   return { run, ...(task !== undefined && { task }), ref, tip, base, plan }
 }
 
-async function findTarget({ repository, objects }: Place, onto: string | undefined): Promise<Target> {
+async function findTarget({ repository, objects }: RunPlace, onto: string | undefined): Promise<Target> {
   const ref = onto === undefined ? (await readHead(repository)).ref : `refs/heads/${asBytes(onto)}`
   if (!ref?.startsWith('refs/heads/'))
     throw new Failure('No branch is checked out here: say with --onto which one it goes to.')
@@ -170,7 +171,7 @@ async function findTarget({ repository, objects }: Place, onto: string | undefin
 }
 
 /** The tree after the merge; undefined where there is nothing to merge. */
-async function mergedTree({ objects }: Place, { ref, tip }: Landing, target: Target): Promise<Oid | undefined> {
+async function mergedTree({ objects }: RunPlace, { ref, tip }: Landing, target: Target): Promise<Oid | undefined> {
   const { repository } = objects
   const bases = await mergeBases(repository, target.tip, tip)
   if (bases.length === 0)
@@ -191,7 +192,7 @@ async function mergedTree({ objects }: Place, { ref, tip }: Landing, target: Tar
 // --- The review
 
 async function isWanted(
-  place: Place,
+  place: RunPlace,
   landing: Landing,
   target: Target,
   { tree, context }: { tree: Oid; context: CommandContext },
@@ -213,7 +214,7 @@ async function isWanted(
 
 /** Gives the commit, and the checkout that has followed the branch, if any. */
 async function land(
-  place: Place,
+  place: RunPlace,
   landing: Landing,
   { target, tree, why }: { target: Target; tree: Oid; why?: string },
 ): Promise<{ to: Oid; followed: Checkout | undefined }> {
@@ -249,7 +250,7 @@ async function land(
     )
   })
   for (const checkout of on) {
-    const why = await follow(repository, checkout, target.tip, to)
+    const why = await followBranch(repository, checkout, target.tip, to)
     if (why !== '')
       throw new Failure(
         `It is merged, but ${visible(checkout.folder)} did not follow: ${why} Once nothing is in the way there, this brings it along: git -C ${quoted(checkout.folder)} read-tree -m -u ${target.tip} ${to}`,
@@ -271,7 +272,7 @@ const quoted = (folder: string): string =>
   /^[\w./+-]+$/.test(folder) ? folder : `'${visible(folder).replaceAll("'", `'\\''`)}'`
 
 /** The command that takes it back: where the branch is checked out, together with the files there. */
-function undoOf({ repository }: Place, target: Target, to: Oid, followed: Checkout | undefined): string {
+function undoOf({ repository }: RunPlace, target: Target, to: Oid, followed: Checkout | undefined): string {
   if (!followed) return `git update-ref ${target.ref} ${target.tip} ${to}`
   const isHere = followed.folder === repository.workTree
   return `git ${isHere ? '' : `-C ${quoted(followed.folder)} `}reset --keep ${target.tip.slice(0, 12)}`

@@ -1,12 +1,12 @@
 /** What a person sees before something is merged, and the message of the commit that it becomes. */
 import { read } from '../../../core/git/run.ts'
 import { many, reflow, short, visible, visibleLines, wrap } from '../../../core/text.ts'
-import type { Facts } from '../checks/verdicts.ts'
+import type { BelievedFacts } from '../checks/verdicts.ts'
 import type { Oid, RunId, TaskId } from '../contract.ts'
 import { contractOf, type Plan, type Task } from '../plan/schema.ts'
 import { readJournal } from '../runs/journal.ts'
-import { storyOf } from '../runs/story.ts'
-import { openStore, type Place } from './place.ts'
+import { journalStory } from '../runs/story.ts'
+import { openStore, type RunPlace } from './place.ts'
 
 /** What is landed: a branch of a run, and what is known of it. */
 export type Landed = { run: RunId; task?: TaskId; tip: Oid; base: Oid; plan: Plan }
@@ -15,7 +15,7 @@ export type Landed = { run: RunId; task?: TaskId; tip: Oid; base: Oid; plan: Pla
  * `why` it counts as not checked, whether the questions to reviewers were affirmed of these very files, what the checks
  * do not show, and all that the user's own worker has signed.
  */
-export type Belief = { why: string | undefined; isAffirmed: boolean; doubts: string[]; known: Facts }
+export type Belief = { why: string | undefined; isAffirmed: boolean; doubts: string[]; known: BelievedFacts }
 
 /** What of the journal a reviewer wants to know first. */
 const TOLD = ['failed', 'passed', 'answered', 'review', 'resolved', 'replanned', 'halted', 'degraded']
@@ -25,14 +25,14 @@ const MAX_CHECK_NAME = 80
 
 /** Lines about what would be merged onto a branch: what must be known first stands first. */
 export async function landingLines(
-  place: Place,
+  place: RunPlace,
   landed: Landed,
   { onto, tip, tree, belief }: { onto: string; tip: Oid; tree: Oid; belief: Belief },
 ): Promise<string[]> {
   const { run, task, plan, base } = landed
   const of = plan.tasks.find(({ id }) => id === task)
   const lines = (await readJournal(openStore(place, run))).filter(line => task === undefined || line.task === task)
-  const told = storyOf(
+  const told = journalStory(
     lines.filter(({ what }) => TOLD.includes(what)),
     { all: lines },
   )
@@ -103,7 +103,7 @@ export const scriptLines = (plan: Plan, task: TaskId | undefined): string[] =>
   ])
 
 /** What models were asked about the results and said, by the signatures of the user's worker; and what only commands saw. */
-function reviewLines(plan: Plan, of: Task | undefined, { facts }: Facts): string[] {
+function reviewLines(plan: Plan, of: Task | undefined, { facts }: BelievedFacts): string[] {
   const tasks = of ? [of] : plan.tasks
   const reviewed = facts.filter(it => it.fact === 'reviewed')
   const rows = tasks.flatMap(({ id }) => {

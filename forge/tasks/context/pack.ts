@@ -6,11 +6,11 @@
 import { Failure } from '../../../core/failure.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import { asBytes, asText, type Oid, type Path } from '../../../core/git/repository.ts'
-import { many, visiblePath } from '../../../core/text.ts'
+import { many, sizeInWords, visiblePath } from '../../../core/text.ts'
 import { bytesIn, fenced, fileInWords, quoted, tokensSent } from '../../ai/fence.ts'
 import { readFolders } from '../../ai/folders.ts'
 import { FORGE_MD, type ForgeMd, proseOf } from '../../ai/forge-md.ts'
-import { lookAt, sizeInWords } from '../../ai/model-files.ts'
+import { modelFileAt } from '../../ai/model-files.ts'
 import { makeOutline } from '../../ai/outline.ts'
 import type { RequestMessage, TextBlock, ToolDescription } from '../../ai/request.ts'
 import { blackOutFor } from '../../ai/secrets.ts'
@@ -27,7 +27,7 @@ import {
   nowWords,
   runWords,
   systemWords,
-  taskWords,
+  taskPrompt,
 } from '../steps/prompts.ts'
 import { isPlanning } from '../steps/tools.ts'
 import { excerptInWords, namesIn } from './excerpt.ts'
@@ -97,12 +97,12 @@ const MAX_FOUND = 24_000
 /** Files that only a pattern names, and that are looked at. */
 const MAX_FOUND_FILES = 200
 /** Larger texts are not sent whole, whoever asks for them. */
-const LARGEST_FILE = 128 << 10
+const MAX_FILE_BYTES = 128 << 10
 /** Bytes up to which a file is shown whole, and of the parts of a longer one. */
 const SHOWN = {
   write: { whole: 24 << 10, parts: 20 << 10 },
   read: { whole: 8 << 10, parts: 8 << 10 },
-  named: { whole: LARGEST_FILE, parts: LARGEST_FILE },
+  named: { whole: MAX_FILE_BYTES, parts: MAX_FILE_BYTES },
 }
 /** Files that say how a project is written, and bytes of each. */
 const INSTRUCTIONS = ['AGENTS.md', 'CLAUDE.md']
@@ -131,7 +131,7 @@ export async function packContext(packing: Packing): Promise<Packed> {
   // 1: what it is about, and when it is done.
   const telling = { kind, ...(plan && { plan }), ...(forgeMd && { always: forgeMd.checks }) }
   const orders = inOrder(about.filter(isOrder)).map(aboutWords)
-  const own = [...(task ? [taskWords(task, telling)] : []), ...orders]
+  const own = [...(task ? [taskPrompt(task, telling)] : []), ...orders]
   room.take('now', clean([...own, nowWords(kind, about)].join('\n\n')))
   if (plan) room.take('run', clean(runWords(plan)))
   if (room.left < 0) throw new Failure(tooSmall(packing, -room.left))
@@ -244,12 +244,12 @@ function messagesOf({ parts, leftOut }: Room): { messages: RequestMessage[]; lef
   return { messages: [{ role: 'user', blocks }], leftOut: inShort(leftOut) }
 }
 
-const MOST_NAMED = 40
+const MAX_NAMED = 40
 
 const inShort = (names: readonly string[]): string[] =>
-  names.length <= MOST_NAMED
+  names.length <= MAX_NAMED
     ? [...names]
-    : [...names.slice(0, MOST_NAMED), `and ${(names.length - MOST_NAMED).toLocaleString('en')} more`]
+    : [...names.slice(0, MAX_NAMED), `and ${(names.length - MAX_NAMED).toLocaleString('en')} more`]
 
 // --- Files
 
@@ -320,7 +320,7 @@ async function offerFile(
 ): Promise<void> {
   const name = `The file ${quoted(path)}`
   const said = saidOf(path, packing)
-  const found = await lookAt(vfs, path)
+  const found = await modelFileAt(vfs, path)
   switch (found.kind) {
     case 'none':
       room.offer('files', `${name} does not exist yet.`)
@@ -350,7 +350,7 @@ async function offerInstructions(
   { vfs, room, clean }: Omit<Offering, 'names'> & WithRoom,
 ): Promise<void> {
   for (const name of INSTRUCTIONS) {
-    const found = await lookAt(vfs, asBytes(name))
+    const found = await modelFileAt(vfs, asBytes(name))
     if (found.kind !== 'text') continue
     const text = fileInWords(asBytes(name), 'says how this project is written', found.bytes, MAX_INSTRUCTIONS)
     room.offer('instructions', clean(text), name)
@@ -362,7 +362,7 @@ async function offerInstructions(
     room.offer('instructions', clean(fileInWords(asBytes(FORGE_MD), said, bytes, MAX_INSTRUCTIONS)), FORGE_MD)
   }
   if (!isPlanning(kind)) return
-  const readme = await lookAt(vfs, asBytes(README))
+  const readme = await modelFileAt(vfs, asBytes(README))
   const intro = readme.kind === 'text' ? introOf(readme.bytes.toString()) : ''
   if (intro) room.offer('instructions', clean(`The file "${README}" begins, without badges:\n${fenced(intro)}`), README)
 }
@@ -412,7 +412,7 @@ const nameOfRelated = (path: Path): string => `what is used of ${visiblePath(pat
 async function outlineOf(packing: Packing, own: readonly Path[], bytes: number): Promise<string> {
   const { objects, kind, summaries } = packing
   const tree = (await new CommitVfs(objects, packing.tree).writeTree()) satisfies Oid
-  // Those who plan see all of it alike.
+  // Planners see all folders alike.
   const active = isPlanning(kind) ? [] : [...own]
   const heading = '# The files of the project, each with what it is about\n'
   const most = bytes - bytesOf(heading) - 10

@@ -6,14 +6,14 @@ import * as v from 'valibot'
 import { Failure } from '../../../core/failure.ts'
 import { many, short, visible } from '../../../core/text.ts'
 import { parseJson } from '../../ai/json.ts'
-import type { Answer, CallBlock } from '../../ai/request.ts'
+import type { CallBlock, ModelAnswer } from '../../ai/request.ts'
 import type { StepKind } from '../contract.ts'
-import { ANSWERS, type AnswerOf, type Edit, type LookAnswer } from './answers.ts'
+import { ANSWERS, type AnswerOf, type FileEdit, type LookAnswer } from './answers.ts'
 import { ANSWER_NAME, EDITING_NAMES, editsOfCall, isPlanning, mayEdit, READING_NAMES } from './tools.ts'
 
 /**
- * An answer as its schema has it, or why it is none. `isConfused`: it says that it ended in a way which nobody knows,
- * so that a person has to look.
+ * An answer as its schema has it, or why it is none. `isConfused`: it has a signal that is not known, so that a person
+ * has to look.
  */
 export type ReadAnswer<Kind extends StepKind> =
   | { parsed: AnswerOf<Kind>; words: string }
@@ -31,12 +31,12 @@ const CUT = [
   'The answer was cut, since it was longer than an answer may be: answer shorter.',
   'Send edits instead of whole files, or do a part of it and say in words what is left.',
 ].join(' ')
-/** The most complaints about one answer that are told. */
+/** How many complaints about one answer are given. */
 const MAX_COMPLAINTS = 5
 /** The most places that a planner may look at in one response. */
 export const MAX_LOOKS = 12
 
-type Sent = Pick<Answer, 'blocks' | 'end'>
+type Sent = Pick<ModelAnswer, 'blocks' | 'end'>
 
 /** Reads an answer to a step of a kind. */
 export function readAnswer<Kind extends StepKind>(kind: Kind, answer: Sent): ReadAnswer<Kind> {
@@ -78,7 +78,7 @@ function readParts<Kind extends StepKind>(kind: Kind, whole: object, calls: read
   if (why) return noAnswer(why)
   // The schema of each kind is known by its kind alone.
   if (!('edits' in output)) return { parsed: output as AnswerOf<Kind>, words: output.words }
-  const edits: Edit[] = []
+  const edits: FileEdit[] = []
   const complaints: string[] = []
   for (const [at, { name, arguments: sent }] of calls.entries()) {
     try {

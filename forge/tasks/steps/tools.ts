@@ -8,7 +8,7 @@ import { listOf, parseArguments } from '../../ai/arguments.ts'
 import { editingTools, readingTools } from '../../ai/built-in-tools.ts'
 import type { ToolDescription } from '../../ai/request.ts'
 import type { StepKind } from '../contract.ts'
-import { type Edit, offeredSchema } from './answers.ts'
+import { type FileEdit, offeredSchema } from './answers.ts'
 
 /** What the tool is called by which every step ends, and what is said about it. */
 export const ANSWER_NAME = 'answer'
@@ -63,7 +63,7 @@ const CALLS = {
 }
 
 /** What a call of an editing tool asks for. Throws a {@link Failure} where its arguments are not what the tool takes. */
-export function editsOfCall(name: string, sent: unknown): Edit[] {
+export function editsOfCall(name: string, sent: unknown): FileEdit[] {
   switch (name) {
     case 'search_replace': {
       const { path, edits } = parseArguments(CALLS.search_replace, sent)

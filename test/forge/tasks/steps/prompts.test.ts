@@ -11,7 +11,7 @@ import {
   PROMPT_VERSIONS,
   runWords,
   systemWords,
-  taskWords,
+  taskPrompt,
 } from '../../../../forge/tasks/steps/prompts.ts'
 import { toolsFor } from '../../../../forge/tasks/steps/tools.ts'
 import { command, plan, review, task } from '../plan/plans.ts'
@@ -79,7 +79,7 @@ test('a task says what, where, when it is done, and what is done before', () => 
     [command('A1', 'bun test'), review('A2')],
   )
   const [, second = task('b')] = it.tasks
-  expect(taskWords(second, { kind: 'implement', plan: it, always: ['make check'] })).toBe(`# The task b: Make b
+  expect(taskPrompt(second, { kind: 'implement', plan: it, always: ['make check'] })).toBe(`# The task b: Make b
 Write it as the others are written.
 
 Files that are there, or changed, in the end:
@@ -110,7 +110,7 @@ Done before, and in the files already:
 
 test('a reviewer has names for the questions, and no order to write', () => {
   const it = plan([task('b', { claims: ['A2'], validation: { reviews: ['Is it short?'] } as never })], [review('A2')])
-  const words = taskWords(it.tasks[0] ?? task('b'), { kind: 'review', plan: it, always: ['make check'] })
+  const words = taskPrompt(it.tasks[0] ?? task('b'), { kind: 'review', plan: it, always: ['make check'] })
   expect(words).toEndWith(`# The questions that you answer
 - Q1: Is it short?
 - A2: Does it? (It claims: It reads well.)`)
