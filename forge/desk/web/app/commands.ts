@@ -213,7 +213,7 @@ function reviewCommands({ at, review }: Tab): Command[] {
   const kinds: Command[] = [
     { words: 'Review all changes', keys: 'Alt+Shift+1', icon: 'diff', run: show('all') },
     { words: 'Review by commit', keys: 'Alt+Shift+2', icon: 'commit', run: show('commit') },
-    { words: 'Review what is not saved', keys: 'Alt+Shift+3', icon: 'pencil', run: show('unsaved') },
+    { words: 'Review unsaved changes', keys: 'Alt+Shift+3', icon: 'pencil', run: show('unsaved') },
   ]
   return [
     ...(at.kind === 'branch' ? kinds : []),
@@ -226,7 +226,7 @@ function branchCommands(page: Page, tab: Tab, branch: string): Command[] {
   const { path } = tab
   const drafts = draftsOf(page, branch)
   if (page.isGone(tab.at)) {
-    const words = `Bring back the branch ${named(branch)}`
+    const words = `Restore the branch ${named(branch)}`
     return [{ words, keys: 'Alt+Shift+G', icon: 'branch', run: () => restoreBranch(page, branch) }]
   }
   return [
@@ -235,7 +235,7 @@ function branchCommands(page: Page, tab: Tab, branch: string): Command[] {
     ...((page.clashes.value.get(branch)?.length ?? 0) > 0
       ? [
           {
-            words: 'Choose in the conflicts',
+            words: 'Resolve the conflicts',
             keys: 'Alt+Shift+K',
             icon: 'clash',
             run: () => page.showHere(tab, { kind: 'clashes' }),
@@ -314,7 +314,7 @@ function forkliftCommands(page: Page): Command[] {
       .slice(0, MOST_RUNS)
       .map(
         ({ run, branch, words, started }): Command => ({
-          words: `Go on with Forklift’s run: ${withoutTricks(words)}, ${ago(started)}`,
+          words: `Continue Forklift’s run: ${withoutTricks(words)}, ${ago(started)}`,
           icon: 'warning',
           run: () => openRun(page, run, branch),
         }),

@@ -9,14 +9,14 @@ import { REPOSITORY, usePage } from './state.ts'
 const IN_THE_EDITOR: [string, string][] = [
   ['Ctrl+F', 'Find and replace in the file'],
   ['Alt+G', 'Go to a line'],
-  ['Ctrl+D', 'Select the next such word, too'],
+  ['Ctrl+D', 'Add the next occurrence to the selection'],
   ['Alt+ArrowUp', 'Move the line up'],
-  ['Ctrl+/', 'Comment or uncomment'],
-  ['Ctrl+M', 'Tab leaves the editor, or indents again'],
+  ['Ctrl+/', 'Toggle line comment'],
+  ['Ctrl+M', 'Toggle whether Tab moves the focus'],
 ]
 
 const IN_THE_GRAPH: [string, string][] = [
-  ['Enter', 'Time travel to the commit'],
+  ['Enter', 'Browse the files at the commit'],
   ['Space', 'Go to the commit’s message and files'],
   ['B', 'Branch from the commit'],
   ['T', 'Tag the commit'],
@@ -26,13 +26,13 @@ const IN_THE_GRAPH: [string, string][] = [
   ['C', 'Cherry-pick it onto a branch'],
   ['V', 'Move a branch to it'],
   ['/', 'Find a commit'],
-  ['N', 'The next one that was found'],
-  ['Shift+N', 'The one before'],
+  ['N', 'Next match'],
+  ['Shift+N', 'Previous match'],
   ['+', 'Larger'],
   ['-', 'Smaller'],
-  ['0', 'As large as at first'],
-  ['ArrowRight', 'To further lanes'],
-  ['A', 'Show or hide abandoned commits'],
+  ['0', 'Reset the zoom'],
+  ['ArrowRight', 'Scroll the lanes'],
+  ['A', 'Show or hide unreachable commits'],
   ['F', 'Fetch'],
 ]
 

@@ -38,7 +38,7 @@ export function Operations({ close }: { close: () => void }) {
           back.
         </p>
         {problem.value ? <p class="is-bad">{problem.value}</p> : null}
-        {list?.length === 0 ? <p>Nothing yet.</p> : null}
+        {list?.length === 0 ? <p>No operations yet.</p> : null}
       </div>
       <ol class="operations">
         {(list ?? []).map(operation => (

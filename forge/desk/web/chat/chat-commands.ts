@@ -32,7 +32,7 @@ export function chatCommands(page: Page, tab: Tab): Command[] {
 
 function dockCommand(page: Page): Command {
   return {
-    words: page.isDocked.value ? 'Chat in its tab alone' : 'Chat beside the editor',
+    words: page.isDocked.value ? 'Move the chat to its tab' : 'Chat beside the editor',
     keys: 'Alt+Shift+J',
     icon: 'panel',
     run: () => page.dock(!page.isDocked.peek()),
@@ -64,7 +64,7 @@ function turnCommands(page: Page, tab: Tab): Command[] {
   }
   const [approval] = conversation.approvals
   if (approval) {
-    const words = `Look at the tool ${readable(baseName(approval.path))}…`
+    const words = `Review the tool ${readable(baseName(approval.path))}…`
     commands.push({ words, keys: 'Alt+Y', icon: 'shield', run: () => lookAtTool(page, approval) })
   }
   return commands
@@ -78,7 +78,7 @@ function contextCommands(page: Page, tab: Tab): Command[] {
   const name = readable(baseName(path))
   return [
     {
-      words: isIn ? `Take ${name} out of the context` : `Give the AI all of ${name}`,
+      words: isIn ? `Remove ${name} from the context` : `Add ${name} to the AI’s context`,
       keys: 'Alt+A',
       icon: 'bot',
       run: () => setContext(page, tab, path, !isIn),
@@ -109,6 +109,6 @@ function settingCommands(page: Page, tab: Tab): Command[] {
   }
   const { isAllowed, why } = head.commands
   if (!isAllowed && why !== undefined) return [choose]
-  const words = isAllowed ? 'Forbid the AI to run commands' : 'Let the AI run commands…'
+  const words = isAllowed ? 'Don’t let the AI run commands' : 'Let the AI run commands…'
   return [choose, { words, keys: 'Alt+Shift+R', icon: 'cpu', run: () => allowCommands(page, tab) }]
 }

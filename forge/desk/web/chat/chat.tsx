@@ -53,7 +53,7 @@ export function DockedChat({ tab }: { tab: Tab }) {
         <h2 class="grow">AI chat</h2>
         <IconButton
           icon="x"
-          words="Chat in its tab alone"
+          words="Move the chat to its tab"
           keys={shownKeys('Alt+Shift+J')}
           onClick={() => page.dock(false)}
         />

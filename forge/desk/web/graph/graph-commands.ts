@@ -31,7 +31,7 @@ export function repositoryCommands(page: Page): Command[] {
       },
     },
     {
-      words: graph.filter.value.withAbandoned ? 'Hide abandoned commits' : 'Show abandoned commits',
+      words: graph.filter.value.withAbandoned ? 'Hide unreachable commits' : 'Show unreachable commits',
       keys: 'Alt+Shift+G',
       icon: 'ghost',
       run: () => toggleAbandoned(page),

@@ -148,7 +148,7 @@ function Facts({ row, isRead }: { row: GraphRow; isRead: boolean }) {
         <>
           <dt>Known as</dt>
           <dd>
-            <bdi class="cut">{abandoned ? withoutTricks(abandoned) : 'abandoned'}</bdi>
+            <bdi class="cut">{abandoned ? withoutTricks(abandoned) : 'unreachable'}</bdi>
           </dd>
         </>
       )}
@@ -163,7 +163,7 @@ function Acts({ row }: { row: GraphRow }) {
       <Button
         look="small"
         icon="eye"
-        words="Time travel"
+        words="Browse files"
         keys="Enter"
         onClick={() => page.open({ kind: 'commit', commit: row.oid })}
       />

@@ -49,7 +49,7 @@ export function commitMenu(page: Page, row: GraphRow): Offer {
   const labels = page.graph.labels.peek().get(row.oid) ?? []
   const source = sourceAt(page, row)
   const travel: MenuItem = {
-    words: 'Time travel',
+    words: 'Browse files at this commit',
     icon: 'eye',
     keys: 'Enter',
     run: () => page.open({ kind: 'commit', commit: row.oid }),

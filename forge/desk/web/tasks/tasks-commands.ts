@@ -42,7 +42,7 @@ function runCommands(page: Page, tasks: TasksState, run: Run): Command[] {
     ...(isAsked
       ? [
           {
-            words: run.state === 'approving' ? 'Say what to change in the plan' : `Answer ${what}`,
+            words: run.state === 'approving' ? 'Request changes to the plan' : `Answer ${what}`,
             keys: 'Alt+A',
             icon: 'question',
             run: () => {
@@ -54,15 +54,15 @@ function runCommands(page: Page, tasks: TasksState, run: Run): Command[] {
     ...(run.state === 'approving'
       ? [
           {
-            words: 'Go to the plan that waits for a yes',
+            words: 'Go to the plan to approve',
             keys: 'Alt+Y',
             icon: 'shield',
             run: () => focusOn('.whole-plan .approve'),
           } satisfies Command,
         ]
       : []),
-    ...actionsOn(page, tasks, about).map(({ does, verb, asks, icon, keys, run }) => ({
-      words: `${verb} ${does === 'resume' ? 'with ' : ''}${what}${asks ? '…' : ''}`,
+    ...actionsOn(page, tasks, about).map(({ verb, asks, icon, keys, run }) => ({
+      words: `${verb} ${what}${asks ? '…' : ''}`,
       ...{ keys, icon, run },
     })),
     ...(state

@@ -52,7 +52,7 @@ function OfRun({ run, tasks }: { run: Run; tasks: TasksState }) {
         {canAnswer(run) ? <Answer run={run} tasks={tasks} /> : null}
       </section>
       {run.complaints.length > 0 ? (
-        <Section title="What the linter says of the last plan">
+        <Section title="Problems in the plan">
           <List items={run.complaints} />
         </Section>
       ) : null}
@@ -61,11 +61,11 @@ function OfRun({ run, tasks }: { run: Run; tasks: TasksState }) {
           <pre class="report">{run.report.trimEnd().split('\n').map(visible).join('\n')}</pre>
         </Section>
       )}
-      <Section title="The wish">
+      <Section title="Description">
         <Told class="prose" text={run.wish} />
       </Section>
       {run.summary === undefined || run.state === 'approving' ? null : (
-        <Section title="How it is done">
+        <Section title="Plan">
           <Told class="prose" text={run.summary} />
         </Section>
       )}
@@ -106,7 +106,7 @@ function OfTask({ run, state, tasks }: { run: Run; state: RunTask; tasks: TasksS
           <TasksButtons actions={actionsOn(page, tasks, about)} tasks={tasks} />
         </div>
       </section>
-      {detail ? <Planned detail={detail} run={run} /> : <Waiting words="Looking…" />}
+      {detail ? <Planned detail={detail} run={run} /> : <Waiting words="Loading…" />}
     </>
   )
 }
@@ -135,7 +135,7 @@ function Planned({ detail, run }: { detail: Task; run: Run }) {
         </Section>
       )}
       {claimed.length + checks.length > 0 ? (
-        <Section title="What decides">
+        <Section title="Checks">
           <ul class="items">
             {claimed.map(({ id, says, how, isReview }) => (
               <li key={id}>
@@ -164,7 +164,7 @@ function Unchecked({ why }: { why: string | undefined }) {
   return (
     <p class="step-warning">
       <Icon name="alert" />
-      <span>What came of it was not checked by you: {withoutTricks(why)}.</span>
+      <span>The result was not verified by you: {withoutTricks(why)}.</span>
     </p>
   )
 }
@@ -220,7 +220,7 @@ function Answer({ run, task, tasks }: { run: Run; task?: RunTask; tasks: TasksSt
         send()
       }}
     >
-      <label for={id}>{isPlan ? 'What is to be different in the plan' : 'Your answer'}</label>
+      <label for={id}>{isPlan ? 'What should change in the plan?' : 'Your answer'}</label>
       <textarea
         key={key}
         ref={field}
@@ -238,10 +238,10 @@ function Answer({ run, task, tasks }: { run: Run; task?: RunTask; tasks: TasksSt
       />
       <div class="row">
         <button type="submit" class={isPlan ? 'button' : 'button main'} aria-disabled={tasks.isTelling.value}>
-          {isPlan ? 'Plan it anew' : 'Answer'}
+          {isPlan ? 'Request changes' : 'Answer'}
           <kbd>Ctrl Enter</kbd>
         </button>
-        <span class="micro">It goes to the models: no secrets.</span>
+        <span class="micro">Sent to the models: include no secrets.</span>
       </div>
     </form>
   )
@@ -251,8 +251,8 @@ function Journal({ lines, hasTask }: { lines: JournalLine[] | undefined; hasTask
   return (
     <section class="part" aria-label="Journal">
       <h3>Journal</h3>
-      {lines === undefined ? <Waiting words="Looking…" /> : null}
-      {lines?.length === 0 ? <p class="prose told">Nothing is written yet.</p> : null}
+      {lines === undefined ? <Waiting words="Loading…" /> : null}
+      {lines?.length === 0 ? <p class="prose told">No entries yet.</p> : null}
       <ol class="journal">
         {(lines ?? []).map((line, at) => (
           <Decision

@@ -74,7 +74,7 @@ export function LandingDialog({ content, tasks, close }: Props) {
       >
         <div class="step-body">
           <p class="step-explains">
-            {readable(onto.value)} gets all that {words} has as one commit. The commits themselves are kept.
+            {readable(onto.value)} gets all changes of {words} as one commit. The commits themselves are kept.
           </p>
           <div class="landing-onto">
             <label for={id}>Onto</label>

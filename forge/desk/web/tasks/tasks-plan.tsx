@@ -16,7 +16,7 @@ export function WholePlan({ run, tasks }: { run: Run; tasks: TasksState }) {
   const page = usePage()
   const plan = tasks.plan.value
   if (!plan)
-    return <div class="contract">{tasks.problem.value === undefined ? <Waiting words="Looking…" /> : null}</div>
+    return <div class="contract">{tasks.problem.value === undefined ? <Waiting words="Loading…" /> : null}</div>
   const commands = plan.commands.length + plan.others.length
   return (
     <div class="whole-plan">
@@ -36,7 +36,7 @@ export function WholePlan({ run, tasks }: { run: Run; tasks: TasksState }) {
           </Part>
         ))}
         <Commands plan={plan} />
-        <Part title="What it may cost">
+        <Part title="Cost">
           {plan.cost.map((words, at) => (
             <p key={at}>{withoutTricks(words)}</p>
           ))}
@@ -45,11 +45,11 @@ export function WholePlan({ run, tasks }: { run: Run; tasks: TasksState }) {
       <footer class="plan-foot">
         <span class="grow meta">
           {commands === 0
-            ? 'It runs no commands.'
-            : `Your key signs for ${plural(commands, 'command')}, in this run alone.`}
+            ? 'No commands.'
+            : `Approving signs ${plural(commands, 'command')} with your key, for this run only.`}
         </span>
         <Button
-          words="Say what to change"
+          words="Request changes…"
           onClick={() => {
             tasks.chooseTask(undefined)
             tasks.answerWanted.value++
@@ -81,7 +81,7 @@ function Part({ title, children }: { title: string; children: ComponentChildren 
 
 function WhatMustBeTrue({ plan }: { plan: Plan }) {
   return (
-    <Part title="What must be true in the end">
+    <Part title="Contract">
       <ul class="plan-claims">
         {plan.contract.map(({ id, says, how, isReview }) => (
           <li key={id}>
@@ -110,7 +110,7 @@ function TaskOfPlan({ task, plan }: { task: PlannedTask; plan: Plan }) {
     ['After', after.join(', ')],
     ['Writes', write.length > 0 ? write.join(', ') : 'not known: runs alone'],
     ['Never', never.join(', ')],
-    ['Makes true', claims.join(', ')],
+    ['Assertions', claims.join(', ')],
     ['Checks', checks.map(check => numberOf(plan, check)).join(', ')],
     ['Reviews', reviews.join(' · ')],
   ]
@@ -151,7 +151,7 @@ function Commands({ plan: { commands, others, hasNetwork } }: { plan: Plan }) {
         </ol>
       </Part>
       {others.length > 0 ? (
-        <Part title="And what the repository itself asks for (FORGE.md, ready-made checks)">
+        <Part title="Commands of the repository (FORGE.md, ready-made checks)">
           <ol class="plan-commands">
             {others.map((command, at) => (
               <li key={at}>

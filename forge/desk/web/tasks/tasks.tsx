@@ -44,7 +44,7 @@ export function Tasks({ tasks }: { tasks: TasksState }) {
             {run.state === 'approving' ? <WholePlan run={run} tasks={tasks} /> : <Contract run={run} />}
           </Boundary>
         ) : runs === undefined || hasRuns ? (
-          tasks.problem.value === undefined && <Waiting words={page.connection.isUp.value ? 'Looking…' : ''} />
+          tasks.problem.value === undefined && <Waiting words={page.connection.isUp.value ? 'Loading…' : ''} />
         ) : null}
       </section>
       {run ? (
@@ -59,7 +59,7 @@ export function Tasks({ tasks }: { tasks: TasksState }) {
 /** `missing`: why there can be none. */
 function NoRuns({ missing }: { missing: string | undefined }) {
   return (
-    <Empty title={missing === undefined ? 'No runs yet' : 'The tasks can’t be used here'}>
+    <Empty title={missing === undefined ? 'No runs yet' : 'Tasks are not available here'}>
       {missing === undefined ? (
         <p class="lede">
           A run does what is too large for one conversation. Begin one on the terminal, in this repository:
@@ -155,7 +155,7 @@ function RunHead({ run, tasks }: { run: Run; tasks: TasksState }) {
           look={landing ? 'small main' : 'small'}
           icon="land"
           words="Land…"
-          title={landing ? 'Look at it, and merge it as one commit' : 'There is no result of the run yet'}
+          title={landing ? 'Review it and merge it as one commit' : 'The run has no result yet'}
           isOff={!landing}
           onClick={() => landing?.run()}
         />

@@ -322,13 +322,13 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await page.getByRole('dialog', { name: 'New branch' }).waitFor()
   })
 
-  test('whoever looks at a file is told that the last turn did not end well', async () => {
+  test('whoever looks at a file is told that the last turn was not completed', async () => {
     ai.script = HALF_A_TURN
     await open()
     await ask(page, QUESTION)
     await page.getByRole('tab', { name: /^worker.ts/ }).click()
     await page.keyboard.press('Alt+q')
-    await page.getByText('The last turn of the AI did not end well').waitFor()
+    await page.getByText('The last turn of the AI was not completed').waitFor()
     await button('Go to the chat').click()
     await button('Keep').click()
     await until(() => asked('end turn').length === 1)
@@ -388,7 +388,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await page.setViewportSize({ width: 1100, height: 800 })
     await dock.waitFor({ state: 'detached' })
     await page.setViewportSize({ width: 1280, height: 800 })
-    await dock.getByRole('button', { name: 'Chat in its tab alone' }).click()
+    await dock.getByRole('button', { name: 'Move the chat to its tab' }).click()
     await dock.waitFor({ state: 'detached' })
   })
 

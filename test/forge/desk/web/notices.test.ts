@@ -95,7 +95,7 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     desk.sayDesk()
     const notice = page.locator('.notice').filter({ hasText: 'main was deleted' })
     await notice.waitFor()
-    const button = await notice.getByRole('button', { name: 'Bring it back' }).boundingBox()
+    const button = await notice.getByRole('button', { name: 'Restore branch' }).boundingBox()
     const whole = await notice.boundingBox()
     if (!button || !whole) throw new Error('The notice is not shown.')
     expect(button.y).toBeGreaterThanOrEqual(whole.y)
@@ -161,15 +161,15 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     const title = `main moved outside the desk: 2 new commits by Jonas Brandt, ${from.slice(0, 8)} → ${to.slice(0, 8)}`
     await page.getByText(title).waitFor()
     await page.getByText('Your drafts fit').waitFor()
-    await page.getByRole('button', { name: 'What came in' }).click()
-    await page.getByRole('tab', { name: 'What came in', selected: true }).waitFor()
+    await page.getByRole('button', { name: 'Incoming changes' }).click()
+    await page.getByRole('tab', { name: 'Incoming changes', selected: true }).waitFor()
     await page.getByRole('navigation', { name: 'Changed files' }).getByText('new.ts').waitFor()
     await page.getByRole('button', { name: 'Dismiss' }).click()
     expect(await page.getByText(title).count()).toBe(0)
     main.moved = { from, to: from, commits: 0, by: [] }
     desk.sayDesk()
-    await page.getByRole('button', { name: 'Draft to a new branch' }).click()
-    await page.getByRole('dialog', { name: 'Draft to a new branch' }).getByLabel('Its name').fill('mine')
+    await page.getByRole('button', { name: 'Move drafts to a new branch' }).click()
+    await page.getByRole('dialog', { name: 'Move drafts to a new branch' }).getByLabel('Its name').fill('mine')
     await page.keyboard.press('Enter')
     await branches().getByRole('tab', { name: 'mine', selected: true }).waitFor()
     expect(desk.asked).toContainEqual(

@@ -264,7 +264,7 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
 
   test('take what is to be different in a plan, in words', async () => {
     await open([APPROVING])
-    await page.getByRole('button', { name: 'Say what to change' }).click()
+    await page.getByRole('button', { name: 'Request changes…' }).click()
     await page.locator('textarea:focus').waitFor()
     await page.keyboard.type('Leave Postgres alone.')
     await page.keyboard.press('Control+Enter')
@@ -350,7 +350,7 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     const why = 'there is no signature of yours for its checks'
     await open([{ ...DONE, unchecked: why, tasks: [{ ...first, unchecked: why }, ...others] }])
     await node('Part 1').waitFor()
-    await page.getByText(`What came of it was not checked by you: ${why}.`).waitFor()
+    await page.getByText(`The result was not verified by you: ${why}.`).waitFor()
     tasks.landing = { ...tasks.landing, unchecked: `This was not checked by you, as ${why}.` }
     await page.keyboard.press('Alt+Shift+f')
     const dialog = page.getByRole('dialog', { name: 'Typed errors in http → main' })
