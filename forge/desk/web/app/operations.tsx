@@ -2,12 +2,14 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { Operation } from '../../contract/branches.ts'
-import { DialogFrame } from '../ui/dialog-frame.tsx'
+import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
 import { Icon, type IconProps } from '../ui/icons.tsx'
 import { readable, shortId } from '../ui/names.ts'
 import { ago, fullTime, plural } from '../ui/times.ts'
 import { Button } from '../ui/words.tsx'
 import { redo, undo } from './actions.ts'
+import { deskActions } from './desk-actions.ts'
+import { shownKeys } from './keys.ts'
 import { reversalOf } from './reversal.ts'
 import { usePage } from './state.ts'
 
@@ -49,7 +51,7 @@ export function Operations({ close }: { close: () => void }) {
         <Button
           icon="undo"
           words="Undo"
-          keys="Ctrl Alt Z"
+          keys={shownKeys(deskActions.undo.keys)}
           isOff={!desk?.canUndo}
           {...(desk?.canUndo ? { title: desk.canUndo } : {})}
           onClick={() => {
@@ -68,7 +70,7 @@ export function Operations({ close }: { close: () => void }) {
           }}
         />
         <span class="grow" />
-        <Button words="Close" keys="Esc" isFirst onClick={close} />
+        <CloseButton words="Close" isFirst close={close} />
       </footer>
     </DialogFrame>
   )

@@ -114,7 +114,7 @@ function listenForKeys(page: Page): void {
     const keys = keysOf(event)
     const isFree = !page.dialog.peek() && !page.menu.peek() && !event.isComposing
     if (!isFree || isForTheList(event, keys)) return
-    const command = commandsOf(page).find(known => known.keys === keys && !known.isOfList)
+    const command = commandsOf(page).find(known => known.keys === keys)
     if (!command) return
     event.preventDefault()
     event.stopPropagation()
@@ -127,9 +127,11 @@ function listenForKeys(page: Page): void {
   window.addEventListener('keydown', listen, { capture: true })
 }
 
-/** F2 in the explorer is about the row there, not about the file that is shown. */
-function isForTheList(event: KeyboardEvent, keys: string): boolean {
-  return keys === 'F2' && event.target instanceof Element && event.target.closest('[role="tree"]') !== null
+/** F2 in the explorer is about the row there, not about the file that is shown: a list names the keys that it hears. */
+function isForTheList({ target }: KeyboardEvent, keys: string): boolean {
+  const heard =
+    target instanceof Element ? target.closest('[aria-keyshortcuts]')?.getAttribute('aria-keyshortcuts') : ''
+  return heard?.split(' ').includes(keys) === true
 }
 
 function nonceOfStyles(): string {

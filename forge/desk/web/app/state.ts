@@ -169,7 +169,7 @@ type LeftBehind = Extract<News, { say: 'checkout left behind' }>
 export const [REPOSITORY, TASKS, UNDECIDED] = [-1, -2, -3]
 
 /** From this width on there is room for the chat beside the editor. */
-const WIDE = matchMedia('(min-width: 1180px)')
+const WIDE = '(min-width: 1180px)'
 const DOCKED = 'the chat is docked'
 /** Open files of a branch that are followed to the names that they got while the window was away. */
 const MAX_FOLLOWED_FILES = 1_000
@@ -196,7 +196,8 @@ export class Page {
   readonly saves = new Saves()
   /** Whether the chat stands beside the editor, where there is room for it. */
   readonly isDocked = signal(kept(DOCKED) !== '')
-  readonly isWide = signal(WIDE.matches)
+  readonly #wide = matchMedia(WIDE)
+  readonly isWide = signal(this.#wide.matches)
   /** A word for those who can't see what just happened. */
   readonly spoken = signal('')
   /** Files of a branch that have to be settled, by branch. */
@@ -228,7 +229,7 @@ export class Page {
   /** Connects. Waits for what came with the page, if something did: it is what is shown first then. */
   async start(): Promise<void> {
     const isBrought = this.connection.start()
-    WIDE.addEventListener('change', ({ matches }) => {
+    this.#wide.addEventListener('change', ({ matches }) => {
       this.isWide.value = matches
     })
     effect(() => this.#showActive())

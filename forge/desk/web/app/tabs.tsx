@@ -8,14 +8,16 @@ import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
 import { readable, shortId } from '../ui/names.ts'
 import { IconButton } from '../ui/words.tsx'
 import { draftsOf } from './actions.ts'
+import { deskActions, findActions } from './desk-actions.ts'
 import { shownKeys } from './keys.ts'
-import { branchMenu } from './menus.ts'
 import { type Page, REPOSITORY, TASKS, type Tab, usePage } from './state.ts'
+import { tabMenu } from './tab-actions.ts'
 import { onTabKeys } from './tab-keys.ts'
 
 export function Tabs() {
   const page = usePage()
   const shown = page.tab.value
+  const { find, openBranch } = findActions
   return (
     <header class="top">
       <h1 class="vh">{titleOf(page)}</h1>
@@ -29,10 +31,8 @@ export function Tabs() {
       <IconButton
         icon="plus"
         words="Open or make a branch"
-        keys="Alt+B"
-        onClick={() => {
-          page.palette.value = 'branches'
-        }}
+        keys={openBranch.keys}
+        onClick={() => openBranch.run(page)}
       />
       {shown ? (
         <IconButton
@@ -40,7 +40,7 @@ export function Tabs() {
           words="More of this tab"
           onClick={event => {
             const button = event.currentTarget
-            page.openMenu(branchMenu(page, shown), placeOfMenu(event, button), button)
+            page.openMenu(tabMenu(page, shown), placeOfMenu(event, button), button)
           }}
         />
       ) : null}
@@ -48,22 +48,13 @@ export function Tabs() {
         <IconButton
           icon="clock"
           words="Operations, undo and redo"
-          keys="Alt+O"
-          onClick={() => {
-            page.dialog.value = { kind: 'operations' }
-          }}
+          keys={deskActions.operations.keys}
+          onClick={() => deskActions.operations.run(page)}
         />
-        <button
-          type="button"
-          class="find"
-          aria-keyshortcuts="Control+K"
-          onClick={() => {
-            page.palette.value = 'all'
-          }}
-        >
+        <button type="button" class="find" aria-keyshortcuts="Control+K" onClick={() => find.run(page)}>
           <Icon name="search" />
-          <span class="word">Find or run</span>
-          <kbd>{shownKeys('Ctrl+K')}</kbd>
+          <span class="word">{find.label}</span>
+          <kbd>{shownKeys(find.keys)}</kbd>
         </button>
       </div>
     </header>
@@ -140,12 +131,12 @@ function BranchTab({ tab, index }: { tab: Tab; index: number }) {
       }}
       onContextMenu={event => {
         event.preventDefault()
-        page.openMenu(branchMenu(page, tab), placeOfMenu(event, event.currentTarget), event.currentTarget)
+        page.openMenu(tabMenu(page, tab), placeOfMenu(event, event.currentTarget), event.currentTarget)
       }}
       onKeyDown={event => {
         if (asksForMenu(event)) {
           event.preventDefault()
-          page.openMenu(branchMenu(page, tab), placeOfMenu(event, event.currentTarget), event.currentTarget)
+          page.openMenu(tabMenu(page, tab), placeOfMenu(event, event.currentTarget), event.currentTarget)
         } else if (event.key === 'Delete' && !event.altKey) page.close(tab)
       }}
     >

@@ -10,7 +10,8 @@ import { ConflictBar, useConflicts, useMergingFile, WholeConflict } from '../mer
 import { BlobImage } from '../ui/blob-image.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { baseName, readable, shortId, withoutTricks } from '../ui/names.ts'
-import { Button, Empty, IconButton, Waiting } from '../ui/words.tsx'
+import { ActionIcon, Button, Empty, Waiting } from '../ui/words.tsx'
+import { fileActions } from './file-actions.ts'
 import type { OpenFile } from './open-files.ts'
 
 export function EditorPane({ tab, path }: { tab: Tab; path: string }) {
@@ -43,6 +44,7 @@ function Crumbs({ tab, file }: { tab: Tab; file: OpenFile }) {
   const branch = tab.at.kind === 'branch' ? page.branch(tab.at.branch) : undefined
   const { added, deleted } = file.counts.value
   const isText = file.file.value?.kind === 'text'
+  const about = { page, tab, path: file.path }
   return (
     <div class="crumbs">
       <bdi class="crumb-path cut" title={readable(file.path)}>
@@ -64,16 +66,8 @@ function Crumbs({ tab, file }: { tab: Tab; file: OpenFile }) {
       ) : null}
       {isText ? (
         <>
-          <IconButton icon="arrow-down" words="Next change" keys="Alt+F5" onClick={() => file.goToNextChange()} />
-          <IconButton
-            icon="wrap"
-            words="Word wrap"
-            keys="Alt+Z"
-            isPressed={page.isWrapped.value}
-            onClick={() => {
-              page.isWrapped.value = !page.isWrapped.peek()
-            }}
-          />
+          <ActionIcon action={fileActions.nextChange} about={about} />
+          <ActionIcon action={fileActions.wordWrap} about={about} isPressed={page.isWrapped.value} />
         </>
       ) : null}
     </div>
@@ -111,7 +105,7 @@ function SymbolCrumbs({ file }: { file: OpenFile }) {
       type="button"
       class="crumb-symbols cut"
       aria-label={`In ${names.join(', ')}: go to another symbol`}
-      title={`${names.join(' › ')}: go to symbol  ${shownKeys('Alt+L')}`}
+      title={`${names.join(' › ')}: go to symbol  ${shownKeys(fileActions.goToSymbol.keys)}`}
       onClick={() => {
         page.palette.value = 'symbols'
       }}

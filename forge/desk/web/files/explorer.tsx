@@ -1,15 +1,17 @@
 /** The files of a branch or a commit as a tree. Only the rows in view are in the page, however large a folder is. */
 import { useEffect } from 'preact/hooks'
-import { deleteFile, hasDraft, newFile, newFolder, renameFile } from '../app/actions.ts'
-import { rowMenu } from '../app/menus.ts'
+import { hasDraft } from '../app/actions.ts'
+import { findActions } from '../app/desk-actions.ts'
 import { type Page, type Tab, usePage } from '../app/state.ts'
 import { ContextCircle, ContextMeter, contextWords } from '../chat/context.tsx'
 import { isMerging } from '../merging/merging-actions.ts'
+import { actionFor, listKeysIn } from '../ui/action.ts'
 import { Icon } from '../ui/icons.tsx'
 import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
 import { readable } from '../ui/names.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
-import { IconButton, Name } from '../ui/words.tsx'
+import { ActionIcon, IconButton, Name } from '../ui/words.tsx'
+import { fileActions, folderActions, rowMenu } from './file-actions.ts'
 import type { Row } from './tree.ts'
 
 const ROW_HEIGHT = 24
@@ -24,8 +26,8 @@ export function Explorer({ tab }: { tab: Tab }) {
         <h2 class="grow">Explorer</h2>
         {canEdit ? (
           <>
-            <IconButton icon="new-file" words="New file" keys="Alt+N" onClick={() => newFile(page, tab)} />
-            <IconButton icon="new-folder" words="New folder" keys="Alt+Shift+N" onClick={() => newFolder(page, tab)} />
+            <ActionIcon action={folderActions.newFile} about={{ page, tab }} />
+            <ActionIcon action={folderActions.newFolder} about={{ page, tab }} />
           </>
         ) : null}
         {isMerging(page, tab) ? (
@@ -37,7 +39,7 @@ export function Explorer({ tab }: { tab: Tab }) {
             }}
           />
         ) : null}
-        <IconButton icon="search" words="Find in all files" keys="Ctrl+Shift+F" onClick={() => tab.find()} />
+        <ActionIcon action={findActions.findInFiles} about={page} />
       </div>
       <TreeRows tab={tab} />
       <ContextMeter tab={tab} />
@@ -57,6 +59,7 @@ function TreeRows({ tab }: { tab: Tab }) {
       role="tree"
       aria-label="Explorer"
       tabIndex={0}
+      aria-keyshortcuts={listKeysIn(fileActions)}
       aria-activedescendant={active >= 0 ? rowId(active) : undefined}
       count={Math.max(1, rows.length)}
       rowHeight={ROW_HEIGHT}
@@ -72,9 +75,7 @@ function TreeRows({ tab }: { tab: Tab }) {
       onKeyDown={event => {
         const row = rows[active]
         if (asksForMenu(event)) openMenu(page, tab, row, event)
-        else if (row && event.key === 'F2' && !event.shiftKey) renameFile(page, tab, row.path)
-        else if (row && event.key === 'Delete' && !event.altKey) deleteFile(page, tab, row.path)
-        else if (!moveBy(event, tab, rows, active)) return
+        else if (!runOn(page, tab, row, event) && !moveBy(event, tab, rows, active)) return
         event.preventDefault()
         event.stopPropagation()
       }}
@@ -113,6 +114,13 @@ function openMenu(page: Page, tab: Tab, row: Row | undefined, event: MouseEvent 
   page.openMenu(rowMenu(page, tab, row), placeOfMenu(event, element), tree)
 }
 
+/** Answers whether the key was one of an action with the row. */
+function runOn(page: Page, tab: Tab, row: Row | undefined, event: KeyboardEvent): boolean {
+  const run = row && actionFor(fileActions, { page, tab, path: row.path, row }, event)
+  run?.()
+  return run !== undefined
+}
+
 /** The keys of a tree. Answers whether the key was one of them. */
 function moveBy(event: KeyboardEvent, tab: Tab, rows: Row[], active: number): boolean {
   if (event.altKey || event.ctrlKey || event.metaKey) return false
@@ -129,8 +137,7 @@ function moveBy(event: KeyboardEvent, tab: Tab, rows: Row[], active: number): bo
   if (next !== undefined) select(tab, rows, next)
   else if (event.key === 'ArrowRight' && row) openOrEnter(tab, rows, row, active)
   else if (event.key === 'ArrowLeft' && row) closeOrLeave(tab, rows, row, active)
-  else if (event.key === 'Enter' && row?.kind === 'file') tab.edit(row.path)
-  else if ((event.key === 'Enter' || event.key === ' ') && row) activate(tab, row)
+  else if (event.key === ' ' && row) activate(tab, row)
   else return event.key.length === 1 && find(tab, rows, active, event.key)
   return true
 }

@@ -3,7 +3,6 @@ import { useSignal } from '@preact/signals'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { Answer } from '../../contract/contract.ts'
 import type { GraphRow } from '../../contract/graph.ts'
-import { newBranch } from '../app/actions.ts'
 import { usePage } from '../app/state.ts'
 import { ChangeSum, ChangesWithDiffs } from '../review/change-list.tsx'
 import { MessageBody } from '../review/message-body.tsx'
@@ -11,8 +10,8 @@ import { Icon } from '../ui/icons.tsx'
 import { placeOfMenu } from '../ui/menu-content.ts'
 import { shortId, visible, withoutTricks } from '../ui/names.ts'
 import { ago, plural, timeTitle, whenWords } from '../ui/times.ts'
-import { Button, IconButton } from '../ui/words.tsx'
-import { commitMenu } from './graph-menus.ts'
+import { ActionButton, IconButton } from '../ui/words.tsx'
+import { commitActions, commitMenu, sourceActions } from './graph-menus.ts'
 import { commitSource } from './step-ways.ts'
 
 /** Who holds an arrow key down passes many commits: only the one that stays is asked for. */
@@ -24,6 +23,7 @@ export function GraphDetail() {
   const commit = useCommit(row?.oid)
   const { panes } = page.graph
   const isLarge = panes.isCommitLarge.value
+  const { showLarge } = commitActions
   const width = isLarge ? undefined : panes.widthOf('commit')
   const style = { width: width === undefined ? '' : `${width}px` }
   const pane = useRef<HTMLElement>(null)
@@ -55,12 +55,10 @@ export function GraphDetail() {
           </h2>
           <IconButton
             icon={isLarge ? 'shrink' : 'enlarge'}
-            words={isLarge ? 'Show the graph again' : 'Show the whole commit'}
-            keys="O"
+            words={isLarge ? 'Show the graph again' : showLarge.label}
+            keys={showLarge.listKeys}
             isPressed={isLarge}
-            onClick={() => {
-              panes.isCommitLarge.value = !isLarge
-            }}
+            onClick={() => showLarge.run({ page, row })}
           />
         </div>
         {commit ? <Body message={commit.message} isLarge={isLarge} /> : null}
@@ -160,18 +158,11 @@ function Acts({ row }: { row: GraphRow }) {
   const page = usePage()
   return (
     <div class="acts">
-      <Button
+      <ActionButton action={commitActions.travel} about={{ page, row }} look="small" hasKeys />
+      <ActionButton
+        action={sourceActions.branchFromHere}
+        about={{ page, source: commitSource(row.oid) }}
         look="small"
-        icon="eye"
-        words="Browse files"
-        keys="Enter"
-        onClick={() => page.open({ kind: 'commit', commit: row.oid })}
-      />
-      <Button
-        look="small"
-        icon="branch"
-        words="Branch from here"
-        onClick={() => newBranch(page, commitSource(row.oid))}
       />
       <IconButton
         icon="more"

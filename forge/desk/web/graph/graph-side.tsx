@@ -11,9 +11,9 @@ import { readable } from '../ui/names.ts'
 import { age, digits } from '../ui/times.ts'
 import { IconButton, Name, RefName } from '../ui/words.tsx'
 import { runOfBranch, splitByRun } from './branches-of-runs.ts'
+import { graphActions } from './graph-actions.ts'
 import type { Label } from './graph-labels.ts'
 import { labelMenu } from './graph-menus.ts'
-import { fetchRemotes } from './graph-steps.ts'
 import { outlookLook, outlookWord } from './step-words.tsx'
 import { byVersion } from './versions.ts'
 
@@ -27,7 +27,12 @@ export function GraphSide({ width }: { width: number | undefined }) {
     <aside class="side" aria-label="Refs" style={{ width: width === undefined ? '' : `${width}px` }}>
       <div class="side-head">
         <h2 class="grow cut">{page.desk.value?.name}</h2>
-        <IconButton icon="refresh" words="Fetch" keys="F" onClick={() => fetchRemotes(page)} />
+        <IconButton
+          icon="refresh"
+          words={graphActions.fetch.label}
+          keys={graphActions.fetch.keys}
+          onClick={() => graphActions.fetch.run(page)}
+        />
       </div>
       <nav class="list" aria-label="Branches and tags" onKeyDown={moveFocus}>
         <Branches />

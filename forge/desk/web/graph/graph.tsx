@@ -1,6 +1,7 @@
 /** The repository: all of its history as a graph, its refs at the side, and the commit that is selected. */
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { newBranch } from '../app/actions.ts'
+import { shownKeys } from '../app/keys.ts'
 import { Notices } from '../app/notices.tsx'
 import { type Page, usePage } from '../app/state.ts'
 import { Icon } from '../ui/icons.tsx'
@@ -9,15 +10,15 @@ import { placeOfMenu } from '../ui/menu-content.ts'
 import { readable } from '../ui/names.ts'
 import { Splitter } from '../ui/splitter.tsx'
 import { plural } from '../ui/times.ts'
-import { Button, Empty, IconButton } from '../ui/words.tsx'
+import { ActionButton, Button, Empty, IconButton } from '../ui/words.tsx'
 import { splitByRun } from './branches-of-runs.ts'
-import { branchInView, toggleAbandoned } from './graph-commands.ts'
+import { branchInView, graphActions } from './graph-actions.ts'
 import { GraphDetail } from './graph-detail.tsx'
 import { DragLayer, pressOn } from './graph-drag.tsx'
 import { GraphList } from './graph-list.tsx'
 import { PANE_BOUNDS, type PaneName } from './graph-panes.ts'
 import { GraphSide } from './graph-side.tsx'
-import { fetchRemotes, pull, push, stopStep } from './graph-steps.ts'
+import { stopStep } from './graph-steps.ts'
 
 /** How long after the last letter is looked for what was typed. */
 const FIND_AFTER = 200
@@ -107,7 +108,7 @@ function Toolbar() {
         />
       )}
       {progress === undefined ? (
-        <Button look="small quiet" icon="download" words="Fetch" onClick={() => fetchRemotes(page)} />
+        <ActionButton action={graphActions.fetch} about={page} look="small quiet" />
       ) : (
         <>
           <Icon name="arc" tone="spin" />
@@ -124,14 +125,14 @@ function Toolbar() {
             icon="arrow-down"
             words="Pull"
             title={`Pull ${name}`}
-            onClick={() => void pull(page, branch)}
+            onClick={() => graphActions.pull.run(page)}
           />
           <Button
             look="small quiet"
             icon="upload"
             words="Push"
             title={`Push ${name}`}
-            onClick={() => push(page, branch)}
+            onClick={() => graphActions.push.run(page)}
           />
         </>
       )}
@@ -142,8 +143,8 @@ function Toolbar() {
             type="button"
             class="button small quiet"
             aria-pressed={filter.withAbandoned}
-            title="Commits that only reflogs or Undo reach  A"
-            onClick={() => toggleAbandoned(page)}
+            title={`Commits that only reflogs or Undo reach  ${shownKeys(graphActions.abandoned.keys)}`}
+            onClick={() => graphActions.abandoned.run(page)}
           >
             <Icon name="ghost" />
             Unreachable
@@ -165,7 +166,7 @@ function Toolbar() {
       <IconButton
         icon="search"
         words="Find a commit"
-        keys="/"
+        keys={graphActions.find.listKeys}
         isPressed={graph.isFinding.value}
         onClick={() => {
           graph.isFinding.value = !graph.isFinding.peek()

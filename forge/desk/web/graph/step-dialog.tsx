@@ -9,7 +9,7 @@ import { shownKeys } from '../app/keys.ts'
 import { usePage } from '../app/state.ts'
 import { onTabKeys } from '../app/tab-keys.ts'
 import { ChangeSum, ChangesWithDiffs } from '../review/change-list.tsx'
-import { DialogFrame } from '../ui/dialog-frame.tsx'
+import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { withoutTricks } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
@@ -190,7 +190,7 @@ export function StepDialog({ content, close }: Props) {
               }}
             />
           ) : (
-            <Button words="Cancel" keys="Esc" onClick={close} />
+            <CloseButton close={close} />
           )}
           <button
             type="submit"

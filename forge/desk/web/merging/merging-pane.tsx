@@ -8,9 +8,10 @@ import { isAtWork } from '../chat/turn-sign.tsx'
 import type { OpenFile } from '../files/open-files.ts'
 import { Icon } from '../ui/icons.tsx'
 import { readable, visible, withoutTricks } from '../ui/names.ts'
-import { Button, IconButton, Path } from '../ui/words.tsx'
+import { ActionIcon, Button, Path } from '../ui/words.tsx'
 import { conflictExtension } from './conflict-editor.ts'
-import { askAi, goToConflict, isMerging, takeSide } from './merging-actions.ts'
+import { askAi, isMerging, takeSide } from './merging-actions.ts'
+import { mergingActions } from './merging-commands.ts'
 
 interface Props {
   tab: Tab
@@ -120,13 +121,8 @@ export function ConflictBar({ tab, file, known }: Props & { known: MergingFile }
       {kind !== 'text' && sides && (isText || known.state !== 'open') ? (
         <WholeChoices tab={tab} path={file.path} sides={sides} />
       ) : null}
-      <IconButton
-        icon="arrow-up"
-        words="Previous conflict"
-        keys="Shift+F8"
-        onClick={() => goToConflict(page, tab, -1)}
-      />
-      <IconButton icon="arrow-down" words="Next conflict" keys="F8" onClick={() => goToConflict(page, tab, 1)} />
+      <ActionIcon action={mergingActions.previous} about={{ page, tab }} />
+      <ActionIcon action={mergingActions.next} about={{ page, tab }} />
       {known.state === 'open' ? (
         <Button look="small ask-all" icon="bot" words="Ask the AI for all" onClick={() => askAi(page, tab, 'all')} />
       ) : null}

@@ -9,9 +9,10 @@ import { useMergingFile } from '../merging/merging-pane.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { LineCounts } from '../ui/line-counts.tsx'
 import { readable } from '../ui/names.ts'
-import { Button, Empty, IconButton, Path, Waiting } from '../ui/words.tsx'
+import { ActionIcon, Button, Empty, Path, Waiting } from '../ui/words.tsx'
 import { BaseName } from './base-dialog.tsx'
 import { Blobs } from './blobs.tsx'
+import { reviewActions } from './review-actions.ts'
 import { type Kind, Review } from './review-state.ts'
 
 const SESSION = '.forge/session.json'
@@ -37,24 +38,8 @@ function ReviewBar({ tab }: { tab: Tab }) {
       {isBranch && review.kind.value !== 'unsaved' ? <BaseChoice tab={tab} /> : null}
       <span class="grow" />
       {isBranch ? <KindTabs review={review} /> : null}
-      <IconButton
-        icon="columns"
-        words="Side by side"
-        keys="Alt+S"
-        isPressed={review.isSideBySide.value}
-        onClick={() => {
-          review.isSideBySide.value = !review.isSideBySide.peek()
-        }}
-      />
-      <IconButton
-        icon="pilcrow"
-        words="Hide whitespace changes"
-        keys="Alt+Shift+S"
-        isPressed={review.ignoresBlanks.value}
-        onClick={() => {
-          review.ignoresBlanks.value = !review.ignoresBlanks.peek()
-        }}
-      />
+      <ActionIcon action={reviewActions.sideBySide} about={tab} isPressed={review.isSideBySide.value} />
+      <ActionIcon action={reviewActions.ignoreWhitespace} about={tab} isPressed={review.ignoresBlanks.value} />
     </div>
   )
 }

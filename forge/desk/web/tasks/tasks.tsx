@@ -3,12 +3,13 @@ import { useEffect } from 'preact/hooks'
 import type { Assertion, Run, RunRow } from '../../contract/tasks.ts'
 import { Notices } from '../app/notices.tsx'
 import { usePage } from '../app/state.ts'
+import { isPossible } from '../ui/action.ts'
 import { Boundary } from '../ui/boundary.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { placeOfMenu } from '../ui/menu-content.ts'
 import { withoutTricks } from '../ui/names.ts'
 import { Button, Empty, Waiting } from '../ui/words.tsx'
-import { actionsOn, titleOf } from './tasks-actions.ts'
+import { runActions, titleOf } from './tasks-actions.ts'
 import { TasksButtons } from './tasks-buttons.tsx'
 import { TasksDetail } from './tasks-detail.tsx'
 import { TaskGraph } from './tasks-graph.tsx'
@@ -125,9 +126,9 @@ function RunWords({ row }: { row: RunRow }) {
 
 function RunHead({ run, tasks }: { run: Run; tasks: TasksState }) {
   const page = usePage()
-  const about = { run }
-  const actions = actionsOn(page, tasks, about)
-  const landing = actions.find(({ does }) => does === 'land')
+  const about = { page, tasks, run }
+  const { land } = runActions
+  const canLand = isPossible(land, about)
   const { icon, tone, word } = RUN_SIGNS[run.state]
   return (
     <header class="run-head">
@@ -150,14 +151,14 @@ function RunHead({ run, tasks }: { run: Run; tasks: TasksState }) {
           {word}
         </span>
         <span class="grow" />
-        <TasksButtons actions={actions.filter(({ does }) => does !== 'land')} tasks={tasks} />
+        <TasksButtons about={about} hasLand={false} />
         <Button
-          look={landing ? 'small main' : 'small'}
-          icon="land"
-          words="Land…"
-          title={landing ? 'Review it and merge it as one commit' : 'The run has no result yet'}
-          isOff={!landing}
-          onClick={() => landing?.run()}
+          look={canLand ? 'small main' : 'small'}
+          icon={land.icon}
+          words={land.label}
+          title={canLand ? 'Review it and merge it as one commit' : 'The run has no result yet'}
+          isOff={!canLand}
+          onClick={() => land.run(about)}
         />
       </div>
       <Gauges run={run} />
