@@ -112,6 +112,8 @@ export const Run = v.object({
   hasResult: v.boolean(),
   /** Why that counts as not checked by this user, as the end of a sentence, where it does. */
   unchecked: v.optional(v.string()),
+  /** When it was begun, while it is at work. */
+  began: v.optional(v.number()),
 })
 export type Run = v.InferOutput<typeof Run>
 
@@ -150,8 +152,17 @@ export const Plan = v.object({
   hasNetwork: v.boolean(),
   /** What it may take and cost, and its limits, as sentences. */
   cost: v.array(v.string()),
+  /** The plan as a file that a person edits; only of the one that is there. */
+  file: v.optional(v.string()),
 })
 export type Plan = v.InferOutput<typeof Plan>
+
+/** A plan as a person has edited it: what is wrong with it, and at which line, or the plan whole. */
+export const CheckedPlan = v.object({
+  complaints: v.array(v.object({ words: v.string(), line: v.optional(Count) })),
+  plan: v.optional(Plan),
+})
+export type CheckedPlan = v.InferOutput<typeof CheckedPlan>
 
 /** A task as it was planned. */
 export const Task = v.object({
@@ -187,9 +198,20 @@ export type JournalLine = v.InferOutput<typeof JournalLine>
 export const Landing = v.object({
   tree: v.optional(v.string()),
   words: v.array(v.string()),
+  /** What its checks do not show, as sentences: to be looked at first. */
+  doubts: v.array(v.string()),
   unchecked: v.optional(v.string()),
 })
 export type Landing = v.InferOutput<typeof Landing>
+
+/** A plan as a file: larger ones are no plans that anybody edits. */
+const PlanText = v.pipe(v.string(), v.nonEmpty(), v.maxLength(1_000_000))
+/** The sign of a plan that was shown. */
+const Seen = v.pipe(v.string(), v.regex(/^[0-9a-f]{40}$/))
+/** Globs or paths that a person adds to a task. */
+const Additions = v.optional(
+  v.pipe(v.array(v.pipe(v.string(), v.trim(), v.nonEmpty(), v.maxLength(500))), v.maxLength(50)),
+)
 
 /** What a person tells a run; the answer is what `forge` said, line by line. */
 export const TasksWord = v.variant('tell', [
@@ -198,9 +220,14 @@ export const TasksWord = v.variant('tell', [
     run: RunId,
     task: v.optional(TaskId),
     text: v.pipe(v.string(), v.trim(), v.nonEmpty(), v.maxLength(20_000)),
+    /** Files that the task may write besides, as globs, and files that it is given besides. */
+    mayWrite: Additions,
+    with: Additions,
   }),
+  /** The plan from now on. `seen`: the sign of it as it was shown; where that is another by now, nothing is done. */
+  v.object({ tell: v.literal('plan'), run: RunId, text: PlanText, seen: Seen }),
   /** `seen`: the sign of the plan that was shown. Where it is another by now, nothing is done. */
-  v.object({ tell: v.literal('approve'), run: RunId, seen: v.pipe(v.string(), v.regex(/^[0-9a-f]{40}$/)) }),
+  v.object({ tell: v.literal('approve'), run: RunId, seen: Seen }),
   v.object({ tell: v.literal('pause'), run: RunId, task: v.optional(TaskId) }),
   v.object({
     tell: v.literal('resume'),
@@ -246,6 +273,8 @@ export const tasksQuestions = {
   'tasks runs': repeatable({}, Runs),
   'tasks run': repeatable({ run: RunId }, Run),
   'tasks plan': repeatable({ run: RunId }, Plan),
+  /** Changes nothing. */
+  'tasks plan check': repeatable({ run: RunId, text: PlanText }, CheckedPlan),
   'tasks task': repeatable({ run: RunId, task: TaskId }, Task),
   'tasks journal': repeatable({ run: RunId, task }, v.array(JournalLine)),
   'tasks landing': repeatable({ run: RunId, task, onto: Branch }, Landing),

@@ -6,7 +6,9 @@ import * as v from 'valibot'
 import { Failure } from '../../../core/failure.ts'
 import {
   Assertion,
+  type CheckedPlan,
   JournalLine,
+  type Landing,
   LimitName,
   Limits,
   Plan,
@@ -78,6 +80,8 @@ const ToldRun = v.object({
   asks: v.optional(Page),
   tells: v.optional(Page),
   unchecked: v.optional(Line),
+  /** Milliseconds since 1970. */
+  began: v.optional(v.number()),
 })
 
 const PlannedTask = v.object({
@@ -103,10 +107,16 @@ const ToldPlan = v.object({
 /** Milliseconds since 1970. */
 const ToldLine = v.object({ ...JournalLine.entries, id: Line, words: Page, why: v.optional(Page), what: text(100) })
 
+const ToldCheckedPlan = v.object({
+  complaints: v.array(v.object({ words: Page, line: v.optional(v.number()) })),
+  plan: v.optional(ToldPlan),
+})
+
 const ToldLanding = v.object({
   onto: v.string(),
   tree: v.optional(v.string()),
   words: v.array(Line),
+  doubts: v.optional(Lines(200), []),
   unchecked: v.optional(Line),
 })
 
@@ -160,6 +170,7 @@ export function readRun(lines: readonly string[]): Run {
     asks,
     tells,
     unchecked,
+    began,
   } = told
   return {
     ...{ run, state, words: withoutCommands(words), wish, contract, complaints, spent, limits },
@@ -171,6 +182,7 @@ export function readRun(lines: readonly string[]): Run {
     ...(asks !== undefined && { asks }),
     ...(tells !== undefined && { report: withoutCommands(tells) }),
     ...(unchecked !== undefined && { unchecked }),
+    ...(began !== undefined && { began: began / 1000 }),
   }
 }
 
@@ -184,6 +196,9 @@ const taskOf = ({ head, attempt, unchecked, ...task }: v.InferOutput<typeof Told
 
 /** `forge show RUN --plan --json`. */
 export const readPlan = (lines: readonly string[]): Plan => readOne(ToldPlan, lines)
+
+/** `forge plan RUN --file PLAN --json`. */
+export const readCheckedPlan = (lines: readonly string[]): CheckedPlan => readOne(ToldCheckedPlan, lines)
 
 /** `forge show RUN TASK --json`. */
 export function readTask(lines: readonly string[]): Task {
@@ -216,9 +231,9 @@ export function readJournal(lines: readonly string[]): JournalLine[] {
 }
 
 /** `forge land RUN [TASK] --json`. */
-export function readLanding(lines: readonly string[]): { tree?: string; words: string[]; unchecked?: string } {
-  const { tree, words, unchecked } = readOne(ToldLanding, lines)
-  return { words, ...(tree !== undefined && { tree }), ...(unchecked !== undefined && { unchecked }) }
+export function readLanding(lines: readonly string[]): Landing {
+  const { tree, words, doubts, unchecked } = readOne(ToldLanding, lines)
+  return { words, doubts, ...(tree !== undefined && { tree }), ...(unchecked !== undefined && { unchecked }) }
 }
 
 /** The one thing that was said. */

@@ -116,8 +116,9 @@ async function inFull(
   if (tree === undefined) return { onto: target.name, words: [`${target.name} has all of it already.`] }
   const belief = await beliefIn(place, landing, context)
   const { why } = belief
-  const words = await review(place, landing, { target, tree, belief })
-  return { onto: target.name, tree, words, ...(why !== undefined && { unchecked: uncheckedWords(landing, why) }) }
+  // What is to be looked at first has a field of its own.
+  const words = await review(place, landing, { target, tree, belief: { ...belief, doubts: [] } })
+  return { onto: target.name, tree, words, doubts: belief.doubts, ...(why !== undefined && { unchecked: uncheckedWords(landing, why) }) }
 }
 
 // --- Whether it was checked

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { visible, visibleLines } from '../../../core/text.ts'
 import type { Oid, RunStatus, TaskId } from '../contract.ts'
+import { writePlan } from '../plan/file.ts'
 import { contractOf } from '../plan/schema.ts'
 import { doneRef, resultRef, runsFolder } from '../runs/folder.ts'
 import { readJournal } from '../runs/journal.ts'
@@ -117,8 +118,10 @@ async function uncheckedIn(
 /** The plan that waits for a yes where there is one, else the one that holds. */
 async function showPlan(place: Place, status: RunStatus, isJson: boolean, context: CommandContext): Promise<ExitCode> {
   const looked = await lookAtPlan(place, status.run, status.plan, context)
-  if (isJson) context.out(JSON.stringify({ run: status.run, waits: status.state === 'approving', ...looked.inFull }))
-  else tellPlan(looked, context)
+  if (isJson) {
+    const waits = status.state === 'approving'
+    context.out(JSON.stringify({ run: status.run, waits, ...looked.inFull, file: writePlan(looked.plan) }))
+  } else tellPlan(looked, context)
   return EXIT.done
 }
 

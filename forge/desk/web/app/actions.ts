@@ -111,7 +111,7 @@ export function saveElsewhere(page: Page, branch: string): void {
     title: 'Save to a new branch instead',
     label: 'Branch name',
     value: `${readable(branch)}-saved`,
-    button: 'Make',
+    button: 'Create',
     hint: `It gets the saved commits and the drafts. ${readable(branch)} goes back to the commit of its checkout.`,
     run: async words => {
       const to = toName(words)
@@ -130,7 +130,7 @@ export function draftsElsewhere(page: Page, branch: string, from: string): void 
     title: 'Move drafts to a new branch',
     label: 'Branch name',
     value: `${readable(branch)}-draft`,
-    button: 'Make',
+    button: 'Create',
     hint: `It starts at ${shortId(from)}, where you typed your drafts, and gets all of them.`,
     run: async words => {
       const to = toName(words)
@@ -175,7 +175,7 @@ export function newFile(page: Page, tab: Tab, folder = selectedFolder(tab)): voi
     title: 'New file',
     label: `Path in ${named(branch)}`,
     value: readable(folder),
-    button: 'Make',
+    button: 'Create',
     hint: 'Missing folders are created with it. This creates a commit.',
     run: async words => {
       const path = toName(words)
@@ -195,7 +195,7 @@ export function newFolder(page: Page, tab: Tab, folder = selectedFolder(tab)): v
     label: 'Path, with the name of its first file',
     value: `${readable(folder)}folder/README.md`,
     selection: [readable(folder).length, `${readable(folder)}folder`.length],
-    button: 'Make',
+    button: 'Create',
     hint: 'Git keeps no empty folders, so a folder starts with its first file.',
     run: async words => {
       const path = toName(words)

@@ -31,6 +31,9 @@ export const runsActions = {
   },
 } satisfies Actions<Page>
 
+/** States in which no plan can be changed. */
+const CLOSED: readonly string[] = ['planning', 'done', 'failed', 'stopped', 'unreachable']
+
 const waitsForApproval = ({ run }: OneRun): boolean => run.state === 'approving'
 
 /** Of the run that is shown; what is done with it as a whole, or with the task that is shown, is in {@link runActions}. */
@@ -58,6 +61,15 @@ export const shownRunActions = {
     icon: 'shield',
     isPossible: waitsForApproval,
     run: () => focusOn('.whole-plan .approve'),
+  },
+  editPlan: {
+    label: 'Edit the plan…',
+    keys: 'Alt+E',
+    icon: 'pencil',
+    isPossible: ({ run }) => run.tasks.length > 0 && !CLOSED.includes(run.state),
+    run: ({ tasks, run }) => {
+      tasks.editedRun.value = run.run
+    },
   },
   backToRun: {
     label: 'Back to the run',

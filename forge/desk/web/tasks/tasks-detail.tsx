@@ -192,10 +192,18 @@ function List({ items, title, isCode }: { items: readonly string[]; title?: stri
   )
 }
 
+/** Globs or paths, as a person writes several of them. */
+const partsOf = (words: string): string[] =>
+  words
+    .split(/[,\n]/)
+    .map(word => word.trim())
+    .filter(Boolean)
+
 function Answer({ run, task, tasks }: { run: Run; task?: RunTask; tasks: TasksState }) {
   const page = usePage()
   const id = useId()
   const field = useRef<HTMLTextAreaElement>(null)
+  const [mayWrite, files] = [useRef<HTMLInputElement>(null), useRef<HTMLInputElement>(null)]
   const key = `${run.run} ${task?.id ?? ''}`
   const isPlan = run.state === 'approving'
   const wanted = tasks.answerWanted.value
@@ -207,10 +215,22 @@ function Answer({ run, task, tasks }: { run: Run; task?: RunTask; tasks: TasksSt
     field.current?.focus()
   }, [wanted])
   const send = async () => {
-    const text = field.current?.value.trim() ?? ''
+    const additions = {
+      mayWrite: partsOf(mayWrite.current?.value ?? ''),
+      with: partsOf(files.current?.value ?? ''),
+    }
+    const hasAdditions = additions.mayWrite.length + additions.with.length > 0
+    // What is added says enough by itself.
+    const text = field.current?.value.trim() || (hasAdditions ? 'Go on with what is added.' : '')
     if (text === '') return
-    const said = await tell(page, tasks, { tell: 'answer', run: run.run, ...(task && { task: task.id }), text })
-    if (said) tasks.answers.delete(key)
+    const word = { tell: 'answer', run: run.run, ...(task && { task: task.id }), text } as const
+    const said = await tell(page, tasks, { ...word, ...(hasAdditions && additions) })
+    if (said) for (const name of [key, `${key} write`, `${key} with`]) tasks.answers.delete(name)
+  }
+  const sendByKey = (event: KeyboardEvent) => {
+    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
+    event.preventDefault()
+    send()
   }
   return (
     <form
@@ -231,12 +251,30 @@ function Answer({ run, task, tasks }: { run: Run; task?: RunTask; tasks: TasksSt
         maxLength={20_000}
         defaultValue={tasks.answers.get(key) ?? ''}
         onInput={event => tasks.answers.set(key, event.currentTarget.value)}
-        onKeyDown={event => {
-          if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
-          event.preventDefault()
-          send()
-        }}
+        onKeyDown={sendByKey}
       />
+      {task ? (
+        <>
+          <Additions
+            key={`${key} write`}
+            field={mayWrite}
+            label="May also write these files"
+            placeholder="src/helper.ts, test/**"
+            value={tasks.answers.get(`${key} write`) ?? ''}
+            onChange={value => tasks.answers.set(`${key} write`, value)}
+            onKeyDown={sendByKey}
+          />
+          <Additions
+            key={`${key} with`}
+            field={files}
+            label="Also gets these files as context"
+            placeholder="src/types.ts, docs/format.md"
+            value={tasks.answers.get(`${key} with`) ?? ''}
+            onChange={value => tasks.answers.set(`${key} with`, value)}
+            onKeyDown={sendByKey}
+          />
+        </>
+      ) : null}
       <div class="row">
         <button type="submit" class={isPlan ? 'button' : 'button main'} aria-disabled={tasks.isTelling.value}>
           {isPlan ? 'Request changes' : 'Answer'}
@@ -245,6 +283,38 @@ function Answer({ run, task, tasks }: { run: Run; task?: RunTask; tasks: TasksSt
         <span class="micro">Sent to the models: include no secrets.</span>
       </div>
     </form>
+  )
+}
+
+interface AdditionsProps {
+  field: { current: HTMLInputElement | null }
+  label: string
+  placeholder: string
+  value: string
+  onChange: (value: string) => void
+  onKeyDown: (event: KeyboardEvent) => void
+}
+
+/** Files that are added to a task, with commas between them. */
+function Additions({ field, label, placeholder, value, onChange, onKeyDown }: AdditionsProps) {
+  const id = useId()
+  return (
+    <>
+      <label for={id}>{label}</label>
+      <input
+        ref={field}
+        id={id}
+        class="field mono"
+        type="text"
+        spellcheck={false}
+        autocomplete="off"
+        maxLength={10_000}
+        placeholder={placeholder}
+        defaultValue={value}
+        onInput={event => onChange(event.currentTarget.value)}
+        onKeyDown={onKeyDown}
+      />
+    </>
   )
 }
 

@@ -20,34 +20,19 @@ export function WholePlan({ run, tasks }: { run: Run; tasks: TasksState }) {
   const commands = plan.commands.length + plan.others.length
   return (
     <div class="whole-plan">
-      <section
-        class="plan-text"
-        aria-label="Plan"
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard
-        tabIndex={0}
-      >
-        <Told text={plan.summary} />
-        <WhatMustBeTrue plan={plan} />
-        {plan.levels.map((level, at) => (
-          <Part key={at} title={orderOf(at, level.length)}>
-            {level.map(task => (
-              <TaskOfPlan key={task.id} task={task} plan={plan} />
-            ))}
-          </Part>
-        ))}
-        <Commands plan={plan} />
-        <Part title="Cost">
-          {plan.cost.map((words, at) => (
-            <p key={at}>{withoutTricks(words)}</p>
-          ))}
-        </Part>
-      </section>
+      <PlanText plan={plan} />
       <footer class="plan-foot">
         <span class="grow meta">
           {commands === 0
             ? 'No commands.'
             : `Approving signs ${plural(commands, 'command')} with your key, for this run only.`}
         </span>
+        <Button
+          words="Edit…"
+          onClick={() => {
+            tasks.editedRun.value = run.run
+          }}
+        />
         <Button
           words="Request changes…"
           onClick={() => {
@@ -64,6 +49,34 @@ export function WholePlan({ run, tasks }: { run: Run; tasks: TasksState }) {
         />
       </footer>
     </div>
+  )
+}
+
+/** All of a plan that a person says yes to. */
+export function PlanText({ plan }: { plan: Plan }) {
+  return (
+    <section
+      class="plan-text"
+      aria-label="Plan"
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard
+      tabIndex={0}
+    >
+      <Told text={plan.summary} />
+      <WhatMustBeTrue plan={plan} />
+      {plan.levels.map((level, at) => (
+        <Part key={at} title={orderOf(at, level.length)}>
+          {level.map(task => (
+            <TaskOfPlan key={task.id} task={task} plan={plan} />
+          ))}
+        </Part>
+      ))}
+      <Commands plan={plan} />
+      <Part title="Cost">
+        {plan.cost.map((words, at) => (
+          <p key={at}>{withoutTricks(words)}</p>
+        ))}
+      </Part>
+    </section>
   )
 }
 

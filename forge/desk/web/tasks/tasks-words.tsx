@@ -13,7 +13,7 @@ export interface StateSign {
 export const TASK_SIGNS: Record<TaskState, StateSign> = {
   waits: { icon: 'dashed', tone: '', word: 'waiting' },
   runs: { icon: 'arc', tone: 'by-ai spin', word: 'running' },
-  asks: { icon: 'question', tone: 'is-warn', word: 'needs an answer' },
+  asks: { icon: 'question', tone: 'is-warn', word: 'waiting for you' },
   paused: { icon: 'pause', tone: '', word: 'paused' },
   done: { icon: 'check', tone: 'is-ok', word: 'passed' },
   failed: { icon: 'alert', tone: 'is-bad', word: 'failed' },
@@ -25,7 +25,7 @@ export const RUN_SIGNS: Record<RunState, StateSign> = {
   approving: { icon: 'question', tone: 'is-warn', word: 'plan to approve' },
   runs: { icon: 'arc', tone: 'by-ai spin', word: 'running' },
   paused: { icon: 'pause', tone: '', word: 'paused' },
-  asks: { icon: 'question', tone: 'is-warn', word: 'needs an answer' },
+  asks: { icon: 'question', tone: 'is-warn', word: 'waiting for you' },
   done: { icon: 'check', tone: 'is-ok', word: 'done' },
   failed: { icon: 'alert', tone: 'is-bad', word: 'failed' },
   stopped: { icon: 'stop', tone: '', word: 'stopped' },

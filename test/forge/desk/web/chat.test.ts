@@ -246,7 +246,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
   test('a tool that changed while it was looked at is not approved', async () => {
     ai.of(BRANCH).approvals = [TOOL_APPROVAL]
     await open()
-    await page.getByRole('button', { name: 'Look at store_stats.ts' }).click()
+    await page.getByRole('button', { name: 'Review store_stats.ts' }).click()
     await button('Approve').waitFor()
     ai.of(BRANCH).approvals = [{ ...TOOL_APPROVAL, oid: 'b'.repeat(40) }]
     await button('Approve').click()
@@ -269,7 +269,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     ])
     await page.keyboard.press('Alt+j')
     const rail = page.getByRole('complementary', { name: 'This conversation' })
-    await rail.getByRole('button', { name: 'Take AGENTS.md out of the context' }).click()
+    await rail.getByRole('button', { name: 'Remove AGENTS.md from the context' }).click()
     await page.getByText('3 files in full', { exact: true }).waitFor()
   })
 
@@ -477,7 +477,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
       'Write to the AI',
       'Send the message',
       'Undo the last turn',
-      'Look at the tool store_stats.ts…',
+      'Review the tool store_stats.ts…',
       'Choose the model…',
       'Let the AI run commands…',
       'Chat beside the editor',

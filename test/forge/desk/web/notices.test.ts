@@ -20,7 +20,7 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     desk.say({ say: 'checkout left behind', branch: 'main', folder: '/home/mira/tern', why: 'README.md is changed.' })
     await page.getByRole('button', { name: 'Save to a new branch instead' }).click()
     const dialog = page.getByRole('dialog', { name: 'Save to a new branch instead' })
-    await dialog.getByLabel('Its name').fill('mine')
+    await dialog.getByLabel('Branch name').fill('mine')
     await page.keyboard.press('Enter')
     await branches().getByRole('tab', { name: 'mine' }).waitFor()
     expect(await branches().getByRole('tab', { name: 'mine' }).getAttribute('aria-selected')).toBe('true')
@@ -160,7 +160,7 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     desk.sayDesk()
     const title = `main moved outside the desk: 2 new commits by Jonas Brandt, ${from.slice(0, 8)} → ${to.slice(0, 8)}`
     await page.getByText(title).waitFor()
-    await page.getByText('Your drafts fit').waitFor()
+    await page.getByText('Your drafts merge cleanly').waitFor()
     await page.getByRole('button', { name: 'Incoming changes' }).click()
     await page.getByRole('tab', { name: 'Incoming changes', selected: true }).waitFor()
     await page.getByRole('navigation', { name: 'Changed files' }).getByText('new.ts').waitFor()
@@ -169,7 +169,7 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     main.moved = { from, to: from, commits: 0, by: [] }
     desk.sayDesk()
     await page.getByRole('button', { name: 'Move drafts to a new branch' }).click()
-    await page.getByRole('dialog', { name: 'Move drafts to a new branch' }).getByLabel('Its name').fill('mine')
+    await page.getByRole('dialog', { name: 'Move drafts to a new branch' }).getByLabel('Branch name').fill('mine')
     await page.keyboard.press('Enter')
     await branches().getByRole('tab', { name: 'mine', selected: true }).waitFor()
     expect(desk.asked).toContainEqual(

@@ -68,14 +68,14 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
   test('show each run with its state in words, its counts and its cost, and first the one that asks', async () => {
     await open()
     await runs()
-      .getByRole('button', { name: /Idempotency keys.*asks you\s*4 of 11\s*\$1\.86/ })
+      .getByRole('button', { name: /Idempotency keys.*waiting for you\s*4 of 11\s*\$1\.86/ })
       .waitFor()
-    for (const words of ['running', 'done', 'budget spent', 'stopped']) await runs().getByText(words).waitFor()
+    for (const words of ['running', 'done', 'out of budget', 'stopped']) await runs().getByText(words).waitFor()
     await page.getByRole('heading', { name: 'Idempotency keys for enqueue and HTTP' }).first().waitFor()
     await detail('The task sweep').getByText('How long must a key be remembered?').first().waitFor()
     await node('Review of the whole').getByText('paused').waitFor()
     await node('Bench: a million keys').getByText('after sweep, claim').waitFor()
-    expect(await page.getByRole('status', { name: 'Status' }).textContent()).toContain('2 tasks at work')
+    expect(await page.getByRole('status', { name: 'Status' }).textContent()).toContain('2 tasks running')
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
       expect(await findings(page)).toEqual([])
@@ -156,7 +156,7 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
       .getByRole('button', { name: /Upstream/ })
       .click()
     const upstream = '20261121-upstream-groups-c0d3'
-    await node('Part 5').getByText('at work').waitFor()
+    await node('Part 5').getByText('running').waitFor()
     tasks.changeTask(upstream, 't5', { doing: 'its checks run' })
     await node('Part 5').getByText('its checks run').waitFor()
     tasks.changeTask(upstream, 't5', { state: 'failed', doing: '', words: '2 of 3 checks failed.' })
@@ -173,7 +173,7 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     await runs()
       .getByRole('button', { name: /Docs for operators/ })
       .click()
-    await page.getByRole('button', { name: 'Go on' }).click()
+    await page.getByRole('button', { name: 'Resume' }).click()
     const dialog = page.getByRole('dialog')
     expect(await dialog.getByRole('textbox').inputValue()).toBe('10.00')
     await dialog.getByRole('textbox').fill('seven')
@@ -193,7 +193,7 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
       .getByRole('button', { name: /otel spans/ })
       .click()
     await page.getByRole('heading', { name: 'otel spans' }).first().waitFor()
-    await page.getByRole('button', { name: 'Go on' }).click()
+    await page.getByRole('button', { name: 'Resume' }).click()
     await until(() => tasks.told.length === 4)
     expect(tasks.told).toEqual([
       { tell: 'pause', run: '20261121-upstream-groups-c0d3' },
@@ -206,7 +206,7 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
   test('ask for more of what a run is out of, whatever that is', async () => {
     await open()
     tasks.change(RUN, { state: 'out of budget', limit: 'requests', limits: { requests: 40, cost: 5 } })
-    await page.getByRole('button', { name: 'Go on' }).click()
+    await page.getByRole('button', { name: 'Resume' }).click()
     const box = page.getByRole('dialog').getByRole('textbox')
     expect(await box.inputValue()).toBe('80')
     await box.fill('many')
@@ -239,7 +239,7 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     for (const { command } of PLAN.commands) expect(await plan.locator('.command').allTextContents()).toContain(command)
     await plan.getByText('biome check --write .').waitFor()
     await plan.getByText('It stops at $5.00.').waitFor()
-    await page.getByText('Your key signs for 6 commands, in this run alone.').waitFor()
+    await page.getByText('Approving signs 6 commands with your key, for this run only.').waitFor()
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
       expect(await findings(page)).toEqual([])
