@@ -118,7 +118,13 @@ async function inFull(
   const { why } = belief
   // What is to be looked at first has a field of its own.
   const words = await review(place, landing, { target, tree, belief: { ...belief, doubts: [] } })
-  return { onto: target.name, tree, words, doubts: belief.doubts, ...(why !== undefined && { unchecked: uncheckedWords(landing, why) }) }
+  return {
+    onto: target.name,
+    tree,
+    words,
+    doubts: belief.doubts,
+    ...(why !== undefined && { unchecked: uncheckedWords(landing, why) }),
+  }
 }
 
 // --- Whether it was checked

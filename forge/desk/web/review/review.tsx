@@ -6,6 +6,7 @@ import { branchOf } from '../app/actions.ts'
 import { type Tab, usePage } from '../app/state.ts'
 import { onTabKeys } from '../app/tab-keys.ts'
 import { useMergingFile } from '../merging/merging-pane.tsx'
+import { RunFacts } from '../tasks/run-facts.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { LineCounts } from '../ui/line-counts.tsx'
 import { readable } from '../ui/names.ts'
@@ -25,6 +26,7 @@ export function ReviewPane({ tab }: { tab: Tab }) {
   return (
     <>
       <ReviewBar tab={tab} />
+      <RunFacts tab={tab} />
       <Diffs tab={tab} />
     </>
   )

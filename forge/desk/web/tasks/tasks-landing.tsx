@@ -126,8 +126,8 @@ export function LandingDialog({ content, tasks, close }: Props) {
             <p class="step-warning">
               <Icon name="alert" />
               <span class="grow">
-                {readable(onto.value)} has {plural(drafts.length, 'draft')}, which are merged onto what is landed. Save them
-                first to have them committed below it.
+                {readable(onto.value)} has {plural(drafts.length, 'draft')}, which are merged onto what is landed. Save
+                them first to have them committed below it.
               </span>
               <Button look="small" words="Save all drafts" isOff={isBusy.value} onClick={save} />
             </p>
@@ -262,5 +262,11 @@ function useLanding(tasks: TasksState, { run, task }: { run: string; task?: stri
       if (now === turn.current) trouble.value = (error as Error).message
     })
   }, [run, task, onto, tip, target])
-  return { landing: landing.value, changes: changes.value, warnings: warnings.value, trouble: trouble.value, hasConflicts: hasConflicts.value }
+  return {
+    landing: landing.value,
+    changes: changes.value,
+    warnings: warnings.value,
+    trouble: trouble.value,
+    hasConflicts: hasConflicts.value,
+  }
 }

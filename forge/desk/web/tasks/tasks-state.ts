@@ -85,6 +85,7 @@ export class TasksState {
   async #look(): Promise<void> {
     if (!this.#isShown || document.visibilityState === 'hidden') return
     let pause = PAUSE.trouble
+    const begun = performance.now()
     try {
       const { mark } = await this.#connection.ask('tasks mark', {})
       if (mark !== this.#mark || this.isBusy || this.#isOpen || this.runs.peek() === undefined) await this.refresh()
@@ -94,7 +95,8 @@ export class TasksState {
     } catch (error) {
       this.problem.value = (error as Error).message
     }
-    this.lookSoon(pause)
+    // Each look starts programs: on a busy machine they get no more than half of the time.
+    this.lookSoon(Math.max(pause, performance.now() - begun))
   }
 
   /** Whether a run is under way that may be another one at any moment. */

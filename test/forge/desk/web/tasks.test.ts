@@ -1,5 +1,7 @@
 /** The tab of the tasks: runs, the graph, a question that is answered, pause, stop, review and landing. */
+
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { Text } from '@codemirror/state'
 import type { Preview } from '../../../../forge/desk/contract/steps.ts'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
 import type { TasksStandIn } from '../tasks-stand-in.ts'
@@ -299,6 +301,50 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     await page.keyboard.type('types/')
     await dialog.getByRole('option', { name: `forge/${RUN}/types/done` }).waitFor()
     await page.keyboard.press('Escape')
+  })
+
+  test('say first what their checks do not show, where they are reviewed and where they are landed', async () => {
+    const doubt = 'A1: its check passed before anything was done, so it does not show that it was [make check]'
+    tasks.landing = { ...tasks.landing, doubts: [doubt] }
+    await open([DONE])
+    await node('Part 1').waitFor()
+    await page.keyboard.press('Alt+Shift+f')
+    const dialog = page.getByRole('dialog', { name: 'Typed errors in http → main' })
+    await dialog.getByRole('region', { name: 'Check before landing' }).getByText(doubt).waitFor()
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Alt+r')
+    const facts = page.getByRole('region', { name: 'Result of a run' })
+    await facts.getByText(doubt).waitFor()
+    expect(await findings(page)).toEqual([])
+    await facts.getByRole('button', { name: 'Land…' }).click()
+    await page.getByRole('dialog', { name: /→ main$/ }).waitFor()
+  })
+
+  test('are landed on a branch with drafts once these are saved, and one with conflicts is resolved', async () => {
+    desk.branches.get('main')?.drafts.set('a.md', { text: Text.of(['typed', '']), version: 0 })
+    desk.given.set(
+      'preview',
+      (): Preview => ({
+        is: 'conflicts',
+        words: '1 file in conflict',
+        conflicts: 1,
+        commits: 6,
+        conflictsIn: [],
+        warnings: [],
+      }),
+    )
+    desk.refused.set('tasks landing', 'main has changed meanwhile. Open the desk with forge, and merge it there.')
+    await open([DONE])
+    await node('Part 1').waitFor()
+    await page.keyboard.press('Alt+Shift+f')
+    const dialog = page.getByRole('dialog', { name: 'Typed errors in http → main' })
+    await dialog.getByText('some files conflict with the result').waitFor()
+    expect(await dialog.getByText('Open the desk').count()).toBe(0)
+    await dialog.getByText('main has 1 draft').waitFor()
+    await dialog.getByRole('button', { name: 'Save all drafts' }).click()
+    await until(async () => (await dialog.getByText('main has 1 draft').count()) === 0)
+    await dialog.getByRole('button', { name: 'Land and resolve…' }).click()
+    await page.getByRole('dialog', { name: /\/result → main$/ }).waitFor()
   })
 
   test('are landed only as what was shown, by a dialog with the files and a safe button first', async () => {
