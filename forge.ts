@@ -55,7 +55,7 @@ const BUN_FLAGS = ['--no-env-file', '--config=/dev/null', '--no-install']
 const FORKLIFT = [process.execPath, ...BUN_FLAGS, join(import.meta.dir, 'forklift.ts')]
 const FORGE = [process.execPath, ...BUN_FLAGS, import.meta.path]
 /** How long another start may take to become a desk, and how often it is asked. */
-const [PATIENCE, PAUSE] = [10_000, 25]
+const [OTHER_START_MS, RETRY_MS] = [10_000, 25]
 
 /** Gives the last line of a good end; every other end is thrown. */
 async function main(options: Options, signal: AbortSignal): Promise<string> {
@@ -121,7 +121,7 @@ async function openTheOneThatIsThere(repository: Repository, state: string, opti
 }
 
 async function lookForTheOther(state: string): Promise<{ address: Address | undefined; ticket: string | undefined }> {
-  for (const end = Date.now() + PATIENCE; ; await Bun.sleep(PAUSE)) {
+  for (const end = Date.now() + OTHER_START_MS; ; await Bun.sleep(RETRY_MS)) {
     // One that was killed leaves its address behind, until the next one writes its own.
     const address = await readAddress(state)
     const ticket = address && (await askForTicket(address))

@@ -20,7 +20,7 @@ export const FORGE = { name: 'Forge', email: 'forge@forge.invalid' }
 export const LOST = 'refs/forge/lost/'
 
 /** Operations that are kept after they were read. */
-const MOST_KEPT = 2_000
+const MAX_KEPT_OPERATIONS = 2_000
 
 /** The one kind of operation that no person has asked for: undo passes it over. */
 export const PUT_ASIDE = 'put aside'
@@ -144,7 +144,7 @@ export class Operations {
     if (known) return known
     const found = await this.#find(id)
     if (!found) return undefined
-    if (this.#read.size >= MOST_KEPT) this.#read.clear()
+    if (this.#read.size >= MAX_KEPT_OPERATIONS) this.#read.clear()
     this.#read.set(id, found)
     return found
   }

@@ -12,7 +12,7 @@ import type { Entry, Oid, Path } from '../core/git/repository.ts'
 import { run } from '../core/git/run.ts'
 import { openScratch } from '../core/git/scratch.ts'
 import { type Change, emptyTree, entryAt, type FileEntry, isSafeName, listFiles, writeTree } from '../core/git/trees.ts'
-import { isRunning } from '../core/state.ts'
+import { isRunning } from '../core/processes.ts'
 import { visiblePath } from '../core/text.ts'
 
 /** Files by their paths, as bytes. Paths are relative to the top, with `/` between names, one character per byte. */
@@ -34,9 +34,9 @@ export interface Vfs {
 }
 
 /** The most files that a folder is listed with. */
-const MOST_FILES = 2_000_000
+const MAX_LISTED_FILES = 2_000_000
 /** No larger file is read whole. */
-const LARGEST = 128 << 20
+const MAX_FILE_BYTES = 128 << 20
 
 /**
  * Throws a {@link Failure} where a path is one that git refuses, or that some file system takes for another: `..`,
@@ -64,7 +64,7 @@ const nothingAt = (path: Path): Failure => new Failure(`There is no file ${visib
 
 async function readBlob(objects: Objects, path: Path, entry: Entry): Promise<Buffer> {
   if (!entry || entry.mode === '040000' || entry.mode === '160000') throw nothingAt(path)
-  const object = await objects.read(entry.oid, { limit: LARGEST })
+  const object = await objects.read(entry.oid, { limit: MAX_FILE_BYTES })
   if (!object) throw new Failure(`The content of ${visiblePath(path)} is not in this repository.`)
   if (!object.bytes) throw new Failure(`${visiblePath(path)} is larger than 128 MB: it is not read.`)
   return object.bytes
@@ -74,7 +74,7 @@ async function listBelow(objects: Objects, treeish: string | undefined, folder: 
   if (treeish === undefined) return []
   const top = await entryAt(objects, treeish, folder)
   if (top?.mode !== '040000') return []
-  const { files, cut } = await listFiles(objects, top.oid, { limit: MOST_FILES })
+  const { files, cut } = await listFiles(objects, top.oid, { limit: MAX_LISTED_FILES })
   if (cut) throw new Failure('The tree stands for more than two million files: it is not listed.')
   if (folder === '') return files
   return files.map(file => ({ ...file, path: `${folder}/${file.path}` }))

@@ -1,7 +1,8 @@
 /** How a run ends: what its steps found is recorded, whatever happens. */
 import { EXIT, type ExitCode } from '../core/failure.ts'
+import type { RecordedRun } from '../core/formats/forklift-run.ts'
 import { inWords } from './errors.ts'
-import { type Found, type Run, record } from './runs.ts'
+import { type Found, record } from './runs.ts'
 
 /** The steps to an end: they yield what they found as soon as it is true, and return the last line of a good end. */
 export type Steps = AsyncGenerator<Found, string>
@@ -23,7 +24,7 @@ export async function lastLineOf(steps: Steps, onFound: (found: Found) => void =
 
 /** Takes the steps and writes how they ended. A second try that could not publish either leaves room for a third. */
 export async function recordTheEnd(
-  { path, metadata: { startedAt } }: Run,
+  { path, metadata: { startedAt } }: RecordedRun,
   file: 'outcome' | 'published',
   steps: Steps,
   signal: AbortSignal,

@@ -58,7 +58,7 @@ export async function publishByHand(
   if (isUpdate && decided.head && (await haveSameFiles(scratch, [result, decided.head.tip])))
     return nothingToDo(`${nameOfHead(decided.head)} already brings this`, fork.repository.signal)
   const plan = await planFor(scratch, decided, start, result)
-  const path = await runs.claimRunDirectory(join(fork.state, 'runs'), fork.project)
+  const path = await runs.claimRunDirectory(fork)
   const metadata = { ...(await runs.describeMerge(fork, scratch, start)), byHand: branch, anyway }
   const again = `forklift --publish ${branch}`
   const verify = (judged: Review) => {

@@ -1,11 +1,9 @@
 /** What a run is told: the command line and one variable. The agent's own settings are in its folder. Parsed here once, trusted afterwards. */
-import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import * as v from 'valibot'
 import { EXIT, Failure } from '../core/failure.ts'
-import { xdgFolder } from '../core/folders.ts'
 import { visible } from '../core/text.ts'
-import { type AgentSettings, Word } from '../harness/agents/opencode/settings.ts'
+import { type AgentSettings, Word } from '../harness/agents/chosen/settings.ts'
 
 type Environment = Record<string, string | undefined>
 
@@ -51,9 +49,6 @@ export function parseOptions(argv: string[]): Options {
     throw new Failure(`${reason}. See forklift --help.`, EXIT.usage)
   }
 }
-
-/** Where runs are kept. */
-export const stateFolder = (env: Environment): string => join(xdgFolder(env.XDG_STATE_HOME, '.local/state'), 'forklift')
 
 /** Eight minutes, or FORKLIFT_TIMEOUT_SECONDS for a manual rerun. */
 export async function timeLimit(env: Environment): Promise<number> {

@@ -4,6 +4,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { EXIT, Failure } from '../core/failure.ts'
+import { STUCK_FILE, workspaceOf } from '../core/formats/forklift-run.ts'
 import type { Oid } from '../core/git/repository.ts'
 import { run as runGit } from '../core/git/run.ts'
 import type { Scratch } from '../core/git/scratch.ts'
@@ -28,8 +29,8 @@ import type { Report } from './terminal.ts'
 export async function verifyTheAgentEndedWell(scratch: Scratch, run: runs.Finished, report: Report): Promise<void> {
   const { exitCode } = run.agent
   const { startCommit, upstreamCommit, timeLimitSeconds } = run.metadata
-  const stuck = await newStuckFile(scratch, runs.workspaceOf(run), [startCommit, upstreamCommit])
-  const place = stuck === undefined ? run.path : join(run.path, 'STUCK.md')
+  const stuck = await newStuckFile(scratch, workspaceOf(run), [startCommit, upstreamCommit])
+  const place = stuck === undefined ? run.path : join(run.path, STUCK_FILE)
   if (stuck !== undefined) await show(stuck, place, report)
   const left = (await hasFilledTheDisk(run)) && (await removeWhatTheAgentWrote(run))
   if (left) report.note(`Not all that the agent wrote could be removed in time: rm -rf ${left}`)
@@ -112,7 +113,7 @@ export async function publishAsItIs(
 
 /** What a commit of ours and the record of its run tell of how it was made; the record may be on another machine. */
 async function madeBefore(fork: Fork, scratch: Scratch, commit: Oid): Promise<Partial<Story>> {
-  const earlier = await runs.earlierRuns(join(fork.state, 'runs'), fork.project, fork.origin.url)
+  const earlier = await runs.earlierRuns(fork)
   const run = earlier.find(({ outcome }) => outcome?.commit === commit)
   const { stdout } = await runGit(scratch, ['show', '--no-patch', '--format=%B', commit], { limit: 65_536 })
   const { words, isByHand } = wordsIn(stdout.toString())
@@ -133,7 +134,7 @@ export async function verifyItIsNotStuck(
 ): Promise<void> {
   if (!stuck) return
   const committed = await runGit(scratch, ['cat-file', 'blob', stuck], { limit: 1 << 20 })
-  await show(harmlessCopy(committed.stdout), join(path, 'STUCK.md'), report)
+  await show(harmlessCopy(committed.stdout), join(path, STUCK_FILE), report)
   throw new Failure(`The agent is stuck: answer ${path}/STUCK.md in FORK.md and run forklift again.`, EXIT.stuck)
 }
 

@@ -3,7 +3,7 @@
 # and ends in run.sh as an unprivileged user. It takes no arguments.
 #
 # Takes
-#   the agent's settings with the model's key, by the names that agents/opencode/lock.sh gives
+#   the agent's settings with the model's key, by the names that agents/chosen/lock.sh gives
 #   /workspace and /harness-state, mounted; the agent runs as the owner of /workspace, or as 1000:1000 where that is
 #   root (Docker Desktop shows every mount as root's). Where Forklift runs as root, the owner is 2100000001.
 #   /harness-state/run.txt: here `seconds`, and `reject=ADDRESS/PREFIX` for each network that the host is in
@@ -19,8 +19,8 @@ trap 'die "line $LINENO failed"' ERR # whose own status could pass for one of th
 export LC_ALL=C.UTF-8
 
 readonly here=/opt/forklift/harness
-# shellcheck source=harness/agents/opencode/lock.sh
-source "$here/agents/opencode/lock.sh"
+# shellcheck source=harness/agents/chosen/lock.sh
+source "$here/agents/chosen/lock.sh"
 readonly node=/opt/forklift/node # the distribution's, which whoever runs it cannot read: see check_keeper
 readonly keeper=2100000000       # the user of what guards the agent: no account has it, see below
 readonly grace=7                 # for STUCK.md, within the ten seconds of `docker stop`

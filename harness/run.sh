@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The harness: begins the merge, hands it to the agent (agents/opencode), and ends in time.
+# The harness: begins the merge, hands it to the agent (agents/chosen), and ends in time.
 #
 #   run.sh [WORKSPACE] [STATE]      (/workspace and /harness-state by default)
 #
@@ -9,13 +9,13 @@
 #   STATE/run.txt       branch, upstream_branch, start, upstream, seconds: one key=value a line; reject=ADDRESS/PREFIX,
 #                       any number of times, is for entry.sh
 #   STATE/fork-context.md   FORK.md, where the fork has one
-#   the agent's settings (agents/opencode/agent.sh)
+#   the agent's settings (agents/chosen/agent.sh)
 #   FORKLIFT_PROXY      optional: an address that stands in for the model's, whichever that is (see entry.sh)
 #
 # Gives
 #   the merge, committed on <branch>; or WORKSPACE/STUCK.md
 #   STATE/instructions.txt, and in STATE/logs/: harness.log, events.jsonl (what the agent reported),
-#   transcript.txt (the same to read), opencode.log (its standard error)
+#   transcript.txt (the same to read), and the log of its standard error, as agent.sh names it
 #
 # Exit codes
 #   0 the agent finished, or time ran out with upstream merged and everything committed
@@ -28,8 +28,8 @@ trap 'die "line $LINENO failed"' ERR # whose own status could pass for one of th
 
 harness=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
 readonly harness
-# shellcheck source=harness/agents/opencode/agent.sh
-source "$harness/agents/opencode/agent.sh"
+# shellcheck source=harness/agents/chosen/agent.sh
+source "$harness/agents/chosen/agent.sh"
 
 workspace=$(realpath -- "${1:-/workspace}")
 state=$(realpath -- "${2:-/harness-state}")
@@ -37,7 +37,7 @@ readonly workspace state
 readonly logs=$state/logs
 readonly scratch=$state/scratch # HOME and temporary files of this run, on disk: they may be large
 readonly events=$logs/events.jsonl
-readonly agent_log=$logs/opencode.log
+readonly agent_log=$logs/$agent_log_name
 readonly begun=$SECONDS
 
 branch='' upstream_branch='' start='' upstream='' seconds=''

@@ -21,7 +21,7 @@ export type Order = 'topology' | 'date'
 const [FIRST, REST] = [512, 250]
 
 /** Up to this many new commits are read one by one, which is quicker than a `git rev-list` for them. */
-const FEW = 100
+const MAX_COMMITS_READ_SINGLY = 100
 
 /**
  * All commits that some tips reach, in git's topological order or by date, held in memory without their texts: some
@@ -150,7 +150,7 @@ export class History implements AsyncDisposable {
 
   /** Reads what is new up to what is known, where it is not much: the new nodes, and the known ones that it led to. */
   async #readFew(tips: readonly Oid[]): Promise<{ nodes: Node[]; met: Set<Node> } | undefined> {
-    if (tips.length > FEW) return undefined
+    if (tips.length > MAX_COMMITS_READ_SINGLY) return undefined
     const waiting: string[] = tips.map(tip => `${tip}^{commit}`)
     const nodes: Node[] = []
     const met = new Set<Node>()
@@ -160,7 +160,7 @@ export class History implements AsyncDisposable {
         met.add(known)
         continue
       }
-      if (nodes.length >= FEW) return undefined
+      if (nodes.length >= MAX_COMMITS_READ_SINGLY) return undefined
       const object = await this.objects.read(name, { limit: 1 << 20 })
       if (!object) continue
       if (object.type !== 'commit' || !object.bytes) return undefined

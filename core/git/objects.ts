@@ -253,7 +253,7 @@ export function oidOf(format: Format, { type, bytes }: NewObject): Oid {
 }
 
 /** From here on a pack is smaller and quicker than files, though a careless repack drops it while nothing uses it. */
-const MANY = 1000
+const MIN_BLOBS_FOR_PACK = 1000
 const TYPES = { commit: 1, tree: 2, blob: 3, tag: 4 } as const
 
 /**
@@ -265,7 +265,7 @@ export async function writeObjects(repository: Repository, objects: readonly New
   const oids = objects.map(object => oidOf(format, object))
   const once = [...new Map(oids.map((oid, at) => [oid, objects[at] as NewObject])).values()]
   if (once.length === 0) return []
-  const isMany = once.length > MANY
+  const isMany = once.length > MIN_BLOBS_FOR_PACK
   // Programs that only read start without it.
   const { deflateSync } = await import('node:zlib')
   const head = Buffer.from('PACK\0\0\0\x02\0\0\0\0', 'latin1')

@@ -72,7 +72,7 @@ type Signed = Omit<Entry, 'key' | 'signature'>
 const File = v.object({ version: v.literal(1), approvals: v.pipe(v.array(Entry), v.maxLength(2000)) })
 
 /** A larger file was not written here. */
-const LARGEST = 2 << 20
+const MAX_APPROVALS_BYTES = 2 << 20
 
 /** Looks for approvals, and gives them, with the key in a folder outside of any repository. */
 export class Approvals {
@@ -191,7 +191,7 @@ export class Approvals {
 async function readEntries(vfs: WorkInProgressVfs): Promise<Entry[]> {
   if (!(await vfs.fileExists(APPROVALS))) return []
   const bytes = await vfs.readFile(APPROVALS)
-  if (bytes.length > LARGEST) return []
+  if (bytes.length > MAX_APPROVALS_BYTES) return []
   try {
     const parsed = v.safeParse(File, JSON.parse(bytes.toString()))
     return parsed.success ? parsed.output.approvals : []

@@ -25,7 +25,7 @@ export type Patience = {
   again: Partial<Record<ModelTrouble, number>>
 }
 
-export const PATIENCE: Patience = {
+export const DEFAULT_PATIENCE: Patience = {
   silence: 240,
   firstPause: 2,
   longestPause: 60,

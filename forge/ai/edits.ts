@@ -26,8 +26,8 @@ export type Refusal = { edit: number; why: Why; text: string }
 export type Edited = { bytes: Buffer; made: Made[] } | { refusals: Refusal[] }
 
 /** The most refusals that are told at once: each takes a search of the whole file. */
-const MOST_REFUSALS = 3
-const MOST_LINES_NAMED = 20
+const MAX_REFUSALS = 3
+const MAX_NAMED_LINES = 20
 /** Characters of a replacement that do not stand somewhere by chance. */
 const TELLING = 10
 
@@ -57,7 +57,7 @@ export function applyEdits(file: Buffer, edits: readonly Edit[]): Edited {
     const answer = applyEdit(state, wanted)
     if ('why' in answer) {
       refusals.push({ edit, ...answer })
-      if (refusals.length === MOST_REFUSALS) break
+      if (refusals.length === MAX_REFUSALS) break
       continue
     }
     const { hunks, rung, counts } = answer
@@ -149,8 +149,8 @@ const OVERLOOKING: Record<Rung, string> = {
 
 function severalPlaces(file: Buffer, { rung, places }: Found): string {
   const starts = lineStarts(file)
-  const lines = [...new Set(places.slice(0, MOST_LINES_NAMED).map(({ from }) => lineAt(starts, from)))]
-  const rest = places.length > MOST_LINES_NAMED ? ' and further ones' : ''
+  const lines = [...new Set(places.slice(0, MAX_NAMED_LINES).map(({ from }) => lineAt(starts, from)))]
+  const rest = places.length > MAX_NAMED_LINES ? ' and further ones' : ''
   const where = lines.length === 1 && !rest ? `all in line ${lines[0]}` : `in lines ${listed(lines)}${rest}`
   const how = rung === 'exact' ? 'The search' : `As it is, the search is nowhere; ${OVERLOOKING[rung]} it`
   return `${how} stands in ${places.length} places, ${where}: add lines before or after it until only one fits.`

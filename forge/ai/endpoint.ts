@@ -6,7 +6,7 @@ import { type Asked, hostOf } from './errors.ts'
 import { ModelError } from './request.ts'
 
 /** No answer of a model is larger. */
-const MOST_BYTES = 64 * 1024 * 1024
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024
 
 /** How the streams of all providers end, and how long that is at most. */
 const LAST_EVENT = { pattern: /(?:data: ?\[DONE\]|"message_stop" ?\})\s*$/, length: 100 }
@@ -86,7 +86,8 @@ export class Line {
           if (done) return this.hush(controller)
           this.listen()
           bytes += value.byteLength
-          if (bytes > MOST_BYTES) throw this.cut(new ModelError('broken', `${this.host} answered without an end.`))
+          if (bytes > MAX_ANSWER_BYTES)
+            throw this.cut(new ModelError('broken', `${this.host} answered without an end.`))
           end = (end + Buffer.from(value.subarray(-LAST_EVENT.length)).toString('latin1')).slice(-LAST_EVENT.length)
           controller.enqueue(value)
         } catch (error) {

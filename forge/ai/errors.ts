@@ -19,7 +19,7 @@ const BILLING: Record<string, string> = {
 
 const NO_CREDIT =
   /credit balance|insufficient[ _](?:credits?|quota|balance|funds)|exceeded your current quota|out of credits/i
-const TOO_LONG =
+const CONTEXT_TOO_LONG =
   /prompt is too long|request too large|context[ _-]?(?:length|window|size|limit)|maximum context|too many (?:input )?tokens|input is too long/i
 const NO_MODEL = /model[^.]{0,80}(?:not found|does not exist|not exist|not a valid)|no endpoints found|unknown model/i
 
@@ -77,7 +77,7 @@ function troubleOfStatus(status: number, words: string, provider: Provider): Mod
   if (status === 401) return 'key'
   // OpenRouter says so of what its moderation flagged; the others of keys.
   if (status === 403) return provider === 'openrouter' && /flagged|moderation/i.test(words) ? 'refused' : 'key'
-  if (status === 413 || (status < 500 && TOO_LONG.test(words))) return 'too long'
+  if (status === 413 || (status < 500 && CONTEXT_TOO_LONG.test(words))) return 'too long'
   if (status === 404 || (status === 400 && NO_MODEL.test(words))) return 'no such model'
   if (status === 429) return 'rate'
   if (status === 408 || status >= 500) return 'overloaded'

@@ -6,7 +6,7 @@ import { type Vfs, verifyPath } from '../vfs.ts'
 import { isUtf8 } from './lines.ts'
 
 /** Files that have more bytes are neither read nor written by a model. */
-export const LARGEST = 10 << 20
+export const MAX_MODEL_FILE_BYTES = 10 << 20
 
 /**
  * The path that a model means by a text: `./` in front of it is nothing, and a byte that is no UTF-8 is written as
@@ -56,13 +56,13 @@ export async function lookAt(vfs: Vfs, path: Path): Promise<Found> {
     return { kind: 'other', what: 'submodule', words }
   }
   const info = await vfs.objects.info(entry.oid)
-  if (info && info.size > LARGEST) return tooLarge(name, info.size)
+  if (info && info.size > MAX_MODEL_FILE_BYTES) return tooLarge(name, info.size)
   const bytes = await vfs.readFile(path)
   if (entry.mode === '120000') {
     const words = `${name} is a symbolic link to ${visiblePath(bytes.toString('latin1'))}: work on that file instead.`
     return { kind: 'other', what: 'link', words }
   }
-  if (bytes.length > LARGEST) return tooLarge(name, bytes.length)
+  if (bytes.length > MAX_MODEL_FILE_BYTES) return tooLarge(name, bytes.length)
   const words = whyNoText(bytes)
   if (words) return { kind: 'other', what: 'bytes', words: `${name} is ${words}.` }
   return { kind: 'text', bytes, isUtf8: isUtf8(bytes) }
@@ -71,7 +71,7 @@ export async function lookAt(vfs: Vfs, path: Path): Promise<Found> {
 const tooLarge = (name: string, size: number): Found => ({
   kind: 'other',
   what: 'bytes',
-  words: `${name} has ${sizeInWords(size)}: files of more than ${sizeInWords(LARGEST)} are neither read nor changed.`,
+  words: `${name} has ${sizeInWords(size)}: files of more than ${sizeInWords(MAX_MODEL_FILE_BYTES)} are neither read nor changed.`,
 })
 
 function whyNoText(bytes: Buffer): string | undefined {

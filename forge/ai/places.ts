@@ -26,7 +26,7 @@ export type Shift = (indent: string) => string | undefined
 export type Found = { rung: Rung; places: Place[] }
 
 /** More places than anybody wants to read of. */
-const MOST_PLACES = 1000
+const MAX_PLACES = 1000
 const [TAB, LF, CR, SPACE] = [9, 10, 13, 32]
 
 /**
@@ -112,7 +112,7 @@ function findAll(text: Buffer, wanted: Buffer, isPlace: (at: number) => boolean)
   const places: number[] = []
   for (const at of occurrences(text, wanted)) {
     if (isPlace(at)) places.push(at)
-    if (places.length === MOST_PLACES) break
+    if (places.length === MAX_PLACES) break
   }
   return places
 }
@@ -303,7 +303,7 @@ function rowsOf({ bytes }: Folded): Rows {
 }
 
 /** How many rows are compared for each row that there is, before a file is taken for one that repeats itself. */
-const PATIENCE = 3
+const MAX_COMPARISONS_PER_ROW = 3
 
 /** Whole rows that are the same but for an indentation that all of them have more or less of. */
 function placesOfRows(folded: Folded, text: Buffer, wanted: Folded, indented: readonly string[]): Place[] {
@@ -328,7 +328,7 @@ function placesOfRows(folded: Folded, text: Buffer, wanted: Folded, indented: re
   const indentsOf = ({ bytes }: Folded, { starts, contents }: Rows, row: number) =>
     bytes.toString('latin1', starts[row], contents[row])
   const places: Place[] = []
-  let patience = PATIENCE * (rows.count + wantedRows.count)
+  let patience = MAX_COMPARISONS_PER_ROW * (rows.count + wantedRows.count)
   for (const found of occurrences(ofFile, ofWanted)) {
     patience -= wantedRows.count
     const pairs = new Map<string, string>()
@@ -343,7 +343,7 @@ function placesOfRows(folded: Folded, text: Buffer, wanted: Folded, indented: re
     const shift = isOne ? shiftBetween(pairs, indented) : undefined
     if (shift) places.push(placeOfRows(folded, rows, found, text, wanted, wantedRows, shift))
     // Two are as many as two thousand: nothing is done then. One may not be the only one.
-    if (places.length === MOST_PLACES || (patience < 0 && places.length > 1)) break
+    if (places.length === MAX_PLACES || (patience < 0 && places.length > 1)) break
     if (patience < 0) return []
   }
   return places

@@ -18,7 +18,7 @@ import {
   type Frame,
   frameOf,
   framesOf,
-  LARGEST_MESSAGE,
+  MAX_MESSAGE_BYTES,
   type Method,
   type Order,
   type Reply,
@@ -32,7 +32,7 @@ import {
 const MEMORY = { initial: 256, maximum: 1024 }
 
 /** A result, and the words in the middle of one that was cut. */
-const LONGEST = BOUNDS.text + 100
+const MAX_RESULT_CHARS = BOUNDS.text + 100
 
 /**
  * The tool's side of the door, made before the tool is there. What a tool does to the built-ins afterwards is its own
@@ -149,7 +149,7 @@ class Guest {
     const tool = await this.#open(file, source)
     const execute = this.#exportOf(tool, 'execute', 'function')
     const ended = this.#callPrelude('execute', execute, this.#context.newString(args))
-    return this.#textOf(await this.#settled(ended)).slice(0, LONGEST)
+    return this.#textOf(await this.#settled(ended)).slice(0, MAX_RESULT_CHARS)
   }
 
   #take(reply: Reply, bytes: Buffer): void {
@@ -307,7 +307,7 @@ async function main(): Promise<void> {
   const transpiler = openTranspiler()
   const memory = new WebAssembly.Memory(MEMORY)
   const engine = await newQuickJSWASMModuleFromVariant(newVariant(variant, { wasmMemory: memory }))
-  const frames = framesOf(Bun.stdin.stream(), { message: LARGEST_MESSAGE, bytes: BOUNDS.file })
+  const frames = framesOf(Bun.stdin.stream(), { message: MAX_MESSAGE_BYTES, bytes: BOUNDS.file })
   await warm(engine, transpiler, frames)
   const guest = new Guest(engine.newContext(), frames)
   say({ type: 'ready' })

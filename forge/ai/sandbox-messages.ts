@@ -51,8 +51,8 @@ export type Frame = { message: unknown; bytes: Buffer }
 const HEADER = 8
 const NOTHING = Buffer.alloc(0)
 /** JSON may need six characters for one, and a list of files is long. */
-export const LARGEST_MESSAGE = 32 << 20
-export const LARGEST_FROM_CHILD = 1 << 20
+export const MAX_MESSAGE_BYTES = 32 << 20
+export const MAX_CHILD_MESSAGE_BYTES = 1 << 20
 
 /** A frame to be written. */
 export function frameOf(message: Order | Reply | Said, bytes: Uint8Array = NOTHING): Buffer {

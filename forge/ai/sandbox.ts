@@ -28,7 +28,7 @@ import {
   type Frame,
   frameOf,
   framesOf,
-  LARGEST_FROM_CHILD,
+  MAX_CHILD_MESSAGE_BYTES,
   METHODS,
   type Order,
   type Reply,
@@ -90,7 +90,7 @@ const SPARE_SECONDS = 2
  */
 const CHILD_MEMORY = 8_000_000
 /** A list of more files than this is not given to a tool. */
-const MOST_LISTED = 200_000
+const MAX_LISTED_FILES = 200_000
 
 const CHILD = join(import.meta.dir, 'sandbox-child.ts')
 
@@ -259,7 +259,7 @@ class Child {
     })
     // A child that ends before it has read everything says so by its end.
     child.stdin?.on('error', () => undefined)
-    this.#frames = framesOf(piecesOf(child), { message: LARGEST_FROM_CHILD, bytes: BOUNDS.file })
+    this.#frames = framesOf(piecesOf(child), { message: MAX_CHILD_MESSAGE_BYTES, bytes: BOUNDS.file })
   }
 
   /** Starts one and waits until it is ready. */
@@ -406,8 +406,8 @@ class Calls {
 
   async #listFiles(folder: Path): Promise<string[]> {
     const files = await this.#vfs.listFiles(folder)
-    if (files.length > MOST_LISTED)
-      throw new Failure(`There are ${files.length} files, and at most ${MOST_LISTED} are listed: name a folder.`)
+    if (files.length > MAX_LISTED_FILES)
+      throw new Failure(`There are ${files.length} files, and at most ${MAX_LISTED_FILES} are listed: name a folder.`)
     return files.map(file => asText(file.path))
   }
 

@@ -46,7 +46,7 @@ const UsageInFile = v.object({
 })
 
 /** The most files that a person or a model can make active; files of instructions do not count. */
-export const MOST_ACTIVE = 1000
+export const MAX_ACTIVE_FILES = 1000
 
 /** In the order in which it happened. */
 export const Entry = v.variant('kind', [
@@ -121,7 +121,7 @@ export type EntryOf<Kind extends Entry['kind']> = Extract<Entry, { kind: Kind }>
  */
 export const Opening = v.object({
   tree: Oid,
-  files: v.pipe(v.array(v.object({ path: PathInFile, oid: Oid })), v.maxLength(2 * MOST_ACTIVE)),
+  files: v.pipe(v.array(v.object({ path: PathInFile, oid: Oid })), v.maxLength(2 * MAX_ACTIVE_FILES)),
   /** When it was made, and the entry that the requests go on with: what files were before is in here. */
   at: Finite,
   from: Count,
@@ -142,7 +142,7 @@ export const Session = v.object({
   version: v.literal(1),
   /** The model that the branch has chosen; else the default one. */
   model: v.exactOptional(Text),
-  active_files: v.pipe(v.array(PathInFile), v.maxLength(MOST_ACTIVE)),
+  active_files: v.pipe(v.array(PathInFile), v.maxLength(MAX_ACTIVE_FILES)),
   /** Files of instructions (see INSTRUCTIONS) that a person took out of the context. */
   left_out: v.exactOptional(v.array(PathInFile)),
   opening: v.exactOptional(Opening),
@@ -159,7 +159,7 @@ export const newSession = (): Session => ({ version: 1, active_files: [], messag
 export const NOT_RUN = 'This was not run: the turn ended before it. Call it again if it is still wanted.'
 
 /** Deeper values are in no tool's arguments, and a file that has them can't be read again. */
-const DEEPEST = 32
+const MAX_ARGUMENT_DEPTH = 32
 
 /** Adds entries at the end. */
 export const withEntries = (session: Session, ...entries: Entry[]): Session => ({
@@ -177,7 +177,7 @@ export function withModel({ model: _, ...session }: Session, model: string | und
  * @throws Failure where too many are active already.
  */
 export function withActive(session: Session, path: Path): Session {
-  if (session.active_files.length >= MOST_ACTIVE && !session.active_files.includes(path))
+  if (session.active_files.length >= MAX_ACTIVE_FILES && !session.active_files.includes(path))
     throw new Failure(
       '1,000 files are active already, and more can not be: take some of them out of the context first.',
     )
@@ -297,7 +297,7 @@ function cleanValue(value: unknown, clean: Clean, depth = 0): unknown {
   if (typeof value === 'number') return Number.isFinite(value) ? value : null
   if (value === null || typeof value === 'boolean') return value
   if (typeof value !== 'object') return undefined
-  if (depth === DEEPEST) return '(deeper than anything that is kept)'
+  if (depth === MAX_ARGUMENT_DEPTH) return '(deeper than anything that is kept)'
   if (Array.isArray(value)) return value.map(it => cleanValue(it, clean, depth + 1) ?? null)
   const kept = Object.entries(value).flatMap(([name, it]) => {
     const part = cleanValue(it, clean, depth + 1)

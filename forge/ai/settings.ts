@@ -22,7 +22,7 @@ const ADDRESSES: Record<Provider, string> = {
 }
 
 /** What is shorter could be any word, and would black out too much. */
-const SHORTEST_SECRET = 8
+const MIN_SECRET_CHARS = 8
 
 const Key = v.pipe(v.string(), v.regex(/^[\x21-\x7e]*$/, 'may have no blanks and only ASCII signs'))
 const Address = v.pipe(
@@ -192,7 +192,7 @@ export class Settings {
   /** What must never be written or shown anywhere. */
   get secrets(): string[] {
     const { ANTHROPIC_API_KEY: anthropic, OPENROUTER_API_KEY: openrouter, OPENAI_API_KEY: openai } = this.#parsed
-    return [anthropic, openrouter, openai].flatMap(key => (key && key.length >= SHORTEST_SECRET ? [key] : []))
+    return [anthropic, openrouter, openai].flatMap(key => (key && key.length >= MIN_SECRET_CHARS ? [key] : []))
   }
 
   toJSON(): object {

@@ -57,14 +57,14 @@ export type TurnMeans = {
 }
 
 /** The most answers in a row in which no call succeeds: after these, the model will not find its way. */
-const MOST_IN_VAIN = 8
+const MAX_FAILED_ANSWERS = 8
 /** Milliseconds between two checkpoints of an unfinished answer, and the share of the time that they may take. */
 const KEPT_EVERY = 1000
 const KEPT_SHARE = 0.05
 /** A longer word at a cut may be the start of a secret, which would no longer be recognised. */
-const LONGEST_CUT = 7
+const MAX_CUT_WORD_CHARS = 7
 /** The most characters that are kept of an answer that broke off: a conversation has to have room for it. */
-const MOST_OF_PART = 1 << 20
+const MAX_PARTIAL_ANSWER_CHARS = 1 << 20
 
 /** Runs a turn on a session. Gives the session with all that was said, and the turn's end; throws nothing. */
 export async function runTurn(session: Session, means: TurnMeans): Promise<Session> {
@@ -203,7 +203,7 @@ class Turn {
     }
     this.session = await withToolsDone(this.session, await this.#state(), this.#room.done())
     this.#inVain = worked > 0 ? 0 : this.#inVain + 1
-    if (this.#inVain < MOST_IN_VAIN) return
+    if (this.#inVain < MAX_FAILED_ANSWERS) return
     throw new LimitReached(`Nothing of what it called has worked ${many(this.#inVain, 'time')} in a row.`)
   }
 
@@ -301,9 +301,9 @@ class Turn {
 
 /** What of an answer is text, where there is no more of it. */
 function partOf(text: string): Answer {
-  const part = text.slice(0, MOST_OF_PART)
+  const part = text.slice(0, MAX_PARTIAL_ANSWER_CHARS)
   const word = Math.max(...[' ', '\n', '\t'].map(blank => part.lastIndexOf(blank))) + 1
-  const said = part.length - word > LONGEST_CUT ? `${part.slice(0, word)}…` : part
+  const said = part.length - word > MAX_CUT_WORD_CHARS ? `${part.slice(0, word)}…` : part
   return { blocks: [{ type: 'text', text: said }], end: 'done', usage: NO_USAGE }
 }
 

@@ -37,13 +37,13 @@ import { openWork, type Work } from './work.ts'
  * How long what a person sets by hand (a name, a hook) is taken for what it was, in milliseconds. A page that begins is
  * told how it is.
  */
-const SETTINGS_FOR = 10_000
+const SETTINGS_VALID_MS = 10_000
 /**
  * Milliseconds after which the desk is described anew: at once, but for several changes together, where refs have
  * moved; later where there are other drafts only, of which the window that they are typed in knows by itself: git,
  * which is asked for the description, is not to be in the way of who types and saves.
  */
-const [SOON, LATER] = [20, 250]
+const [REFS_NEWS_DELAY_MS, OTHER_NEWS_DELAY_MS] = [20, 250]
 
 export type DeskOptions = {
   /** The folder outside of the repository in which the desk keeps what it knows. */
@@ -179,8 +179,8 @@ export class Desk implements AsyncDisposable {
     this.#tell(news)
     if (news.say === 'notice') this.options.log(news.words)
     // Branches, and how far they are from others, are in the description of the desk, too.
-    if (isOfRefs) this.#sayDesk(SOON)
-    else if (isOfDrafts) this.#sayDesk(LATER)
+    if (isOfRefs) this.#sayDesk(REFS_NEWS_DELAY_MS)
+    else if (isOfDrafts) this.#sayDesk(OTHER_NEWS_DELAY_MS)
   }
 
   #tell(news: News): void {
@@ -213,7 +213,7 @@ export class Desk implements AsyncDisposable {
   /** What the user has set, as it was a moment ago. */
   #settings(): Promise<Settings> {
     const { known } = this.#known ?? {}
-    const isYoung = this.#known !== undefined && performance.now() - this.#known.since < SETTINGS_FOR
+    const isYoung = this.#known !== undefined && performance.now() - this.#known.since < SETTINGS_VALID_MS
     return known && isYoung ? known : this.#readSettings()
   }
 

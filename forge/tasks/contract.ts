@@ -2,20 +2,23 @@
  * What flows and activities say to each other. Flows are replayed from their history, so all of this is small: what is
  * long is a blob of the repository, and only its name goes through here. Types alone: flows import nothing else.
  */
+import type {
+  LimitName,
+  Limits,
+  Reference,
+  RunId,
+  RunState,
+  RunStatus,
+  Spent,
+  TaskId,
+  TaskState,
+  WrittenLine,
+} from '../formats/tasks-json.ts'
+
+export type { LimitName, Limits, Reference, RunId, RunState, RunStatus, Spent, TaskId, TaskState }
 
 /** The id of a commit, tree or blob, in hex. */
 export type Oid = string
-
-/**
- * A blob that the run keeps alive. `kind` says which schema it has: 'request', 'answer', 'plan', 'report', 'artifact',
- * 'question', 'review', 'validation', …
- */
-export type Reference = { kind: string; oid: Oid }
-
-/** As a person types it: a date, a few words, and what makes it the only one (20261122-add-undo-x7k2). */
-export type RunId = string
-/** As the plan names it: lower case letters, digits and dashes. */
-export type TaskId = string
 
 /** A list that may be long: a blob with a JSON array, which a flow reads in parts. `count`: how many items it has. */
 export type List = Reference & { count: number }
@@ -37,22 +40,6 @@ export type Signal =
 
 /** What nobody can classify stops everything, and a person is asked. */
 export type Outcome = Signal | 'confused'
-
-/** What a run may take in all. Undefined: no such limit. Money is in US dollars, depth in levels of sub-agents. */
-export type Limits = {
-  requests?: number
-  tokens?: number
-  cost?: number
-  minutes?: number
-  tasks?: number
-  depth: number
-}
-
-/** The limits that a person may raise while a run is under way. */
-export type LimitName = 'requests' | 'tokens' | 'cost' | 'minutes'
-
-/** What was used: `requests` that were sent, whether or not an answer came. */
-export type Spent = { requests: number; input: number; output: number; cost: number }
 
 // --- A step
 
@@ -265,52 +252,6 @@ export type Remembered = {
 }
 export type PersonAnswer = { task: TaskId | ''; count: number; answer: Reference }
 
-export type TaskState = 'waits' | 'runs' | 'asks' | 'paused' | 'done' | 'failed' | 'stopped'
-
-export type RunState =
-  | 'planning'
-  | 'approving'
-  | 'runs'
-  | 'paused'
-  | 'asks'
-  | 'done'
-  | 'failed'
-  | 'stopped'
-  | 'out of budget'
-  /** Said by a command, never by a run: it was at work, and its server can't be asked how it is now. */
-  | 'unreachable'
-
-/** What `forge show`, `attach` and `runs` ask a run: the answer of the query `status`. */
-export type RunStatus = {
-  run: RunId
-  state: RunState
-  /** Why, as a sentence, where it is not plain. */
-  words: string
-  plan?: Reference
-  complaints: string[]
-  tasks: {
-    id: TaskId
-    title: string
-    state: TaskState
-    attempt: number
-    doing: string
-    head?: Oid
-    question?: Reference
-    /** With asks: nothing has to be answered, but set right; `forge resume` lets the same attempt go on. */
-    isLacking?: boolean
-    words: string
-    dependsOn: TaskId[]
-  }[]
-  spent: Spent
-  /** Milliseconds that it has worked, where its minutes are limited. */
-  used?: number
-  question?: Reference
-  /** With out of budget: by which limit. */
-  limit?: LimitName
-  result?: Oid
-  report?: Reference
-}
-
 export interface RunActivities {
   /**
    * Makes the run's folder and refs where they are not there, and gives what is remembered. Called again with larger
@@ -351,16 +292,7 @@ export type RunEnd = { state: 'done' | 'stopped'; words: string; result?: Oid; r
 export type AttemptStatus = { attempt: number; doing: string; isHeld: boolean; spent: Spent }
 
 /** One decision, for people. `id` is the same when it is made again after a crash. */
-export type JournalLine = {
-  run: RunId
-  id: string
-  task?: TaskId
-  attempt?: number
-  what: string
-  words: string
-  why?: string
-  refs?: Reference[]
-}
+export type JournalLine = Omit<WrittenLine, 'at' | 'count'>
 
 export type Activities = StepActivities & ListActivities & PlanActivities & TaskActivities & RunActivities
 

@@ -27,7 +27,7 @@ import {
 import { makeCommit, messageFor, type Signature, type Step } from './save.ts'
 
 /** Of so many files in a folder it is known how they are kept. */
-const MOST_FILES = 100_000
+const MAX_REMEMBERED_FILES = 100_000
 
 /** What is saved: some files, or all. */
 export type Selection = readonly Path[] | 'all'
@@ -92,7 +92,8 @@ async function verifySameFilters({ room, tip, drafts }: BranchWork, renamed: Ren
   const { objects, filters } = room
   const { from } = renamed
   const entry = await entryInTip(objects, tip, from)
-  const below = entry?.mode === '040000' ? await listFiles(objects, entry.oid, { limit: MOST_FILES }) : { files: [] }
+  const below =
+    entry?.mode === '040000' ? await listFiles(objects, entry.oid, { limit: MAX_REMEMBERED_FILES }) : { files: [] }
   const saved = entry?.mode === '040000' ? below.files.map(({ path }) => `${from}/${path}`) : [from]
   const paths = [...new Set([...saved, ...draftsBelow(drafts, from)])]
   const [before, after] = await Promise.all([

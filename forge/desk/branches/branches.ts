@@ -51,15 +51,15 @@ export async function tipsBelowEach(repository: Repository, prefixes: readonly s
 }
 
 /** So many commits are counted, and so many people named: of more, a person would not read. */
-const [MOST_COUNTED, MOST_NAMED] = [1000, 3]
+const [MAX_COUNTED_COMMITS, MAX_NAMED_AUTHORS] = [1000, 3]
 
 /** How many commits one commit has that another lacks, and whose they are. */
 export async function cameIn(repository: Repository, from: Oid, to: Oid): Promise<{ commits: number; by: string[] }> {
-  const range = [`--max-count=${MOST_COUNTED}`, '--format=%an', `${from}..${to}`, '--']
+  const range = [`--max-count=${MAX_COUNTED_COMMITS}`, '--format=%an', `${from}..${to}`, '--']
   // Where the old commit has been collected as garbage meanwhile, nobody knows.
   const { stdout } = await run(repository, ['log', '-z', '--no-show-signature', ...range], { ok: [0, 128] })
   const names = fields(stdout).map(asText)
-  return { commits: names.length, by: [...new Set(names)].slice(0, MOST_NAMED) }
+  return { commits: names.length, by: [...new Set(names)].slice(0, MAX_NAMED_AUTHORS) }
 }
 
 /** Throws a {@link Failure} where git takes no branch of this name, beside those that are there. */

@@ -166,7 +166,7 @@ async function makeClashes(objects: Objects, clashes: ReadonlyMap<Path, Clashing
 }
 
 /** More drafts than anybody has typed. */
-const MOST = 100_000
+const MAX_DRAFTS = 100_000
 
 /** The drafts in a commit that {@link makeDrafts} made; undefined where it is none. */
 export async function readDrafts(objects: Objects, oid: Oid): Promise<Drafts | undefined> {
@@ -181,7 +181,7 @@ export async function readDrafts(objects: Objects, oid: Oid): Promise<Drafts | u
 
 async function readClashes(objects: Objects, commit: Oid): Promise<Map<Path, Clashing>> {
   const clashes = new Map<Path, Clashing>()
-  const { files } = await listFiles(objects, commit, { limit: MOST })
+  const { files } = await listFiles(objects, commit, { limit: MAX_DRAFTS })
   const bases = new Map(
     files.filter(({ path }) => path.startsWith('base/')).map(({ path, oid }) => [path.slice(5), oid]),
   )

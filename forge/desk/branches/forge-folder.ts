@@ -13,7 +13,7 @@ import { type Change, entryAt, writeTree } from '../../../core/git/trees.ts'
 export const FORGE = '.forge'
 export const ATTRIBUTES: Path = '.forge/.gitattributes'
 
-const LARGEST = 1 << 20
+const MAX_FILE_BYTES = 1 << 20
 
 const DRIVER = 'forge-own'
 const RULE = `* merge=${DRIVER}`
@@ -25,7 +25,7 @@ export const isOfForge = (path: Path): boolean => path === FORGE || path.startsW
 export async function attributesChange(objects: Objects, treeish: Oid | undefined): Promise<Map<Path, Change>> {
   const entry = treeish === undefined ? undefined : await entryAt(objects, treeish, ATTRIBUTES)
   const isFile = entry?.mode === '100644' || entry?.mode === '100755'
-  const text = isFile ? (await objects.read(entry.oid, { limit: LARGEST }))?.bytes : Buffer.of()
+  const text = isFile ? (await objects.read(entry.oid, { limit: MAX_FILE_BYTES }))?.bytes : Buffer.of()
   // Nobody has written so much by hand: whatever it is, it stays as it is.
   if (!text) return new Map()
   if (text.toString('latin1').split(/\r?\n/).includes(RULE)) return new Map()

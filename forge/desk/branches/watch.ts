@@ -27,7 +27,7 @@ const EVERY = 1000
  * Milliseconds that a look may take for which everything else waits: on a disk of this machine it is a tenth of one, and
  * a fiftieth of what threads take that are woken for each file. On one that is slower, they are.
  */
-const LONGEST_LOOK = 5
+const MAX_LOOK_MS = 5
 
 /** The time of a file or folder, and, of a folder in which folders are looked at, those. */
 type Look = { time: string; below: readonly string[] }
@@ -84,7 +84,7 @@ export class Watch implements AsyncDisposable {
       if (!isSame(times, this.#seen.get(part))) changed.add(part)
       this.#seen.set(part, times)
     }
-    this.#isSlow ||= spent > LONGEST_LOOK
+    this.#isSlow ||= spent > MAX_LOOK_MS
     const parts = changed.union(this.#again)
     this.#again = changed
     if (parts.size > 0 && !this.#isClosed) await this.onChange(parts)

@@ -12,7 +12,7 @@ import { type NewObject, type Objects, oidOf, writeObjects } from '../../../core
 import { type Move, RefMoved } from '../../../core/git/refs.ts'
 import { isOid, type Oid, type Path } from '../../../core/git/repository.ts'
 import { makeTree } from '../../../core/git/trees.ts'
-import { isRunning } from '../../../core/state.ts'
+import { isRunning } from '../../../core/processes.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
 import { SESSION, type Session } from '../../ai/session.ts'
 import { readSession, writeSession } from '../../ai/session-file.ts'

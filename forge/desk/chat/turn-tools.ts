@@ -17,9 +17,9 @@ import type { Approval } from '../contract/chat.ts'
 /** Where tools of a repository are. */
 const FOLDER: Path = 'tools'
 /** Milliseconds for which it is not looked again whether docker is there. */
-const LOOKED_FOR = 60_000
+const DOCKER_CHECK_VALID_MS = 60_000
 /** Milliseconds that it is waited for. */
-const PATIENCE = 5000
+const DOCKER_CHECK_TIMEOUT_MS = 5000
 
 export class TurnTools implements AsyncDisposable {
   #builtIn: readonly Tool[] | undefined
@@ -62,7 +62,7 @@ export class TurnTools implements AsyncDisposable {
   async commands(signal: AbortSignal): Promise<{ isAllowed: boolean; why?: string }> {
     const { areCommandsOn, whyNoCommands: whyNot } = await import('../../ai/commands.ts')
     if (!(await areCommandsOn(this.state))) return { isAllowed: false }
-    if (!this.#whyNot || Date.now() - this.#whyNot.at > LOOKED_FOR)
+    if (!this.#whyNot || Date.now() - this.#whyNot.at > DOCKER_CHECK_VALID_MS)
       this.#whyNot = { at: Date.now(), words: await this.#lookForDocker(whyNot, signal) }
     const { words } = this.#whyNot
     return { isAllowed: true, ...(words !== undefined && { why: words }) }
@@ -71,7 +71,7 @@ export class TurnTools implements AsyncDisposable {
   /** An engine that hangs holds nobody up for long. */
   async #lookForDocker(whyNot: typeof whyNoCommands, signal: AbortSignal): Promise<string | undefined> {
     try {
-      return await whyNot(this.state, AbortSignal.any([signal, AbortSignal.timeout(PATIENCE)]))
+      return await whyNot(this.state, AbortSignal.any([signal, AbortSignal.timeout(DOCKER_CHECK_TIMEOUT_MS)]))
     } catch (error) {
       signal.throwIfAborted()
       if (error instanceof Failure) return error.message

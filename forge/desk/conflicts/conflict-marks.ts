@@ -12,7 +12,7 @@ import { visiblePath } from '../../../core/text.ts'
 export type Part = { same: string } | { ours: string; base: string; theirs: string; lines: string }
 
 /** What git writes by itself. */
-const USUAL = 7
+const USUAL_MARK_LENGTH = 7
 /** Git tells by its exit code how many conflicts there are, up to this many. */
 const CODES = Array.from({ length: 128 }, (_, at) => at)
 
@@ -20,7 +20,9 @@ const CODES = Array.from({ length: 128 }, (_, at) => at)
 export function markLength(sides: readonly (Uint8Array | undefined)[]): number {
   const texts = sides.map(bytes => Buffer.from(bytes ?? []).toString('latin1'))
   const runs = texts.flatMap(text => [...text.matchAll(/^([<=>|])\1{6,}/gm)].map(([marks]) => marks.length))
-  return runs.length === 0 ? USUAL : runs.reduce((most, length) => Math.max(most, length), USUAL) + 1
+  return runs.length === 0
+    ? USUAL_MARK_LENGTH
+    : runs.reduce((most, length) => Math.max(most, length), USUAL_MARK_LENGTH) + 1
 }
 
 export type Sides = { base: Uint8Array | undefined; ours: Uint8Array; theirs: Uint8Array }

@@ -18,7 +18,7 @@ import type { ConflictRow, Kind } from './merging-commits.ts'
 export type Group = { path: Path; paths: Path[]; original: Path | undefined; stages: Stage[]; git: Set<string> }
 
 /** So many texts are merged at a time. */
-const AT_ONCE = 4
+const MAX_CONCURRENT_MERGES = 4
 /** Behind the name of a file that git has put aside: the side that it is of, and a number where that is taken. */
 const ASIDE = /^(.*)~([0-9a-f]{40}|[0-9a-f]{64})(_\d+)?$/s
 const PUT_ASIDE = ['file/directory', 'distinct modes']
@@ -123,8 +123,10 @@ export async function conflictRows(
   const groups = groupsOf(merge).sort((one, other) => (one.path < other.path ? -1 : 1))
   const rows: ConflictRow[] = []
   const changes = new Map<Path, Change>()
-  for (let at = 0; at < groups.length; at += AT_ONCE) {
-    const some = await Promise.all(groups.slice(at, at + AT_ONCE).map(group => rowOf(objects, merge, group, ends)))
+  for (let at = 0; at < groups.length; at += MAX_CONCURRENT_MERGES) {
+    const some = await Promise.all(
+      groups.slice(at, at + MAX_CONCURRENT_MERGES).map(group => rowOf(objects, merge, group, ends)),
+    )
     for (const { row, puts } of some) {
       rows.push(row)
       for (const [path, change] of puts) changes.set(path, change)

@@ -21,7 +21,7 @@ const SHOWN = [HEADS, 'refs/remotes/', 'refs/tags/']
 /** Filters whose graphs are kept. */
 const KEPT = 3
 /** So many commits are found at most, within so many milliseconds. */
-const [MOST_FOUND, LONGEST_SEARCH] = [1000, 20_000]
+const [MAX_FOUND_COMMITS, SEARCH_TIMEOUT_MS] = [1000, 20_000]
 
 type Listing = { refs: Ref[]; head: { ref?: RefName; oid?: Oid }; main: RefName | undefined }
 
@@ -144,12 +144,12 @@ export class GraphView implements AsyncDisposable {
   async #find(view: View, words: string, signal: AbortSignal): Promise<Found> {
     await view.history.complete
     const { repository } = this.objects
-    const clock = AbortSignal.timeout(LONGEST_SEARCH)
+    const clock = AbortSignal.timeout(SEARCH_TIMEOUT_MS)
     const place = { ...repository, signal: AbortSignal.any([signal, clock]) }
     const wanted = words.replace(/\s+/g, ' ').trim()
     const input = view.tips.oids.map(oid => `${oid}\n`).join('')
     const search = async (what: string) => {
-      const args = ['rev-list', '-i', '-F', `-n${MOST_FOUND + 1}`, `--${what}=${wanted}`, '--stdin']
+      const args = ['rev-list', '-i', '-F', `-n${MAX_FOUND_COMMITS + 1}`, `--${what}=${wanted}`, '--stdin']
       const { stdout } = await run(place, args, { input })
       return stdout.toString().split('\n').filter(Boolean)
     }
@@ -166,8 +166,8 @@ export class GraphView implements AsyncDisposable {
       })
       const rows = places.sort((one, other) => one.row - other.row)
       return {
-        rows: rows.slice(0, MOST_FOUND),
-        isCut: rows.length > MOST_FOUND || said.length + made.length > MOST_FOUND,
+        rows: rows.slice(0, MAX_FOUND_COMMITS),
+        isCut: rows.length > MAX_FOUND_COMMITS || said.length + made.length > MAX_FOUND_COMMITS,
       }
     } catch (error) {
       // Something else is looked for by now, or it took too long: what was found is not known.

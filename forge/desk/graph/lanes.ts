@@ -26,7 +26,7 @@ export type Shape = {
 export type Line = { from: number; to: number; color: number; child: number }
 
 /** More lanes nobody can read: what finds no place shares the last one. */
-const MOST_LANES = 500
+const MAX_LANES = 500
 /** The lines that run through some rows are kept, so that a window need not look for them from the top. */
 const BLOCK = 256
 /** Lane 0 has a colour for itself, and the others take turns. */
@@ -203,7 +203,7 @@ export function layLanes(shape: Shape): Lanes {
   }
   // What shares the last lane begins there, and is not drawn through.
   for (let edge = 0; edge < via.length; edge++)
-    if ((via[edge] as number) >= MOST_LANES - 1 && looks[edge] === WHOLE) looks[edge] = MEETS
+    if ((via[edge] as number) >= MAX_LANES - 1 && looks[edge] === WHOLE) looks[edge] = MEETS
   return new Lanes(shape, lanes, via, looks, room.width)
 }
 
@@ -281,7 +281,7 @@ class Room {
   /** The leftmost lane that is free from one row to another, both with it, and takes it. */
   take(top: number, bottom: number): number {
     for (let lane = 0; ; lane++) {
-      if (this.first + lane === MOST_LANES - 1) return MOST_LANES - 1
+      if (this.first + lane === MAX_LANES - 1) return MAX_LANES - 1
       if (lane === this.#starts.length) {
         this.#starts.push([])
         this.#ends.push([])

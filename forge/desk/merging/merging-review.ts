@@ -13,7 +13,7 @@ import type { MergingState } from '../conflicts/merging-commits.ts'
 export type Oddities = { files: Map<Path, string>; words: string[] }
 
 /** So many judgements are kept. */
-const MOST = 50
+const MAX_KEPT_REVIEWS = 50
 
 export class MergingReviews {
   readonly #known = new Map<string, Promise<Oddities>>()
@@ -24,7 +24,7 @@ export class MergingReviews {
   async of(state: MergingState, result: Oid): Promise<Oddities> {
     const key = `${state.does} ${state.oursCommit} ${state.theirsCommit} ${result}`
     const known = this.#known.get(key) ?? this.#judge(state, result)
-    if (this.#known.size >= MOST) this.#known.clear()
+    if (this.#known.size >= MAX_KEPT_REVIEWS) this.#known.clear()
     this.#known.set(key, known)
     known.catch(() => this.#known.delete(key))
     return await known

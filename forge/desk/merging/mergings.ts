@@ -44,7 +44,7 @@ export type Beginning = { result?: Oid | undefined; forklift?: MergingState['for
 type Which = 'ours' | 'theirs' | 'base' | 'both'
 
 /** So many states are kept: each is read once, and never changes. */
-const MOST = 200
+const MAX_KEPT_STATES = 200
 
 export class Mergings {
   readonly #known = new Map<Oid, State>()
@@ -119,7 +119,7 @@ export class Mergings {
     const known = this.#known.get(commit)
     if (known) return known
     const state = await readMerging(this.room.objects, commit)
-    if (this.#known.size >= MOST) this.#known.clear()
+    if (this.#known.size >= MAX_KEPT_STATES) this.#known.clear()
     if (state) this.#known.set(commit, state)
     return state
   }

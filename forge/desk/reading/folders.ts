@@ -8,13 +8,13 @@ import type { FolderEntry } from '../contract/reading.ts'
 import type { Listed } from './place.ts'
 
 /** More names than anybody looks through: a list of them would only hold up everything else. */
-const MOST = 200_000
+const MAX_FOLDER_ENTRIES = 200_000
 
 /** Folders first, then by name. `draft` marks files that are not saved, and folders with such files in them. */
 export async function listFolder(objects: Objects, place: Listed, path: Path): Promise<FolderEntry[]> {
   const entries = await entriesIn(objects, place, path)
   if (!entries) throw new Failure(`There is no folder ${visiblePath(path)} here any more.`)
-  if (entries.length > MOST)
+  if (entries.length > MAX_FOLDER_ENTRIES)
     throw new Failure(`${visiblePath(path) || 'This folder'} has ${many(entries.length, 'file')}: too many for a list.`)
   const drafts = namesIn(path, place.drafts)
   const order = ({ mode, name }: { mode: string; name: string }) => `${mode === '040000' ? 0 : 1}${name}`

@@ -96,7 +96,7 @@ function secretIn(headers: Headers, door: Door): string {
 export const isToken = (token: string, key: Key): boolean => isSame(token, key.token)
 
 /** How long a ticket is good for, in milliseconds: a browser that has to be started first takes its time. */
-const GOOD_FOR = 120_000
+const TICKET_VALID_MS = 120_000
 
 /**
  * Words that let in once, soon after they were made. The browser is opened by a program that is told the address as an
@@ -107,7 +107,7 @@ export class Tickets {
 
   make(): string {
     const ticket = newToken()
-    this.#made.set(digestOf(ticket), performance.now() + GOOD_FOR)
+    this.#made.set(digestOf(ticket), performance.now() + TICKET_VALID_MS)
     return ticket
   }
 

@@ -50,10 +50,10 @@ export type DeskServer = {
 }
 
 /** A text pasted into a file comes in one message. */
-const LONGEST_MESSAGE = 16 << 20
+const MAX_MESSAGE_BYTES = 16 << 20
 /** What a window has not taken yet; one that takes nothing any more is ended. */
-const MOST_UNSENT = 64 << 20
-const MOST_WINDOWS = 64
+const MAX_UNSENT_BYTES = 64 << 20
+const MAX_WINDOWS = 64
 /** The seconds after which a connection that says nothing is closed. A window's is kept open by the server's pings. */
 const [SILENT_REQUEST, SILENT_WINDOW] = [10, 120]
 
@@ -114,15 +114,15 @@ export function serve(served: Served, { port, last }: { port?: number | undefine
     maxRequestBodySize: 1024,
     fetch: async (request: Request, server: Bun127) => {
       const response = key
-        ? await answer(request, server, { served, key, tickets, hasRoom: windows < MOST_WINDOWS })
+        ? await answer(request, server, { served, key, tickets, hasRoom: windows < MAX_WINDOWS })
         : undefined
       if (response) for (const [name, value] of Object.entries(ALWAYS)) setMissing(response.headers, name, value)
       return response
     },
     error: () => new Response('The desk could not answer this.', { status: 500, headers: ALWAYS }),
     websocket: {
-      maxPayloadLength: LONGEST_MESSAGE,
-      backpressureLimit: MOST_UNSENT,
+      maxPayloadLength: MAX_MESSAGE_BYTES,
+      backpressureLimit: MAX_UNSENT_BYTES,
       closeOnBackpressureLimit: true,
       idleTimeout: SILENT_WINDOW,
       sendPings: true,

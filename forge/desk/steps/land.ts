@@ -63,7 +63,7 @@ async function keptMove(objects: Objects, { commit, branch, words }: Source): Pr
 
 /** Commits beyond these are only counted, and the bytes of messages beyond these not read. */
 const NAMED = 100
-const MOST = 1 << 20
+const MAX_SUBJECTS_BYTES = 1 << 20
 
 /** What a turn or a save writes behind its message, for the desk itself. */
 const OWN_TRAILER = /^Forge-(Model|Turn|Undoes): .*\n?/gm
@@ -85,7 +85,7 @@ async function messageFor(objects: Objects, source: Source, { tip }: Target): Pr
 
 async function messagesBetween(repository: Repository, old: Oid, tip: Oid): Promise<string[]> {
   const args = ['log', '--reverse', '--topo-order', '--no-merges', '--encoding=UTF-8', '-z', '--format=%B']
-  const { stdout } = await run(repository, [...args, tip, `^${old}`, '--'], { limit: MOST })
+  const { stdout } = await run(repository, [...args, tip, `^${old}`, '--'], { limit: MAX_SUBJECTS_BYTES })
   const messages = stdout
     .toString()
     .split('\0')

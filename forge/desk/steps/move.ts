@@ -34,12 +34,12 @@ export async function planMove(objects: Objects, { branch, tip }: Target, to: So
 }
 
 /** More than these bytes of first lines are not read. */
-const MOST = 1 << 20
+const MAX_SUBJECTS_BYTES = 1 << 20
 
 /** The commits that nothing but this branch has, if it goes to another commit: their first lines. */
 async function lostBy(repository: Repository, branch: string, from: Oid, to: Oid): Promise<string[]> {
   const others = [`--exclude=${asText(branch)}`, '--branches', '--tags', '--remotes']
   const log = ['log', '--encoding=UTF-8', '--format=%s', from, '--not', to, ...others, '--']
-  const { stdout } = await run(repository, log, { limit: MOST })
+  const { stdout } = await run(repository, log, { limit: MAX_SUBJECTS_BYTES })
   return stdout.toString().split('\n').slice(0, -1)
 }

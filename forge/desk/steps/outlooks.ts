@@ -16,12 +16,12 @@ import type { Pace } from './picks.ts'
 import { filesInConflict, type Plan, treeOf } from './plan.ts'
 
 /** So many gits merge at a time, each so many pairs at most; and so many other steps are planned at a time. */
-const AT_ONCE = 2
+const MAX_CONCURRENT_MERGES = 2
 const TOGETHER = 16
 /** So many outlooks are kept. */
-const MOST = 20_000
+const MAX_KEPT_OUTLOOKS = 20_000
 /** What takes longer to be planned, in milliseconds, is not known of many targets: only of the one that is chosen. */
-const LONGEST = 1000
+const MAX_PLANNING_MS = 1000
 
 type Pair = readonly [ours: Oid, theirs: Oid]
 /** `isEmpty`: the files stay as they are, but for the folder that belongs to its branch. */
@@ -60,7 +60,7 @@ export class Outlooks {
   }
 
   async #inTurn(task: () => Promise<Outlook>): Promise<Outlook> {
-    if (this.#planning < AT_ONCE) this.#planning++
+    if (this.#planning < MAX_CONCURRENT_MERGES) this.#planning++
     else await new Promise<void>(resolve => this.#waiting.push(resolve))
     try {
       return await task()
@@ -85,8 +85,8 @@ export class Outlooks {
   }
 
   #begin(): void {
-    while (this.#atWork < AT_ONCE && this.#asked.length > 0) {
-      const share = Math.ceil(this.#asked.length / (AT_ONCE - this.#atWork))
+    while (this.#atWork < MAX_CONCURRENT_MERGES && this.#asked.length > 0) {
+      const share = Math.ceil(this.#asked.length / (MAX_CONCURRENT_MERGES - this.#atWork))
       const some = this.#asked.splice(0, Math.min(share, TOGETHER))
       this.#atWork++
       void this.#answer(some).finally(() => {
@@ -148,7 +148,7 @@ const inConflict = (count: number): Outlook => ({ is: 'conflicts', conflicts: co
 
 /** What comes of a plan, if that is known soon. */
 async function plannedIn(plan: (pace: Pace) => Promise<Plan>): Promise<Outlook> {
-  const signal = AbortSignal.timeout(LONGEST)
+  const signal = AbortSignal.timeout(MAX_PLANNING_MS)
   try {
     const { is, stop, words } = await plan({ signal, tell: () => undefined })
     return { is, conflicts: stop ? groupsOf(stop.merge).length : 0, words }
@@ -162,7 +162,7 @@ async function plannedIn(plan: (pace: Pace) => Promise<Plan>): Promise<Outlook> 
 
 /** Keeps an answer, unless it fails. */
 function keep<Answer>(known: Map<string, Promise<Answer>>, key: string, answer: Promise<Answer>): void {
-  if (known.size >= MOST) known.clear()
+  if (known.size >= MAX_KEPT_OUTLOOKS) known.clear()
   known.set(key, answer)
   answer.catch(() => known.delete(key))
 }

@@ -12,7 +12,7 @@ import { filesInConflict, type Plan, type Target, treeOf } from './plan.ts'
 import { everyTime, type Once } from './plannings.ts'
 
 /** More than anybody puts on another commit. */
-const MOST = 5000
+const MAX_COMMITS = 5000
 
 export async function planRebase(
   objects: Objects,
@@ -29,7 +29,7 @@ export async function planRebase(
   }
   const { picks, same } = await once(`rebase ${tip} ${onto.commit} ${onto.words}`, async pace => {
     const { commits, same } = await commitsToPick(objects, tip, onto.commit, pace)
-    if (commits.length > MOST)
+    if (commits.length > MAX_COMMITS)
       throw new Failure(`${many(commits.length, 'commit')} are too many to be rebased here: merge, or git rebase them.`)
     const rules = { does: 'rebase', ours: onto.words, of: commits.length, onto: onto.words } as const
     return { picks: await planPicks(objects, onto.commit, commits, rules, pace), commits: commits.length, same }

@@ -56,7 +56,7 @@ export async function readRemotes(repository: Repository): Promise<Remotes> {
 }
 
 /** Shorter ones are in every other word. */
-const SHORTEST_SECRET = 4
+const MIN_SECRET_CHARS = 4
 
 /** The parts of an address that may be secret: a password, a name that is a key, what stands behind a question mark. */
 function secretsOf(url: string): string[] {
@@ -64,7 +64,7 @@ function secretsOf(url: string): string[] {
   const isKey = /^https?:/i.test(url)
   const [, query = ''] = url.split(/[?#](.*)/s)
   const parts = [password, query, ...(isKey ? [user] : [])]
-  return parts.flatMap(part => [part, decoded(part)]).filter(part => part.length >= SHORTEST_SECRET)
+  return parts.flatMap(part => [part, decoded(part)]).filter(part => part.length >= MIN_SECRET_CHARS)
 }
 
 function decoded(text: string): string {

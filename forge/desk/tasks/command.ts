@@ -20,9 +20,9 @@ export type Call = {
 }
 
 /** It says no more than this: a thousand tasks with all their texts fit into it. In bytes. */
-const LARGEST = 32 << 20
+const MAX_OUTPUT_BYTES = 32 << 20
 /** Of what it complains about, so much is kept. */
-const LONGEST_COMPLAINT = 64_000
+const MAX_ERROR_BYTES = 64_000
 
 /**
  * Runs it, and gives the lines that it printed. Throws a {@link Failure} in its own words where it ended badly, and in
@@ -40,8 +40,8 @@ export async function callForge({ command, env }: CommandOptions, { args, cwd, p
     child.kill('SIGKILL')
   }
   const timer = setTimeout(() => endFor('it did not end in time'), patience)
-  const out = collect(child.stdout, LARGEST, () => endFor('it said too much'))
-  const err = collect(child.stderr, LONGEST_COMPLAINT, () => undefined)
+  const out = collect(child.stdout, MAX_OUTPUT_BYTES, () => endFor('it said too much'))
+  const err = collect(child.stderr, MAX_ERROR_BYTES, () => undefined)
   try {
     const code = await endOf(child)
     if (code === 0 && why === undefined) return linesOf(out())

@@ -10,17 +10,17 @@ import { listRefs } from '../../../core/git/refs.ts'
 import { asText, type Repository } from '../../../core/git/repository.ts'
 import { visibleLines } from '../../../core/text.ts'
 import type { Fields } from '../contract/contract.ts'
-import type { CheckedPlan, JournalLine, Landing, Plan, Run, Runs, Task, TasksWord } from '../contract/tasks.ts'
+import type { CheckedPlan, JournalLine, Landing, Run, Runs, ShownPlan, Task, TasksWord } from '../contract/tasks.ts'
 import { RUNS } from '../refs.ts'
 import { type CommandOptions, callForge } from './command.ts'
 import { digestOf, readCheckedPlan, readJournal, readLanding, readPlan, readRun, readRuns, readTask } from './told.ts'
 
 /** Milliseconds that a look may take: nobody waits for longer. */
-const LOOK_FOR = 60_000
+const LOOK_TIMEOUT_MS = 60_000
 /** Where a word is for a server that has to be started first, which may have to be downloaded. */
-const ACT_FOR = 10 * 60_000
+const ACT_TIMEOUT_MS = 10 * 60_000
 /** So many looks at a time: each is a process. */
-const MOST_LOOKS = 2
+const MAX_CONCURRENT_LOOKS = 2
 
 export class Tasks {
   /** Looks that are under way. */
@@ -54,13 +54,15 @@ export class Tasks {
     return readRun(await this.#look(['show', run, '--json']))
   }
 
-  async plan(run: string): Promise<Plan> {
+  async plan(run: string): Promise<ShownPlan> {
     return readPlan(await this.#look(['show', run, '--plan', '--json']))
   }
 
   /** What is wrong with a plan as a person has edited it, or that plan whole. Nothing is changed. */
   async checkPlan(run: string, text: string): Promise<CheckedPlan> {
-    return await inFile(text, async file => readCheckedPlan(await this.#read(['plan', run, `--file=${file}`, '--json'])))
+    return await inFile(text, async file =>
+      readCheckedPlan(await this.#read(['plan', run, `--file=${file}`, '--json'])),
+    )
   }
 
   async task(run: string, task: string): Promise<Task> {
@@ -80,8 +82,8 @@ export class Tasks {
   async tell(word: TasksWord): Promise<string[]> {
     const lines =
       word.tell === 'plan'
-        ? await inFile(word.text, file => this.#call(planArguments(word, file), ACT_FOR))
-        : await this.#call(argumentsOf(word), ACT_FOR)
+        ? await inFile(word.text, file => this.#call(planArguments(word, file), ACT_TIMEOUT_MS))
+        : await this.#call(argumentsOf(word), ACT_TIMEOUT_MS)
     return lines.map(line => visibleLines(line))
   }
 
@@ -96,10 +98,10 @@ export class Tasks {
   }
 
   async #read(args: readonly string[]): Promise<string[]> {
-    while (this.#busy >= MOST_LOOKS) await new Promise<void>(resolve => this.#waiting.push(resolve))
+    while (this.#busy >= MAX_CONCURRENT_LOOKS) await new Promise<void>(resolve => this.#waiting.push(resolve))
     this.#busy++
     try {
-      return await this.#call(args, LOOK_FOR)
+      return await this.#call(args, LOOK_TIMEOUT_MS)
     } finally {
       this.#busy--
       this.#waiting.shift()?.()

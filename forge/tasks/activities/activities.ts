@@ -32,7 +32,7 @@ import { TaskWork } from './task.ts'
 export type { ActivityOptions, Check, CheckMeans, Lint, Surroundings } from './means.ts'
 
 /** Milliseconds that an engine has to say which programs its image has; a plan is made without that, too. */
-const PATIENCE = 90_000
+const IMAGE_CHECK_TIMEOUT_MS = 90_000
 
 type Environment = Record<string, string | undefined>
 
@@ -103,7 +103,7 @@ const lintOf =
   async (plan, input) => {
     const made = plan.tasks.flatMap(({ objective }) => objective.outputs)
     const [programs, readyMade, hasNetwork] = await Promise.all([
-      programsOf(state, AbortSignal.timeout(PATIENCE)).catch(() => undefined),
+      programsOf(state, AbortSignal.timeout(IMAGE_CHECK_TIMEOUT_MS)).catch(() => undefined),
       readyMadeIn(objects, input.tree, made),
       network.isGiven(),
     ])
@@ -126,7 +126,7 @@ const factsOf =
   ({ objects, state, network, env }: FactSources): Facts =>
   async base => {
     const [programs, hasNetwork, runs] = await Promise.all([
-      programsOf(state, AbortSignal.timeout(PATIENCE)).catch(() => undefined),
+      programsOf(state, AbortSignal.timeout(IMAGE_CHECK_TIMEOUT_MS)).catch(() => undefined),
       network.isGiven(),
       listRuns(objects.repository, env),
     ])

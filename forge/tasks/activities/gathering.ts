@@ -43,7 +43,7 @@ export async function gatherAll(
       const commit = await mergeCommit(means, tree, [head, result], message)
       const paths = pathsOf(merge)
       const words = await conflictsInWords(objects, merge, paths)
-      const files = paths.slice(0, MOST_CONFLICTS).map(asText)
+      const files = paths.slice(0, MAX_DESCRIBED_CONFLICTS).map(asText)
       return { commit, conflicts: { ours: head, theirs: result, words, files } }
     }
     head = await mergeCommit(means, merge.tree, [head, result], message)
@@ -66,7 +66,9 @@ async function withNamedSides(
   const changes = new Map<Path, Change>()
   for (const path of new Set(stages.map(it => it.path))) {
     const entry = await entryAt(objects, tree, path)
-    const object = entry?.mode.startsWith('100') ? await objects.read(entry.oid, { limit: LARGEST_MARKED }) : undefined
+    const object = entry?.mode.startsWith('100')
+      ? await objects.read(entry.oid, { limit: MAX_MARKED_FILE_BYTES })
+      : undefined
     if (!entry || !object?.bytes) continue
     const text = object.bytes.toString('latin1')
     const named = Object.entries(sides).reduce(
@@ -82,10 +84,10 @@ const markOf = (name: string, oid: Oid): RegExp =>
   new RegExp(`^(${name === 'ours' ? '<' : '>'}{7,}) ${oid}(?=:|\\r?$)`, 'gm')
 
 /** A larger file keeps its marks as they are. */
-const LARGEST_MARKED = 16 << 20
+const MAX_MARKED_FILE_BYTES = 16 << 20
 /** So many conflicts are described, with so much of each side. */
-const MOST_CONFLICTS = 50
-const MOST_OF_A_SIDE = 20_000
+const MAX_DESCRIBED_CONFLICTS = 50
+const MAX_SIDE_CHARS = 20_000
 
 const SIDES = { 1: 'what both began with', 2: 'one side (ours in the marks)', 3: 'the other side (theirs)' } as const
 
@@ -103,7 +105,7 @@ const pathsOf = ({ conflicts, stages }: Merge): Path[] => [
 async function conflictsInWords(objects: Objects, { conflicts, stages }: Merge, paths: Path[]): Promise<string> {
   const byPath = Map.groupBy(stages, ({ path }) => path)
   const kindsOf = (path: Path) => conflicts.filter((it: Conflict) => it.paths.includes(path)).map(({ kind }) => kind)
-  const told = paths.slice(0, MOST_CONFLICTS).map(async path => {
+  const told = paths.slice(0, MAX_DESCRIBED_CONFLICTS).map(async path => {
     const kinds = [...new Set(kindsOf(path))]
     const head = `${visiblePath(path)}: ${kinds.join(', ') || 'contents'}`
     const isMarked = kinds.every(kind => kind === 'contents' || kind === 'content' || kind === 'add/add')
@@ -111,14 +113,15 @@ async function conflictsInWords(objects: Objects, { conflicts, stages }: Merge, 
     const sides = (byPath.get(path) ?? []).map(stage => sideInWords(objects, stage))
     return [head, ...(await Promise.all(sides))].join('\n')
   })
-  const rest = paths.length > MOST_CONFLICTS ? [`and ${many(paths.length - MOST_CONFLICTS, 'more file')}.`] : []
+  const rest =
+    paths.length > MAX_DESCRIBED_CONFLICTS ? [`and ${many(paths.length - MAX_DESCRIBED_CONFLICTS, 'more file')}.`] : []
   return [`${many(paths.length, 'file')} in conflict:`, ...(await Promise.all(told)), ...rest].join('\n\n')
 }
 
 async function sideInWords(objects: Objects, { oid, mode, stage }: Stage): Promise<string> {
   const name = SIDES[stage]
   if (!mode.startsWith('100')) return `${name}: no plain file (mode ${mode})`
-  const bytes = await readStart(objects.repository, oid, MOST_OF_A_SIDE)
+  const bytes = await readStart(objects.repository, oid, MAX_SIDE_CHARS)
   if (bytes.subarray(0, 8192).includes(0)) return `${name}: a binary file`
   return `${name}:\n${fenced(bytes.toString())}`
 }

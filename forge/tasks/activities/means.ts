@@ -16,6 +16,7 @@ import { type Model, ModelError } from '../../ai/request.ts'
 import { blackOut } from '../../ai/secrets.ts'
 import { providerOf, type Settings } from '../../ai/settings.ts'
 import type { Summaries } from '../../ai/summaries.ts'
+import { RUNS } from '../../formats/tasks-json.ts'
 import type { ApprovedCommands } from '../checks/approved.ts'
 import type { Judged } from '../checks/validate.ts'
 import type { Verdicts } from '../checks/verdicts.ts'
@@ -26,7 +27,7 @@ import type { PlannedShape } from '../plan/lint.ts'
 import { Plan, type Task } from '../plan/schema.ts'
 import { widensOf } from '../plan/widens.ts'
 import { Ledger } from '../runs/budget.ts'
-import { BRANCHES, openRunFolder, RUNS, runsFolder } from '../runs/folder.ts'
+import { BRANCHES, openRunFolder, runsFolder } from '../runs/folder.ts'
 import { Journal } from '../runs/journal.ts'
 import { readStoredRun, type StoredRun } from '../runs/plans.ts'
 import { priceOf } from '../runs/prices.ts'
@@ -110,7 +111,7 @@ const isThere = ({ folder, inode }: OpenRun): boolean => inode !== undefined && 
 /** After so many commits of runs' stores, each with some objects that the next one replaces, git has a look. */
 const MANY_WRITES = 300
 /** Runs that stay open while nothing is done for them; a worker that lives for weeks sees many. */
-const MOST_IDLE = 8
+const MAX_IDLE_RUNS = 8
 
 /** To be closed. */
 export class Means implements Disposable {
@@ -259,7 +260,7 @@ export class Means implements Disposable {
 
   #closeIdle(): void {
     const idle = [...this.#runs].filter(([run]) => !this.#users.has(run))
-    for (const [run, opening] of idle.slice(0, -MOST_IDLE)) {
+    for (const [run, opening] of idle.slice(0, -MAX_IDLE_RUNS)) {
       this.#runs.delete(run)
       opening.then(
         opened => this.#close(opened),

@@ -11,6 +11,7 @@ import { tokensIn } from '../../ai/fence.ts'
 import { type Answer, type Model, ModelError, type Usage } from '../../ai/request.ts'
 import { MARK } from '../../ai/secrets.ts'
 import { providerOf } from '../../ai/settings.ts'
+import { RUNS } from '../../formats/tasks-json.ts'
 import { type FactOf, hashOfPart } from '../checks/verdicts.ts'
 import type {
   Constructed,
@@ -28,7 +29,7 @@ import type {
 } from '../contract.ts'
 import { withModelSpan } from '../engine/spans.ts'
 import { OutOfBudget, type Reservation } from '../runs/budget.ts'
-import { attemptRef, RUNS } from '../runs/folder.ts'
+import { attemptRef } from '../runs/folder.ts'
 import { estimateOf, isAssumed, missingPrice, priceOf, withCost } from '../runs/prices.ts'
 import type { RunStore } from '../runs/store.ts'
 import { NOTHING, parseStoredAnswer, spentOf, storedAnswer } from '../runs/stored-answer.ts'

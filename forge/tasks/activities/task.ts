@@ -27,7 +27,7 @@ import { type GatheredConflicts, type Gathering, gatherAll, mergeCommit } from '
 import type { Check, CheckMeans, Means } from './means.ts'
 
 /** So much of each piece of evidence stands in a report. */
-const MOST_EVIDENCE = 12_000
+const MAX_EVIDENCE_CHARS = 12_000
 
 const OUTCOMES: Record<Outcome, string> = {
   success: 'It was done.',
@@ -187,5 +187,5 @@ const uniqueOf = (references: readonly Reference[]): Reference[] => [
 export async function evidenceInWords(store: RunStore, reference: Reference): Promise<string> {
   const { words } = wordsOf(reference, await store.readText(reference))
   const text = words.trim()
-  return text.length > MOST_EVIDENCE ? `${text.slice(0, MOST_EVIDENCE).toWellFormed()}\n(cut here)` : text
+  return text.length > MAX_EVIDENCE_CHARS ? `${text.slice(0, MAX_EVIDENCE_CHARS).toWellFormed()}\n(cut here)` : text
 }

@@ -10,8 +10,8 @@ import { join } from 'node:path'
 import { asText, type Oid, type Path, type Repository } from '../../../core/git/repository.ts'
 import { run, type Where } from '../../../core/git/run.ts'
 import { openScratch, type Scratch } from '../../../core/git/scratch.ts'
+import { isRunning } from '../../../core/processes.ts'
 import { shellIn } from '../../../core/shell.ts'
-import { isRunning } from '../../../core/state.ts'
 import { readUntrusted } from '../../../core/untrusted.ts'
 import { giveToContainer, openAll } from '../../ai/closed-container.ts'
 
@@ -43,7 +43,7 @@ export type Slot = AsyncDisposable & {
 }
 
 /** A file that is larger is not taken back. */
-const LARGEST = 16 << 20
+const MAX_TAKEN_FILE_BYTES = 16 << 20
 
 /** Where slots lie in the state folder of a repository. */
 const slotsIn = (state: string): string => join(state, 'slots')
@@ -318,8 +318,8 @@ class WarmSlot implements Slot {
       // A link may lead anywhere.
       if (isLast ? !stats?.isFile() : !stats?.isDirectory()) return undefined
     }
-    const found = await readUntrusted(join(this.folder, ...parts), LARGEST + 1)
-    return found?.kind === 'file' && found.bytes.length <= LARGEST ? found.bytes : undefined
+    const found = await readUntrusted(join(this.folder, ...parts), MAX_TAKEN_FILE_BYTES + 1)
+    return found?.kind === 'file' && found.bytes.length <= MAX_TAKEN_FILE_BYTES ? found.bytes : undefined
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -5,6 +5,7 @@ import { Failure } from '../../../core/failure.ts'
 import { xdgFolder } from '../../../core/folders.ts'
 import { Approvals } from '../../ai/approvals.ts'
 import { readSettings } from '../../ai/settings.ts'
+import type { ShownPlan } from '../../formats/tasks-json.ts'
 import { ApprovedCommands } from '../checks/approved.ts'
 import { commandsOfPlan } from '../checks/validate.ts'
 import type { Reference, RunId, TaskId } from '../contract.ts'
@@ -36,7 +37,7 @@ export type LookedAt = {
   /** For a terminal of so many columns. */
   text: (columns: number) => string
   /** For whoever shows it in another way; `seen` is another one where anything is that a person says yes to. */
-  inFull: ReturnType<typeof planInFull> & { seen: string }
+  inFull: Omit<ShownPlan, 'waits'>
 }
 
 /** Reads a plan of a run, by default the one that holds, with all that belongs to it. */

@@ -28,11 +28,11 @@ export type Following = {
 }
 
 /** How often a run is asked how it is, in milliseconds. */
-const PAUSE = 400
+const POLL_MS = 400
 /** Questions in a row that a busy worker may leave without an answer. */
 const MAX_SILENCES = 3
 /** So often at most for a question that is being written down. */
-const PATIENCE = 8
+const MAX_POLLS_FOR_QUESTION = 8
 
 /** Follows it; gives the exit code of its end. Ctrl-C only ends the following. */
 export async function follow(following: Following): Promise<ExitCode> {
@@ -44,7 +44,7 @@ export async function follow(following: Following): Promise<ExitCode> {
     hasColours: context.isTerminal && !context.env.NO_COLOR,
   })
   const drawing = new Drawing(context.draw, look, context.isTerminal)
-  let patience = PATIENCE
+  let patience = MAX_POLLS_FOR_QUESTION
   let edited: { of: Oid; plan: Reference } | undefined
   let silences = 0
   for (;;) {
@@ -155,9 +155,9 @@ export async function questionsOf(store: RunStore, status: RunStatus, columns: n
   }
   if (status.question && status.state !== 'approving') await tell('The run asks', status.question)
   const asking = status.tasks.filter(({ state, question }) => state === 'asks' && question)
-  for (const { id, question } of asking.slice(0, MOST_ASKING))
+  for (const { id, question } of asking.slice(0, MAX_ASKING_TASKS))
     if (question && question.oid !== status.question?.oid) await tell(`${id} asks`, question)
-  const more = asking.slice(MOST_ASKING).map(({ id }) => id)
+  const more = asking.slice(MAX_ASKING_TASKS).map(({ id }) => id)
   if (more.length > 0) lines.push('', ...wrap(`And so do ${more.join(', ')}: forge show ${status.run} TASK`, columns))
   return lines.length > 0 ? [...lines, ''] : []
 }
@@ -168,7 +168,7 @@ export function nextSteps({ run, state, tasks, limit, question }: RunStatus): st
   switch (state) {
     case 'asks':
       return [
-        ...asking.slice(0, MOST_ASKING).map(task => `  ${toAnswer(run, task)}`),
+        ...asking.slice(0, MAX_ASKING_TASKS).map(task => `  ${toAnswer(run, task)}`),
         ...(asking.length === 0 ? [`  forge answer ${run} "…"`] : []),
         ...(asking.length === 0 && tasks.length > 0 && question ? [`  forge resume ${run}`] : []),
       ]
@@ -195,7 +195,7 @@ export const toAnswer = (run: RunId, { id, isLacking }: RunStatus['tasks'][numbe
 /** With which option a limit is raised. */
 const RAISES = { cost: '--budget DOLLARS', requests: '--requests N', tokens: '--requests N', minutes: '--minutes N' }
 /** So many tasks that ask are told in full. */
-const MOST_ASKING = 3
+const MAX_ASKING_TASKS = 3
 
 function detach({ run, context }: Following): ExitCode {
   context.out('')
@@ -236,7 +236,7 @@ function pause(signal: AbortSignal): Promise<void> {
       signal.removeEventListener('abort', done)
       resolve()
     }
-    const timer = setTimeout(done, PAUSE)
+    const timer = setTimeout(done, POLL_MS)
     signal.addEventListener('abort', done, { once: true })
   })
 }

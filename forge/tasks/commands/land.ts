@@ -17,6 +17,7 @@ import { RefMoved, type RefName, readHead } from '../../../core/git/refs.ts'
 import { asBytes, type Oid } from '../../../core/git/repository.ts'
 import { read } from '../../../core/git/run.ts'
 import { many, short, visible, visibleLines, visiblePath } from '../../../core/text.ts'
+import type { ShownLanding } from '../../formats/tasks-json.ts'
 import { KEPT, Operations } from '../../operations.ts'
 import type { RunId, TaskId } from '../contract.ts'
 import type { Plan } from '../plan/schema.ts'
@@ -112,19 +113,13 @@ async function inFull(
   place: Place,
   landing: Landing,
   { target, tree, context }: { target: Target; tree: Oid | undefined; context: CommandContext },
-) {
-  if (tree === undefined) return { onto: target.name, words: [`${target.name} has all of it already.`] }
+): Promise<ShownLanding> {
+  if (tree === undefined) return { onto: target.name, words: [`${target.name} has all of it already.`], doubts: [] }
   const belief = await beliefIn(place, landing, context)
   const { why } = belief
   // What is to be looked at first has a field of its own.
   const words = await review(place, landing, { target, tree, belief: { ...belief, doubts: [] } })
-  return {
-    onto: target.name,
-    tree,
-    words,
-    doubts: belief.doubts,
-    ...(why !== undefined && { unchecked: uncheckedWords(landing, why) }),
-  }
+  return { onto: target.name, tree, words, doubts: belief.doubts, unchecked: why && uncheckedWords(landing, why) }
 }
 
 // --- Whether it was checked

@@ -12,11 +12,11 @@ import { count, dollars, parse } from './options.ts'
 import { findRun, openPlace, openStore } from './place.ts'
 import { openRunServer, type RunServer } from './server.ts'
 
-const PAUSE = 'forge pause RUN [TASK]'
+const PAUSE_USAGE = 'forge pause RUN [TASK]'
 const RESUME = 'forge resume RUN [TASK] [--budget DOLLARS] [--requests N] [--minutes N] [--yes]'
 const STOP = 'forge stop RUN [TASK]'
 
-export const PAUSE_HELP = `${PAUSE}
+export const PAUSE_HELP = `${PAUSE_USAGE}
 
 Begins nothing new in a run, or in one task. What has been sent to a model is waited for, and kept.`
 
@@ -34,7 +34,7 @@ Ends a run, or one task: nothing more of it is begun or sent, and what waits for
 the journal stay, so that forge resume can take it up again; forge runs --prune lets go of them.`
 
 export async function runPause(argv: string[], context: CommandContext): Promise<ExitCode> {
-  return await tell('pause', parse(argv, { options: {}, usage: PAUSE, words: [1, 2] }).positionals, context)
+  return await tell('pause', parse(argv, { options: {}, usage: PAUSE_USAGE, words: [1, 2] }).positionals, context)
 }
 
 export async function runStop(argv: string[], context: CommandContext): Promise<ExitCode> {

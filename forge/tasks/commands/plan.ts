@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { visible } from '../../../core/text.ts'
+import type { CheckedPlan } from '../../formats/tasks-json.ts'
 import type { Reference, RunId, RunStatus, Standing } from '../contract.ts'
 import { readPlan as readPlanFile } from '../plan/file.ts'
 import { lintPlan } from '../plan/lint.ts'
@@ -110,11 +111,10 @@ async function readText(file: string, { cwd }: CommandContext): Promise<string> 
   })
 }
 
-/** What is wrong with a plan, and the line of its file where that stands, counted from 1. */
-type Complaint = { words: string; line?: number }
+type Complaint = CheckedPlan['complaints'][number]
 
 /** What the linter says of a plan in a file; where that is nothing, the plan as a person has to see it before a yes. */
-async function checkPlan(place: Place, run: RunId, file: string, context: CommandContext) {
+async function checkPlan(place: Place, run: RunId, file: string, context: CommandContext): Promise<CheckedPlan> {
   const text = await readText(file, context)
   const store = openStore(place, run)
   let plan: Plan
@@ -122,16 +122,16 @@ async function checkPlan(place: Place, run: RunId, file: string, context: Comman
     plan = readPlanFile(text, file)
   } catch (error) {
     if (!(error instanceof Failure)) throw error
-    return { run, complaints: error.message.split('\n').map(words => placedByReader(words)) }
+    return { complaints: error.message.split('\n').map(words => placedByReader(words)) }
   }
   const [status, { base, limits }] = await Promise.all([readLastStatus(store), readRunInput(store)])
   const before = status && hasBegun(status) ? await readPlan(store) : undefined
   const standing = (status?.tasks ?? []).flatMap(standingOf)
   const { objects } = place
   const { complaints } = await lintPlan(plan, { objects, tree: base, limits, standing, ...(before && { before }) })
-  if (complaints.length > 0) return { run, complaints: complaints.map(words => placedByTask(words, text, plan)) }
+  if (complaints.length > 0) return { complaints: complaints.map(words => placedByTask(words, text, plan)) }
   const { inFull } = await lookAtPlan(place, run, await store.putJson('plan', plan), context)
-  return { run, complaints: [], plan: { ...inFull, waits: true } }
+  return { complaints: [], plan: { ...inFull, waits: true } }
 }
 
 const hasBegun = ({ state }: RunStatus): boolean => state !== 'planning' && state !== 'approving'

@@ -49,9 +49,9 @@ Exit codes
   4  it waits for you           64 wrong usage`
 
 /** What a run may take where the person does not say; as many tasks as a plan can have (plan/schema.ts). */
-const USUAL = { tasks: 1000, depth: 3, atMost: 4 }
+const DEFAULT_LIMITS = { tasks: 1000, depth: 3, atMost: 4 }
 /** Longer wishes are documents to refer to, not wishes. */
-const LONGEST_WISH = 256 << 10
+const MAX_WISH_BYTES = 256 << 10
 
 const OPTIONS = {
   base: { type: 'string' },
@@ -83,7 +83,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
     limits: limitsFrom(values, settings, context),
     isApproved: values.yes === true,
     onlyPlan: values.plan === true,
-    atMost: count(values['at-most'], '--at-most') ?? USUAL.atMost,
+    atMost: count(values['at-most'], '--at-most') ?? DEFAULT_LIMITS.atMost,
   }
   if (values.base === undefined) await sayUncommitted(place, { base, word: positionals[0] ?? '' }, context)
   await using server = await openRunServer(place, context, { start: true })
@@ -111,7 +111,12 @@ function limitsFrom(values: Values, settings: Settings, { err }: CommandContext)
   const models = TIERS.flatMap(tier => settings.modelsOf(tier))
   const { limits, words } = usualLimits(given, models, settings)
   if (words !== undefined) err(words)
-  return { ...limits, ...(minutes !== undefined && { minutes }), tasks: USUAL.tasks, depth: USUAL.depth }
+  return {
+    ...limits,
+    ...(minutes !== undefined && { minutes }),
+    tasks: DEFAULT_LIMITS.tasks,
+    depth: DEFAULT_LIMITS.depth,
+  }
 }
 
 async function findBase({ repository }: Place, name: string | undefined): Promise<Oid> {
@@ -183,7 +188,7 @@ async function readWish(word: string, { cwd }: CommandContext): Promise<Wish> {
     const plan = readPlanFile(text, word)
     return { text: plan.summary, plan }
   }
-  if (text.length > LONGEST_WISH)
+  if (text.length > MAX_WISH_BYTES)
     throw new Failure(`${visible(word)} is longer than 256 KB: say what you want in fewer words, and refer to files.`)
   // A word that looks like a file and is none was mistyped, and should not be paid for.
   if (!isFile && /^\S+\.(md|txt|ya?ml|json)$/.test(word))

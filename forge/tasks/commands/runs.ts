@@ -2,6 +2,7 @@
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { listRefs } from '../../../core/git/refs.ts'
 import { many, short, visible } from '../../../core/text.ts'
+import type { ListedRun } from '../../formats/tasks-json.ts'
 import type { RunId, RunStatus } from '../contract.ts'
 import { BRANCHES, isRunId, listRuns } from '../runs/folder.ts'
 import { readWish } from '../runs/plans.ts'
@@ -25,7 +26,7 @@ Lists the runs of this repository, the newest first.
                 stays, so that it can be landed
   --all         with --prune RUN: also of runs and branches that are not landed`
 
-type Listed = Looked & { run: RunId; wish: string }
+type Listed = Looked & ListedRun
 
 /** Runs that the server is asked about at the same time. */
 const ASKED_AT_ONCE = 16

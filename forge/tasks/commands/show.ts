@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { visible, visibleLines } from '../../../core/text.ts'
+import type { ShownPlan, ShownRun, ShownTask } from '../../formats/tasks-json.ts'
 import type { Oid, RunStatus, TaskId } from '../contract.ts'
 import { writePlan } from '../plan/file.ts'
 import { contractOf } from '../plan/schema.ts'
@@ -68,23 +69,24 @@ async function look(place: Place, store: RunStore, context: CommandContext): Pro
 }
 
 /** A run with the texts that its status only names: what was wanted, the plan in short, what is asked, the report. */
-async function inFull(store: RunStore, status: RunStatus, unchecked: ReadonlyMap<TaskId | '', string>) {
+async function inFull(
+  store: RunStore,
+  status: RunStatus,
+  unchecked: ReadonlyMap<TaskId | '', string>,
+): Promise<ShownRun> {
   const { limits } = await readRunInput(store)
   const plan = status.plan && (await readPlan(store, status.plan))
-  const ofRun = unchecked.get('')
-  const withWhy = (task: RunStatus['tasks'][number]) => {
-    const why = unchecked.get(task.id)
-    return { ...task, ...(why !== undefined && { unchecked: why }) }
-  }
   return {
     ...status,
-    tasks: status.tasks.map(withWhy),
-    ...(ofRun !== undefined && { unchecked: ofRun }),
+    tasks: status.tasks.map(task => ({ ...task, unchecked: unchecked.get(task.id) })),
+    unchecked: unchecked.get(''),
     wish: await readWish(store),
     limits,
-    ...(plan && { title: plan.title, summary: plan.summary, contract: contractOf(plan) }),
-    ...(status.question && { asks: await store.readText(status.question) }),
-    ...(status.report && { tells: await store.readText(status.report) }),
+    title: plan?.title,
+    summary: plan?.summary,
+    contract: plan && contractOf(plan),
+    asks: status.question && (await store.readText(status.question)),
+    tells: status.report && (await store.readText(status.report)),
   }
 }
 
@@ -118,10 +120,10 @@ async function uncheckedIn(
 /** The plan that waits for a yes where there is one, else the one that holds. */
 async function showPlan(place: Place, status: RunStatus, isJson: boolean, context: CommandContext): Promise<ExitCode> {
   const looked = await lookAtPlan(place, status.run, status.plan, context)
-  if (isJson) {
-    const waits = status.state === 'approving'
-    context.out(JSON.stringify({ run: status.run, waits, ...looked.inFull, file: writePlan(looked.plan) }))
-  } else tellPlan(looked, context)
+  const file = writePlan(looked.plan)
+  const shown: ShownPlan = { waits: status.state === 'approving', ...looked.inFull, file }
+  if (isJson) context.out(JSON.stringify({ run: status.run, ...shown }))
+  else tellPlan(looked, context)
   return EXIT.done
 }
 
@@ -168,14 +170,8 @@ async function showTask(
   const why = unchecked.get(id)
   if (isJson) {
     const asks = state.question && (await store.readText(state.question))
-    context.out(
-      JSON.stringify({
-        ...state,
-        task,
-        ...(asks !== undefined && { asks }),
-        ...(why !== undefined && { unchecked: why }),
-      }),
-    )
+    const shown: ShownTask = { ...state, task, asks, unchecked: why }
+    context.out(JSON.stringify(shown))
     return EXIT.done
   }
   context.out(`${id}: ${visible(state.title)}`)

@@ -37,7 +37,7 @@ const STATES: Record<RunState, string> = {
 }
 
 /** Lines that the words about a run may take. */
-const MOST_HEAD = 6
+const MAX_HEAD_LINES = 6
 
 export type Look = { width: number; height: number; hasColours: boolean }
 
@@ -67,7 +67,7 @@ export function treeOf(status: Seen, { width, height, hasColours }: Look): strin
 
 /** The run and how it is: a sentence that says what to type is not cut. */
 const headOf = (status: RunStatus, width: number): string[] =>
-  wrap(stateWords(status), Math.max(width, 20)).slice(0, MOST_HEAD)
+  wrap(stateWords(status), Math.max(width, 20)).slice(0, MAX_HEAD_LINES)
 
 const stateWords = ({ run, state, words }: RunStatus): string =>
   `${run} ${STATES[state]}${words ? `: ${visible(words)}` : ''}`

@@ -19,7 +19,7 @@ export class NoAnswer extends Failure {}
 export class UnknownRun extends Failure {}
 
 /** How long a server may take to answer the first time, in milliseconds: it may just be starting. */
-const PATIENCE = 10_000
+const CONNECT_TIMEOUT_MS = 10_000
 /** How long a server of ours that another command has started may take to make its namespace, in milliseconds. */
 const NAMESPACE_MS = 1500
 /** How long a server that has been found may take to answer one question, in milliseconds. */
@@ -41,7 +41,7 @@ export async function connect(server: Server): Promise<Connection> {
     const { Connection } = await import('@temporalio/client')
     const { tls, apiKey, metadata } = server.options
     const options = { ...(tls !== undefined && { tls }), ...(apiKey && { apiKey }), ...(metadata && { metadata }) }
-    return await Connection.connect({ address: server.address, connectTimeout: PATIENCE, ...options })
+    return await Connection.connect({ address: server.address, connectTimeout: CONNECT_TIMEOUT_MS, ...options })
   } catch (error) {
     throw inWords(error, server)
   }
@@ -53,7 +53,7 @@ async function reach(address: string): Promise<void> {
   if (!host || !port || PROXIES.some(name => process.env[name])) return
   const { connect: dial } = await import('node:net')
   await new Promise<void>((resolve, reject) => {
-    const socket = dial({ host, port: Number(port), timeout: PATIENCE })
+    const socket = dial({ host, port: Number(port), timeout: CONNECT_TIMEOUT_MS })
     const end = (error?: Error) => {
       socket.destroy()
       if (error) reject(error)
@@ -81,7 +81,7 @@ export async function prepareNamespace(
 ): Promise<Warning | undefined> {
   const { namespace } = server
   try {
-    const seconds = await retention(connection, namespace, isOurs ? (isNew ? PATIENCE : NAMESPACE_MS) : 0)
+    const seconds = await retention(connection, namespace, isOurs ? (isNew ? CONNECT_TIMEOUT_MS : NAMESPACE_MS) : 0)
     if (isOurs && seconds !== RETENTION) {
       const config = { workflowExecutionRetentionTtl: await duration(RETENTION) }
       await connection.workflowService.updateNamespace({ namespace, config })

@@ -8,7 +8,7 @@ import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import * as v from 'valibot'
 
-const PAUSE = 25
+const POLL_MS = 25
 
 /** A process of this machine, as it is written down. */
 export const ProcessMark = v.object({
@@ -73,7 +73,7 @@ export async function startDetached(
 /** Asks a process to end, waits so many milliseconds, then makes it. Gives whether it ended by itself. */
 export async function end(mark: ProcessMark, patience: number): Promise<boolean> {
   const isGone = async (milliseconds: number): Promise<boolean> => {
-    for (const last = performance.now() + milliseconds; ; await sleep(PAUSE)) {
+    for (const last = performance.now() + milliseconds; ; await sleep(POLL_MS)) {
       if (!(await isRunning(mark))) return true
       if (performance.now() > last) return false
     }

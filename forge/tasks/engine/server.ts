@@ -24,12 +24,12 @@ export const SEARCH_ATTRIBUTES = ['forgeRun', 'forgeTask', 'forgeState'] as cons
 
 const LOOPBACK = '127.0.0.1'
 /** How long a server may take to listen, in milliseconds; on a free machine it takes a fifth of a second. */
-const PATIENCE = 30_000
-const PAUSE = 20
+const START_TIMEOUT_MS = 30_000
+const POLL_MS = 20
 /** What is left for a server to write down what it knows; it takes about a second. */
 const GRACE = 10_000
 /** A log of more bytes is begun anew. */
-const LARGEST_LOG = 4_000_000
+const MAX_LOG_BYTES = 4_000_000
 
 const Port = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(65_535))
 const RunningServer = v.object({
@@ -87,7 +87,7 @@ export async function endServer(place: ServerPlace): Promise<boolean> {
 }
 
 async function claim(place: ServerPlace): Promise<Claim> {
-  for (const last = performance.now() + 2 * PATIENCE; ; await sleep(PAUSE)) {
+  for (const last = performance.now() + 2 * START_TIMEOUT_MS; ; await sleep(POLL_MS)) {
     const taken = Claim.take(place.claim)
     if (taken) return taken
     if (performance.now() > last)
@@ -201,7 +201,7 @@ async function untilItListens(port: number, ended: Promise<void>): Promise<void>
   ended.then(() => {
     hasEnded = true
   })
-  for (const last = performance.now() + PATIENCE; !(await answers(port)); await sleep(PAUSE)) {
+  for (const last = performance.now() + START_TIMEOUT_MS; !(await answers(port)); await sleep(POLL_MS)) {
     if (hasEnded || performance.now() > last) throw new Error('It does not listen')
   }
 }
@@ -218,7 +218,7 @@ const answers = (port: number): Promise<boolean> =>
 
 /** The server appends: what is cut off while it runs, it does not write again. */
 async function boundLog(path: string): Promise<void> {
-  if ((await sizeOf(path)) > LARGEST_LOG) await truncate(path)
+  if ((await sizeOf(path)) > MAX_LOG_BYTES) await truncate(path)
 }
 
 const sizeOf = (path: string): Promise<number> =>

@@ -23,12 +23,12 @@ const FORGE = join(import.meta.dir, '../../../forge.ts')
 /** As the first line of forge.ts has it: nothing of the folder it is started in is read. */
 const BUN_FLAGS = ['--no-env-file', '--config=/dev/null', '--no-install']
 /** How long a worker may take to begin, in milliseconds; on a free machine it takes one second. */
-const PATIENCE = 60_000
-const PAUSE = 25
+const START_TIMEOUT_MS = 60_000
+const POLL_MS = 25
 /** What a worker that is asked to end may take. */
 const GRACE = 15_000
 /** A log of more bytes is put aside, and the one before it forgotten. */
-const LARGEST_LOG = 2_000_000
+const MAX_LOG_BYTES = 2_000_000
 
 const WorkerRecord = v.object({
   process: ProcessMark,
@@ -145,7 +145,7 @@ async function start(place: WorkerPlace, repository: Repository, env: Environmen
   started.ended.then(() => {
     hasEnded = true
   })
-  for (const last = performance.now() + PATIENCE; ; await sleep(PAUSE)) {
+  for (const last = performance.now() + START_TIMEOUT_MS; ; await sleep(POLL_MS)) {
     const record = await findWorker(place)
     if (record?.process.pid === started.pid) return record
     if (!hasEnded && performance.now() < last) continue
@@ -159,7 +159,7 @@ async function start(place: WorkerPlace, repository: Repository, env: Environmen
 /** It takes nothing new from now on, finishes what it does, and ends by itself. */
 async function drain(place: WorkerPlace, worker: WorkerRecord): Promise<void> {
   send(worker.process, 'SIGUSR2')
-  for (const last = performance.now() + GRACE; await isHeld(place.claim); await sleep(PAUSE)) {
+  for (const last = performance.now() + GRACE; await isHeld(place.claim); await sleep(POLL_MS)) {
     if (performance.now() < last) continue
     await end(worker.process, GRACE)
     return
@@ -217,7 +217,7 @@ export class WorkerClaim implements AsyncDisposable {
 }
 
 async function claim(path: string): Promise<Claim> {
-  for (const last = performance.now() + 2 * PATIENCE; ; await sleep(PAUSE)) {
+  for (const last = performance.now() + 2 * START_TIMEOUT_MS; ; await sleep(POLL_MS)) {
     const taken = Claim.take(path)
     if (taken) return taken
     if (performance.now() > last)
@@ -237,5 +237,5 @@ export function logTo(path: string): (line: string) => void {
 
 function turnOver(path: string): void {
   const { size = 0 } = statSync(path, { throwIfNoEntry: false }) ?? {}
-  if (size > LARGEST_LOG) renameSync(path, `${path}.1`)
+  if (size > MAX_LOG_BYTES) renameSync(path, `${path}.1`)
 }

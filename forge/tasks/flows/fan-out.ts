@@ -14,7 +14,7 @@ import { AGAIN, lineOf, MENDED, placeOf, type StepMeans, step, tellOn } from './
 import { haltOf } from './troubles.ts'
 
 /** Sub-agents at the same time. */
-const AT_MOST = 50
+const MAX_CONCURRENT_AGENTS = 50
 /** Words of one failed sub-agent in its parent's summary; all of them stand in its artifact. */
 const MAX_WORDS = 200
 
@@ -79,7 +79,7 @@ export async function forgeFanOut(input: FanOutInput): Promise<FanOutEnd> {
   const isOver = () => isThrown || halt !== undefined || confused !== undefined
   for (;;) {
     const isLong = workflowInfo().continueAsNewSuggested
-    while (running < AT_MOST && waiting.length > 0 && !isOver() && !isLong && !held.isHeld) {
+    while (running < MAX_CONCURRENT_AGENTS && waiting.length > 0 && !isOver() && !isLong && !held.isHeld) {
       const next = waiting.shift()
       if (!next) break
       running++
@@ -96,7 +96,7 @@ export async function forgeFanOut(input: FanOutInput): Promise<FanOutEnd> {
       await continueAsNew<typeof forgeFanOut>({ ...input, ended: kept, spent, isHeld: held.isHeld })
     }
     const before = running
-    const mayStart = () => running < AT_MOST && waiting.length > 0 && !held.isHeld && !isLong && !isOver()
+    const mayStart = () => running < MAX_CONCURRENT_AGENTS && waiting.length > 0 && !held.isHeld && !isLong && !isOver()
     await condition(() => running < before || mayStart())
   }
   if (halt) return { halt, spent }

@@ -18,7 +18,7 @@ export type Graph = {
   levels: TaskId[][]
 }
 
-const MOST_RINGS = 5
+const MAX_RINGS = 5
 
 /** Works on any plan, also on one that is wrong: unknown ids and what closes a circle count for nothing. */
 export function graphOf(tasks: readonly Task[]): Graph {
@@ -37,7 +37,7 @@ export function graphOf(tasks: readonly Task[]): Graph {
     ids.push(idAt(at))
   }
   return {
-    rings: rings.slice(0, MOST_RINGS).map(ring => ring.map(idAt)),
+    rings: rings.slice(0, MAX_RINGS).map(ring => ring.map(idAt)),
     before: id => tasks.flatMap((task, at) => (has(sets[placeOf(id)], at) ? [task.id] : [])),
     areOrdered: (one, other) => has(sets[placeOf(one)], placeOf(other)) || has(sets[placeOf(other)], placeOf(one)),
     outputs: new Set(makers.keys()),

@@ -46,15 +46,15 @@ export type LintedPlan = { tasks: PlannedShape[]; complaints: string[]; notes: s
 export type PlannedShape = Omit<TaskShape, 'hash'>
 
 /** A model mends so many at a time; a person does not read more. */
-const MOST_COMPLAINTS = 60
+const MAX_COMPLAINTS = 60
 /** In a larger repository, files are not looked for. */
-const MOST_FILES = 2_000_000
+const MAX_FILES = 2_000_000
 const EXAMPLE_OF_CI = '.github/workflows/ci.yml'
 
 /** Checks a plan that has its schema's form. */
 export async function lintPlan(plan: Plan, linting: Linting): Promise<LintedPlan> {
   const { objects, tree, standing = [] } = linting
-  const { files } = await listFiles(objects, tree, { limit: MOST_FILES })
+  const { files } = await listFiles(objects, tree, { limit: MAX_FILES })
   const there = new Files(files.map(({ path }) => asText(path)))
   const scripts = there.files.has('package.json') ? await scriptsOf(objects, tree) : undefined
   const writes = new Writes(plan.tasks)
@@ -70,7 +70,7 @@ export async function lintPlan(plan: Plan, linting: Linting): Promise<LintedPlan
   }
   const complaints = new Set<string>()
   for (const sentence of complaintsIn(room)) {
-    if (complaints.size === MOST_COMPLAINTS) {
+    if (complaints.size === MAX_COMPLAINTS) {
       complaints.add('There are further complaints, which will be told when these are mended.')
       break
     }
@@ -122,7 +122,7 @@ function notesOn(tasks: readonly PlannedShape[]): string[] {
 }
 
 /** More of these are not told one by one. */
-const MOST_OWN_CHECKS = 20
+const MAX_NAMED_CHECKS = 20
 
 /** Tasks that may change a check which is there already: a person has to look at that, as the check can't. */
 function ownChecks({ plan, there, writes, standing }: Room): string[] {
@@ -143,7 +143,7 @@ function ownChecks({ plan, there, writes, standing }: Room): string[] {
         )
       }),
   )
-  return notes.slice(0, MOST_OWN_CHECKS)
+  return notes.slice(0, MAX_NAMED_CHECKS)
 }
 
 const shapeOf = (task: Task, plan: Plan, reviewersOf: ReviewersOf): PlannedShape => ({

@@ -5,7 +5,7 @@ import type { Graph } from './graph.ts'
 import type { Task } from './schema.ts'
 
 /** More pairs than these are not told of. */
-const MOST_PAIRS = 20
+const MAX_PAIRS = 20
 
 const quote = (text: string): string => `"${text}"`
 
@@ -28,18 +28,18 @@ export function* overlaps(tasks: readonly Task[], graph: Graph, isOver: (id: Tas
         : it
       const key = `${placeOf(inOrder.one)} ${placeOf(inOrder.other)}`
       if (!found.has(key)) found.set(key, inOrder)
-      if (found.size > MOST_PAIRS) break
+      if (found.size > MAX_PAIRS) break
     }
-    if (found.size > MOST_PAIRS) break
+    if (found.size > MAX_PAIRS) break
   }
   const sorted = [...found.values()].sort(
     (a, b) => placeOf(a.one) - placeOf(b.one) || placeOf(a.other) - placeOf(b.other),
   )
-  for (const { one, other, globs, path } of sorted.slice(0, MOST_PAIRS)) {
+  for (const { one, other, globs, path } of sorted.slice(0, MAX_PAIRS)) {
     const sides = [...new Set(globs)].map(quote).join(' and ')
     yield `The tasks ${quote(one.id)} and ${quote(other.id)} may both write ${quote(path)} (${sides}), and neither waits for the other: add one of them to the other's depends_on, or make boundaries.write smaller.`
   }
-  if (found.size > MOST_PAIRS) yield 'Further tasks without a path between them may write the same files.'
+  if (found.size > MAX_PAIRS) yield 'Further tasks without a path between them may write the same files.'
 }
 
 /**

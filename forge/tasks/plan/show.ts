@@ -1,5 +1,6 @@
 /** A plan for the terminal, before a person says yes: what will be done in which order, what runs, what it may cost. */
 import { many, visible, visibleLines, wrap } from '../../../core/text.ts'
+import type { PlannedTask, ShownPlan } from '../../formats/tasks-json.ts'
 import type { Limits } from '../contract.ts'
 import type { Estimate, Range } from './estimate.ts'
 import { graphOf } from './graph.ts'
@@ -59,7 +60,7 @@ export function showPlan(plan: Plan, { width = 100, ...showing }: Showing): stri
 export function planInFull(
   plan: Plan,
   { estimate, limits, hasNetwork = false, commands = [] }: Omit<Showing, 'width'>,
-) {
+): Omit<ShownPlan, 'waits' | 'seen'> {
   const own = new Commands(plan)
   const tasks = new Map(plan.tasks.map(task => [task.id, task]))
   return {
@@ -75,7 +76,17 @@ export function planInFull(
   }
 }
 
-const inFull = ({ id, title, size, tier, recursion, depends_on, claims, boundaries, validation }: Task) => ({
+const inFull = ({
+  id,
+  title,
+  size,
+  tier,
+  recursion,
+  depends_on,
+  claims,
+  boundaries,
+  validation,
+}: Task): PlannedTask => ({
   ...{ id, title, size, tier, recursion, claims, after: depends_on },
   ...{ write: boundaries.write, never: boundaries.never, reviews: validation.reviews },
   checks: validation.checks.map(check => (typeof check === 'string' ? check : check.command)),

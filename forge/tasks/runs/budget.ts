@@ -7,7 +7,7 @@ import { Database } from 'bun:sqlite'
 import { existsSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { isRunning } from '../../../core/state.ts'
+import { isRunning } from '../../../core/processes.ts'
 import { many } from '../../../core/text.ts'
 import type { Usage } from '../../ai/request.ts'
 import type { Price } from '../../ai/settings.ts'
@@ -52,11 +52,11 @@ export type PaidAnswer = {
 }
 
 /** Milliseconds that another process is waited for. */
-const PATIENCE = 30_000
+const LOCK_TIMEOUT_MS = 30_000
 /** Milliseconds after which requests of other processes are looked at again. */
 const LOOK_AGAIN = 500
 /** A request takes no longer, in milliseconds: a reservation that is older was lost, whatever its process does. */
-const LONGEST_REQUEST = 2 * 3_600_000
+const MAX_REQUEST_MS = 2 * 3_600_000
 
 /** Tokens that an answer of a kind is taken to have, until some have come; of other kinds, {@link FIRST_OUTPUT}. */
 const FIRST_OUTPUTS: Partial<Record<string, number>> = {
@@ -68,7 +68,7 @@ const FIRST_OUTPUTS: Partial<Record<string, number>> = {
 } satisfies Partial<Record<StepKind, number>>
 const FIRST_OUTPUT = 8_000
 /** Answers of one kind and tier that are looked at, and how many there have to be. */
-const [MOST_SAMPLES, FEWEST_SAMPLES] = [50, 3]
+const [MAX_SAMPLES, MIN_SAMPLES] = [50, 3]
 /** How much longer than the longest one seen an answer may be, and how much dearer a request. */
 const MARGIN = 1.5
 
@@ -118,7 +118,7 @@ export class Ledger implements Disposable {
    */
   static async open(folder: string, { paid }: { paid: () => Promise<PaidAnswer[]> }): Promise<Ledger> {
     const database = new Database(join(folder, 'ledger.sqlite'), { create: true })
-    database.exec(`PRAGMA busy_timeout = ${PATIENCE}; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL`)
+    database.exec(`PRAGMA busy_timeout = ${LOCK_TIMEOUT_MS}; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL`)
     addTables(database)
     const ledger = new Ledger(database)
     if (ledger.#fact('complete') === undefined) ledger.#rebuild(await paid())
@@ -131,7 +131,7 @@ export class Ledger implements Disposable {
     if (!existsSync(path)) return undefined
     try {
       const database = new Database(path, { readwrite: true, create: false })
-      database.exec(`PRAGMA busy_timeout = ${PATIENCE}`)
+      database.exec(`PRAGMA busy_timeout = ${LOCK_TIMEOUT_MS}`)
       addTables(database)
       using ledger = new Ledger(database)
       if (ledger.#fact('complete') === undefined) return undefined
@@ -262,11 +262,11 @@ export class Ledger implements Disposable {
   /** The tokens of an answer that is longer than nearly all of its kind and tier. */
   #usualOutput({ kind, tier }: Asked): number {
     const query = `SELECT output FROM requests WHERE settled = 1 AND output > 0 AND kind = ? AND tier = ?
-      ORDER BY id DESC LIMIT ${MOST_SAMPLES}`
+      ORDER BY id DESC LIMIT ${MAX_SAMPLES}`
     const samples = this.#database.query<{ output: number }, [string, string]>(query).all(kind, tier)
     const longest = Math.ceil(Math.max(0, ...samples.map(({ output }) => output)) * MARGIN)
     const first = FIRST_OUTPUTS[kind] ?? FIRST_OUTPUT
-    return samples.length < FEWEST_SAMPLES ? Math.max(first, longest) : Math.max(longest, SHORTEST_OUTPUT)
+    return samples.length < MIN_SAMPLES ? Math.max(first, longest) : Math.max(longest, MIN_OUTPUT_TOKENS)
   }
 
   /** A price that was assumed, less as far as the provider has said that the model's requests cost less. */
@@ -274,7 +274,7 @@ export class Ledger implements Disposable {
     const query = `SELECT count(*) AS samples, max(cost / assumed) AS share FROM requests
       WHERE settled = 1 AND assumed > 0 AND cost > 0 AND model = ?`
     const known = this.#database.query<{ samples: number; share: number | null }, [string]>(query).get(model)
-    if (!known || known.samples < FEWEST_SAMPLES || known.share === null) return assumed
+    if (!known || known.samples < MIN_SAMPLES || known.share === null) return assumed
     const share = Math.min(1, known.share * MARGIN)
     const { input, output, cacheRead, cacheWrite } = assumed
     return {
@@ -342,7 +342,7 @@ export class Ledger implements Disposable {
 }
 
 /** No less is set aside for an answer, in tokens, however short those before were. */
-const SHORTEST_OUTPUT = 1_000
+const MIN_OUTPUT_TOKENS = 1_000
 
 /** Of this process, so that another one can tell whether it still runs; a process id may be given again. */
 const ownName = (): string => `${hostname()} ${process.pid} ${Math.round(performance.timeOrigin)}`
@@ -353,7 +353,7 @@ function isUnderWay({ owner, at }: Open): boolean {
   if (owner === own) return true
   const [host, pid] = owner.split(' ')
   const [ownHost, ownPid] = own.split(' ')
-  if (host !== ownHost || pid === ownPid || Date.now() - at > LONGEST_REQUEST) return false
+  if (host !== ownHost || pid === ownPid || Date.now() - at > MAX_REQUEST_MS) return false
   return isRunning(Number(pid))
 }
 

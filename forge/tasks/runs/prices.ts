@@ -56,7 +56,7 @@ const listed = (names: readonly string[]): string =>
   names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`
 
 /** What may be spent where the person sets no limit: in dollars, or where these can't be counted, in requests. */
-const USUAL = { cost: 5, requests: 200 }
+const DEFAULT_BUDGET = { cost: 5, requests: 200 }
 
 /**
  * The limits of money and requests that a run gets, where the person has set none or one of them; `words` say so where
@@ -70,8 +70,8 @@ export function usualLimits(
   if (given.cost !== undefined) return { limits: given }
   const unknown = unpricedOf(models, settings)
   const [first] = unknown
-  if (first === undefined) return { limits: { ...given, cost: USUAL.cost } }
-  const { requests = USUAL.requests } = given
+  if (first === undefined) return { limits: { ...given, cost: DEFAULT_BUDGET.cost } }
+  const { requests = DEFAULT_BUDGET.requests } = given
   const words =
     `No limit in dollars holds, since the price of ${listed(unknown)} is not known: it stops after ` +
     `${many(requests, 'request')}. Set another with --requests, or FORGE_PRICES=${first}=INPUT/OUTPUT in ` +

@@ -2,11 +2,13 @@
  * How tasks went in earlier runs, by tier and model: so that a person sees what can be given to a smaller model, and a
  * planner too. All of it is read from what runs keep in git; what was pruned is no longer in it.
  */
+
 import type { Objects } from '../../../core/git/objects.ts'
 import { visible } from '../../../core/text.ts'
+import type { WrittenLine } from '../../formats/tasks-json.ts'
 import type { RunId, TaskId, Tier } from '../contract.ts'
 import { TIERS } from '../plan/schema.ts'
-import { readJournal, type WrittenLine } from './journal.ts'
+import { readJournal } from './journal.ts'
 import { RunStore } from './store.ts'
 import { parseStoredAnswer, type StoredAnswer } from './stored-answer.ts'
 

@@ -32,9 +32,9 @@ type Once = 'answers' | 'journal' | 'decisions' | 'escalations' | 'verdicts'
 type Last = 'run.json' | 'plan.json' | 'status.json'
 
 /** So many files of a folder are listed at most. */
-const MOST_LISTED = 1_000_000
+const MAX_LISTED_FILES = 1_000_000
 /** No blob of a run is larger. */
-const LARGEST = 64 << 20
+const MAX_BLOB_BYTES = 64 << 20
 /** How often others may be faster in a row. */
 const TRIES = 200
 
@@ -82,7 +82,7 @@ export class RunStore {
 
   /** The bytes of what a reference names. Throws a {@link Failure} where they are gone. */
   async read({ kind, oid }: Reference): Promise<Buffer> {
-    const object = await this.objects.read(oid, { limit: LARGEST })
+    const object = await this.objects.read(oid, { limit: MAX_BLOB_BYTES })
     if (object?.bytes && object.type === 'blob') return object.bytes
     throw new Failure(`The ${kind} ${oid.slice(0, 12)} of run ${this.run} is not in this repository any more.`)
   }
@@ -112,7 +112,7 @@ export class RunStore {
   async all(folder: Once): Promise<Buffer[]> {
     const top = await this.#at(folder)
     if (top === undefined) return []
-    const { files } = await listFiles(this.objects, top, { limit: MOST_LISTED })
+    const { files } = await listFiles(this.objects, top, { limit: MAX_LISTED_FILES })
     return await Promise.all(files.map(({ oid }) => this.read({ kind: folder, oid })))
   }
 

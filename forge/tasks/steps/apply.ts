@@ -17,9 +17,9 @@ import type { Edit } from './answers.ts'
 export type AppliedEdits = { files: WorkInProgressVfs; words?: never } | { files?: never; words: string }
 
 /** So many complaints are told at once. */
-const MOST_COMPLAINTS = 5
+const MAX_COMPLAINTS = 5
 /** So many edits of one file are made in one go. */
-const AT_ONCE = 100
+const MAX_EDITS_AT_ONCE = 100
 
 /** One call of a tool, and which of the edits it makes. */
 type Call = { name: string; arguments: unknown; edits: number[]; edit: Edit }
@@ -41,7 +41,7 @@ export async function applyAll(
     if (!result || result.isError) {
       complaints.push(`${named(call)}: ${unusable ?? result?.text ?? 'nothing of that kind is known.'}`)
       // What comes after it may only fail since this did. A few are told all the same: they can be mended at once.
-      if (complaints.length === MOST_COMPLAINTS) break
+      if (complaints.length === MAX_COMPLAINTS) break
       continue
     }
     if (call.edit.kind === 'write' && call.edit.executable !== undefined) await setMode(files, call.edit)
@@ -67,7 +67,7 @@ function callsFor(edits: readonly Edit[]): Call[] {
   for (const [at, edit] of edits.entries()) {
     const last = calls.at(-1)
     const isSame = last?.edit.kind === 'replace' && edit.kind === 'replace' && last.edit.path === edit.path
-    if (isSame && last.edits.length < AT_ONCE) {
+    if (isSame && last.edits.length < MAX_EDITS_AT_ONCE) {
       last.edits.push(at)
       last.arguments = searchReplace(last.edits.map(number => edits[number] as Edit))
       continue

@@ -56,7 +56,7 @@ export async function trailersOf(
 }
 
 /** The most steps that an attempt is looked through for. */
-const MOST_STEPS = 2000
+const MAX_STEPS = 2000
 
 /** A step's commit among those that lead to a tip, and where its attempt began; undefined where that is not known. */
 export async function findStep(
@@ -67,7 +67,7 @@ export async function findStep(
 ): Promise<{ commit?: Oid; parent?: Oid; began?: Oid }> {
   let found: { commit?: Oid; parent?: Oid } = {}
   let at = tip
-  for (let steps = 0; at !== undefined && steps < MOST_STEPS; steps++) {
+  for (let steps = 0; at !== undefined && steps < MAX_STEPS; steps++) {
     const told = await trailersOf(objects, at)
     const isOwn = told?.run === place.run && told.task === place.task && told.attempt === place.attempt
     if (!told || !isOwn) return { ...found, began: at }

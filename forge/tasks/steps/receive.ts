@@ -31,7 +31,7 @@ const CUT = [
   'Send edits instead of whole files, or do a part of it and say in words what is left.',
 ].join(' ')
 /** So many complaints about one answer are told. */
-const MOST_COMPLAINTS = 5
+const MAX_COMPLAINTS = 5
 
 /** Reads an answer to a step of a kind. */
 export function readAnswer<Kind extends StepKind>(
@@ -106,7 +106,7 @@ function jsonIn(text: string): unknown {
 }
 
 function complaintsAbout(issues: readonly v.BaseIssue<unknown>[]): string {
-  const told = issues.slice(0, MOST_COMPLAINTS).map(sentenceOf)
+  const told = issues.slice(0, MAX_COMPLAINTS).map(sentenceOf)
   const rest = issues.length - told.length
   const more = rest > 0 ? ` There ${rest === 1 ? 'is' : 'are'} ${many(rest, 'more fault')}.` : ''
   return `The answer does not fit its schema. ${told.join(' ')}${more} Send all of it again.`

@@ -39,7 +39,7 @@ const THINKING: Partial<Record<Tier, Thinking>> = { reasoning: 'high', generatio
 /** Tokens that thoughts may have on top of an answer. */
 const THINKING_TOKENS: Record<Thinking, number> = { low: 4_000, medium: 8_000, high: 16_000 }
 /** Bytes of a change that a reviewer sees. */
-const MOST_OF_A_DIFF = 400_000
+const MAX_DIFF_BYTES = 400_000
 
 /** A request as it is kept: its key is the hash of these bytes. */
 const StoredRequest = v.object({
@@ -234,7 +234,7 @@ async function namedFiles(objects: Objects, tree: Oid, about: readonly About[]):
 
 /** What a reviewer looks at: a patch, cut where it is very long. */
 async function changeSince(objects: Objects, from: Oid, to: Oid): Promise<string> {
-  const patch = await patchOf(objects.repository, from, to, { context: 10, limit: MOST_OF_A_DIFF, biggestFile: '512k' })
+  const patch = await patchOf(objects.repository, from, to, { context: 10, limit: MAX_DIFF_BYTES, biggestFile: '512k' })
   const text = Buffer.from(patch.text, 'latin1')
     .toString()
     // Ids of blobs say nothing to a reader.

@@ -1,6 +1,6 @@
 /** What a person can do with a run: answer, pause, go on, stop, look at a result, land it. */
 import type { TasksWord } from '../../contract/tasks.ts'
-import { type LimitName, type Run, type RunTask, resultBranch } from '../../contract/tasks.ts'
+import { type RaisableLimit, type Run, type RunTask, resultBranch } from '../../contract/tasks.ts'
 import { attempt } from '../app/actions.ts'
 import type { Page } from '../app/state.ts'
 import type { Actions } from '../ui/action.ts'
@@ -52,7 +52,7 @@ export function approve(page: Page, tasks: TasksState, run: Run): void {
 }
 
 /** How a limit is asked for: its unit, what was taken of it, and how a person writes it. */
-const LIMITS: Record<LimitName, { label: string; taken: (run: Run) => string; isGood: RegExp; wrong: string }> = {
+const LIMITS: Record<RaisableLimit, { label: string; taken: (run: Run) => string; isGood: RegExp; wrong: string }> = {
   cost: {
     label: 'New budget of the whole run, in dollars',
     taken: ({ spent }) => `$${spent.cost.toFixed(2)} is spent already and counts.`,

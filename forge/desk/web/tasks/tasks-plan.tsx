@@ -3,7 +3,7 @@
  * may cost. The button is behind all of it; what it approves is signed for with the person's key.
  */
 import type { ComponentChildren } from 'preact'
-import type { Plan, PlannedTask, Run } from '../../contract/tasks.ts'
+import type { PlannedTask, Run, ShownPlan } from '../../contract/tasks.ts'
 import { usePage } from '../app/state.ts'
 import { visible, withoutTricks } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
@@ -53,7 +53,7 @@ export function WholePlan({ run, tasks }: { run: Run; tasks: TasksState }) {
 }
 
 /** All of a plan that a person says yes to. */
-export function PlanText({ plan }: { plan: Plan }) {
+export function PlanText({ plan }: { plan: ShownPlan }) {
   return (
     <section
       class="plan-text"
@@ -92,7 +92,7 @@ function Part({ title, children }: { title: string; children: ComponentChildren 
   )
 }
 
-function WhatMustBeTrue({ plan }: { plan: Plan }) {
+function WhatMustBeTrue({ plan }: { plan: ShownPlan }) {
   return (
     <Part title="Contract">
       <ul class="plan-claims">
@@ -111,12 +111,12 @@ function WhatMustBeTrue({ plan }: { plan: Plan }) {
 }
 
 /** Commands stand once in the plan, below their tasks, with a number. */
-function numberOf({ commands }: Plan, command: string): string {
+function numberOf({ commands }: ShownPlan, command: string): string {
   const at = commands.findIndex(it => it.command === command)
   return at < 0 ? withoutTricks(command) : `[${at + 1}]`
 }
 
-function TaskOfPlan({ task, plan }: { task: PlannedTask; plan: Plan }) {
+function TaskOfPlan({ task, plan }: { task: PlannedTask; plan: ShownPlan }) {
   const { id, title, size, tier, recursion, after, write, never, claims, checks, reviews } = task
   const facts = [size, tier, ...(recursion > 0 ? [`sub-agents, ${plural(recursion, 'level')} deep`] : [])]
   const rows: [name: string, words: string][] = [
@@ -146,7 +146,7 @@ function TaskOfPlan({ task, plan }: { task: PlannedTask; plan: Plan }) {
   )
 }
 
-function Commands({ plan: { commands, others, hasNetwork } }: { plan: Plan }) {
+function Commands({ plan: { commands, others, hasNetwork } }: { plan: ShownPlan }) {
   const where = hasNetwork ? 'with the network, as you have allowed' : 'without network'
   return (
     <>

@@ -1,6 +1,6 @@
 /** The tab `Tasks`: the runs at the side, one of them in the middle, and what is asked and decided beside it. */
 import { useEffect } from 'preact/hooks'
-import type { Assertion, Run, RunRow } from '../../contract/tasks.ts'
+import type { PlanAssertion, Run, RunRow } from '../../contract/tasks.ts'
 import { Notices } from '../app/notices.tsx'
 import { usePage } from '../app/state.ts'
 import { isPossible } from '../ui/action.ts'
@@ -269,7 +269,7 @@ function Gauge({ name, value, of, look, words = plain }: GaugeProps) {
 
 /** What must be true in the end. An assertion holds when its task has passed: nothing less has shown it. */
 function Contract({ run: { contract, tasks } }: { run: Run }) {
-  const stateOf = ({ task }: Assertion) => tasks.find(({ id }) => id === task)?.state ?? 'waits'
+  const stateOf = ({ task }: PlanAssertion) => tasks.find(({ id }) => id === task)?.state ?? 'waits'
   if (contract.length === 0) return <div class="contract" />
   const count = (state: string) => contract.filter(it => stateOf(it) === state).length
   const rest = contract.length - count('done') - count('runs')
