@@ -305,8 +305,8 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
 
   test('say first what their checks do not show, where they are reviewed and where they are landed', async () => {
     const doubt = 'A1: its check passed before anything was done, so it does not show that it was [make check]'
-    tasks.landing = { ...tasks.landing, doubts: [doubt] }
     await open([DONE])
+    tasks.landing = { ...tasks.landing, doubts: [doubt] }
     await node('Part 1').waitFor()
     await page.keyboard.press('Alt+Shift+f')
     const dialog = page.getByRole('dialog', { name: 'Typed errors in http → main' })
