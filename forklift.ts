@@ -28,18 +28,18 @@ import { clockFace } from './core/text.ts'
 import { allOf } from './core/together.ts'
 import { takeBranch } from './core/untrusted.ts'
 import { inWords } from './forklift/errors.ts'
-import { type Fork, nameOf } from './forklift/fork.ts'
+import { type Fork, remoteBranchName } from './forklift/fork.ts'
 import { readForkMd } from './forklift/fork-md.ts'
 import { tidy } from './forklift/house-keeping.ts'
 import { keepGitSettings, makeSafeToLookAt } from './forklift/leftovers.ts'
 import { containerLogOf, harnessSays, lastWords, usage } from './forklift/logs.ts'
-import { nothingToDo, recordTheEnd, type Steps } from './forklift/outcome.ts'
-import { decideWhereToStart, type Merge } from './forklift/plan.ts'
+import { nothingToDo, type RunSteps, recordTheEnd } from './forklift/outcome.ts'
+import { decideWhereToStart, type MergePlan } from './forklift/plan.ts'
 import { lookAround, verifyItCanBePublished } from './forklift/preflight.ts'
 import { publishByHand } from './forklift/publish-by-hand.ts'
 import * as remotes from './forklift/remotes.ts'
 import * as runs from './forklift/runs.ts'
-import { type AgentSetup, type Options, parseOptions } from './forklift/settings.ts'
+import { type AgentSetup, parseOptions, type RunOptions } from './forklift/settings.ts'
 import { Report } from './forklift/terminal.ts'
 import {
   judgeAndPublish,
@@ -74,8 +74,8 @@ Exit codes
   130, 143 interrupted`
 
 /** Gives the last line of a good end; every other end is thrown. */
-async function main(options: Options, report: Report, signal: AbortSignal): Promise<string> {
-  // Who asks for something special waits for the answer.
+async function main(options: RunOptions, report: Report, signal: AbortSignal): Promise<string> {
+  // With these options, the user waits for the answer on a terminal.
   if (options.check || options.publish !== undefined) report.begin()
   const { fork: listed, setup } = await lookAround(options, report, signal)
   if (options.check) return 'Everything is ready.'
@@ -86,7 +86,7 @@ async function main(options: Options, report: Report, signal: AbortSignal): Prom
   ])
   const [base] = await Promise.all([mergeBase(fork), setup && sayWhatIsUnpushed(fork, report)])
   if (base === fork.upstream.tip && options.publish === undefined)
-    return nothingToDo(`${nameOf(fork.upstream)} is in ${nameOf(fork.origin)}`, signal)
+    return nothingToDo(`${remoteBranchName(fork.upstream)} is in ${remoteBranchName(fork.origin)}`, signal)
   const { objects, format } = fork.repository
   await using scratch = await openScratch({ parent: fork.state, borrowed: [objects], format, signal })
   if (!setup) return await publishByHand(fork, scratch, options, base, report)
@@ -128,7 +128,7 @@ async function mergeBase({ repository, origin, upstream }: Fork): Promise<Oid> {
   const base = await shellIn(repository, { nothrow: true })`git merge-base ${origin.tip} ${upstream.tip}`
   if (base.exitCode === 0) return base.stdout.trim()
   if (base.exitCode !== 1) throw base
-  const pair = `${nameOf(origin)} and ${nameOf(upstream)}`
+  const pair = `${remoteBranchName(origin)} and ${remoteBranchName(upstream)}`
   throw new Failure(`${pair} have no common ancestor: check the URL of upstream (git remote -v).`)
 }
 
@@ -144,15 +144,15 @@ async function mergeWithTheAgent(
   fork: Fork,
   setup: AgentSetup,
   scratch: Scratch,
-  plan: Merge,
+  plan: MergePlan,
   described: AgentRunTask,
   forkMd: Buffer | undefined,
   report: Report,
 ): Promise<string> {
   const path = await runs.claimRunDirectory(fork)
   const metadata = { ...described, container: `forklift-${fork.project}-${stampOf(path)}-${process.pid}` }
-  const steps = async function* (): Steps {
-    await runs.record(path, 'metadata', metadata)
+  const steps = async function* (): RunSteps {
+    await runs.recordFile(path, 'metadata', metadata)
     await prepareWorkspace(fork, scratch, { path, metadata }, forkMd, report)
     try {
       const agent = await runTheAgent(fork, setup, { path, metadata }, report)
@@ -166,7 +166,7 @@ async function mergeWithTheAgent(
   return await recordTheEnd({ path, metadata }, 'outcome', steps(), fork.repository.signal)
 }
 
-async function publishEarlier(fork: Fork, scratch: Scratch, plan: Merge, run: runs.Finished, report: Report) {
+async function publishEarlier(fork: Fork, scratch: Scratch, plan: MergePlan, run: runs.FinishedRun, report: Report) {
   report.step(`Publishing the result of an earlier run, ${run.path}`)
   // One that a power cut left half written can't be read, and is there.
   const file = (await runs.exists(runFileOf(run, 'outcome'))) ? 'published' : 'outcome'
@@ -240,7 +240,7 @@ async function runTheAgent(fork: Fork, setup: AgentSetup, run: AgentRun, report:
     throw new Failure(`docker did not start the container (${await lastWords(run)}): see ${log}.`)
   const timedOut = wasStopped && !signal.aborted
   const agent = { exitCode: timedOut ? EXIT.timedOut : (exitCode ?? EXIT.agentFailed), seconds, ...(await usage(run)) }
-  await runs.record(run.path, 'agent', agent)
+  await runs.recordFile(run.path, 'agent', agent)
   signal.throwIfAborted()
   return agent
 }
@@ -248,7 +248,13 @@ async function runTheAgent(fork: Fork, setup: AgentSetup, run: AgentRun, report:
 // --- Judgement ------------------------------------------------------------------------------------------------------
 
 /** Takes what the agent committed, judges it, and publishes it. */
-async function* takeAndPublish(fork: Fork, scratch: Scratch, plan: Merge, run: runs.Finished, report: Report): Steps {
+async function* takeAndPublish(
+  fork: Fork,
+  scratch: Scratch,
+  plan: MergePlan,
+  run: runs.FinishedRun,
+  report: Report,
+): RunSteps {
   await verifyTheAgentEndedWell(scratch, run, report)
   report.step('Judging the result')
   const { branch, startCommit: start, upstreamCommit: upstream, model, variant, agent } = run.metadata
@@ -297,7 +303,7 @@ async function runToTheLastLine(argv: string[]): Promise<void> {
   }
 }
 
-// Who reads our output may leave early, and what still waits for a dead engine may not keep us.
+// The reader of the output may close it early, and a request to a dead engine must not keep the process alive.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
 await runToTheLastLine(process.argv.slice(2))
 process.stdout.write('', () => process.exit())

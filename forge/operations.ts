@@ -5,7 +5,7 @@
  * that is no commit (an annotated tag) can't be a parent: it gets a ref of its own.
  */
 import * as v from 'valibot'
-import { bytesOf, lineOf, parseCommit, textOf } from '../core/git/commits.ts'
+import { bytesOf, identityLine, parseCommit, textOf } from '../core/git/commits.ts'
 import { type NewObject, type Objects, oidOf, writeObjects } from '../core/git/objects.ts'
 import { moveRefsPatiently } from '../core/git/patience.ts'
 import { type Move, RefMoved, type RefName } from '../core/git/refs.ts'
@@ -15,7 +15,7 @@ export const OPERATIONS = 'refs/forge/operations'
 /** Where the tips of branches that were landed stay, with their many small commits. */
 export const KEPT = 'refs/forge/kept/'
 /** The author of the forge's own notes, which no person has written. */
-export const FORGE = { name: 'Forge', email: 'forge@forge.invalid' }
+export const FORGE_AUTHOR = { name: 'Forge', email: 'forge@forge.invalid' }
 /** What operations would have lost that is no commit, by its id. */
 export const LOST = 'refs/forge/lost/'
 
@@ -131,7 +131,7 @@ export class Operations {
     const { format } = this.objects.repository
     const body = { kind, words, previous: previous ?? null, of, renamed, refs }
     const parents = [...new Set([...(previous ? [previous] : []), ...lost])]
-    const who = lineOf(FORGE)
+    const who = identityLine(FORGE_AUTHOR)
     const message = `${words}\n\n${JSON.stringify(body)}\n`
     const tree = oidOf(format, EMPTY)
     return { type: 'commit', bytes: bytesOf({ tree, parents, message }, who, who) }

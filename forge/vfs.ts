@@ -6,12 +6,20 @@ import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { Failure } from '../core/failure.ts'
-import { commit, type NewCommit } from '../core/git/commits.ts'
+import { type CommitFields, commit } from '../core/git/commits.ts'
 import { type Objects, oidOf } from '../core/git/objects.ts'
 import type { Entry, Oid, Path } from '../core/git/repository.ts'
 import { run } from '../core/git/run.ts'
 import { openScratch } from '../core/git/scratch.ts'
-import { type Change, emptyTree, entryAt, type FileEntry, isSafeName, listFiles, writeTree } from '../core/git/trees.ts'
+import {
+  emptyTree,
+  entryAt,
+  type FileEntry,
+  isSafeName,
+  listFiles,
+  type TreeChange,
+  writeTree,
+} from '../core/git/trees.ts'
 import { isRunning } from '../core/processes.ts'
 import { visiblePath } from '../core/text.ts'
 
@@ -127,14 +135,14 @@ const isFile = (entry: Entry): boolean => entry !== undefined && entry.mode !== 
 
 /** A commit, or nothing yet, and changes that are not committed: they are in this object alone. */
 export class WorkInProgressVfs implements Vfs {
-  readonly #changes = new Map<Path, Change>()
+  readonly #changes = new Map<Path, TreeChange>()
   /** How many of the changes put something below each folder: there may be very many of them. */
   readonly #counts = new Map<Path, number>()
 
   constructor(
     readonly objects: Objects,
     readonly base: Oid | undefined,
-    changes: ReadonlyMap<Path, Change> = new Map(),
+    changes: ReadonlyMap<Path, TreeChange> = new Map(),
     /** Throws where a path is not to be written, for a reason that is not one of the files' themselves. */
     readonly verifyWritable: (path: Path) => Promise<void> = async () => undefined,
   ) {
@@ -142,7 +150,7 @@ export class WorkInProgressVfs implements Vfs {
   }
 
   /** What differs from the base. */
-  get changes(): ReadonlyMap<Path, Change> {
+  get changes(): ReadonlyMap<Path, TreeChange> {
     return this.#changes
   }
 
@@ -204,13 +212,13 @@ export class WorkInProgressVfs implements Vfs {
   }
 
   /** A commit of the changes on the base: no branch moves. */
-  async commit(wanted: Omit<NewCommit, 'tree' | 'parents'>): Promise<Oid> {
+  async commit(wanted: Omit<CommitFields, 'tree' | 'parents'>): Promise<Oid> {
     const parents = this.base === undefined ? [] : [this.base]
     return await commit(this.objects, { ...wanted, tree: await this.writeTree(), parents })
   }
 
   /**
-   * Writes all files into a new folder below `parent`, exactly as they are: no filter of anybody's runs. To be closed,
+   * Writes all files into a new folder below `parent`, exactly as they are: no filter of git's runs. To be closed,
    * which removes it; that of a process that was killed is removed by {@link removeLeftBehind}.
    */
   async materialize(parent: string): Promise<{ folder: string } & AsyncDisposable> {
@@ -244,13 +252,13 @@ export class WorkInProgressVfs implements Vfs {
     return isFile(entry) ? entry : undefined
   }
 
-  #entryOf(change: NonNullable<Change>): NonNullable<Entry> {
+  #entryOf(change: NonNullable<TreeChange>): NonNullable<Entry> {
     const { mode } = change
     if ('oid' in change) return { mode, oid: change.oid }
     return { mode, oid: oidOf(this.objects.repository.format, { type: 'blob', bytes: change.bytes }) }
   }
 
-  #change(path: Path, change: Change): void {
+  #change(path: Path, change: TreeChange): void {
     const more = (change ? 1 : 0) - (this.#changes.get(path) ? 1 : 0)
     this.#changes.set(path, change)
     if (more !== 0)

@@ -21,8 +21,8 @@ const KEPT = ['run.txt', 'fork-context.md', 'instructions.txt', ...LOGS.map(name
 const MAX_KEPT_FILE_BYTES = 8 << 20
 
 /**
- * What a check says of the disk: how much is left, and whether an agent can take it from anybody else. Fails where a
- * run would end as soon as it began.
+ * What a check says of the disk: how much is left, and whether an agent shares it with the system. Fails where a run
+ * would end as soon as it began.
  */
 export async function describeDisk(folder: string): Promise<string> {
   // Before the first run it is not there yet: then what it will be made in counts.
@@ -70,7 +70,7 @@ export async function removeWhatTheAgentWrote(run: { path: string }): Promise<st
   return (await removeFolders([gone])) ? undefined : gone
 }
 
-/** Whether a path is a file of its own, and small: one in a folder that is a link is somebody else's. */
+/** Whether a path is a file of its own, and small: one in a folder that is a link lies outside of the run. */
 async function isSmall(path: string): Promise<boolean> {
   const [folder, file] = await Promise.all([dirname(path), path].map(it => lstat(it).catch(() => undefined)))
   // What it occupies may be more than what it says it holds.

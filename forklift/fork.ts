@@ -47,4 +47,4 @@ export type Fork = {
 export type Head = { ref: string; tip: Oid; pull?: PullRequest }
 
 /** A remote's default branch as git calls it here: origin/main. */
-export const nameOf = (remote: Remote): string => `${remote.name}/${remote.branch}`
+export const remoteBranchName = (remote: Remote): string => `${remote.name}/${remote.branch}`

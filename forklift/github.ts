@@ -9,9 +9,9 @@ import type { Oid } from '../core/git/repository.ts'
 import { visible } from '../core/text.ts'
 import type {
   BranchRules,
-  Finding,
   HostedRepository,
   HostKind,
+  HostSearch,
   PageFormat,
   PullRequest,
   PullRequestHost,
@@ -21,7 +21,7 @@ import type {
 type Environment = Record<string, string | undefined>
 
 /** A repository on a GitHub: `web` is its page, `api` the address of that GitHub's REST API. */
-export type Place = { host: string; owner: string; name: string; web: string; api: string }
+export type GitHubPlace = { host: string; owner: string; name: string; web: string; api: string }
 export type Token = { value: string; source: string }
 
 /**
@@ -29,7 +29,7 @@ export type Token = { value: string; source: string }
  * Whether a host that is neither github.com nor ghe.com is a GitHub at all, only a token for it can tell: {@link
  * findToken}.
  */
-export function placeOf(urls: readonly string[], env: Environment): Place | undefined {
+export function gitHubPlaceOf(urls: readonly string[], env: Environment): GitHubPlace | undefined {
   const remote = urls.map(parseRemote).find(candidate => candidate?.host.includes('.'))
   const [, owner, name] = /^([\w.-]+)\/([\w.-]+)$/.exec(remote?.path ?? '') ?? []
   if (!remote || !owner || !name) return undefined
@@ -48,7 +48,7 @@ function apiOf(host: string): string {
   return host.endsWith('.ghe.com') ? `https://api.${host}` : `https://${host}/api/v3`
 }
 
-/** Whether GitHub itself runs it: otherwise it is GitHub Enterprise on somebody's own server. */
+/** Whether GitHub itself runs the host; otherwise it is a GitHub Enterprise Server. */
 const isHosted = (host: string): boolean => host === 'github.com' || host.endsWith('.ghe.com')
 
 /** The first token there is for a host; only github.com and ghe.com are asked of git's own credential helpers. */
@@ -99,8 +99,8 @@ export async function credentialHelper(
 }
 
 /** Origin's GitHub; undefined where origin is on none. */
-async function find({ urls, env, sh, signal, note }: Finding): Promise<GitHub | undefined> {
-  const place = placeOf(urls, env)
+async function find({ urls, env, sh, signal, note }: HostSearch): Promise<GitHub | undefined> {
+  const place = gitHubPlaceOf(urls, env)
   const host = parseRemote(urls[0] ?? '')?.host ?? ''
   const consequence = 'the branch will be pushed, without a pull request.'
   if (!place && host && !host.includes('.'))
@@ -188,7 +188,7 @@ export class GitHub implements PullRequestHost {
   #own: Promise<RepositoryOnGitHub> | undefined
 
   constructor(
-    readonly place: Place,
+    readonly place: GitHubPlace,
     readonly token: Token,
     readonly signal: AbortSignal,
   ) {
@@ -205,7 +205,7 @@ export class GitHub implements PullRequestHost {
   }
 
   async verifyPublishable(upstream: readonly string[]): Promise<HostedRepository> {
-    const theirs = placeOf(upstream, {})
+    const theirs = gitHubPlaceOf(upstream, {})
     const mayLook = theirs?.host === this.place.host
     const [mine, ofUpstream] = await Promise.all([
       this.#repository(),
@@ -238,7 +238,7 @@ export class GitHub implements PullRequestHost {
     return await this.#own
   }
 
-  async #askAbout({ owner, name }: Place): Promise<RepositoryOnGitHub> {
+  async #askAbout({ owner, name }: GitHubPlace): Promise<RepositoryOnGitHub> {
     const { data, headers } = await this.#ask(RepositorySchema, 'GET', '', { owner, repo: name })
     return { ...data, scopes: headers['x-oauth-scopes'] ? headers['x-oauth-scopes'].split(/, */) : undefined }
   }
@@ -485,6 +485,6 @@ export const GITHUB: HostKind = {
   name: 'GitHub',
   page: PAGE,
   find,
-  webOf: urls => placeOf(urls, {})?.web,
+  webOf: urls => gitHubPlaceOf(urls, {})?.web,
   whyRefused,
 }

@@ -68,7 +68,10 @@ export interface PullRequestHost {
   pullsInto(base: string, state: 'open' | 'closed'): Promise<PullRequest[]>
   /** Every pull request there ever was from one branch to another. */
   pullsFrom(branch: string, base: string): Promise<PullRequest[]>
-  /** Whether somebody who may has approved it, and when a person last said anything on it: ISO time, or ''. */
+  /**
+   * Whether a person with the right to has approved it, and the ISO time of the last comment or review by a person, or
+   * ''.
+   */
   attention(pull: PullRequest): Promise<{ approved: boolean; lastSign: string }>
   /** The message of a commit that is no longer to be had from a branch; undefined where the host has none. */
   commitMessage(oid: Oid): Promise<string | undefined>
@@ -82,7 +85,7 @@ export interface PullRequestHost {
 }
 
 /** What origin's remote tells, and what is needed to find its host. */
-export type Finding = {
+export type HostSearch = {
   /** The URLs of origin: as configured, then as git rewrites it. */
   urls: readonly string[]
   env: Record<string, string | undefined>
@@ -97,7 +100,7 @@ export interface HostKind {
   readonly name: string
   readonly page: PageFormat
   /** The host of origin; undefined where it is not of this kind. */
-  find(finding: Finding): Promise<PullRequestHost | undefined>
+  find(finding: HostSearch): Promise<PullRequestHost | undefined>
   /** The address of the page of the repository that URLs name; undefined where that is not to be had from them. */
   webOf(urls: readonly string[]): string | undefined
   /** Why the host has refused a push, by the words that git printed; undefined where they say nothing of its own. */

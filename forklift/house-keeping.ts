@@ -6,10 +6,10 @@ import { EXIT } from '../core/failure.ts'
 import {
   type AgentRun,
   isByAgent,
-  listRuns,
+  listRunDirectories,
   type RecordedRun,
   readRun,
-  runsFolder,
+  runsFolderIn,
   stamp,
   stampOf,
   workspaceOf,
@@ -28,7 +28,7 @@ const KEEP = { workspace: 7 * DAY, directory: 30 * DAY }
  * went, also where a part of it is left for the next time.
  */
 export async function tidy(state: string, living: () => Promise<string[]>, signal?: AbortSignal): Promise<string[]> {
-  const paths = await listRuns(runsFolder(state))
+  const paths = await listRunDirectories(runsFolderIn(state))
   const isOld = (path: string, age: number) => stampOf(path) < stamp(new Date(Date.now() - age))
   const old = paths.filter(path => isOld(path, KEEP.workspace))
   const forsaken = await filter(paths, async path => isOld(path, HOUR) && !(await isSafeToLookAt({ path })))

@@ -12,7 +12,7 @@ import { isOurPage } from './pull-request.ts'
 import * as remotes from './remotes.ts'
 import type { Report } from './terminal.ts'
 
-export type Plan =
+export type ForkliftPlan =
   | { kind: 'nothing'; because: string }
   /** The branch is on origin already, its pull request is not. */
   | { kind: 'propose'; head: Head; leftBehind: Head[] }
@@ -20,7 +20,7 @@ export type Plan =
   | { kind: 'merge'; start: Oid; head?: Head; leftBehind: Head[] }
 
 /** A plan that has something to merge. */
-export type Merge = Extract<Plan, { kind: 'merge' }>
+export type MergePlan = Extract<ForkliftPlan, { kind: 'merge' }>
 
 /** What the decision is made from. `heads` are newest first; `closed` are those that people ended, merged or not. */
 type Situation = {
@@ -37,7 +37,7 @@ type Situation = {
 
 /** After this many updates in a row without any sign of a person, a pull request is left alone. */
 const UPDATES_UNSEEN = 7
-/** Who makes the commits that must come out the same on every try: nobody, at no particular time. */
+/** The author and time of helper commits: fixed, so that every run makes the same commits. */
 const FORKLIFT_AUTHOR = {
   name: 'Forklift',
   email: 'forklift@forklift.invalid',
@@ -50,7 +50,7 @@ export async function decideWhereToStart(
   scratch: Scratch,
   isByHand: boolean,
   report: Report,
-): Promise<Plan> {
+): Promise<ForkliftPlan> {
   const { origin, upstream, host } = fork
   const pulls = await fork.pulls
   const heads = await remotes.fetchOurHeads(fork, pulls, report)
@@ -62,7 +62,7 @@ export async function decideWhereToStart(
   return await whereToStart({ scratch, host, ...commits, heads, closed, isByHand, fetchCommit })
 }
 
-async function whereToStart(now: Situation): Promise<Plan> {
+async function whereToStart(now: Situation): Promise<ForkliftPlan> {
   const refused = now.isByHand ? undefined : await closedForThisUpstream(now)
   if (refused) return nothing(`a person closed #${refused.number} for this upstream commit: it is not opened again`)
   const leftBehind: Head[] = []
@@ -104,7 +104,7 @@ async function whereToStart(now: Situation): Promise<Plan> {
 export const nameOfHead = ({ ref, pull }: Head): string =>
   pull ? `pull request #${pull.number} (${pull.url})` : `branch ${ref} on origin`
 
-const nothing = (because: string): Plan => ({ kind: 'nothing', because })
+const nothing = (because: string): ForkliftPlan => ({ kind: 'nothing', because })
 
 /**
  * A commit that holds a branch and origin's: the branch itself where it does, else a clean merge; undefined for none.
@@ -115,7 +115,7 @@ export async function joinOf(scratch: Scratch, tip: Oid, origin: Oid): Promise<O
   return stages.length > 0 ? undefined : aidTo(scratch, tree, [tip, origin], 'Join the fork as it is now')
 }
 
-/** A commit of nobody's that helps a merge, the same on every try; its message takes a line. */
+/** Makes a helper commit for a merge, the same on every run. `message` is one line. */
 export async function aidTo(scratch: Scratch, tree: Oid, parents: Oid[], message: string): Promise<Oid> {
   await using objects = openObjects(scratch)
   return await commit(objects, {

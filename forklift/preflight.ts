@@ -9,19 +9,19 @@ import { QUESTIONS, TRANSFERS } from '../core/git/bounds.ts'
 import { openObjects } from '../core/git/objects.ts'
 import { sameRepository } from '../core/git/remote-url.ts'
 import { fields, type Oid, openRepository, type Repository } from '../core/git/repository.ts'
-import { type Answer, GitError, read, run, type Where } from '../core/git/run.ts'
+import { type GitAnswer, GitError, read, run, type Where } from '../core/git/run.ts'
 import type { Scratch } from '../core/git/scratch.ts'
 import { verifyFewChanges } from '../core/git/trees.ts'
 import { shellIn } from '../core/shell.ts'
 import { firstLine, visible } from '../core/text.ts'
-import { AGENT, readSettings, settingsFile } from '../harness/agents/chosen/settings.ts'
+import { AGENT, agentSettingsFile, readAgentSettings } from '../harness/agents/chosen/settings.ts'
 import { describeDisk } from './disk-space.ts'
 import { damaged } from './errors.ts'
 import type { Fork, Remote, RemoteName } from './fork.ts'
 import type { HostedRepository, PullRequestHost, Pulls } from './host.ts'
 import { HOST } from './hosts.ts'
 import * as remotes from './remotes.ts'
-import { type AgentSetup, type Options, timeLimit } from './settings.ts'
+import { type AgentSetup, type RunOptions, timeLimit } from './settings.ts'
 import type { Report } from './terminal.ts'
 
 const NO_PULLS: Pulls = { open: [], closed: [], mayBeMore: false }
@@ -43,7 +43,7 @@ type Checkout = {
  * needs is looked at where one is going to work: with --publish there is none.
  */
 export async function lookAround(
-  options: Options,
+  options: RunOptions,
   report: Report,
   signal: AbortSignal,
 ): Promise<{ fork: Fork; setup: AgentSetup | undefined }> {
@@ -100,7 +100,7 @@ type Check = <T>(name: string, promise: Promise<T>, inWords: (value: T) => strin
 
 /** What only an agent needs: the engine, the image and the model's settings. */
 async function lookAtTheAgent(
-  options: Options,
+  options: RunOptions,
   report: Report,
   signal: AbortSignal,
   asked: Promise<unknown>,
@@ -116,8 +116,8 @@ async function lookAtTheAgent(
     asked.then(() => theImage(engine, signal, report)),
     id => `${IMAGE} is ${id.slice(0, 19)}`,
   )
-  const file = settingsFile(process.env)
-  const settings = readSettings(file, options, text => report.note(text))
+  const file = agentSettingsFile(process.env)
+  const settings = readAgentSettings(file, options, text => report.note(text))
   const agent = check(AGENT, settings, it => `${it.model}, by ${file}`)
   const seconds = check('time limit', timeLimit(process.env), it => `${it} s`)
   check('disk', describeDisk(stateFolder(process.env)), it => it)
@@ -180,7 +180,7 @@ async function theCheckout(report: Report, signal: AbortSignal): Promise<Checkou
 }
 
 /** Runs git, whatever its exit code says. */
-const attempt = (where: Where, args: string[]): Promise<Answer> => run(where, args, { ok: 'any' })
+const attempt = (where: Where, args: string[]): Promise<GitAnswer> => run(where, args, { ok: 'any' })
 
 /** The repository, where git may use the token for origin. */
 async function withCredentials(
@@ -375,7 +375,7 @@ export async function verifyFilesAreHere({ repository }: Fork, commits: readonly
   if (walked.code !== 0) throw new Failure(damaged(firstLine(walked.stderr)))
 }
 
-/** What would make judging or publishing fail is told before anybody is paid for. */
+/** Throws what would make judging or publishing fail, before a model is paid for. */
 export async function verifyItCanBePublished(fork: Fork, scratch: Scratch, base: Oid, report: Report): Promise<void> {
   // Before anything walks upstream's files.
   await using objects = openObjects(scratch)

@@ -6,13 +6,13 @@ import type { Oid, Repository } from '../core/git/repository.ts'
 import { read } from '../core/git/run.ts'
 import type { Review } from '../core/review.ts'
 import type { Fork, Head } from './fork.ts'
-import type { Steps } from './outcome.ts'
-import type { Plan } from './plan.ts'
+import type { RunSteps } from './outcome.ts'
+import type { ForkliftPlan } from './plan.ts'
 import { ledgerText, mergeBody, page, type Story } from './pull-request.ts'
 import * as remotes from './remotes.ts'
 import type { Report } from './terminal.ts'
 
-export type Publishable = Extract<Plan, { leftBehind: Head[] }>
+export type Publishable = Extract<ForkliftPlan, { leftBehind: Head[] }>
 
 /** What is published: a commit, how it was judged, and what the page tells besides. */
 export type Publication = {
@@ -41,16 +41,16 @@ export async function* publish(
   plan: Publishable,
   { from, commit: tip, judged, story, again }: Publication,
   report: Report,
-): Steps {
+): RunSteps {
   const { origin, host } = fork
   report.begin()
   const head = await headNow(fork, plan.head, story, report)
-  const ref = head?.ref ?? (await remotes.newBranch(fork))
+  const ref = head?.ref ?? (await remotes.newBranchName(fork))
   yield { branch: ref }
   if (plan.kind === 'merge') {
     if (await remotes.hasLargeFiles(fork)) await remotes.carryLargeFiles(fork, report)
     report.step(`Pushing ${ref}`)
-    const faster = await remotes.push(fork, { from, commit: tip, ref, expected: head?.tip ?? '' }, again, report)
+    const faster = await remotes.pushCommit(fork, { from, commit: tip, ref, expected: head?.tip ?? '' }, again, report)
     if (faster) return `Pull request of another run: ${faster.url}`
   }
   const ledger = host ? '' : ledgerText(judged)
@@ -73,7 +73,7 @@ export async function* publish(
     fork.repository.signal.throwIfAborted()
     if (!(error instanceof Failure)) throw error
     const link = host.linkToOpen(ref, origin.branch)
-    // Only that command knows what was made, and by whom.
+    // Only that command finds the result that was made.
     const reason = error.message.replaceAll('run forklift again', `run ${again} again`)
     throw new Failure(`${ref} is pushed, its pull request is not made. ${reason} By hand: ${link}`)
   }

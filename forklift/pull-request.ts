@@ -1,6 +1,6 @@
 /** The pull request's text, from what the review found. What strangers wrote is shown there, and can do nothing. */
 import type { Path } from '../core/git/repository.ts'
-import type { Conflict, Edit, Review } from '../core/review.ts'
+import type { Review, ReviewedConflict, ReviewedEdit } from '../core/review.ts'
 import { harmless, many, reflow, short, visible, visibleLines, visiblePath } from '../core/text.ts'
 import { checkClaims, MAX_WORDS_CHARS } from './claims.ts'
 import { HOST } from './hosts.ts'
@@ -120,7 +120,7 @@ function verdict({ conflicts, edits, dropped, vanished, upstreamCommits, files, 
 function worthALook(review: Review): Group[] {
   const { dropped, vanished, goneFromStart, automation, edits, shrunk, conflicts, diffs, settledOn } = review
   const all = conflicts.map(({ path }) => ({ path }))
-  const isGone = ({ resolution, stages }: Conflict) =>
+  const isGone = ({ resolution, stages }: ReviewedConflict) =>
     resolution === "upstream's version" || (resolution === 'deleted' && stages.some(({ stage }) => stage === 2))
   const gone = conflicts.filter(isGone).map(({ path }) => ({ path }))
   const smaller = shrunk.map(({ path, before, after }) => ({ path, note: `from ${before} lines to ${after}` }))
@@ -156,9 +156,13 @@ function fileLine({ path, note, to }: Item, diff: string | undefined, length: nu
 }
 
 const itemOf = (path: Path): Item => ({ path })
-const describeEdit = ({ path, change, to }: Edit): Item => ({ path, note: to === undefined ? change : 'moved to', to })
+const describeEdit = ({ path, change, to }: ReviewedEdit): Item => ({
+  path,
+  note: to === undefined ? change : 'moved to',
+  to,
+})
 
-function describeConflict({ path, kind, stages, resolution }: Conflict): Item {
+function describeConflict({ path, kind, stages, resolution }: ReviewedConflict): Item {
   const has = (number: number) => stages.some(({ stage }) => stage === number)
   const known: Record<string, string> = {
     contents: has(1) ? 'both sides changed the same lines' : 'both sides added it',
@@ -291,7 +295,7 @@ export function commitMessage(review: Review, story: Story): string {
     .join('\n\n')
 }
 
-/** How the words of whoever merged begin in a commit. */
+/** The line above the quoted words in a commit message. */
 const SAID = { byAgent: 'The agent says', byHand: 'Its commits say' }
 
 /** The words in a message that {@link commitMessage} made, and whether they are a person's. */

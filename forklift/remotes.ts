@@ -1,4 +1,6 @@
-/** The two remotes: what is fetched from them, exactly, and what is pushed, so that nobody's commits can be lost. */
+/**
+ * The two remotes: what is fetched from them, exactly, and what is pushed, with a lease, so that no commits are lost.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Failure } from '../core/failure.ts'
 import { stamp, stampOf } from '../core/formats/forklift-run.ts'
@@ -6,11 +8,11 @@ import { TRANSFERS } from '../core/git/bounds.ts'
 import { isAncestor } from '../core/git/commits.ts'
 import { parseRemote } from '../core/git/remote-url.ts'
 import type { Oid, Repository } from '../core/git/repository.ts'
-import { type Answer, GitError, holds, read, run } from '../core/git/run.ts'
+import { type GitAnswer, GitError, holds, read, run } from '../core/git/run.ts'
 import { shellIn } from '../core/shell.ts'
 import { firstLine } from '../core/text.ts'
 import { allOf } from '../core/together.ts'
-import { type Fork, type Head, nameOf, type Remote } from './fork.ts'
+import { type Fork, type Head, type Remote, remoteBranchName } from './fork.ts'
 import type { PullRequest, Pulls } from './host.ts'
 import { HOST } from './hosts.ts'
 import type { Report } from './terminal.ts'
@@ -29,8 +31,8 @@ export async function fetchBothBranches(fork: Fork, report: Report): Promise<For
 
 /** Gives the remote with the commit that was fetched: it may have moved on since it was asked for its branches. */
 async function fetchDefaultBranch(fork: Fork, remote: Remote, report: Report): Promise<Remote> {
-  if (fork.tracked.get(`refs/remotes/${nameOf(remote)}`) === remote.tip) return remote
-  report.step(`Fetching ${nameOf(remote)}`)
+  if (fork.tracked.get(`refs/remotes/${remoteBranchName(remote)}`) === remote.tip) return remote
+  report.step(`Fetching ${remoteBranchName(remote)}`)
   return { ...remote, tip: await fetchTip(fork, remote, report) }
 }
 
@@ -56,7 +58,7 @@ async function fetchBranch(
   from: string,
   branch: string,
   report: Report,
-): Promise<{ fetched: Answer; tip: Oid | undefined }> {
+): Promise<{ fetched: GitAnswer; tip: Oid | undefined }> {
   const tracking = `refs/remotes/${from}/${branch}`
   const fetched = await fetch(repository, from, [`+refs/heads/${branch}:${tracking}`], report)
   if (fetched.code !== 0) return { fetched, tip: undefined }
@@ -98,7 +100,7 @@ export async function fetchHead(fork: Fork, ref: string, report: Report): Promis
   throw new GitError('fetch', fetched.code, fetched.stderr, '')
 }
 
-/** A branch of ours that is gone from origin leaves a remote-tracking ref here, which nobody else would remove. */
+/** Removes the remote-tracking refs of Forklift's branches that are gone from origin. */
 export async function forgetWhatIsGone({ repository, origin, tracked }: Fork): Promise<void> {
   const gone = [...tracked].flatMap(([ref, oid]) => {
     const branch = ref.replace('refs/remotes/origin/', '')
@@ -120,7 +122,7 @@ async function fetch(
   refspecs: string[],
   report: Report,
   settings: string[] = [],
-): Promise<Answer> {
+): Promise<GitAnswer> {
   const command = [
     ...settings,
     '-c',
@@ -191,7 +193,7 @@ export async function carryLargeFiles({ repository, origin, upstream }: Fork, re
  * newest commit, not the clock's: two runs at the same moment choose the same name, and the lease lets only one push
  * it.
  */
-export async function newBranch({ repository, origin, upstream, pulls }: Fork): Promise<string> {
+export async function newBranchName({ repository, origin, upstream, pulls }: Fork): Promise<string> {
   const { open, closed } = await pulls
   const taken = new Set([...origin.heads.keys(), ...[...open, ...closed].map(({ branch }) => branch)])
   const listing = await read(repository, ['show', '--no-patch', '--format=%ct', origin.tip, upstream.tip])
@@ -212,7 +214,7 @@ export type Push = { from: Repository; commit: Oid; ref: string; expected: Oid |
  * Pushes with a lease on what was first read. Gives the pull request of another run that was faster. `again` is the
  * command that tries once more without losing what was made.
  */
-export async function push(fork: Fork, { from, commit, ref, expected }: Push, again: string, report: Report) {
+export async function pushCommit(fork: Fork, { from, commit, ref, expected }: Push, again: string, report: Report) {
   await run(from, ['update-ref', 'refs/heads/publish', commit])
   // As the pack that it comes in: a few objects that are small there can be very large as files.
   const asPack = ['-c', 'fetch.unpackLimit=1']

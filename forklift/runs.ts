@@ -9,16 +9,16 @@ import {
   type AgentRun,
   type AgentRunTask,
   isByAgent,
-  listRuns,
+  listRunDirectories,
   type RecordedRun,
   type RunFile,
   type RunMetadata,
   type RunOutcome,
-  type RunTask,
+  type RunSubject,
   readRunsOf,
   runFileOf,
   runName,
-  runsFolder,
+  runsFolderIn,
   STUCK_FILE,
   workspaceOf,
 } from '../core/formats/forklift-run.ts'
@@ -31,9 +31,9 @@ import type { Fork } from './fork.ts'
 import type { AgentSetup } from './settings.ts'
 
 /** A run whose agent has ended. */
-export type Finished = AgentRun & { agent: AgentEnd }
+export type FinishedRun = AgentRun & { agent: AgentEnd }
 /** What a run found on its way, and how far it came. */
-export type Found = Partial<Omit<RunOutcome, 'exitCode' | 'outcome' | 'startedAt' | 'endedAt'>>
+export type RunFindings = Partial<Omit<RunOutcome, 'exitCode' | 'outcome' | 'startedAt' | 'endedAt'>>
 
 export const sha256 = (data: string | Uint8Array): string => new Bun.CryptoHasher('sha256').update(data).digest('hex')
 
@@ -50,7 +50,7 @@ export async function conflictsBetween(scratch: Scratch, ours: Oid, theirs: Oid)
  * Makes the folder `<project>_<YYYYMMDD_HHMMSS>`. Where another run has the name already, it waits for the next second.
  */
 export async function claimRunDirectory({ state, project }: Fork): Promise<string> {
-  const runs = runsFolder(state)
+  const runs = runsFolderIn(state)
   try {
     await mkdir(runs, { recursive: true, mode: 0o700 })
     for (;;) {
@@ -67,7 +67,7 @@ export async function claimRunDirectory({ state, project }: Fork): Promise<strin
 }
 
 /** Writes one of a run's files, whole or not at all. None is ever written twice. */
-export async function record(path: string, file: RunFile, value: object): Promise<void> {
+export async function recordFile(path: string, file: RunFile, value: object): Promise<void> {
   const draft = join(path, `.${file}.${process.pid}`)
   try {
     await writeFile(draft, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o444 })
@@ -84,7 +84,7 @@ export async function record(path: string, file: RunFile, value: object): Promis
 
 /** The runs of one fork, the newest first. */
 export const earlierRuns = async ({ state, project, origin }: Fork): Promise<RecordedRun[]> =>
-  await readRunsOf(await listRuns(runsFolder(state), project), origin.url)
+  await readRunsOf(await listRunDirectories(runsFolderIn(state), project), origin.url)
 
 /** What the harness must know of the run (run.txt): a line `key=value` each, and the networks that the host is in. */
 export function factsOf({
@@ -116,11 +116,11 @@ export function networksOf(interfaces: ReturnType<typeof networkInterfaces>): st
   return [...new Set(rejected)]
 }
 
-const samePair = (run: RecordedRun, { startCommit, upstreamCommit }: RunTask): boolean =>
+const samePair = (run: RecordedRun, { startCommit, upstreamCommit }: RunSubject): boolean =>
   run.metadata.startCommit === startCommit && run.metadata.upstreamCommit === upstreamCommit
 
 /** An earlier run of the same two commits whose agent ended well, and whose result was kept from being published. */
-async function unpublished(earlier: RecordedRun[], metadata: RunTask): Promise<Finished | undefined> {
+async function unpublished(earlier: RecordedRun[], metadata: RunSubject): Promise<FinishedRun | undefined> {
   const kept: unknown[] = [undefined, EXIT.error, EXIT.interrupted, EXIT.terminated]
   for (const { agent, ...run } of earlier.filter(isByAgent)) {
     if (!agent || agent.exitCode !== EXIT.done || !samePair(run, metadata)) continue
@@ -137,7 +137,7 @@ function answerBefore(earlier: RecordedRun[], metadata: AgentRunTask): { code: n
   const answers: unknown[] = [EXIT.done, EXIT.timedOut, EXIT.refused, EXIT.stuck, EXIT.agentFailed]
   const codeOf = (run: RecordedRun) => (run.outcome ?? run.agent)?.exitCode ?? -1
   const asked = earlier.filter(isByAgent)
-  const run = asked.find(it => question(it.metadata) === question(metadata) && answers.includes(codeOf(it)))
+  const run = asked.find(it => questionDigest(it.metadata) === questionDigest(metadata) && answers.includes(codeOf(it)))
   if (!run || (codeOf(run) === EXIT.refused && !samePair(run, metadata))) return undefined
   return { code: codeOf(run), path: run.path }
 }
@@ -148,7 +148,7 @@ function answerBefore(earlier: RecordedRun[], metadata: AgentRunTask): { code: n
  */
 export function thrownAway(
   earlier: RecordedRun[],
-  metadata: RunTask,
+  metadata: RunSubject,
   heads: ReadonlyMap<string, Oid>,
   pullsTell: boolean,
 ): string | undefined {
@@ -162,7 +162,7 @@ export function thrownAway(
 }
 
 /** What an agent would be paid for: the conflicts where there are any, else the pair of commits; FORK.md; the model. */
-export function question({
+export function questionDigest({
   conflicts,
   startCommit,
   upstreamCommit,
@@ -182,7 +182,7 @@ export const exists = (path: string): Promise<boolean> =>
   )
 
 /** What a run is about, with its conflicts. */
-export async function describeMerge({ origin, upstream }: Fork, scratch: Scratch, start: Oid): Promise<RunTask> {
+export async function describeMerge({ origin, upstream }: Fork, scratch: Scratch, start: Oid): Promise<RunSubject> {
   return {
     version,
     origin: origin.url,
@@ -218,7 +218,10 @@ export async function describeRun(
 }
 
 /** An earlier run whose result was never published. Where one ended without a result, it is not paid for again. */
-export async function whatIsPaidForAlready(earlier: RecordedRun[], task: AgentRunTask): Promise<Finished | undefined> {
+export async function whatIsPaidForAlready(
+  earlier: RecordedRun[],
+  task: AgentRunTask,
+): Promise<FinishedRun | undefined> {
   const waiting = await unpublished(earlier, task)
   if (waiting) return waiting
   const { code, path } = answerBefore(earlier, task) ?? {}

@@ -25,12 +25,12 @@ const OptionsSchema = v.object({
   help: flag,
   version: flag,
 })
-export type Options = v.InferOutput<typeof OptionsSchema>
+export type RunOptions = v.InferOutput<typeof OptionsSchema>
 /** What a run with an agent needs besides the fork: the agent's settings, the image's id, and the agent's seconds. */
 export type AgentSetup = { agent: AgentSettings; image: string; seconds: number }
 
 /** The command line. Anything unknown or unsafe is wrong usage. */
-export function parseOptions(argv: string[]): Options {
+export function parseOptions(argv: string[]): RunOptions {
   const [word, given] = [{ type: 'string' }, { type: 'boolean' }] as const
   const help = { type: 'boolean', short: 'h' } as const
   const agent = { model: word, variant: word, agent: word, retry: given }

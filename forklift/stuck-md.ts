@@ -32,7 +32,7 @@ const unix = (bytes: Buffer): string => bytes.toString('latin1').replaceAll('\r\
 /** How much is read of the agent's. */
 const MAX_READ_BYTES = 1 << 20
 
-/** A STUCK.md for whoever prints it: nothing in it reaches a terminal but text. */
+/** A STUCK.md that is safe to print: control characters are made visible. */
 export const harmlessCopy = (bytes: Buffer): string => visibleLines(bytes.toString('utf8').slice(0, MAX_STUCK_CHARS))
 
 /** The first lines of a STUCK.md, to be shown with the end of a run. */

@@ -15,7 +15,7 @@ import { twice } from '../core/untrusted.ts'
 import { hasFilledTheDisk, removeWhatTheAgentWrote } from './disk-space.ts'
 import type { Fork } from './fork.ts'
 import { lastWords } from './logs.ts'
-import { lastLineOf, type Steps } from './outcome.ts'
+import { lastLineOf, type RunSteps } from './outcome.ts'
 import { mergeCommit, type Publishable, publish, storyOf } from './publication.ts'
 import { commitMessage, ledgerText, type Story, wordsIn } from './pull-request.ts'
 import * as runs from './runs.ts'
@@ -26,7 +26,7 @@ import type { Report } from './terminal.ts'
  * Throws how the agent's run ended, unless it ended well. Where several ends are true, running out of time counts
  * before being stuck, and being stuck before a failure.
  */
-export async function verifyTheAgentEndedWell(scratch: Scratch, run: runs.Finished, report: Report): Promise<void> {
+export async function verifyTheAgentEndedWell(scratch: Scratch, run: runs.FinishedRun, report: Report): Promise<void> {
   const { exitCode } = run.agent
   const { startCommit, upstreamCommit, timeLimitSeconds } = run.metadata
   const stuck = await newStuckFile(scratch, workspaceOf(run), [startCommit, upstreamCommit])
@@ -42,12 +42,12 @@ export async function verifyTheAgentEndedWell(scratch: Scratch, run: runs.Finish
   throw new Failure(`The agent or its harness failed (${await lastWords(run)}): see ${place}.`, EXIT.agentFailed)
 }
 
-/** What is judged, who publishes it, and what makes it unacceptable (thrown as a {@link Failure}). */
+/** A result to be judged and published. `verify` throws a {@link Failure} where it is not acceptable. */
 export type Candidate = {
   commits: Commits
-  /** The newest commit of whoever made it: its messages are told. */
+  /** The newest commit of the agent or person: its messages are shown on the page. */
   tip: Oid
-  /** What the page tells of who made it, besides their words. */
+  /** What the page says about the agent or person that made it, besides these messages. */
   maker: Partial<Story>
   /** The command that publishes it again, where that fails. */
   again: string
@@ -61,7 +61,7 @@ export async function* judgeAndPublish(
   decided: Publishable,
   { commits, tip, maker, again, verify }: Candidate,
   report: Report,
-): Steps {
+): RunSteps {
   const [found, words] = await twice(scratch, 'the result is not what can be judged', async () => [
     await review(scratch, commits),
     await wordsOf(scratch, tip, commits),

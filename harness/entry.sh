@@ -29,8 +29,9 @@ readonly overtime=15             # after which the container ends, though nobody
 readonly kept=(PATH LANG PIP_BREAK_SYSTEM_PACKAGES RUSTUP_HOME RUSTUP_TOOLCHAIN NODE_EXTRA_CA_CERTS)
 
 readonly drop_privileges=(--inh-caps=-all --ambient-caps=-all --bounding-set=-all --no-new-privs)
-# Above the ids that users, containers and directories of users are given (systemd's table of them ends at 1,879,048,191,
-# FreeIPA's and SSSD's default ranges at 2,000,200,000), so that it is nobody's file and nobody's process.
+# Above the ids that users, containers and directories of users are given (systemd's table of them ends at
+# 1,879,048,191, FreeIPA's and SSSD's default ranges at 2,000,200,000), so that no file and no process of another user
+# has it.
 readonly become_keeper=(setpriv --reuid "$keeper" --regid "$keeper" --clear-groups "${drop_privileges[@]}")
 
 become_agent=()
@@ -284,7 +285,7 @@ tcp_gets_no_answer() {
   ((status == 124)) # of timeout: still waiting
 }
 
-# --- who runs inside ----------------------------------------------------------
+# --- the processes inside -------------------------------------------------------
 
 # Neither root nor the agent, and without capabilities. The key comes by a pipe.
 start_proxy() {
@@ -361,7 +362,7 @@ lower_limit() {
 start_agent() {
   local name settings=()
   [[ -z $stopping ]] || finish 2
-  # It is of the agent's user, who may take it over where ptrace is not restricted: so it is locked in like the agent.
+  # It runs as the agent's user, so the agent could take it over by ptrace: it is locked in like the agent.
   # shellcheck disable=SC2016 # $agent is the inner shell's
   exec {to_messenger}> >(
     exec {never}<&-

@@ -75,7 +75,7 @@ prepare_logs() {
 
 say() { printf '%s\n' "$*" | record; }
 
-# Everything shown passes here: into the log, and to whoever watches, without control characters.
+# Prints a sentence to the log and to standard error, without control characters.
 record() { printable | tee -a "$logs/harness.log"; }
 
 # The second half are the same controls as UTF-8 spells them (U+0080 to U+009F), until taking one out makes no other.
@@ -112,7 +112,7 @@ read_run() {
   done
 }
 
-# Git and the agent get an identity of nobody's, a home of this run, and no configuration of the machine's user.
+# Git and the agent get a made-up identity, a home of this run, and no configuration of the machine's user.
 enter_workspace() {
   export GIT_AUTHOR_NAME='Forklift agent' GIT_AUTHOR_EMAIL=agent@forklift.invalid
   export GIT_COMMITTER_NAME=$GIT_AUTHOR_NAME GIT_COMMITTER_EMAIL=$GIT_AUTHOR_EMAIL
@@ -187,7 +187,7 @@ end_leftovers() {
 
 # --- what is here -----------------------------------------------------------
 
-# Languages are told with their versions, and all that are missing, so that nobody looks for them in vain.
+# Lists languages with their versions, and the missing ones, so that the agent does not look for them.
 readonly languages=(node bun python3 gcc rustc go java ruby php perl dotnet swift)
 readonly tools=(npm pip g++ cargo make cmake git-lfs jq rg fd sqlite3 openssl n pyenv rustup yarn pnpm uv poetry mvn gradle bundle composer
   docker psql redis-server chromium)
@@ -409,7 +409,7 @@ readonly most_bytes=$((64 << 20)) most_lines=100000 longest_line=$((4 << 20))
 # from_events PROGRAM: a program of jq over `event`, every object that the agent reported, one a line; `words(KEYS)` is the
 # string found there, unless it is none or empty.
 #
-# The file belongs to the agent, who may have left anything there. So it is read from its end within bounds of bytes,
+# The agent can write this file, so anything may be in it. So it is read from its end within bounds of bytes,
 # lines and bytes a line, without NULs; a line that is no JSON loses no other, and no ~/.jq of the agent's is read.
 from_events() {
   # shellcheck disable=SC2016 # the names with a dollar sign are jq's

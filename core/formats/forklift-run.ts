@@ -21,7 +21,7 @@ import { readUntrusted } from '../untrusted.ts'
 const text = v.string()
 const Conflict = v.object({ path: text, base: text, ours: text, theirs: text })
 /** What every run is about. Commits and blobs are full ids. */
-const RunTask = {
+const RunSubject = {
   version: text,
   origin: text,
   upstream: text,
@@ -35,7 +35,7 @@ const RunTask = {
 }
 /** A run in which an agent merges. */
 const AgentRunTask = v.object({
-  ...RunTask,
+  ...RunSubject,
   forkMd: v.nullable(text),
   image: text,
   container: text,
@@ -45,7 +45,7 @@ const AgentRunTask = v.object({
   timeLimitSeconds: v.number(),
 })
 /** A run that publishes what a person merged: on which branch, and whether they lifted refusals. */
-const HandRunTask = v.object({ ...RunTask, byHand: text, anyway: v.boolean() })
+const HandRunTask = v.object({ ...RunSubject, byHand: text, anyway: v.boolean() })
 const RunMetadata = v.union([AgentRunTask, HandRunTask])
 /** In Forklift's own exit codes. */
 const AgentEnd = v.object({
@@ -70,7 +70,7 @@ const SCHEMAS = { metadata: RunMetadata, agent: AgentEnd, outcome: RunOutcome, p
 
 /** The JSON files of a run, by their names without `.json`. */
 export type RunFile = keyof typeof SCHEMAS
-export type RunTask = { [Fact in keyof typeof RunTask]: v.InferOutput<(typeof RunTask)[Fact]> }
+export type RunSubject = { [Fact in keyof typeof RunSubject]: v.InferOutput<(typeof RunSubject)[Fact]> }
 export type AgentRunTask = v.InferOutput<typeof AgentRunTask>
 export type HandRunTask = v.InferOutput<typeof HandRunTask>
 export type RunMetadata = v.InferOutput<typeof RunMetadata>
@@ -103,7 +103,7 @@ export const runFileOf = (run: { path: string }, file: RunFile): string => join(
 export const stateFolder = (env: Record<string, string | undefined>): string =>
   join(xdgFolder(env.XDG_STATE_HOME, '.local/state'), 'forklift')
 /** Where in its state folder the run directories are. */
-export const runsFolder = (state: string): string => join(state, 'runs')
+export const runsFolderIn = (state: string): string => join(state, 'runs')
 
 /** A word for file names, after the top folder of a checkout. */
 export const projectOf = (top: string): string =>
@@ -123,7 +123,7 @@ export const stampOf = (run: string): string => run.slice(-15)
 export const runName = (project: string): string => `${project}_${stamp(new Date())}`
 
 /** The paths of all run directories, or of those of one project, the newest first. */
-export async function listRuns(folder: string, project?: string): Promise<string[]> {
+export async function listRunDirectories(folder: string, project?: string): Promise<string[]> {
   const names = await readdir(folder).catch(() => [])
   const runs = names.filter(name => /_\d{8}_\d{6}$/.test(name))
   return runs

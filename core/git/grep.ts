@@ -7,7 +7,7 @@ import { GitError, MANY_BLOBS, run } from './run.ts'
 import { emptyTree } from './trees.ts'
 
 /** A line, from 1, and which characters of it were looked for. A long line is shown around the first of them. */
-export type Match = { path: Path; line: number; text: string; ranges: [number, number][] }
+export type GrepMatch = { path: Path; line: number; text: string; ranges: [number, number][] }
 
 export type TextQuestion = { tree: Oid; words: string; isRegex: boolean; matchCase: boolean }
 /** A question that was understood, and how git is to read it. */
@@ -15,7 +15,7 @@ export type TextSearch = TextQuestion & { dialect: '-F' | '-P' | '-E' }
 export type TextOptions = {
   /** Ends the search: no more is found then. */
   signal: AbortSignal
-  onFound: (matches: Match[]) => void
+  onFound: (matches: GrepMatch[]) => void
   /** The seconds after which what was found has to do. */
   seconds?: number
   /** The most lines. */
@@ -26,7 +26,7 @@ export type TextOptions = {
   besides?: readonly Path[]
 }
 
-/** Seconds that an expression may take: one can be written that takes for ever. */
+/** Seconds after which a search is ended: some expressions take exponential time. */
 const SEARCH_SECONDS = 30
 const MAX_MATCHES = 10_000
 /** Characters of a line that are shown: around the first hit, where it is longer. */
@@ -42,7 +42,7 @@ const GATHERING_MS = 50
  * processors leave half of these idle: of two, eight threads take three quarters of the time of two.
  */
 const THREADS = Math.max(8, availableParallelism())
-/** Bytes of one line that are kept while it is read; what is longer is no text that anybody reads. */
+/** Bytes of one line that are kept while it is read. Longer lines are not shown. */
 const MAX_LINE_BYTES = 4 << 20
 
 /**
@@ -114,13 +114,13 @@ export async function findText(
 
 /** Hands over what is found: the first of it at once, and what follows a moment later with all that came meanwhile. */
 class Gathering {
-  #matches: Match[] = []
+  #matches: GrepMatch[] = []
   #handed = Number.NEGATIVE_INFINITY
   #clock: ReturnType<typeof setTimeout> | undefined
 
-  constructor(readonly onFound: (matches: Match[]) => void) {}
+  constructor(readonly onFound: (matches: GrepMatch[]) => void) {}
 
-  add(matches: readonly Match[]): void {
+  add(matches: readonly GrepMatch[]): void {
     if (matches.length === 0) return
     this.#matches.push(...matches)
     const rest = this.#handed + GATHERING_MS - performance.now()
@@ -128,7 +128,7 @@ class Gathering {
     else this.#clock ??= setTimeout(() => this.#hand(), rest)
   }
 
-  /** Hands over what is left, where anybody wants it. */
+  /** Hands over the matches that are left, if the caller asked for them as they come. */
   end(isUnwanted: boolean): void {
     clearTimeout(this.#clock)
     if (!isUnwanted) this.#hand()
@@ -183,9 +183,9 @@ class MatchReader {
     this.#prefix = `${tree}:`
   }
 
-  take(piece: Buffer): Match[] {
+  take(piece: Buffer): GrepMatch[] {
     const text = this.#rest + piece.toString('latin1')
-    const matches: Match[] = []
+    const matches: GrepMatch[] = []
     let at = 0
     for (;;) {
       // A path may have line ends in it; what comes behind the second NUL has not.
@@ -205,7 +205,7 @@ class MatchReader {
     return matches
   }
 
-  #match(coloured: string): Pick<Match, 'text' | 'ranges'> {
+  #match(coloured: string): Pick<GrepMatch, 'text' | 'ranges'> {
     const parts = coloured.replace(/\r$/, '').split(this.#start)
     let text = asText(parts[0] ?? '')
     const ranges: [number, number][] = []
@@ -220,7 +220,7 @@ class MatchReader {
 }
 
 /** A long line around its first hit. */
-function shorten(text: string, ranges: [number, number][]): Pick<Match, 'text' | 'ranges'> {
+function shorten(text: string, ranges: [number, number][]): Pick<GrepMatch, 'text' | 'ranges'> {
   if (text.length <= MAX_SHOWN_CHARS) return { text: text.toWellFormed(), ranges }
   const from = Math.max(0, Math.min((ranges[0]?.[0] ?? 0) - 60, text.length - MAX_SHOWN_CHARS))
   const to = from + MAX_SHOWN_CHARS

@@ -2,17 +2,17 @@
 import type { ChildProcess } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Commit, type Person, parseCommit, textOf } from './commits.ts'
-import { byDate, byDateOrder, byTopology, Graph, type Node } from './graph.ts'
+import { type Commit, type CommitIdentity, parseCommit, textOf } from './commits.ts'
+import { byDate, byDateOrder, byTopology, CommitGraph, type CommitNumber } from './graph.ts'
 import type { Objects } from './objects.ts'
 import { asText, fields, isOid, type Oid, type Path, type Repository } from './repository.ts'
-import { end, GitError, run, start } from './run.ts'
+import { endChild, GitError, run, start } from './run.ts'
 
 /** A commit as a graph shows it. `committed` is in seconds since 1970. */
-export type Row = { oid: Oid; parents: Oid[]; author: Person; committed: number; subject: string }
+export type Row = { oid: Oid; parents: Oid[]; author: CommitIdentity; committed: number; subject: string }
 
 /** In which order commits come, none before its children: lines of development not mixed, or the newest first. */
-export type Order = 'topology' | 'date'
+export type HistoryOrder = 'topology' | 'date'
 
 /**
  * The number of commits that are read first, and the milliseconds after which the rest follows, unless a caller needs
@@ -31,9 +31,9 @@ const MAX_COMMITS_READ_SINGLY = 100
  * asked for again may differ.
  */
 export class History implements AsyncDisposable {
-  readonly #graph: Graph
+  readonly #graph: CommitGraph
   /** As git lists them: by date. */
-  #listed: Node[] = []
+  #listed: CommitNumber[] = []
   #order: Int32Array = new Int32Array()
   #places: Int32Array | undefined
   #tips: readonly Oid[]
@@ -48,9 +48,9 @@ export class History implements AsyncDisposable {
   constructor(
     readonly objects: Objects,
     tips: readonly Oid[],
-    readonly by: Order = 'topology',
+    readonly by: HistoryOrder = 'topology',
   ) {
-    this.#graph = new Graph(objects.repository.format)
+    this.#graph = new CommitGraph(objects.repository.format)
     this.#tips = tips
     this.#complete = this.#loadAll(tips)
     // A caller that asks for a window gets the error.
@@ -92,7 +92,7 @@ export class History implements AsyncDisposable {
    * The graph as it is now, with at least `count` rows if the history has that many: for computations over all of it.
    * Valid until the next await of the caller. `order` has the nodes of the graph, row by row.
    */
-  async state(count: number): Promise<{ graph: Graph; order: Int32Array; isWhole: boolean }> {
+  async state(count: number): Promise<{ graph: CommitGraph; order: Int32Array; isWhole: boolean }> {
     await this.#settle(count)
     return { graph: this.#graph, order: this.#order, isWhole: this.#isComplete }
   }
@@ -136,7 +136,7 @@ export class History implements AsyncDisposable {
   }
 
   /** The nodes of tips. They may be tags, whose commits only git knows. */
-  async #nodesOf(tips: readonly Oid[]): Promise<Node[]> {
+  async #nodesOf(tips: readonly Oid[]): Promise<CommitNumber[]> {
     const nodes = await Promise.all(
       tips.map(async tip => {
         const node = this.#graph.find(tip)
@@ -149,11 +149,11 @@ export class History implements AsyncDisposable {
   }
 
   /** Reads what is new up to what is known, where it is not much: the new nodes, and the known ones that it led to. */
-  async #readFew(tips: readonly Oid[]): Promise<{ nodes: Node[]; met: Set<Node> } | undefined> {
+  async #readFew(tips: readonly Oid[]): Promise<{ nodes: CommitNumber[]; met: Set<CommitNumber> } | undefined> {
     if (tips.length > MAX_COMMITS_READ_SINGLY) return undefined
     const waiting: string[] = tips.map(tip => `${tip}^{commit}`)
-    const nodes: Node[] = []
-    const met = new Set<Node>()
+    const nodes: CommitNumber[] = []
+    const met = new Set<CommitNumber>()
     for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
       const known = this.#graph.find(name.replace(/\^.*/, ''))
       if (known !== undefined && this.#graph.has(known)) {
@@ -178,14 +178,14 @@ export class History implements AsyncDisposable {
   }
 
   /** Whether some nodes are in the history as it is: a commit that no tip has reached any more is still known. */
-  #areListed(nodes: Iterable<Node>): boolean {
+  #areListed(nodes: Iterable<CommitNumber>): boolean {
     this.#places ??= this.#placesOf(this.#order)
     for (const node of nodes) if ((this.#places[node] ?? -1) < 0) return false
     return true
   }
 
   /** New commits above all others, where they are newer; false where they are not, or may not be. */
-  #putOnTop(nodes: readonly Node[]): boolean {
+  #putOnTop(nodes: readonly CommitNumber[]): boolean {
     if (this.by !== 'date') return false
     if (nodes.length === 0) return true
     const [newest] = this.#listed
@@ -212,7 +212,7 @@ export class History implements AsyncDisposable {
     this.#isClosed = true
     this.#hurry.resolve()
     const gone = [...this.#children].map(child => new Promise(resolve => child.once('close', resolve)))
-    for (const child of this.#children) end(child, 'SIGKILL')
+    for (const child of this.#children) endChild(child, 'SIGKILL')
     await Promise.all(gone)
   }
 
@@ -281,7 +281,7 @@ export class History implements AsyncDisposable {
   }
 
   /** Runs `git rev-list` and hands over the commits as they come. */
-  async #load(revisions: readonly string[], flags: string[], take: (nodes: Node[]) => void): Promise<void> {
+  async #load(revisions: readonly string[], flags: string[], take: (nodes: CommitNumber[]) => void): Promise<void> {
     const { repository } = this.objects
     for (const tip of revisions)
       if (!isOid(repository.format, tip.replace(/^\^/, '')))
@@ -290,7 +290,7 @@ export class History implements AsyncDisposable {
     // Not a piece for every line: that would take longer than git itself.
     const buffered = { GIT_FLUSH: '0' }
     const child = start(repository, ['rev-list', '--timestamp', '--parents', ...flags, '--stdin'], 'pipe', buffered)
-    const interrupt = () => end(child, 'SIGKILL')
+    const interrupt = () => endChild(child, 'SIGKILL')
     repository.signal?.addEventListener('abort', interrupt, { once: true })
     this.#children.add(child)
     try {
@@ -314,7 +314,7 @@ export class History implements AsyncDisposable {
 }
 
 /** Begins to load the history of some commits (or tags of commits); to be closed. */
-export const openHistory = (objects: Objects, tips: readonly Oid[], by?: Order): History =>
+export const openHistory = (objects: Objects, tips: readonly Oid[], by?: HistoryOrder): History =>
   new History(objects, tips, by)
 
 /** What a graph shows of some commits, in their order; those that are not there are left out. */
@@ -376,6 +376,34 @@ export async function touching(
   }
   const wanted = follow ? touches.slice(after) : touches
   return { touches: wanted.slice(0, count), more: wanted.length > count }
+}
+
+/** A commit with what a reader wants to know of it. `date` is that of its commit, as 2026-11-23. */
+export type ShortCommit = { date: string; subject: string; files: Path[] }
+
+/**
+ * The last commits before and with a tip, merges left out: those that changed a file or folder, and those whose message
+ * has a text, whatever its case.
+ */
+export async function lastCommits(
+  repository: Repository,
+  tip: Oid,
+  { most, path, text, signal }: { most: number; path?: Path; text?: string; signal?: AbortSignal },
+): Promise<ShortCommit[]> {
+  const found = text === undefined ? [] : ['--fixed-strings', '--regexp-ignore-case', `--grep=${text}`]
+  const format = ['--format=%x01%cs%x02%s', '--name-only', '--full-diff', '--no-renames']
+  const where = path === undefined ? [] : [asText(path)]
+  const { stdout } = await run(
+    { ...repository, ...(signal && { signal }) },
+    ['log', '-z', '--no-merges', ...format, ...found, '--max-count', `${most}`, tip, '--', ...where],
+    { env: { GIT_LITERAL_PATHSPECS: '1' } },
+  )
+  const commits = stdout.toString('latin1').split('\x01').slice(1)
+  return commits.map(commit => {
+    const [head = '', ...files] = commit.split('\0')
+    const [date = '', subject = ''] = head.split('\x02')
+    return { date, subject: asText(subject), files: files.map(file => file.replace(/^\n/, '')).filter(Boolean) }
+  })
 }
 
 /** A commit that no ref reaches any more, and the newest line of a reflog that names it. */

@@ -32,7 +32,7 @@ export async function moveRefsPatiently(
       if (tries >= TRIES && !isOwn) throw error
       if (tries >= 2 * TRIES && now !== undefined && now === seen) await rm(lock, { force: true })
       if (tries > 4 * TRIES) throw error
-      // Another lock, another owner: the patience begins anew for the one that stays.
+      // It is another process's lock now: the wait starts again.
       if (tries === TRIES) seen = now
     }
     await sleep(RETRY_MS)

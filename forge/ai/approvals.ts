@@ -49,7 +49,7 @@ export type Subject = {
 }
 
 /** Whether it may run: `changed` where the same name was approved with another content, whose blob `before` is. */
-export type Approval = { state: 'approved' } | { state: 'new' } | { state: 'changed'; before: Oid }
+export type ApprovalState = { state: 'approved' } | { state: 'new' } | { state: 'changed'; before: Oid }
 
 const Entry = v.object({
   kind: v.picklist(['tool', 'command', 'verdict']),
@@ -86,7 +86,7 @@ export class Approvals {
   }
 
   /** Throws a {@link Failure} where there is a key that can't be used. Without one, nothing is approved. */
-  async look(vfs: WorkInProgressVfs, subject: Subject): Promise<Approval> {
+  async look(vfs: WorkInProgressVfs, subject: Subject): Promise<ApprovalState> {
     const entries = (await readEntries(vfs)).filter(it => isAbout(it, subject))
     if (entries.length === 0) return { state: 'new' }
     const key = await this.#readKey()

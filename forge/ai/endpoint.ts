@@ -2,7 +2,7 @@
  * The way to a provider for one request: it goes to the address that was set and nowhere else, ends when the provider
  * says nothing for too long or too much, and can be cut at any time.
  */
-import { type Asked, hostOf } from './errors.ts'
+import { hostOf, type ModelEndpoint } from './errors.ts'
 import { ModelError } from './request.ts'
 
 /** No answer of a model is larger. */
@@ -15,7 +15,7 @@ const LAST_EVENT = { pattern: /(?:data: ?\[DONE\]|"message_stop" ?\})\s*$/, leng
 export type Fetch = typeof fetch
 
 export type LineOptions = {
-  asked: Asked
+  asked: ModelEndpoint
   /** Seconds without a byte after which the line is cut. */
   silence: number
   /** Aborted by the caller when it no longer wants the answer. */
@@ -25,7 +25,7 @@ export type LineOptions = {
 }
 
 /** One request and its answer. */
-export class Line {
+export class ModelExchange {
   /** How many bytes were sent. */
   sent = 0
   /** Whether anything came back. */

@@ -6,7 +6,7 @@ import { ModelError, type ModelTrouble } from './request.ts'
 import type { Provider } from './settings.ts'
 
 /** The model that was asked, for the words of an error. `secrets` are taken out of all that a provider says. */
-export type Asked = { name: string; provider: Provider; address: string; secrets: readonly string[] }
+export type ModelEndpoint = { name: string; provider: Provider; address: string; secrets: readonly string[] }
 
 /** A provider's no: its status, its words, and after how many seconds to ask again. */
 type Refusal = { status: number; words: string; retryAfter?: number }
@@ -30,7 +30,7 @@ export const hostOf = (address: string): string => new URL(address).host
 export type Progressed = { hasBegun: boolean; text: string }
 
 /** Whatever was thrown while a model was asked, as a {@link ModelError}. */
-export function troubleOf(error: unknown, asked: Asked, { hasBegun, text }: Progressed): ModelError {
+export function troubleOf(error: unknown, asked: ModelEndpoint, { hasBegun, text }: Progressed): ModelError {
   if (error instanceof ModelError)
     return new ModelError(error.trouble, error.message, error.retryAfter, error.text || text)
   const refusal = refusalOf(error)
@@ -43,7 +43,7 @@ export function troubleOf(error: unknown, asked: Asked, { hasBegun, text }: Prog
 }
 
 /** The stream ended before the answer did. */
-export const cutShort = (asked: Asked, text: string): ModelError =>
+export const cutShort = (asked: ModelEndpoint, text: string): ModelError =>
   new ModelError(
     'cut',
     `The answer of ${hostOf(asked.address)} broke off in the middle: send the message again.`,
@@ -55,11 +55,11 @@ export const cutShort = (asked: Asked, text: string): ModelError =>
 export const isEndWithoutReason = (error: unknown): boolean =>
   InvalidResponseDataError.isInstance(error) && error.data === undefined
 
-const brokenWords = (asked: Asked): string =>
+const brokenWords = (asked: ModelEndpoint): string =>
   `${hostOf(asked.address)} answered what is no answer of a model${ownAddress(asked, ': check')}.`
 
 /** Where a person set an address, it is worth a look. */
-function ownAddress(asked: Asked, word = ' and'): string {
+function ownAddress(asked: ModelEndpoint, word = ' and'): string {
   return BILLING[hostOf(asked.address)] ? '' : `${word} ${asked.provider.toUpperCase()}_BASE_URL`
 }
 
@@ -67,7 +67,7 @@ function ownAddress(asked: Asked, word = ' and'): string {
 export const passes = (trouble: ModelTrouble): boolean =>
   trouble === 'rate' || trouble === 'overloaded' || trouble === 'cut' || trouble === 'unreachable'
 
-function refused({ status, words, retryAfter }: Refusal, asked: Asked, text: string): ModelError {
+function refused({ status, words, retryAfter }: Refusal, asked: ModelEndpoint, text: string): ModelError {
   const trouble = troubleOfStatus(status, words, asked.provider)
   return new ModelError(trouble, sentenceOf(trouble, status, words, asked, retryAfter), retryAfter, text)
 }
@@ -88,7 +88,7 @@ function sentenceOf(
   trouble: ModelTrouble,
   status: number,
   words: string,
-  asked: Asked,
+  asked: ModelEndpoint,
   retryAfter: number | undefined,
 ): string {
   const host = hostOf(asked.address)

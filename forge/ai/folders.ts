@@ -13,11 +13,11 @@ export type Folder = {
   files: readonly FileEntry[]
   folders: readonly Folder[]
   /** In it and below it. */
-  all: Count
+  all: FolderCount
 }
 
 /** How many files, and the endings that most of them have. */
-export type Count = { files: number; endings: readonly (readonly [ending: string, files: number])[] }
+export type FolderCount = { files: number; endings: readonly (readonly [ending: string, files: number])[] }
 
 /** Of a repository of more files or folders, the others are left out: a few trees can stand for endlessly many. */
 const MAX_FILES_AND_FOLDERS = 500_000
@@ -75,7 +75,7 @@ export async function readFolders(objects: Objects, tree: Oid, before?: Folder):
   return before?.oid === tree ? before : await read(tree, '', entriesOf(tree), before)
 }
 
-export function countFiles(files: readonly FileEntry[]): Count {
+export function countFiles(files: readonly FileEntry[]): FolderCount {
   const endings = new Map<string, number>()
   for (const { path } of files) {
     const ending = /\.[A-Za-z0-9]{1,10}$/.exec(path)?.[0] ?? 'other'
@@ -84,12 +84,12 @@ export function countFiles(files: readonly FileEntry[]): Count {
   return { files: files.length, endings: mostOf(endings) }
 }
 
-function sumOf(parts: readonly Count[]): Count {
+function sumOf(parts: readonly FolderCount[]): FolderCount {
   const endings = new Map<string, number>()
   for (const part of parts)
     for (const [ending, count] of part.endings) endings.set(ending, (endings.get(ending) ?? 0) + count)
   return { files: parts.reduce((total, { files }) => total + files, 0), endings: mostOf(endings) }
 }
 
-const mostOf = (endings: ReadonlyMap<string, number>): Count['endings'] =>
+const mostOf = (endings: ReadonlyMap<string, number>): FolderCount['endings'] =>
   [...endings].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1)).slice(0, MAX_ENDINGS)

@@ -17,11 +17,11 @@ import type { Oid, Path } from '../../core/git/repository.ts'
 import type { FileEntry } from '../../core/git/trees.ts'
 import { short, visible, visibleLines, visiblePath } from '../../core/text.ts'
 import type { WorkInProgressVfs } from '../vfs.ts'
-import type { Approval, Approvals, Subject } from './approvals.ts'
+import type { ApprovalState, Approvals, Subject } from './approvals.ts'
 import type { ToolDescription } from './request.ts'
 import { type Sandbox, SandboxError, type ToolSource } from './sandbox.ts'
 import type { Tool, ToolResult, ToolRoom } from './tool.ts'
-import { takeOver, trialOf } from './trial.ts'
+import { takeTrial, trialOf } from './trial.ts'
 
 /** The folder that they are in. */
 const FOLDER = 'tools'
@@ -41,7 +41,7 @@ type Described = ToolDescription | { words: string }
 export type BrokenTool = { path: Path; words: string }
 
 /** What the person is shown before a tool's first use: its source, and the one that was approved before. */
-export type Question = { path: Path; oid: Oid; source: string; before: string | undefined }
+export type ToolQuestion = { path: Path; oid: Oid; source: string; before: string | undefined }
 
 export class RepositoryTools {
   readonly #sandbox: Sandbox
@@ -147,12 +147,12 @@ export class RepositoryTool implements Tool {
   }
 
   /** Whether it is approved as it is now in these files. */
-  async approval(vfs: WorkInProgressVfs): Promise<Approval> {
+  async approval(vfs: WorkInProgressVfs): Promise<ApprovalState> {
     return await this.#approvals.look(vfs, subjectOf(this.path, await vfs.readFile(this.path)))
   }
 
   /** What to show the person; undefined where it is approved already. */
-  async question(vfs: WorkInProgressVfs): Promise<Question | undefined> {
+  async question(vfs: WorkInProgressVfs): Promise<ToolQuestion | undefined> {
     const approval = await this.approval(vfs)
     if (approval.state === 'approved') return undefined
     const bytes = await vfs.readFile(this.path)
@@ -166,7 +166,7 @@ export class RepositoryTool implements Tool {
    * Approves what the person has seen, and writes that into the work in progress. Throws a {@link Failure} where it is
    * not what is there any more.
    */
-  async approve(vfs: WorkInProgressVfs, seen: Question): Promise<void> {
+  async approve(vfs: WorkInProgressVfs, seen: ToolQuestion): Promise<void> {
     const bytes = await vfs.readFile(this.path)
     if (seen.path !== this.path || seen.oid !== blobOf(vfs, bytes))
       throw new Failure(`${visiblePath(this.path)} has changed meanwhile: look at it again.`)
@@ -184,7 +184,7 @@ export class RepositoryTool implements Tool {
       if (state !== 'approved') return failed(`${name} was not run: the user has not approved it as it is now.`)
       const trial = trialOf(vfs)
       const { text, touched } = await this.#sandbox.execute(sourceOf(this.path, bytes), sent, trial, signal)
-      await takeOver(vfs, trial)
+      await takeTrial(vfs, trial)
       return { text: text || 'Done.', isError: false, words: wordsOf(name, touched), touched }
     } catch (error) {
       if (!(error instanceof Failure)) throw error

@@ -20,9 +20,9 @@ import {
   framesOf,
   MAX_MESSAGE_BYTES,
   type Method,
-  type Order,
-  type Reply,
-  type Said,
+  type SandboxMessage,
+  type SandboxOrder,
+  type SandboxReply,
 } from './sandbox-messages.ts'
 
 /**
@@ -108,7 +108,7 @@ function isRefused(transpiler: Bun.Transpiler, source: string): boolean {
   }
 }
 
-function withoutTypes(transpiler: Bun.Transpiler, { file, source }: Order): string {
+function withoutTypes(transpiler: Bun.Transpiler, { file, source }: SandboxOrder): string {
   try {
     return transpiler.transformSync(source)
   } catch (error) {
@@ -152,7 +152,7 @@ class Guest {
     return this.#textOf(await this.#settled(ended)).slice(0, MAX_RESULT_CHARS)
   }
 
-  #take(reply: Reply, bytes: Buffer): void {
+  #take(reply: SandboxReply, bytes: Buffer): void {
     const waiting = this.#waiting.get(reply.call)
     if (!waiting) return
     this.#waiting.delete(reply.call)
@@ -267,15 +267,15 @@ class Guest {
   async #takeAnswers(): Promise<void> {
     const { value: frame, done } = await this.#frames.next()
     if (done) process.exit()
-    this.#take(frame.message as Reply, frame.bytes)
+    this.#take(frame.message as SandboxReply, frame.bytes)
   }
 }
 
-const say = (message: Said, bytes?: Uint8Array): void => {
+const say = (message: SandboxMessage, bytes?: Uint8Array): void => {
   process.stdout.write(frameOf(message, bytes))
 }
 
-async function run(guest: Guest, transpiler: Bun.Transpiler, order: Order): Promise<Said> {
+async function run(guest: Guest, transpiler: Bun.Transpiler, order: SandboxOrder): Promise<SandboxMessage> {
   try {
     const source = withoutTypes(transpiler, order)
     const { type, file } = order
@@ -314,7 +314,7 @@ async function main(): Promise<void> {
   const { value: first, done } = await frames.next()
   // The parent has gone, or needs no tool any more.
   if (done) return
-  say(await run(guest, transpiler, first.message as Order))
+  say(await run(guest, transpiler, first.message as SandboxOrder))
   // What is said is on its way as long as this runs. The parent ends it; answers to calls that have ended are passed over.
   while (!(await frames.next()).done);
 }

@@ -6,8 +6,8 @@ import * as v from 'valibot'
 import type { Path } from '../../core/git/repository.ts'
 import { many } from '../../core/text.ts'
 import type { Vfs } from '../vfs.ts'
-import type { Answer } from './request.ts'
-import { type Entry, newSession, type Opening, SESSION, Session } from './session.ts'
+import type { ModelAnswer } from './request.ts'
+import { newSession, type Opening, SESSION, Session, type SessionEntry } from './session.ts'
 
 /** No conversation is larger: of one that is, nothing is parsed. */
 const MAX_SESSION_BYTES = 32 << 20
@@ -76,7 +76,7 @@ function sizeOf(value: unknown): number {
 }
 
 /** Why an answer can't be part of a session, as a sentence. */
-export function whyTooMuch({ blocks }: Pick<Answer, 'blocks'>): string | undefined {
+export function whyTooMuch({ blocks }: Pick<ModelAnswer, 'blocks'>): string | undefined {
   const calls = blocks.filter(({ type }) => type === 'call').length
   const again = 'none of it was done. Send the message again, or choose another model.'
   if (calls > ANSWER_BOUNDS.calls) return `The model called ${many(calls, 'tool')} at once: ${again}`
@@ -152,7 +152,7 @@ function openingInFile({ files, ...rest }: Opening): string {
   return `${head},"files":${lines(files.map(({ path, oid }) => ({ path: pathInFile(path), oid })))}}`
 }
 
-const entryInFile = (entry: Entry): unknown =>
+const entryInFile = (entry: SessionEntry): unknown =>
   entry.kind === 'file' ? { ...entry, path: pathInFile(entry.path) } : entry
 
 /** Text, which a person can read in a diff, where the bytes are UTF-8; else all of them as characters. */

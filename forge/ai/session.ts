@@ -6,7 +6,7 @@
 import * as v from 'valibot'
 import { Failure } from '../../core/failure.ts'
 import type { Path } from '../../core/git/repository.ts'
-import type { Answer, Usage } from './request.ts'
+import type { ModelAnswer, Usage } from './request.ts'
 
 /** Where it stands in a tree. */
 export const SESSION = '.forge/session.json'
@@ -49,7 +49,7 @@ const UsageInFile = v.object({
 export const MAX_ACTIVE_FILES = 1000
 
 /** In the order in which it happened. */
-export const Entry = v.variant('kind', [
+export const SessionEntry = v.variant('kind', [
   v.object({ kind: v.literal('user'), turn: TurnId, at: Finite, text: Text }),
   /** What a model answered to one request. */
   v.object({
@@ -95,6 +95,19 @@ export const Entry = v.variant('kind', [
   /** The model's summary of everything before it, which is not sent any more. */
   v.object({ kind: v.literal('summary'), turn: TurnId, text: Text, usage: UsageInFile }),
   /**
+   * What the checks of FORGE.md said when the model had nothing more to do; what failed is sent to it. `isAgain`: those
+   * that had failed, after the model had seen that.
+   */
+  v.object({
+    kind: v.literal('checks'),
+    turn: TurnId,
+    isGood: v.boolean(),
+    isAgain: v.boolean(),
+    text: Text,
+    words: Text,
+    seconds: Finite,
+  }),
+  /**
    * The end of a turn. `message` is that of its commit, as the model wrote it when it was asked: the next request has
    * the question and this answer in it. The commit bears the turn's id in a trailer.
    */
@@ -112,8 +125,8 @@ export const Entry = v.variant('kind', [
     seconds: Finite,
   }),
 ])
-export type Entry = v.InferOutput<typeof Entry>
-export type EntryOf<Kind extends Entry['kind']> = Extract<Entry, { kind: Kind }>
+export type SessionEntry = v.InferOutput<typeof SessionEntry>
+export type EntryOf<Kind extends SessionEntry['kind']> = Extract<SessionEntry, { kind: Kind }>
 
 /**
  * What stands before the conversation in each request for as long as the provider's cache is warm: the summaries of the
@@ -146,7 +159,7 @@ export const Session = v.object({
   /** Files of instructions (see INSTRUCTIONS) that a person took out of the context. */
   left_out: v.exactOptional(v.array(PathInFile)),
   opening: v.exactOptional(Opening),
-  messages: v.array(Entry),
+  messages: v.array(SessionEntry),
 })
 export type Session = v.InferOutput<typeof Session>
 
@@ -162,7 +175,7 @@ export const NOT_RUN = 'This was not run: the turn ended before it. Call it agai
 const MAX_ARGUMENT_DEPTH = 32
 
 /** Adds entries at the end. */
-export const withEntries = (session: Session, ...entries: Entry[]): Session => ({
+export const withEntries = (session: Session, ...entries: SessionEntry[]): Session => ({
   ...session,
   messages: [...session.messages, ...entries],
 })
@@ -217,7 +230,7 @@ export function withUser(session: Session, said: { turn: string; at: number; tex
  */
 export function withAnswer(
   session: Session,
-  { turn, model, answer }: { turn: string; model: string; answer: Pick<Answer, 'blocks' | 'usage'> },
+  { turn, model, answer }: { turn: string; model: string; answer: Pick<ModelAnswer, 'blocks' | 'usage'> },
   clean: Clean,
 ): Session {
   const blocks = answer.blocks.flatMap(block => cleanBlock(block, clean))
@@ -226,7 +239,7 @@ export function withAnswer(
 
 type Block = EntryOf<'answer'>['blocks'][number]
 
-function cleanBlock(block: Answer['blocks'][number], clean: Clean): Block[] {
+function cleanBlock(block: ModelAnswer['blocks'][number], clean: Clean): Block[] {
   if (block.type === 'text') return [{ type: 'text', text: cleanText(block.text, clean) }]
   const { provider: sent } = block
   const provider = cleanValue(sent, clean)
@@ -256,6 +269,13 @@ export function withResult(session: Session, result: Omit<EntryOf<'result'>, 'ki
   return withEntries(session, { kind: 'result', turn, ...names, text, isError, words, seconds })
 }
 
+/** What checks said at the end of a turn. */
+export function withChecks(session: Session, checks: Omit<EntryOf<'checks'>, 'kind'>, clean: Clean): Session {
+  const { turn, isGood, isAgain, seconds } = checks
+  const [text, words] = [cleanText(checks.text, clean), cleanText(checks.words, clean)]
+  return withEntries(session, { kind: 'checks', turn, isGood, isAgain, text, words, seconds })
+}
+
 /**
  * Gives each call of the last answer that has no result one which says that it was not run: what comes next may be sent
  * to no provider before.
@@ -265,7 +285,7 @@ export function withMissingResults(session: Session, text: string = NOT_RUN): Se
   const answer = session.messages[at]
   if (answer?.kind !== 'answer') return session
   const done = new Set(session.messages.slice(at).map(entry => (entry.kind === 'result' ? entry.id : undefined)))
-  const missing = answer.blocks.flatMap((block): Entry[] => {
+  const missing = answer.blocks.flatMap((block): SessionEntry[] => {
     if (block.type !== 'call' || done.has(block.id)) return []
     const { id, name } = block
     return [{ kind: 'result', turn: answer.turn, id, name, text, isError: true, words: 'not run', seconds: 0 }]

@@ -3,6 +3,7 @@
  * user's configuration folder. Parsed here once, trusted afterwards. Keys leave this file only for the provider that
  * they belong to, and as the list of what is blacked out elsewhere.
  */
+
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
@@ -10,6 +11,7 @@ import * as v from 'valibot'
 import { Failure } from '../../core/failure.ts'
 import { xdgFolder } from '../../core/folders.ts'
 import { visible } from '../../core/text.ts'
+import type { TurnLimits } from './budget.ts'
 
 type Environment = Record<string, string | undefined>
 
@@ -85,6 +87,11 @@ function priceOf(text: string): [name: string, price: Price | undefined] {
   return [name, { input, output, cacheRead, cacheWrite }]
 }
 
+const OnOff = v.pipe(
+  v.picklist(['on', 'off'], 'must be on or off'),
+  v.transform(text => text === 'on'),
+)
+
 const SettingsSchema = v.strictObject({
   ANTHROPIC_API_KEY: v.optional(Key),
   ANTHROPIC_BASE_URL: v.optional(Address),
@@ -98,6 +105,8 @@ const SettingsSchema = v.strictObject({
   FORGE_TURN_MINUTES: v.optional(whole(1, 1440), '30'),
   /** Holds where prices are known: OpenRouter tells them, those of the others stand in FORGE_PRICES. */
   FORGE_TURN_COST: v.optional(Dollars, '5'),
+  /** Whether the checks of FORGE.md run after a turn, where commands are allowed. */
+  FORGE_TURN_CHECKS: v.optional(OnOff, 'on'),
   FORGE_PRICES: v.optional(Prices, ''),
   FORGE_WINDOW: v.optional(whole(4096, 100_000_000)),
   FORGE_TIER_REASONING: v.optional(Names, ''),
@@ -106,9 +115,6 @@ const SettingsSchema = v.strictObject({
   FORGE_TIER_CLASSIFICATION: v.optional(Names, ''),
 })
 type Parsed = v.InferOutput<typeof SettingsSchema>
-
-/** How far one turn may go: requests, seconds, US dollars. */
-export type Limits = { steps: number; seconds: number; cost: number }
 
 /** Where a provider is asked. A server of one's own may want no key. */
 export type Endpoint = { provider: Provider; address: string; key?: string }
@@ -152,9 +158,14 @@ export class Settings {
     return TIERS.slice(TIERS.indexOf(tier) + 1).find(it => this.modelsOf(it).join() !== own)
   }
 
-  get limits(): Limits {
+  get limits(): TurnLimits {
     const { FORGE_TURN_STEPS: steps, FORGE_TURN_MINUTES: minutes, FORGE_TURN_COST: cost } = this.#parsed
     return { steps, seconds: minutes * 60, cost }
+  }
+
+  /** Whether the checks of FORGE.md run after a turn that changed files, where commands are allowed. */
+  get checksAfterTurn(): boolean {
+    return this.#parsed.FORGE_TURN_CHECKS
   }
 
   /** What a model costs, where the person has set that. */

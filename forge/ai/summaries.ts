@@ -10,7 +10,7 @@ import type { FileEntry } from '../../core/git/trees.ts'
 import { CacheFile } from './cache-file.ts'
 import { bytesIn } from './fence.ts'
 import { type Folder, readFolders } from './folders.ts'
-import { SEPARATOR, sizeInWords, summarise, summaryKind } from './languages.ts'
+import { roughSize, SEPARATOR, summarise, summaryKind } from './languages.ts'
 import { makeOutline, type Outline } from './outline.ts'
 
 /** Counted up where other words come out for the same content: a cache of another one is not read. */
@@ -35,7 +35,7 @@ export const openSummaries = (objects: Objects, { folder }: { folder: string }):
   new Summaries(objects, new SummaryCache(join(folder, 'summaries.sqlite')))
 
 /** What a list of summaries is made for: `window` is the model's, in tokens. */
-export type Wanted = { tree: Oid; active: readonly Path[]; window: number }
+export type WantedSummaries = { tree: Oid; active: readonly Path[]; window: number }
 
 export class Summaries implements Disposable {
   /** The last ones that were asked for, as they are asked for with each request. */
@@ -50,7 +50,7 @@ export class Summaries implements Disposable {
   ) {}
 
   /** The list for a tree: always the same for the same tree, active files and window. */
-  async of({ tree, active, window }: Wanted): Promise<Outline> {
+  async of({ tree, active, window }: WantedSummaries): Promise<Outline> {
     const bytes = bytesIn(Math.min(window * SHARE, MAX_OUTLINE_TOKENS))
     const key = digest([SUMMARY_VERSION, tree, bytes, ...active])
     const known = this.#outlines.get(key)
@@ -102,7 +102,7 @@ export class Summaries implements Disposable {
     if (mode === '120000') return 'a symbolic link'
     const object = await this.objects.read(oid, { limit: MAX_FILE_BYTES })
     if (!object) return 'not in this repository'
-    return object.bytes ? summarise(path, object.bytes, object.size) : sizeInWords(object.size)
+    return object.bytes ? summarise(path, object.bytes, object.size) : roughSize(object.size)
   }
 }
 

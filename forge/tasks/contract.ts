@@ -38,7 +38,7 @@ export type Signal =
   | 'blocked_on_human'
   | 'blocked_on_sibling'
 
-/** What nobody can classify stops everything, and a person is asked. */
+/** An outcome that can't be classified stops the whole run, and a person is asked. */
 export type Outcome = Signal | 'confused'
 
 // --- A step
@@ -60,14 +60,21 @@ export type StepInput = StepPlace & {
 }
 
 /**
- * A request as it will be sent; `key` is the hash of all that is in it, by which its answer is found again. Kind and
- * tier are written down with the answer, for statistics.
+ * A request as it will be sent; `key` is the hash of all that is in it, by which its answer is found again. Kind, tier
+ * and prompt are written down with the answer, for statistics.
  */
-export type Constructed = { request: Reference; key: string; model: string; kind?: StepKind; tier?: Tier }
+export type Constructed = {
+  request: Reference
+  key: string
+  model: string
+  kind?: StepKind
+  tier?: Tier
+  /** The version of the kind's prompt. */
+  prompt?: number
+}
 export type Sent = { answer: Reference; model: string; spent: Spent; wasThere: boolean }
 /**
- * An answer as its schema reads it; without `parsed`, it is none, and `words` say why in short, `evidence` in full.
- * `isConfused`: it ended by a signal that nobody knows.
+ * An answer as its schema reads it. Without `parsed` it could not be read: `words` say why in short, `evidence` in full. `isConfused`: it has a signal that is not one of {@link Signal}.
  */
 export type Received = { parsed?: Reference; words: string; isConfused?: boolean; evidence?: Reference }
 /** What became of it: a commit where it changed files; `words`, and in full `evidence`, where it can't be applied. */
@@ -84,6 +91,7 @@ export type StepResult = {
   /** What is wrong with an answer that could not be read or applied, in full. */
   evidence?: Reference
   commit?: Oid
+  /** A text; of kind `looked`, what a planner wanted to see before it plans. */
   artifact?: Reference
   /** With an outline: its steps in order, a blob for each. */
   steps?: Reference[]
@@ -185,8 +193,8 @@ export type Gathered = { commit: Oid; conflicts?: { ours: Oid; theirs: Oid; repo
 export type Validated = { isGood: boolean; head: Oid; report: Reference; words: string; question?: Reference }
 
 /**
- * What checks say of all results together. `review`: assertions that no command shows, to be asked about once more,
- * since nobody has seen these files as they are now; of how many models, and of which tier.
+ * What checks say of all results together. `review`: assertions that no command shows, to be reviewed once more because
+ * no reviewer has seen the files in this state; by how many models, and of which tier.
  */
 export type Finished = Validated & {
   conflicts?: Gathered['conflicts']
@@ -238,7 +246,7 @@ export type RunInput = {
 
 /**
  * What was decided before, found in git: a run whose server has lost everything goes on with it. `facts` are for
- * whoever plans, and the same for as long as the run lasts.
+ * planners, and stay the same for the whole run.
  */
 export type Remembered = {
   approvedPlan?: Reference
@@ -259,7 +267,7 @@ export interface RunActivities {
    */
   begin(input: RunInput): Promise<Remembered>
   /** Lines in the journal, in this order; the same `id` twice is written once. */
-  note(input: { run: RunId; lines: JournalLine[] }): Promise<void>
+  note(input: { run: RunId; lines: NewJournalLine[] }): Promise<void>
   /** Keeps what a person decided: an approval (`task` '' and `answer` the plan), or an answer to a question. */
   remember(input: { run: RunId; kind: 'approval' | 'answer' } & PersonAnswer): Promise<void>
   /** The escalation report: for the terminal and the desk, and as a file. */
@@ -292,7 +300,7 @@ export type RunEnd = { state: 'done' | 'stopped'; words: string; result?: Oid; r
 export type AttemptStatus = { attempt: number; doing: string; isHeld: boolean; spent: Spent }
 
 /** One decision, for people. `id` is the same when it is made again after a crash. */
-export type JournalLine = Omit<WrittenLine, 'at' | 'count'>
+export type NewJournalLine = Omit<WrittenLine, 'at' | 'count'>
 
 export type Activities = StepActivities & ListActivities & PlanActivities & TaskActivities & RunActivities
 

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { type RunMetadata, stamp } from '../../core/formats/forklift-run.ts'
 import { tidy } from '../../forklift/house-keeping.ts'
 import { keepGitSettings } from '../../forklift/leftovers.ts'
-import { record } from '../../forklift/runs.ts'
+import { recordFile } from '../../forklift/runs.ts'
 import { git } from '../support/git.ts'
 
 const DAY = 24 * 60 * 60 * 1000
@@ -26,8 +26,8 @@ async function makeRun(state: string, project: string, days: number, exitCode: n
   const names = { version: '1', origin: 'o', upstream: 'u', branch: 'main', upstreamBranch: 'main', image: 'i' }
   const agent = { container, model: 'm', variant: 'v', agent: 'a', timeLimitSeconds: 480 }
   const metadata: RunMetadata = { ...names, ...commits, ...agent, startedAt: times.startedAt }
-  await record(path, 'metadata', metadata)
-  await record(path, 'outcome', { exitCode, outcome: 'over', ...times })
+  await recordFile(path, 'metadata', metadata)
+  await recordFile(path, 'outcome', { exitCode, outcome: 'over', ...times })
   return path
 }
 

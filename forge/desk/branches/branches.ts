@@ -11,14 +11,14 @@ export const headRef = (branch: string): RefName => `${HEADS}${branch}`
 export const branchOf = (ref: RefName): string => ref.slice(HEADS.length)
 
 /** What git tells of a branch by itself. `upstream` is a ref's name. */
-export type Listed = { name: string; tip: Oid; committed: number; subject: string; upstream: RefName | undefined }
+export type ListedBranch = { name: string; tip: Oid; committed: number; subject: string; upstream: RefName | undefined }
 
 const FORMAT = ['%(refname)', '%(objectname)', '%(committerdate:unix)', '%(upstream)', '%(contents:subject)'].join(
   '%00',
 )
 
 /** All local branches, by name, by one git. */
-export async function listBranches(repository: Repository): Promise<Listed[]> {
+export async function listBranches(repository: Repository): Promise<ListedBranch[]> {
   const { stdout } = await run(repository, ['for-each-ref', `--format=${FORMAT}`, HEADS])
   const lines = stdout.toString('latin1').split('\n').filter(Boolean)
   return lines.map(line => {
@@ -105,7 +105,7 @@ export class BranchFacts {
   }
 
   /** How far branches are from those that they follow; of some only later, where there are many. */
-  async counts(branches: readonly Listed[]): Promise<Map<string, Counts>> {
+  async counts(branches: readonly ListedBranch[]): Promise<Map<string, Counts>> {
     const upstreams = await this.#upstreamTips(branches)
     const pairs = branches.flatMap(({ name, tip, upstream }) => {
       const other = upstream && upstreams.get(upstream)
@@ -123,7 +123,7 @@ export class BranchFacts {
     )
   }
 
-  async #upstreamTips(branches: readonly Listed[]): Promise<Map<RefName, Oid>> {
+  async #upstreamTips(branches: readonly ListedBranch[]): Promise<Map<RefName, Oid>> {
     const names = [...new Set(branches.flatMap(({ upstream }) => (upstream && isRefName(upstream) ? [upstream] : [])))]
     const infos = await Promise.all(names.map(name => this.objects.info(`${name}^{commit}`)))
     return new Map(names.flatMap((name, at) => (infos[at] ? [[name, infos[at].oid] as const] : [])))

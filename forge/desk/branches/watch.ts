@@ -19,7 +19,7 @@ import { DRAFTS, MERGING, TURNS } from '../refs.ts'
  * What may be different: the branches, the drafts, the turns of AIs, which branch is checked out where, or remote
  * branches and tags.
  */
-export type Part = 'branches' | 'drafts' | 'turns' | 'checkouts' | 'remotes'
+export type WatchedPart = 'branches' | 'drafts' | 'turns' | 'checkouts' | 'remotes'
 
 /** Milliseconds between two looks. */
 const EVERY = 1000
@@ -37,9 +37,9 @@ type Clock = (path: string) => string | Promise<string>
 
 /** Looks at a repository's refs from now on, until it is closed. */
 export class Watch implements AsyncDisposable {
-  readonly #seen = new Map<Part, Seen>()
+  readonly #seen = new Map<WatchedPart, Seen>()
   /** Parts that were different the last time: they are asked for once more. See {@link Watch.look}. */
-  #again = new Set<Part>()
+  #again = new Set<WatchedPart>()
   #timer: ReturnType<typeof setTimeout> | undefined
   #looking: Promise<void> = Promise.resolve()
   #isClosed = false
@@ -48,7 +48,7 @@ export class Watch implements AsyncDisposable {
   constructor(
     readonly repository: Repository,
     /** Is told what may be different; what it throws is passed on to `onError`. */
-    readonly onChange: (parts: ReadonlySet<Part>) => Promise<void>,
+    readonly onChange: (parts: ReadonlySet<WatchedPart>) => Promise<void>,
     readonly onError: (error: unknown) => void,
   ) {}
 
@@ -70,7 +70,7 @@ export class Watch implements AsyncDisposable {
   }
 
   async #look(): Promise<void> {
-    const changed = new Set<Part>()
+    const changed = new Set<WatchedPart>()
     let spent = 0
     const timed = (path: string) => {
       const begun = performance.now()
@@ -104,7 +104,7 @@ export class Watch implements AsyncDisposable {
     await this.#looking
   }
 
-  async #timesOf(part: Part, timeOf: Clock): Promise<Seen> {
+  async #timesOf(part: WatchedPart, timeOf: Clock): Promise<Seen> {
     const { commonDir } = this.repository
     const before = this.#seen.get(part)
     if (part === 'checkouts') {

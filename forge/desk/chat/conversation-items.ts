@@ -1,6 +1,6 @@
 /** A conversation as the page shows it, from what is committed and from what a turn is just doing. */
 import type { Oid } from '../../../core/git/repository.ts'
-import type { Entry, EntryOf, Session } from '../../ai/session.ts'
+import type { EntryOf, Session, SessionEntry } from '../../ai/session.ts'
 import type { Tool } from '../../ai/tool.ts'
 import type { Call, Item } from '../contract/chat.ts'
 import type { LiveTurn } from './live-turn.ts'
@@ -37,7 +37,7 @@ type Means = Pick<Shown, 'live' | 'commits' | 'tip' | 'noUndo' | 'tools'> & {
 
 const keyOf = ({ turn, id }: { turn: string; id: string }): string => `${turn} ${id}`
 
-function itemsFor(entry: Entry, means: Means): Item[] {
+function itemsFor(entry: SessionEntry, means: Means): Item[] {
   switch (entry.kind) {
     case 'user':
       return [{ kind: 'user', turn: entry.turn, at: inSeconds(entry.at), text: entry.text }]
@@ -51,6 +51,8 @@ function itemsFor(entry: Entry, means: Means): Item[] {
       return entry.why === 'edited' ? [] : [{ kind: 'file', path: entry.path, why: entry.why }]
     case 'summary':
       return [{ kind: 'summary', text: entry.text }]
+    case 'checks':
+      return [{ kind: 'call', turn: entry.turn, call: checksAsCall(entry) }]
     case 'end':
       return [endOf(entry, means)]
     case 'result':
@@ -67,6 +69,17 @@ function callOf(turn: string, { id, name, arguments: sent }: CallInSession, { re
   const { words, text, seconds, isError } = result
   return { id, name, title, state: isError ? 'failed' : 'done', words, result: text, seconds }
 }
+
+/** The checks of FORGE.md look like what the model runs itself: a line, with their output behind it. */
+const checksAsCall = ({ isGood, isAgain, text, words, seconds }: EntryOf<'checks'>): Call => ({
+  id: isAgain ? 'checks-again' : 'checks',
+  name: 'checks',
+  title: isAgain ? 'Checks of FORGE.md, again' : 'Checks of FORGE.md',
+  state: isGood ? 'done' : 'failed',
+  words,
+  result: text,
+  seconds,
+})
 
 /** What a model sent can be anything, and the tool may not be there any more. */
 function titleOf(tools: readonly Tool[], name: string, sent: unknown): string {

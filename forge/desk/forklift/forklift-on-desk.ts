@@ -10,7 +10,7 @@ import {
   isByAgent,
   projectOf,
   type RecordedRun,
-  runsFolder,
+  runsFolderIn,
   stampOf,
   stateFolder,
 } from '../../../core/formats/forklift-run.ts'
@@ -24,8 +24,8 @@ import { branchOf, HEADS } from '../branches/branches.ts'
 import type { OpenBranches } from '../branches/open-branches.ts'
 import type { ForkliftRun, Forklift as Told } from '../contract/forklift.ts'
 import type { News } from '../contract/news.ts'
-import { mergeInto } from '../steps/merge.ts'
-import { wait } from '../steps/perform.ts'
+import { mergeSourceInto } from '../steps/merge.ts'
+import { waitForPerson } from '../steps/perform.ts'
 import type { Stop } from '../steps/plan.ts'
 import { endOfRun, letterOf, pullRequestOf, readRuns, wordsOfRun } from './forklift-runs.ts'
 import { bringStart, takeOver } from './forklift-takeover.ts'
@@ -53,7 +53,7 @@ type Said = { branch?: string; lines: string[]; end?: number }
 const isSince = (run: RecordedRun, since: number): boolean => Date.parse(run.metadata.startedAt) >= since
 type Remotes = { origin: string; upstream: string }
 
-export class Forklift {
+export class ForkliftOnDesk {
   #child: ChildProcess | undefined
   /** When it was started, in milliseconds since 1970. */
   #since = 0
@@ -104,7 +104,7 @@ export class Forklift {
   }
 
   async #runs({ origin }: Remotes): Promise<RecordedRun[]> {
-    const folder = runsFolder(stateFolder(this.options.env))
+    const folder = runsFolderIn(stateFolder(this.options.env))
     return await readRuns(folder, projectOf(this.objects.repository.workTree ?? ''), origin)
   }
 
@@ -180,7 +180,7 @@ export class Forklift {
     const letter = await letterOf(run)
     const left = await newMergingBranch(this.branches, branch, start, async held => {
       const source = { commit: run.metadata.upstreamCommit, words: asBytes(`upstream/${run.metadata.upstreamBranch}`) }
-      const merge = await mergeInto(this.objects, source, { branch, tip: start })
+      const merge = await mergeSourceInto(this.objects, source, { branch, tip: start })
       const message = `Merge upstream/${run.metadata.upstreamBranch} into ${run.metadata.branch}\n`
       const words = { ours: asBytes(run.metadata.branch), theirs: source.words }
       const stop: Stop = {
@@ -191,7 +191,7 @@ export class Forklift {
         state: { does: 'merge', message, todo: [] },
       }
       const taken = await takeOver(this.objects, run, stop)
-      await wait(held, {
+      await waitForPerson(held, {
         ...{ stop, ours: start, kind: 'open run', does: `go on with Forklift's run of ${stampOf(run.path)}` },
         forklift: { run: basename(run.path), ...(letter !== undefined && { stuck: letter }) },
         isNew: true,

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { EXIT } from '../../../core/failure.ts'
 import {
   isByAgent,
-  listRuns,
+  listRunDirectories,
   MAX_STUCK_CHARS,
   type RecordedRun,
   readRunsOf,
@@ -24,7 +24,7 @@ const BY_HAND_SECONDS = 10 * 60
 
 /** The runs of one fork, the newest first. */
 export const readRuns = async (folder: string, project: string, origin: string): Promise<RecordedRun[]> =>
-  await readRunsOf((await listRuns(folder, project)).slice(0, MAX_RUNS_READ), origin)
+  await readRunsOf((await listRunDirectories(folder, project)).slice(0, MAX_RUNS_READ), origin)
 
 const timeLimitOf = (run: RecordedRun): number | undefined =>
   isByAgent(run) ? run.metadata.timeLimitSeconds : undefined

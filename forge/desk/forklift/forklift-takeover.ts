@@ -11,11 +11,11 @@ import { type Objects, openObjects } from '../../../core/git/objects.ts'
 import { isOid, type Oid, type Path } from '../../../core/git/repository.ts'
 import { GitError, run } from '../../../core/git/run.ts'
 import { openScratch, type Scratch } from '../../../core/git/scratch.ts'
-import { type Change, entryAt, verifyFewChanges, writeTree } from '../../../core/git/trees.ts'
+import { entryAt, type TreeChange, verifyFewChanges, writeTree } from '../../../core/git/trees.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
 import { readUntrusted, takeBranch } from '../../../core/untrusted.ts'
 import { isOfForge } from '../branches/forge-folder.ts'
-import { marksLeft, partsOf } from '../conflicts/conflict-marks.ts'
+import { markedPartsOf, marksLeft } from '../conflicts/conflict-marks.ts'
 import { conflictRows } from '../conflicts/conflicts.ts'
 import type { ConflictRow } from '../conflicts/merging-commits.ts'
 import type { Stop } from '../steps/plan.ts'
@@ -122,7 +122,7 @@ async function leftBehind(
   const begun = await readUntrusted(join(folder, '.git/MERGE_HEAD'), 100)
   if (begun?.kind !== 'file' || begun.bytes.toString('latin1').trim() !== metadata.upstreamCommit) return undefined
   const workspace = new Workspace(folder)
-  const changes = new Map<Path, Change>()
+  const changes = new Map<Path, TreeChange>()
   const left = new Set<Path>()
   for (const row of rows) {
     const settled =
@@ -160,13 +160,13 @@ function whatIsLeft(paths: readonly Path[], isCut: boolean, folder: string): str
 }
 
 /** A text keeps the mode that git's merge gave it. */
-async function withMode(objects: Objects, tree: Oid, path: Path, change: Settled): Promise<Change> {
+async function withMode(objects: Objects, tree: Oid, path: Path, change: Settled): Promise<TreeChange> {
   if (!change || 'mode' in change) return change
   const entry = await entryAt(objects, tree, path)
   return { mode: entry?.mode ?? '100644', bytes: change.bytes }
 }
 
-type Settled = Change | { bytes: Buffer }
+type Settled = TreeChange | { bytes: Buffer }
 
 /**
  * The text of a file in conflict as the agent left it, with our own marks around what is still open there; nothing
@@ -179,7 +179,7 @@ async function settledText(
 ): Promise<Map<Path, Settled> | 'left'> {
   const found = await workspace.read(path)
   if (found.is !== 'file') return 'left'
-  const parts = partsOf(found.bytes.toString('latin1'), USUAL_MARK_LENGTH)
+  const parts = markedPartsOf(found.bytes.toString('latin1'), USUAL_MARK_LENGTH)
   // Of marks in another style nobody tells more than that all of them are there still.
   if (!parts) return marksLeft(found.bytes.toString('latin1'), USUAL_MARK_LENGTH) >= all ? new Map() : 'left'
   const left = parts.filter(part => !('same' in part)).length

@@ -25,7 +25,10 @@ const [MAX_IGNORE_LISTS, MAX_IGNORE_LIST_BYTES] = [500, 1 << 16]
 const UNUSED_NAME = 'forge-looks-whether-this-is-ignored'
 
 /** A file as it is in the folder. Of a link the bytes are its target. */
-export type Found = { is: 'file' | 'link'; bytes: Buffer; isExecutable: boolean } | { is: 'nothing' } | { is: 'other' }
+export type WorkspaceFile =
+  | { is: 'file' | 'link'; bytes: Buffer; isExecutable: boolean }
+  | { is: 'nothing' }
+  | { is: 'other' }
 
 /** A folder that a stranger could write, and how much of it is still read. */
 export class Workspace {
@@ -35,7 +38,7 @@ export class Workspace {
   constructor(readonly folder: string) {}
 
   /** What stands at a path: no link is followed on the way to it. `other` is what can't be taken. */
-  async read(path: Path): Promise<Found> {
+  async read(path: Path): Promise<WorkspaceFile> {
     if (!isText(path)) return { is: 'other' }
     const parts = asText(path).split('/')
     for (let depth = 1; depth < parts.length; depth++) {
@@ -66,11 +69,11 @@ export class Workspace {
    * that has written files in another form than they are committed in is no change. What the tree has git ignore is
    * passed over.
    */
-  async changesFrom(objects: Objects, tree: Oid, since: number): Promise<Changed> {
+  async changesFrom(objects: Objects, tree: Oid, since: number): Promise<WorkspaceChanges> {
     const { files, cut } = await listFiles(objects, tree, { limit: MAX_FILES_LISTED })
     const known = new Map(files.map(file => [file.path, file]))
     const { seen, isCut } = await this.#walk(objects, known)
-    const changed: Changed = { files: new Map(), deleted: [], odd: [], isCut: isCut || cut }
+    const changed: WorkspaceChanges = { files: new Map(), deleted: [], odd: [], isCut: isCut || cut }
     const folders = foldersOf(known)
     for (const [path, { isFile, written, moved, size }] of seen) {
       const before = known.get(path)
@@ -152,7 +155,7 @@ export class Workspace {
 
 type Seen = { isFile: boolean; written: number; moved: number; size: number }
 
-export type Changed = {
+export type WorkspaceChanges = {
   /** What can be taken over, with those that are new. */
   files: Map<Path, { mode: string; bytes: Buffer }>
   deleted: Path[]

@@ -2,7 +2,7 @@
  * The graph of the repository as windows of rows: which commits, in which lanes, with which lines beside them. It is
  * read once and then follows the refs, so that a window is there at once also where there are very many commits.
  */
-import type { Graph, Node } from '../../../core/git/graph.ts'
+import type { CommitGraph, CommitNumber } from '../../../core/git/graph.ts'
 import { type History, openHistory } from '../../../core/git/history.ts'
 import { findByDigits, type Objects } from '../../../core/git/objects.ts'
 import { listRefs, type Ref, type RefName, readHead } from '../../../core/git/refs.ts'
@@ -137,11 +137,11 @@ export class GraphView implements AsyncDisposable {
    * The commits with words in message, author or the name of a ref that is there, or whose hash begins with them, in
    * the order of the graph.
    */
-  async find(filter: GraphFilter, words: string, signal: AbortSignal): Promise<Found> {
+  async find(filter: GraphFilter, words: string, signal: AbortSignal): Promise<FoundCommits> {
     return await this.#reading(filter, view => this.#find(view, words, signal))
   }
 
-  async #find(view: View, words: string, signal: AbortSignal): Promise<Found> {
+  async #find(view: View, words: string, signal: AbortSignal): Promise<FoundCommits> {
     await view.history.complete
     const { repository } = this.objects
     const clock = AbortSignal.timeout(SEARCH_TIMEOUT_MS)
@@ -256,7 +256,7 @@ export class GraphView implements AsyncDisposable {
     })
   }
 
-  #layOut(view: View, graph: Graph, order: Int32Array, isWhole: boolean): Layout {
+  #layOut(view: View, graph: CommitGraph, order: Int32Array, isWhole: boolean): Layout {
     if (view.layout?.order === order) return view.layout
     const places = new Int32Array(graph.size).fill(-1)
     for (let row = 0; row < order.length; row++) places[order[row] as number] = row
@@ -279,7 +279,7 @@ async function endUnread(history: History, { count, isOld }: Readers): Promise<v
   if (isOld && count === 0) await history[Symbol.asyncDispose]()
 }
 
-export type Found = { rows: { row: number; oid: Oid }[]; isCut: boolean }
+export type FoundCommits = { rows: { row: number; oid: Oid }[]; isCut: boolean }
 
 /** Of a commit that is not there, as at the end of what was fetched. */
 const NOT_READ = { parents: [], subject: '', author: { name: '', email: '' }, committed: 0 }
@@ -328,16 +328,16 @@ function tipsOf({ refs, head, main }: Listing, filter: GraphFilter, abandoned: r
   return { oids, trunks, hasMain: sorted[0] !== undefined && sorted[0].name === main, reached, abandoned }
 }
 
-function parentsIn(graph: Graph, order: Int32Array, places: Int32Array, isWhole: boolean) {
+function parentsIn(graph: CommitGraph, order: Int32Array, places: Int32Array, isWhole: boolean) {
   const count = order.length
   const from = new Int32Array(count + 1)
   let edges = 0
-  for (let row = 0; row < count; row++) edges += graph.parentsOf(order[row] as Node).length
+  for (let row = 0; row < count; row++) edges += graph.parentsOf(order[row] as CommitNumber).length
   const parents = new Int32Array(edges)
   let edge = 0
   for (let row = 0; row < count; row++) {
     from[row] = edge
-    for (const parent of graph.parentsOf(order[row] as Node)) {
+    for (const parent of graph.parentsOf(order[row] as CommitNumber)) {
       const place = places[parent] as number
       if (place >= 0) parents[edge++] = place
       else if (!isWhole) parents[edge++] = count

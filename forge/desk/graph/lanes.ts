@@ -23,7 +23,7 @@ export type Shape = {
 }
 
 /** A line from the middle of a row to the middle of the next one. `child`: the row of the commit that it begins at. */
-export type Line = { from: number; to: number; color: number; child: number }
+export type LaneLine = { from: number; to: number; color: number; child: number }
 
 /** More lanes nobody can read: what finds no place shares the last one. */
 const MAX_LANES = 500
@@ -64,9 +64,9 @@ export class Lanes {
   }
 
   /** The lines of the rows from one to another, without that. */
-  lines(from: number, to: number): Line[][] {
+  lines(from: number, to: number): LaneLine[][] {
     const last = Math.min(to, this.shape.count)
-    const rows: Line[][] = Array.from({ length: Math.max(0, last - from) }, () => [])
+    const rows: LaneLine[][] = Array.from({ length: Math.max(0, last - from) }, () => [])
     const { from: edgesOf } = this.shape
     const block = Math.floor(from / BLOCK)
     const { from: starts, edges } = this.#blocks
@@ -78,7 +78,7 @@ export class Lanes {
     return rows
   }
 
-  #addEdge(rows: Line[][], from: number, to: number, edge: number, known: number): void {
+  #addEdge(rows: LaneLine[][], from: number, to: number, edge: number, known: number): void {
     const look = this.looks[edge]
     if (look === HIDDEN) return
     const child = known === NONE ? this.#childOf(edge) : known

@@ -205,7 +205,7 @@ function modelOf({ message, encoding }: Commit): string | undefined {
 }
 
 /** The commit that an id or the beginning of one names. */
-export async function commitNamed(objects: Objects, digits: string): Promise<Oid> {
+export async function commitByDigits(objects: Objects, digits: string): Promise<Oid> {
   const wanted = digits.trim().toLowerCase()
   if (!/^[0-9a-f]{4,64}$/.test(wanted))
     throw new Failure(`${visible(digits)} is no commit: its id has digits from 0 to f, four at least.`)

@@ -10,7 +10,7 @@ import type { News } from '../contract/news.ts'
 import { pathAfter } from '../contract/paths.ts'
 import { type At, Count } from '../contract/values.ts'
 import { isNotFetched, NOT_FETCHED } from '../not-fetched.ts'
-import type { Line } from './server.ts'
+import type { WindowSocket } from './server.ts'
 
 /** Questions that wait for an answer; a page that has more of them has gone wild. */
 const MAX_OPEN_QUESTIONS = 1000
@@ -31,7 +31,7 @@ export class Window {
   #isGone = false
 
   constructor(
-    readonly line: Line,
+    readonly line: WindowSocket,
     readonly answer: (name: QuestionName, fields: unknown, window: Window) => Promise<unknown>,
   ) {}
 
@@ -64,7 +64,7 @@ export class Window {
     try {
       this.tell({ re: id, value: await this.answer(name, fields.output, this) })
     } catch (error) {
-      this.tell({ re: id, error: inWords(error) })
+      this.tell({ re: id, error: errorInWords(error) })
     } finally {
       this.#waiting--
     }
@@ -121,7 +121,7 @@ function notUnderstood(where: string | null): string {
 }
 
 /** Any error as a sentence for the person at the page. */
-export function inWords(error: unknown): string {
+export function errorInWords(error: unknown): string {
   if (error instanceof Failure) return error.message
   if (error instanceof TooLarge) return `This is too large for the desk: ${error.message}.`
   if (error instanceof RefMoved) return 'The branch was moved meanwhile, so nothing was done: try it again.'

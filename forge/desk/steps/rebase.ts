@@ -8,7 +8,7 @@ import { groupsOf } from '../conflicts/conflicts.ts'
 import type { Source } from '../contract/steps.ts'
 import type { Pace } from './picks.ts'
 import { endedBy, planPicks, readCommit } from './picks.ts'
-import { filesInConflict, type Plan, type Target, treeOf } from './plan.ts'
+import { filesInConflict, type StepPlan, type StepTarget, treeOfCommit } from './plan.ts'
 import { everyTime, type Once } from './plannings.ts'
 
 /** More than anybody puts on another commit. */
@@ -16,15 +16,15 @@ const MAX_COMMITS = 5000
 
 export async function planRebase(
   objects: Objects,
-  { branch, tip }: Target,
+  { branch, tip }: StepTarget,
   onto: Source,
   once: Once = everyTime,
-): Promise<Plan> {
+): Promise<StepPlan> {
   const { repository } = objects
   const [name, to] = [visiblePath(branch), visiblePath(onto.words)]
   const plan = { branch, before: tip, kind: 'rebase', does: `rebase ${name} onto ${to}`, onto: onto.commit, also: [] }
   if (await isThere(repository, tip, onto.commit)) {
-    const tree = await treeOf(objects, tip)
+    const tree = await treeOfCommit(objects, tip)
     return { ...plan, is: 'nothing', words: 'nothing to do', chain: [], tree, commits: 0, warnings: [] }
   }
   const { picks, same } = await once(`rebase ${tip} ${onto.commit} ${onto.words}`, async pace => {
@@ -79,5 +79,5 @@ async function commitsToPick(
 async function isEmptyCommit(objects: Objects, oid: Oid): Promise<boolean> {
   const { tree, parents } = await readCommit(objects, oid)
   const [parent] = parents
-  return parent !== undefined && (await treeOf(objects, parent)) === tree
+  return parent !== undefined && (await treeOfCommit(objects, parent)) === tree
 }

@@ -6,9 +6,9 @@ import { Failure } from '../../../core/failure.ts'
 import { TRANSFERS } from '../../../core/git/bounds.ts'
 import type { Variables } from '../../../core/git/environment.ts'
 import type { Repository } from '../../../core/git/repository.ts'
-import { type Answer, GitError, read, run } from '../../../core/git/run.ts'
+import { type GitAnswer, GitError, read, run } from '../../../core/git/run.ts'
 import { short, visible, visiblePath } from '../../../core/text.ts'
-import type { Room } from '../branches/branch-work.ts'
+import type { BranchServices } from '../branches/branch-work.ts'
 import { withoutSecret } from '../reading/remote-url.ts'
 import type { Remotes } from './remotes.ts'
 
@@ -27,7 +27,7 @@ export class Stopped extends Failure {}
 export class Transfers {
   #current: { control: AbortController; ended: Promise<unknown> } | undefined
 
-  constructor(readonly room: Room) {}
+  constructor(readonly room: BranchServices) {}
 
   /**
    * Does something with remotes; `what` is how a person calls it. Throws {@link Stopped} where it was stopped, and a
@@ -66,7 +66,7 @@ export class Transfers {
   async run(
     args: readonly string[],
     { remotes, signal, ok = [0] }: { remotes: Remotes; signal: AbortSignal; ok?: readonly number[] },
-  ): Promise<Answer & { remote: string[] }> {
+  ): Promise<GitAnswer & { remote: string[] }> {
     const { repository } = this.room.objects
     const words = new Words(remotes, text => this.room.say({ say: 'progress', words: text }))
     const own = repository.signal

@@ -11,7 +11,7 @@ export type CommandOptions = {
   env: Environment
 }
 
-export type Call = {
+export type ForgeCall = {
   args: readonly string[]
   /** The folder that it is started in. */
   cwd: string
@@ -28,7 +28,10 @@ const MAX_ERROR_BYTES = 64_000
  * Runs it, and gives the lines that it printed. Throws a {@link Failure} in its own words where it ended badly, and in
  * ours where it could not be started, went on for too long, or would not stop talking.
  */
-export async function callForge({ command, env }: CommandOptions, { args, cwd, patience }: Call): Promise<string[]> {
+export async function callForge(
+  { command, env }: CommandOptions,
+  { args, cwd, patience }: ForgeCall,
+): Promise<string[]> {
   const [program = '', ...first] = command
   const child = spawn(program, [...first, ...args], {
     ...{ cwd, env: env as NodeJS.ProcessEnv },

@@ -13,7 +13,7 @@ import type { Fields } from '../contract/contract.ts'
 import type { CheckedPlan, JournalLine, Landing, Run, Runs, ShownPlan, Task, TasksWord } from '../contract/tasks.ts'
 import { RUNS } from '../refs.ts'
 import { type CommandOptions, callForge } from './command.ts'
-import { digestOf, readCheckedPlan, readJournal, readLanding, readPlan, readRun, readRuns, readTask } from './told.ts'
+import { digestOf, toldCheckedPlan, toldJournal, toldLanding, toldPlan, toldRun, toldRuns, toldTask } from './told.ts'
 
 /** Milliseconds that a look may take: nobody waits for longer. */
 const LOOK_TIMEOUT_MS = 60_000
@@ -42,7 +42,7 @@ export class Tasks {
   /** All runs. Where the tasks can't be used at all, the list says why. */
   async runs(): Promise<Runs> {
     try {
-      return { runs: readRuns(await this.#look(['runs', '--json'])) }
+      return { runs: toldRuns(await this.#look(['runs', '--json'])) }
     } catch (error) {
       if (error instanceof Failure) return { missing: error.message, runs: [] }
       throw error
@@ -51,31 +51,31 @@ export class Tasks {
 
   /** A run. Throws a {@link Failure} in the words of `forge` where there is no such run, as all that follow. */
   async run(run: string): Promise<Run> {
-    return readRun(await this.#look(['show', run, '--json']))
+    return toldRun(await this.#look(['show', run, '--json']))
   }
 
   async plan(run: string): Promise<ShownPlan> {
-    return readPlan(await this.#look(['show', run, '--plan', '--json']))
+    return toldPlan(await this.#look(['show', run, '--plan', '--json']))
   }
 
   /** What is wrong with a plan as a person has edited it, or that plan whole. Nothing is changed. */
   async checkPlan(run: string, text: string): Promise<CheckedPlan> {
     return await inFile(text, async file =>
-      readCheckedPlan(await this.#read(['plan', run, `--file=${file}`, '--json'])),
+      toldCheckedPlan(await this.#read(['plan', run, `--file=${file}`, '--json'])),
     )
   }
 
   async task(run: string, task: string): Promise<Task> {
-    return readTask(await this.#look(['show', run, task, '--json']))
+    return toldTask(await this.#look(['show', run, task, '--json']))
   }
 
   async journal(run: string, task?: string): Promise<JournalLine[]> {
-    return readJournal(await this.#look(['show', run, ...some(task), '--journal', '--json']))
+    return toldJournal(await this.#look(['show', run, ...some(task), '--journal', '--json']))
   }
 
   /** What landing a run, or a task of it, onto a branch would show. */
   async landing({ run, task, onto }: Fields<'tasks landing'>): Promise<Landing> {
-    return readLanding(await this.#look(['land', run, ...some(task), `--onto=${asText(onto)}`, '--json']))
+    return toldLanding(await this.#look(['land', run, ...some(task), `--onto=${asText(onto)}`, '--json']))
   }
 
   /** Tells a run something. Gives what `forge` says to it, line by line. */

@@ -46,7 +46,7 @@ const withoutCommands = (words: string): string =>
   words.replace(WHAT_TO_TYPE, '\n').replace(TYPE_ANSWER, '').replace(TYPE_COMMAND, '.')
 
 /** `forge runs --json`. */
-export function readRuns(lines: readonly string[]): RunRow[] {
+export function toldRuns(lines: readonly string[]): RunRow[] {
   return lines.flatMap(text => {
     const listed = v.safeParse(v.pipe(v.string(), v.parseJson(), ListedRun), text)
     if (!listed.success) return []
@@ -70,7 +70,7 @@ export const digestOf = (words: string): string =>
   new Bun.CryptoHasher('sha256').update(words).digest('hex').slice(0, 16)
 
 /** `forge show RUN --json`. */
-export function readRun(lines: readonly string[]): Run {
+export function toldRun(lines: readonly string[]): Run {
   const { contract = [], limits, limit, ...told } = readOne(ShownRun, lines)
   const { cost, requests, minutes } = limits
   return {
@@ -107,7 +107,7 @@ const taskOf = (task: ShownRun['tasks'][number]): RunTask => ({
 })
 
 /** `forge show RUN --plan --json`. */
-export const readPlan = (lines: readonly string[]): ShownPlan => verified(readOne(ShownPlan, lines))
+export const toldPlan = (lines: readonly string[]): ShownPlan => verified(readOne(ShownPlan, lines))
 
 function verified(plan: ShownPlan): ShownPlan {
   const commands = [...plan.commands.map(({ command }) => command), ...plan.others]
@@ -116,13 +116,13 @@ function verified(plan: ShownPlan): ShownPlan {
 }
 
 /** `forge plan RUN --file PLAN --json`. */
-export function readCheckedPlan(lines: readonly string[]): CheckedPlan {
+export function toldCheckedPlan(lines: readonly string[]): CheckedPlan {
   const { complaints, plan } = readOne(CheckedPlan, lines)
   return { complaints: complaints.map(it => ({ ...it, words: page(it.words) })), plan: plan && verified(plan) }
 }
 
 /** `forge show RUN TASK --json`. */
-export function readTask(lines: readonly string[]): Task {
+export function toldTask(lines: readonly string[]): Task {
   const { id, asks, task } = readOne(ShownTask, lines)
   const { objective, boundaries, validation, tier } = task ?? {}
   return {
@@ -140,7 +140,7 @@ export function readTask(lines: readonly string[]): Task {
 }
 
 /** `forge show RUN [TASK] --journal --json`. */
-export function readJournal(lines: readonly string[]): JournalLine[] {
+export function toldJournal(lines: readonly string[]): JournalLine[] {
   return lines.slice(-MAX_JOURNAL_LINES).flatMap(text => {
     const told = v.safeParse(v.pipe(v.string(), v.parseJson(), WrittenLine), text)
     if (!told.success) return []
@@ -150,7 +150,7 @@ export function readJournal(lines: readonly string[]): JournalLine[] {
 }
 
 /** `forge land RUN [TASK] --json`. */
-export function readLanding(lines: readonly string[]): Landing {
+export function toldLanding(lines: readonly string[]): Landing {
   const { tree, words, doubts, unchecked } = readOne(ShownLanding, lines)
   return { tree, words: words.map(line), doubts: doubts.map(line), unchecked: unchecked && line(unchecked) }
 }

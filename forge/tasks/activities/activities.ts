@@ -16,6 +16,7 @@ import { Slots } from '../checks/slots.ts'
 import { validate } from '../checks/validate.ts'
 import { Verdicts } from '../checks/verdicts.ts'
 import { openCodeMap } from '../context/map.ts'
+import { wishedInWords } from '../context/wished.ts'
 import type { Activities } from '../contract.ts'
 import { lintPlan } from '../plan/lint.ts'
 import { listRuns } from '../runs/folder.ts'
@@ -23,13 +24,13 @@ import { priceOf } from '../runs/prices.ts'
 import { statsForPlanners } from '../runs/stats.ts'
 import { reviewersOf } from '../steps/request.ts'
 import { ListWork } from './lists.ts'
-import { type ActivityOptions, type Check, type Facts, guarded, type Lint, Means } from './means.ts'
+import { type ActivityOptions, type AttemptCheck, guarded, type Lint, Means, type PlannerFacts } from './means.ts'
 import { PlanWork } from './plan.ts'
 import { RunWork } from './run.ts'
 import { StepWork } from './step.ts'
 import { TaskWork } from './task.ts'
 
-export type { ActivityOptions, Check, CheckMeans, Lint, Surroundings } from './means.ts'
+export type { ActivityOptions, AttemptCheck, CheckMeans, Lint, Surroundings } from './means.ts'
 
 /** Milliseconds that an engine has to say which programs its image has; a plan is made without that, too. */
 const IMAGE_CHECK_TIMEOUT_MS = 90_000
@@ -69,7 +70,7 @@ export async function makeActivities({
     check: checkOf({ objects, slots, approvals, network }),
     lint: lintOf({ objects, settings, state, network }),
     facts: factsOf({ objects, state, network, env }),
-    // Who can reach the server may submit, say and complete whatever they like: what counts is signed.
+    // Any process that can reach the server may submit, signal and complete anything: only signed facts count.
     approved: (run, folder) => new ApprovedCommands(approvals, folder, repository, run),
     verdicts: store => new Verdicts(approvals, store),
   })
@@ -87,7 +88,7 @@ export async function makeActivities({
 type CheckSources = { objects: Objects; slots: Slots; approvals: Approvals; network: NetworkPermission }
 
 /** Checks in the container, of commands that the person has approved. */
-function checkOf({ objects, slots, approvals, network }: CheckSources): Check {
+function checkOf({ objects, slots, approvals, network }: CheckSources): AttemptCheck {
   return async ({ run, folder, ...means }, attempt) => {
     const approved = new ApprovedCommands(approvals, folder, objects.repository, run)
     const unapproved = (commands: readonly string[]) => approved.missing(commands)
@@ -110,7 +111,7 @@ const lintOf =
     return await lintPlan(plan, {
       ...input,
       objects,
-      canRun: { readyMade, hasNetwork, ...(programs && { programs }) },
+      canRun: { readyMade, hasNetwork, ...(programs && { programs: new Set(programs.keys()) }) },
       priceOf: tier => {
         const [name] = settings.modelsOf(tier)
         return name === undefined ? undefined : priceOf(name, settings)
@@ -123,20 +124,25 @@ type FactSources = Pick<LintSources, 'objects' | 'state' | 'network'> & { env: E
 
 /** What a planner is told besides the wish and the files. */
 const factsOf =
-  ({ objects, state, network, env }: FactSources): Facts =>
-  async base => {
+  ({ objects, state, network, env }: FactSources): PlannerFacts =>
+  async (base, wish) => {
     const [programs, hasNetwork, runs] = await Promise.all([
       programsOf(state, AbortSignal.timeout(IMAGE_CHECK_TIMEOUT_MS)).catch(() => undefined),
       network.isGiven(),
       listRuns(objects.repository, env),
     ])
     const names = runs.filter(({ isInGit }) => isInGit).map(({ run }) => run)
-    const [checks, stats] = await Promise.all([
+    const [checks, stats, wished] = await Promise.all([
       checksInWords(objects, base, { hasNetwork, ...(programs && { programs }) }),
       // A run that can't be read any more is no reason to plan nothing.
       statsForPlanners(objects, names).catch(() => undefined),
+      wishedInWords(objects, base, wish).catch(() => ''),
     ])
-    return [...(stats === undefined ? [] : [{ kind: 'stats' as const, text: stats }]), { kind: 'checks', text: checks }]
+    return [
+      ...(stats === undefined ? [] : [{ kind: 'stats' as const, text: stats }]),
+      { kind: 'checks', text: checks },
+      ...(wished === '' ? [] : [{ kind: 'wished' as const, text: wished }]),
+    ]
   }
 
 /** The same with means of any kind: what tests give. */

@@ -1,6 +1,6 @@
 /**
- * Checks that a plan asks for by a name: which commands they are, the repository's own files say. Only what is new
- * against the base counts in them, since nobody promised that the base is without a complaint.
+ * Checks that a plan asks for by a name: which commands they are, the repository's own files say. Only complaints that
+ * the base does not have count.
  */
 import { type Objects, readStart } from '../../../core/git/objects.ts'
 import { asBytes, type Oid, type Path } from '../../../core/git/repository.ts'

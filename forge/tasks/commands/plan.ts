@@ -5,7 +5,7 @@ import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { visible } from '../../../core/text.ts'
 import type { CheckedPlan } from '../../formats/tasks-json.ts'
 import type { Reference, RunId, RunStatus, Standing } from '../contract.ts'
-import { readPlan as readPlanFile } from '../plan/file.ts'
+import { parsePlanFile as readPlanFile } from '../plan/file.ts'
 import { lintPlan } from '../plan/lint.ts'
 import type { Plan } from '../plan/schema.ts'
 import { readLastStatus, readPlan, readRunInput } from '../runs/plans.ts'
@@ -14,7 +14,7 @@ import type { CommandContext } from './context.ts'
 import { editPlan } from './edit-plan.ts'
 import { askPerson } from './follow.ts'
 import { parse, wrong } from './options.ts'
-import { findRun, openPlace, openStore, type Place } from './place.ts'
+import { findRun, openPlace, openStore, type RunPlace } from './place.ts'
 import { openRunServer } from './server.ts'
 
 const USAGE = 'forge plan RUN ["what is to be different"] [--file PLAN] [--yes [--seen SIGN] | --json]'
@@ -86,7 +86,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
 
 /** The plan as the person has it now; undefined where it is the same. */
 async function changedPlan(
-  place: Place,
+  place: RunPlace,
   run: RunId,
   file: string | undefined,
   context: CommandContext,
@@ -114,7 +114,7 @@ async function readText(file: string, { cwd }: CommandContext): Promise<string> 
 type Complaint = CheckedPlan['complaints'][number]
 
 /** What the linter says of a plan in a file; where that is nothing, the plan as a person has to see it before a yes. */
-async function checkPlan(place: Place, run: RunId, file: string, context: CommandContext): Promise<CheckedPlan> {
+async function checkPlan(place: RunPlace, run: RunId, file: string, context: CommandContext): Promise<CheckedPlan> {
   const text = await readText(file, context)
   const store = openStore(place, run)
   let plan: Plan

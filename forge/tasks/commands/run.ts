@@ -10,7 +10,7 @@ import { many, short, visible, visiblePath } from '../../../core/text.ts'
 import { whyNoContainer } from '../../ai/closed-container.ts'
 import { readSettings, type Settings, TIERS } from '../../ai/settings.ts'
 import type { Limits, Oid, RunId, RunInput, RunStatus } from '../contract.ts'
-import { isPlan, readPlan as readPlanFile, writePlan as writePlanFile } from '../plan/file.ts'
+import { isPlan, parsePlanFile as readPlanFile, writePlan as writePlanFile } from '../plan/file.ts'
 import type { Plan } from '../plan/schema.ts'
 import { newRunId, runsFolder } from '../runs/folder.ts'
 import { readPlan } from '../runs/plans.ts'
@@ -21,7 +21,7 @@ import type { CommandContext } from './context.ts'
 import { follow } from './follow.ts'
 import { settleNetwork } from './network.ts'
 import { count, dollars, parse, wrong } from './options.ts'
-import { openPlace, openStore, type Place } from './place.ts'
+import { openPlace, openStore, type RunPlace } from './place.ts'
 import { openRunServer } from './server.ts'
 
 const USAGE = 'forge run TASK.md|PLAN|"text" [--base BRANCH] [--plan] [--yes] [--budget DOLLARS] [--at-most N]'
@@ -119,7 +119,7 @@ function limitsFrom(values: Values, settings: Settings, { err }: CommandContext)
   }
 }
 
-async function findBase({ repository }: Place, name: string | undefined): Promise<Oid> {
+async function findBase({ repository }: RunPlace, name: string | undefined): Promise<Oid> {
   if (name !== undefined) {
     const args = ['rev-parse', '--verify', '--quiet', '--end-of-options', `${name}^{commit}`]
     const found = await read(repository, args, { ok: [0, 1, 128] })
@@ -136,7 +136,7 @@ const NAMED_FILES = 3
 
 /** A run begins with a commit: what is only in the work tree is no part of it, and the person may not think of that. */
 async function sayUncommitted(
-  { repository }: Place,
+  { repository }: RunPlace,
   { base, word }: { base: Oid; word: string },
   { cwd, err }: CommandContext,
 ): Promise<void> {
@@ -217,7 +217,7 @@ async function verifyCanWork({ env, signal }: CommandContext, onlyPlan: boolean)
  * loses. Where that fails, nothing of it stays. Throws a {@link Failure} where a disk is full.
  */
 async function prepare(
-  place: Place,
+  place: RunPlace,
   run: RunId,
   wish: Wish,
   options: Omit<RunInput, 'run' | 'wish' | 'plan'>,
@@ -242,7 +242,7 @@ async function prepare(
   }
 }
 
-async function writePlan(place: Place, { run, plan: made }: RunStatus, context: CommandContext): Promise<void> {
+async function writePlan(place: RunPlace, { run, plan: made }: RunStatus, context: CommandContext): Promise<void> {
   const plan = await readPlan(openStore(place, run), made)
   const name = `${run}.plan.yaml`
   await writeFile(join(context.cwd, name), writePlanFile(plan), { flag: 'wx' }).catch(error => {

@@ -10,17 +10,17 @@ import { doneRef, resultRef, runsFolder } from '../runs/folder.ts'
 import { readJournal } from '../runs/journal.ts'
 import { readPlan, readRunInput, readWish } from '../runs/plans.ts'
 import type { RunStore } from '../runs/store.ts'
-import { storyOf } from '../runs/story.ts'
-import { wordsOf } from '../steps/request.ts'
+import { journalStory } from '../runs/story.ts'
+import { keptWords } from '../steps/request.ts'
 import { lookAtPlan, tellPlan } from './approval.ts'
 import { openBelieved } from './checked.ts'
 import type { CommandContext } from './context.ts'
 import { columnsOf, nextSteps, questionsOf, toAnswer } from './follow.ts'
 import { lookSomehow, type Seen } from './look.ts'
 import { parse, wrong } from './options.ts'
-import { findRun, openPlace, openStore, type Place } from './place.ts'
+import { findRun, openPlace, openStore, type RunPlace } from './place.ts'
 import { findRunServer } from './server.ts'
-import { treeOf } from './tree.ts'
+import { drawTree } from './tree.ts'
 
 const USAGE = 'forge show RUN [TASK] [--plan | --journal] [--json]'
 
@@ -44,7 +44,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
     const folder = join(await runsFolder(place.repository, context.env), run)
     const lines = (await readJournal(store, folder)).filter(line => task === undefined || line.task === task)
     if (values.json) for (const line of lines) context.out(JSON.stringify(line))
-    else for (const line of storyOf(lines)) context.out(line)
+    else for (const line of journalStory(lines)) context.out(line)
     return EXIT.done
   }
   const status = await look(place, store, context)
@@ -59,7 +59,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   return EXIT.done
 }
 
-async function look(place: Place, store: RunStore, context: CommandContext): Promise<Seen | undefined> {
+async function look(place: RunPlace, store: RunStore, context: CommandContext): Promise<Seen | undefined> {
   const server = await findRunServer(place, context)
   try {
     return (await lookSomehow(server, store, context.env)).status
@@ -92,7 +92,7 @@ async function inFull(
 
 /** Why what has passed counts as not checked by this user, by task, and with '' for all results together. */
 async function uncheckedIn(
-  place: Place,
+  place: RunPlace,
   { run, tasks }: RunStatus,
   context: CommandContext,
 ): Promise<Map<TaskId | '', string>> {
@@ -118,7 +118,12 @@ async function uncheckedIn(
 }
 
 /** The plan that waits for a yes where there is one, else the one that holds. */
-async function showPlan(place: Place, status: RunStatus, isJson: boolean, context: CommandContext): Promise<ExitCode> {
+async function showPlan(
+  place: RunPlace,
+  status: RunStatus,
+  isJson: boolean,
+  context: CommandContext,
+): Promise<ExitCode> {
   const looked = await lookAtPlan(place, status.run, status.plan, context)
   const file = writePlan(looked.plan)
   const shown: ShownPlan = { waits: status.state === 'approving', ...looked.inFull, file }
@@ -134,14 +139,14 @@ async function showRun(store: RunStore, status: RunStatus, { unchecked, context 
   context.out(`Wish: ${visible(wish.split('\n', 1)[0] ?? '')}`)
   const columns = columnsOf(context)
   const look = { width: columns, height: 10_000, hasColours: false }
-  for (const line of treeOf(status, look)) context.out(line)
+  for (const line of drawTree(status, look)) context.out(line)
   if (status.complaints.length > 0) {
     context.out('What the linter says of the last plan:')
     for (const complaint of status.complaints) context.out(`  ${visible(complaint)}`)
   }
   if (status.report) {
     context.out(unchecked.has('') ? 'What is said of the contract:' : 'How the contract was checked:')
-    const { words } = wordsOf(status.report, await store.readText(status.report))
+    const { words } = keptWords(status.report, await store.readText(status.report))
     for (const line of visibleLines(words.trim()).split('\n')) context.out(`  ${line}`)
   }
   for (const [task, why] of unchecked)
@@ -187,6 +192,6 @@ async function showTask(
     context.out('')
   }
   const lines = (await readJournal(store)).filter(line => line.task === id)
-  for (const line of storyOf(lines)) context.out(line)
+  for (const line of journalStory(lines)) context.out(line)
   return EXIT.done
 }

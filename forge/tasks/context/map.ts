@@ -1,6 +1,7 @@
 /**
- * The code around some files, ranked from them outwards: a personalised PageRank over who refers to what whom defines.
- * Only what is near is looked at, so that it takes a moment in a repository of any size, once its files are known.
+ * The code around some files, ranked from them outwards: a personalised PageRank over references from files to the
+ * files that define the names. Only near files are visited, so that it takes milliseconds in a repository of any size,
+ * once its files are indexed.
  */
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
@@ -22,7 +23,7 @@ export const openCodeMap = (objects: Objects, { folder }: { folder: string }): C
 /** How much of a file's weight goes back to where it all began, and what is too little to be passed on. */
 const RESTART = 0.15
 const MIN_SCORE = 0.0005
-/** So many files are looked at, and so many told of. */
+/** How many files are visited, and how many are given. */
 const MAX_VISITED_FILES = 2000
 const MAX_TOLD_FILES = 120
 const MAX_NEIGHBOURS = 40
@@ -30,13 +31,13 @@ const MAX_NEIGHBOURS = 40
 const MAX_DEFINERS = 12
 /** How telling a name is, by its number's lowest bits. */
 const TELLING = [0.1, 1, 4, 1]
-/** Of a file that the work is about: what goes to those it uses, the rest to those who use it. */
+/** The share of a file's weight that goes to the files it uses; the rest goes to the files that use it. */
 const OUTWARDS = 0.6
 const MAX_LINES_PER_FILE = 40
-/** Of a larger repository, the first so many files of code are known. */
+/** How many files of code are indexed, the first ones by path. */
 const MAX_CODE_FILES = 80_000
 const MAX_KEPT_INDEXES = 4
-/** Made by programs, or somebody else's. */
+/** Generated or third-party files. */
 const FOREIGN = /(?:^|\/)(?:node_modules|vendor|third_party|dist|\.venv|venv)\/|\.min\.js$|[._-]pb2?\.|\.generated\./
 
 /** A tree's files of code, and which of them define and refer to a name. */
@@ -48,7 +49,7 @@ type Index = { root: Folder; files: readonly FileEntry[]; tags: readonly Tags[];
 type Places = { base: Float64Array; own: ReadonlyMap<number, readonly number[]> }
 /** By which a name comes before the number of a file: larger than any of these. */
 const PAIR = 2 ** 17
-/** With more names of its own, an index is made anew. */
+/** With more names of its own than this, an index is built again. */
 const MAX_OWN_NAMES = 10_000
 
 export class CodeMap implements Disposable {
@@ -108,7 +109,7 @@ export class CodeMap implements Disposable {
     this.#indexes.delete(tree)
     this.#indexes.set(tree, index)
     for (const old of [...this.#indexes.keys()].slice(0, -MAX_KEPT_INDEXES)) this.#indexes.delete(old)
-    // An error is nobody's answer the next time.
+    // Errors are not cached.
     index.catch(() => this.#indexes.delete(tree))
     return await index
   }

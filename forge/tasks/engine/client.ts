@@ -34,7 +34,7 @@ const RETENTION = 30 * 24 * 3600
 /** Where a server answers, and what lets in. */
 export type Server = Omit<TheirServer, 'kind'>
 
-/** @throws Failure where nobody answers, where it is no Temporal server, or where it does not let us in. */
+/** @throws Failure where no server answers, where it is no Temporal server, or where it refuses access. */
 export async function connect(server: Server): Promise<Connection> {
   try {
     await reach(server.address)
@@ -43,11 +43,11 @@ export async function connect(server: Server): Promise<Connection> {
     const options = { ...(tls !== undefined && { tls }), ...(apiKey && { apiKey }), ...(metadata && { metadata }) }
     return await Connection.connect({ address: server.address, connectTimeout: CONNECT_TIMEOUT_MS, ...options })
   } catch (error) {
-    throw inWords(error, server)
+    throw serverErrorInWords(error, server)
   }
 }
 
-/** Where nobody listens, the library would go on trying until its time is over. Behind a proxy it has to. */
+/** Where the port is closed, the library would retry until its timeout. Behind a proxy it has to. */
 async function reach(address: string): Promise<void> {
   const [, host, port] = /^(?:\w+:\/\/\/?)?\[?([^\]/]+?)\]?:(\d+)$/.exec(address) ?? []
   if (!host || !port || PROXIES.some(name => process.env[name])) return
@@ -87,7 +87,7 @@ export async function prepareNamespace(
       await connection.workflowService.updateNamespace({ namespace, config })
     }
   } catch (error) {
-    throw inWords(error, server)
+    throw serverErrorInWords(error, server)
   }
   return await addSearchAttributes(connection, server, attributes)
 }
@@ -172,7 +172,7 @@ export async function startRun<Input extends { run: string }>(
     try {
       return await client.workflow.start(RUN_TYPE, { ...options, args: [input], typedSearchAttributes })
     } catch (error) {
-      // A namespace that has no such attribute, and lets nobody add one: the run is only not listed by it.
+      // A namespace may lack the attribute and not allow adding it: then the run is not listed by it, and works.
       if (codeOf(error) !== INVALID_ARGUMENT || !/search attribute/i.test(reasonOf(error))) throw error
       return await client.workflow.start(RUN_TYPE, { ...options, args: [input] })
     }
@@ -235,13 +235,13 @@ export async function updateRun<Answer>(
 }
 
 /** What the server itself says of a run's workflow; `words` are the reason that it was given or found. */
-export type Standing =
+export type WorkflowStanding =
   | { is: 'open' }
   | { is: 'unknown' | 'completed' | 'cancelled' | 'timed out' }
   | { is: 'terminated' | 'failed'; words: string }
 
 /** How a run's workflow stands on the server: no visibility store, which lags, and no worker is asked. */
-export async function standingOf(client: Client, run: string): Promise<Standing> {
+export async function standingOf(client: Client, run: string): Promise<WorkflowStanding> {
   const handle = client.workflow.getHandle(workflowOf(run))
   try {
     const { status } = await spoken(run, () => client.withDeadline(Date.now() + ANSWER_MS, () => handle.describe()))
@@ -347,7 +347,7 @@ function reasonOf(error: unknown): string {
   return visible(firstLine(reason)).slice(0, 300)
 }
 
-export function inWords(error: unknown, { address, namespace }: Server): Failure {
+export function serverErrorInWords(error: unknown, { address, namespace }: Server): Failure {
   const [where, reason] = [visible(address), reasonOf(error)]
   const code = codeOf(error)
   if (code === UNAUTHENTICATED || code === PERMISSION_DENIED)

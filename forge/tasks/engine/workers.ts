@@ -14,7 +14,7 @@ import { Claim, openFolder, openState, readJson, writeJson } from '../../../core
 import { visible } from '../../../core/text.ts'
 import { settingsFile } from '../../ai/settings.ts'
 import type { Server } from './client.ts'
-import { end, isRunning, markOf, ProcessMark, send, sleep, startDetached } from './processes.ts'
+import { endProcess, isProcessAlive, markOf, ProcessMark, sendSignal, sleep, startDetached } from './processes.ts'
 import { codeVersion } from './versions.ts'
 
 type Environment = Record<string, string | undefined>
@@ -69,7 +69,7 @@ export async function findWorker(place: WorkerPlace): Promise<WorkerRecord | und
 
 async function readRunning(path: string): Promise<WorkerRecord | undefined> {
   const record = await readJson(path, WorkerRecord)
-  return record && (await isRunning(record.process)) ? record : undefined
+  return record && (await isProcessAlive(record.process)) ? record : undefined
 }
 
 /** All workers that run for this user on this machine. */
@@ -150,7 +150,7 @@ async function start(place: WorkerPlace, repository: Repository, env: Environmen
     if (record?.process.pid === started.pid) return record
     if (!hasEnded && performance.now() < last) continue
     const mark = await markOf(started.pid)
-    if (mark) await end(mark, GRACE)
+    if (mark) await endProcess(mark, GRACE)
     const words = (await readFile(place.log, 'utf8').catch(() => '')).trimEnd().split('\n').at(-1) || 'it said nothing'
     throw new Failure(`The worker did not begin: ${visible(words)} (all that it said is in ${visible(place.log)}).`)
   }
@@ -158,10 +158,10 @@ async function start(place: WorkerPlace, repository: Repository, env: Environmen
 
 /** It takes nothing new from now on, finishes what it does, and ends by itself. */
 async function drain(place: WorkerPlace, worker: WorkerRecord): Promise<void> {
-  send(worker.process, 'SIGUSR2')
+  sendSignal(worker.process, 'SIGUSR2')
   for (const last = performance.now() + GRACE; await isHeld(place.claim); await sleep(POLL_MS)) {
     if (performance.now() < last) continue
-    await end(worker.process, GRACE)
+    await endProcess(worker.process, GRACE)
     return
   }
 }
@@ -174,7 +174,7 @@ function isHeld(path: string): boolean {
 
 /** Ends a worker; what it does is done again by the next one. */
 export async function endWorker(worker: WorkerRecord): Promise<void> {
-  await end(worker.process, GRACE)
+  await endProcess(worker.process, GRACE)
 }
 
 /**
@@ -227,7 +227,7 @@ async function claim(path: string): Promise<Claim> {
 
 // --- The log
 
-/** Writes lines with their time to a log that does not grow for ever. */
+/** Writes lines with their time to a log of bounded size. */
 export function logTo(path: string): (line: string) => void {
   return line => {
     turnOver(path)

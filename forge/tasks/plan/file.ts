@@ -11,13 +11,13 @@ import { Plan } from './schema.ts'
 const HEAD = `# A plan of the forge: what must be true in the end, and the tasks that make it so.
 # Change what you like, and give the file back. docs/plan.md says what each field means.
 `
-/** A larger file is no plan that anybody edits. */
+/** Larger files are refused. */
 const MAX_PLAN_BYTES = 8 << 20
 const MAX_COMPLAINTS = 20
 /** So often may what is marked by & stand by *, in all. */
 const MAX_ALIASES = 1000
 
-/** The plan as text, from which {@link readPlan} gives the very same one. */
+/** The plan as text, from which {@link parsePlanFile} gives the very same one. */
 export const writePlan = (plan: Plan): string =>
   HEAD + stringify(withoutDefaults(plan), { lineWidth: 0, blockQuote: 'literal', aliasDuplicateObjects: false })
 
@@ -39,7 +39,7 @@ export function isPlan(text: string): boolean {
  * Reads a plan that a person may have edited; `name` is the file's, for sentences.
  * @throws Failure with a sentence for each thing that is wrong, and its line.
  */
-export function readPlan(text: string, name: string): Plan {
+export function parsePlanFile(text: string, name: string): Plan {
   const shown = visible(name)
   if (text.length > MAX_PLAN_BYTES) throw new Failure(`${shown} is larger than 8 MB: that is no plan.`)
   const lines = new LineCounter()
@@ -165,7 +165,7 @@ function withoutDefaults(value: unknown): unknown {
 
 type Unknown = { path: PropertyKey[]; known: string[] }
 
-/** Fields that the schema does not have: a name that was mistyped would else be as if nobody had written it. */
+/** Fields that the schema does not have: a mistyped name would otherwise be ignored silently. */
 function unknownFields(schema: v.GenericSchema, value: unknown, path: PropertyKey[] = []): Unknown[] {
   const inner = schema as {
     wrapped?: v.GenericSchema

@@ -17,7 +17,7 @@ type Name = 'folders' | readonly Sign[]
 /** A glob that was read: one list of names for each choice that its braces leave. */
 export type Glob = { text: string; choices: readonly (readonly Name[])[] }
 
-/** Braces may stand for so many choices, and a glob have so many names: else it is refused. */
+/** How many choices braces may stand for, and how many names a glob may have. Other globs are refused. */
 const MAX_CHOICES = 64
 const MAX_NAMES = 64
 
@@ -210,7 +210,7 @@ function commonName(one: readonly Sign[], other: readonly Sign[]): string | unde
 const exampleOf = (name: Name): string | undefined =>
   name === 'folders' ? undefined : commonName(name, [{ kind: 'many' }])
 
-/** What names mostly have: one of these is in any set that anybody writes. */
+/** Common characters of file names: any usual set in brackets has one of these. */
 const USUAL_CHARACTERS = 'xabcdefghijklmnopqrstuvwyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_-.'
 
 const isIn = (sign: Sign, char: string): boolean => {

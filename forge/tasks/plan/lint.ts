@@ -1,24 +1,25 @@
 /**
  * Whether a plan can be done as it stands: no model, only what can be decided. Each complaint is one sentence that
- * names the task and the field and says what would be right, so that whoever wrote the plan, a model or a person, can
+ * names the task and the field and says what would be right, so that the author of the plan, a model or a person, can
  * mend it.
  */
 import type { Objects } from '../../../core/git/objects.ts'
 import { asBytes, asText, type Oid } from '../../../core/git/repository.ts'
 import { isSafeName, listFiles } from '../../../core/git/trees.ts'
 import { many, visible } from '../../../core/text.ts'
+import { isCode } from '../../ai/languages.ts'
 import { isOfTheForge } from '../../ai/model-files.ts'
 import type { Limits, Standing, TaskId, TaskShape } from '../contract.ts'
 import { type CommandRoom, whyNotRun } from './commands.ts'
-import { estimateOf, isReviewed, type PriceOf, REVIEWERS, type ReviewersOf } from './estimate.ts'
-import { distance, Files, speakOf, Writes } from './files.ts'
+import { isDoneInOneStep, isReviewed, type PriceOf, planEstimateOf, REVIEWERS, type ReviewersOf } from './estimate.ts'
+import { distance, Files, isTestFile, speakOf, Writes } from './files.ts'
 import { fits, isCovered, isLiteral, plain, readGlob } from './globs.ts'
-import { type Graph, graphOf } from './graph.ts'
+import { graphOf, type TaskGraph } from './graph.ts'
 import { heritage, overlaps } from './overlaps.ts'
 import { filesOfCheck } from './own-files.ts'
 import type { Check, Plan, READY_MADE, Task } from './schema.ts'
 
-/** What checks can run. What is undefined is not known, and nobody complains about it. */
+/** What checks can run. What is undefined is not known, and causes no complaint. */
 export type CanRun = {
   /** The programs of the image. */
   programs?: ReadonlySet<string>
@@ -45,7 +46,7 @@ export type LintedPlan = { tasks: PlannedShape[]; complaints: string[]; notes: s
 /** What the flow has to know of a task, but for the hash of its part of the plan. */
 export type PlannedShape = Omit<TaskShape, 'hash'>
 
-/** A model mends so many at a time; a person does not read more. */
+/** A model mends no more than this at a time, and a person does not read more. */
 const MAX_COMPLAINTS = 60
 /** In a larger repository, files are not looked for. */
 const MAX_FILES = 2_000_000
@@ -89,7 +90,7 @@ export async function lintPlan(plan: Plan, linting: Linting): Promise<LintedPlan
   return { tasks, complaints: [], notes: [...notesOn(tasks), ...ownChecks(room)].map(visible) }
 }
 
-/** One after the other, as they are found: who has heard enough looks for no more. */
+/** Complaints are yielded as they are found, so that the caller can stop early. */
 function* complaintsIn(room: Room): Generator<string> {
   yield* ids(room)
   yield* contract(room)
@@ -106,7 +107,7 @@ type Room = {
   there: Files
   writes: Writes
   scripts: ReadonlySet<string> | undefined
-  graph: Graph
+  graph: TaskGraph
   /** How far a task is; one that is not in it is open. */
   standing: ReadonlyMap<TaskId, Standing['is']>
 }
@@ -152,7 +153,7 @@ const shapeOf = (task: Task, plan: Plan, reviewersOf: ReviewersOf): PlannedShape
   dependsOn: [...new Set(task.depends_on)],
   tier: task.tier,
   recursion: task.recursion,
-  isSmall: task.size === 'small',
+  isSmall: isDoneInOneStep(task),
   reviews: isReviewed(task, plan) ? reviewersOf(task.tier) : 0,
   isAlone: task.boundaries.write.length === 0,
 })
@@ -258,7 +259,7 @@ function* limits({ plan, linting, standing }: Room): Generator<string> {
   for (const { id, recursion } of plan.tasks)
     if (recursion > most.depth)
       yield `Task ${quote(id)}, recursion: ${recursion} levels of sub-agents are more than the ${most.depth} that the run may have; set at most ${most.depth}.`
-  const { requests, tokens, cost } = estimateOf(plan, priceOf, {
+  const { requests, tokens, cost } = planEstimateOf(plan, priceOf, {
     done: [...standing.keys()],
     ...(linting.reviewersOf && { reviewersOf: linting.reviewersOf }),
   })
@@ -313,6 +314,7 @@ function* oneTask(task: Task, room: Room): Generator<string> {
   const { checks, reviews } = task.validation
   if (checks.length + reviews.length + task.claims.length === 0)
     yield `${at('validation')}: nobody could see whether it is done; give it a check that fails while it is not, or a review.`
+  else yield* unreviewed(task, room)
   yield* pathsOf(task)
   yield* boundariesOf(task, room)
   yield* contextOf(task, room)
@@ -337,6 +339,20 @@ function* oneTask(task: Task, room: Room): Generator<string> {
       yield `${at('validation.checks')}: the command ${quote(check.command)} ${why}.`
     yield* tooLong(at('validation.checks'), check, linting)
   }
+}
+
+/** A task that writes logic: its commands show the cases that somebody has thought of, so a reviewer is asked as well. */
+function* unreviewed(task: Task, { plan }: Room): Generator<string> {
+  if (isReviewed(task, plan)) return
+  const code = codeOf(task)
+  if (code.length > 0)
+    yield `Task ${quote(task.id)}, validation.reviews: it writes code (${listed(code, 3)}), and nothing is asked that its commands can't answer; add one such question (a case that its tests may miss, an error that may be swallowed, what its callers need).`
+}
+
+/** The files of logic that a task is to write, as far as it names them. */
+function codeOf({ objective, boundaries }: Task): string[] {
+  const named = [...objective.outputs, ...boundaries.write.filter(isLiteral)].map(plain)
+  return [...new Set(named)].filter(path => isCode(asBytes(path)) && !isTestFile(path))
 }
 
 /** Paths that are none. */

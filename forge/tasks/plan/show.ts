@@ -2,12 +2,12 @@
 import { many, visible, visibleLines, wrap } from '../../../core/text.ts'
 import type { PlannedTask, ShownPlan } from '../../formats/tasks-json.ts'
 import type { Limits } from '../contract.ts'
-import type { Estimate, Range } from './estimate.ts'
+import { type EstimateRange, type PlanEstimate, sizeOf } from './estimate.ts'
 import { graphOf } from './graph.ts'
 import { type Check, contractOf, type Plan, type Task } from './schema.ts'
 
 export type Showing = {
-  estimate: Estimate
+  estimate: PlanEstimate
   limits: Limits
   /** Whether the person lets checks of this repository reach the network. */
   hasNetwork?: boolean
@@ -95,8 +95,10 @@ const inFull = ({
 const ORDER = (at: number): string => (at === 0 ? 'First' : at === 1 ? 'Then' : `Then (${at + 1})`)
 
 function taskLines(task: Task, commands: Commands, width: number): string[] {
-  const { id, title, boundaries, validation, depends_on, claims, tier, size, recursion } = task
-  const facts = [size, tier, recursion > 0 && `sub-agents, ${many(recursion, 'level')} deep`].filter(Boolean).join(', ')
+  const { id, title, boundaries, validation, depends_on, claims, tier, recursion } = task
+  const facts = [sizeOf(task), tier, recursion > 0 && `sub-agents, ${many(recursion, 'level')} deep`]
+    .filter(Boolean)
+    .join(', ')
   const rows: [string, string][] = [
     ['after', depends_on.join(', ')],
     ['writes', boundaries.write.length > 0 ? boundaries.write.join(', ') : 'not known: runs alone'],
@@ -143,7 +145,7 @@ class Commands {
     return `[${this.#numbers.get(JSON.stringify([command, seconds]))?.number}]`
   }
 
-  /** Whole, however long: who says yes has to see all of it. */
+  /** Never shortened: the person that approves the plan has to see all of it. */
   lines(): string[] {
     if (this.#numbers.size === 0) return ['  none']
     return [...this.#numbers.values()].flatMap(({ number, check, users }) => {
@@ -172,16 +174,16 @@ function whole(name: string, command: string): string[] {
 
 /** Cents are enough, but for what is less than some of them. */
 const dollars = (amount: number): string => `$${amount.toFixed(amount > 0 && amount < 0.1 ? 4 : 2)}`
-const range = ({ low, high }: Range, word: (count: number) => string): string => `${word(low)} to ${word(high)}`
+const range = ({ low, high }: EstimateRange, word: (count: number) => string): string => `${word(low)} to ${word(high)}`
 /** Two digits are more than a guess knows. */
 const rough = (count: number): string => {
   const unit = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(count, 1))) - 1)
   return (Math.round(count / unit) * unit).toLocaleString('en')
 }
 
-function costLines(plan: Plan, { requests, tokens, cost, unpriced }: Estimate, limits: Limits): string[] {
+function costLines(plan: Plan, { requests, tokens, cost, unpriced }: PlanEstimate, limits: Limits): string[] {
   const sizes = (['small', 'medium', 'large'] as const).flatMap(size => {
-    const count = plan.tasks.filter(task => task.size === size).length
+    const count = plan.tasks.filter(task => sizeOf(task) === size).length
     return count > 0 ? [`${count} ${size}`] : []
   })
   const isFree = cost?.high === 0

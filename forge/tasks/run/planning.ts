@@ -14,7 +14,7 @@ import {
   newest,
   newRecord,
   type Planning,
-  type Run,
+  type RunRecord,
   type Standings,
   type Stuck,
   type TaskRecord,
@@ -22,9 +22,11 @@ import {
 
 /** Plans that a model may propose before a person is asked. */
 const TRIES = 3
+/** How often a planner may look at the repository before it plans. */
+export const ROUNDS_OF_LOOKS = 2
 
 /** Before there is a plan, what the person wants stands in its place. */
-export const planOrWish = ({ plan, input }: Run): Reference => plan ?? input.wish
+export const planOrWish = ({ plan, input }: RunRecord): Reference => plan ?? input.wish
 
 /** The first plan: what is known of the run is asked for first. */
 export function beginPlanning(draft: Draft): void {
@@ -121,7 +123,6 @@ function summarise(draft: Draft, status: Reference): void {
 }
 
 function propose(draft: Draft): void {
-  const { run } = draft
   const planning = edited(draft)
   if (!planning) return
   if (planning.tries === TRIES) {
@@ -130,8 +131,13 @@ function propose(draft: Draft): void {
     return
   }
   planning.tries++
+  askForPlan(draft, planning)
+}
+
+function askForPlan(draft: Draft, planning: Planning): void {
+  const { run } = draft
   const step = `${planning.kind === 'plan' ? 'plan' : 'check-plan'}/${++run.proposals}`
-  const about = [...run.facts, ...planning.wish, ...planning.told]
+  const about = [...run.facts, ...planning.wish, ...(planning.looked ?? []), ...planning.told]
   draft.work({ do: 'ask', step, wish: { kind: planning.kind, base: run.input.base, about, tier: 'reasoning' } })
 }
 
@@ -163,6 +169,10 @@ function answered(draft: Draft, result: StepResult): void {
     propose(draft)
     return
   }
+  if (result.artifact?.kind === 'looked') {
+    lookedAt(draft, planning, result.artifact)
+    return
+  }
   const plan = result.plan ?? (planning.kind === 'plan' ? result.parsed : undefined)
   if (plan) {
     lint(draft, 'model', plan, step)
@@ -174,6 +184,18 @@ function answered(draft: Draft, result: StepResult): void {
   if (failures) holdAsDegraded(draft, failures.words)
 }
 
+/** A planner has seen what it wanted, and is asked again with that: the same try goes on. */
+function lookedAt(draft: Draft, planning: Planning, looked: Reference): void {
+  const before = planning.looked ?? []
+  if (before.length >= ROUNDS_OF_LOOKS) {
+    planning.words = `It only looks at the repository, also after ${ROUNDS_OF_LOOKS} rounds of that.`
+    propose(draft)
+    return
+  }
+  planning.looked = [...before, looked]
+  askForPlan(draft, planning)
+}
+
 function lint(draft: Draft, by: NonNullable<Planning['linted']>['by'], plan: Reference, step: string): void {
   const planning = edited(draft)
   if (!planning) return
@@ -182,7 +204,7 @@ function lint(draft: Draft, by: NonNullable<Planning['linted']>['by'], plan: Ref
 }
 
 /** How far the tasks are, for the linter of another plan. */
-export const standingsOf = ({ tasks }: Run): Standings =>
+export const standingsOf = ({ tasks }: RunRecord): Standings =>
   tasks.flatMap(({ shape: { id }, state, isOut }): Standings => {
     if (state === 'done') return [{ id, is: 'done' }]
     if (isOut) return [{ id, is: 'under way' }]
@@ -213,7 +235,7 @@ function linted(draft: Draft, found: LintedTasks): void {
     run.input.plan ? lint(draft, 'person', run.input.plan, 'plan') : propose(draft)
     return
   }
-  const words = refusalOf(good.complaints)
+  const words = planRefusal(good.complaints)
   if (by === 'person') {
     stuck(draft, { words, evidence: [plan] })
     return
@@ -227,7 +249,7 @@ function linted(draft: Draft, found: LintedTasks): void {
 
 /** What the linter and the run's own limit say of a plan. */
 export function goodIn(
-  run: Run,
+  run: RunRecord,
   { plan, tasks, complaints, widens }: LintedTasks,
 ): GoodPlan | { complaints: string[] } {
   if (!plan || complaints.length > 0) return { complaints }
@@ -237,7 +259,7 @@ export function goodIn(
 }
 
 /** For a person. */
-export const refusalOf = (complaints: string[]): string => `The linter refuses this plan: ${complaints.join(' ')}`
+export const planRefusal = (complaints: string[]): string => `The linter refuses this plan: ${complaints.join(' ')}`
 
 /** A plan that is good waits for a person's yes, unless it needs none. */
 function propound(draft: Draft, good: GoodPlan): void {
@@ -288,6 +310,8 @@ export function decideOnPlan(draft: Draft, decision: Decision, proposal: GoodPla
   }
   planning.told = []
   planning.tries = 0
+  // What a person says may be about other files.
+  planning.looked = []
   if (decision.is === 'answer')
     planning.wish = [...planning.wish, ...(proposal ? [proposal.plan] : []), decision.answer]
   propose(draft)
@@ -331,10 +355,10 @@ const endPlanning = ({ run }: Draft): void => {
 }
 
 /** What a new plan has changed. */
-export type Changed = { added: TaskId[]; changed: TaskId[]; gone: TaskId[]; rechecked: TaskId[] }
+export type PlanChanges = { added: TaskId[]; changed: TaskId[]; gone: TaskId[]; rechecked: TaskId[] }
 
 /** Says to the journal what is another one in a plan that now holds. */
-export function sayChanged(draft: Draft, { plan }: GoodPlan, found: Changed, why: string): void {
+export function sayChanged(draft: Draft, { plan }: GoodPlan, found: PlanChanges, why: string): void {
   const { added, changed, gone, rechecked } = found
   const parts = [
     added.length > 0 && `new: ${added.join(', ')}`,
@@ -347,13 +371,13 @@ export function sayChanged(draft: Draft, { plan }: GoodPlan, found: Changed, why
 }
 
 /**
- * Takes a plan. What is done or under way stays; a task whose part of the plan is another one now begins anew, with its
+ * Takes a plan. What is done or under way stays; a task whose part of the plan has changed begins again, with all its
  * attempts; one that is done is only checked again.
  */
-export function adopt(draft: Draft, { plan, tasks: shapes }: GoodPlan): Changed {
+export function adopt(draft: Draft, { plan, tasks: shapes }: GoodPlan): PlanChanges {
   const { run } = draft
   const before = new Map(run.tasks.map(record => [record.shape.id, record]))
-  const found: Changed = { added: [], changed: [], gone: [], rechecked: [] }
+  const found: PlanChanges = { added: [], changed: [], gone: [], rechecked: [] }
   const next = new Map<TaskId, TaskRecord>()
   for (const shape of shapes) {
     const record = before.get(shape.id)
@@ -382,7 +406,7 @@ export function adopt(draft: Draft, { plan, tasks: shapes }: GoodPlan): Changed 
 /** Whether what decides about a task is the same in both plans. */
 const isSame = (a: TaskShape, b: TaskShape): boolean => a.hash === b.hash && a.tier === b.tier
 
-function renewed(record: TaskRecord, shape: TaskShape, found: Changed): TaskRecord {
+function renewed(record: TaskRecord, shape: TaskShape, found: PlanChanges): TaskRecord {
   // The linter has let through no change of what is under way, unless it began in just that moment.
   if (record.isOut) return record
   if (record.state === 'done') {

@@ -20,7 +20,7 @@ import type {
   TaskState,
   Tier,
 } from '../contract.ts'
-import type { Node } from './graph.ts'
+import type { TaskNode } from './graph.ts'
 import { ALL_TIERS, type TiersAbove } from './tiers.ts'
 
 /** Attempts that a task has before it halts and asks. */
@@ -95,7 +95,7 @@ export type GoodPlan = { plan: Reference; tasks: TaskShape[]; widens: string[] }
 export type Stuck = { words: string; evidence: Reference[]; isLacking?: boolean }
 
 /** A question of the run itself that waits for a person. `proposal` is the plan that waits for a yes. */
-export type Question = {
+export type RunQuestion = {
   about: 'plan' | 'approval' | 'result'
   count: number
   words: string
@@ -113,6 +113,8 @@ export type Planning = {
   doubts: Doubt[]
   /** What the planner is told, whatever it has proposed. */
   wish: Reference[]
+  /** What it has looked at, a reference for each round; a run that began with an older version has none. */
+  looked?: Reference[]
   /** What is wrong with its last proposals. */
   told: Reference[]
   /** Proposals since a person has spoken. */
@@ -129,7 +131,7 @@ export type Planning = {
 export type StepWish = Pick<StepInput, 'kind' | 'base' | 'about' | 'tier'> & Partial<Pick<StepInput, 'choice'>>
 
 /** What the run itself does. Each can be done again, and is, when a person has mended what it was halted by. */
-export type Work =
+export type TaskWork =
   | { do: 'begin' }
   | { do: 'lint'; plan: Reference; standing: Standings }
   | { do: 'ask'; step: string; wish: StepWish }
@@ -155,7 +157,7 @@ export type Finishing = {
   stuck?: Stuck
 }
 
-export type Run = {
+export type RunRecord = {
   input: RunInput
   /** By this, lines of the journal at no fixed place differ from those of a life before this one. */
   life: string
@@ -183,9 +185,9 @@ export type Run = {
   planning?: Planning
   finishing?: Finishing
   /** What the run itself does, one at a time. */
-  work?: { id: number; what: Work; isUnderWay: boolean }
+  work?: { id: number; what: TaskWork; isUnderWay: boolean }
   works: number
-  question?: Question
+  question?: RunQuestion
   /** Counted, so that a question has the same number when it is asked again after the server has lost everything. */
   questions: number
   remembered: PersonAnswer[]
@@ -205,15 +207,15 @@ export type Run = {
   ending?: RunEnd
 }
 
-const NOTHING: Spent = { requests: 0, input: 0, output: 0, cost: 0 }
+export const NOTHING_SPENT: Spent = { requests: 0, input: 0, output: 0, cost: 0 }
 
-export const newRun = (input: RunInput, life: string): Run => ({
+export const newRun = (input: RunInput, life: string): RunRecord => ({
   input,
   life,
   lines: 0,
   limits: input.limits,
   raises: 0,
-  spent: NOTHING,
+  spent: NOTHING_SPENT,
   used: 0,
   tasks: [],
   complaints: [],
@@ -257,7 +259,7 @@ export const newRecord = (shape: TaskShape): TaskRecord => ({
 /** What a task waits for, each once. */
 export const waitsFor = ({ shape, siblings }: TaskRecord): TaskId[] => [...new Set([...shape.dependsOn, ...siblings])]
 
-export const nodeOf = (record: TaskRecord): Node => ({ id: record.shape.id, waitsFor: waitsFor(record) })
+export const nodeOf = (record: TaskRecord): TaskNode => ({ id: record.shape.id, waitsFor: waitsFor(record) })
 
 /** Whether a new plan has to leave it as it is. */
 export const isFrozen = ({ state, isOut }: TaskRecord): boolean => state === 'done' || isOut

@@ -12,7 +12,7 @@ import { many } from '../../../core/text.ts'
 import type { Usage } from '../../ai/request.ts'
 import type { Price } from '../../ai/settings.ts'
 import type { LimitName, Limits, Spent, StepKind } from '../contract.ts'
-import { type Estimate, estimateOf } from './prices.ts'
+import { type RequestEstimate, requestEstimateOf } from './prices.ts'
 
 /** A run has taken all that it may: the message says what, as a sentence. */
 export class OutOfBudget extends Error {
@@ -28,7 +28,7 @@ export class OutOfBudget extends Error {
  * A request that is to be sent. `input` are the tokens that it sends, `output` those that its answer may have at most,
  * `price` what its model costs at most; it is `isAssumed` where nothing better is known of that model yet.
  */
-export type Asked = {
+export type AskedBudget = {
   key: string
   model: string
   kind: string
@@ -125,7 +125,7 @@ export class Ledger implements Disposable {
     return ledger
   }
 
-  /** What the ledger in a run's folder says, for whoever only looks; undefined where there is none on this machine. */
+  /** Reads the ledger in a run's folder without changing it; undefined where there is none on this machine. */
   static look(folder: string): { spent: Spent; sending: Sending } | undefined {
     const path = join(folder, 'ledger.sqlite')
     if (!existsSync(path)) return undefined
@@ -150,14 +150,14 @@ export class Ledger implements Disposable {
    * requests that are under way may come to less than was set aside for them. Throws {@link OutOfBudget} where none is:
    * then it must not be sent.
    */
-  reserve(asked: Asked, limits: Limits, { isWhole = false } = {}): Reservation | 'wait' {
+  reserve(asked: AskedBudget, limits: Limits, { isWhole = false } = {}): Reservation | 'wait' {
     return this.#together(() => {
       const { input, output, isAssumed } = asked
       const price = isAssumed && asked.price ? this.#loweredPrice(asked.model, asked.price) : asked.price
       const usual = isWhole ? output : Math.min(output, this.#usualOutput(asked))
       let beyond: Beyond | undefined
       for (const room of new Set([output, usual])) {
-        const estimate = estimateOf({ input, output: room }, price)
+        const estimate = requestEstimateOf({ input, output: room }, price)
         beyond = this.#whyBeyond(estimate, room, limits)
         if (!beyond) return { id: this.#insertOpen(asked, estimate), output: room }
       }
@@ -237,7 +237,7 @@ export class Ledger implements Disposable {
     for (const resolve of this.#waiting.splice(0)) resolve()
   }
 
-  #whyBeyond(estimate: Estimate, output: number, limits: Limits): Beyond | undefined {
+  #whyBeyond(estimate: RequestEstimate, output: number, limits: Limits): Beyond | undefined {
     const { requests, tokens, cost } = this.#sums()
     if (limits.requests !== undefined && requests + 1 > limits.requests)
       return { limit: 'requests', words: `It has sent ${many(requests, 'request')}, which is the limit of this run.` }
@@ -260,7 +260,7 @@ export class Ledger implements Disposable {
   }
 
   /** The tokens of an answer that is longer than nearly all of its kind and tier. */
-  #usualOutput({ kind, tier }: Asked): number {
+  #usualOutput({ kind, tier }: AskedBudget): number {
     const query = `SELECT output FROM requests WHERE settled = 1 AND output > 0 AND kind = ? AND tier = ?
       ORDER BY id DESC LIMIT ${MAX_SAMPLES}`
     const samples = this.#database.query<{ output: number }, [string, string]>(query).all(kind, tier)
@@ -285,7 +285,7 @@ export class Ledger implements Disposable {
     }
   }
 
-  #insertOpen({ key, model, kind, tier }: Asked, { tokens, cost }: Estimate): number {
+  #insertOpen({ key, model, kind, tier }: AskedBudget, { tokens, cost }: RequestEstimate): number {
     const values = [key, model, kind, tier, ownName(), Date.now(), tokens, cost] as const
     const row = this.#database
       .query<{ id: number }, [...typeof values]>(
@@ -335,7 +335,7 @@ export class Ledger implements Disposable {
       .run(key, input, output, input + output, cost, model, kind, tier)
   }
 
-  /** All of it or nothing, and nobody else's between. */
+  /** In one transaction that no other process can interleave with. */
   #together<Value>(work: () => Value): Value {
     return this.#database.transaction(work).immediate()
   }

@@ -51,7 +51,7 @@ export function newRunId(about: string, now: Date): RunId {
   return [day, ...words, sign].join('-')
 }
 
-/** With so many, the last second of a day still has five letters. */
+/** With this many, the last second of a day still has five letters. */
 const SIGNS_A_SECOND = Math.floor(36 ** 5 / 86_400)
 
 /** By which runs are in the order in which they were begun: their day, and their sign. */
@@ -69,7 +69,7 @@ export async function openRunFolder(repository: Repository, run: RunId, env: Env
   const folder = join(await runsFolder(repository, env), verifyRunId(run))
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 })
-    // One that somebody has opened to others is closed again.
+    // Permissions that were widened are narrowed again.
     await chmod(folder, 0o700)
   } catch (error) {
     const { code = 'unknown' } = error as NodeJS.ErrnoException

@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import * as v from 'valibot'
 import { blackOutFor } from '../../ai/secrets.ts'
 import { WrittenLine } from '../../formats/tasks-json.ts'
-import type { JournalLine } from '../contract.ts'
+import type { NewJournalLine } from '../contract.ts'
 import type { RunStore } from './store.ts'
 
 export type JournalOptions = {
@@ -64,7 +64,7 @@ export class Journal implements Disposable {
   }
 
   /** Writes a line, unless there is one of its id. When this is done, it is in git and on the disk. */
-  async note(line: JournalLine): Promise<void> {
+  async note(line: NewJournalLine): Promise<void> {
     const { store, secrets, now = Date.now } = this.options
     const clean = blackOutFor(secrets)
     const { words, why, ...rest } = line
@@ -100,7 +100,7 @@ export class Journal implements Disposable {
     }
   }
 
-  /** A folder that was lost is made anew, with a lock that others find. */
+  /** A deleted folder is made again, with a lock that other processes find. */
   #verifyLock(): void {
     const { folder } = this.options
     if (existsSync(lockFile(folder))) return

@@ -5,7 +5,7 @@ import { type Price, providerOf, type Settings } from '../../ai/settings.ts'
 import type { Limits } from '../contract.ts'
 
 /** What a request may take at most. */
-export type Estimate = { tokens: number; cost: number }
+export type RequestEstimate = { tokens: number; cost: number }
 
 /**
  * What a million tokens of OpenRouter's models are taken for where FORGE_PRICES does not tell: more than nearly all of
@@ -35,7 +35,7 @@ const isLoopback = (hostname: string): boolean =>
 export const isAssumed = (model: string, settings: Settings): boolean =>
   settings.price(model) === undefined && providerOf(model) === 'openrouter'
 
-/** The models of which nobody knows the price, each once. */
+/** The models without a known price, each once. */
 const unpricedOf = (models: readonly string[], settings: Settings): string[] =>
   [...new Set(models)].filter(model => !priceOf(model, settings))
 
@@ -88,7 +88,10 @@ export function withCost(usage: Usage, price: Price | undefined): Usage {
 }
 
 /** What a request may take at most: as if none of it were cached, and its answer as long as it may be. */
-export function estimateOf(tokens: { input: number; output: number }, price: Price | undefined): Estimate {
+export function requestEstimateOf(
+  tokens: { input: number; output: number },
+  price: Price | undefined,
+): RequestEstimate {
   const { input = 0, output = 0, cacheWrite = 0 } = price ?? {}
   const cost = (tokens.input * Math.max(input, cacheWrite) + tokens.output * output) / 1_000_000
   return { tokens: tokens.input + tokens.output, cost }

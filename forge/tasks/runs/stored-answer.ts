@@ -1,6 +1,6 @@
-/** An answer as it is kept: what came, from whom, and what it took. */
+/** An answer as it is kept: its text, its model, and what it took. */
 import * as v from 'valibot'
-import type { Answer, Usage } from '../../ai/request.ts'
+import type { ModelAnswer, Usage } from '../../ai/request.ts'
 import type { Spent } from '../contract.ts'
 import { TIERS } from '../plan/schema.ts'
 
@@ -19,6 +19,8 @@ const StoredAnswer = v.object({
   /** Which work it was, and of which tier, for statistics: what was kept long ago does not say so. */
   kind: v.optional(v.string()),
   tier: v.optional(v.picklist(TIERS)),
+  /** The version of the prompt that it answers. */
+  prompt: v.optional(v.number()),
   task: v.optional(v.string()),
   attempt: v.optional(v.number()),
   end: v.picklist(['done', 'calls', 'length', 'refused']),
@@ -35,18 +37,19 @@ export type StoredAnswer = Omit<v.InferOutput<typeof StoredAnswer>, 'usage'> & {
 
 /** What is kept of an answer: no more of it is read again than this. */
 export function storedAnswer(
-  asked: Pick<StoredAnswer, 'key' | 'step' | 'model' | 'kind' | 'tier' | 'task' | 'attempt'>,
-  { end, usage, blocks }: Answer,
+  asked: Pick<StoredAnswer, 'key' | 'step' | 'model' | 'kind' | 'tier' | 'prompt' | 'task' | 'attempt'>,
+  { end, usage, blocks }: ModelAnswer,
 ): StoredAnswer {
   const plain = blocks.map(block => {
     if (block.type !== 'call') return { type: block.type, text: block.text }
     return { type: block.type, id: block.id, name: block.name, arguments: block.arguments }
   })
-  const { key, step, model, kind, tier, task, attempt } = asked
+  const { key, step, model, kind, tier, prompt, task, attempt } = asked
   return {
     ...{ key, step, model },
     ...(kind !== undefined && { kind }),
     ...(tier !== undefined && { tier }),
+    ...(prompt !== undefined && { prompt }),
     ...(task !== undefined && { task }),
     ...(attempt !== undefined && { attempt }),
     ...{ end, usage, blocks: plain },
@@ -58,7 +61,5 @@ export function parseStoredAnswer(bytes: Buffer): StoredAnswer {
   const { cost, ...counts } = usage
   return { ...rest, usage: { ...counts, ...(cost !== undefined && { cost }) } }
 }
-
-export const NOTHING: Spent = { requests: 0, input: 0, output: 0, cost: 0 }
 
 export const spentOf = ({ input, output, cost = 0 }: Usage): Spent => ({ requests: 1, input, output, cost })

@@ -47,11 +47,11 @@ export const SETTINGS_FILE = 'opencode.env'
 export const AGENT_LOG = 'opencode.log'
 
 /** Where the settings are: FORKLIFT_OPENCODE_ENV, else opencode.env in the user's configuration folder. */
-export const settingsFile = (env: Environment): string =>
+export const agentSettingsFile = (env: Environment): string =>
   env.FORKLIFT_OPENCODE_ENV || join(xdgFolder(env.XDG_CONFIG_HOME, '.config'), 'forklift', SETTINGS_FILE)
 
 /** Reads opencode.env; the command line's words go first. What is unwise about the file is worth a note. */
-export async function readSettings(
+export async function readAgentSettings(
   file: string,
   options: { model?: string | undefined; variant?: string | undefined; agent?: string | undefined },
   note: (text: string) => void,

@@ -7,7 +7,7 @@ import { Repository } from '../graph/graph.tsx'
 import { Tasks } from '../tasks/tasks.tsx'
 import { Boundary } from '../ui/boundary.tsx'
 import { nameWhatIsCut } from '../ui/cut.ts'
-import { focusContent, isFocusLost } from '../ui/focus.ts'
+import { isFocusLost } from '../ui/focus.ts'
 import { Menu } from '../ui/menu.tsx'
 import { sayLeftBehind } from './actions.ts'
 import { commandsOf } from './commands.ts'
@@ -81,7 +81,7 @@ function useFocus(page: Page): void {
     const frame = requestAnimationFrame(() => {
       // Who went elsewhere in this moment stays there.
       const isStill = document.activeElement === before
-      if ((isWanted && isStill) || isFocusLost()) focusContent()
+      if ((isWanted && isStill) || isFocusLost()) page.places.focusContent()
     })
     return () => cancelAnimationFrame(frame)
   }, [wanted, isCovered, ...shown])

@@ -18,6 +18,7 @@ import { GraphState } from '../graph/graph-state.ts'
 import { MergingState } from '../merging/merging-state.ts'
 import { Review } from '../review/review-state.ts'
 import { TasksState } from '../tasks/tasks-state.ts'
+import { FocusPlaces } from '../ui/focus.ts'
 import type { MenuContent, Offer } from '../ui/menu-content.ts'
 import type { DialogContent } from './dialog-content.ts'
 import type { PaletteMode } from './palette-mode.ts'
@@ -178,6 +179,7 @@ const KEEP_AFTER = 400
 
 export class Page {
   readonly connection = new Connection()
+  readonly places = new FocusPlaces()
   readonly files: OpenFiles
   readonly desk = signal<DeskInfo | undefined>(undefined)
   readonly tabs = signal<Tab[]>([])

@@ -133,7 +133,7 @@ function Place({ tab }: { tab: Tab }) {
 /** Finish is the save of a merge: what is settled is kept as it is typed. */
 function MergingPlace({ tab, branch }: { tab: Tab; branch: BranchInfo }) {
   const page = usePage()
-  const merging = tab.merging.merging.value
+  const merging = tab.merging.latest.value
   const { left, all } = tallyOf(merging?.files ?? [])
   return (
     <>

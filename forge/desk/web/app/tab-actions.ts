@@ -3,7 +3,6 @@ import { fileActions } from '../files/file-actions.ts'
 import { branchActions, REMOTE, STEPS } from '../graph/branch-actions.ts'
 import { isMerging } from '../merging/merging-actions.ts'
 import { type Actions, itemsWith } from '../ui/action.ts'
-import { focusOn } from '../ui/focus.ts'
 import type { Offer } from '../ui/menu-content.ts'
 import { named, readable, shortId } from '../ui/names.ts'
 import { copy, discard, draftsOf, newBranch, restoreBranch, type Start, save } from './actions.ts'
@@ -35,16 +34,21 @@ export const tabActions = {
     keys: 'Alt+X',
     icon: 'file',
     isPossible: about => !isAtConflicts(about),
-    run: () => focusOn('[role="tree"]'),
+    run: ({ page }) => page.places.focus('explorer'),
   },
   goToConflicts: {
     label: 'Go to the conflicted files',
     keys: 'Alt+X',
     icon: 'clash',
     isPossible: about => isAtConflicts(about),
-    run: () => focusOn('.side .filerow'),
+    run: ({ page }) => page.places.focus('conflicted files'),
   },
-  goToEditor: { label: 'Go to the editor', keys: 'Alt+I', icon: 'pencil', run: () => focusOn('.cm-content') },
+  goToEditor: {
+    label: 'Go to the editor',
+    keys: 'Alt+I',
+    icon: 'pencil',
+    run: ({ page }) => page.places.focus('editor'),
+  },
   nextFile: {
     label: 'Next file tab',
     keys: 'Alt+PageDown',

@@ -1,5 +1,5 @@
 /** The tabs on top: the repository, then what is open. Switching between them checks nothing out. */
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect } from 'preact/hooks'
 import type { At } from '../../contract/values.ts'
 import { type Sign, TurnWord, turnSign } from '../chat/turn-sign.tsx'
 import { isMerging } from '../merging/merging-actions.ts'
@@ -10,6 +10,7 @@ import { IconButton } from '../ui/words.tsx'
 import { draftsOf } from './actions.ts'
 import { deskActions, findActions } from './desk-actions.ts'
 import { shownKeys } from './keys.ts'
+import { usePlace } from './places.ts'
 import { type Page, REPOSITORY, TASKS, type Tab, usePage } from './state.ts'
 import { tabMenu } from './tab-actions.ts'
 import { onTabKeys } from './tab-keys.ts'
@@ -78,9 +79,11 @@ export function titleOf(page: Page): string {
 function PinnedTab({ to, icon, words }: { to: typeof REPOSITORY | typeof TASKS; icon: IconName; words: string }) {
   const page = usePage()
   const isSelected = page.active.value === to
+  const element = usePlace<HTMLButtonElement>(...(isSelected ? (['branch tab'] as const) : []))
   return (
     <button
       type="button"
+      ref={element}
       role="tab"
       class="tab pinned"
       aria-selected={isSelected}
@@ -100,8 +103,8 @@ function PinnedTab({ to, icon, words }: { to: typeof REPOSITORY | typeof TASKS; 
 function BranchTab({ tab, index }: { tab: Tab; index: number }) {
   const page = usePage()
   const { at } = tab
-  const element = useRef<HTMLButtonElement>(null)
   const isSelected = page.active.value === index
+  const element = usePlace<HTMLButtonElement>(...(isSelected ? (['branch tab'] as const) : []))
   const isGone = page.isGone(at)
   const hasDrafts = at.kind === 'branch' && draftsOf(page, at.branch).length > 0
   useEffect(() => {

@@ -16,9 +16,6 @@ import {
   undoTurn,
 } from './chat-actions.ts'
 
-/** Where the model is chosen; it is in the page where the chat is. */
-const MODEL = '.model select'
-
 /** The tab of a branch. */
 interface InTab {
   page: Page
@@ -104,10 +101,10 @@ export const chatActions = {
     keys: 'Alt+Shift+M',
     icon: 'cpu',
     isPossible: ({ tab }) => modelOf(tab) !== undefined,
-    run: ({ tab }) => {
+    run: ({ page, tab }) => {
       tab.show({ kind: 'chat' })
       // The chat is in the page after it was drawn.
-      setTimeout(() => document.querySelector<HTMLElement>(MODEL)?.focus())
+      setTimeout(() => page.places.focus('model'))
     },
   },
   allowCommands: {

@@ -2,8 +2,10 @@
 import { useSignal } from '@preact/signals'
 import { branchOf, copy } from '../app/actions.ts'
 import { findActions } from '../app/desk-actions.ts'
+import { usePlace } from '../app/places.ts'
 import { type Tab, usePage } from '../app/state.ts'
 import { tabActions } from '../app/tab-actions.ts'
+import { Failed } from '../ui/failed.tsx'
 import { Icon, type IconName } from '../ui/icons.tsx'
 import { readable, withoutTricks } from '../ui/names.ts'
 import { ActionWay, Empty, IconButton } from '../ui/words.tsx'
@@ -30,15 +32,12 @@ const WAYS: { icon: IconName; setting: string; model: string; words: string }[] 
 export function Chat({ tab }: { tab: Tab }) {
   const { head, problem, sections } = tab.conversation
   if (!head.value && problem.value !== undefined) {
-    return (
-      <Empty title="The conversation can not be shown">
-        <p class="lede">{withoutTricks(problem.value)}</p>
-      </Empty>
-    )
+    const again = () => tab.conversation.refresh()
+    return <Failed title="The conversation cannot be shown" problem={problem.value} again={again} />
   }
   // What is written while the conversation is on its way is in the field already.
   if (!head.value) return <ChatPane tab={tab} isDocked={false} />
-  const hasStuck = tab.merging.merging.value?.forklift?.stuck !== undefined
+  const hasStuck = tab.merging.latest.value?.forklift?.stuck !== undefined
   const isFirst =
     head.value.missing !== undefined && sections.value.length === 0 && tab.at.kind === 'branch' && !hasStuck
   if (!isFirst) return <ChatPane tab={tab} isDocked={false} />
@@ -70,6 +69,7 @@ function Start({ tab }: { tab: Tab }) {
   const page = usePage()
   const branch = branchOf(tab) ?? ''
   const about = { page, tab }
+  const first = usePlace<HTMLButtonElement>('home')
   const { goToFile, findInFiles } = findActions
   const { review, history } = tabActions
   const setUp = () => {
@@ -80,7 +80,7 @@ function Start({ tab }: { tab: Tab }) {
     <Empty title={readable(branch)}>
       <p class="lede cut">{withoutTricks(page.branch(branch)?.subject ?? '')}</p>
       <div class="ways">
-        <ActionWay action={goToFile} about={page} words="By its name" isFirst />
+        <ActionWay action={goToFile} about={page} words="By its name" buttonRef={first} />
         <ActionWay action={findInFiles} about={page} words="Words or a regular expression" />
         <ActionWay action={review} about={about} words="What this branch changes" />
         <ActionWay action={history} about={about} words="Its commits" />
@@ -137,10 +137,12 @@ function Way({ icon, setting, model, words }: (typeof WAYS)[number]) {
 
 function NoComposer({ branch, words }: { branch: string; words: string }) {
   const text = useSignal('')
+  const field = usePlace<HTMLTextAreaElement>('message')
   return (
     <form class="compose" aria-label="Message to the AI" onSubmit={event => event.preventDefault()}>
       <div class="compose-box">
         <textarea
+          ref={field}
           aria-label="Message"
           aria-describedby="no-model"
           placeholder={`What should change on ${readable(branch)}?`}

@@ -4,6 +4,7 @@ import { EditorView } from '@codemirror/view'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { File } from '../../contract/branches.ts'
 import { shownKeys } from '../app/keys.ts'
+import { usePlace } from '../app/places.ts'
 import { type Tab, usePage } from '../app/state.ts'
 import { isAtWork } from '../chat/turn-sign.tsx'
 import { ConflictBar, useConflicts, useMergingFile, WholeConflict } from '../merging/merging-pane.tsx'
@@ -77,7 +78,7 @@ function Crumbs({ tab, file }: { tab: Tab; file: OpenFile }) {
 function NotYet({ tab, file }: { tab: Tab; file: OpenFile }) {
   const page = usePage()
   const canType = file.problem.value === undefined && tab.at.kind === 'branch' && !isAtWork(page, tab.at.branch)
-  const box = useRef<HTMLDivElement>(null)
+  const box = usePlace<HTMLDivElement>('coming')
   useEffect(() => {
     if (!canType) return undefined
     const listen = (event: KeyboardEvent) => {
@@ -145,7 +146,9 @@ function Problem({ file }: { file: OpenFile }) {
           <p>What you typed last is kept in this window, and sent again when this is resolved or when you type on.</p>
         ) : null}
       </div>
-      {file.isUnsettled ? <Button words="Try again" onClick={() => file.sendAgain()} /> : null}
+      {file.isUnsettled || !file.file.value ? (
+        <Button words="Try again" onClick={() => (file.isUnsettled ? file.sendAgain() : file.ask())} />
+      ) : null}
     </div>
   )
 }
@@ -194,6 +197,7 @@ function TextEditor({ tab, file }: { tab: Tab; file: OpenFile }) {
     if (!box.current || !file.state) return undefined
     const view = new EditorView({ parent: box.current, state: file.state })
     file.show(view)
+    const leave = page.places.add(view.contentDOM, ['editor'])
     const isFree = document.activeElement === document.body || document.activeElement === null
     if (isFree) view.focus()
     const keep = () => {
@@ -202,6 +206,7 @@ function TextEditor({ tab, file }: { tab: Tab; file: OpenFile }) {
     }
     view.scrollDOM.addEventListener('scroll', keep, { passive: true })
     return () => {
+      leave()
       file.hide()
       view.destroy()
     }

@@ -2,10 +2,12 @@
 import { useEffect } from 'preact/hooks'
 import { hasDraft } from '../app/actions.ts'
 import { findActions } from '../app/desk-actions.ts'
+import { usePlace } from '../app/places.ts'
 import { type Page, type Tab, usePage } from '../app/state.ts'
 import { ContextCircle, ContextMeter, contextWords } from '../chat/context.tsx'
 import { isMerging } from '../merging/merging-actions.ts'
 import { actionFor, listKeysIn } from '../ui/action.ts'
+import { FailedLine } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
 import { readable } from '../ui/names.ts'
@@ -41,6 +43,7 @@ export function Explorer({ tab }: { tab: Tab }) {
         ) : null}
         <ActionIcon action={findActions.findInFiles} about={page} />
       </div>
+      <FailedLine problem={tab.tree.problem.value} again={() => tab.tree.refresh()} />
       <TreeRows tab={tab} />
       <ContextMeter tab={tab} />
     </aside>
@@ -49,6 +52,7 @@ export function Explorer({ tab }: { tab: Tab }) {
 
 function TreeRows({ tab }: { tab: Tab }) {
   const { tree } = tab
+  const box = usePlace<HTMLDivElement>('explorer')
   const page = usePage()
   useEffect(() => tree.load(), [tree])
   const rows = tree.rows.value
@@ -56,6 +60,7 @@ function TreeRows({ tab }: { tab: Tab }) {
   return (
     <VirtualList
       class="tree"
+      box={box}
       role="tree"
       aria-label="Explorer"
       tabIndex={0}
@@ -89,10 +94,10 @@ function TreeRows({ tab }: { tab: Tab }) {
 
 /** What stands where no file is. */
 function NoRow({ tab }: { tab: Tab }) {
-  const { problem, isThere } = tab.tree
+  const { isThere } = tab.tree
   const page = usePage()
   const isEmpty = isThere.value || page.desk.value?.isEmpty === true
-  const words = isEmpty ? 'No files yet' : (problem.value ?? '')
+  const words = isEmpty ? 'No files yet' : ''
   return (
     <div role="treeitem" class="meta no-row" aria-selected="false" tabIndex={-1}>
       {words}
@@ -107,10 +112,10 @@ function rowId(index: number): string {
 }
 
 function openMenu(page: Page, tab: Tab, row: Row | undefined, event: MouseEvent | KeyboardEvent): void {
-  const tree = document.querySelector<HTMLElement>('[role="tree"]')
+  const tree = page.places.find('explorer')
   if (!tree) return
   const index = row ? tab.tree.rows.peek().indexOf(row) : -1
-  const element = document.getElementById(rowId(index)) ?? tree
+  const element = tree.querySelector(`#${rowId(index)}`) ?? tree
   page.openMenu(rowMenu(page, tab, row), placeOfMenu(event, element), tree)
 }
 

@@ -1,7 +1,8 @@
 /** The tabs of a branch: the chat, its open files, and what is shown about all of it. */
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect } from 'preact/hooks'
 import { draftsOf, hasDraft } from '../app/actions.ts'
 import { shownKeys } from '../app/keys.ts'
+import { usePlace } from '../app/places.ts'
 import { type Page, type Pane, paneKey, type Tab, usePage } from '../app/state.ts'
 import { paneMenu, tabActions } from '../app/tab-actions.ts'
 import { onTabKeys } from '../app/tab-keys.ts'
@@ -65,8 +66,8 @@ function EndBar({ tab }: { tab: Tab }) {
 
 function PaneTab({ tab, pane }: { tab: Tab; pane: Pane }) {
   const page = usePage()
-  const element = useRef<HTMLButtonElement>(null)
   const isSelected = tab.active.value === paneKey(pane)
+  const element = usePlace<HTMLButtonElement>(...(isSelected ? (['file tab'] as const) : []))
   const hasDot = pane.kind === 'file' && hasDraft(page, tab.at, pane.path)
   const isOpenConflict = pane.kind === 'file' && isMerging(page, tab) && tab.merging.file(pane.path)?.state === 'open'
   const folder = pane.kind === 'file' ? tellingFolder(pane.path, pathsIn(tab)) : ''

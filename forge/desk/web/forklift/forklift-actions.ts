@@ -33,7 +33,7 @@ export function openRun(page: Page, run: string, known?: string): Promise<void> 
       const branch = known ?? (await page.connection.ask('open run', { run })).branch
       const tab = page.open({ kind: 'branch', branch })
       await tab.merging.refresh()
-      if (tab.merging.merging.peek()?.forklift?.stuck !== undefined && page.isWide.peek()) page.dock(true)
+      if (tab.merging.latest.peek()?.forklift?.stuck !== undefined && page.isWide.peek()) page.dock(true)
       page.wantFocus()
     },
     { topic: TOPIC },
@@ -56,7 +56,7 @@ export function publish(page: Page, tab: Tab): Promise<void> {
 
 /** The fork; undefined where this is none, or where it is not known yet. */
 function forkOf(page: Page): Forklift | undefined {
-  const info = page.forklift.info.value
+  const info = page.forklift.latest.value
   return info?.missing === undefined ? info : undefined
 }
 
@@ -105,7 +105,7 @@ export const publishActions = {
     keys: 'Alt+Shift+U',
     icon: 'merge',
     isPossible: ({ page, tab }) => {
-      const isOfRun = page.forklift.info.value?.runs.some(({ branch }) => branch === branchOf(tab)) ?? false
+      const isOfRun = page.forklift.latest.value?.runs.some(({ branch }) => branch === branchOf(tab)) ?? false
       return isOfRun && !page.isGone(tab.at) && !isMerging(page, tab)
     },
     run: ({ page, tab }) => publish(page, tab),

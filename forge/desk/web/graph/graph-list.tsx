@@ -6,6 +6,7 @@ import { useSignal } from '@preact/signals'
 import type { VNode } from 'preact'
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import type { GraphRow } from '../../contract/graph.ts'
+import { usePlace } from '../app/places.ts'
 import { type Page, usePage } from '../app/state.ts'
 import { actionFor } from '../ui/action.ts'
 import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
@@ -32,7 +33,7 @@ const NO_LABELS: readonly Label[] = []
 export function GraphList() {
   const page = usePage()
   const { graph } = page
-  const box = useRef<HTMLDivElement>(null)
+  const box = usePlace<HTMLDivElement>('home')
   const height = useSignal(800)
   const { value: rowHeight } = graph.rowHeight
   // Read here: what is shown changes with them.
@@ -56,7 +57,6 @@ export function GraphList() {
       role="listbox"
       aria-label="Commits"
       aria-busy={count === 0 && graph.total.value === undefined}
-      data-home
       tabIndex={0}
       aria-activedescendant={count > 0 ? `row-${graph.selected.value.row}` : undefined}
       onScroll={event => scrolledTo(event.currentTarget.scrollTop)}
@@ -341,7 +341,7 @@ function openMenu(page: Page, event: MouseEvent | KeyboardEvent): void {
     .peek()
     .get(row.oid)
     ?.find(it => it.ref === ref)
-  const place = placeOfMenu(event, document.getElementById(`row-${index}`) ?? list)
+  const place = placeOfMenu(event, list.querySelector(`#row-${index}`) ?? list)
   page.openMenu(label ? labelMenu(page, label) : commitMenu(page, row), place, list)
 }
 

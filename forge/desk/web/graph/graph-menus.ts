@@ -39,7 +39,7 @@ export const commitActions = {
 
 function showDetail({ page }: OneCommit): void {
   page.graph.panes.showCommit()
-  requestAnimationFrame(() => document.querySelector<HTMLElement>('.repo .detail')?.focus())
+  requestAnimationFrame(() => page.places.focus('commit'))
 }
 
 /** A branch or a commit as what something is made at, merged or moved to. */
@@ -110,7 +110,7 @@ export function commitMenu(page: Page, row: GraphRow): Offer {
 /** A menu that opens where the one before it was. */
 function openAgain(page: Page, offer: Offer): void {
   const active = document.activeElement
-  const element = document.querySelector('.graph-list [aria-selected="true"]') ?? active
+  const element = page.places.find('home')?.querySelector('[aria-selected="true"]') ?? active
   const { left, bottom } = element?.getBoundingClientRect() ?? { left: 0, bottom: 0 }
   page.openMenu(offer, { x: left + 120, y: bottom }, active instanceof HTMLElement ? active : undefined)
 }

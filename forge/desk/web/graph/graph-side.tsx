@@ -3,6 +3,7 @@ import { type Signal, useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useMemo } from 'preact/hooks'
 import type { BranchInfo } from '../../contract/branches.ts'
+import { usePlace } from '../app/places.ts'
 import { type Page, usePage } from '../app/state.ts'
 import { ForkliftPanel } from '../forklift/forklift.tsx'
 import { BranchIcon, Icon } from '../ui/icons.tsx'
@@ -23,8 +24,9 @@ const MORE = 100
 
 export function GraphSide({ width }: { width: number | undefined }) {
   const page = usePage()
+  const side = usePlace<HTMLElement>('refs')
   return (
-    <aside class="side" aria-label="Refs" style={{ width: width === undefined ? '' : `${width}px` }}>
+    <aside ref={side} class="side" aria-label="Refs" style={{ width: width === undefined ? '' : `${width}px` }}>
       <div class="side-head">
         <h2 class="grow cut">{page.desk.value?.name}</h2>
         <IconButton

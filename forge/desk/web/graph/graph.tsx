@@ -4,6 +4,7 @@ import { newBranch } from '../app/actions.ts'
 import { shownKeys } from '../app/keys.ts'
 import { Notices } from '../app/notices.tsx'
 import { type Page, usePage } from '../app/state.ts'
+import { FailedLine } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
 import type { MenuItem } from '../ui/menu-content.ts'
 import { placeOfMenu } from '../ui/menu-content.ts'
@@ -45,7 +46,7 @@ export function Repository() {
         <Toolbar />
         {graph.isFinding.value ? <FindBar /> : null}
         <Notices tab={undefined} />
-        {graph.problem.value !== undefined ? <p class="graph-problem is-bad">{graph.problem.value}</p> : null}
+        <FailedLine problem={graph.problem.value} again={() => graph.look()} />
         {desk?.isEmpty && graph.count === 0 ? <NoCommits page={page} /> : <GraphList />}
       </section>
       {panes.isCommitShown.value ? (
@@ -60,21 +61,20 @@ export function Repository() {
 }
 
 const PANES = {
-  refs: { words: 'the branches and tags', side: 'left', element: '.repo > .side' },
-  commit: { words: 'the commit', side: 'right', element: '.repo > .detail' },
+  refs: { words: 'the branches and tags', side: 'left' },
+  commit: { words: 'the commit', side: 'right' },
 } as const
 
 function PaneEdge({ pane }: { pane: PaneName }) {
-  const { panes } = usePage().graph
-  const { words, side, element } = PANES[pane]
+  const page = usePage()
+  const { panes } = page.graph
+  const { words, side } = PANES[pane]
   return (
     <Splitter
       words={words}
       side={side}
       {...PANE_BOUNDS[pane]}
-      width={() =>
-        document.querySelector<HTMLElement>(element)?.offsetWidth ?? panes.widthOf(pane) ?? PANE_BOUNDS[pane].min
-      }
+      width={() => page.places.find(pane)?.offsetWidth ?? panes.widthOf(pane) ?? PANE_BOUNDS[pane].min}
       resize={width => panes.resize(pane, width)}
     />
   )

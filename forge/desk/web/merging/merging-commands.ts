@@ -12,7 +12,7 @@ const isOn = ({ page, tab }: InTab): boolean => isMerging(page, tab)
 
 /** Before the list of files is there, there may be some. */
 function mayBeLeft(about: InTab): boolean {
-  const merging = about.tab.merging.merging.value
+  const merging = about.tab.merging.latest.value
   return isOn(about) && (merging?.files.some(({ state }) => state === 'open') ?? merging === undefined)
 }
 

@@ -3,6 +3,7 @@
 import { Text } from '@codemirror/state'
 import { useEffect, useLayoutEffect } from 'preact/hooks'
 import type { ConflictFile, MergingFile } from '../../contract/merging.ts'
+import { usePlace } from '../app/places.ts'
 import { type Tab, usePage } from '../app/state.ts'
 import { isAtWork } from '../chat/turn-sign.tsx'
 import type { OpenFile } from '../files/open-files.ts'
@@ -41,7 +42,7 @@ const NO_CONFLICT = 'no conflict'
 export function useConflicts({ tab, file }: Props, known: MergingFile | undefined): void {
   const page = usePage()
   const sides = tab.merging.files.value.get(file.path)
-  const merging = tab.merging.merging.value
+  const merging = tab.merging.latest.value
   const shown = file.file.value
   const mark = sides?.mark
   useLayoutEffect(() => {
@@ -159,8 +160,9 @@ function WholeChoices({ tab, path, sides }: { tab: Tab; path: string; sides: Con
 /** A file that is no text on some side: the whole of it is chosen. */
 export function WholeConflict({ tab, sides, known }: { tab: Tab; sides: ConflictFile; known: MergingFile }) {
   const page = usePage()
-  const merging = tab.merging.merging.value
+  const merging = tab.merging.latest.value
   const { path } = sides
+  const box = usePlace<HTMLElement>('home')
   const choices = offered(sides)
   const choose = (side: (typeof choices)[number]['side']) => takeSide(page, tab, path, side)
   return (
@@ -170,7 +172,7 @@ export function WholeConflict({ tab, sides, known }: { tab: Tab; sides: Conflict
       aria-label="Conflict"
       // biome-ignore lint/a11y/noNoninteractiveTabindex: see above
       tabIndex={0}
-      data-home
+      ref={box}
       onKeyDown={event => {
         if (event.altKey || event.ctrlKey || event.metaKey) return
         const chosen = choices.find(({ key }) => key === event.key)

@@ -3,10 +3,12 @@ import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Change } from '../../contract/values.ts'
 import { branchOf } from '../app/actions.ts'
+import { usePlace } from '../app/places.ts'
 import { type Tab, usePage } from '../app/state.ts'
 import { onTabKeys } from '../app/tab-keys.ts'
 import { useMergingFile } from '../merging/merging-pane.tsx'
 import { RunFacts } from '../tasks/run-facts.tsx'
+import { Failed } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { LineCounts } from '../ui/line-counts.tsx'
 import { readable } from '../ui/names.ts'
@@ -134,17 +136,16 @@ function Diffs({ tab }: { tab: Tab }) {
   const { review } = tab
   const page = usePage()
   const count = useSignal(BATCH)
-  const changes = review.changes.value
+  const box = usePlace<HTMLElement>('diffs')
+  const changes = review.latest.value
   const more = (changes?.length ?? 0) - count.value
   const isAsking = changes === undefined && review.problem.value === undefined
   return (
     // It scrolls, and stays while what is compared becomes another: the keyboard must be able to reach it.
     // biome-ignore lint/a11y/noNoninteractiveTabindex: see above
-    <section class="diffs" tabIndex={0} aria-label="Diff" aria-busy={isAsking}>
+    <section ref={box} class="diffs" tabIndex={0} aria-label="Diff" aria-busy={isAsking}>
       {review.problem.value === undefined ? null : (
-        <Empty title="It could not be compared">
-          <p class="lede">{review.problem.value}</p>
-        </Empty>
+        <Failed title="It could not be compared" problem={review.problem.value} again={() => review.refresh()} />
       )}
       {changes?.length === 0 ? (
         <Empty title="Nothing is different">

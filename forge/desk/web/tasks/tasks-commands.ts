@@ -1,7 +1,6 @@
 /** What can be done in the tab of the tasks, by keys and in the palette. */
 import type { Page } from '../app/state.ts'
 import { type Actions, type Command, commandsWith } from '../ui/action.ts'
-import { focusOn } from '../ui/focus.ts'
 import { type OneRun, runActions, titleOf } from './tasks-actions.ts'
 
 const runCount = ({ tasks }: Page): number => tasks.runs.value?.runs.length ?? 0
@@ -12,7 +11,7 @@ export const runsActions = {
     keys: 'Alt+X',
     icon: 'list',
     isPossible: page => runCount(page) > 0,
-    run: () => focusOn('.tasks .run[aria-current="true"]'),
+    run: ({ places }) => places.focus('runs'),
   },
   // Also while a run is still on its way: who pages through the runs is faster than they come.
   next: {
@@ -42,7 +41,7 @@ export const shownRunActions = {
     label: 'Go to the tasks of the run',
     keys: 'Alt+I',
     icon: 'workflow',
-    run: () => focusOn('.plan [data-home]'),
+    run: ({ page }) => page.places.focus('home'),
   },
   answer: {
     label: 'Answer',
@@ -60,7 +59,7 @@ export const shownRunActions = {
     keys: 'Alt+Y',
     icon: 'shield',
     isPossible: waitsForApproval,
-    run: () => focusOn('.whole-plan .approve'),
+    run: ({ page }) => page.places.focus('approval'),
   },
   editPlan: {
     label: 'Edit the plan…',

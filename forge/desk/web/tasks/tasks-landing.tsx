@@ -246,7 +246,7 @@ function useLanding(tasks: TasksState, { run, task }: { run: string; task?: stri
       const step = tip === undefined ? undefined : ({ step: 'land', source: branchSource(branch, tip), onto } as const)
       const [told, preview] = await Promise.all([
         tasks.seeLanding({ run, ...(task !== undefined && { task }), onto }).catch((error: Error) => error),
-        step && page.connection.ask('preview', { step }),
+        step && page.connection.ask('preview', { step }).catch(() => undefined),
       ])
       if (now !== turn.current) return
       hasConflicts.value = preview?.is === 'conflicts'

@@ -4,6 +4,7 @@
  */
 import type { ComponentChildren } from 'preact'
 import type { PlannedTask, Run, ShownPlan } from '../../contract/tasks.ts'
+import { usePlace } from '../app/places.ts'
 import { usePage } from '../app/state.ts'
 import { visible, withoutTricks } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
@@ -15,6 +16,7 @@ import { Told } from './tasks-words.tsx'
 export function WholePlan({ run, tasks }: { run: Run; tasks: TasksState }) {
   const page = usePage()
   const plan = tasks.plan.value
+  const approval = usePlace<HTMLButtonElement>('approval')
   if (!plan)
     return <div class="contract">{tasks.problem.value === undefined ? <Waiting words="Loading…" /> : null}</div>
   const commands = plan.commands.length + plan.others.length
@@ -42,6 +44,7 @@ export function WholePlan({ run, tasks }: { run: Run; tasks: TasksState }) {
         />
         <Button
           look="main approve"
+          buttonRef={approval}
           icon="check"
           words="Approve"
           isOff={tasks.isTelling.value || !plan.waits}

@@ -2,9 +2,11 @@
 import { useEffect } from 'preact/hooks'
 import type { PlanAssertion, Run, RunRow } from '../../contract/tasks.ts'
 import { Notices } from '../app/notices.tsx'
+import { usePlace } from '../app/places.ts'
 import { usePage } from '../app/state.ts'
 import { isPossible } from '../ui/action.ts'
 import { Boundary } from '../ui/boundary.tsx'
+import { FailedLine } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { placeOfMenu } from '../ui/menu-content.ts'
 import { withoutTricks } from '../ui/names.ts'
@@ -35,11 +37,7 @@ export function Tasks({ tasks }: { tasks: TasksState }) {
       ) : null}
       <section class="middle" aria-label="Run">
         <Notices tab={undefined} />
-        {tasks.problem.value === undefined ? null : (
-          <p class="graph-problem is-bad" role="alert">
-            {withoutTricks(tasks.problem.value)}
-          </p>
-        )}
+        <FailedLine problem={tasks.problem.value} again={() => tasks.lookSoon(0)} />
         {runs && !hasRuns ? <NoRuns missing={runs.missing} /> : null}
         {run ? (
           <Boundary part="The run" about={run.run}>
@@ -94,19 +92,26 @@ function RunList({ tasks, runs }: { tasks: TasksState; runs: RunRow[] }) {
       </div>
       <nav class="list" aria-label="Runs">
         {runs.map(row => (
-          <button
-            key={row.run}
-            type="button"
-            class="run"
-            aria-current={row.run === chosen}
-            title={withoutTricks(row.wish)}
-            onClick={() => tasks.choose(row.run)}
-          >
-            <RunWords row={row} />
-          </button>
+          <RunButton key={row.run} row={row} isChosen={row.run === chosen} choose={() => tasks.choose(row.run)} />
         ))}
       </nav>
     </aside>
+  )
+}
+
+function RunButton({ row, isChosen, choose }: { row: RunRow; isChosen: boolean; choose: () => void }) {
+  const button = usePlace<HTMLButtonElement>(...(isChosen ? (['runs'] as const) : []))
+  return (
+    <button
+      ref={button}
+      type="button"
+      class="run"
+      aria-current={isChosen}
+      title={withoutTricks(row.wish)}
+      onClick={choose}
+    >
+      <RunWords row={row} />
+    </button>
   )
 }
 

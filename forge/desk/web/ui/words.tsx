@@ -1,5 +1,5 @@
 /** Small pieces of the page that are used all over: names, keys and buttons. */
-import type { ComponentChildren, TargetedMouseEvent } from 'preact'
+import type { ComponentChildren, RefObject, TargetedMouseEvent } from 'preact'
 import { shownKeys } from '../app/keys.ts'
 import { type Action, iconOf } from './action.ts'
 import { Icon, type IconName } from './icons.tsx'
@@ -100,14 +100,16 @@ interface ButtonProps {
   keys?: string | undefined
   title?: string
   isOff?: boolean
+  buttonRef?: RefObject<HTMLButtonElement | null>
   /** Whether it has the focus when its dialog opens. */
   isFirst?: boolean
   onClick: () => void
 }
 
-export function Button({ words, look = '', icon, keys, title, isOff, isFirst, onClick }: ButtonProps) {
+export function Button({ words, look = '', icon, keys, title, isOff, isFirst, buttonRef, onClick }: ButtonProps) {
   return (
     <button
+      {...(buttonRef && { ref: buttonRef })}
       type="button"
       class={`button ${look}`}
       title={title}
@@ -150,17 +152,16 @@ export function ActionButton<About>({ action, about, look = '', hasKeys = false 
 interface ActionWayProps<About> {
   action: Action<About>
   about: About
-  /** After for. */
+  /** What it is for. */
   words: string
-  /** Whether it has the focus where nothing else is shown. */
-  isFirst?: boolean
+  buttonRef?: RefObject<HTMLButtonElement | null>
 }
 
 /** An action as one of the ways on, where there is nothing to show yet. */
-export function ActionWay<About>({ action, about, words, isFirst = false }: ActionWayProps<About>) {
+export function ActionWay<About>({ action, about, words, buttonRef }: ActionWayProps<About>) {
   const { label, keys = '', run } = action
   return (
-    <button type="button" class="way" data-home={isFirst ? '' : undefined} onClick={() => run(about)}>
+    <button {...(buttonRef && { ref: buttonRef })} type="button" class="way" onClick={() => run(about)}>
       <Icon name={iconOf(action, about)} size="m" />
       <span>
         <span class="strong">{label}</span>

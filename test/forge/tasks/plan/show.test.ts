@@ -1,6 +1,6 @@
 /** The plan as a person sees it before saying yes. */
 import { expect, test } from 'bun:test'
-import { estimateOf } from '../../../../forge/tasks/plan/estimate.ts'
+import { planEstimateOf } from '../../../../forge/tasks/plan/estimate.ts'
 import { showPlan } from '../../../../forge/tasks/plan/show.ts'
 import { checks, command, plan, review, task } from './plans.ts'
 
@@ -8,7 +8,12 @@ const PRICE = { input: 5, output: 25, cacheRead: 0.5, cacheWrite: 6 }
 const PLAN = plan(
   [
     task('base', { size: 'small', claims: ['A1'] }),
-    task('left', { depends_on: ['base'], claims: ['A2'], boundaries: { never: ['src/deep/**'] } }),
+    task('left', {
+      depends_on: ['base'],
+      claims: ['A2'],
+      objective: { outputs: ['src/left.ts', 'src/more.ts'] },
+      boundaries: { write: ['src/*.ts'], never: ['src/deep/**'] },
+    }),
     task('right', { depends_on: ['base'], boundaries: { write: [] }, recursion: 1 }),
     task('end', { depends_on: ['left', 'right'], ...checks('bun test\ntsc --noEmit') }),
   ],
@@ -17,7 +22,7 @@ const PLAN = plan(
 
 test('tasks in their order, boundaries, commands in full, and what it may cost', () => {
   const shown = showPlan(PLAN, {
-    estimate: estimateOf(PLAN, () => PRICE),
+    estimate: planEstimateOf(PLAN, () => PRICE),
     limits: { depth: 2, cost: 5, requests: 100 },
   })
   expect(shown).toBe(`Count lines
@@ -33,24 +38,28 @@ First
       writes     src/base.ts
       makes true A1
       checks     [1]
+      reviews    Is it right?
 
 Then, at the same time
   left  Make left (medium, generation)
       after      base
-      writes     src/left.ts
+      writes     src/*.ts
       never      src/deep/**
       makes true A2
       checks     [1]
+      reviews    Is it right?
   right  Make right (medium, generation, sub-agents, 1 level deep)
       after      base
       writes     not known: runs alone
       checks     [1]
+      reviews    Is it right?
 
 Then (3)
-  end  Make end (medium, generation)
+  end  Make end (small, generation)
       after      left, right
       writes     src/end.ts
       checks     [2]
+      reviews    Is it right?
 
 Commands that will run, in a container without network
   [1]  $ bun test
@@ -59,8 +68,8 @@ Commands that will run, in a container without network
          tsc --noEmit
          at most 300 s, for end
 
-It may take 12 to 50 requests and 130,000 to 1,700,000 tokens; $0.88 to $13.56.
-That is a guess by the sizes of the tasks (1 small, 3 medium): from where all goes well to where
+It may take 16 to 56 requests and 150,000 to 1,700,000 tokens; $1.05 to $13.88.
+That is a guess by the sizes of the tasks (2 small, 2 medium): from where all goes well to where
 each needs its second attempt. Sub-agents are not in it.
 It stops at $5.00, 100 requests.
 `)
@@ -68,7 +77,7 @@ It stops at $5.00, 100 requests.
 
 test('what costs nothing is said to, and no limit in dollars is promised to stop it', () => {
   const free = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }
-  const shown = showPlan(PLAN, { estimate: estimateOf(PLAN, () => free), limits: { depth: 2, cost: 5 } })
+  const shown = showPlan(PLAN, { estimate: planEstimateOf(PLAN, () => free), limits: { depth: 2, cost: 5 } })
   expect(shown.replaceAll('\n', ' ')).toContain('it costs nothing, as its models run on this machine.')
   expect(shown).toContain('There is no limit: set one with --requests or --minutes.')
   expect(shown).not.toContain('$0.00')
@@ -76,13 +85,13 @@ test('what costs nothing is said to, and no limit in dollars is promised to stop
 
 test('what costs less than cents is shown in its digits', () => {
   const cheap = { input: 0.01, output: 0.02, cacheRead: 0, cacheWrite: 0 }
-  const shown = showPlan(PLAN, { estimate: estimateOf(PLAN, () => cheap), limits: { depth: 2 } })
+  const shown = showPlan(PLAN, { estimate: planEstimateOf(PLAN, () => cheap), limits: { depth: 2 } })
   expect(shown).toMatch(/tokens; \$0\.00\d\d to \$0\.0\d\d\d\./)
 })
 
 test('a command that hides behind control characters or blank lines is seen', () => {
   const it = plan([task('a', checks(`bun test\u001b[2K${'\n'.repeat(3)}rm -rf /`))])
-  const shown = showPlan(it, { estimate: estimateOf(it, () => undefined), limits: { depth: 0 } })
+  const shown = showPlan(it, { estimate: planEstimateOf(it, () => undefined), limits: { depth: 0 } })
   expect(shown).toContain('$ bun test\\x1b[2K')
   expect(shown).toContain('rm -rf /')
   expect(shown).not.toContain('\u001b')
@@ -91,7 +100,7 @@ test('a command that hides behind control characters or blank lines is seen', ()
 test('what the repository itself asks for is shown, also where another command has the same words in it', () => {
   const it = plan([task('a', checks('bun test test/a.test.ts'))], [review('A1')])
   const shown = showPlan(it, {
-    estimate: estimateOf(it, () => PRICE),
+    estimate: planEstimateOf(it, () => PRICE),
     limits: { depth: 0 },
     commands: ['bun install', 'bun test', 'bun test test/a.test.ts'],
   })
@@ -106,14 +115,14 @@ And what the repository itself asks for (FORGE.md, ready-made checks)
 
 test('a network that was allowed is shown where the commands are', () => {
   const it = plan([task('a')])
-  const shown = showPlan(it, { estimate: estimateOf(it, () => PRICE), limits: { depth: 0 }, hasNetwork: true })
+  const shown = showPlan(it, { estimate: planEstimateOf(it, () => PRICE), limits: { depth: 0 }, hasNetwork: true })
   expect(shown).toContain('in a container with the network, as you have allowed')
 })
 
 test('without prices and limits, it says so', () => {
   const it = plan([task('a', { tier: 'reasoning' }), task('b')])
   const shown = showPlan(it, {
-    estimate: estimateOf(it, tier => (tier === 'generation' ? PRICE : undefined)),
+    estimate: planEstimateOf(it, tier => (tier === 'generation' ? PRICE : undefined)),
     limits: { depth: 0 },
   })
   expect(shown.replaceAll('\n', ' ')).toContain('as no price is known for reasoning: set FORGE_PRICES')

@@ -1,6 +1,6 @@
 /** Edits of a model on a commit: all or none, and nothing outside of what it may change. */
 import { expect, test } from 'bun:test'
-import type { Edit } from '../../../../forge/tasks/steps/answers.ts'
+import type { FileEdit } from '../../../../forge/tasks/steps/answers.ts'
 import { applyAll } from '../../../../forge/tasks/steps/apply.ts'
 import { commit, show } from '../../../support/git.ts'
 import { makePlace, type Place } from '../../../support/repository.ts'
@@ -12,13 +12,13 @@ const FILES = {
   'win.txt': 'one\r\ntwo\r\n',
 }
 
-async function scene(): Promise<Place & { base: string; apply: (edits: Edit[]) => ReturnType<typeof applyAll> }> {
+async function scene(): Promise<Place & { base: string; apply: (edits: FileEdit[]) => ReturnType<typeof applyAll> }> {
   const place = await makePlace()
   const base = await commit(place.path, 'main', FILES)
   return { ...place, base, apply: edits => applyAll(place.objects, base, edits, new AbortController().signal) }
 }
 
-const replace = (path: string, search: string, by: string): Edit => ({ kind: 'replace', path, search, replace: by })
+const replace = (path: string, search: string, by: string): FileEdit => ({ kind: 'replace', path, search, replace: by })
 
 test('a name with a drive or a backslash is refused, as a plan with one is', async () => {
   await using place = await scene()
@@ -41,13 +41,14 @@ test('all kinds of edits, each on what the ones before it left', async () => {
     replace('sub/b.txt', 'three\n', 'drei\n'),
     { kind: 'write', path: 'new.sh', content: 'echo\n', executable: true },
     replace('win.txt', 'two\n', 'zwei\n'),
+    { kind: 'append', path: 'win.txt', content: 'drei' },
     { kind: 'delete', path: 'run.sh' },
   ])
   const tree = (await files?.writeTree()) ?? ''
   const list = await place.git('ls-tree', '-r', '--format=%(objectmode) %(path)', tree)
   expect(list.split('\n')).toEqual(['120000 link', '100755 new.sh', '100644 sub/b.txt', '100644 win.txt'])
   expect(await show(place.path, tree, 'sub/b.txt')).toBe('uno\nzwei\ndrei')
-  expect(await place.git('cat-file', 'blob', `${tree}:win.txt`)).toBe('one\r\nzwei')
+  expect(await place.git('cat-file', 'blob', `${tree}:win.txt`)).toBe('one\r\nzwei\r\ndrei')
 })
 
 test('one edit that finds no place, and nothing is changed; each fault is named', async () => {
@@ -59,15 +60,15 @@ test('one edit that finds no place, and nothing is changed; each fault is named'
   ])
   expect(files).toBeUndefined()
   expect(words).toContain('Nothing was changed, since 2 edits could not be made.')
-  expect(words).toContain('edits[0] to edits[1] (replace "a.txt"): a.txt was not edited')
+  expect(words).toContain('search_replace "a.txt": a.txt was not edited')
   expect(words).toContain('Edit 2 of 2: The search is nowhere in the file.')
-  expect(words).toContain('edits[2] (delete "nowhere.txt"): There is no file nowhere.txt.')
+  expect(words).toContain('delete_file "nowhere.txt": There is no file nowhere.txt.')
 })
 
 test('no complaint names a tool that a step does not have', async () => {
   await using place = await scene()
   const head = await commit(place.path, 'main', { 'a.txt': 'one\n', 'empty.txt': '' })
-  const failing: Edit[][] = [
+  const failing: FileEdit[][] = [
     [replace('a.txt', '', 'x')],
     [replace('a.txt', 'zzz', 'x')],
     [replace('missing.txt', 'one', 'x')],
@@ -77,7 +78,7 @@ test('no complaint names a tool that a step does not have', async () => {
   for (const edits of failing) {
     const { words } = await applyAll(place.objects, head, edits, new AbortController().signal)
     expect(words).toMatch(/^Nothing was changed/)
-    expect(words).not.toMatch(/write_file|search_replace|get_lines|delete_file|rename_file|grep_open/)
+    expect(words).not.toMatch(/get_lines|grep|update_context/)
   }
 })
 
