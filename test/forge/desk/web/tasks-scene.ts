@@ -184,7 +184,8 @@ export const JOURNAL: JournalLine[] = [
   line(9, 'asks', 'How long must a key be remembered?', { ...ofSweep(2), id: 'sweep/2/asks' }),
 ]
 
-export const LANDING = { doubts: [],
+export const LANDING = {
+  doubts: [],
   tree: '5f20c1aa5f20c1aa5f20c1aa5f20c1aa5f20c1aa',
   words: [
     'Typed errors in http, onto main',
