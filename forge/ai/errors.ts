@@ -130,7 +130,7 @@ function duration(seconds: number): string {
   return `${Math.ceil(seconds / 3600)} hours`
 }
 
-/** A sentence about a model's trouble without its advice for a chat: in a run nobody sends messages. */
+/** An error sentence without the advice to send the message again: a run has no chat. */
 export function outsideOfChat(message: string): string {
   const words = message
     .replace(/[:,] (?:then )?send the message again[^.]*\.$/, '.')

@@ -200,7 +200,7 @@ export const INSTRUCTIONS = ['AGENTS.md', 'CLAUDE.md', 'FORGE.md']
 
 export const isInstructions = (path: Path): boolean => INSTRUCTIONS.includes(path.slice(path.lastIndexOf('/') + 1))
 
-/** The next request begins anew, with all files as they are then. */
+/** The next request is built from scratch, with all files as they are then. */
 export function withoutOpening({ opening: _, ...session }: Session): Session {
   return session
 }

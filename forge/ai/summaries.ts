@@ -106,7 +106,7 @@ export class Summaries implements Disposable {
   }
 }
 
-/** A sentence that so many files of a folder begin with tells nothing about one of them. */
+/** How many files of a folder may begin with the same sentence before it is left out, for example a licence. */
 const COMMON_IN_FILES = 3
 
 /** Summaries of a folder's files, without what several of them begin with, where there is more to say of them. */

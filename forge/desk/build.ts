@@ -18,7 +18,7 @@ export interface BuiltFile {
 export interface Manifest {
   /** The page itself: see Pages for what in it is replaced at each visit. */
   page: string
-  /** All else. Their names change with their content: they can be kept for ever. */
+  /** All other files. Their names change with their content, so browsers may cache them without a limit. */
   files: BuiltFile[]
 }
 

@@ -172,7 +172,7 @@ export const PlannedTask = v.object({
 })
 export type PlannedTask = v.InferOutput<typeof PlannedTask>
 
-/** `forge show RUN --plan --json`: a plan, whole, for a person who is to say yes to it. */
+/** `forge show RUN --plan --json`: a plan in full, to be approved by a person. */
 export const ShownPlan = v.object({
   /** Whether it waits for a yes. */
   waits: v.boolean(),

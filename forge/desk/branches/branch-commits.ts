@@ -26,7 +26,7 @@ import {
 } from './drafts.ts'
 import { type CommitSignature, makeCommit, messageFor, type SaveStep } from './save.ts'
 
-/** Of so many files in a folder it is known how they are kept. */
+/** How many files of a folder are remembered with their filter. */
 const MAX_REMEMBERED_FILES = 100_000
 
 /** What is saved: some files, or all. */

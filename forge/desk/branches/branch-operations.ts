@@ -69,7 +69,7 @@ export async function deleteBranch(branches: OpenBranches, name: string): Promis
   await branches.leave(name)
 }
 
-/** Makes a branch again where it was when it vanished, whoever deleted it. */
+/** Makes a branch again where it was when it was deleted, by the desk or by another program. */
 export async function restoreBranch(branches: OpenBranches, name: string): Promise<void> {
   verifyBranchName(name, await branchNames(branches))
   const { tip, drafts } = await branches.whereItWas(name)

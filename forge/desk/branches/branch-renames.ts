@@ -42,7 +42,7 @@ export async function renameRefs(
   const on = (await checkouts.list()).filter(({ head }) => head === headRef(from))
   const begun = (await room.objects.info(renamingRef(from)))?.oid
   const mark = { ref: renamingRef(from), from: begun, to: tip }
-  // Where somebody is on it, the old name is only held to where it is.
+  // While a checkout is on it, the old name stays, and is only verified.
   const first = on.length === 0 ? gone : { ...gone, to: tip }
   await operations.record({ ...operation, moves: [first, ...made, mark], refs: refsOf([gone, ...made]) })
   await finish(room, { from, to }, tip, operation.words)
@@ -81,7 +81,7 @@ async function finish(room: BranchServices, { from, to }: Renaming, tip: Oid, wo
     const gone = { ref: headRef(from), from: old, to: undefined }
     await moveOwnRefs(objects, old === undefined ? [mark] : [gone, mark], words)
   } catch (error) {
-    // Another desk has finished it, or somebody has gone on under the old name at this moment.
+    // Either another desk has finished the rename, or another program has just committed to the old name.
     if (error instanceof RefMoved && error.found === undefined) return
     if (error instanceof RefMoved) return await keepBoth(room, { from, to }, tip)
     const why = visible(error instanceof Error ? error.message : String(error))
@@ -96,7 +96,7 @@ const onBranch = async ({ checkouts }: BranchServices, branch: string): Promise<
 const turn = ({ checkouts }: BranchServices, checkout: Checkout, to: string, words: string): Promise<void> =>
   checkouts.turnTo(checkout, `${HEADS}${to}`, words)
 
-/** Somebody has gone on under the old name: that is theirs, and stays. */
+/** Another program has committed to the old name: both branches stay. */
 async function keepBoth(room: BranchServices, { from, to }: Renaming, tip: Oid): Promise<void> {
   await forget(room, from, tip)
   const [old, young] = [visiblePath(from), visiblePath(to)]

@@ -34,7 +34,7 @@ export async function prepare(held: HeldBranch, target: UndoTarget): Promise<Nex
   const { work } = held
   if (!target.isTurn) work.verifyFree()
   await held.collect()
-  // Another desk may have moved the branch, or written drafts, since somebody looked here.
+  // Another desk may have moved the branch, or written drafts, since the refs were last read.
   await held.lookAgain()
   const { head, merging, renamed } = target
   const there = work.isGone ? undefined : work.head

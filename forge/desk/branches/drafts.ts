@@ -165,7 +165,7 @@ async function makeClashes(objects: Objects, clashes: ReadonlyMap<Path, Clashing
   return { oid: oidOf(objects.repository.format, commit), tree: tree.oid, made: [...tree.made, commit] }
 }
 
-/** More drafts than anybody has typed. */
+/** Further drafts are not listed. */
 const MAX_DRAFTS = 100_000
 
 /** The drafts in a commit that {@link makeDrafts} made; undefined where it is none. */

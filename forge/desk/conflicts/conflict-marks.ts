@@ -1,6 +1,6 @@
 /**
- * Conflicts in a text, between marks as git's diff3 style has them. All texts are one character per byte, so that no
- * line changes that nobody has touched.
+ * Conflicts in a text, between marks as git's diff3 style has them. All texts are one character per byte, so that
+ * untouched lines keep their bytes.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -26,7 +26,7 @@ import { hooksFor } from './warnings.ts'
 
 export type PushStep = Extract<Step, { step: 'push' }>
 
-/** What a push would do, as far as this repository knows: nobody is asked before. */
+/** What a push would do, as far as this repository knows: the server is not asked. */
 export type PushPlan = {
   remotes: Remotes
   remote: RemoteSettings
