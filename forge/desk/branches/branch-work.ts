@@ -88,11 +88,15 @@ export type Deed = {
 }
 
 /** How a branch becomes something: what has to be written and moved, and what follows, or what is taken back. */
-type Transition = {
+export type Transition = {
   moves: Move[]
-  made: readonly NewObject[]
-  renamed: Renamed | undefined
-  announce: () => Promise<() => Promise<void>>
+  /** What undo takes back, where these are not the moves themselves. */
+  recorded?: readonly Move[]
+  made?: readonly NewObject[]
+  renamed?: Renamed | undefined
+  /** Before the refs move; gives what takes that back where they don't. */
+  announce?: () => Promise<() => Promise<void>>
+  /** After the refs have moved. */
   arrive: () => Promise<void>
 }
 
@@ -138,11 +142,20 @@ export async function becomeTogether(
   deed?: Deed,
 ): Promise<void> {
   const transitions = await Promise.all(all.map(([held, next]) => held.transitionTo(next)))
-  const withdrawals = await Promise.all(transitions.map(({ announce }) => announce()))
+  await carryOut(room, transitions, deed)
+}
+
+/** Announces transitions of locked branches, moves their refs, all or none, and follows up; or takes all back. */
+export async function carryOut(
+  room: BranchServices,
+  transitions: readonly Transition[],
+  deed: Deed | undefined,
+): Promise<void> {
+  const withdrawals = await Promise.all(transitions.map(({ announce }) => announce?.()))
   try {
     await record(room, transitions, deed)
   } catch (error) {
-    for (const withdraw of withdrawals) await withdraw()
+    for (const withdraw of withdrawals) await withdraw?.()
     throw error
   }
   for (const { arrive } of transitions) await arrive()
@@ -154,20 +167,21 @@ async function record(
   deed?: Deed,
 ): Promise<void> {
   const own = transitions.flatMap(({ moves }) => moves)
-  const made = [...(deed?.made ?? []), ...transitions.flatMap(it => it.made)]
+  const made = [...(deed?.made ?? []), ...transitions.flatMap(it => it.made ?? [])]
   if (!deed) {
     await writeObjects(objects.repository, made)
     await moveOwnRefs(objects, own, '')
     return
   }
   const { kind, words, of, also = [], unrecorded = [] } = deed
-  const recorded = [...own, ...also].filter(isMove)
+  const recorded = [...transitions.flatMap(it => it.recorded ?? it.moves), ...also].filter(isMove)
   const renamed = transitions.find(it => it.renamed)?.renamed
-  const moves = [...recorded, ...unrecorded.filter(isMove)]
+  const moves = [...own, ...[...also, ...unrecorded].filter(isMove)]
   await operations.record({ kind, words, moves, refs: refsOf(recorded), made, renamed, ...(of && { of }) })
 }
 
-const isMove = ({ from, to }: Move): boolean => from !== to
+/** Whether a ref really moves. */
+export const isMove = ({ from, to }: Move): boolean => from !== to
 
 /** Whether the same is to be chosen: between drafts and what they stand on, or what others have typed there. */
 const hasSameClashes = (one: Drafts, other: Drafts): boolean =>
@@ -701,7 +715,7 @@ export class BranchWork {
       this.#written = { commit: undefined, drafts: noDrafts(this.tip) }
       await this.#show(isTypedIn ? this.#drafts : this.#written.drafts)
     }
-    return { moves: moves.filter(isMove), made: [], renamed: undefined, announce: async () => async () => {}, arrive }
+    return { moves: moves.filter(isMove), arrive }
   }
 
   #rename(to: string): void {
