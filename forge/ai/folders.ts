@@ -17,7 +17,7 @@ export type Folder = {
 }
 
 /** How many files, and the endings that most of them have. */
-export type FolderCount = { files: number; endings: readonly (readonly [ending: string, files: number])[] }
+type FolderCount = { files: number; endings: readonly (readonly [ending: string, files: number])[] }
 
 /**
  * Of a repository of more files or folders, the others are left out: a hostile repository can have any number with a

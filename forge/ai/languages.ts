@@ -226,7 +226,7 @@ export function summarise(path: Path, bytes: Buffer, size: number): string {
 // ---------------------------------------------------------------------------------------------------
 
 /** A name that a file offers to others, and the line that says so. */
-export type OfferedName = { name: string; line: string }
+type OfferedName = { name: string; line: string }
 
 /** Of longer files, the others are not looked at. */
 const MAX_CODE_LINES = 20_000

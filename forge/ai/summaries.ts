@@ -35,7 +35,7 @@ export const openSummaries = (objects: Objects, { folder }: { folder: string }):
   new Summaries(objects, new SummaryCache(join(folder, 'summaries.sqlite')))
 
 /** What a list of summaries is made for: `window` is the model's, in tokens. */
-export type WantedSummaries = { tree: Oid; active: readonly Path[]; window: number }
+type WantedSummaries = { tree: Oid; active: readonly Path[]; window: number }
 
 export class Summaries implements Disposable {
   /** The last ones that were asked for, as they are asked for with each request. */
@@ -133,7 +133,7 @@ const TABLES = [
 ]
 
 /** What was made before. */
-export class SummaryCache implements Disposable {
+class SummaryCache implements Disposable {
   readonly #file: CacheFile
 
   constructor(readonly path: string) {

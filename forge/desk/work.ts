@@ -39,7 +39,7 @@ import { stepHandlers } from './steps/handlers.ts'
 import { Plannings } from './steps/plannings.ts'
 import { Steps } from './steps/steps.ts'
 
-export type WorkOptions = {
+type WorkOptions = {
   /** The folder for this repository's files outside of it. */
   state: string
   /** What has become different. It must not throw. */

@@ -69,7 +69,7 @@ export type Limits = v.InferOutput<typeof Limits>
 export const LimitName = v.picklist(['requests', 'tokens', 'cost', 'minutes'])
 export type LimitName = v.InferOutput<typeof LimitName>
 
-export const TaskStatus = v.object({
+const TaskStatus = v.object({
   id: TaskId,
   title: text,
   state: TaskState,

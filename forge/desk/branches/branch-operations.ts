@@ -137,7 +137,7 @@ export async function branchNames(branches: OpenBranches): Promise<string[]> {
 }
 
 /** Records an operation; one whose refs have moved meanwhile is a {@link Failure}. */
-export async function recordOperation(branches: OpenBranches, operation: NewOperation): Promise<void> {
+async function recordOperation(branches: OpenBranches, operation: NewOperation): Promise<void> {
   await orInWords(branches.room.operations.record(operation))
 }
 

@@ -11,7 +11,7 @@ import { mergeDrafts } from './draft-merges.ts'
 import { type DraftFile, type Drafts, entryInTip, filesBetween, noDrafts, readDrafts, renamedFiles } from './drafts.ts'
 
 /** Where an operation takes a branch. */
-export type UndoTarget = {
+type UndoTarget = {
   /** Where the branch is to go; undefined where it stays. */
   head: { before?: Oid | undefined; after?: Oid | undefined } | undefined
   /** What is not in the commit any more becomes drafts. */

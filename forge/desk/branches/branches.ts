@@ -11,7 +11,7 @@ export const headRef = (branch: string): RefName => `${HEADS}${branch}`
 export const branchOf = (ref: RefName): string => ref.slice(HEADS.length)
 
 /** What git tells of a branch by itself. `upstream` is a ref's name. */
-export type ListedBranch = { name: string; tip: Oid; committed: number; subject: string; upstream: RefName | undefined }
+type ListedBranch = { name: string; tip: Oid; committed: number; subject: string; upstream: RefName | undefined }
 
 const FORMAT = ['%(refname)', '%(objectname)', '%(committerdate:unix)', '%(upstream)', '%(contents:subject)'].join(
   '%00',

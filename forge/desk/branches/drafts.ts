@@ -78,7 +78,7 @@ export async function contentIn(
 }
 
 /** Why a file can't be saved or typed in; undefined where it can. */
-export function whyClashing({ clashes }: Drafts, path: Path): string | undefined {
+function whyClashing({ clashes }: Drafts, path: Path): string | undefined {
   if (!clashes.has(path)) return undefined
   const name = visiblePath(path)
   return `${name} was changed in two places that can't be merged: choose what it shall be, then go on.`

@@ -9,7 +9,7 @@ import { run } from '../../../core/git/run.ts'
 import { visiblePath } from '../../../core/text.ts'
 
 /** Lines that are the same for all, or a conflict: what each side has there, and what both were made from. */
-export type MarkedPart = { same: string } | { ours: string; base: string; theirs: string; lines: string }
+type MarkedPart = { same: string } | { ours: string; base: string; theirs: string; lines: string }
 
 /** What git writes by itself. */
 const USUAL_MARK_LENGTH = 7

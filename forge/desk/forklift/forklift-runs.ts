@@ -46,7 +46,7 @@ export function endOfRun(run: RecordedRun, now = Date.now()): ForkliftRun['end']
 }
 
 /** What is known of a run beside what lies in its folder. */
-export type KnownOfRun = {
+type KnownOfRun = {
   /** How many of upstream's commits it was about. */
   commits: number | undefined
   /** This desk has started it, and it has not ended. */

@@ -26,7 +26,7 @@ const USUAL_MARK_LENGTH = 7
 /** What Forklift and its agent say to each other is no part of a merge. */
 const LETTERS: readonly Path[] = [STUCK_FILE, 'FORK.md']
 
-export type TakenOver = {
+type TakenOver = {
   /** A tree with what is settled in it. */
   result: Oid
   /** What could not be taken over, as a sentence. */

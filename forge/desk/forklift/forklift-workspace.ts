@@ -25,10 +25,7 @@ const [MAX_IGNORE_LISTS, MAX_IGNORE_LIST_BYTES] = [500, 1 << 16]
 const UNUSED_NAME = 'forge-looks-whether-this-is-ignored'
 
 /** A file as it is in the folder. Of a link the bytes are its target. */
-export type WorkspaceFile =
-  | { is: 'file' | 'link'; bytes: Buffer; isExecutable: boolean }
-  | { is: 'nothing' }
-  | { is: 'other' }
+type WorkspaceFile = { is: 'file' | 'link'; bytes: Buffer; isExecutable: boolean } | { is: 'nothing' } | { is: 'other' }
 
 /** A folder that a stranger could write, and how much of it is still read. */
 export class Workspace {
@@ -155,7 +152,7 @@ export class Workspace {
 
 type Seen = { isFile: boolean; written: number; moved: number; size: number }
 
-export type WorkspaceChanges = {
+type WorkspaceChanges = {
   /** What can be taken over, with those that are new. */
   files: Map<Path, { mode: string; bytes: Buffer }>
   deleted: Path[]

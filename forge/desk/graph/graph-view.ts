@@ -279,7 +279,7 @@ async function endUnread(history: History, { count, isOld }: Readers): Promise<v
   if (isOld && count === 0) await history[Symbol.asyncDispose]()
 }
 
-export type FoundCommits = { rows: { row: number; oid: Oid }[]; isCut: boolean }
+type FoundCommits = { rows: { row: number; oid: Oid }[]; isCut: boolean }
 
 /** Of a commit that is not there, as at the end of what was fetched. */
 const NOT_READ = { parents: [], subject: '', author: { name: '', email: '' }, committed: 0 }

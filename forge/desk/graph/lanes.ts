@@ -23,7 +23,7 @@ export type Shape = {
 }
 
 /** A line from the middle of a row to the middle of the next one. `child`: the row of the commit that it begins at. */
-export type LaneLine = { from: number; to: number; color: number; child: number }
+type LaneLine = { from: number; to: number; color: number; child: number }
 
 /** Further lines share the last lane. */
 const MAX_LANES = 500

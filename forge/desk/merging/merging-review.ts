@@ -10,7 +10,7 @@ import { FORGE_FOLDER, isOfForge } from '../branches/forge-folder.ts'
 import type { StoredMerging } from '../conflicts/merging-commits.ts'
 
 /** What is odd: of some files, and of all of it, in words. */
-export type Oddities = { files: Map<Path, string>; words: string[] }
+type Oddities = { files: Map<Path, string>; words: string[] }
 
 /** How many reviews are cached. */
 const MAX_KEPT_REVIEWS = 50

@@ -34,7 +34,7 @@ export function decodeText(bytes: Uint8Array): (Form & { text: string }) | undef
 }
 
 /** What may be the encoding of a text of one byte a character, as far as its bytes tell. */
-export type Guess = 'Latin-1' | 'Windows-1252'
+type Guess = 'Latin-1' | 'Windows-1252'
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: a text has none of these
 const IN_NO_TEXT = /[\0-\x06\x0e-\x1a\x1c-\x1f\x7f]/

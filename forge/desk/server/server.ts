@@ -31,7 +31,7 @@ export type WindowSocket = {
 export type Listener = { hear(text: string): void; leave(): void }
 
 /** What is served: the page, other files of the desk, and the handler of the windows' sockets. */
-export type Served = {
+type Served = {
   pages: Pages
   /** Answers what is asked for below /image/; undefined where there is nothing of that id. */
   image(oid: string): Promise<Response | undefined>
@@ -42,7 +42,7 @@ export type Served = {
   beginning(): Promise<unknown>
 }
 
-export type DeskServer = {
+type DeskServer = {
   key: Key
   /** A word for an address that lets in once, soon. */
   ticket(): string

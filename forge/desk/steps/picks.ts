@@ -16,7 +16,7 @@ import { type Planned, type Stop, treeOfCommit } from './plan.ts'
 /** A long computation: the signal that ends it, and the callback for its progress. */
 export type Pace = { signal: AbortSignal; tell: (words: string) => void }
 
-export type PickRules = {
+type PickRules = {
   does: 'rebase' | 'cherry-pick'
   /** How a person calls what the commits are put on. */
   ours: string

@@ -9,7 +9,7 @@ import type { News } from '../contract/news.ts'
 import type { Pace, Picks } from './picks.ts'
 
 /** Commits that were copied; `same`: how many were left out because an equal commit is there already. */
-export type Picked = { picks: Picks; commits: number; same: number }
+type Picked = { picks: Picks; commits: number; same: number }
 
 /** Makes something of a key, or gives what was made of it before. */
 export type Once = (key: string, make: (pace: Pace) => Promise<Picked>) => Promise<Picked>

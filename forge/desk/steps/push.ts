@@ -27,7 +27,7 @@ import { hooksFor } from './warnings.ts'
 export type PushStep = Extract<Step, { step: 'push' }>
 
 /** What a push would do, as far as this repository knows: the server is not asked. */
-export type PushPlan = {
+type PushPlan = {
   remotes: Remotes
   remote: RemoteSettings
   target: StepTarget

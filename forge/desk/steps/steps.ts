@@ -30,7 +30,7 @@ import { Stopped, Transfers } from './transfer.ts'
 import { warningsFor } from './warnings.ts'
 
 /** What a preview has shown: the commits of the target, and of the remote's branch. */
-export type PreviewedStep = { before?: Oid | undefined; there?: Oid | null | undefined }
+type PreviewedStep = { before?: Oid | undefined; there?: Oid | null | undefined }
 type TagStep = Extract<Step, { step: 'tag' | 'delete tag' }>
 type FetchStep = Extract<Step, { step: 'fetch' }>
 

@@ -11,7 +11,7 @@ export type CommandOptions = {
   env: Environment
 }
 
-export type ForgeCall = {
+type ForgeCall = {
   args: readonly string[]
   /** The folder that it is started in. */
   cwd: string

@@ -8,7 +8,7 @@ import { type Objects, readStart } from '../../../core/git/objects.ts'
 import type { Oid } from '../../../core/git/repository.ts'
 import { entryAt } from '../../../core/git/trees.ts'
 
-export type ForgeMd = {
+type ForgeMd = {
   checks: string[]
   prepare: string[]
   mend: string[]

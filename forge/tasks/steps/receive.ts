@@ -14,7 +14,7 @@ import { ANSWER_NAME } from './prompts.ts'
  * An answer as its schema has it, or why it is none. `isConfused`: it has a signal that is not known, so that a person
  * has to look.
  */
-export type ReadAnswer<Kind extends StepKind> =
+type ReadAnswer<Kind extends StepKind> =
   | { parsed: AnswerOf<Kind>; words: string }
   | { parsed?: never; words: string; isConfused: boolean }
 
