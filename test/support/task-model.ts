@@ -3,6 +3,7 @@
  * a function of what is asked; what that leaves out it does well.
  */
 import { type Heard, ModelServer, type Turn } from '../doubles/model-server.ts'
+import { callsOf } from '../doubles/task-calls.ts'
 
 export type StepWord = 'plan' | 'outline' | 'implement' | 'artifact' | 'review' | 'resolve' | 'check plan'
 
@@ -107,7 +108,7 @@ export class TaskModel implements AsyncDisposable {
     const answer = (await work.answer?.(asked)) ?? usual(name, work, asked)
     if (typeof answer === 'string') return { text: answer }
     if (isTurn(answer)) return answer.turn
-    return { calls: [{ name: 'answer', arguments: { answer } }] }
+    return { calls: callsOf(answer) }
   }
 }
 
