@@ -69,7 +69,7 @@ export type Limits = v.InferOutput<typeof Limits>
 export const LimitName = v.picklist(['requests', 'tokens', 'cost', 'minutes'])
 export type LimitName = v.InferOutput<typeof LimitName>
 
-export const TaskStatus = v.object({
+const TaskStatus = v.object({
   id: TaskId,
   title: text,
   state: TaskState,
@@ -174,7 +174,7 @@ export const PlannedTask = v.object({
 })
 export type PlannedTask = v.InferOutput<typeof PlannedTask>
 
-/** `forge show RUN --plan --json`: a plan, whole, for a person who is to say yes to it. */
+/** `forge show RUN --plan --json`: a plan in full, to be approved by a person. */
 export const ShownPlan = v.object({
   /** Whether it waits for a yes. */
   waits: v.boolean(),

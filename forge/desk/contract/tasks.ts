@@ -170,7 +170,7 @@ export const TasksWord = v.variant('tell', [
   v.object({ tell: v.literal('stop'), run: RunId, task: v.optional(TaskId) }),
   /**
    * `tree`: what was shown to come of it. Where it is another by now, nothing is done. `anyway`: the person was told
-   * that nobody has checked it.
+   * that it was not checked.
    */
   v.object({
     tell: v.literal('land'),

@@ -15,11 +15,11 @@ import { RUNS } from '../refs.ts'
 import { type CommandOptions, callForge } from './command.ts'
 import { digestOf, toldCheckedPlan, toldJournal, toldLanding, toldPlan, toldRun, toldRuns, toldTask } from './told.ts'
 
-/** Milliseconds that a look may take: nobody waits for longer. */
+/** Milliseconds after which a command that only reads is ended. */
 const LOOK_TIMEOUT_MS = 60_000
 /** Where a word is for a server that has to be started first, which may have to be downloaded. */
 const ACT_TIMEOUT_MS = 10 * 60_000
-/** So many looks at a time: each is a process. */
+/** How many reading commands run at a time: each is a process. */
 const MAX_CONCURRENT_LOOKS = 2
 
 export class Tasks {
