@@ -33,7 +33,7 @@ export function conflictLines(bytes: Uint8Array, ours: Oid, theirs: Oid): Lines[
 }
 
 /** A file with conflicts; `number` is its name in the two trees that are compared. */
-export type Marked = { path: Path; number: number; conflicts: readonly Lines[] }
+type Marked = { path: Path; number: number; conflicts: readonly Lines[] }
 
 /** Those files of which the second tree has other lines than the first, not only where the first has conflicts. */
 export async function changedAround(

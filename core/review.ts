@@ -30,7 +30,7 @@ import { allOf } from './together.ts'
 
 /** `start` is where the agent began, `origin` the branch that the pull request goes to, `result` the agent's branch. */
 export type Commits = { origin: Oid; start: Oid; upstream: Oid; result: Oid }
-export type Resolution =
+type Resolution =
   | "upstream's version"
   | "the fork's version"
   | "git's own merge of both"
@@ -43,7 +43,7 @@ export type ReviewedEdit = { path: Path; change: 'added' | 'changed' | 'deleted'
 /**
  * A file of upstream's, and how many of its lines the fork's version adds and deletes: `before` the merge, and `after`.
  */
-export type Shrunk = { path: Path; before: number; after: number }
+type Shrunk = { path: Path; before: number; after: number }
 
 /** How the result differs from git's own merge of origin's branch and upstream. */
 type Ledger = {

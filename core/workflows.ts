@@ -4,12 +4,12 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 
-export type Fields = Record<string, unknown>
+type Fields = Record<string, unknown>
 export const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** A value of a setting as a word. A list or a map has none of its own: it is written out. */
-export const wordOf = (value: unknown): string =>
+const wordOf = (value: unknown): string =>
   typeof value === 'object' && value !== null ? JSON.stringify(value) : `${value}`
 
 /** What can't be read may start anything. */

@@ -27,7 +27,7 @@ const NO_MODEL = /model[^.]{0,80}(?:not found|does not exist|not exist|not a val
 export const hostOf = (address: string): string => new URL(address).host
 
 /** How far an answer had come when it broke: whether it had begun at all, and what of it was text. */
-export type Progressed = { hasBegun: boolean; text: string }
+type Progressed = { hasBegun: boolean; text: string }
 
 /** Whatever was thrown while a model was asked, as a {@link ModelError}. */
 export function troubleOf(error: unknown, asked: ModelEndpoint, { hasBegun, text }: Progressed): ModelError {
@@ -130,7 +130,7 @@ function duration(seconds: number): string {
   return `${Math.ceil(seconds / 3600)} hours`
 }
 
-/** A sentence about a model's trouble without its advice for a chat: in a run nobody sends messages. */
+/** An error sentence without the advice to send the message again: a run has no chat. */
 export function outsideOfChat(message: string): string {
   const words = message
     .replace(/[:,] (?:then )?send the message again[^.]*\.$/, '.')

@@ -355,7 +355,7 @@ const endPlanning = ({ run }: Draft): void => {
 }
 
 /** What a new plan has changed. */
-export type PlanChanges = { added: TaskId[]; changed: TaskId[]; gone: TaskId[]; rechecked: TaskId[] }
+type PlanChanges = { added: TaskId[]; changed: TaskId[]; gone: TaskId[]; rechecked: TaskId[] }
 
 /** Says to the journal what is another one in a plan that now holds. */
 export function sayChanged(draft: Draft, { plan }: GoodPlan, found: PlanChanges, why: string): void {

@@ -12,7 +12,7 @@ import type { Oid } from '../contract.ts'
 import type { FileEdit } from './answers.ts'
 
 /** The files as they became, not written yet; or why not, in words from which a model recovers. */
-export type AppliedEdits = { files: WorkInProgressVfs; words?: never } | { files?: never; words: string }
+type AppliedEdits = { files: WorkInProgressVfs; words?: never } | { files?: never; words: string }
 
 /** How many complaints are given at once. */
 const MAX_COMPLAINTS = 5
