@@ -6,7 +6,6 @@ import { createHash } from 'node:crypto'
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common'
 import { Failure } from '../../../core/failure.ts'
 import { many, visible } from '../../../core/text.ts'
-import { outsideOfChat } from '../../ai/errors.ts'
 import { tokensIn } from '../../ai/fence.ts'
 import { type Answer, type Model, ModelError, type Usage } from '../../ai/request.ts'
 import { MARK } from '../../ai/secrets.ts'
@@ -461,7 +460,7 @@ const pauseAfter = (attempt: number): number => Math.min(2 ** attempt, 120) * 10
 /** What Temporal is told of a model that gave no answer. */
 function failureOf(error: ModelError, gate: Gate): ApplicationFailure {
   const { trouble, retryAfter = 0 } = error
-  const message = outsideOfChat(error.message)
+  const message = error.inRun
   if (!PASSING.includes(trouble)) return ApplicationFailure.nonRetryable(message, 'ModelError', trouble)
   const wait = Math.max(gate.closedFor, retryAfter * 1000)
   return ApplicationFailure.create({
