@@ -11,12 +11,12 @@ import { ANSWERS, type AnswerOf } from './answers.ts'
 import { ANSWER_NAME } from './prompts.ts'
 
 /**
- * An answer as its schema has it, or why it is none. `isConfused`: it says that it ended in a way which nobody knows,
+ * An answer as its schema has it, or why it is none; `inShort` without anything of the answer. `isConfused`: it says that it ended in a way which nobody knows,
  * so that a person has to look.
  */
 export type ReadAnswer<Kind extends StepKind> =
-  | { parsed: AnswerOf<Kind>; words: string }
-  | { parsed?: never; words: string; isConfused: boolean }
+  | { parsed: AnswerOf<Kind>; words: string; inShort?: never }
+  | { parsed?: never; words: string; inShort: string; isConfused: boolean }
 
 const SIGNALS = [
   'success',
@@ -48,7 +48,10 @@ export function readAnswer<Kind extends StepKind>(
   if (sent === undefined) return noAnswer(withoutCall(answer, text))
   const wanted = unwrapped(sent)
   if (typeof wanted !== 'object' || wanted === null || Array.isArray(wanted))
-    return noAnswer(`The arguments of ${ANSWER_NAME} are no JSON object (${short(visible(JSON.stringify(sent)), 80)}).`)
+    return noAnswer(
+      `The arguments of ${ANSWER_NAME} are no JSON object (${short(visible(JSON.stringify(sent)), 80)}).`,
+      `The arguments of ${ANSWER_NAME} are no JSON object.`,
+    )
   const whole = withoutStrings(wanted)
   const parsed = v.safeParse(ANSWERS[kind], whole)
   // The schema of each kind is known by its kind alone.
@@ -56,12 +59,15 @@ export function readAnswer<Kind extends StepKind>(
   const { signal } = whole as { signal?: unknown }
   if (typeof signal === 'string' && !SIGNALS.includes(signal)) {
     const words = `It ended with the signal ${JSON.stringify(short(visible(signal), 60))}, which nobody knows.`
-    return { words: `${words} It is one of ${SIGNALS.join(', ')}.`, isConfused: true }
+    return { words: `${words} It is one of ${SIGNALS.join(', ')}.`, inShort: words, isConfused: true }
   }
-  return noAnswer(complaintsAbout(parsed.issues))
+  return noAnswer(
+    complaintsAbout(parsed.issues),
+    `The answer does not fit its schema: ${parsed.issues.slice(0, MOST_COMPLAINTS).map(placeOf).join(', ')}.`,
+  )
 }
 
-const noAnswer = (words: string): ReadAnswer<never> => ({ words, isConfused: false })
+const noAnswer = (words: string, inShort = words): ReadAnswer<never> => ({ words, inShort, isConfused: false })
 
 function withoutCall({ end, blocks }: Pick<Answer, 'blocks' | 'end'>, text: string): string {
   if (end === 'refused') return 'The model refused to answer this.'
@@ -112,9 +118,14 @@ function complaintsAbout(issues: readonly v.BaseIssue<unknown>[]): string {
   return `The answer does not fit its schema. ${told.join(' ')}${more} Send all of it again.`
 }
 
-function sentenceOf(issue: v.BaseIssue<unknown>): string {
+/** Where in an answer a fault is. */
+function placeOf(issue: v.BaseIssue<unknown>): string {
   const path = (issue.path ?? []).map(({ key }) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`))
-  const where = short(visible(`answer${path.join('')}`), 120)
+  return short(visible(`answer${path.join('')}`), 120)
+}
+
+function sentenceOf(issue: v.BaseIssue<unknown>): string {
+  const where = placeOf(issue)
   if (issue.received === 'undefined') return `${where} is missing.`
   if (issue.kind === 'validation' && issue.type === 'max_length')
     return `${where} is too long: at most ${issue.expected?.replace(/\D+/, '')}.`
