@@ -15,11 +15,11 @@ import { GitError, read } from './core/git/run.ts'
 import { Claim, openState } from './core/state.ts'
 import { visible, visibleLines } from './core/text.ts'
 import type { Desk } from './forge/desk/desk.ts'
-import { type Options, parseOptions } from './forge/desk/options.ts'
+import { type DeskOptions, parseDeskOptions } from './forge/desk/options.ts'
 import { askForTicket, urlOf, urlWith } from './forge/desk/server/address.ts'
 import { Pages } from './forge/desk/server/pages.ts'
-import { type Line, serve } from './forge/desk/server/server.ts'
-import { type Address, nameOf, readAddress, writeAddress } from './forge/desk/server/state.ts'
+import { serve, type WindowSocket } from './forge/desk/server/server.ts'
+import { type Address, readAddress, repositoryName, writeAddress } from './forge/desk/server/state.ts'
 import { isVerb, listCommands, runVerb, whyNoVerb } from './forge/tasks/commands/commands.ts'
 import type { CommandContext } from './forge/tasks/commands/context.ts'
 import { version } from './package.json'
@@ -48,24 +48,24 @@ Exit codes
   64 wrong usage
   130, 143 interrupted`
 
-/** Where the page is, as it was built. FORGE_PAGE is for who works on the page. */
+/** The folder of the built page. FORGE_PAGE names another one, for work on the page. */
 const PAGE = process.env.FORGE_PAGE || join(import.meta.dir, '.tools/desk')
 /** Forklift and Forge, as their own first lines start them. */
 const BUN_FLAGS = ['--no-env-file', '--config=/dev/null', '--no-install']
 const FORKLIFT = [process.execPath, ...BUN_FLAGS, join(import.meta.dir, 'forklift.ts')]
 const FORGE = [process.execPath, ...BUN_FLAGS, import.meta.path]
 /** How long another start may take to become a desk, and how often it is asked. */
-const [PATIENCE, PAUSE] = [10_000, 25]
+const [OTHER_START_MS, RETRY_MS] = [10_000, 25]
 
 /** Gives the last line of a good end; every other end is thrown. */
-async function main(options: Options, signal: AbortSignal): Promise<string> {
+async function main(options: DeskOptions, signal: AbortSignal): Promise<string> {
   const repository = await findRepository(options, signal)
   const state = await openState(repository, process.env)
   using claim = Claim.take(join(state, 'lock'))
   if (!claim) return await openTheOneThatIsThere(repository, state, options)
   await using desk = await openDesk(repository, state)
   const server = await startServer(repository, desk, state, options)
-  say(`The desk of ${visible(nameOf(repository).name)}: ${urlOf(server.key)}`)
+  say(`The desk of ${visible(repositoryName(repository).name)}: ${urlOf(server.key)}`)
   if (options.open) openInBrowser(urlWith(server.key, server.ticket()))
   await interruption(signal)
   await server.stop()
@@ -75,7 +75,7 @@ async function main(options: Options, signal: AbortSignal): Promise<string> {
 // --- The repository
 // ---------------------------------------------------------------------------------------------------
 
-async function findRepository({ folder }: Options, signal: AbortSignal): Promise<Repository> {
+async function findRepository({ folder }: DeskOptions, signal: AbortSignal): Promise<Repository> {
   const path = resolve(folder)
   // The signal ends the desk, which has to write what was typed: so git is not ended by it.
   const repository = openRepository(path).catch(error => inTheWay(path, error))
@@ -107,8 +107,8 @@ async function verifyGitIsNewEnough(): Promise<void> {
 // --------------------------------------------------------------------------------------
 
 /** Another process has the repository: its desk, or one that is just becoming it. */
-async function openTheOneThatIsThere(repository: Repository, state: string, options: Options): Promise<string> {
-  const { name } = nameOf(repository)
+async function openTheOneThatIsThere(repository: Repository, state: string, options: DeskOptions): Promise<string> {
+  const { name } = repositoryName(repository)
   const { address, ticket } = await lookForTheOther(state)
   if (!address || ticket === undefined) {
     const where = address?.host ?? hostname()
@@ -121,7 +121,7 @@ async function openTheOneThatIsThere(repository: Repository, state: string, opti
 }
 
 async function lookForTheOther(state: string): Promise<{ address: Address | undefined; ticket: string | undefined }> {
-  for (const end = Date.now() + PATIENCE; ; await Bun.sleep(PAUSE)) {
+  for (const end = Date.now() + OTHER_START_MS; ; await Bun.sleep(RETRY_MS)) {
     // One that was killed leaves its address behind, until the next one writes its own.
     const address = await readAddress(state)
     const ticket = address && (await askForTicket(address))
@@ -149,13 +149,13 @@ async function openDesk(repository: Repository, state: string): Promise<Desk> {
   })
 }
 
-async function startServer(repository: Repository, desk: Desk, state: string, { port }: Options) {
+async function startServer(repository: Repository, desk: Desk, state: string, { port }: DeskOptions) {
   const [last, pages] = await Promise.all([readAddress(state), Pages.open(PAGE)])
   const served = {
     pages,
-    name: visible(nameOf(repository).name),
+    name: visible(repositoryName(repository).name),
     image: (oid: string) => desk.image(oid),
-    enter: (line: Line) => desk.enter(line),
+    enter: (line: WindowSocket) => desk.enter(line),
     beginning: () => desk.beginning(),
   }
   // The same port and key as the last time: windows that are still open find the desk there again.
@@ -204,7 +204,7 @@ async function run(argv: string[], signal: AbortSignal): Promise<ExitCode | unde
   if (isVerb(verb)) return await runVerb(verb, rest, contextWith(signal))
   const unknown = await whyNoVerb(verb, process.cwd())
   if (unknown !== undefined) throw new Failure(unknown, EXIT.usage)
-  const options = parseOptions(argv)
+  const options = parseDeskOptions(argv)
   if (options.help) console.log(HELP)
   else if (options.version) console.log(version)
   else say(await main(options, signal))
@@ -243,7 +243,7 @@ async function runToTheLastLine(argv: string[]): Promise<void> {
   }
 }
 
-// Who reads our output may leave early.
+// The reader of the output (head, a pager) may close it early.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
 await runToTheLastLine(process.argv.slice(2))
 process.stdout.write('', () => process.exit())

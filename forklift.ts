@@ -8,6 +8,16 @@ import { appendFile, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AGENT_USER, GRACE_SECONDS, IMAGE, LOCK, mountFlags, NOT_STARTED, runToItsEnd } from './core/container.ts'
 import { EXIT, type ExitCode, Failure } from './core/failure.ts'
+import {
+  type AgentEnd,
+  type AgentRun,
+  type AgentRunTask,
+  harnessStateOf,
+  runFileOf,
+  stampOf,
+  stateFolder,
+  workspaceOf,
+} from './core/formats/forklift-run.ts'
 import { isAncestor } from './core/git/commits.ts'
 import { OWN_CONFIG } from './core/git/environment.ts'
 import type { Oid } from './core/git/repository.ts'
@@ -18,18 +28,18 @@ import { clockFace } from './core/text.ts'
 import { allOf } from './core/together.ts'
 import { takeBranch } from './core/untrusted.ts'
 import { inWords } from './forklift/errors.ts'
-import { type Fork, nameOf } from './forklift/fork.ts'
+import { type Fork, remoteBranchName } from './forklift/fork.ts'
 import { readForkMd } from './forklift/fork-md.ts'
 import { tidy } from './forklift/house-keeping.ts'
 import { keepGitSettings, makeSafeToLookAt } from './forklift/leftovers.ts'
 import { containerLogOf, harnessSays, lastWords, usage } from './forklift/logs.ts'
-import { nothingToDo, recordTheEnd, type Steps } from './forklift/outcome.ts'
-import { decideWhereToStart, type Merge } from './forklift/plan.ts'
+import { nothingToDo, type RunSteps, recordTheEnd } from './forklift/outcome.ts'
+import { decideWhereToStart, type MergePlan } from './forklift/plan.ts'
 import { lookAround, verifyItCanBePublished } from './forklift/preflight.ts'
 import { publishByHand } from './forklift/publish-by-hand.ts'
 import * as remotes from './forklift/remotes.ts'
 import * as runs from './forklift/runs.ts'
-import { type AgentSetup, type Options, parseOptions, stateFolder } from './forklift/settings.ts'
+import { type AgentSetup, parseOptions, type RunOptions } from './forklift/settings.ts'
 import { Report } from './forklift/terminal.ts'
 import {
   judgeAndPublish,
@@ -39,13 +49,14 @@ import {
   verifyTheAgentEndedWell,
 } from './forklift/verdict.ts'
 import { fill, namesStayApart, takeUntidyFilesAsTheyAre } from './forklift/workspace.ts'
+import { SETTINGS_FILE } from './harness/agents/chosen/settings.ts'
 import { version } from './package.json'
 
 const HELP = `forklift: brings upstream's new commits into this fork as a pull request.
 
 Run it in a checkout of a fork with the remotes origin (the fork) and upstream (what was forked).
 
-  --model M, --variant V, --agent A   instead of what opencode.env says
+  --model M, --variant V, --agent A   instead of what ${SETTINGS_FILE} says
   --check      look whether everything is ready, a line a check; changes nothing
   --retry      ask the agent again although it got stuck here before, took too long, was refused or thrown away
   --publish B  no agent: take the merge that you made on branch B, judge it, and open the pull request
@@ -63,8 +74,8 @@ Exit codes
   130, 143 interrupted`
 
 /** Gives the last line of a good end; every other end is thrown. */
-async function main(options: Options, report: Report, signal: AbortSignal): Promise<string> {
-  // Who asks for something special waits for the answer.
+async function main(options: RunOptions, report: Report, signal: AbortSignal): Promise<string> {
+  // With these options, the user waits for the answer on a terminal.
   if (options.check || options.publish !== undefined) report.begin()
   const { fork: listed, setup } = await lookAround(options, report, signal)
   if (options.check) return 'Everything is ready.'
@@ -75,7 +86,7 @@ async function main(options: Options, report: Report, signal: AbortSignal): Prom
   ])
   const [base] = await Promise.all([mergeBase(fork), setup && sayWhatIsUnpushed(fork, report)])
   if (base === fork.upstream.tip && options.publish === undefined)
-    return nothingToDo(`${nameOf(fork.upstream)} is in ${nameOf(fork.origin)}`, signal)
+    return nothingToDo(`${remoteBranchName(fork.upstream)} is in ${remoteBranchName(fork.origin)}`, signal)
   const { objects, format } = fork.repository
   await using scratch = await openScratch({ parent: fork.state, borrowed: [objects], format, signal })
   if (!setup) return await publishByHand(fork, scratch, options, base, report)
@@ -90,8 +101,8 @@ async function main(options: Options, report: Report, signal: AbortSignal): Prom
   if (isForward) return await publishAsItIs(fork, scratch, plan, fork.upstream.tip, report)
   const forkMd = await readForkMd(fork.top, scratch, plan.start, text => report.note(text))
   const task = await runs.describeRun(fork, setup, scratch, plan.start, forkMd)
-  const earlier = await runs.earlierRuns(join(fork.state, 'runs'), fork.project, fork.origin.url)
-  const dropped = runs.thrownAway(earlier, task, fork.origin.heads, fork.github !== undefined)
+  const earlier = await runs.earlierRuns(fork)
+  const dropped = runs.thrownAway(earlier, task, fork.origin.heads, fork.host !== undefined)
   if (dropped && !options.retry)
     return nothingToDo(
       `a person dropped what was made for this upstream commit (${dropped}): --retry makes it again`,
@@ -117,7 +128,7 @@ async function mergeBase({ repository, origin, upstream }: Fork): Promise<Oid> {
   const base = await shellIn(repository, { nothrow: true })`git merge-base ${origin.tip} ${upstream.tip}`
   if (base.exitCode === 0) return base.stdout.trim()
   if (base.exitCode !== 1) throw base
-  const pair = `${nameOf(origin)} and ${nameOf(upstream)}`
+  const pair = `${remoteBranchName(origin)} and ${remoteBranchName(upstream)}`
   throw new Failure(`${pair} have no common ancestor: check the URL of upstream (git remote -v).`)
 }
 
@@ -133,15 +144,15 @@ async function mergeWithTheAgent(
   fork: Fork,
   setup: AgentSetup,
   scratch: Scratch,
-  plan: Merge,
-  described: runs.AgentTask,
+  plan: MergePlan,
+  described: AgentRunTask,
   forkMd: Buffer | undefined,
   report: Report,
 ): Promise<string> {
-  const path = await runs.claimRunDirectory(join(fork.state, 'runs'), fork.project)
-  const metadata = { ...described, container: `forklift-${fork.project}-${path.slice(-15)}-${process.pid}` }
-  const steps = async function* (): Steps {
-    await runs.record(path, 'metadata', metadata)
+  const path = await runs.claimRunDirectory(fork)
+  const metadata = { ...described, container: `forklift-${fork.project}-${stampOf(path)}-${process.pid}` }
+  const steps = async function* (): RunSteps {
+    await runs.recordFile(path, 'metadata', metadata)
     await prepareWorkspace(fork, scratch, { path, metadata }, forkMd, report)
     try {
       const agent = await runTheAgent(fork, setup, { path, metadata }, report)
@@ -155,10 +166,10 @@ async function mergeWithTheAgent(
   return await recordTheEnd({ path, metadata }, 'outcome', steps(), fork.repository.signal)
 }
 
-async function publishEarlier(fork: Fork, scratch: Scratch, plan: Merge, run: runs.Finished, report: Report) {
+async function publishEarlier(fork: Fork, scratch: Scratch, plan: MergePlan, run: runs.FinishedRun, report: Report) {
   report.step(`Publishing the result of an earlier run, ${run.path}`)
   // One that a power cut left half written can't be read, and is there.
-  const file = (await runs.exists(join(run.path, 'outcome.json'))) ? 'published' : 'outcome'
+  const file = (await runs.exists(runFileOf(run, 'outcome'))) ? 'published' : 'outcome'
   return await recordTheEnd(run, file, takeAndPublish(fork, scratch, plan, run, report), fork.repository.signal)
 }
 
@@ -168,13 +179,13 @@ async function publishEarlier(fork: Fork, scratch: Scratch, plan: Merge, run: ru
 async function prepareWorkspace(
   fork: Fork,
   scratch: Scratch,
-  run: runs.AgentRun,
+  run: AgentRun,
   forkMd: Buffer | undefined,
   report: Report,
 ): Promise<void> {
   report.step(`Preparing the workspace in ${run.path}`)
   const { signal, format } = fork.repository
-  const [workspace, state] = [runs.workspaceOf(run), runs.harnessStateOf(run)]
+  const [workspace, state] = [workspaceOf(run), harnessStateOf(run)]
   await mkdir(workspace)
   await mkdir(state)
   const { branch, upstreamBranch, startCommit: start, upstreamCommit: upstream } = run.metadata
@@ -202,13 +213,13 @@ async function prepareWorkspace(
 // --- Agent ----------------------------------------------------------------------------------------------------------
 
 /** Runs the container until it ends, its time is over or Forklift is interrupted; it is gone when this returns. */
-async function runTheAgent(fork: Fork, setup: AgentSetup, run: runs.AgentRun, report: Report): Promise<runs.Agent> {
+async function runTheAgent(fork: Fork, setup: AgentSetup, run: AgentRun, report: Report): Promise<AgentEnd> {
   const { signal } = fork.repository
   const { container: name, timeLimitSeconds: limit } = run.metadata
   const log = containerLogOf(run)
   const mounts = mountFlags([
-    { source: runs.workspaceOf(run), target: '/workspace' },
-    { source: runs.harnessStateOf(run), target: '/harness-state' },
+    { source: workspaceOf(run), target: '/workspace' },
+    { source: harnessStateOf(run), target: '/harness-state' },
   ])
   const settings = Object.keys(setup.agent.environment).flatMap(setting => ['--env', setting])
   const known = ['--pull', 'never', '--name', name, '--label', `forklift=${name}`]
@@ -229,7 +240,7 @@ async function runTheAgent(fork: Fork, setup: AgentSetup, run: runs.AgentRun, re
     throw new Failure(`docker did not start the container (${await lastWords(run)}): see ${log}.`)
   const timedOut = wasStopped && !signal.aborted
   const agent = { exitCode: timedOut ? EXIT.timedOut : (exitCode ?? EXIT.agentFailed), seconds, ...(await usage(run)) }
-  await runs.record(run.path, 'agent', agent)
+  await runs.recordFile(run.path, 'agent', agent)
   signal.throwIfAborted()
   return agent
 }
@@ -237,11 +248,17 @@ async function runTheAgent(fork: Fork, setup: AgentSetup, run: runs.AgentRun, re
 // --- Judgement ------------------------------------------------------------------------------------------------------
 
 /** Takes what the agent committed, judges it, and publishes it. */
-async function* takeAndPublish(fork: Fork, scratch: Scratch, plan: Merge, run: runs.Finished, report: Report): Steps {
+async function* takeAndPublish(
+  fork: Fork,
+  scratch: Scratch,
+  plan: MergePlan,
+  run: runs.FinishedRun,
+  report: Report,
+): RunSteps {
   await verifyTheAgentEndedWell(scratch, run, report)
   report.step('Judging the result')
   const { branch, startCommit: start, upstreamCommit: upstream, model, variant, agent } = run.metadata
-  const result = await takeBranch(scratch, { workspace: runs.workspaceOf(run), branch, known: [start, upstream] })
+  const result = await takeBranch(scratch, { workspace: workspaceOf(run), branch, known: [start, upstream] })
   yield { result }
   const commits = { origin: fork.origin.tip, start, upstream, result }
   const { seconds, requests, tokens } = run.agent
@@ -286,7 +303,7 @@ async function runToTheLastLine(argv: string[]): Promise<void> {
   }
 }
 
-// Who reads our output may leave early, and what still waits for a dead engine may not keep us.
+// The reader of the output may close it early, and a request to a dead engine must not keep the process alive.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
 await runToTheLastLine(process.argv.slice(2))
 process.stdout.write('', () => process.exit())

@@ -40,8 +40,9 @@ export const LOCK = lockWith(['NET_ADMIN', 'SETUID', 'SETGID', 'SETPCAP'])
 export const CLOSED_LOCK = lockWith([])
 
 /**
- * The user and group of an agent whose files Forklift may give away, as root may: above the ids that people get, so that
- * it takes nothing of what the kernel counts by user (inotify instances, pipes, timers) from anybody. The image knows it.
+ * The user and group of an agent whose files Forklift may give away, as root may: above the ids that people get, so
+ * that it uses up no limit that the kernel counts by user (inotify instances, pipes, timers) of another user. The image
+ * knows it.
  */
 export const AGENT_USER = 2_100_000_001
 

@@ -5,7 +5,7 @@ import { GitError } from './git/run.ts'
 import { visible } from './text.ts'
 
 /** Bytes, and files, that must be left for a command to have failed of something else. */
-const LEAST = { bytes: 16 << 20, files: 16 }
+const NEARLY_FULL = { bytes: 16 << 20, files: 16 }
 
 /** How the system says that no more fits: on the disk, in a quota, in a limit of this process. */
 const FULL = ['ENOSPC', 'EDQUOT', 'EFBIG']
@@ -53,7 +53,7 @@ async function troubleIn(folder: string): Promise<string | undefined> {
   const probe = join(folder, `.probe-${process.pid}`)
   try {
     const { bavail, bsize, files, ffree } = await statfs(folder)
-    if (bavail * bsize < LEAST.bytes || (files > 0 && ffree < LEAST.files)) return 'ENOSPC'
+    if (bavail * bsize < NEARLY_FULL.bytes || (files > 0 && ffree < NEARLY_FULL.files)) return 'ENOSPC'
     // A quota or a limit of this process is not among the numbers of the file system.
     await writeFile(probe, Buffer.alloc(1 << 20))
     return undefined

@@ -29,9 +29,9 @@ import { allOf } from './together.ts'
 export type Commits = { origin: Oid; start: Oid; upstream: Oid; result: Oid }
 export type Resolution = "upstream's version" | "the fork's version" | 'a mixture of both' | 'deleted'
 /** A path that git could not settle, git's word for why, and what the result has there. */
-export type Conflict = { path: Path; kind: string; stages: Stage[]; resolution: Resolution }
+export type ReviewedConflict = { path: Path; kind: string; stages: Stage[]; resolution: Resolution }
 /** A change of a file that the merge did not need; `to` is where its content went. */
-export type Edit = { path: Path; change: 'added' | 'changed' | 'deleted' | 'moved'; to?: Path }
+export type ReviewedEdit = { path: Path; change: 'added' | 'changed' | 'deleted' | 'moved'; to?: Path }
 /**
  * A file of upstream's, and how many of its lines the fork's version adds and deletes: `before` the merge, and `after`.
  */
@@ -39,8 +39,8 @@ export type Shrunk = { path: Path; before: number; after: number }
 
 /** How the result differs from git's own merge of origin's branch and upstream. */
 type Ledger = {
-  conflicts: Conflict[]
-  edits: Edit[]
+  conflicts: ReviewedConflict[]
+  edits: ReviewedEdit[]
   /** Changes of upstream's, and of the fork's, that are not in the result though nothing was in their way. */
   dropped: Path[]
   vanished: Path[]
@@ -287,7 +287,7 @@ async function bytesOf(objects: Objects, entry: Entry): Promise<Buffer | undefin
   return (await objects.read(entry?.oid ?? '', { limit: READ_BYTES }))?.bytes ?? Buffer.from('too long')
 }
 
-function conflictsIn(spots: Map<Path, Spot>): Conflict[] {
+function conflictsIn(spots: Map<Path, Spot>): ReviewedConflict[] {
   return [...spots.values()].flatMap(spot => {
     const { path, kind, stages, automatic, result } = spot
     // Git names some paths in a conflict that have no stages: the old name of a renamed file, a file where a folder has
@@ -306,8 +306,8 @@ function resolutionOf({ stages, ours, theirs, result }: Spot): Resolution {
 /**
  * Where the result differs from git's own merge though nothing was in conflict: edits, and changes that a side lost.
  */
-function changesBeyond(conflicts: Conflict[], spots: Map<Path, Spot>, off: ReadonlySet<Path>) {
-  const found = { edits: [] as Edit[], dropped: [] as Path[], vanished: [] as Path[], keptOff: [] as Path[] }
+function changesBeyond(conflicts: ReviewedConflict[], spots: Map<Path, Spot>, off: ReadonlySet<Path>) {
+  const found = { edits: [] as ReviewedEdit[], dropped: [] as Path[], vanished: [] as Path[], keptOff: [] as Path[] }
   const lost: Comparison['lost'] = { upstream: [], fork: [] }
   const clean = [...spots.values()].filter(({ kind }) => !kind)
   const isNew = ({ automatic, ours, theirs, result }: Spot) => result && !automatic && !ours && !theirs

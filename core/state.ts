@@ -69,15 +69,6 @@ export class Claim implements Disposable {
   }
 }
 
-/** Whether there is a process of this id on this machine. */
-export function isRunning(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
-  }
-}
-
 /** Undefined where the file is missing or can't be read. */
 export async function readJson<Schema extends v.GenericSchema>(
   path: string,

@@ -86,8 +86,8 @@ const LOCK_FILES =
 export const isLockFile = (path: Path): boolean => LOCK_FILES.test(path)
 
 /**
- * Whether a file has the shape of one that machines run or obey by themselves: for people to look at, not to refuse.
- * A lock file has not, wherever it lies: its conflicts are settled by writing it anew, and nothing runs it.
+ * Whether a file has the shape of one that machines run or obey by themselves: for people to look at, not to refuse. A
+ * lock file has not, wherever it lies: its conflicts are settled by generating it again, and nothing runs it.
  */
 export const looksAutomatic = (path: Path): boolean =>
   steersCi(path) || steersAgents(path) || (among(AUTOMATION, path) && !isLockFile(path))

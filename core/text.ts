@@ -57,8 +57,8 @@ const LIST_ITEM = /^\s*(?:[-*+•]|\d{1,3}[.)])\s+/
 const FIXED_LINE = /^(?: {4}|\t|\s*\||\s*>|\s*#{1,6}\s|[A-Z][\w-]*-[\w-]+: )/
 
 /**
- * Text of others in lines of at most `width` characters. Lines that fit stay as they are; a paragraph or an item of a
- * list with a line that does not fit is filled anew, with its indentation.
+ * Text of others in lines of at most `width` characters. Lines that fit stay as they are; a paragraph or list item with
+ * a line that does not fit is wrapped again, with its indentation.
  */
 export function reflow(text: string, width: number): string[] {
   let isInFence = false
@@ -131,4 +131,10 @@ export function firstLine(words: string): string {
   const whole = telling.endsWith(':') ? `${telling} ${next.trim()}` : telling
   const bare = whole.replace(/([a-z][a-z0-9+.-]*:\/\/)[^/\s]*@/gi, '$1').replace(/^remote: */, '')
   return bare.trim().slice(0, 300)
+}
+
+/** 1 byte, 812 bytes, 3.4 KB, 1.2 MB. */
+export function sizeInWords(bytes: number): string {
+  if (bytes < 1024) return many(bytes, 'byte')
+  return bytes < 1 << 20 ? `${(bytes / 1024).toFixed(1)} KB` : `${(bytes / (1 << 20)).toFixed(1)} MB`
 }

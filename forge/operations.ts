@@ -5,7 +5,7 @@
  * that is no commit (an annotated tag) can't be a parent: it gets a ref of its own.
  */
 import * as v from 'valibot'
-import { bytesOf, lineOf, parseCommit, textOf } from '../core/git/commits.ts'
+import { bytesOf, identityLine, parseCommit, textOf } from '../core/git/commits.ts'
 import { type NewObject, type Objects, oidOf, writeObjects } from '../core/git/objects.ts'
 import { moveRefsPatiently } from '../core/git/patience.ts'
 import { type Move, RefMoved, type RefName } from '../core/git/refs.ts'
@@ -15,12 +15,12 @@ export const OPERATIONS = 'refs/forge/operations'
 /** Where the tips of branches that were landed stay, with their many small commits. */
 export const KEPT = 'refs/forge/kept/'
 /** The author of the forge's own notes, which no person has written. */
-export const FORGE = { name: 'Forge', email: 'forge@forge.invalid' }
+export const FORGE_AUTHOR = { name: 'Forge', email: 'forge@forge.invalid' }
 /** What operations would have lost that is no commit, by its id. */
 export const LOST = 'refs/forge/lost/'
 
 /** Operations that are kept after they were read. */
-const MOST_KEPT = 2_000
+const MAX_KEPT_OPERATIONS = 2_000
 
 /** The one kind of operation that no person has asked for: undo passes it over. */
 export const PUT_ASIDE = 'put aside'
@@ -131,7 +131,7 @@ export class Operations {
     const { format } = this.objects.repository
     const body = { kind, words, previous: previous ?? null, of, renamed, refs }
     const parents = [...new Set([...(previous ? [previous] : []), ...lost])]
-    const who = lineOf(FORGE)
+    const who = identityLine(FORGE_AUTHOR)
     const message = `${words}\n\n${JSON.stringify(body)}\n`
     const tree = oidOf(format, EMPTY)
     return { type: 'commit', bytes: bytesOf({ tree, parents, message }, who, who) }
@@ -144,7 +144,7 @@ export class Operations {
     if (known) return known
     const found = await this.#find(id)
     if (!found) return undefined
-    if (this.#read.size >= MOST_KEPT) this.#read.clear()
+    if (this.#read.size >= MAX_KEPT_OPERATIONS) this.#read.clear()
     this.#read.set(id, found)
     return found
   }

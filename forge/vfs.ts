@@ -6,13 +6,21 @@ import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { Failure } from '../core/failure.ts'
-import { commit, type NewCommit } from '../core/git/commits.ts'
+import { type CommitFields, commit } from '../core/git/commits.ts'
 import { type Objects, oidOf } from '../core/git/objects.ts'
 import type { Entry, Oid, Path } from '../core/git/repository.ts'
 import { run } from '../core/git/run.ts'
 import { openScratch } from '../core/git/scratch.ts'
-import { type Change, emptyTree, entryAt, type FileEntry, isSafeName, listFiles, writeTree } from '../core/git/trees.ts'
-import { isRunning } from '../core/state.ts'
+import {
+  emptyTree,
+  entryAt,
+  type FileEntry,
+  isSafeName,
+  listFiles,
+  type TreeChange,
+  writeTree,
+} from '../core/git/trees.ts'
+import { isRunning } from '../core/processes.ts'
 import { visiblePath } from '../core/text.ts'
 
 /** Files by their paths, as bytes. Paths are relative to the top, with `/` between names, one character per byte. */
@@ -34,9 +42,9 @@ export interface Vfs {
 }
 
 /** The most files that a folder is listed with. */
-const MOST_FILES = 2_000_000
+const MAX_LISTED_FILES = 2_000_000
 /** No larger file is read whole. */
-const LARGEST = 128 << 20
+const MAX_FILE_BYTES = 128 << 20
 
 /**
  * Throws a {@link Failure} where a path is one that git refuses, or that some file system takes for another: `..`,
@@ -64,7 +72,7 @@ const nothingAt = (path: Path): Failure => new Failure(`There is no file ${visib
 
 async function readBlob(objects: Objects, path: Path, entry: Entry): Promise<Buffer> {
   if (!entry || entry.mode === '040000' || entry.mode === '160000') throw nothingAt(path)
-  const object = await objects.read(entry.oid, { limit: LARGEST })
+  const object = await objects.read(entry.oid, { limit: MAX_FILE_BYTES })
   if (!object) throw new Failure(`The content of ${visiblePath(path)} is not in this repository.`)
   if (!object.bytes) throw new Failure(`${visiblePath(path)} is larger than 128 MB: it is not read.`)
   return object.bytes
@@ -74,7 +82,7 @@ async function listBelow(objects: Objects, treeish: string | undefined, folder: 
   if (treeish === undefined) return []
   const top = await entryAt(objects, treeish, folder)
   if (top?.mode !== '040000') return []
-  const { files, cut } = await listFiles(objects, top.oid, { limit: MOST_FILES })
+  const { files, cut } = await listFiles(objects, top.oid, { limit: MAX_LISTED_FILES })
   if (cut) throw new Failure('The tree stands for more than two million files: it is not listed.')
   if (folder === '') return files
   return files.map(file => ({ ...file, path: `${folder}/${file.path}` }))
@@ -127,14 +135,14 @@ const isFile = (entry: Entry): boolean => entry !== undefined && entry.mode !== 
 
 /** A commit, or nothing yet, and changes that are not committed: they are in this object alone. */
 export class WorkInProgressVfs implements Vfs {
-  readonly #changes = new Map<Path, Change>()
+  readonly #changes = new Map<Path, TreeChange>()
   /** How many of the changes put something below each folder: there may be very many of them. */
   readonly #counts = new Map<Path, number>()
 
   constructor(
     readonly objects: Objects,
     readonly base: Oid | undefined,
-    changes: ReadonlyMap<Path, Change> = new Map(),
+    changes: ReadonlyMap<Path, TreeChange> = new Map(),
     /** Throws where a path is not to be written, for a reason that is not one of the files' themselves. */
     readonly verifyWritable: (path: Path) => Promise<void> = async () => undefined,
   ) {
@@ -142,7 +150,7 @@ export class WorkInProgressVfs implements Vfs {
   }
 
   /** What differs from the base. */
-  get changes(): ReadonlyMap<Path, Change> {
+  get changes(): ReadonlyMap<Path, TreeChange> {
     return this.#changes
   }
 
@@ -204,13 +212,13 @@ export class WorkInProgressVfs implements Vfs {
   }
 
   /** A commit of the changes on the base: no branch moves. */
-  async commit(wanted: Omit<NewCommit, 'tree' | 'parents'>): Promise<Oid> {
+  async commit(wanted: Omit<CommitFields, 'tree' | 'parents'>): Promise<Oid> {
     const parents = this.base === undefined ? [] : [this.base]
     return await commit(this.objects, { ...wanted, tree: await this.writeTree(), parents })
   }
 
   /**
-   * Writes all files into a new folder below `parent`, exactly as they are: no filter of anybody's runs. To be closed,
+   * Writes all files into a new folder below `parent`, exactly as they are: no filter of git's runs. To be closed,
    * which removes it; that of a process that was killed is removed by {@link removeLeftBehind}.
    */
   async materialize(parent: string): Promise<{ folder: string } & AsyncDisposable> {
@@ -244,13 +252,13 @@ export class WorkInProgressVfs implements Vfs {
     return isFile(entry) ? entry : undefined
   }
 
-  #entryOf(change: NonNullable<Change>): NonNullable<Entry> {
+  #entryOf(change: NonNullable<TreeChange>): NonNullable<Entry> {
     const { mode } = change
     if ('oid' in change) return { mode, oid: change.oid }
     return { mode, oid: oidOf(this.objects.repository.format, { type: 'blob', bytes: change.bytes }) }
   }
 
-  #change(path: Path, change: Change): void {
+  #change(path: Path, change: TreeChange): void {
     const more = (change ? 1 : 0) - (this.#changes.get(path) ? 1 : 0)
     this.#changes.set(path, change)
     if (more !== 0)

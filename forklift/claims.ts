@@ -1,5 +1,5 @@
 /** What an agent says of its merge, as far as git can check it. */
-import type { Conflict, Review } from '../core/review.ts'
+import type { Review, ReviewedConflict } from '../core/review.ts'
 import { many, visiblePath } from '../core/text.ts'
 
 /** Something that the agent says, in its words, and what git says of it. */
@@ -47,10 +47,10 @@ function checkTheRest(review: Review, claim: string): CheckedClaim[] {
   return [{ claim, isTrue: true, finding: `all files beyond the conflicts are as git's own merge has them${own}` }]
 }
 
-function checkSides(conflicts: readonly Conflict[], claim: string): CheckedClaim[] {
+function checkSides(conflicts: readonly ReviewedConflict[], claim: string): CheckedClaim[] {
   if (!OF_A_SIDE.test(claim)) return []
   const namesUpstream = /\b(upstream|theirs)\b/i.test(claim)
-  // Who names both sides speaks of a mixture, or of several files.
+  // A claim that names both sides is about a mixture, or about several files.
   if (namesUpstream === /\b(fork|ours)\b/i.test(claim)) return []
   const said = namesUpstream ? "upstream's version" : "the fork's version"
   return conflicts.flatMap(({ path, resolution }) => {

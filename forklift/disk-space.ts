@@ -3,10 +3,11 @@ import { existsSync, statfsSync } from 'node:fs'
 import { lstat, mkdir, mkdtemp, rename, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Failure } from '../core/failure.ts'
+import { harnessStateOf, workspaceOf } from '../core/formats/forklift-run.ts'
 import { visible } from '../core/text.ts'
+import { AGENT_LOG } from '../harness/agents/chosen/settings.ts'
 import { openFolders, removeFolders } from './leftovers.ts'
 import { lockSays } from './logs.ts'
-import { harnessStateOf, workspaceOf } from './runs.ts'
 
 const GIB = 1024 ** 3
 /**
@@ -15,13 +16,13 @@ const GIB = 1024 ** 3
  */
 const NEEDED = { bytes: 2 * GIB, files: 20_000 }
 /** What tells why a run ended, and is worth its place when the rest goes. */
-const LOGS = ['harness.log', 'events.jsonl', 'transcript.txt', 'opencode.log']
+const LOGS = ['harness.log', 'events.jsonl', 'transcript.txt', AGENT_LOG]
 const KEPT = ['run.txt', 'fork-context.md', 'instructions.txt', ...LOGS.map(name => `logs/${name}`)]
-const LARGEST_KEPT = 8 << 20
+const MAX_KEPT_FILE_BYTES = 8 << 20
 
 /**
- * What a check says of the disk: how much is left, and whether an agent can take it from anybody else. Fails where a
- * run would end as soon as it began.
+ * What a check says of the disk: how much is left, and whether an agent shares it with the system. Fails where a run
+ * would end as soon as it began.
  */
 export async function describeDisk(folder: string): Promise<string> {
   // Before the first run it is not there yet: then what it will be made in counts.
@@ -63,15 +64,17 @@ export async function removeWhatTheAgentWrote(run: { path: string }): Promise<st
     await rename(join(state, name), join(kept, name))
   }
   const gone = await mkdtemp(join(run.path, '.gone-'))
-  await rename(workspace, join(gone, 'workspace'))
-  await rename(state, join(gone, 'harness-state'))
+  await rename(workspace, workspaceOf({ path: gone }))
+  await rename(state, harnessStateOf({ path: gone }))
   await rename(kept, state)
   return (await removeFolders([gone])) ? undefined : gone
 }
 
-/** Whether a path is a file of its own, and small: one in a folder that is a link is somebody else's. */
+/** Whether a path is a file of its own, and small: one in a folder that is a link lies outside of the run. */
 async function isSmall(path: string): Promise<boolean> {
   const [folder, file] = await Promise.all([dirname(path), path].map(it => lstat(it).catch(() => undefined)))
   // What it occupies may be more than what it says it holds.
-  return Boolean(folder?.isDirectory() && file?.isFile() && Math.max(file.size, file.blocks * 512) <= LARGEST_KEPT)
+  return Boolean(
+    folder?.isDirectory() && file?.isFile() && Math.max(file.size, file.blocks * 512) <= MAX_KEPT_FILE_BYTES,
+  )
 }

@@ -6,7 +6,7 @@ import { read } from '../core/git/run.ts'
 import type { Scratch } from '../core/git/scratch.ts'
 import { readUntrusted } from '../core/untrusted.ts'
 
-const LONGEST_GUIDE = 1 << 20
+const MAX_FORK_MD_BYTES = 1 << 20
 
 /**
  * FORK.md in the root of a checkout, which is upstream's code too: a link in its place could name any file of the user.
@@ -18,11 +18,11 @@ export async function readForkMd(
   start: Oid,
   note: (text: string) => void,
 ): Promise<Buffer | undefined> {
-  const file = await readUntrusted(join(checkout, 'FORK.md'), LONGEST_GUIDE)
+  const file = await readUntrusted(join(checkout, 'FORK.md'), MAX_FORK_MD_BYTES)
   if (file && file.kind !== 'file') note('FORK.md is no plain file, so the agent will not see it.')
   if (file) return file.kind === 'file' ? file.bytes : undefined
   const entry = await read(scratch, ['ls-tree', start, '--', 'FORK.md'])
   const blob = /^100\d+ blob (\w+)/.exec(entry)?.[1]
   if (!blob) return undefined
-  return await readStart(scratch, blob, LONGEST_GUIDE)
+  return await readStart(scratch, blob, MAX_FORK_MD_BYTES)
 }

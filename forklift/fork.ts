@@ -1,6 +1,6 @@
-/** What a run knows of the fork: its checkout, its two remotes as they answered, and its GitHub. */
+/** What a run knows of the fork: its checkout, its two remotes as they answered, and their host. */
 import type { Oid, Repository } from '../core/git/repository.ts'
-import type { GitHub, Pull, RepositoryOnGitHub } from './github.ts'
+import type { HostedRepository, PullRequest, PullRequestHost, Pulls } from './host.ts'
 
 export type RemoteName = 'origin' | 'upstream'
 
@@ -11,7 +11,7 @@ export type Remote = {
   url: string
   /** Where git pushes to, by its own rewriting of URLs; it may hold credentials. */
   pushUrl: string
-  /** The address of its page, where it is on a GitHub. */
+  /** The address of its page, where its host is known to have one. */
   web: string | undefined
   /** Its default branch, and the commit that is at. */
   branch: string
@@ -19,9 +19,6 @@ export type Remote = {
   /** All of its branches. */
   heads: ReadonlyMap<string, Oid>
 }
-
-/** The fork's own pull requests, the most recently updated first. `mayBeMore`: not all closed ones were listed. */
-export type Pulls = { open: Pull[]; closed: Pull[]; mayBeMore: boolean }
 
 export type Fork = {
   /** A word for file names and messages, after the checkout's folder. */
@@ -38,16 +35,16 @@ export type Fork = {
   tracked: ReadonlyMap<string, Oid>
   /** Whose name the commit bears. */
   identity: { name: string; email: string }
-  /** Origin's GitHub; undefined where it is on none. */
-  github: GitHub | undefined
-  /** What GitHub says of origin. */
-  onGitHub: RepositoryOnGitHub | undefined
-  /** Asked for while git fetches; rejected where GitHub did not answer. */
+  /** Where origin's pull requests are; undefined where it takes none. */
+  host: PullRequestHost | undefined
+  /** What the host says of origin. */
+  hosted: HostedRepository | undefined
+  /** The fork's own ones, asked for while git fetches; rejected where the host did not answer. */
   pulls: Promise<Pulls>
 }
 
 /** A branch `forklift/<branch>-<stamp>` on origin at the commit it was first read at, and its open pull request. */
-export type Head = { ref: string; tip: Oid; pull?: Pull }
+export type Head = { ref: string; tip: Oid; pull?: PullRequest }
 
 /** A remote's default branch as git calls it here: origin/main. */
-export const nameOf = (remote: Remote): string => `${remote.name}/${remote.branch}`
+export const remoteBranchName = (remote: Remote): string => `${remote.name}/${remote.branch}`

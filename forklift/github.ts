@@ -1,42 +1,35 @@
-/** GitHub: where origin lives, which token opens it, what is asked of it, and its errors in words. */
+/** GitHub as the host of pull requests: where a repository lives, the token for it, what is asked, errors in words. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Octokit } from '@octokit/core'
 import * as v from 'valibot'
 import type { Shell } from 'zx/core'
 import { Failure } from '../core/failure.ts'
+import { parseRemote } from '../core/git/remote-url.ts'
+import type { Oid } from '../core/git/repository.ts'
 import { visible } from '../core/text.ts'
+import type {
+  BranchRules,
+  HostedRepository,
+  HostKind,
+  HostSearch,
+  PageFormat,
+  PullRequest,
+  PullRequestHost,
+  Pulls,
+} from './host.ts'
 
 type Environment = Record<string, string | undefined>
 
 /** A repository on a GitHub: `web` is its page, `api` the address of that GitHub's REST API. */
-export type Place = { host: string; owner: string; name: string; web: string; api: string }
+export type GitHubPlace = { host: string; owner: string; name: string; web: string; api: string }
 export type Token = { value: string; source: string }
-
-/** Splits a remote's URL, with a scheme or in scp's form. Undefined for a path on this machine. */
-export function parseRemote(url: string): { host: string; path: string } | undefined {
-  const form = url.includes('://')
-    ? /^[a-z][a-z0-9+.-]*:\/\/(?:[^/]*@)?(\[[^\]]*\]|[^/:]+)(?::\d+)?\/+(.+)$/i
-    : /^(?:[^/@]*@)?([^/:]+):(.+)$/
-  const [, host, path] = form.exec(url) ?? []
-  if (!host || !path || url.startsWith('file:')) return undefined
-  return { host: host.toLowerCase(), path: path.replace(/^\/+|\/+$|(\.git)?\/*$/g, '') }
-}
-
-/** Whether two URLs name the same repository, whatever their scheme, user and ending. */
-export function sameRepository(one: string, other: string): boolean {
-  const normal = (url: string) => {
-    const remote = parseRemote(url)
-    return remote ? `${remote.host}/${remote.path}`.toLowerCase() : url.replace(/^file:\/\/|(\/?\.git)?\/*$/g, '')
-  }
-  return normal(one) === normal(other)
-}
 
 /**
  * Which GitHub a remote is on, by the first of its URLs (as configured, then as git rewrites it) whose host has a dot.
  * Whether a host that is neither github.com nor ghe.com is a GitHub at all, only a token for it can tell: {@link
  * findToken}.
  */
-export function placeOf(urls: string[], env: Environment): Place | undefined {
+export function gitHubPlaceOf(urls: readonly string[], env: Environment): GitHubPlace | undefined {
   const remote = urls.map(parseRemote).find(candidate => candidate?.host.includes('.'))
   const [, owner, name] = /^([\w.-]+)\/([\w.-]+)$/.exec(remote?.path ?? '') ?? []
   if (!remote || !owner || !name) return undefined
@@ -55,11 +48,11 @@ function apiOf(host: string): string {
   return host.endsWith('.ghe.com') ? `https://api.${host}` : `https://${host}/api/v3`
 }
 
-/** Whether GitHub itself runs it: otherwise it is GitHub Enterprise on somebody's own server. */
-export const isHosted = (host: string): boolean => host === 'github.com' || host.endsWith('.ghe.com')
+/** Whether GitHub itself runs the host; otherwise it is a GitHub Enterprise Server. */
+const isHosted = (host: string): boolean => host === 'github.com' || host.endsWith('.ghe.com')
 
 /** The first token there is for a host; only github.com and ghe.com are asked of git's own credential helpers. */
-export async function findToken(host: string, env: Environment, sh: Shell): Promise<Token | undefined> {
+async function findToken(host: string, env: Environment, sh: Shell): Promise<Token | undefined> {
   const hosted = isHosted(host)
   const names = hosted ? ['GH_TOKEN', 'GITHUB_TOKEN'] : ['GH_ENTERPRISE_TOKEN', 'GITHUB_ENTERPRISE_TOKEN']
   const named = names.find(name => env[name])
@@ -105,6 +98,21 @@ export async function credentialHelper(
   }
 }
 
+/** Origin's GitHub; undefined where origin is on none. */
+async function find({ urls, env, sh, signal, note }: HostSearch): Promise<GitHub | undefined> {
+  const place = gitHubPlaceOf(urls, env)
+  const host = parseRemote(urls[0] ?? '')?.host ?? ''
+  const consequence = 'the branch will be pushed, without a pull request.'
+  if (!place && host && !host.includes('.'))
+    note(`which GitHub ${visible(host)} stands for can't be told: ${consequence}`)
+  if (!place) return undefined
+  const token = await findToken(place.host, env, sh)
+  if (token) return new GitHub(place, token, signal)
+  if (isHosted(place.host)) throw new Failure(`There is no token for ${place.host}: set GH_TOKEN or run gh auth login.`)
+  note(`there is no token for ${visible(place.host)}, so it is taken for no GitHub: ${consequence}`)
+  return undefined
+}
+
 /** The password that the user's own credential helpers have; an empty one is none. */
 async function askHelpers(protocol: string, host: string, sh: Shell): Promise<string | undefined> {
   const asked = {
@@ -148,44 +156,136 @@ const Reviews = v.array(
 )
 const Comments = v.array(v.object({ ...Author, created_at: v.string() }))
 
-export type Pull = v.InferOutput<typeof PullSchema>
-/**
- * What GitHub says of a repository. `scopes` are those of a classic token; undefined where the token has none to read.
- */
-export type RepositoryOnGitHub = v.InferOutput<typeof RepositorySchema> & { scopes: string[] | undefined }
+type Pull = v.InferOutput<typeof PullSchema>
+
+const pullRequestOf = (pull: Pull): PullRequest => ({
+  number: pull.number,
+  id: pull.node_id,
+  url: pull.html_url,
+  body: pull.body ?? '',
+  isOpen: pull.state === 'open',
+  isDraft: pull.draft,
+  isMerged: Boolean(pull.merged_at),
+  mergedAs: pull.merge_commit_sha ?? undefined,
+  branch: pull.head.ref,
+  tip: pull.head.sha,
+  into: pull.base.ref,
+})
+
+/** What GitHub says of a repository. */
+type RepositoryOnGitHub = v.InferOutput<typeof RepositorySchema> & {
+  /** Of a classic token; undefined where the token has none to read. */
+  scopes: string[] | undefined
+}
+
+/** The most closed pull requests that are listed. */
+const MAX_CLOSED_PULLS = 200
 
 /** One repository on GitHub, seen with one token. `signal` ends what is under way. */
-export class GitHub {
+export class GitHub implements PullRequestHost {
+  readonly name = 'GitHub'
   readonly #octokit: Octokit
-  /** The repository's name by GitHub's own word: it may have been renamed since the remote was set. */
-  #fullName: string
+  #own: Promise<RepositoryOnGitHub> | undefined
+
   constructor(
-    readonly place: Place,
+    readonly place: GitHubPlace,
     readonly token: Token,
     readonly signal: AbortSignal,
   ) {
-    this.#fullName = `${place.owner}/${place.name}`
     const log = { debug() {}, info() {}, warn() {}, error() {} }
     this.#octokit = new Octokit({ auth: token.value, baseUrl: place.api, userAgent: 'forklift', log })
   }
 
-  async repository({ owner, name }: { owner: string; name: string } = this.place): Promise<RepositoryOnGitHub> {
+  get tokenSource(): string {
+    return this.token.source
+  }
+
+  get web(): string {
+    return this.place.web
+  }
+
+  async verifyPublishable(upstream: readonly string[]): Promise<HostedRepository> {
+    const theirs = gitHubPlaceOf(upstream, {})
+    const mayLook = theirs?.host === this.place.host
+    const [mine, ofUpstream] = await Promise.all([
+      this.#repository(),
+      mayLook ? this.#askAbout(theirs).catch(() => undefined) : undefined,
+    ])
+    const name = mine.full_name
+    if (mine.archived) throw new Failure(`${name} is archived, nothing can be pushed: unarchive it in its settings.`)
+    if (mine.permissions?.push === false)
+      throw new Failure(`The token from ${this.token.source} may not push to ${name}: use one that may.`)
+    if (ofUpstream?.parent?.full_name === name)
+      throw new Failure('upstream is a fork of origin, so the names are swapped: git remote rename both.')
+    const buttons = {
+      merge: mine.allow_merge_commit,
+      squash: mine.allow_squash_merge,
+      rebase: mine.allow_rebase_merge,
+    }
+    return { name, buttons }
+  }
+
+  /** A classic token tells its scopes: without `workflow` GitHub would refuse the push. */
+  async lockedFolder(): Promise<{ path: string; why: string } | undefined> {
+    const { scopes } = await this.#repository()
+    if (!scopes || scopes.includes('workflow')) return undefined
+    return { path: '.github/workflows', why: `the token lacks the workflow scope: ${GET_WORKFLOW_SCOPE}` }
+  }
+
+  /** The repository itself; it may have been renamed since the remote was set. */
+  async #repository(): Promise<RepositoryOnGitHub> {
+    this.#own ??= this.#askAbout(this.place)
+    return await this.#own
+  }
+
+  async #askAbout({ owner, name }: GitHubPlace): Promise<RepositoryOnGitHub> {
     const { data, headers } = await this.#ask(RepositorySchema, 'GET', '', { owner, repo: name })
-    if (owner === this.place.owner && name === this.place.name) this.#fullName = data.full_name
     return { ...data, scopes: headers['x-oauth-scopes'] ? headers['x-oauth-scopes'].split(/, */) : undefined }
   }
 
-  /** The types of the rules that hold for a branch; none where this GitHub does not know rules or does not say. */
-  async rulesFor(branch: string): Promise<string[]> {
+  async rulesFor(branch: string): Promise<BranchRules> {
     const types = v.array(v.object({ type: v.string() }))
     const answer = this.#ask(types, 'GET', '/rules/branches/{branch}', { branch, per_page: 100 })
-    return await answer.then(({ data }) => data.map(({ type }) => type)).catch(() => [])
+    const rules = await answer.then(({ data }) => data.map(({ type }) => type)).catch((): string[] => [])
+    return {
+      forbidsCreation: rules.includes('creation'),
+      wantsSignatures: rules.includes('required_signatures'),
+      forbidsMergeCommits: rules.includes('required_linear_history'),
+    }
+  }
+
+  async credentialsFor(url: string, sh: Shell): Promise<Record<string, string>> {
+    return await credentialHelper(url, this, sh)
+  }
+
+  async pulls(): Promise<Pulls> {
+    const [open, closed] = await Promise.all([this.#list('open'), this.#list('closed'), this.#repository()])
+    return {
+      open: await this.#ownOf(open),
+      closed: await this.#ownOf(closed),
+      mayBeMore: closed.length >= MAX_CLOSED_PULLS,
+    }
+  }
+
+  async pullsInto(base: string, state: 'open' | 'closed'): Promise<PullRequest[]> {
+    return await this.#ownOf(await this.#list(state, { base }))
+  }
+
+  async pullsFrom(branch: string, base: string): Promise<PullRequest[]> {
+    return await this.#from(branch, base, 'all')
+  }
+
+  async #from(branch: string, base: string, state: 'open' | 'all'): Promise<PullRequest[]> {
+    const { full_name: name } = await this.#repository()
+    const found = await this.#list(state, { base, head: `${name.split('/')[0]}:${branch}` })
+    return (await this.#ownOf(found)).filter(pull => pull.branch === branch)
   }
 
   /** Pull requests, the most recently updated first, from anywhere: open ones up to 1,000, of others the newest 200. */
-  async pulls(state: 'open' | 'closed' | 'all', filter: { base?: string; head?: string } = {}): Promise<Pull[]> {
+  async #list(state: 'open' | 'closed' | 'all', filter: { base?: string; head?: string } = {}): Promise<Pull[]> {
     const found: Pull[] = []
-    for (let page = 1; page <= (state === 'open' ? 10 : 2); page++) {
+    const most = state === 'open' ? 1_000 : MAX_CLOSED_PULLS
+    for (let page = 1; found.length < most; page++) {
       const params = { state, ...filter, sort: 'updated', direction: 'desc', per_page: 100, page }
       const { data } = await this.#ask(v.array(PullSchema), 'GET', '/pulls', params)
       found.push(...data)
@@ -194,23 +294,13 @@ export class GitHub {
     return found
   }
 
-  /** Those from branches of this repository, by the name that {@link repository} has learnt. */
-  own(pulls: Pull[]): Pull[] {
-    const name = this.#fullName.toLowerCase()
-    return pulls.filter(pull => pull.head.repo?.full_name.toLowerCase() === name)
+  /** Those from branches of this repository. */
+  async #ownOf(pulls: readonly Pull[]): Promise<PullRequest[]> {
+    const name = (await this.#repository()).full_name.toLowerCase()
+    return pulls.filter(pull => pull.head.repo?.full_name.toLowerCase() === name).map(pullRequestOf)
   }
 
-  /** Every pull request there ever was from a branch, or the open one. */
-  async pullsFrom(branch: string, base: string, state: 'open' | 'all'): Promise<Pull[]> {
-    const found = await this.pulls(state, { base, head: `${this.#fullName.split('/')[0]}:${branch}` })
-    return this.own(found).filter(({ head }) => head.ref === branch)
-  }
-
-  /**
-   * Whether a pull request is approved by someone who may, and when a person last said anything on it (ISO time, or
-   * '').
-   */
-  async attention({ number }: Pull): Promise<{ approved: boolean; lastSign: string }> {
+  async attention({ number }: PullRequest): Promise<{ approved: boolean; lastSign: string }> {
     const [reviews, comments] = await Promise.all([
       this.#ask(Reviews, 'GET', `/pulls/${number}/reviews`, { per_page: 100 }),
       this.#ask(Comments, 'GET', `/issues/${number}/comments`, { per_page: 100 }),
@@ -233,35 +323,35 @@ export class GitHub {
     }
   }
 
-  /** The message of a commit that is no longer to be had from a branch. */
-  async commitMessage(sha: string): Promise<string> {
-    const commit = await this.#ask(v.object({ message: v.string() }), 'GET', `/git/commits/${sha}`, {})
-    return commit.data.message
+  async commitMessage(oid: Oid): Promise<string | undefined> {
+    try {
+      const commit = await this.#ask(v.object({ message: v.string() }), 'GET', `/git/commits/${oid}`, {})
+      return commit.data.message
+    } catch (error) {
+      if (error instanceof GitHubError && error.status === 404) return undefined
+      throw error
+    }
   }
 
-  /** Opens a pull request, no draft where the repository has none; the one that is open already where there is one. */
-  async open(pull: { title: string; head: string; base: string; body: string; draft: boolean }): Promise<Pull> {
+  async open(pull: { title: string; head: string; base: string; body: string; draft: boolean }): Promise<PullRequest> {
     try {
-      return (await this.#ask(PullSchema, 'POST', '/pulls', pull)).data
+      return pullRequestOf((await this.#ask(PullSchema, 'POST', '/pulls', pull)).data)
     } catch (error) {
       if (!(error instanceof GitHubError) || error.status !== 422) throw error
-      const [same] = await this.pullsFrom(pull.head, pull.base, 'open')
+      const [same] = await this.#from(pull.head, pull.base, 'open')
       if (same) return same
       if (pull.draft) return await this.open({ ...pull, draft: false })
       throw error
     }
   }
 
-  async update({ number }: Pull, text: { title: string; body: string }): Promise<Pull> {
-    return (await this.#ask(PullSchema, 'PATCH', `/pulls/${number}`, text)).data
+  async update({ number }: PullRequest, text: { title: string; body: string }): Promise<PullRequest> {
+    return pullRequestOf((await this.#ask(PullSchema, 'PATCH', `/pulls/${number}`, text)).data)
   }
 
-  /**
-   * Makes a draft of a pull request that is ready. Gives whether it is one now: not every repository has drafts, and
-   * not every token may do this.
-   */
-  async makeDraft({ node_id: id, draft }: Pull): Promise<boolean> {
-    if (draft || id === undefined) return draft
+  /** Not every repository has drafts, and not every token may make one. */
+  async makeDraft({ id, isDraft }: PullRequest): Promise<boolean> {
+    if (isDraft || id === undefined) return isDraft
     // Only GitHub's other interface can do this.
     const mutation =
       'mutation($id: ID!) { convertPullRequestToDraft(input: { pullRequestId: $id }) { clientMutationId } }'
@@ -273,6 +363,10 @@ export class GitHub {
         return false
       },
     )
+  }
+
+  linkToOpen(head: string, base: string): string {
+    return `${this.web}/compare/${base}...${head}?expand=1`
   }
 
   /** Asks about the repository, and again a bounded number of times where GitHub says that later is better. */
@@ -314,7 +408,7 @@ type Answer = Error & {
   response?: { headers: Record<string, string | undefined>; data?: { message?: string; errors?: unknown[] } }
 }
 
-export class GitHubError extends Failure {
+class GitHubError extends Failure {
   constructor(
     message: string,
     readonly status: number | undefined,
@@ -324,7 +418,7 @@ export class GitHubError extends Failure {
 }
 
 /** GitHub's advice on limits: wait for retry-after, else for the reset of the limit, else a minute. */
-const LONGEST_WAIT = 60
+const MAX_WAIT_SECONDS = 60
 const isLimit = ({ status, response }: Answer): boolean =>
   status === 429 ||
   (status === 403 &&
@@ -334,13 +428,13 @@ const isLimit = ({ status, response }: Answer): boolean =>
 
 function limitEnds({ response }: Answer): number {
   const { 'retry-after': after, 'x-ratelimit-reset': reset } = response?.headers ?? {}
-  if (after) return Number(after) || LONGEST_WAIT
-  return reset ? Number(reset) - Date.now() / 1000 + 1 : LONGEST_WAIT
+  if (after) return Number(after) || MAX_WAIT_SECONDS
+  return reset ? Number(reset) - Date.now() / 1000 + 1 : MAX_WAIT_SECONDS
 }
 
 function secondsToWait(error: Answer, attempt: number): number | undefined {
   if (attempt > 3) return undefined
-  if (isLimit(error)) return limitEnds(error) <= LONGEST_WAIT ? Math.max(limitEnds(error), 1) : undefined
+  if (isLimit(error)) return limitEnds(error) <= MAX_WAIT_SECONDS ? Math.max(limitEnds(error), 1) : undefined
   return !error.response || (error.status ?? 0) >= 500 ? attempt ** 2 / 4 : undefined
 }
 
@@ -368,4 +462,29 @@ function explain(error: Answer, repository: string, source: string, api: string)
 function details(errors: unknown[] | undefined): string {
   const messages = v.safeParse(v.array(v.object({ message: v.string() })), errors ?? [])
   return messages.success ? messages.output.map(({ message }) => `; ${visible(message).slice(0, 200)}`).join('') : ''
+}
+
+const GET_WORKFLOW_SCOPE = 'gh auth refresh -s workflow'
+
+function whyRefused(words: string): string | undefined {
+  if (!/refusing to allow .* workflow|without `workflow` scope/.test(words)) return undefined
+  return `The token lacks the workflow scope that this push needs: ${GET_WORKFLOW_SCOPE}.`
+}
+
+const PAGE: PageFormat = {
+  maxBodyChars: 65_535,
+  warning: lines => ['> [!WARNING]', ...lines.map(line => `> ${line}`)].join('\n'),
+  // GitHub tells the other side of a link to it, but not of one through its own redirect.
+  commitLink: (web, oid) => `${web.replace('https://github.com/', 'https://redirect.github.com/')}/commit/${oid}`,
+  mergeWith: 'choose **Create a merge commit**',
+  allowMergeCommits: 'Settings, General, **Allow merge commits**',
+  syncFork: "**Sync fork** on the fork's page",
+}
+
+export const GITHUB: HostKind = {
+  name: 'GitHub',
+  page: PAGE,
+  find,
+  webOf: urls => gitHubPlaceOf(urls, {})?.web,
+  whyRefused,
 }

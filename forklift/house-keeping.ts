@@ -3,8 +3,20 @@ import { readdir, rm, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { basename, join } from 'node:path'
 import { EXIT } from '../core/failure.ts'
+import {
+  type AgentRun,
+  isByAgent,
+  listRunDirectories,
+  type RecordedRun,
+  readRun,
+  runsFolderIn,
+  stamp,
+  stampOf,
+  workspaceOf,
+} from '../core/formats/forklift-run.ts'
+import { isRunning } from '../core/processes.ts'
 import { isSafeToLookAt, makeSafeToLookAt, removeFolders } from './leftovers.ts'
-import { type AgentRun, exists, isByAgent, type Run, readRun, stamp, workspaceOf } from './runs.ts'
+import { exists } from './runs.ts'
 
 const HOUR = 60 * 60 * 1000
 const DAY = 24 * HOUR
@@ -16,13 +28,12 @@ const KEEP = { workspace: 7 * DAY, directory: 30 * DAY }
  * went, also where a part of it is left for the next time.
  */
 export async function tidy(state: string, living: () => Promise<string[]>, signal?: AbortSignal): Promise<string[]> {
-  const names = (await readdir(join(state, 'runs')).catch(() => [])).filter(name => /_\d{8}_\d{6}$/.test(name))
-  const isOld = (path: string, age: number) => path.slice(-15) < stamp(new Date(Date.now() - age))
-  const paths = names.map(name => join(state, 'runs', name))
+  const paths = await listRunDirectories(runsFolderIn(state))
+  const isOld = (path: string, age: number) => stampOf(path) < stamp(new Date(Date.now() - age))
   const old = paths.filter(path => isOld(path, KEEP.workspace))
   const forsaken = await filter(paths, async path => isOld(path, HOUR) && !(await isSafeToLookAt({ path })))
   const alive = old.length > 0 || forsaken.length > 0 ? await living() : []
-  const isAlive = (run: Run | undefined) => run && isByAgent(run) && alive.includes(run.metadata.container)
+  const isAlive = (run: RecordedRun | undefined) => run && isByAgent(run) && alive.includes(run.metadata.container)
   for (const path of forsaken) {
     const run = await readRun(path)
     if (run && isByAgent(run) && !isAlive(run) && isOver(run)) await makeSafeToLookAt(run)
@@ -64,12 +75,4 @@ async function isAbandoned(path: string): Promise<boolean> {
   if (host === hostname()) return !isRunning(Number(pid))
   const { mtimeMs = Date.now() } = (await stat(path).catch(() => undefined)) ?? {}
   return Date.now() - mtimeMs > DAY
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
-  }
 }

@@ -6,9 +6,9 @@ import { execFile } from 'node:child_process'
 import { chmod, cp, lstat, mkdir, mkdtemp, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { harnessStateOf, workspaceOf } from '../core/formats/forklift-run.ts'
 import { shellIn } from '../core/shell.ts'
 import { DISABLED } from '../core/untrusted.ts'
-import { harnessStateOf, workspaceOf } from './runs.ts'
 
 type Place = { path: string }
 

@@ -1,8 +1,8 @@
 /** What a run's logs say: the container's, which the agent can't write, and the harness's, which it can. */
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
+import { harnessStateOf } from '../core/formats/forklift-run.ts'
 import { readUntrusted } from '../core/untrusted.ts'
-import { harnessStateOf } from './runs.ts'
 
 type Place = { path: string }
 export const containerLogOf = (run: Place): string => join(run.path, 'container.log')

@@ -1,10 +1,11 @@
 /** How a run ends: what its steps found is recorded, whatever happens. */
 import { EXIT, type ExitCode } from '../core/failure.ts'
+import type { RecordedRun } from '../core/formats/forklift-run.ts'
 import { inWords } from './errors.ts'
-import { type Found, type Run, record } from './runs.ts'
+import { type RunFindings, recordFile } from './runs.ts'
 
 /** The steps to an end: they yield what they found as soon as it is true, and return the last line of a good end. */
-export type Steps = AsyncGenerator<Found, string>
+export type RunSteps = AsyncGenerator<RunFindings, string>
 
 /** The last line of a run that has nothing to do; one that was interrupted is not told to be fine. */
 export function nothingToDo(because: string, signal: AbortSignal): string {
@@ -13,7 +14,10 @@ export function nothingToDo(because: string, signal: AbortSignal): string {
 }
 
 /** Takes the steps, and gives their last line. `onFound` is told what they yield. */
-export async function lastLineOf(steps: Steps, onFound: (found: Found) => void = () => undefined): Promise<string> {
+export async function lastLineOf(
+  steps: RunSteps,
+  onFound: (found: RunFindings) => void = () => undefined,
+): Promise<string> {
   for (;;) {
     const step = await steps.next()
     if (step.done) return step.value
@@ -23,14 +27,14 @@ export async function lastLineOf(steps: Steps, onFound: (found: Found) => void =
 
 /** Takes the steps and writes how they ended. A second try that could not publish either leaves room for a third. */
 export async function recordTheEnd(
-  { path, metadata: { startedAt } }: Run,
+  { path, metadata: { startedAt } }: RecordedRun,
   file: 'outcome' | 'published',
-  steps: Steps,
+  steps: RunSteps,
   signal: AbortSignal,
 ): Promise<string> {
-  let found: Found = {}
+  let found: RunFindings = {}
   const end = (exitCode: ExitCode, outcome: string) =>
-    record(path, file, { exitCode, outcome, startedAt, endedAt: new Date().toISOString(), ...found })
+    recordFile(path, file, { exitCode, outcome, startedAt, endedAt: new Date().toISOString(), ...found })
   try {
     const line = await lastLineOf(steps, more => {
       found = { ...found, ...more }

@@ -7,12 +7,12 @@ import { read } from '../core/git/run.ts'
 import type { Scratch } from '../core/git/scratch.ts'
 import { allOf } from '../core/together.ts'
 import type { Fork, Head } from './fork.ts'
-import { type GitHub, GitHubError, type Pull } from './github.ts'
+import type { PullRequest, PullRequestHost } from './host.ts'
 import { isOurPage } from './pull-request.ts'
 import * as remotes from './remotes.ts'
 import type { Report } from './terminal.ts'
 
-export type Plan =
+export type ForkliftPlan =
   | { kind: 'nothing'; because: string }
   /** The branch is on origin already, its pull request is not. */
   | { kind: 'propose'; head: Head; leftBehind: Head[] }
@@ -20,7 +20,7 @@ export type Plan =
   | { kind: 'merge'; start: Oid; head?: Head; leftBehind: Head[] }
 
 /** A plan that has something to merge. */
-export type Merge = Extract<Plan, { kind: 'merge' }>
+export type MergePlan = Extract<ForkliftPlan, { kind: 'merge' }>
 
 /** What the decision is made from. `heads` are newest first; `closed` are those that people ended, merged or not. */
 type Situation = {
@@ -28,8 +28,8 @@ type Situation = {
   origin: Oid
   upstream: Oid
   heads: Head[]
-  closed: Pull[]
-  github: GitHub | undefined
+  closed: PullRequest[]
+  host: PullRequestHost | undefined
   /** A person has merged and says so: what would keep Forklift from beginning by itself does not keep them. */
   isByHand: boolean
   fetchCommit: (oid: Oid) => Promise<boolean>
@@ -37,8 +37,8 @@ type Situation = {
 
 /** After this many updates in a row without any sign of a person, a pull request is left alone. */
 const UPDATES_UNSEEN = 7
-/** Who makes the commits that must come out the same on every try: nobody, at no particular time. */
-const NOBODY = {
+/** The author and time of helper commits: fixed, so that every run makes the same commits. */
+const FORKLIFT_AUTHOR = {
   name: 'Forklift',
   email: 'forklift@forklift.invalid',
   date: { seconds: Date.UTC(2000, 0) / 1000, zone: '+0000' },
@@ -50,20 +50,19 @@ export async function decideWhereToStart(
   scratch: Scratch,
   isByHand: boolean,
   report: Report,
-): Promise<Plan> {
-  const { origin, upstream, github } = fork
+): Promise<ForkliftPlan> {
+  const { origin, upstream, host } = fork
   const pulls = await fork.pulls
   const heads = await remotes.fetchOurHeads(fork, pulls, report)
-  // GitHub lists so many at most: pull requests into other branches may have pushed ours off that list.
-  const all =
-    github && pulls.mayBeMore ? github.own(await github.pulls('closed', { base: origin.branch })) : pulls.closed
-  const closed = all.filter(pull => remotes.isOurs(pull.head.ref)).slice(0, 20)
+  // A host lists only the newest: pull requests into other branches may have pushed ours off that list.
+  const all = host && pulls.mayBeMore ? await host.pullsInto(origin.branch, 'closed') : pulls.closed
+  const closed = all.filter(pull => remotes.isOurs(pull.branch)).slice(0, 20)
   const fetchCommit = (oid: Oid) => remotes.commitIsHere(fork, oid, report)
   const commits = { origin: origin.tip, upstream: upstream.tip }
-  return await whereToStart({ scratch, github, ...commits, heads, closed, isByHand, fetchCommit })
+  return await whereToStart({ scratch, host, ...commits, heads, closed, isByHand, fetchCommit })
 }
 
-async function whereToStart(now: Situation): Promise<Plan> {
+async function whereToStart(now: Situation): Promise<ForkliftPlan> {
   const refused = now.isByHand ? undefined : await closedForThisUpstream(now)
   if (refused) return nothing(`a person closed #${refused.number} for this upstream commit: it is not opened again`)
   const leftBehind: Head[] = []
@@ -81,12 +80,12 @@ async function whereToStart(now: Situation): Promise<Plan> {
     }
     const name = nameOfHead(head)
     if (isCurrent) {
-      if (now.github && !head.pull) return { kind: 'propose', head, leftBehind }
+      if (now.host && !head.pull) return { kind: 'propose', head, leftBehind }
       // What the person has changed since may be new.
       if (now.isByHand) return { kind: 'merge', start: join, head, leftBehind }
       return nothing(`${name} already brings upstream's newest commit: it waits to be merged`)
     }
-    const attention = head.pull && now.github && !now.isByHand ? await now.github.attention(head.pull) : undefined
+    const attention = head.pull && now.host && !now.isByHand ? await now.host.attention(head.pull) : undefined
     if (attention?.approved) return nothing(`${name} is approved and waits to be merged`)
     const seen = (updates ?? []).map(({ ours, date }) => !ours || date <= Date.parse(attention?.lastSign || '1970'))
     if (attention && [...seen, true].indexOf(true) >= UPDATES_UNSEEN) {
@@ -103,9 +102,9 @@ async function whereToStart(now: Situation): Promise<Plan> {
 
 /** A branch of ours for a sentence: by its pull request, where it has one. */
 export const nameOfHead = ({ ref, pull }: Head): string =>
-  pull ? `pull request #${pull.number} (${pull.html_url})` : `branch ${ref} on origin`
+  pull ? `pull request #${pull.number} (${pull.url})` : `branch ${ref} on origin`
 
-const nothing = (because: string): Plan => ({ kind: 'nothing', because })
+const nothing = (because: string): ForkliftPlan => ({ kind: 'nothing', because })
 
 /**
  * A commit that holds a branch and origin's: the branch itself where it does, else a clean merge; undefined for none.
@@ -116,10 +115,16 @@ export async function joinOf(scratch: Scratch, tip: Oid, origin: Oid): Promise<O
   return stages.length > 0 ? undefined : aidTo(scratch, tree, [tip, origin], 'Join the fork as it is now')
 }
 
-/** A commit of nobody's that helps a merge, the same on every try; its message takes a line. */
+/** Makes a helper commit for a merge, the same on every run. `message` is one line. */
 export async function aidTo(scratch: Scratch, tree: Oid, parents: Oid[], message: string): Promise<Oid> {
   await using objects = openObjects(scratch)
-  return await commit(objects, { tree, parents, message: `${message}\n`, author: NOBODY, committer: NOBODY })
+  return await commit(objects, {
+    tree,
+    parents,
+    message: `${message}\n`,
+    author: FORKLIFT_AUTHOR,
+    committer: FORKLIFT_AUTHOR,
+  })
 }
 
 /**
@@ -134,28 +139,25 @@ async function updatesOn({ scratch, origin }: Situation, tip: Oid) {
     const [upstream = '', date = '', author] = line.split('\t')
     const ours = /^[0-9a-f]{40,64}$/.test(upstream)
     // The commits that are published bear the same name where the user has none, and are told apart by their trailer.
-    return { upstream, ours, isAid: !ours && author === NOBODY.email, date: Number(date) * 1000 }
+    return { upstream, ours, isAid: !ours && author === FORKLIFT_AUTHOR.email, date: Number(date) * 1000 }
   })
   return updates.some(({ ours, isAid }) => ours || isAid) ? updates.filter(({ isAid }) => !isAid) : undefined
 }
 
 /** The upstream commit that a pull request brought: by its head, which may be gone from origin. */
-async function upstreamOf(now: Situation, pull: Pull): Promise<Oid | undefined> {
-  if (pull.head.sha === now.upstream) return now.upstream
-  if (await now.fetchCommit(pull.head.sha)) {
-    const newest = (await updatesOn(now, pull.head.sha))?.find(commit => commit.ours)
+async function upstreamOf(now: Situation, pull: PullRequest): Promise<Oid | undefined> {
+  if (pull.tip === now.upstream) return now.upstream
+  if (await now.fetchCommit(pull.tip)) {
+    const newest = (await updatesOn(now, pull.tip))?.find(commit => commit.ours)
     return newest?.upstream
   }
-  const message = await now.github?.commitMessage(pull.head.sha).catch(error => {
-    if (error instanceof GitHubError && error.status === 404) return ''
-    throw error
-  })
+  const message = await now.host?.commitMessage(pull.tip)
   return /^Forklift-Upstream: ([0-9a-f]{40,64})$/m.exec(message ?? '')?.[1]
 }
 
-async function closedForThisUpstream(now: Situation): Promise<Pull | undefined> {
+async function closedForThisUpstream(now: Situation): Promise<PullRequest | undefined> {
   for (const pull of now.closed) {
-    if (!pull.merged_at && (await upstreamOf(now, pull)) === now.upstream) return pull
+    if (!pull.isMerged && (await upstreamOf(now, pull)) === now.upstream) return pull
   }
   return undefined
 }
@@ -165,17 +167,18 @@ async function closedForThisUpstream(now: Situation): Promise<Pull | undefined> 
  * so that their conflicts would come back every day. Where merging its head into what it became changes nothing, the
  * start is a merge that says so: origin's tree, with the upstream commit as its second parent.
  */
-async function repairAfterSquash(now: Situation): Promise<{ start: Oid; upstream: Oid; pull: Pull } | undefined> {
+async function repairAfterSquash(
+  now: Situation,
+): Promise<{ start: Oid; upstream: Oid; pull: PullRequest } | undefined> {
   for (const pull of now.closed) {
-    const landed = pull.merge_commit_sha
-    if (!pull.merged_at || !landed || !(await now.fetchCommit(landed)) || !(await now.fetchCommit(pull.head.sha)))
-      continue
+    const landed = pull.mergedAs
+    if (!pull.isMerged || !landed || !(await now.fetchCommit(landed)) || !(await now.fetchCommit(pull.tip))) continue
     // One that was merged with a merge commit brought everything that earlier ones had: nothing is to be repaired.
-    if (await isAncestor(now.scratch, pull.head.sha, now.origin)) return undefined
+    if (await isAncestor(now.scratch, pull.tip, now.origin)) return undefined
     if (!(await isAncestor(now.scratch, landed, now.origin))) continue
     const upstream = await upstreamOf(now, pull)
     if (!upstream || (await isAncestor(now.scratch, upstream, now.origin))) continue
-    const merge = await mergeTrees(now.scratch, landed, pull.head.sha)
+    const merge = await mergeTrees(now.scratch, landed, pull.tip)
     const trees = await read(now.scratch, ['rev-parse', `${landed}^{tree}`, `${now.origin}^{tree}`])
     const [landedTree, originTree = ''] = trees.split('\n')
     if (merge.stages.length > 0 || merge.tree !== landedTree) continue

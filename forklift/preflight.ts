@@ -1,35 +1,30 @@
-/** Before anything is written or paid for: the checkout, its remotes, the engine, the image, GitHub. All at once. */
+/** Before anything is written or paid for: the checkout, its remotes, their host, the engine, the image. All at once. */
 import { constants } from 'node:fs'
-import { access, readdir, readFile } from 'node:fs/promises'
-import { basename, dirname, join, relative } from 'node:path'
+import { access, readFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { AGENT_USER, IMAGE } from '../core/container.ts'
 import { Failure } from '../core/failure.ts'
+import { projectOf, stateFolder } from '../core/formats/forklift-run.ts'
 import { QUESTIONS, TRANSFERS } from '../core/git/bounds.ts'
 import { openObjects } from '../core/git/objects.ts'
+import { sameRepository } from '../core/git/remote-url.ts'
 import { fields, type Oid, openRepository, type Repository } from '../core/git/repository.ts'
-import { type Answer, GitError, read, run, type Where } from '../core/git/run.ts'
+import { type GitAnswer, GitError, read, run, type Where } from '../core/git/run.ts'
 import type { Scratch } from '../core/git/scratch.ts'
 import { verifyFewChanges } from '../core/git/trees.ts'
 import { shellIn } from '../core/shell.ts'
 import { firstLine, visible } from '../core/text.ts'
-import { AGENT, readSettings, settingsFile } from '../harness/agents/opencode/settings.ts'
+import { AGENT, agentSettingsFile, readAgentSettings } from '../harness/agents/chosen/settings.ts'
 import { describeDisk } from './disk-space.ts'
 import { damaged } from './errors.ts'
-import type { Fork, Pulls, Remote, RemoteName } from './fork.ts'
-import {
-  credentialHelper,
-  findToken,
-  GitHub,
-  isHosted,
-  parseRemote,
-  placeOf,
-  type RepositoryOnGitHub,
-  sameRepository,
-} from './github.ts'
+import type { Fork, Remote, RemoteName } from './fork.ts'
+import type { HostedRepository, PullRequestHost, Pulls } from './host.ts'
+import { HOST } from './hosts.ts'
 import * as remotes from './remotes.ts'
-import { type AgentSetup, type Options, stateFolder, timeLimit } from './settings.ts'
+import { type AgentSetup, type RunOptions, timeLimit } from './settings.ts'
 import type { Report } from './terminal.ts'
 
+const NO_PULLS: Pulls = { open: [], closed: [], mayBeMore: false }
 const HARNESS = join(import.meta.dir, '../harness')
 const SSH_OPTIONS = '-o BatchMode=yes -o ConnectTimeout=30 -o ServerAliveInterval=15 -o ServerAliveCountMax=4'
 
@@ -48,7 +43,7 @@ type Checkout = {
  * needs is looked at where one is going to work: with --publish there is none.
  */
 export async function lookAround(
-  options: Options,
+  options: RunOptions,
   report: Report,
   signal: AbortSignal,
 ): Promise<{ fork: Fork; setup: AgentSetup | undefined }> {
@@ -58,25 +53,25 @@ export async function lookAround(
     return promise
   }
   const checkout = check('checkout', theCheckout(report, signal), it => it.top)
-  const github = theGitHub(checkout, signal, report)
-  const repository = Promise.all([checkout, github]).then(([it, hub]) => withCredentials(it, hub))
+  const host = findHost(checkout, signal, report)
+  const repository = Promise.all([checkout, host]).then(([it, found]) => withCredentials(it, found))
   const answer = (it: Remote) => `${it.branch} is at ${it.tip.slice(0, 9)}`
   const origin = check('origin', ask(checkout, repository, 'origin'), answer)
   const upstream = check('upstream', ask(checkout, repository, 'upstream'), answer)
   // The remotes take longest to answer: what else there is to ask can wait until they have been asked.
   const asked = repository.catch(() => undefined)
   const setup = options.publish === undefined ? lookAtTheAgent(options, report, signal, asked, check) : undefined
-  check('token', github, hub => (hub ? `for ${hub.place.host}, from ${hub.token.source}` : 'none needed'))
+  check('token', host, it => (it ? `for ${new URL(it.web).host}, from ${it.tokenSource}` : 'none needed'))
   const tracked = repository.then(trackedRefs)
   const identity = asked.then(() => theIdentity(signal))
-  const agreed = gitHubAgrees(checkout, github)
-  const pulls = ownPulls(github, agreed)
+  const agreed = verifyHost(checkout, host)
+  const pulls = Promise.all([host.then(it => it?.pulls()), agreed]).then(([it]) => it ?? NO_PULLS)
   // A failure is thrown where the list is used, which may be never: until then it must not count as unhandled.
   pulls.catch(() => undefined)
-  const onGitHub = check('GitHub', agreed, it =>
-    it ? `${it.full_name} takes pull requests` : 'none: a branch is pushed, without a pull request',
+  const hosted = check(HOST.name, agreed, it =>
+    it ? `${it.name} takes pull requests` : 'none: a branch is pushed, without a pull request',
   )
-  if (options.check) check('rules', verifyRules(github, origin, report), () => 'allow what Forklift pushes')
+  if (options.check) check('rules', verifyRules(host, origin, report), () => 'allow what Forklift pushes')
   await Promise.allSettled([repository, tracked, identity, ...checks.map(([, line]) => line)])
   // An interruption makes checks fail that have found nothing wrong.
   signal.throwIfAborted()
@@ -93,8 +88,8 @@ export async function lookAround(
       upstream: await upstream,
       tracked: await tracked,
       identity: await identity,
-      github: await github,
-      onGitHub: await onGitHub,
+      host: await host,
+      hosted: await hosted,
       pulls,
     },
     setup: await setup,
@@ -105,7 +100,7 @@ type Check = <T>(name: string, promise: Promise<T>, inWords: (value: T) => strin
 
 /** What only an agent needs: the engine, the image and the model's settings. */
 async function lookAtTheAgent(
-  options: Options,
+  options: RunOptions,
   report: Report,
   signal: AbortSignal,
   asked: Promise<unknown>,
@@ -121,8 +116,8 @@ async function lookAtTheAgent(
     asked.then(() => theImage(engine, signal, report)),
     id => `${IMAGE} is ${id.slice(0, 19)}`,
   )
-  const file = settingsFile(process.env)
-  const settings = readSettings(file, options, text => report.note(text))
+  const file = agentSettingsFile(process.env)
+  const settings = readAgentSettings(file, options, text => report.note(text))
   const agent = check(AGENT, settings, it => `${it.model}, by ${file}`)
   const seconds = check('time limit', timeLimit(process.env), it => `${it} s`)
   check('disk', describeDisk(stateFolder(process.env)), it => it)
@@ -161,10 +156,7 @@ async function theCheckout(report: Report, signal: AbortSignal): Promise<Checkou
   if (found instanceof Error) throw found
   const top = found.workTree
   if (top === undefined) throw new Failure('This is no checkout of a git repository: run forklift in one of your fork.')
-  const project =
-    basename(top)
-      .replace(/[^\w.-]+/g, '-')
-      .replace(/^[-.]+/, '') || 'fork'
+  const project = projectOf(top)
   report.name = project
   if (found.isShallow)
     throw new Failure('This clone is shallow, so a merge base may be missing: git fetch --unshallow origin.')
@@ -188,27 +180,20 @@ async function theCheckout(report: Report, signal: AbortSignal): Promise<Checkou
 }
 
 /** Runs git, whatever its exit code says. */
-const attempt = (where: Where, args: string[]): Promise<Answer> => run(where, args, { ok: 'any' })
+const attempt = (where: Where, args: string[]): Promise<GitAnswer> => run(where, args, { ok: 'any' })
 
 /** The repository, where git may use the token for origin. */
 async function withCredentials(
   { repository, urls }: Checkout,
-  github: GitHub | undefined,
+  host: PullRequestHost | undefined,
 ): Promise<Fork['repository']> {
-  const helper = github && (await credentialHelper(urls.origin.push, github, shellIn(unbounded(repository))))
+  const helper = await host?.credentialsFor(urls.origin.push, shellIn(unbounded(repository)))
   return { ...repository, env: { ...repository.env, ...helper } }
 }
 
 /** For programs of the user's own, which are no git. */
 function unbounded({ bounds: _, ...where }: Repository): Where {
   return where
-}
-
-/** The fork's own pull requests. */
-async function ownPulls(github: Promise<GitHub | undefined>, agreed: Promise<unknown>): Promise<Pulls> {
-  const hub = await github
-  const [open = [], closed = []] = await Promise.all([hub?.pulls('open'), hub?.pulls('closed'), agreed])
-  return { open: hub?.own(open) ?? [], closed: hub?.own(closed) ?? [], mayBeMore: closed.length >= 200 }
 }
 
 /** Whose name the commit bears: the user's, by git's own rules, or else Forklift's. */
@@ -294,10 +279,9 @@ async function theImage(engine: Promise<void>, signal: AbortSignal, report: Repo
  */
 async function harnessDigest(): Promise<string> {
   const digest = new Bun.CryptoHasher('sha256')
-  const entries = await readdir(HARNESS, { recursive: true, withFileTypes: true })
-  const own = entries.filter(entry => entry.isFile() && !entry.name.startsWith('.'))
-  const files = own.map(it => relative(HARNESS, join(it.parentPath, it.name)))
-  for (const name of files.sort()) {
+  // The link that names the agent is followed by neither.
+  const files = new Bun.Glob('**/*').scan({ cwd: HARNESS, onlyFiles: true, followSymlinks: false })
+  for (const name of (await Array.fromAsync(files)).sort()) {
     digest
       .update(`${name}\0`)
       .update(await readFile(join(HARNESS, name)))
@@ -306,24 +290,20 @@ async function harnessDigest(): Promise<string> {
   return digest.digest('hex')
 }
 
-/** Origin's GitHub and the token for it; undefined where origin is on none. */
-async function theGitHub(
+/** Where origin's pull requests are; undefined where it takes none. */
+async function findHost(
   checkout: Promise<Checkout>,
   signal: AbortSignal,
   report: Report,
-): Promise<GitHub | undefined> {
+): Promise<PullRequestHost | undefined> {
   const { urls, repository } = await checkout
-  const place = placeOf([urls.origin.configured, urls.origin.fetch], process.env)
-  const host = parseRemote(urls.origin.configured)?.host ?? ''
-  const consequence = 'the branch will be pushed, without a pull request.'
-  if (!place && host && !host.includes('.'))
-    report.note(`which GitHub ${visible(host)} stands for can't be told: ${consequence}`)
-  if (!place) return undefined
-  const token = await findToken(place.host, process.env, shellIn(unbounded(repository)))
-  if (token) return new GitHub(place, token, signal)
-  if (isHosted(place.host)) throw new Failure(`There is no token for ${place.host}: set GH_TOKEN or run gh auth login.`)
-  report.note(`there is no token for ${visible(place.host)}, so it is taken for no GitHub: ${consequence}`)
-  return undefined
+  return await HOST.find({
+    urls: [urls.origin.configured, urls.origin.fetch],
+    env: process.env,
+    sh: shellIn(unbounded(repository)),
+    signal,
+    note: words => report.note(words),
+  })
 }
 
 /** Asks a remote for its branches and which of them is its default one. */
@@ -348,7 +328,7 @@ async function ask(checkout: Promise<Checkout>, repository: Promise<Repository>,
   if (name === 'origin' && heads.has('forklift')) {
     throw new Failure('origin has a branch forklift, which leaves no room for forklift/…: rename or delete it.')
   }
-  const web = placeOf([urls.configured, urls.fetch], {})?.web
+  const web = HOST.webOf([urls.configured, urls.fetch])
   return { name, url, pushUrl: urls.push, web, branch, tip, heads }
 }
 
@@ -360,43 +340,29 @@ async function trackedRefs(repository: Repository): Promise<Map<string, Oid>> {
 }
 
 /** What would make publishing fail is told before the agent is paid for. */
-async function gitHubAgrees(
+async function verifyHost(
   checkout: Promise<Checkout>,
-  hub: Promise<GitHub | undefined>,
-): Promise<RepositoryOnGitHub | undefined> {
-  const [{ urls }, github] = await Promise.all([checkout, hub])
-  if (!github) return undefined
-  const theirs = placeOf([urls.upstream.configured, urls.upstream.fetch], {})
-  const mayLook = theirs?.host === github.place.host
-  const [mine, upstream] = await Promise.all([
-    github.repository(),
-    mayLook ? github.repository(theirs).catch(() => undefined) : undefined,
-  ])
-  const repository = mine.full_name
-  if (mine.archived)
-    throw new Failure(`${repository} is archived, nothing can be pushed: unarchive it in its settings.`)
-  if (mine.permissions?.push === false) {
-    throw new Failure(`The token from ${github.token.source} may not push to ${repository}: use one that may.`)
-  }
-  if (upstream?.parent?.full_name !== repository) return mine
-  throw new Failure('upstream is a fork of origin, so the names are swapped: git remote rename both.')
+  finding: Promise<PullRequestHost | undefined>,
+): Promise<HostedRepository | undefined> {
+  const [{ urls }, host] = await Promise.all([checkout, finding])
+  return await host?.verifyPublishable([urls.upstream.configured, urls.upstream.fetch])
 }
 
 /** The rules of the fork's branches, asked for when there is something to do. */
 async function verifyRules(
-  hub: Promise<GitHub | undefined> | GitHub | undefined,
+  finding: Promise<PullRequestHost | undefined> | PullRequestHost | undefined,
   remote: Promise<Remote> | Remote,
   report: Report,
 ): Promise<void> {
-  const [github, origin] = await Promise.all([hub, remote])
-  if (!github) return
-  const [head, base] = await Promise.all([github.rulesFor(`forklift/${origin.branch}`), github.rulesFor(origin.branch)])
+  const [host, origin] = await Promise.all([finding, remote])
+  if (!host) return
+  const [head, base] = await Promise.all([host.rulesFor(`forklift/${origin.branch}`), host.rulesFor(origin.branch)])
   const except = 'except forklift/** from it in the settings.'
-  if (head.includes('creation')) throw new Failure(`A rule of the fork forbids new branches: ${except}`)
-  if (head.includes('required_signatures')) {
+  if (head.forbidsCreation) throw new Failure(`A rule of the fork forbids new branches: ${except}`)
+  if (head.wantsSignatures) {
     throw new Failure(`A rule of the fork wants every commit signed, which Forklift can't do: ${except}`)
   }
-  if (base.includes('required_linear_history')) report.note('a rule of the fork forbids merge commits: allow them.')
+  if (base.forbidsMergeCommits) report.note('a rule of the fork forbids merge commits: allow them.')
 }
 
 /**
@@ -409,15 +375,15 @@ export async function verifyFilesAreHere({ repository }: Fork, commits: readonly
   if (walked.code !== 0) throw new Failure(damaged(firstLine(walked.stderr)))
 }
 
-/** What would make judging or publishing fail is told before anybody is paid for. */
+/** Throws what would make judging or publishing fail, before a model is paid for. */
 export async function verifyItCanBePublished(fork: Fork, scratch: Scratch, base: Oid, report: Report): Promise<void> {
   // Before anything walks upstream's files.
   await using objects = openObjects(scratch)
   await verifyFewChanges(objects, fork.origin.tip, fork.upstream.tip)
   await Promise.all([
     verifyFilesAreHere(fork, [fork.origin.tip, fork.upstream.tip]),
-    verifyRules(fork.github, fork.origin, report),
-    remotes.verifyTheTokenMayPushWorkflows(fork, base),
+    verifyRules(fork.host, fork.origin, report),
+    remotes.verifyTheTokenMayPush(fork, base),
     remotes.verifyLargeFilesCanBeCarried(fork),
   ])
 }

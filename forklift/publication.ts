@@ -6,13 +6,13 @@ import type { Oid, Repository } from '../core/git/repository.ts'
 import { read } from '../core/git/run.ts'
 import type { Review } from '../core/review.ts'
 import type { Fork, Head } from './fork.ts'
-import type { Steps } from './outcome.ts'
-import type { Plan } from './plan.ts'
+import type { RunSteps } from './outcome.ts'
+import type { ForkliftPlan } from './plan.ts'
 import { ledgerText, mergeBody, page, type Story } from './pull-request.ts'
 import * as remotes from './remotes.ts'
 import type { Report } from './terminal.ts'
 
-export type Publishable = Extract<Plan, { leftBehind: Head[] }>
+export type Publishable = Extract<ForkliftPlan, { leftBehind: Head[] }>
 
 /** What is published: a commit, how it was judged, and what the page tells besides. */
 export type Publication = {
@@ -26,12 +26,10 @@ export type Publication = {
 }
 
 /** What the page tells of the repositories and of older pull requests. */
-export function storyOf({ origin, upstream, github, onGitHub }: Fork, plan: Publishable): Story {
-  const leftBehind = plan.leftBehind.flatMap(({ pull }) => (pull ? [pull.html_url] : []))
+export function storyOf({ origin, upstream, host, hosted }: Fork, plan: Publishable): Story {
+  const leftBehind = plan.leftBehind.flatMap(({ pull }) => (pull ? [pull.url] : []))
   const branches = { originBranch: origin.branch, upstreamBranch: upstream.branch }
-  const { allow_merge_commit: merge, allow_squash_merge: squash, allow_rebase_merge: rebase } = onGitHub ?? {}
-  const buttons = merge === undefined ? undefined : { merge, squash: squash ?? true, rebase: rebase ?? true }
-  return { ...branches, origin: github?.place.web, upstream: upstream.web, buttons, leftBehind }
+  return { ...branches, origin: host?.web, upstream: upstream.web, buttons: hosted?.buttons, leftBehind }
 }
 
 /**
@@ -43,37 +41,39 @@ export async function* publish(
   plan: Publishable,
   { from, commit: tip, judged, story, again }: Publication,
   report: Report,
-): Steps {
-  const { origin, github } = fork
+): RunSteps {
+  const { origin, host } = fork
   report.begin()
   const head = await headNow(fork, plan.head, story, report)
-  const ref = head?.ref ?? (await remotes.newBranch(fork))
+  const ref = head?.ref ?? (await remotes.newBranchName(fork))
   yield { branch: ref }
   if (plan.kind === 'merge') {
     if (await remotes.hasLargeFiles(fork)) await remotes.carryLargeFiles(fork, report)
     report.step(`Pushing ${ref}`)
-    const faster = await remotes.push(fork, { from, commit: tip, ref, expected: head?.tip ?? '' }, again, report)
-    if (faster) return `Pull request of another run: ${faster.html_url}`
+    const faster = await remotes.pushCommit(fork, { from, commit: tip, ref, expected: head?.tip ?? '' }, again, report)
+    if (faster) return `Pull request of another run: ${faster.url}`
   }
-  const ledger = github ? '' : ledgerText(judged)
+  const ledger = host ? '' : ledgerText(judged)
   if (ledger) report.step(ledger)
-  if (!github) return `Pushed ${ref} to origin: merge it into ${origin.branch} there, with a merge commit.`
+  if (!host) return `Pushed ${ref} to origin: merge it into ${origin.branch} there, with a merge commit.`
   const { title, body, draft } = page(judged, story)
   const pull = head?.pull
   try {
     const text = { title, body: mergeBody(pull?.body ?? '', body) }
-    if (pull && draft && !(await github.makeDraft(pull)))
-      report.note(`${pull.html_url} stays ready, as GitHub makes no draft of it: look at its page before you merge it.`)
+    if (pull && draft && !(await host.makeDraft(pull)))
+      report.note(
+        `${pull.url} stays ready, as ${host.name} makes no draft of it: look at its page before you merge it.`,
+      )
     const made = pull
-      ? await github.update(pull, text)
-      : await github.open({ ...text, head: ref, base: origin.branch, draft })
-    yield { pullRequest: made.html_url }
-    return `Pull request ${pull ? 'updated' : 'opened'}: ${made.html_url}`
+      ? await host.update(pull, text)
+      : await host.open({ ...text, head: ref, base: origin.branch, draft })
+    yield { pullRequest: made.url }
+    return `Pull request ${pull ? 'updated' : 'opened'}: ${made.url}`
   } catch (error) {
     fork.repository.signal.throwIfAborted()
     if (!(error instanceof Failure)) throw error
-    const link = `${github.place.web}/compare/${origin.branch}...${ref}?expand=1`
-    // Only that command knows what was made, and by whom.
+    const link = host.linkToOpen(ref, origin.branch)
+    // Only that command finds the result that was made.
     const reason = error.message.replaceAll('run forklift again', `run ${again} again`)
     throw new Failure(`${ref} is pushed, its pull request is not made. ${reason} By hand: ${link}`)
   }
@@ -81,17 +81,17 @@ export async function* publish(
 
 /** The branch to push to; undefined where a new one is due. A person may have merged or closed it meanwhile. */
 async function headNow(fork: Fork, head: Head | undefined, story: Story, report: Report): Promise<Head | undefined> {
-  const { github, origin } = fork
-  if (!github || !head?.pull) return head
+  const { host, origin } = fork
+  if (!host || !head?.pull) return head
   const meanwhile = story.byHand === undefined ? 'while the agent worked' : 'meanwhile'
-  const { number, html_url: address } = head.pull
-  const pulls = await github.pullsFrom(head.ref, origin.branch, 'all')
+  const { number, url } = head.pull
+  const pulls = await host.pullsFrom(head.ref, origin.branch)
   const pull = pulls.find(it => it.number === number) ?? head.pull
-  if (pull.state === 'open') return { ...head, pull }
-  if (!pull.merged_at)
-    throw new Failure(`A person closed ${address} ${meanwhile}: nothing was pushed. Run forklift for a new one.`)
+  if (pull.isOpen) return { ...head, pull }
+  if (!pull.isMerged)
+    throw new Failure(`A person closed ${url} ${meanwhile}: nothing was pushed. Run forklift for a new one.`)
   if (await remotes.hasNow(fork, origin, head.tip, report)) return undefined
-  throw new Failure(`${address} was squashed ${meanwhile}, so this no longer fits it: run forklift again.`)
+  throw new Failure(`${url} was squashed ${meanwhile}, so this no longer fits it: run forklift again.`)
 }
 
 /**

@@ -10,15 +10,15 @@ import type { Scratch } from '../core/git/scratch.ts'
 import type { Review } from '../core/review.ts'
 import { many, visible } from '../core/text.ts'
 import { allOf } from '../core/together.ts'
-import { type Fork, type Head, nameOf } from './fork.ts'
-import { nothingToDo, recordTheEnd, type Steps } from './outcome.ts'
+import { type Fork, type Head, remoteBranchName } from './fork.ts'
+import { nothingToDo, type RunSteps, recordTheEnd } from './outcome.ts'
 import { aidTo, decideWhereToStart, joinOf, nameOfHead } from './plan.ts'
 import { verifyItCanBePublished } from './preflight.ts'
 import type { Publishable } from './publication.ts'
 import { fetchHead } from './remotes.ts'
 import * as runs from './runs.ts'
 import { exists } from './runs.ts'
-import type { Options } from './settings.ts'
+import type { RunOptions } from './settings.ts'
 import type { Report } from './terminal.ts'
 import { judgeAndPublish, publishAsItIs, verifyItIsAccepted } from './verdict.ts'
 
@@ -29,7 +29,7 @@ import { judgeAndPublish, publishAsItIs, verifyItIsAccepted } from './verdict.ts
 export async function publishByHand(
   fetched: Fork,
   scratch: Scratch,
-  { publish: branch = '', anyway }: Options,
+  { publish: branch = '', anyway }: RunOptions,
   base: Oid,
   report: Report,
 ): Promise<string> {
@@ -58,7 +58,7 @@ export async function publishByHand(
   if (isUpdate && decided.head && (await haveSameFiles(scratch, [result, decided.head.tip])))
     return nothingToDo(`${nameOfHead(decided.head)} already brings this`, fork.repository.signal)
   const plan = await planFor(scratch, decided, start, result)
-  const path = await runs.claimRunDirectory(join(fork.state, 'runs'), fork.project)
+  const path = await runs.claimRunDirectory(fork)
   const metadata = { ...(await runs.describeMerge(fork, scratch, start)), byHand: branch, anyway }
   const again = `forklift --publish ${branch}`
   const verify = (judged: Review) => {
@@ -66,8 +66,8 @@ export async function publishByHand(
     if (anyway && !isFinal) return
     verifyItIsAccepted(judged, isFinal ? `mend it, then ${again}` : `mend it, or ${again} --anyway`, report)
   }
-  const steps = async function* (): Steps {
-    await runs.record(path, 'metadata', metadata)
+  const steps = async function* (): RunSteps {
+    await runs.recordFile(path, 'metadata', metadata)
     yield { result }
     report.step(`Judging ${branch}`)
     const commits = { origin: fork.origin.tip, start, upstream: fork.upstream.tip, result }
@@ -79,7 +79,7 @@ export async function publishByHand(
 
 /** Where origin has all of upstream already, a branch is none of Forklift's: throws where it has commits of its own. */
 async function nothingOfUpstream({ repository, origin, upstream }: Fork, branch: string, tip: Oid): Promise<string> {
-  const all = `${nameOf(upstream)} is in ${nameOf(origin)}`
+  const all = `${remoteBranchName(upstream)} is in ${remoteBranchName(origin)}`
   if (await isAncestor(repository, tip, origin.tip))
     return nothingToDo(`${all}, and so is ${branch}`, repository.signal)
   throw new Failure(`${all} already, so ${visible(branch)} brings nothing of upstream: push it as any other branch.`)
@@ -170,7 +170,7 @@ async function asMerged(fork: Fork, branch: string, tip: Oid): Promise<Fork> {
   const bases = await mergeBases(repository, tip, upstream.tip)
   const isOld = await allOf(bases.map(base => isAncestor(repository, base, origin.tip)))
   const [merged, ...others] = bases.filter((_, at) => !isOld[at])
-  const remedy = `git merge ${nameOf(upstream)} there, commit, and publish it again.`
+  const remedy = `git merge ${remoteBranchName(upstream)} there, commit, and publish it again.`
   if (!merged) throw new Failure(`${visible(branch)} has none of upstream's new commits in it: ${remedy}`)
   if (others.length > 0)
     throw new Failure(`${visible(branch)} has lines of upstream's in it that upstream has joined since: ${remedy}`)
@@ -189,7 +189,8 @@ async function withUpstreamOf(head: Head | undefined, fork: Fork, newest: Oid): 
 /**
  * The branch that the person's merge should hold, as git calls it: the living pull request's, or origin's default one.
  */
-const startOf = (fork: Fork, head: Head | undefined): string => (head ? `origin/${head.ref}` : nameOf(fork.origin))
+const startOf = (fork: Fork, head: Head | undefined): string =>
+  head ? `origin/${head.ref}` : remoteBranchName(fork.origin)
 
 /** How many commits `tip` has and `old` lacks. */
 async function countBetween({ repository }: Fork, old: Oid, tip: Oid): Promise<number> {

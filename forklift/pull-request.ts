@@ -1,14 +1,15 @@
 /** The pull request's text, from what the review found. What strangers wrote is shown there, and can do nothing. */
 import type { Path } from '../core/git/repository.ts'
-import type { Conflict, Edit, Review } from '../core/review.ts'
+import type { Review, ReviewedConflict, ReviewedEdit } from '../core/review.ts'
 import { harmless, many, reflow, short, visible, visibleLines, visiblePath } from '../core/text.ts'
 import { checkClaims, MAX_WORDS_CHARS } from './claims.ts'
+import { HOST } from './hosts.ts'
 
 /** What the page tells besides the review; undefined is what is not known. */
 export type Story = {
   originBranch: string
   upstreamBranch: string
-  /** Web addresses of the two repositories, such as https://github.com/me/project. */
+  /** The addresses of the pages of the two repositories. */
   origin?: string | undefined
   upstream?: string | undefined
   model?: string | undefined
@@ -33,13 +34,15 @@ export type Story = {
   notes?: string[] | undefined
 }
 
+/** How the host wants what is shown on its pages. */
+const FORMAT = HOST.page
+
 const BEGIN = '<!-- forklift:begin -->'
 const END = '<!-- forklift:end -->'
 /** Whether a pull request's text has a section of ours. */
 export const isOurPage = (body: string): boolean => body.includes(BEGIN)
-/** What GitHub takes in a body, and how much of it is ours: the rest is for a person's words. */
-const LIMIT = 65_535
-const OURS = 60_000
+/** What of a body is left for a person's words, in UTF-16 code units. */
+const RESERVED_CHARS = 5_535
 /** How much is shown of each part: the first size that fits is taken, so that the least important goes first. */
 const SIZES = [
   { commits: 50, diff: 12_000, words: 6_000, names: 200 },
@@ -60,7 +63,7 @@ export function page(review: Review, story: Story): { title: string; body: strin
   let body = ''
   for (const size of SIZES) {
     body = bodyOf(review, story, size)
-    if (body.length <= OURS) break
+    if (body.length <= FORMAT.maxBodyChars - RESERVED_CHARS) break
   }
   return { title: subjectOf(review, story), body, draft: review.partial.length + review.refusals.length > 0 }
 }
@@ -82,8 +85,8 @@ function bodyOf(review: Review, story: Story, size: Size): string {
 /** What a person lifted to publish this all the same. */
 function lifted({ refusals }: Review): string {
   if (refusals.length === 0) return ''
-  const sentences = refusals.map(refusal => `> - ${escapeMarkdown(refusal)}`)
-  return ['> [!WARNING]', '> Forklift refuses this, and a person published it anyway:', ...sentences].join('\n')
+  const sentences = refusals.map(refusal => `- ${escapeMarkdown(refusal)}`)
+  return FORMAT.warning(['Forklift refuses this, and a person published it anyway:', ...sentences])
 }
 
 /** All that is told by file, most pressing first. */
@@ -117,7 +120,7 @@ function verdict({ conflicts, edits, dropped, vanished, upstreamCommits, files, 
 function worthALook(review: Review): Group[] {
   const { dropped, vanished, goneFromStart, automation, edits, shrunk, conflicts, diffs, settledOn } = review
   const all = conflicts.map(({ path }) => ({ path }))
-  const isGone = ({ resolution, stages }: Conflict) =>
+  const isGone = ({ resolution, stages }: ReviewedConflict) =>
     resolution === "upstream's version" || (resolution === 'deleted' && stages.some(({ stage }) => stage === 2))
   const gone = conflicts.filter(isGone).map(({ path }) => ({ path }))
   const smaller = shrunk.map(({ path, before, after }) => ({ path, note: `from ${before} lines to ${after}` }))
@@ -153,9 +156,13 @@ function fileLine({ path, note, to }: Item, diff: string | undefined, length: nu
 }
 
 const itemOf = (path: Path): Item => ({ path })
-const describeEdit = ({ path, change, to }: Edit): Item => ({ path, note: to === undefined ? change : 'moved to', to })
+const describeEdit = ({ path, change, to }: ReviewedEdit): Item => ({
+  path,
+  note: to === undefined ? change : 'moved to',
+  to,
+})
 
-function describeConflict({ path, kind, stages, resolution }: Conflict): Item {
+function describeConflict({ path, kind, stages, resolution }: ReviewedConflict): Item {
   const has = (number: number) => stages.some(({ stage }) => stage === number)
   const known: Record<string, string> = {
     contents: has(1) ? 'both sides changed the same lines' : 'both sides added it',
@@ -166,11 +173,10 @@ function describeConflict({ path, kind, stages, resolution }: Conflict): Item {
 }
 
 function commitList({ upstreamCommits }: Review, { upstream }: Story, size: Size): string {
-  const web = webAddress(upstream)?.replace('https://github.com/', 'https://redirect.github.com/')
+  const web = webAddress(upstream)
   const lines = upstreamCommits.newest.slice(0, size.commits).map(({ oid, date, subject }) => {
     const id = code(oid.slice(0, 10))
-    // GitHub tells the other side of a link to it, but not of one through its own redirect.
-    return `- ${web ? `[${id}](${web}/commit/${oid})` : id} ${date} ${code(short(subject, 120))}`
+    return `- ${web ? `[${id}](${FORMAT.commitLink(web, oid)})` : id} ${date} ${code(short(subject, 120))}`
   })
   const more = upstreamCommits.count - lines.length
   return ["### Upstream's commits\n", ...lines, ...(more > 0 ? [`- and ${many(more, 'older commit')}`] : [])].join('\n')
@@ -220,10 +226,10 @@ function howMade(review: Review, story: Story, size: Size): string {
 function howToMerge({ buttons, fastForward, originBranch }: Story): string {
   const why = "Squashed or rebased, upstream's commits stay unknown to git, and the same conflicts come back."
   const merge = fastForward
-    ? "- The fork has no commits of its own: **Sync fork** on the fork's page does the same without a merge commit."
+    ? `- The fork has no commits of its own: ${FORMAT.syncFork} does the same without a merge commit.`
     : buttons?.merge === false
-      ? `> [!WARNING]\n> Merge commits are not allowed here. ${why} Allow them first: Settings, General, **Allow merge commits**.\n`
-      : `- To merge, choose **Create a merge commit**. ${why}`
+      ? `${FORMAT.warning([`Merge commits are not allowed here. ${why} Allow them first: ${FORMAT.allowMergeCommits}.`])}\n`
+      : `- To merge, ${FORMAT.mergeWith}. ${why}`
   return [
     '### Merge it, or not\n',
     merge,
@@ -263,7 +269,7 @@ export function mergeBody(existing: string, ours: string): string {
   const bodies = [ours, brief].map(section =>
     after.length > 0 ? before + section + after.join('') : [before.trimEnd(), section].filter(Boolean).join('\n\n'),
   )
-  return bodies.find(body => body.length <= LIMIT) ?? existing
+  return bodies.find(body => body.length <= FORMAT.maxBodyChars) ?? existing
 }
 
 /** How much of the agent's words stands in the commit, and the columns that they take there. */
@@ -289,7 +295,7 @@ export function commitMessage(review: Review, story: Story): string {
     .join('\n\n')
 }
 
-/** How the words of whoever merged begin in a commit. */
+/** The line above the quoted words in a commit message. */
 const SAID = { byAgent: 'The agent says', byHand: 'Its commits say' }
 
 /** The words in a message that {@link commitMessage} made, and whether they are a person's. */
@@ -310,7 +316,7 @@ const escapeMarkdown = (text: string): string => harmless(visible(text)).replace
 const ticksAround = (text: string, least: number): string =>
   '`'.repeat(Math.max(least, ...[...text.matchAll(/`+/g)].map(([run]) => run.length + 1)))
 
-/** Text of others in a line: GitHub finds no mention, reference, link or HTML in code. */
+/** Text of others in a line: no host finds a mention, reference, link or HTML in code. */
 function code(text: string): string {
   const shown = short(visible(text), 200) || ' '
   const ticks = ticksAround(shown, 1)

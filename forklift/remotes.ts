@@ -1,16 +1,20 @@
-/** The two remotes: what is fetched from them, exactly, and what is pushed, so that nobody's commits can be lost. */
+/**
+ * The two remotes: what is fetched from them, exactly, and what is pushed, with a lease, so that no commits are lost.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Failure } from '../core/failure.ts'
+import { stamp, stampOf } from '../core/formats/forklift-run.ts'
 import { TRANSFERS } from '../core/git/bounds.ts'
 import { isAncestor } from '../core/git/commits.ts'
+import { parseRemote } from '../core/git/remote-url.ts'
 import type { Oid, Repository } from '../core/git/repository.ts'
-import { type Answer, GitError, holds, read, run } from '../core/git/run.ts'
+import { type GitAnswer, GitError, holds, read, run } from '../core/git/run.ts'
 import { shellIn } from '../core/shell.ts'
 import { firstLine } from '../core/text.ts'
 import { allOf } from '../core/together.ts'
-import { type Fork, type Head, nameOf, type Pulls, type Remote } from './fork.ts'
-import { type Pull, parseRemote } from './github.ts'
-import { stamp } from './runs.ts'
+import { type Fork, type Head, type Remote, remoteBranchName } from './fork.ts'
+import type { PullRequest, Pulls } from './host.ts'
+import { HOST } from './hosts.ts'
 import type { Report } from './terminal.ts'
 
 /** Brings the remote-tracking refs of both default branches up to date. Gives the fork with its remotes as fetched. */
@@ -27,8 +31,8 @@ export async function fetchBothBranches(fork: Fork, report: Report): Promise<For
 
 /** Gives the remote with the commit that was fetched: it may have moved on since it was asked for its branches. */
 async function fetchDefaultBranch(fork: Fork, remote: Remote, report: Report): Promise<Remote> {
-  if (fork.tracked.get(`refs/remotes/${nameOf(remote)}`) === remote.tip) return remote
-  report.step(`Fetching ${nameOf(remote)}`)
+  if (fork.tracked.get(`refs/remotes/${remoteBranchName(remote)}`) === remote.tip) return remote
+  report.step(`Fetching ${remoteBranchName(remote)}`)
   return { ...remote, tip: await fetchTip(fork, remote, report) }
 }
 
@@ -54,7 +58,7 @@ async function fetchBranch(
   from: string,
   branch: string,
   report: Report,
-): Promise<{ fetched: Answer; tip: Oid | undefined }> {
+): Promise<{ fetched: GitAnswer; tip: Oid | undefined }> {
   const tracking = `refs/remotes/${from}/${branch}`
   const fetched = await fetch(repository, from, [`+refs/heads/${branch}:${tracking}`], report)
   if (fetched.code !== 0) return { fetched, tip: undefined }
@@ -70,18 +74,17 @@ export const isOurs = (branch: string): boolean => /^forklift\/.+-\d{8}_\d{6}$/.
  * request tells that they are for this branch.
  */
 export async function fetchOurHeads(fork: Fork, { open, closed }: Pulls, report: Report): Promise<Head[]> {
-  const { origin, github } = fork
-  const from = (pulls: Pull[], ref: string) =>
-    pulls.find(({ head, base }) => head.ref === ref && base.ref === origin.branch)
-  const stampOf = (ref: string) => ref.slice(-15)
+  const { origin, host } = fork
+  const from = (pulls: PullRequest[], ref: string) =>
+    pulls.find(({ branch, into }) => branch === ref && into === origin.branch)
   const candidates = [...origin.heads.keys()]
     .filter(ref => isOurs(ref) && (ref.slice(0, -16) === `forklift/${origin.branch}` || from(open, ref)))
     .filter(ref => from(open, ref) || !from(closed, ref))
     .sort((one, other) => stampOf(other).localeCompare(stampOf(one)))
   const heads: Head[] = []
   for (const ref of candidates.slice(0, 20)) {
-    const pulls = [from(open, ref) ?? (await github?.pullsFrom(ref, origin.branch, 'all')) ?? []].flat()
-    const pull = pulls.find(({ state }) => state === 'open')
+    const pulls = [from(open, ref) ?? (await host?.pullsFrom(ref, origin.branch)) ?? []].flat()
+    const pull = pulls.find(({ isOpen }) => isOpen)
     const tip = pull || pulls.length === 0 ? await fetchHead(fork, ref, report) : undefined
     if (tip) heads.push({ ref, tip, ...(pull && { pull }) })
   }
@@ -97,7 +100,7 @@ export async function fetchHead(fork: Fork, ref: string, report: Report): Promis
   throw new GitError('fetch', fetched.code, fetched.stderr, '')
 }
 
-/** A branch of ours that is gone from origin leaves a remote-tracking ref here, which nobody else would remove. */
+/** Removes the remote-tracking refs of Forklift's branches that are gone from origin. */
 export async function forgetWhatIsGone({ repository, origin, tracked }: Fork): Promise<void> {
   const gone = [...tracked].flatMap(([ref, oid]) => {
     const branch = ref.replace('refs/remotes/origin/', '')
@@ -119,7 +122,7 @@ async function fetch(
   refspecs: string[],
   report: Report,
   settings: string[] = [],
-): Promise<Answer> {
+): Promise<GitAnswer> {
   const command = [
     ...settings,
     '-c',
@@ -144,16 +147,13 @@ export async function commitIsHere({ repository }: Fork, oid: Oid, report: Repor
   return local.code === 0 || (await fetch(repository, 'origin', [oid], report)).code === 0
 }
 
-/** A classic token tells its scopes: without `workflow` GitHub would refuse the push, after the agent was paid. */
-export async function verifyTheTokenMayPushWorkflows(fork: Fork, base: Oid): Promise<void> {
-  const { repository, onGitHub, origin, upstream } = fork
+/** Throws where the host would refuse the push for the files that it changes, before the agent is paid. */
+export async function verifyTheTokenMayPush(fork: Fork, base: Oid): Promise<void> {
+  const { repository, host, origin, upstream } = fork
   const overSsh = parseRemote(origin.pushUrl) && !/^https?:/.test(origin.pushUrl)
-  if (overSsh || !onGitHub?.scopes || onGitHub.scopes.includes('workflow')) return
-  const compare = ['diff', '--quiet', base, upstream.tip, '--', '.github/workflows']
-  if (await holds(repository, compare)) return
-  throw new Failure(
-    'Upstream changed .github/workflows and the token lacks the workflow scope: gh auth refresh -s workflow.',
-  )
+  const locked = overSsh ? undefined : await host?.lockedFolder()
+  if (!locked || (await holds(repository, ['diff', '--quiet', base, upstream.tip, '--', locked.path]))) return
+  throw new Failure(`Upstream changed ${locked.path} and ${locked.why}.`)
 }
 
 /** Whether upstream keeps files in Git LFS. What its commits point to must be on origin before the branch is. */
@@ -193,9 +193,9 @@ export async function carryLargeFiles({ repository, origin, upstream }: Fork, re
  * newest commit, not the clock's: two runs at the same moment choose the same name, and the lease lets only one push
  * it.
  */
-export async function newBranch({ repository, origin, upstream, pulls }: Fork): Promise<string> {
+export async function newBranchName({ repository, origin, upstream, pulls }: Fork): Promise<string> {
   const { open, closed } = await pulls
-  const taken = new Set([...origin.heads.keys(), ...[...open, ...closed].map(({ head }) => head.ref)])
+  const taken = new Set([...origin.heads.keys(), ...[...open, ...closed].map(({ branch }) => branch)])
   const listing = await read(repository, ['show', '--no-patch', '--format=%ct', origin.tip, upstream.tip])
   const dates = listing
     .split('\n')
@@ -214,7 +214,7 @@ export type Push = { from: Repository; commit: Oid; ref: string; expected: Oid |
  * Pushes with a lease on what was first read. Gives the pull request of another run that was faster. `again` is the
  * command that tries once more without losing what was made.
  */
-export async function push(fork: Fork, { from, commit, ref, expected }: Push, again: string, report: Report) {
+export async function pushCommit(fork: Fork, { from, commit, ref, expected }: Push, again: string, report: Report) {
   await run(from, ['update-ref', 'refs/heads/publish', commit])
   // As the pack that it comes in: a few objects that are small there can be very large as files.
   const asPack = ['-c', 'fetch.unpackLimit=1']
@@ -235,22 +235,21 @@ export async function push(fork: Fork, { from, commit, ref, expected }: Push, ag
     if (pull) return pull
     throw new Failure(`${ref} changed on origin meanwhile. ${kept}`)
   }
-  if (/refusing to allow .* workflow|without `workflow` scope/.test(words)) {
-    throw new Failure(`The token lacks the workflow scope that this push needs: gh auth refresh -s workflow. ${kept}`)
-  }
+  const refusal = HOST.whyRefused(words)
+  if (refusal) throw new Failure(`${refusal} ${kept}`)
   const rejected = /^!.*\[(?:remote )?rejected\] \((.*)\)/m.exec(told)?.[1]
   const reason = [firstLine(pushed.stderr), rejected].filter(Boolean).join('; ')
   throw new Failure(`origin did not take ${ref} (${reason}): check your right to push. ${kept}`)
 }
 
 /** The run that was faster has pushed, and may be about to open its pull request. */
-async function pullOfAnotherRun(fork: Fork, report: Report): Promise<Pull | undefined> {
-  const { github, repository, origin, upstream } = fork
+async function pullOfAnotherRun(fork: Fork, report: Report): Promise<PullRequest | undefined> {
+  const { host, repository, origin, upstream } = fork
   for (let attempt = 0; attempt < 8; attempt++) {
-    const open = (await github?.pulls('open', { base: origin.branch })) ?? []
-    for (const pull of github?.own(open).filter(it => isOurs(it.head.ref)) ?? []) {
-      if (!(await commitIsHere(fork, pull.head.sha, report))) continue
-      if (await isAncestor(repository, upstream.tip, pull.head.sha)) return pull
+    const open = (await host?.pullsInto(origin.branch, 'open')) ?? []
+    for (const pull of open.filter(({ branch }) => isOurs(branch))) {
+      if (!(await commitIsHere(fork, pull.tip, report))) continue
+      if (await isAncestor(repository, upstream.tip, pull.tip)) return pull
     }
     await sleep(1000, undefined, { signal: repository.signal })
   }

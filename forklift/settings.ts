@@ -1,11 +1,9 @@
 /** What a run is told: the command line and one variable. The agent's own settings are in its folder. Parsed here once, trusted afterwards. */
-import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import * as v from 'valibot'
 import { EXIT, Failure } from '../core/failure.ts'
-import { xdgFolder } from '../core/folders.ts'
 import { visible } from '../core/text.ts'
-import { type AgentSettings, Word } from '../harness/agents/opencode/settings.ts'
+import { type AgentSettings, Word } from '../harness/agents/chosen/settings.ts'
 
 type Environment = Record<string, string | undefined>
 
@@ -27,12 +25,12 @@ const OptionsSchema = v.object({
   help: flag,
   version: flag,
 })
-export type Options = v.InferOutput<typeof OptionsSchema>
+export type RunOptions = v.InferOutput<typeof OptionsSchema>
 /** What a run with an agent needs besides the fork: the agent's settings, the image's id, and the agent's seconds. */
 export type AgentSetup = { agent: AgentSettings; image: string; seconds: number }
 
 /** The command line. Anything unknown or unsafe is wrong usage. */
-export function parseOptions(argv: string[]): Options {
+export function parseOptions(argv: string[]): RunOptions {
   const [word, given] = [{ type: 'string' }, { type: 'boolean' }] as const
   const help = { type: 'boolean', short: 'h' } as const
   const agent = { model: word, variant: word, agent: word, retry: given }
@@ -51,9 +49,6 @@ export function parseOptions(argv: string[]): Options {
     throw new Failure(`${reason}. See forklift --help.`, EXIT.usage)
   }
 }
-
-/** Where runs are kept. */
-export const stateFolder = (env: Environment): string => join(xdgFolder(env.XDG_STATE_HOME, '.local/state'), 'forklift')
 
 /** Eight minutes, or FORKLIFT_TIMEOUT_SECONDS for a manual rerun. */
 export async function timeLimit(env: Environment): Promise<number> {

@@ -1,5 +1,6 @@
 /** STUCK.md: what the agent asks, where it does not know what the fork wants. */
 import { join } from 'node:path'
+import { MAX_STUCK_CHARS, STUCK_FILE } from '../core/formats/forklift-run.ts'
 import { attributesFor, openAttributesPlace } from '../core/git/attributes.ts'
 import { openObjects } from '../core/git/objects.ts'
 import type { Oid } from '../core/git/repository.ts'
@@ -10,16 +11,16 @@ import { readUntrusted } from '../core/untrusted.ts'
 
 /** What STUCK.md says, made harmless and not too long, where the workspace has one that neither of the commits has. */
 export async function newStuckFile(scratch: Scratch, workspace: string, known: Oid[]): Promise<string | undefined> {
-  const file = await readUntrusted(join(workspace, 'STUCK.md'), LONGEST)
+  const file = await readUntrusted(join(workspace, STUCK_FILE), MAX_READ_BYTES)
   if (!file) return undefined
   if (file.kind === 'other') return '(STUCK.md is no file: it is not shown)'
   await using objects = openObjects(scratch)
   for (const commit of known) {
     // As it would be checked out: line ends and encodings may differ from what is committed.
-    await using place = await openAttributesPlace(scratch, await attributesFor(objects, commit, ['STUCK.md']))
+    await using place = await openAttributesPlace(scratch, await attributesFor(objects, commit, [STUCK_FILE]))
     // One that is longer than what was read of the agent's is another.
-    const limit = LONGEST + 1
-    const theirs = await run(place, ['cat-file', '--filters', `${commit}:STUCK.md`], { ok: [0, 128], limit })
+    const limit = MAX_READ_BYTES + 1
+    const theirs = await run(place, ['cat-file', '--filters', `${commit}:${STUCK_FILE}`], { ok: [0, 128], limit })
     if (theirs.code === 0 && !theirs.cut && unix(theirs.stdout) === unix(file.bytes)) return undefined
   }
   if (file.kind === 'link') return '(STUCK.md is a link: it is not followed)'
@@ -28,12 +29,11 @@ export async function newStuckFile(scratch: Scratch, workspace: string, known: O
 
 const unix = (bytes: Buffer): string => bytes.toString('latin1').replaceAll('\r\n', '\n')
 
-/** How much is read of a STUCK.md, and how much of it is kept for people. */
-const LONGEST = 1 << 20
-const LONGEST_COPY = 65_536
+/** How much is read of the agent's. */
+const MAX_READ_BYTES = 1 << 20
 
-/** A STUCK.md for whoever prints it: nothing in it reaches a terminal but text. */
-export const harmlessCopy = (bytes: Buffer): string => visibleLines(bytes.toString('utf8').slice(0, LONGEST_COPY))
+/** A STUCK.md that is safe to print: control characters are made visible. */
+export const harmlessCopy = (bytes: Buffer): string => visibleLines(bytes.toString('utf8').slice(0, MAX_STUCK_CHARS))
 
 /** The first lines of a STUCK.md, to be shown with the end of a run. */
 export const preview = (text: string): string =>

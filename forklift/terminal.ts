@@ -21,7 +21,7 @@ export class Report {
     this.step(`Note: ${text}`)
   }
 
-  /** The option that makes git count aloud, where somebody sees it. */
+  /** The option by which git shows its progress, on a terminal. */
   get counting(): string {
     return this.#terminal ? '--progress' : '--quiet'
   }
@@ -52,7 +52,7 @@ export class Report {
     for (const line of held) this.#print(line)
   }
 
-  /** The last line. One that nobody waits for, since nothing was begun, stays unsaid without a terminal. */
+  /** Prints the last line. Without a terminal, the line of a run that began nothing is not printed. */
   end(text: string, failed: boolean): void {
     if (failed) this.begin()
     if (failed && this.#terminal) process.stdout.write('\r\x1b[K')

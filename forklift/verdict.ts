@@ -4,6 +4,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { EXIT, Failure } from '../core/failure.ts'
+import { STUCK_FILE, workspaceOf } from '../core/formats/forklift-run.ts'
 import type { Oid } from '../core/git/repository.ts'
 import { run as runGit } from '../core/git/run.ts'
 import type { Scratch } from '../core/git/scratch.ts'
@@ -14,7 +15,7 @@ import { twice } from '../core/untrusted.ts'
 import { hasFilledTheDisk, removeWhatTheAgentWrote } from './disk-space.ts'
 import type { Fork } from './fork.ts'
 import { lastWords } from './logs.ts'
-import { lastLineOf, type Steps } from './outcome.ts'
+import { lastLineOf, type RunSteps } from './outcome.ts'
 import { mergeCommit, type Publishable, publish, storyOf } from './publication.ts'
 import { commitMessage, ledgerText, type Story, wordsIn } from './pull-request.ts'
 import * as runs from './runs.ts'
@@ -25,11 +26,11 @@ import type { Report } from './terminal.ts'
  * Throws how the agent's run ended, unless it ended well. Where several ends are true, running out of time counts
  * before being stuck, and being stuck before a failure.
  */
-export async function verifyTheAgentEndedWell(scratch: Scratch, run: runs.Finished, report: Report): Promise<void> {
+export async function verifyTheAgentEndedWell(scratch: Scratch, run: runs.FinishedRun, report: Report): Promise<void> {
   const { exitCode } = run.agent
   const { startCommit, upstreamCommit, timeLimitSeconds } = run.metadata
-  const stuck = await newStuckFile(scratch, runs.workspaceOf(run), [startCommit, upstreamCommit])
-  const place = stuck === undefined ? run.path : join(run.path, 'STUCK.md')
+  const stuck = await newStuckFile(scratch, workspaceOf(run), [startCommit, upstreamCommit])
+  const place = stuck === undefined ? run.path : join(run.path, STUCK_FILE)
   if (stuck !== undefined) await show(stuck, place, report)
   const left = (await hasFilledTheDisk(run)) && (await removeWhatTheAgentWrote(run))
   if (left) report.note(`Not all that the agent wrote could be removed in time: rm -rf ${left}`)
@@ -41,12 +42,12 @@ export async function verifyTheAgentEndedWell(scratch: Scratch, run: runs.Finish
   throw new Failure(`The agent or its harness failed (${await lastWords(run)}): see ${place}.`, EXIT.agentFailed)
 }
 
-/** What is judged, who publishes it, and what makes it unacceptable (thrown as a {@link Failure}). */
+/** A result to be judged and published. `verify` throws a {@link Failure} where it is not acceptable. */
 export type Candidate = {
   commits: Commits
-  /** The newest commit of whoever made it: its messages are told. */
+  /** The newest commit of the agent or person: its messages are shown on the page. */
   tip: Oid
-  /** What the page tells of who made it, besides their words. */
+  /** What the page says about the agent or person that made it, besides these messages. */
   maker: Partial<Story>
   /** The command that publishes it again, where that fails. */
   again: string
@@ -60,7 +61,7 @@ export async function* judgeAndPublish(
   decided: Publishable,
   { commits, tip, maker, again, verify }: Candidate,
   report: Report,
-): Steps {
+): RunSteps {
   const [found, words] = await twice(scratch, 'the result is not what can be judged', async () => [
     await review(scratch, commits),
     await wordsOf(scratch, tip, commits),
@@ -112,7 +113,7 @@ export async function publishAsItIs(
 
 /** What a commit of ours and the record of its run tell of how it was made; the record may be on another machine. */
 async function madeBefore(fork: Fork, scratch: Scratch, commit: Oid): Promise<Partial<Story>> {
-  const earlier = await runs.earlierRuns(join(fork.state, 'runs'), fork.project, fork.origin.url)
+  const earlier = await runs.earlierRuns(fork)
   const run = earlier.find(({ outcome }) => outcome?.commit === commit)
   const { stdout } = await runGit(scratch, ['show', '--no-patch', '--format=%B', commit], { limit: 65_536 })
   const { words, isByHand } = wordsIn(stdout.toString())
@@ -133,7 +134,7 @@ export async function verifyItIsNotStuck(
 ): Promise<void> {
   if (!stuck) return
   const committed = await runGit(scratch, ['cat-file', 'blob', stuck], { limit: 1 << 20 })
-  await show(harmlessCopy(committed.stdout), join(path, 'STUCK.md'), report)
+  await show(harmlessCopy(committed.stdout), join(path, STUCK_FILE), report)
   throw new Failure(`The agent is stuck: answer ${path}/STUCK.md in FORK.md and run forklift again.`, EXIT.stuck)
 }
 

@@ -3,7 +3,7 @@
 # and ends in run.sh as an unprivileged user. It takes no arguments.
 #
 # Takes
-#   the agent's settings with the model's key, by the names that agents/opencode/lock.sh gives
+#   the agent's settings with the model's key, by the names that agents/chosen/lock.sh gives
 #   /workspace and /harness-state, mounted; the agent runs as the owner of /workspace, or as 1000:1000 where that is
 #   root (Docker Desktop shows every mount as root's). Where Forklift runs as root, the owner is 2100000001.
 #   /harness-state/run.txt: here `seconds`, and `reject=ADDRESS/PREFIX` for each network that the host is in
@@ -19,8 +19,8 @@ trap 'die "line $LINENO failed"' ERR # whose own status could pass for one of th
 export LC_ALL=C.UTF-8
 
 readonly here=/opt/forklift/harness
-# shellcheck source=harness/agents/opencode/lock.sh
-source "$here/agents/opencode/lock.sh"
+# shellcheck source=harness/agents/chosen/lock.sh
+source "$here/agents/chosen/lock.sh"
 readonly node=/opt/forklift/node # the distribution's, which whoever runs it cannot read: see check_keeper
 readonly keeper=2100000000       # the user of what guards the agent: no account has it, see below
 readonly grace=7                 # for STUCK.md, within the ten seconds of `docker stop`
@@ -29,8 +29,9 @@ readonly overtime=15             # after which the container ends, though nobody
 readonly kept=(PATH LANG PIP_BREAK_SYSTEM_PACKAGES RUSTUP_HOME RUSTUP_TOOLCHAIN NODE_EXTRA_CA_CERTS)
 
 readonly drop_privileges=(--inh-caps=-all --ambient-caps=-all --bounding-set=-all --no-new-privs)
-# Above the ids that users, containers and directories of users are given (systemd's table of them ends at 1,879,048,191,
-# FreeIPA's and SSSD's default ranges at 2,000,200,000), so that it is nobody's file and nobody's process.
+# Above the ids that users, containers and directories of users are given (systemd's table of them ends at
+# 1,879,048,191, FreeIPA's and SSSD's default ranges at 2,000,200,000), so that no file and no process of another user
+# has it.
 readonly become_keeper=(setpriv --reuid "$keeper" --regid "$keeper" --clear-groups "${drop_privileges[@]}")
 
 become_agent=()
@@ -284,7 +285,7 @@ tcp_gets_no_answer() {
   ((status == 124)) # of timeout: still waiting
 }
 
-# --- who runs inside ----------------------------------------------------------
+# --- the processes inside -------------------------------------------------------
 
 # Neither root nor the agent, and without capabilities. The key comes by a pipe.
 start_proxy() {
@@ -361,7 +362,7 @@ lower_limit() {
 start_agent() {
   local name settings=()
   [[ -z $stopping ]] || finish 2
-  # It is of the agent's user, who may take it over where ptrace is not restricted: so it is locked in like the agent.
+  # It runs as the agent's user, so the agent could take it over by ptrace: it is locked in like the agent.
   # shellcheck disable=SC2016 # $agent is the inner shell's
   exec {to_messenger}> >(
     exec {never}<&-

@@ -17,7 +17,7 @@ import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { urlToHttpOptions } from 'node:url'
 import zlib from 'node:zlib'
-import { BETAS, rulesFor } from './agents/opencode/requests.mjs'
+import { BETAS, rulesFor } from './agents/chosen/requests.mjs'
 import { redactorOf } from './redact.mjs'
 
 const MAX_REQUESTS = 300 // to the model

@@ -155,7 +155,7 @@ class Matcher {
     this.#letters = next ? this.#letters + 1 : 0
   }
 
-  /** Where the piece stands that is the first to mean something after so many that do. */
+  /** The index of the next meaningful piece after the first `count` ones. */
   #indexAfter(letters) {
     let [index, passed] = [0, 0]
     for (; passed < letters || this.held[index]?.means === ''; index++) if (this.held[index].means !== '') passed++

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The harness: begins the merge, hands it to the agent (agents/opencode), and ends in time.
+# The harness: begins the merge, hands it to the agent (agents/chosen), and ends in time.
 #
 #   run.sh [WORKSPACE] [STATE]      (/workspace and /harness-state by default)
 #
@@ -9,13 +9,13 @@
 #   STATE/run.txt       branch, upstream_branch, start, upstream, seconds: one key=value a line; reject=ADDRESS/PREFIX,
 #                       any number of times, is for entry.sh
 #   STATE/fork-context.md   FORK.md, where the fork has one
-#   the agent's settings (agents/opencode/agent.sh)
+#   the agent's settings (agents/chosen/agent.sh)
 #   FORKLIFT_PROXY      optional: an address that stands in for the model's, whichever that is (see entry.sh)
 #
 # Gives
 #   the merge, committed on <branch>; or WORKSPACE/STUCK.md
 #   STATE/instructions.txt, and in STATE/logs/: harness.log, events.jsonl (what the agent reported),
-#   transcript.txt (the same to read), opencode.log (its standard error)
+#   transcript.txt (the same to read), and the log of its standard error, as agent.sh names it
 #
 # Exit codes
 #   0 the agent finished, or time ran out with upstream merged and everything committed
@@ -28,8 +28,8 @@ trap 'die "line $LINENO failed"' ERR # whose own status could pass for one of th
 
 harness=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
 readonly harness
-# shellcheck source=harness/agents/opencode/agent.sh
-source "$harness/agents/opencode/agent.sh"
+# shellcheck source=harness/agents/chosen/agent.sh
+source "$harness/agents/chosen/agent.sh"
 
 workspace=$(realpath -- "${1:-/workspace}")
 state=$(realpath -- "${2:-/harness-state}")
@@ -37,7 +37,7 @@ readonly workspace state
 readonly logs=$state/logs
 readonly scratch=$state/scratch # HOME and temporary files of this run, on disk: they may be large
 readonly events=$logs/events.jsonl
-readonly agent_log=$logs/opencode.log
+readonly agent_log=$logs/$agent_log_name
 readonly begun=$SECONDS
 
 branch='' upstream_branch='' start='' upstream='' seconds=''
@@ -75,7 +75,7 @@ prepare_logs() {
 
 say() { printf '%s\n' "$*" | record; }
 
-# Everything shown passes here: into the log, and to whoever watches, without control characters.
+# Prints a sentence to the log and to standard error, without control characters.
 record() { printable | tee -a "$logs/harness.log"; }
 
 # The second half are the same controls as UTF-8 spells them (U+0080 to U+009F), until taking one out makes no other.
@@ -112,7 +112,7 @@ read_run() {
   done
 }
 
-# Git and the agent get an identity of nobody's, a home of this run, and no configuration of the machine's user.
+# Git and the agent get a made-up identity, a home of this run, and no configuration of the machine's user.
 enter_workspace() {
   export GIT_AUTHOR_NAME='Forklift agent' GIT_AUTHOR_EMAIL=agent@forklift.invalid
   export GIT_COMMITTER_NAME=$GIT_AUTHOR_NAME GIT_COMMITTER_EMAIL=$GIT_AUTHOR_EMAIL
@@ -187,7 +187,7 @@ end_leftovers() {
 
 # --- what is here -----------------------------------------------------------
 
-# Languages are told with their versions, and all that are missing, so that nobody looks for them in vain.
+# Lists languages with their versions, and the missing ones, so that the agent does not look for them.
 readonly languages=(node bun python3 gcc rustc go java ruby php perl dotnet swift)
 readonly tools=(npm pip g++ cargo make cmake git-lfs jq rg fd sqlite3 openssl n pyenv rustup yarn pnpm uv poetry mvn gradle bundle composer
   docker psql redis-server chromium)
@@ -409,7 +409,7 @@ readonly most_bytes=$((64 << 20)) most_lines=100000 longest_line=$((4 << 20))
 # from_events PROGRAM: a program of jq over `event`, every object that the agent reported, one a line; `words(KEYS)` is the
 # string found there, unless it is none or empty.
 #
-# The file belongs to the agent, who may have left anything there. So it is read from its end within bounds of bytes,
+# The agent can write this file, so anything may be in it. So it is read from its end within bounds of bytes,
 # lines and bytes a line, without NULs; a line that is no JSON loses no other, and no ~/.jq of the agent's is read.
 from_events() {
   # shellcheck disable=SC2016 # the names with a dollar sign are jq's

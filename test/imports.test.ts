@@ -8,7 +8,7 @@ import { dirname, join, normalize } from 'node:path'
 const ROOT = join(import.meta.dir, '..')
 
 /** What all of the desk's server stands on. */
-const GROUND = ['core', 'core/git', 'forge', 'forge/ai']
+const GROUND = ['core', 'core/git', 'core/formats', 'forge', 'forge/ai', 'forge/formats']
 /** The rooms of the desk's server, from the ground up: each may import those before it. */
 const DESK_ROOMS = [
   ...['contract', 'refs.ts', 'not-fetched.ts', 'server', 'reading', 'branches', 'graph', 'conflicts', 'steps'],
@@ -23,10 +23,12 @@ const deskRooms = DESK_ROOMS.map((room, at) => [room, [...GROUND, ...DESK_ROOMS.
 const FLOORS: Record<string, readonly string[]> = {
   'core/git': ['core'],
   core: ['core/git'],
+  'core/formats': ['core', 'core/git'],
   'harness/agents': ['core'],
-  forklift: ['harness/agents', 'core', 'core/git'],
-  'forklift.ts': ['forklift', 'core', 'core/git'],
+  forklift: ['harness/agents', 'core', 'core/git', 'core/formats'],
+  'forklift.ts': ['forklift', 'harness/agents', 'core', 'core/git', 'core/formats'],
   'forge/ai': ['forge', 'core', 'core/git'],
+  'forge/formats': ['core/formats'],
   ...Object.fromEntries(deskRooms),
   // The page knows nothing of the server but the contract, and how a window shows that it may come in.
   'forge/desk/web': ['forge/desk/contract', 'forge/desk/server', 'forge/desk'],
@@ -38,12 +40,14 @@ const FLOORS: Record<string, readonly string[]> = {
     'forge/tasks/contract.ts',
     'forge',
     'forge/ai',
+    'forge/formats',
     'core',
     'core/git',
+    'core/formats',
   ],
   'forge/tasks/flows': ['forge/tasks/run', 'forge/tasks/contract.ts'],
   'forge/tasks/run': ['forge/tasks/contract.ts'],
-  'forge/tasks/contract.ts': [],
+  'forge/tasks/contract.ts': ['forge/formats'],
   forge: ['core', 'core/git'],
   'forge.ts': ['forge', 'forge/desk', ...DESK_ROOMS, 'forge/tasks', 'forge/ai', 'core', 'core/git'],
 }

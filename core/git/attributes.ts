@@ -12,7 +12,7 @@ export type AttributesPlace = Where & AsyncDisposable
 
 const NAME = '.gitattributes'
 /** Git itself reads none that is longer. */
-const LONGEST = 100 << 20
+const MAX_ATTRIBUTES_BYTES = 100 << 20
 
 /**
  * Those .gitattributes of a commit that hold for some paths, by the folder that they are in: '' or with a `/` behind.
@@ -38,7 +38,7 @@ export async function attributesFor(objects: Objects, commit: Oid, paths: readon
   const read = await Promise.all(
     wanted.map(async path => {
       const file = (await folder(path)).find(({ name, mode }) => name === NAME && mode.startsWith('100'))
-      return file && (await objects.read(file.oid, { limit: LONGEST }))?.bytes
+      return file && (await objects.read(file.oid, { limit: MAX_ATTRIBUTES_BYTES }))?.bytes
     }),
   )
   for (const [at, bytes] of read.entries()) if (bytes) found.set(wanted[at] ?? '', bytes)

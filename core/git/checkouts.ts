@@ -71,7 +71,7 @@ export async function whyNotFollowing(repository: Repository, checkout: Checkout
  * a folder that is none. What can run are the filters that the user has configured for files as they are checked out
  * (Git LFS, for one): without them the files would not be what a checkout has.
  */
-export async function follow(repository: Repository, checkout: Checkout, from: Oid, to: Oid): Promise<string> {
+export async function followBranch(repository: Repository, checkout: Checkout, from: Oid, to: Oid): Promise<string> {
   const where = whereOf(repository, checkout)
   const quiet = ['-c', 'core.hooksPath=/dev/null']
   const step = [...quiet, 'read-tree', '-m', '-u', '--no-recurse-submodules', from, to]

@@ -4,10 +4,10 @@ import { Failure } from '../failure.ts'
 import { type NewObject, type Objects, writeObjects } from './objects.ts'
 import { isOid, type Oid, type Path, type Repository } from './repository.ts'
 import { GitError, holds, read, run, type Where } from './run.ts'
-import { type Change, makeTree } from './trees.ts'
+import { makeTree, type TreeChange } from './trees.ts'
 
-/** Who made a commit, and when. */
-export type Person = {
+/** The author or committer of a commit, and the time. */
+export type CommitIdentity = {
   name: string
   email: string
   /** Seconds since 1970, and the zone that they are told in, like +0100; where they are not given, it is now. */
@@ -18,8 +18,8 @@ export type Person = {
 export type Commit = {
   tree: Oid
   parents: Oid[]
-  author: Person
-  committer: Person
+  author: CommitIdentity
+  committer: CommitIdentity
   /** The name of the message's character set; undefined is UTF-8. */
   encoding: string | undefined
   isSigned: boolean
@@ -50,7 +50,7 @@ export function parseCommit(bytes: Buffer): Commit {
   }
 }
 
-function parsePerson(line: string, encoding: string | undefined): Person {
+function parsePerson(line: string, encoding: string | undefined): CommitIdentity {
   const [, who = line, seconds = '0', zone = '+0000'] = /^(.*>) ?(-?\d+) ?([+-]\d+)?$/s.exec(line) ?? []
   const [, name = who, email = ''] = /^(.*?) ?<(.*)>$/s.exec(who) ?? []
   const bytes = Buffer.from(who, 'latin1')
@@ -68,7 +68,7 @@ export function textOf(bytes: Uint8Array, encoding: string | undefined): string 
   }
 }
 
-export type NewCommit = {
+export type CommitFields = {
   tree: Oid
   parents: readonly Oid[]
   /** Text becomes UTF-8, bytes stay as they are; a line end at the end is not added. */
@@ -76,8 +76,8 @@ export type NewCommit = {
   /** The character set of a message of bytes that is no UTF-8. */
   encoding?: string | undefined
   /** The user's own identity, by git's rules, where they are not given; without a date it is now. */
-  author?: Person
-  committer?: Person
+  author?: CommitIdentity
+  committer?: CommitIdentity
   /**
    * Sign it, by git and the key that the user has configured. Then the message gets a line end, and has to be UTF-8.
    */
@@ -88,7 +88,7 @@ export type NewCommit = {
  * Makes a commit, without a branch that would hold it. Throws a {@link Failure} where an identity is wanted and git
  * knows none, or where signing fails, and an error where the tree or a parent is not there.
  */
-export async function commit(objects: Objects, wanted: NewCommit): Promise<Oid> {
+export async function commit(objects: Objects, wanted: CommitFields): Promise<Oid> {
   await verifyIsThere(objects, 'tree', [wanted.tree])
   return await writeCommit(objects, wanted, [])
 }
@@ -99,17 +99,21 @@ export async function commit(objects: Objects, wanted: NewCommit): Promise<Oid> 
  */
 export async function commitChanges(
   objects: Objects,
-  { base, changes, ...wanted }: Omit<NewCommit, 'tree'> & { base: Oid | undefined; changes: ReadonlyMap<Path, Change> },
+  {
+    base,
+    changes,
+    ...wanted
+  }: Omit<CommitFields, 'tree'> & { base: Oid | undefined; changes: ReadonlyMap<Path, TreeChange> },
 ): Promise<Oid> {
   const { oid: tree, made } = await makeTree(objects, base, changes)
   return await writeCommit(objects, { ...wanted, tree }, made)
 }
 
-async function writeCommit(objects: Objects, wanted: NewCommit, made: readonly NewObject[]): Promise<Oid> {
+async function writeCommit(objects: Objects, wanted: CommitFields, made: readonly NewObject[]): Promise<Oid> {
   const { repository } = objects
   const [author, committer] = await Promise.all([
-    wanted.author ? lineOf(wanted.author) : readIdentity(repository, 'AUTHOR'),
-    wanted.committer ? lineOf(wanted.committer) : readIdentity(repository, 'COMMITTER'),
+    wanted.author ? identityLine(wanted.author) : readIdentity(repository, 'AUTHOR'),
+    wanted.committer ? identityLine(wanted.committer) : readIdentity(repository, 'COMMITTER'),
     verifyIsThere(objects, 'commit', wanted.parents),
   ])
   if (wanted.sign) {
@@ -131,7 +135,7 @@ async function verifyIsThere(objects: Objects, type: 'tree' | 'commit', oids: re
 
 /** The bytes of a commit object, from the lines that name its author and committer. */
 export function bytesOf(
-  { tree, parents, message, encoding }: Pick<NewCommit, 'tree' | 'parents' | 'message' | 'encoding'>,
+  { tree, parents, message, encoding }: Pick<CommitFields, 'tree' | 'parents' | 'message' | 'encoding'>,
   author: Buffer,
   committer: Buffer,
 ): Buffer {
@@ -153,11 +157,11 @@ export function bytesOf(
 
 /** What a name or email can't have in it, since it would end there; spaces around them are not part of them. */
 const ENDS = /[<>\n\0]/g
-const whoIs = ({ name, email }: Person): Buffer =>
+const whoIs = ({ name, email }: CommitIdentity): Buffer =>
   Buffer.from(`${name.replace(ENDS, '').trim()} <${email.replace(ENDS, '').trim()}>`)
 
 /** A person as a commit has it: `Name <email> seconds zone`. */
-export function lineOf(person: Person): Buffer {
+export function identityLine(person: CommitIdentity): Buffer {
   const { bytes, date = now() } = person
   if (!/^[+-]\d{4}$/.test(date.zone) || !Number.isSafeInteger(date.seconds))
     throw new Error(`${date.seconds} ${date.zone} is no date of git's`)
@@ -191,7 +195,7 @@ export const wantsSigning = async (where: Where): Promise<boolean> =>
   (await read(where, ['config', '--type=bool', '--get', 'commit.gpgSign'], { ok: [0, 1] })) === 'true'
 
 /** By `git commit-tree`, which knows how the user signs. */
-async function signedCommit(repository: Repository, wanted: NewCommit): Promise<Oid> {
+async function signedCommit(repository: Repository, wanted: CommitFields): Promise<Oid> {
   const { tree, parents, message, author, committer } = wanted
   const input = Buffer.from(message)
   if (!isUtf8(input)) throw new Error('Git signs no message but UTF-8')
@@ -208,7 +212,7 @@ async function signedCommit(repository: Repository, wanted: NewCommit): Promise<
   }
 }
 
-function variablesOf(who: string, person: Person | undefined): Record<string, string> {
+function variablesOf(who: string, person: CommitIdentity | undefined): Record<string, string> {
   if (!person) return {}
   if (person.bytes) throw new Error('Git signs for no name but one in UTF-8')
   const { name, email, date } = person

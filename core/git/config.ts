@@ -5,7 +5,7 @@ import { GitError, run } from './run.ts'
 
 /** How often a file that another git writes at this moment is tried again, and after how many milliseconds. */
 const TRIES = 20
-const PAUSE = 50
+const RETRY_MS = 50
 
 /**
  * Sets a key of the repository's own configuration, with patience for another git that is just writing it. Throws
@@ -29,6 +29,6 @@ async function write(repository: Repository, args: readonly string[]): Promise<v
       const isLocked = error instanceof GitError && /could not lock config file .*: File exists/.test(error.stderr)
       if (!isLocked || tries >= TRIES) throw error
     }
-    await sleep(PAUSE)
+    await sleep(RETRY_MS)
   }
 }

@@ -1,8 +1,8 @@
 /** Which commit has which parents, for very many commits: a few dozen bytes each, and git's own orders of them. */
 import type { Format, Oid } from './repository.ts'
 
-/** A commit's number in a {@link Graph}: from 0 on, in the order in which they were first heard of. */
-export type Node = number
+/** A commit's number in a {@link CommitGraph}: from 0 on, in the order in which they were first heard of. */
+export type CommitNumber = number
 
 const ONE = 48
 const SPACE = 32
@@ -12,7 +12,7 @@ const LINE_END = 10
  * Commits, their parents and the time they were committed. A parent is known by name before its own line has come: it
  * has a number then, and is not yet there ({@link has}).
  */
-export class Graph {
+export class CommitGraph {
   readonly #bytes: number
   #ids: Uint8Array
   #times: Float64Array
@@ -45,26 +45,26 @@ export class Graph {
   }
 
   /** Whether a commit's own line has come. */
-  has(node: Node): boolean {
+  has(node: CommitNumber): boolean {
     return (this.#from[node] ?? -1) >= 0
   }
 
-  timeOf(node: Node): number {
+  timeOf(node: CommitNumber): number {
     return this.#times[node] ?? 0
   }
 
-  oidOf(node: Node): Oid {
+  oidOf(node: CommitNumber): Oid {
     return Buffer.from(this.#ids.buffer, this.#ids.byteOffset + node * this.#bytes, this.#bytes).toString('hex')
   }
 
-  find(oid: Oid): Node | undefined {
+  find(oid: Oid): CommitNumber | undefined {
     if (oid.length !== this.#bytes * 2) return undefined
     this.#id.set(Buffer.from(oid, 'hex'))
     const node = this.#table[this.#slot()] ?? -1
     return node < 0 ? undefined : node
   }
 
-  parentsOf(node: Node): Int32Array {
+  parentsOf(node: CommitNumber): Int32Array {
     return this.#edges.subarray(this.#from[node], Math.max(this.#to[node] ?? 0, this.#from[node] ?? 0))
   }
 
@@ -72,10 +72,10 @@ export class Graph {
    * Takes what `git rev-list --timestamp --parents` writes, in pieces of any size: `TIME ID PARENT…`, a line each.
    * Appends the numbers of the commits to `listed`, in git's order.
    */
-  take(piece: Uint8Array): Node[] {
+  take(piece: Uint8Array): CommitNumber[] {
     let bytes = piece
     if (this.#rest.length > 0) bytes = Buffer.concat([this.#rest, piece])
-    const listed: Node[] = []
+    const listed: CommitNumber[] = []
     const digits = this.#bytes * 2
     let at = 0
     for (;;) {
@@ -97,7 +97,7 @@ export class Graph {
   }
 
   /** The number of the id whose digits begin there, a new one where it has none. */
-  #number(bytes: Uint8Array, at: number): Node {
+  #number(bytes: Uint8Array, at: number): CommitNumber {
     for (let byte = 0; byte < this.#bytes; byte++) {
       const place = at + 2 * byte
       this.#id[byte] = (digit(bytes[place] as number) << 4) | digit(bytes[place + 1] as number)
@@ -125,13 +125,13 @@ export class Graph {
     }
   }
 
-  #isAt(node: Node): boolean {
+  #isAt(node: CommitNumber): boolean {
     const start = node * this.#bytes
     for (let byte = 0; byte < this.#bytes; byte++) if (this.#ids[start + byte] !== this.#id[byte]) return false
     return true
   }
 
-  #addEdge(to: Node): void {
+  #addEdge(to: CommitNumber): void {
     if (this.#edgeCount >= this.#edges.length) this.#edges = grown(this.#edges, new Int32Array(this.#edges.length * 2))
     this.#edges[this.#edgeCount++] = to
   }
@@ -160,9 +160,9 @@ function grown<A extends Uint8Array | Int32Array | Float64Array>(old: A, larger:
 }
 
 /** All commits that some reach, newest first, as `git rev-list` lists them: by the time they were committed. */
-export function byDate(graph: Graph, tips: readonly Node[]): Node[] {
+export function byDate(graph: CommitGraph, tips: readonly CommitNumber[]): CommitNumber[] {
   const seen = new Uint8Array(graph.size)
-  const sorted: Node[] = []
+  const sorted: CommitNumber[] = []
   // Of several that are as new, the one that was met first comes first.
   const met = new Int32Array(graph.size)
   let count = 0
@@ -170,7 +170,7 @@ export function byDate(graph: Graph, tips: readonly Node[]): Node[] {
     const difference = graph.timeOf(a) - graph.timeOf(b)
     return difference === 0 ? (met[a] as number) < (met[b] as number) : difference > 0
   })
-  const meet = (node: Node): void => {
+  const meet = (node: CommitNumber): void => {
     if (seen[node] || !graph.has(node)) return
     seen[node] = 1
     met[node] = count++
@@ -189,7 +189,7 @@ export function byDate(graph: Graph, tips: readonly Node[]): Node[] {
  * development not mixed. Where the list is only the beginning of a longer one, the order ends where what is missing
  * would come in.
  */
-export function byTopology(graph: Graph, list: readonly Node[], isWhole: boolean): Int32Array {
+export function byTopology(graph: CommitGraph, list: readonly CommitNumber[], isWhole: boolean): Int32Array {
   // One more than the children that have not come yet, for those that are in the list.
   const waits = new Int32Array(graph.size)
   for (const node of list) waits[node] = 1
@@ -215,7 +215,7 @@ export function byTopology(graph: Graph, list: readonly Node[], isWhole: boolean
  * The commits of a list as `git rev-list --date-order` has them: the newest first, and none before all of its children.
  * The list is as git gives it by date: mostly it is that already.
  */
-export function byDateOrder(graph: Graph, list: readonly Node[]): Int32Array {
+export function byDateOrder(graph: CommitGraph, list: readonly CommitNumber[]): Int32Array {
   const order = Int32Array.from(list)
   if (isChildrenFirst(graph, order)) return order
   // One more than the children that have not come yet, for those that are in the list.
@@ -241,7 +241,7 @@ export function byDateOrder(graph: Graph, list: readonly Node[]): Int32Array {
   return order
 }
 
-function isChildrenFirst(graph: Graph, order: Int32Array): boolean {
+function isChildrenFirst(graph: CommitGraph, order: Int32Array): boolean {
   const hasCome = new Uint8Array(graph.size)
   for (const node of order) {
     hasCome[node] = 1
@@ -252,35 +252,36 @@ function isChildrenFirst(graph: Graph, order: Int32Array): boolean {
 
 /** Numbers of which the first by some order is given first. */
 class Heap {
-  readonly #nodes: Node[] = []
+  readonly #nodes: CommitNumber[] = []
 
-  constructor(readonly isBefore: (one: Node, other: Node) => boolean) {}
+  constructor(readonly isBefore: (one: CommitNumber, other: CommitNumber) => boolean) {}
 
-  push(node: Node): void {
+  push(node: CommitNumber): void {
     const nodes = this.#nodes
     let at = nodes.length
     nodes.push(node)
     while (at > 0) {
       const above = (at - 1) >> 1
-      if (!this.isBefore(node, nodes[above] as Node)) break
-      nodes[at] = nodes[above] as Node
+      if (!this.isBefore(node, nodes[above] as CommitNumber)) break
+      nodes[at] = nodes[above] as CommitNumber
       at = above
     }
     nodes[at] = node
   }
 
-  pop(): Node | undefined {
+  pop(): CommitNumber | undefined {
     const nodes = this.#nodes
     const top = nodes[0]
-    const last = nodes.pop() as Node
+    const last = nodes.pop() as CommitNumber
     if (nodes.length === 0) return top
     let at = 0
     for (;;) {
       let below = at * 2 + 1
       if (below >= nodes.length) break
-      if (below + 1 < nodes.length && this.isBefore(nodes[below + 1] as Node, nodes[below] as Node)) below++
-      if (!this.isBefore(nodes[below] as Node, last)) break
-      nodes[at] = nodes[below] as Node
+      if (below + 1 < nodes.length && this.isBefore(nodes[below + 1] as CommitNumber, nodes[below] as CommitNumber))
+        below++
+      if (!this.isBefore(nodes[below] as CommitNumber, last)) break
+      nodes[at] = nodes[below] as CommitNumber
       at = below
     }
     nodes[at] = last

@@ -7,7 +7,7 @@ import { GitError, MANY_BLOBS, run } from './run.ts'
 import { emptyTree } from './trees.ts'
 
 /** A line, from 1, and which characters of it were looked for. A long line is shown around the first of them. */
-export type Match = { path: Path; line: number; text: string; ranges: [number, number][] }
+export type GrepMatch = { path: Path; line: number; text: string; ranges: [number, number][] }
 
 export type TextQuestion = { tree: Oid; words: string; isRegex: boolean; matchCase: boolean }
 /** A question that was understood, and how git is to read it. */
@@ -15,7 +15,7 @@ export type TextSearch = TextQuestion & { dialect: '-F' | '-P' | '-E' }
 export type TextOptions = {
   /** Ends the search: no more is found then. */
   signal: AbortSignal
-  onFound: (matches: Match[]) => void
+  onFound: (matches: GrepMatch[]) => void
   /** The seconds after which what was found has to do. */
   seconds?: number
   /** The most lines. */
@@ -26,24 +26,24 @@ export type TextOptions = {
   besides?: readonly Path[]
 }
 
-/** Seconds that an expression may take: one can be written that takes for ever. */
-const PATIENCE = 30
-const MOST_LINES = 10_000
+/** Seconds after which a search is ended: some expressions take exponential time. */
+const SEARCH_SECONDS = 30
+const MAX_MATCHES = 10_000
 /** Characters of a line that are shown: around the first hit, where it is longer. */
-const LONGEST_LINE = 400
-const MOST_RANGES = 100
+const MAX_SHOWN_CHARS = 400
+const MAX_RANGES_PER_LINE = 100
 /**
  * Milliseconds for which matches are gathered before they are handed over, after the first ones: git prints those of
  * each file by themselves, and handling thousands of small pieces takes time from the search.
  */
-const GATHERED_FOR = 50
+const GATHERING_MS = 50
 /**
  * Threads that look through files. They wait for each other wherever two read at once, so that as many as there are
  * processors leave half of these idle: of two, eight threads take three quarters of the time of two.
  */
 const THREADS = Math.max(8, availableParallelism())
-/** Bytes of one line that are kept while it is read; what is longer is no text that anybody reads. */
-const LONGEST_READ = 4 << 20
+/** Bytes of one line that are kept while it is read. Longer lines are not shown. */
+const MAX_LINE_BYTES = 4 << 20
 
 /**
  * Looks whether a question can be answered. An expression is tried on nothing, so that what is wrong with it is said at
@@ -75,7 +75,7 @@ export async function textSearch(repository: Repository, question: TextQuestion)
 export async function findText(
   repository: Repository,
   search: TextSearch,
-  { signal, onFound, seconds = PATIENCE, most = MOST_LINES, only = [], besides = [] }: TextOptions,
+  { signal, onFound, seconds = SEARCH_SECONDS, most = MAX_MATCHES, only = [], besides = [] }: TextOptions,
 ): Promise<{ isCut: boolean }> {
   // A random colour marks the matches, so that no content of a file can pass for a mark.
   const colour = crypto.getRandomValues(new Uint8Array(3))
@@ -114,21 +114,21 @@ export async function findText(
 
 /** Hands over what is found: the first of it at once, and what follows a moment later with all that came meanwhile. */
 class Gathering {
-  #matches: Match[] = []
+  #matches: GrepMatch[] = []
   #handed = Number.NEGATIVE_INFINITY
   #clock: ReturnType<typeof setTimeout> | undefined
 
-  constructor(readonly onFound: (matches: Match[]) => void) {}
+  constructor(readonly onFound: (matches: GrepMatch[]) => void) {}
 
-  add(matches: readonly Match[]): void {
+  add(matches: readonly GrepMatch[]): void {
     if (matches.length === 0) return
     this.#matches.push(...matches)
-    const rest = this.#handed + GATHERED_FOR - performance.now()
+    const rest = this.#handed + GATHERING_MS - performance.now()
     if (rest <= 0) this.#hand()
     else this.#clock ??= setTimeout(() => this.#hand(), rest)
   }
 
-  /** Hands over what is left, where anybody wants it. */
+  /** Hands over the matches that are left, if the caller asked for them as they come. */
   end(isUnwanted: boolean): void {
     clearTimeout(this.#clock)
     if (!isUnwanted) this.#hand()
@@ -183,9 +183,9 @@ class MatchReader {
     this.#prefix = `${tree}:`
   }
 
-  take(piece: Buffer): Match[] {
+  take(piece: Buffer): GrepMatch[] {
     const text = this.#rest + piece.toString('latin1')
-    const matches: Match[] = []
+    const matches: GrepMatch[] = []
     let at = 0
     for (;;) {
       // A path may have line ends in it; what comes behind the second NUL has not.
@@ -201,18 +201,18 @@ class MatchReader {
     }
     this.#rest = text.slice(at)
     // The head of an endless line is as good as all of it, once its end has come.
-    if (this.#rest.length > LONGEST_READ) this.#rest = this.#rest.slice(0, LONGEST_READ)
+    if (this.#rest.length > MAX_LINE_BYTES) this.#rest = this.#rest.slice(0, MAX_LINE_BYTES)
     return matches
   }
 
-  #match(coloured: string): Pick<Match, 'text' | 'ranges'> {
+  #match(coloured: string): Pick<GrepMatch, 'text' | 'ranges'> {
     const parts = coloured.replace(/\r$/, '').split(this.#start)
     let text = asText(parts[0] ?? '')
     const ranges: [number, number][] = []
     for (const part of parts.slice(1)) {
       const end = part.indexOf('\x1b[m')
       const hit = asText(end < 0 ? part : part.slice(0, end))
-      if (hit !== '' && ranges.length < MOST_RANGES) ranges.push([text.length, text.length + hit.length])
+      if (hit !== '' && ranges.length < MAX_RANGES_PER_LINE) ranges.push([text.length, text.length + hit.length])
       text += hit + (end < 0 ? '' : asText(part.slice(end + 3)))
     }
     return shorten(text, ranges)
@@ -220,10 +220,10 @@ class MatchReader {
 }
 
 /** A long line around its first hit. */
-function shorten(text: string, ranges: [number, number][]): Pick<Match, 'text' | 'ranges'> {
-  if (text.length <= LONGEST_LINE) return { text: text.toWellFormed(), ranges }
-  const from = Math.max(0, Math.min((ranges[0]?.[0] ?? 0) - 60, text.length - LONGEST_LINE))
-  const to = from + LONGEST_LINE
+function shorten(text: string, ranges: [number, number][]): Pick<GrepMatch, 'text' | 'ranges'> {
+  if (text.length <= MAX_SHOWN_CHARS) return { text: text.toWellFormed(), ranges }
+  const from = Math.max(0, Math.min((ranges[0]?.[0] ?? 0) - 60, text.length - MAX_SHOWN_CHARS))
+  const to = from + MAX_SHOWN_CHARS
   const [before, after] = [from > 0 ? '…' : '', to < text.length ? '…' : '']
   const shift = before.length - from
   const inside = ranges.filter(([start]) => start >= from && start < to)

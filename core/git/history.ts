@@ -2,17 +2,17 @@
 import type { ChildProcess } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Commit, type Person, parseCommit, textOf } from './commits.ts'
-import { byDate, byDateOrder, byTopology, Graph, type Node } from './graph.ts'
+import { type Commit, type CommitIdentity, parseCommit, textOf } from './commits.ts'
+import { byDate, byDateOrder, byTopology, CommitGraph, type CommitNumber } from './graph.ts'
 import type { Objects } from './objects.ts'
 import { asText, fields, isOid, type Oid, type Path, type Repository } from './repository.ts'
-import { end, GitError, run, start } from './run.ts'
+import { endChild, GitError, run, start } from './run.ts'
 
 /** A commit as a graph shows it. `committed` is in seconds since 1970. */
-export type Row = { oid: Oid; parents: Oid[]; author: Person; committed: number; subject: string }
+export type Row = { oid: Oid; parents: Oid[]; author: CommitIdentity; committed: number; subject: string }
 
 /** In which order commits come, none before its children: lines of development not mixed, or the newest first. */
-export type Order = 'topology' | 'date'
+export type HistoryOrder = 'topology' | 'date'
 
 /**
  * The number of commits that are read first, and the milliseconds after which the rest follows, unless a caller needs
@@ -21,7 +21,7 @@ export type Order = 'topology' | 'date'
 const [FIRST, REST] = [512, 250]
 
 /** Up to this many new commits are read one by one, which is quicker than a `git rev-list` for them. */
-const FEW = 100
+const MAX_COMMITS_READ_SINGLY = 100
 
 /**
  * All commits that some tips reach, in git's topological order or by date, held in memory without their texts: some
@@ -31,9 +31,9 @@ const FEW = 100
  * asked for again may differ.
  */
 export class History implements AsyncDisposable {
-  readonly #graph: Graph
+  readonly #graph: CommitGraph
   /** As git lists them: by date. */
-  #listed: Node[] = []
+  #listed: CommitNumber[] = []
   #order: Int32Array = new Int32Array()
   #places: Int32Array | undefined
   #tips: readonly Oid[]
@@ -48,9 +48,9 @@ export class History implements AsyncDisposable {
   constructor(
     readonly objects: Objects,
     tips: readonly Oid[],
-    readonly by: Order = 'topology',
+    readonly by: HistoryOrder = 'topology',
   ) {
-    this.#graph = new Graph(objects.repository.format)
+    this.#graph = new CommitGraph(objects.repository.format)
     this.#tips = tips
     this.#complete = this.#loadAll(tips)
     // A caller that asks for a window gets the error.
@@ -92,7 +92,7 @@ export class History implements AsyncDisposable {
    * The graph as it is now, with at least `count` rows if the history has that many: for computations over all of it.
    * Valid until the next await of the caller. `order` has the nodes of the graph, row by row.
    */
-  async state(count: number): Promise<{ graph: Graph; order: Int32Array; isWhole: boolean }> {
+  async state(count: number): Promise<{ graph: CommitGraph; order: Int32Array; isWhole: boolean }> {
     await this.#settle(count)
     return { graph: this.#graph, order: this.#order, isWhole: this.#isComplete }
   }
@@ -136,7 +136,7 @@ export class History implements AsyncDisposable {
   }
 
   /** The nodes of tips. They may be tags, whose commits only git knows. */
-  async #nodesOf(tips: readonly Oid[]): Promise<Node[]> {
+  async #nodesOf(tips: readonly Oid[]): Promise<CommitNumber[]> {
     const nodes = await Promise.all(
       tips.map(async tip => {
         const node = this.#graph.find(tip)
@@ -149,18 +149,18 @@ export class History implements AsyncDisposable {
   }
 
   /** Reads what is new up to what is known, where it is not much: the new nodes, and the known ones that it led to. */
-  async #readFew(tips: readonly Oid[]): Promise<{ nodes: Node[]; met: Set<Node> } | undefined> {
-    if (tips.length > FEW) return undefined
+  async #readFew(tips: readonly Oid[]): Promise<{ nodes: CommitNumber[]; met: Set<CommitNumber> } | undefined> {
+    if (tips.length > MAX_COMMITS_READ_SINGLY) return undefined
     const waiting: string[] = tips.map(tip => `${tip}^{commit}`)
-    const nodes: Node[] = []
-    const met = new Set<Node>()
+    const nodes: CommitNumber[] = []
+    const met = new Set<CommitNumber>()
     for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
       const known = this.#graph.find(name.replace(/\^.*/, ''))
       if (known !== undefined && this.#graph.has(known)) {
         met.add(known)
         continue
       }
-      if (nodes.length >= FEW) return undefined
+      if (nodes.length >= MAX_COMMITS_READ_SINGLY) return undefined
       const object = await this.objects.read(name, { limit: 1 << 20 })
       if (!object) continue
       if (object.type !== 'commit' || !object.bytes) return undefined
@@ -178,14 +178,14 @@ export class History implements AsyncDisposable {
   }
 
   /** Whether some nodes are in the history as it is: a commit that no tip has reached any more is still known. */
-  #areListed(nodes: Iterable<Node>): boolean {
+  #areListed(nodes: Iterable<CommitNumber>): boolean {
     this.#places ??= this.#placesOf(this.#order)
     for (const node of nodes) if ((this.#places[node] ?? -1) < 0) return false
     return true
   }
 
   /** New commits above all others, where they are newer; false where they are not, or may not be. */
-  #putOnTop(nodes: readonly Node[]): boolean {
+  #putOnTop(nodes: readonly CommitNumber[]): boolean {
     if (this.by !== 'date') return false
     if (nodes.length === 0) return true
     const [newest] = this.#listed
@@ -212,7 +212,7 @@ export class History implements AsyncDisposable {
     this.#isClosed = true
     this.#hurry.resolve()
     const gone = [...this.#children].map(child => new Promise(resolve => child.once('close', resolve)))
-    for (const child of this.#children) end(child, 'SIGKILL')
+    for (const child of this.#children) endChild(child, 'SIGKILL')
     await Promise.all(gone)
   }
 
@@ -281,7 +281,7 @@ export class History implements AsyncDisposable {
   }
 
   /** Runs `git rev-list` and hands over the commits as they come. */
-  async #load(revisions: readonly string[], flags: string[], take: (nodes: Node[]) => void): Promise<void> {
+  async #load(revisions: readonly string[], flags: string[], take: (nodes: CommitNumber[]) => void): Promise<void> {
     const { repository } = this.objects
     for (const tip of revisions)
       if (!isOid(repository.format, tip.replace(/^\^/, '')))
@@ -290,7 +290,7 @@ export class History implements AsyncDisposable {
     // Not a piece for every line: that would take longer than git itself.
     const buffered = { GIT_FLUSH: '0' }
     const child = start(repository, ['rev-list', '--timestamp', '--parents', ...flags, '--stdin'], 'pipe', buffered)
-    const interrupt = () => end(child, 'SIGKILL')
+    const interrupt = () => endChild(child, 'SIGKILL')
     repository.signal?.addEventListener('abort', interrupt, { once: true })
     this.#children.add(child)
     try {
@@ -314,7 +314,7 @@ export class History implements AsyncDisposable {
 }
 
 /** Begins to load the history of some commits (or tags of commits); to be closed. */
-export const openHistory = (objects: Objects, tips: readonly Oid[], by?: Order): History =>
+export const openHistory = (objects: Objects, tips: readonly Oid[], by?: HistoryOrder): History =>
   new History(objects, tips, by)
 
 /** What a graph shows of some commits, in their order; those that are not there are left out. */

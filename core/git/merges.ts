@@ -2,7 +2,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { attributesFor, openAttributesPlace } from './attributes.ts'
-import { bytesOf, lineOf } from './commits.ts'
+import { bytesOf, identityLine } from './commits.ts'
 import { type NewObject, type Objects, oidOf, openObjects, writeObjects } from './objects.ts'
 import { fields, type Oid, type Path, type Repository } from './repository.ts'
 import { GitError, run, type Where } from './run.ts'
@@ -10,11 +10,11 @@ import { GitError, run, type Where } from './run.ts'
 /** One stage of a conflicted path: the merge base's (1), ours (2) or theirs (3). */
 export type Stage = { mode: string; oid: Oid; stage: 1 | 2 | 3; path: Path }
 /** What git calls a conflict (`contents`, `modify/delete`, …), and every path that it concerns. */
-export type Conflict = { kind: string; paths: Path[] }
+export type MergeConflict = { kind: string; paths: Path[] }
 /** What `git merge-tree --write-tree` makes of two commits: a tree, and what it could not settle. */
-export type Merge = { tree: Oid; stages: Stage[]; conflicts: Conflict[] }
+export type MergedTree = { tree: Oid; stages: Stage[]; conflicts: MergeConflict[] }
 
-export type MergeOptions = {
+export type TreeMergeOptions = {
   /**
    * The commit or tree that both sides are compared with, instead of their common ancestors: a cherry-pick of C onto B
    * is the merge of B and C with C's parent as the base. Then ours and theirs may be trees, too.
@@ -33,8 +33,8 @@ export async function mergeTrees(
   repository: Repository,
   ours: Oid,
   theirs: Oid,
-  { base, objects }: MergeOptions = {},
-): Promise<Merge> {
+  { base, objects }: TreeMergeOptions = {},
+): Promise<MergedTree> {
   await using own = objects ? undefined : openObjects(repository)
   const reading = objects ?? (own as Objects)
   const sides: Sides = base === undefined ? [ours, theirs] : await commitsOnto(reading, base, [ours, theirs])
@@ -59,7 +59,7 @@ export async function mergeMany(
   repository: Repository,
   pairs: readonly Sides[],
   objects: Objects,
-): Promise<(Merge | undefined)[]> {
+): Promise<(MergedTree | undefined)[]> {
   await using nowhere = await openAttributesPlace(repository, new Map())
   const first = await mergeAll(nowhere, pairs)
   const needing = first.map(async (merge, at) => {
@@ -84,7 +84,7 @@ export async function mergeMany(
   return merges
 }
 
-const withoutMet = ({ met: _, ...merge }: Met): Merge => merge
+const withoutMet = ({ met: _, ...merge }: Met): MergedTree => merge
 
 function digestOf(attributes: ReadonlyMap<Path, Buffer>): string {
   const sorted = [...attributes].sort(([one], [other]) => (one < other ? -1 : 1))
@@ -92,7 +92,7 @@ function digestOf(attributes: ReadonlyMap<Path, Buffer>): string {
 }
 
 /** A merge, and all paths of which git had something to say. */
-type Met = Merge & { met: Path[] }
+type Met = MergedTree & { met: Path[] }
 
 /** By one git, and one more after each pair at which it broke off. */
 async function mergeAll(where: Where, pairs: readonly Sides[]): Promise<(Met | undefined)[]> {
@@ -129,7 +129,7 @@ function* parseMerges(words: readonly string[]): Generator<Met> {
 async function commitsOnto(objects: Objects, base: Oid, sides: Sides): Promise<Sides> {
   const { repository } = objects
   const [from = '', ...to] = await Promise.all([base, ...sides].map(oid => treeOf(objects, oid)))
-  const nobody = lineOf({ name: 'Nobody', email: 'nobody@nowhere.invalid', date: { seconds: 0, zone: '+0000' } })
+  const nobody = identityLine({ name: 'Nobody', email: 'nobody@nowhere.invalid', date: { seconds: 0, zone: '+0000' } })
   const make = (tree: Oid, parents: Oid[], message: string): NewObject => ({
     type: 'commit',
     bytes: bytesOf({ tree, parents, message }, nobody, nobody),
@@ -214,8 +214,8 @@ async function mergeAsItIs(where: Where, [ours, theirs]: Sides): Promise<Met> {
 }
 
 /** Parses git's messages, each a count, that many paths, a type and a sentence: the conflicts, and all paths named. */
-function parseMessages(words: readonly string[]): { conflicts: Conflict[]; met: Path[] } {
-  const conflicts: Conflict[] = []
+function parseMessages(words: readonly string[]): { conflicts: MergeConflict[]; met: Path[] } {
+  const conflicts: MergeConflict[] = []
   const met: Path[] = []
   for (let at = 0; at < words.length; ) {
     const count = Number(words[at])

@@ -1,7 +1,7 @@
 /** Reading objects through one git that keeps running, and writing many of them by one that does not. */
 import type { ChildProcess } from 'node:child_process'
 import { type Format, isOid, type Oid, type Repository } from './repository.ts'
-import { end, GitError, run, start } from './run.ts'
+import { endChild, GitError, run, start } from './run.ts'
 
 export type ObjectType = 'blob' | 'tree' | 'commit' | 'tag'
 export type Info = { oid: Oid; type: ObjectType; size: number }
@@ -78,7 +78,7 @@ export class Objects implements AsyncDisposable {
     this.#ended ??= reason
     this.repository.signal?.removeEventListener('abort', this.#interrupt)
     // It only reads: nothing is left half done.
-    if (this.#child) end(this.#child, 'SIGKILL')
+    if (this.#child) endChild(this.#child, 'SIGKILL')
     this.#rejectAll(this.#ended)
   }
 
@@ -113,7 +113,7 @@ export class Objects implements AsyncDisposable {
   }
 
   #giveUp(): void {
-    if (this.#child) end(this.#child, 'SIGKILL')
+    if (this.#child) endChild(this.#child, 'SIGKILL')
     this.#rejectAll(new GitError('cat-file', undefined, '', '', { bound: 'time' }))
   }
 
@@ -150,7 +150,7 @@ export class Objects implements AsyncDisposable {
     const isTheSame = next !== undefined && ++next.deaths > 1
     if (isTheSame) this.#pending.shift()?.reject(reason)
     this.#deaths++
-    // One that can't even start would be started for ever.
+    // A process that can't even start is not restarted again and again.
     if (this.#ended || this.#deaths > 5) this.#rejectAll(this.#ended ?? reason)
     this.#unsent.unshift(...this.#pending.splice(0))
     this.#send()
@@ -253,7 +253,7 @@ export function oidOf(format: Format, { type, bytes }: NewObject): Oid {
 }
 
 /** From here on a pack is smaller and quicker than files, though a careless repack drops it while nothing uses it. */
-const MANY = 1000
+const MIN_BLOBS_FOR_PACK = 1000
 const TYPES = { commit: 1, tree: 2, blob: 3, tag: 4 } as const
 
 /**
@@ -265,7 +265,7 @@ export async function writeObjects(repository: Repository, objects: readonly New
   const oids = objects.map(object => oidOf(format, object))
   const once = [...new Map(oids.map((oid, at) => [oid, objects[at] as NewObject])).values()]
   if (once.length === 0) return []
-  const isMany = once.length > MANY
+  const isMany = once.length > MIN_BLOBS_FOR_PACK
   // Programs that only read start without it.
   const { deflateSync } = await import('node:zlib')
   const head = Buffer.from('PACK\0\0\0\x02\0\0\0\0', 'latin1')

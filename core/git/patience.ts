@@ -8,7 +8,7 @@ import { GitError } from './run.ts'
 
 /** How often a ref that another git holds for a moment is tried again, and after how many milliseconds. */
 const TRIES = 6
-const PAUSE = 50
+const RETRY_MS = 50
 
 /**
  * Moves refs as {@link moveRefs} does, with patience for a git that holds one of them for a moment. A lock on a ref
@@ -32,10 +32,10 @@ export async function moveRefsPatiently(
       if (tries >= TRIES && !isOwn) throw error
       if (tries >= 2 * TRIES && now !== undefined && now === seen) await rm(lock, { force: true })
       if (tries > 4 * TRIES) throw error
-      // Another lock, another owner: the patience begins anew for the one that stays.
+      // It is another process's lock now: the wait starts again.
       if (tries === TRIES) seen = now
     }
-    await sleep(PAUSE)
+    await sleep(RETRY_MS)
   }
 }
 

@@ -104,7 +104,7 @@ export async function moveRefs(
   // A line of the reflog is one line.
   const words = message.replace(/\s+/g, ' ').trim()
   try {
-    // A hook for such transactions may be anybody's code.
+    // A reference-transaction hook may be a stranger's code.
     const quiet = ['-c', 'core.hooksPath=/dev/null']
     await run(repository, [...quiet, 'update-ref', '--stdin', '-z', ...(words ? ['-m', words] : [])], { input })
   } catch (error) {

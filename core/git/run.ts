@@ -33,7 +33,7 @@ export type RunOptions = {
   onWords?: (text: string) => void
 }
 
-export type Answer = { code: number; stdout: Buffer; stderr: string; cut: boolean }
+export type GitAnswer = { code: number; stdout: Buffer; stderr: string; cut: boolean }
 
 /** How git was ended: by a bound of its place, or by a signal that was not ours. */
 export type Ending = { bound?: 'time' | 'output'; signal?: NodeJS.Signals }
@@ -66,7 +66,7 @@ const commandOf = (args: readonly string[]): string =>
 
 /**
  * Starts git, for {@link run} and for those that keep one running. It gets a process group of its own: what git starts
- * ends with it ({@link end}), and nothing can ask on the terminal. Its memory is bounded by those of the place.
+ * ends with it ({@link endChild}), and nothing can ask on the terminal. Its memory is bounded by those of the place.
  */
 export function start(where: Where, args: readonly string[], input: 'pipe' | 'ignore', env?: Variables): ChildProcess {
   const [command = '', ...words] = [...commandWithin(where.bounds), 'git', ...args]
@@ -94,7 +94,7 @@ function commandWithin(bounds: Bounds | undefined): string[] {
 const [GRACE, LAST_WORDS] = [2_000, 500]
 
 /** Ends a git that was {@link start}ed, and what it has started itself. One that has ended already is left alone. */
-export function end(child: ChildProcess, how: NodeJS.Signals): void {
+export function endChild(child: ChildProcess, how: NodeJS.Signals): void {
   try {
     if (child.pid) process.kill(-child.pid, how)
   } catch {
@@ -106,7 +106,7 @@ export function end(child: ChildProcess, how: NodeJS.Signals): void {
  * Runs git to its end. Throws {@link GitError} where the exit code is not among `ok`, the signal's reason where that is
  * aborted, and the error of the system where git can't be started.
  */
-export async function run(where: Where, args: readonly string[], options: RunOptions = {}): Promise<Answer> {
+export async function run(where: Where, args: readonly string[], options: RunOptions = {}): Promise<GitAnswer> {
   const { signal } = where
   const { input, ok = [0], limit, bounds = where.bounds, onOutput, onWords } = options
   signal?.throwIfAborted()
@@ -118,7 +118,7 @@ export async function run(where: Where, args: readonly string[], options: RunOpt
   )
   const clocks: ReturnType<typeof setTimeout>[] = []
   const kill = () => {
-    end(child, 'SIGKILL')
+    endChild(child, 'SIGKILL')
     // A process that left the group may still hold the pipes open: they are closed from this side.
     const letGo = () => {
       child.stdout?.destroy()
@@ -127,7 +127,7 @@ export async function run(where: Where, args: readonly string[], options: RunOpt
     clocks.push(setTimeout(letGo, LAST_WORDS))
   }
   const interrupt = () => {
-    end(child, 'SIGTERM')
+    endChild(child, 'SIGTERM')
     clocks.push(setTimeout(kill, GRACE))
   }
   signal?.addEventListener('abort', interrupt, { once: true })

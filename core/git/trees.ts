@@ -195,10 +195,10 @@ function nameOrder(one: Buffer, other: Buffer): number {
 }
 
 /** What a path shall become: something that is there already, new content, or nothing. */
-export type Change = { mode: string; oid: Oid } | { mode: string; bytes: Uint8Array } | undefined
+export type TreeChange = { mode: string; oid: Oid } | { mode: string; bytes: Uint8Array } | undefined
 
 /** What is to change at one place of a tree: the place itself (`set`), and what is below it. */
-type Plan = { set?: { to: Change }; below: Map<string, Plan> }
+type Plan = { set?: { to: TreeChange }; below: Map<string, Plan> }
 
 /**
  * Writes the tree that another one (a commit's or tree's id; undefined: the empty one) becomes by some changes, and the
@@ -212,7 +212,7 @@ type Plan = { set?: { to: Change }; below: Map<string, Plan> }
 export async function writeTree(
   objects: Objects,
   base: Oid | undefined,
-  changes: ReadonlyMap<Path, Change>,
+  changes: ReadonlyMap<Path, TreeChange>,
 ): Promise<Oid> {
   const { oid, made } = await makeTree(objects, base, changes)
   await writeObjects(objects.repository, made)
@@ -226,7 +226,7 @@ export type NewTree = { oid: Oid; made: NewObject[] }
 export async function makeTree(
   objects: Objects,
   base: Oid | undefined,
-  changes: ReadonlyMap<Path, Change>,
+  changes: ReadonlyMap<Path, TreeChange>,
 ): Promise<NewTree> {
   const { repository } = objects
   const made: NewObject[] = []
@@ -234,7 +234,7 @@ export async function makeTree(
     made.push(object)
     return oidOf(repository.format, object)
   }
-  const entryOf = (change: Change): Entry => {
+  const entryOf = (change: TreeChange): Entry => {
     if (change && 'bytes' in change) return { mode: change.mode, oid: make({ type: 'blob', bytes: change.bytes }) }
     // A folder without files is none.
     return change?.oid === emptyTree(repository.format) ? undefined : change && { mode: change.mode, oid: change.oid }
@@ -265,7 +265,7 @@ export async function makeTree(
   return { oid, made }
 }
 
-function planOf(format: Format, changes: ReadonlyMap<Path, Change>): Plan {
+function planOf(format: Format, changes: ReadonlyMap<Path, TreeChange>): Plan {
   const root: Plan = { below: new Map() }
   for (const [path, to] of changes) {
     verifyChange(format, path, to)
@@ -298,7 +298,7 @@ const MODES: Record<string, string> = {
   '160000': 'commit',
 }
 
-function verifyChange(format: Format, path: Path, to: Change): void {
+function verifyChange(format: Format, path: Path, to: TreeChange): void {
   const names = path.split('/')
   if (names.includes('')) throw new Error(`${JSON.stringify(path)} is no path: a name in it is empty`)
   // What should never have come in may be taken out.
@@ -313,7 +313,7 @@ function verifyChange(format: Format, path: Path, to: Change): void {
 }
 
 /** Verifies that new entries exist: git would write a tree with a missing object, and fail only when it is read. */
-async function verifyAreThere(objects: Objects, changes: ReadonlyMap<Path, Change>): Promise<void> {
+async function verifyAreThere(objects: Objects, changes: ReadonlyMap<Path, TreeChange>): Promise<void> {
   const known = [...changes].flatMap(([path, to]) => {
     const type = to && 'oid' in to && MODES[to.mode]
     // A submodule's commit is in another repository.

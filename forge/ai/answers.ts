@@ -2,8 +2,8 @@
 import type { LanguageModelV4StreamPart, LanguageModelV4Usage, SharedV4ProviderMetadata } from '@ai-sdk/provider'
 import * as v from 'valibot'
 import { parseJson } from './json.ts'
-import type { Note, Target } from './prompt.ts'
-import type { Answer, CallBlock, Progress, ReasoningBlock, TextBlock, Usage } from './request.ts'
+import type { ModelTarget, Note } from './prompt.ts'
+import type { CallBlock, ModelAnswer, Progress, ReasoningBlock, TextBlock, Usage } from './request.ts'
 
 type Finish = Extract<LanguageModelV4StreamPart, { type: 'finish' }>
 type PendingCall = { id: string; name: string; text: string; isWhole: boolean; note?: Note }
@@ -38,7 +38,7 @@ export class Assembly {
   private finish: Finish | undefined
 
   constructor(
-    private readonly target: Target,
+    private readonly target: ModelTarget,
     private readonly taken: Set<string>,
     private readonly onProgress: (progress: Progress) => void,
   ) {}
@@ -62,7 +62,7 @@ export class Assembly {
   }
 
   /** The whole answer; only where {@link isWhole} says so. `estimated` is its usage where the provider tells none. */
-  answer(estimated: () => Usage): Answer {
+  answer(estimated: () => Usage): ModelAnswer {
     const reason = this.finish?.finishReason.unified
     const isCalling = reason !== 'length' && reason !== 'content-filter'
     const calls = isCalling ? this.wholeCalls() : []

@@ -49,7 +49,7 @@ export type Subject = {
 }
 
 /** Whether it may run: `changed` where the same name was approved with another content, whose blob `before` is. */
-export type Approval = { state: 'approved' } | { state: 'new' } | { state: 'changed'; before: Oid }
+export type ApprovalState = { state: 'approved' } | { state: 'new' } | { state: 'changed'; before: Oid }
 
 const Entry = v.object({
   kind: v.picklist(['tool', 'command', 'verdict']),
@@ -72,7 +72,7 @@ type Signed = Omit<Entry, 'key' | 'signature'>
 const File = v.object({ version: v.literal(1), approvals: v.pipe(v.array(Entry), v.maxLength(2000)) })
 
 /** A larger file was not written here. */
-const LARGEST = 2 << 20
+const MAX_APPROVALS_BYTES = 2 << 20
 
 /** Looks for approvals, and gives them, with the key in a folder outside of any repository. */
 export class Approvals {
@@ -86,7 +86,7 @@ export class Approvals {
   }
 
   /** Throws a {@link Failure} where there is a key that can't be used. Without one, nothing is approved. */
-  async look(vfs: WorkInProgressVfs, subject: Subject): Promise<Approval> {
+  async look(vfs: WorkInProgressVfs, subject: Subject): Promise<ApprovalState> {
     const entries = (await readEntries(vfs)).filter(it => isAbout(it, subject))
     if (entries.length === 0) return { state: 'new' }
     const key = await this.#readKey()
@@ -191,7 +191,7 @@ export class Approvals {
 async function readEntries(vfs: WorkInProgressVfs): Promise<Entry[]> {
   if (!(await vfs.fileExists(APPROVALS))) return []
   const bytes = await vfs.readFile(APPROVALS)
-  if (bytes.length > LARGEST) return []
+  if (bytes.length > MAX_APPROVALS_BYTES) return []
   try {
     const parsed = v.safeParse(File, JSON.parse(bytes.toString()))
     return parsed.success ? parsed.output.approvals : []

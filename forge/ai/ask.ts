@@ -4,11 +4,11 @@
  */
 import type { LanguageModelV4, LanguageModelV4StreamPart, SharedV4ProviderOptions } from '@ai-sdk/provider'
 import { Assembly } from './answers.ts'
-import { type Fetch, Line } from './endpoint.ts'
-import { type Asked, cutShort, hostOf, isEndWithoutReason, passes, troubleOf } from './errors.ts'
+import { type Fetch, ModelExchange } from './endpoint.ts'
+import { cutShort, hostOf, isEndWithoutReason, type ModelEndpoint, passes, troubleOf } from './errors.ts'
 import { Misses } from './misses.ts'
 import { callOptions, withContentParts } from './prompt.ts'
-import type { Answer, Model, ModelError, ModelTrouble, Progress, Request, Usage } from './request.ts'
+import type { Model, ModelAnswer, ModelError, ModelTrouble, Progress, Request, Usage } from './request.ts'
 import type { Price } from './settings.ts'
 import { Tokens } from './tokens.ts'
 
@@ -25,7 +25,7 @@ export type Patience = {
   again: Partial<Record<ModelTrouble, number>>
 }
 
-export const PATIENCE: Patience = {
+export const DEFAULT_PATIENCE: Patience = {
   silence: 240,
   firstPause: 2,
   longestPause: 60,
@@ -37,7 +37,7 @@ export const PATIENCE: Patience = {
 type Options = { signal: AbortSignal; onProgress: (progress: Progress) => void }
 
 export type AskedModelOptions = {
-  asked: Asked
+  asked: ModelEndpoint
   window: number
   /** Gives the AI SDK's model, which sends its requests by the fetch that it is given. */
   open: (fetch: Fetch) => LanguageModelV4
@@ -52,7 +52,7 @@ export type AskedModelOptions = {
 export class AskedModel implements Model {
   readonly window: number
   /** It has secrets, which no print of this object may show. */
-  readonly #asked: Asked
+  readonly #asked: ModelEndpoint
   private readonly open: AskedModelOptions['open']
   private readonly patience: Patience
   private readonly price: Price | undefined
@@ -75,7 +75,7 @@ export class AskedModel implements Model {
     return this.#asked.name
   }
 
-  async ask(request: Request, { signal, onProgress }: Options): Promise<Answer> {
+  async ask(request: Request, { signal, onProgress }: Options): Promise<ModelAnswer> {
     for (let failed = 0; ; failed++) {
       signal.throwIfAborted()
       const { thinking, mustCall, ...plain } = request
@@ -99,11 +99,11 @@ export class AskedModel implements Model {
   private async askOnce(
     request: Request,
     { signal, onProgress }: Options,
-  ): Promise<{ answer: Answer } | { answer?: never; trouble: ModelError }> {
+  ): Promise<{ answer: ModelAnswer } | { answer?: never; trouble: ModelError }> {
     const asked = this.#asked
     const { misses } = this
     const rewrite = asked.provider === 'openrouter' ? withContentParts : misses?.asking(request)
-    const line = new Line({ asked, silence: this.patience.silence, signal, ...(rewrite && { rewrite }) })
+    const line = new ModelExchange({ asked, silence: this.patience.silence, signal, ...(rewrite && { rewrite }) })
     const assembly = new Assembly(asked, callIds(request), onProgress)
     try {
       let miss: string | undefined
@@ -219,7 +219,7 @@ function pauseAfter(trouble: ModelError, failed: number, patience: Patience): nu
   return Math.max(retryAfter, pause * (0.75 + Math.random() / 2))
 }
 
-function againWords(trouble: ModelError, asked: Asked): string {
+function againWords(trouble: ModelError, asked: ModelEndpoint): string {
   const host = hostOf(asked.address)
   switch (trouble.trouble) {
     case 'rate':

@@ -7,7 +7,7 @@ import { addUsage, NO_USAGE } from './session.ts'
  * Requests to the model, seconds, and US dollars, which can only be held where what a request costs is known: the
  * provider tells it, or its price is in the settings.
  */
-export type Limits = { steps: number; seconds: number; cost: number }
+export type TurnLimits = { steps: number; seconds: number; cost: number }
 
 /** A turn has taken all that it may: the message says what, as a sentence. */
 export class LimitReached extends Error {}
@@ -24,7 +24,7 @@ export class Budget implements Disposable {
   #started: number | undefined
   #clock: ReturnType<typeof setTimeout> | undefined
 
-  constructor(readonly limits: Limits) {
+  constructor(readonly limits: TurnLimits) {
     this.#start()
   }
 

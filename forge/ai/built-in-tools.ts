@@ -1,13 +1,13 @@
 /** The tools that every model has, without anybody's approval: they work on files through the Vfs alone. */
 import * as v from 'valibot'
 import { Failure } from '../../core/failure.ts'
-import { findText, type Match, textSearch } from '../../core/git/grep.ts'
+import { findText, type GrepMatch, textSearch } from '../../core/git/grep.ts'
 import type { Path } from '../../core/git/repository.ts'
-import { many, short, visible, visiblePath } from '../../core/text.ts'
+import { many, short, sizeInWords, visible, visiblePath } from '../../core/text.ts'
 import { listOf, parseArguments, whole } from './arguments.ts'
-import { applyEdits, countLines, type Edit, inFormOf, type Made, type Refusal } from './edits.ts'
-import { lineStarts, numbered, readable } from './lines.ts'
-import { type Found, LARGEST, lookAt, pathFrom, sizeInWords, verifyMayChange } from './model-files.ts'
+import { applyEdits, countLines, type EditRefusal, inFormOf, type Made, type TextEdit } from './edits.ts'
+import { lineStarts, numbered, readableLine } from './lines.ts'
+import { MAX_MODEL_FILE_BYTES, type ModelFile, modelFileAt, pathFrom, verifyMayChange } from './model-files.ts'
 import type { Tool, ToolResult, ToolRoom } from './tool.ts'
 
 /** All of them, in an order that does not change: a model's cache begins with it. */
@@ -92,7 +92,7 @@ async function changeablePath(room: ToolRoom, text: string): Promise<Path> {
 // --- Writing
 
 /** Bytes that a model may write in one go: more is not edited on the desk. */
-const MOST_WRITTEN = 2 << 20
+const MAX_WRITTEN_BYTES = 2 << 20
 
 const writeFile = define({
   name: 'write_file',
@@ -105,7 +105,7 @@ const writeFile = define({
     const path = await changeablePath(room, text)
     const name = visiblePath(path)
     verifyText(content)
-    const found = await lookAt(room.vfs, path)
+    const found = await modelFileAt(room.vfs, path)
     if (found.kind === 'folder') throw new Failure(`${name} is a folder: give the name of a file in it.`)
     if (found.kind === 'other' && found.what === 'submodule') throw new Failure(found.words)
     if (found.kind === 'other') throw new Failure(`${found.words} It was not written: to replace it, delete it first.`)
@@ -133,8 +133,8 @@ const done = (text: string, words: string, touched: Path[]): ToolResult => ({ te
 function verifyText(text: string): void {
   if (!text.isWellFormed()) throw new Failure('There is half a character (a lone surrogate) in the text.')
   if (text.includes('\0')) throw new Failure('There is a NUL in the text: no text file has one.')
-  if (Buffer.byteLength(text) > MOST_WRITTEN)
-    throw new Failure(`That is too much: a file may be written with at most ${sizeInWords(MOST_WRITTEN)}.`)
+  if (Buffer.byteLength(text) > MAX_WRITTEN_BYTES)
+    throw new Failure(`That is too much: a file may be written with at most ${sizeInWords(MAX_WRITTEN_BYTES)}.`)
 }
 
 const deleteFile = define({
@@ -214,20 +214,20 @@ async function missing(room: ToolRoom, path: Path): Promise<string> {
   return `There is no file ${visiblePath(path)}.${hint}`
 }
 
-const MOST_NAMED = 20
+const MAX_NAMED_PATHS = 20
 
 function listed(paths: readonly Path[]): string {
-  const named = paths.slice(0, MOST_NAMED).map(visiblePath).join(', ')
-  return paths.length > MOST_NAMED ? `${named} and ${paths.length - MOST_NAMED} more` : named
+  const named = paths.slice(0, MAX_NAMED_PATHS).map(visiblePath).join(', ')
+  return paths.length > MAX_NAMED_PATHS ? `${named} and ${paths.length - MAX_NAMED_PATHS} more` : named
 }
 
 // --- Editing
 
-const MOST_EDITS = 100
+const MAX_EDITS_PER_CALL = 100
 /** Bytes that the edits of a call may be looked for in, all together: the desk waits for it. */
-const MOST_SEARCHED = 100 << 20
+const MAX_SEARCHED_BYTES = 100 << 20
 /** Characters of a file that is given whole after edits that found no place. */
-const MOST_WHOLE = 60_000
+const MAX_WHOLE_FILE_BYTES = 60_000
 
 const searchReplace = define({
   name: 'search_replace',
@@ -254,23 +254,23 @@ const searchReplace = define({
     edits: v.pipe(
       listOf(v.strictObject({ search: v.string(), replace: v.string() })),
       v.minLength(1),
-      v.maxLength(MOST_EDITS),
+      v.maxLength(MAX_EDITS_PER_CALL),
     ),
   }),
   about: ({ path }) => path,
   run: async ({ path: text, edits }, room) => {
     const path = await changeablePath(room, text)
     const name = visiblePath(path)
-    const found = await lookAt(room.vfs, path)
+    const found = await modelFileAt(room.vfs, path)
     if (found.kind === 'none') throw new Failure(`${await missing(room, path)} To make it, write the whole file.`)
     if (found.kind === 'folder') throw new Failure(`${name} is a folder: give the name of a file in it.`)
     if (found.kind === 'other') throw new Failure(`${found.words} It was not edited.`)
     for (const { replace } of edits) verifyText(replace)
-    if (edits.length * found.bytes.length > MOST_SEARCHED)
+    if (edits.length * found.bytes.length > MAX_SEARCHED_BYTES)
       throw new Failure(`${name} has ${sizeInWords(found.bytes.length)}: send fewer edits at a time.`)
     const edited = applyEdits(found.bytes, edits)
     if ('refusals' in edited) return await notEdited(path, found, edits, edited.refusals, room)
-    if (edited.bytes.length > Math.max(LARGEST, found.bytes.length))
+    if (edited.bytes.length > Math.max(MAX_MODEL_FILE_BYTES, found.bytes.length))
       throw new Failure(`${name} would have ${sizeInWords(edited.bytes.length)}: that is too much. It was not edited.`)
     await room.vfs.writeFile(path, edited.bytes)
     const sum = {
@@ -329,9 +329,9 @@ function overlooked(made: readonly Made[]): string {
 
 async function notEdited(
   path: Path,
-  { bytes, isUtf8 }: Extract<Found, { kind: 'text' }>,
-  edits: readonly Edit[],
-  refusals: readonly Refusal[],
+  { bytes, isUtf8 }: Extract<ModelFile, { kind: 'text' }>,
+  edits: readonly TextEdit[],
+  refusals: readonly EditRefusal[],
   room: ToolRoom,
 ): Promise<ToolResult> {
   const name = visiblePath(path)
@@ -341,13 +341,13 @@ async function notEdited(
   const changed = isMissed ? await room.changed(path) : undefined
   const head = edits.length === 1 ? `${name} was not edited.` : `${name} was not edited, by none of the edits.`
   const parts = [changed ? `${head} Somebody else has changed it since your last turn, ${visible(changed)}.` : head]
-  const isWhole = isAgain && isUtf8 && bytes.length <= MOST_WHOLE
+  const isWhole = isAgain && isUtf8 && bytes.length <= MAX_WHOLE_FILE_BYTES
   for (const { edit, why, text } of refusals) {
     // What is near is in the whole file, too.
     const told = isWhole && why === 'none' ? 'The search is nowhere in the file.' : text
     parts.push(edits.length === 1 ? told : `Edit ${edit + 1} of ${edits.length}: ${told}`)
   }
-  if (isWhole) parts.push(`Write the whole file by write_file now. This is what it is:\n${readable(bytes)}`)
+  if (isWhole) parts.push(`Write the whole file by write_file now. This is what it is:\n${readableLine(bytes)}`)
   else if (isAgain) parts.push('Read the lines that you mean with get_lines, and give few of them as they are.')
   return {
     text: parts.join('\n'),
@@ -358,7 +358,7 @@ async function notEdited(
 }
 
 /** For the eye of a person. */
-const SHORTLY: Record<Refusal['why'], string> = {
+const SHORTLY: Record<EditRefusal['why'], string> = {
   none: 'not found',
   several: 'found more than once',
   same: 'no change',
@@ -371,12 +371,12 @@ const SHORTLY: Record<Refusal['why'], string> = {
 
 // --- Reading
 
-const MOST_LINES = 1000
-const MOST_CHARACTERS = 40_000
+const MAX_LINES_READ = 1000
+const MAX_CHARS_READ = 40_000
 
 const getLines = define({
   name: 'get_lines',
-  description: `Reads lines of a file, at most ${MOST_LINES}. A number and a tab stand before each; they are not part of it.`,
+  description: `Reads lines of a file, at most ${MAX_LINES_READ}. A number and a tab stand before each; they are not part of it.`,
   properties: { path: PATH, from: { type: 'integer', minimum: 1 }, to: { type: 'integer', minimum: 1 } },
   required: ['path'],
   schema: v.strictObject({ path: PathText, from: v.optional(whole()), to: v.optional(whole()) }),
@@ -384,7 +384,7 @@ const getLines = define({
   run: async ({ path: text, from = 1, to = Number.POSITIVE_INFINITY }, room) => {
     const path = await pathFrom(room.vfs, text)
     const name = visiblePath(path)
-    const found = await lookAt(room.vfs, path)
+    const found = await modelFileAt(room.vfs, path)
     if (found.kind === 'none') throw new Failure(await missing(room, path))
     if (found.kind === 'folder') throw new Failure(`${name} is a folder, with ${listed(found.files)}.`)
     if (found.kind === 'other') throw new Failure(found.words)
@@ -392,8 +392,8 @@ const getLines = define({
     if (starts.length === 0) return { text: `${name} is empty.`, isError: false, words: 'empty' }
     if (to < from) throw new Failure(`Line ${to} is before line ${from}: give the first line as from.`)
     if (from > starts.length) throw new Failure(`${name} has ${many(starts.length, 'line')}: there is no line ${from}.`)
-    const last = Math.min(to, starts.length, from + MOST_LINES - 1)
-    const shown = numbered(found.bytes, starts, { first: from, last, most: MOST_CHARACTERS })
+    const last = Math.min(to, starts.length, from + MAX_LINES_READ - 1)
+    const shown = numbered(found.bytes, starts, { first: from, last, most: MAX_CHARS_READ })
     const notes = [
       shown.last < Math.min(to, starts.length) && `There is more: go on from line ${shown.last + 1}.`,
       shown.isCut && 'Long lines are cut.',
@@ -405,9 +405,9 @@ const getLines = define({
   },
 })
 
-const MOST_FOUND = 200
+const MAX_MATCHES = 200
 /** Seconds after which a search ends with what it has: an expression can be written that takes for ever. */
-const PATIENCE = 10
+const SEARCH_SECONDS = 10
 
 /** Lines that a search shows before and after each match. */
 const MAX_CONTEXT_LINES = 10
@@ -444,12 +444,12 @@ const grepOpen = define({
     const besides = ['.forge']
     const tree = await room.vfs.writeTree()
     const question = { tree, words: text, isRegex: regex, matchCase: !ignore_case }
-    const matches: Match[] = []
+    const matches: GrepMatch[] = []
     const { isCut } = await findText(repository, await textSearch(repository, question), {
       signal: room.signal,
       onFound: found => matches.push(...found),
-      seconds: PATIENCE,
-      most: MOST_FOUND,
+      seconds: SEARCH_SECONDS,
+      most: MAX_MATCHES,
       only,
       besides,
     })
@@ -481,11 +481,11 @@ async function searched(room: ToolRoom, folder: string, everywhere: boolean): Pr
 }
 
 /** Characters of a line, around what was found in it, and of all lines together. */
-const LONGEST_ROW = 300
-const MOST_ROWS = 20_000
+const MAX_MATCH_CHARS = 300
+const MAX_MATCHES_CHARS = 20_000
 
 /** The lines below the names of their files. */
-function rowsOf(matches: readonly Match[]): { rows: string[]; isShort: boolean } {
+function rowsOf(matches: readonly GrepMatch[]): { rows: string[]; isShort: boolean } {
   const rows: string[] = []
   let [size, path] = [0, '']
   for (const match of matches) {
@@ -493,7 +493,7 @@ function rowsOf(matches: readonly Match[]): { rows: string[]; isShort: boolean }
     if (match.path !== path) added.unshift(visiblePath(match.path))
     path = match.path
     size += added.reduce((sum, row) => sum + row.length + 1, 0)
-    if (size > MOST_ROWS) return { rows, isShort: true }
+    if (size > MAX_MATCHES_CHARS) return { rows, isShort: true }
     rows.push(...added)
   }
   return { rows, isShort: false }
@@ -502,7 +502,7 @@ function rowsOf(matches: readonly Match[]): { rows: string[]; isShort: boolean }
 /** The same with lines around each: a colon behind the number of a match, a dash behind that of another line. */
 async function rowsInContext(
   room: ToolRoom,
-  matches: readonly Match[],
+  matches: readonly GrepMatch[],
   context: number,
 ): Promise<{ rows: string[]; isShort: boolean }> {
   const rows: string[] = []
@@ -517,27 +517,27 @@ async function rowsInContext(
       if (shown > 0 && first > shown + 1) added.push('…')
       for (let at = first; at <= Math.min(line + context, lines.length); at++) {
         const hit = hits.get(at)
-        added.push(hit ? `${at}:\t${around(hit)}` : `${at}-\t${short(lines[at - 1] ?? '', LONGEST_ROW)}`)
+        added.push(hit ? `${at}:\t${around(hit)}` : `${at}-\t${short(lines[at - 1] ?? '', MAX_MATCH_CHARS)}`)
         shown = at
       }
     }
     size += added.reduce((sum, row) => sum + row.length + 1, 0)
-    if (size > MOST_ROWS) return rows.length > 0 ? { rows, isShort: true } : rowsOf(matches)
+    if (size > MAX_MATCHES_CHARS) return rows.length > 0 ? { rows, isShort: true } : rowsOf(matches)
     rows.push(...added)
   }
   return { rows, isShort: false }
 }
 
-function around({ text, ranges }: Match): string {
-  if (text.length <= LONGEST_ROW) return text
-  const from = Math.max(0, Math.min((ranges[0]?.[0] ?? 0) - 60, text.length - LONGEST_ROW))
-  return `${from > 0 ? '…' : ''}${text.slice(from, from + LONGEST_ROW)}…`.toWellFormed()
+function around({ text, ranges }: GrepMatch): string {
+  if (text.length <= MAX_MATCH_CHARS) return text
+  const from = Math.max(0, Math.min((ranges[0]?.[0] ?? 0) - 60, text.length - MAX_MATCH_CHARS))
+  return `${from > 0 ? '…' : ''}${text.slice(from, from + MAX_MATCH_CHARS)}…`.toWellFormed()
 }
 
 // --- Context
 
 /** Files of more bytes are read in parts. */
-const MOST_IN_CONTEXT = 400_000
+const MAX_CONTEXT_FILE_BYTES = 400_000
 
 const updateContext = define({
   name: 'update_context',
@@ -569,12 +569,12 @@ const updateContext = define({
 async function verifyMayBeActive(room: ToolRoom, path: Path): Promise<string> {
   const name = visiblePath(path)
   verifyMayChange(path)
-  const found = await lookAt(room.vfs, path)
+  const found = await modelFileAt(room.vfs, path)
   if (found.kind === 'none') throw new Failure(`${await missing(room, path)} Nothing changed.`)
   if (found.kind === 'folder') throw new Failure(`${name} is a folder: add its files, ${listed(found.files)}.`)
   if (found.kind === 'other') throw new Failure(`${found.words} Nothing changed.`)
   const { length } = found.bytes
-  if (length > MOST_IN_CONTEXT)
+  if (length > MAX_CONTEXT_FILE_BYTES)
     throw new Failure(`${name} has ${sizeInWords(length)}, too much for the context: read it by get_lines.`)
   if (room.active.has(path)) return `${name} is in the context already.`
   return `Added ${name}, ${sizeInWords(length)}, about ${Math.ceil(length / 3.6).toLocaleString('en')} tokens.`

@@ -2,11 +2,11 @@
 import type { Clean } from './session.ts'
 
 /** No secret is longer without a blank in it. */
-const LONGEST_WORD = 12_000
+const MAX_SECRET_CHARS = 12_000
 /** Characters at the end of what was given that are looked at again together with what comes next. */
 const [BEHIND, ENOUGH] = [1_000, 4_000]
 /** No private key is longer: what only looks like the beginning of one is given then. */
-const LONGEST_KEY = 20_000
+const MAX_PRIVATE_KEY_CHARS = 20_000
 
 export class CleanStream {
   /** What has come, from the beginning of a line on, and what was given of it. */
@@ -59,15 +59,15 @@ export class CleanStream {
 /** Where what can't be a part of a secret that is still coming ends. */
 function settledEnd(raw: string): number {
   // Secrets are made of plain characters without blanks between them.
-  const word = /[\x21-\x7e]*$/.exec(raw.slice(-LONGEST_WORD - 1))?.[0].length ?? 0
-  const end = word > LONGEST_WORD ? raw.length : raw.length - word
+  const word = /[\x21-\x7e]*$/.exec(raw.slice(-MAX_SECRET_CHARS - 1))?.[0].length ?? 0
+  const end = word > MAX_SECRET_CHARS ? raw.length : raw.length - word
   return Math.min(end, openKey(raw) ?? end)
 }
 
 /** Where a private key begins that has not come to its end. */
 function openKey(raw: string): number | undefined {
   const at = raw.lastIndexOf('-----BEGIN')
-  if (at < 0 || raw.length - at > LONGEST_KEY) return undefined
+  if (at < 0 || raw.length - at > MAX_PRIVATE_KEY_CHARS) return undefined
   const rest = raw.slice(at)
   const [header = ''] = rest.split('\n', 1)
   const isKey = /PRIVATE KEY/.test(header) || (header.length === rest.length && header.length < 100)

@@ -10,7 +10,7 @@ import { firstLine, visible } from '../../core/text.ts'
 /** Bytes of its output that are kept, of its beginning and of its end. */
 const OUTPUT = 16 << 10
 /** The largest file that a command may write: what it writes is on this machine's disk. */
-const LARGEST_FILE = 1 << 30
+const MAX_WRITTEN_FILE_BYTES = 1 << 30
 /** The owner of the files where this process is root: a user of the image. */
 const USER = 1000
 
@@ -72,7 +72,7 @@ export async function runClosed(
       '--ulimit',
       'core=0',
       '--ulimit',
-      `fsize=${LARGEST_FILE}`,
+      `fsize=${MAX_WRITTEN_FILE_BYTES}`,
     ],
     mountFlags([{ source: folder, target: '/workspace' }, ...mounts]),
     ['--workdir', '/workspace', '--entrypoint', '/bin/bash'],

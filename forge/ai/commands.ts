@@ -15,7 +15,7 @@ import { readUntrusted } from '../../core/untrusted.ts'
 import { materializedIn, removeLeftBehind, type WorkInProgressVfs } from '../vfs.ts'
 import { openAll, runClosed, whyNoContainer } from './closed-container.ts'
 import type { Tool, ToolResult } from './tool.ts'
-import { takeOver, trialOf, verifyMayBeWritten } from './trial.ts'
+import { takeTrial, trialOf, verifyMayBeWritten } from './trial.ts'
 
 /** Seconds that a command may take where it does not say, and at most. */
 const SECONDS = { usual: 120, most: 600 }
@@ -183,7 +183,7 @@ async function keepChanges(folder: string, patterns: readonly string[], vfs: Wor
     const isSame = there?.mode === mode && (await vfs.readFile(path)).equals(found.bytes)
     if (!isSame) await keep(refused, path, () => trial.writeFile(path, found.bytes, { mode }), touched)
   }
-  await takeOver(vfs, trial)
+  await takeTrial(vfs, trial)
   return { touched: touched.sort(), refused: [...refused].map(([path, why]) => `${visiblePath(path)} (${why})`) }
 }
 

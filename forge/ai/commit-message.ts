@@ -4,7 +4,7 @@ import { visibleLines } from '../../core/text.ts'
 /** A subject that git's own tools don't cut. */
 const SUBJECT = 72
 /** The most characters of a message. */
-const LONGEST = 4000
+const MAX_MESSAGE_CHARS = 4000
 
 /** Trailers about authors and reviewers, and those that other programs obey: a model must not write them. */
 const TRAILER =
@@ -17,7 +17,7 @@ const ORDER = /\[((?:skip|no)[ -](?:ci|actions)|(?:ci|actions)[ -]skip)\]|\*\*\*
  * Undefined where there is nothing left.
  */
 export function cleanMessage(text: string): string | undefined {
-  const lines = visibleLines(text.slice(0, 4 * LONGEST))
+  const lines = visibleLines(text.slice(0, 4 * MAX_MESSAGE_CHARS))
     .replace(ORDER, (_, inBrackets, inStars) => `(${inBrackets ?? inStars})`)
     .split('\n')
     .map(line => line.trimEnd())
@@ -32,7 +32,7 @@ export function cleanMessage(text: string): string | undefined {
     .replace(/\n{3,}/g, '\n\n')
   const short = shortened(subject)
   const whole = [short, short === subject ? '' : subject, body].filter(Boolean).join('\n\n')
-  return whole.slice(0, LONGEST).toWellFormed().trimEnd()
+  return whole.slice(0, MAX_MESSAGE_CHARS).toWellFormed().trimEnd()
 }
 
 /** A line that is too long for a subject, up to the last word that has room. */

@@ -26,7 +26,7 @@ const DEFAULT_OUTPUT = 32_000
 const ALL_FILES = 0.5
 const ONE_FILE = 0.25
 /** Content of more bytes is not read at all. */
-const LARGEST = 8 << 20
+const MAX_READ_BYTES = 8 << 20
 
 /**
  * The next request of a session, which prepareSession must have prepared. It depends on the session and on what it
@@ -121,7 +121,7 @@ async function contentsOf(session: Session, { objects }: Sources): Promise<Conte
 
 async function readContent(objects: Objects, oid: Oid): Promise<Buffer | undefined> {
   if (oid.length !== (objects.repository.format === 'sha1' ? 40 : 64)) return undefined
-  const object = await objects.read(oid, { limit: LARGEST })
+  const object = await objects.read(oid, { limit: MAX_READ_BYTES })
   return object?.type === 'blob' ? object.bytes : undefined
 }
 

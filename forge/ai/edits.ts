@@ -2,11 +2,20 @@
  * Edits of a file as a model sends them: what is to be found, and what is to stand there instead. They are made on
  * bytes, so that nothing changes but what an edit changes: line ends, a BOM, or Latin-1 elsewhere in the file.
  */
-import { lineAt, lineStarts, readable } from './lines.ts'
+import { lineAt, lineStarts, readableLine } from './lines.ts'
 import { nearestLines } from './nearest.ts'
-import { BOM, type Found, findPlaces, hasBom, lengthOfCharacter, type Place, type Rung, type Shift } from './places.ts'
+import {
+  BOM,
+  type FoundPlaces,
+  findPlaces,
+  hasBom,
+  lengthOfCharacter,
+  type Rung,
+  type Shift,
+  type TextPlace,
+} from './places.ts'
 
-export type Edit = { search: string; replace: string }
+export type TextEdit = { search: string; replace: string }
 
 /** An edit that was made: how its place was found, its line in the new file, and how many lines came and went. */
 export type Made = { rung: Rung; line: number; added: number; deleted: number }
@@ -20,14 +29,14 @@ export type Made = { rung: Rung; line: number; added: number; deleted: number }
 export type Why = 'none' | 'several' | 'same' | 'there' | 'empty' | 'overlap' | 'encoding' | 'indentation'
 
 /** `text` tells the model what to do next; `edit` counts from 0. */
-export type Refusal = { edit: number; why: Why; text: string }
+export type EditRefusal = { edit: number; why: Why; text: string }
 
 /** All edits, or none. */
-export type Edited = { bytes: Buffer; made: Made[] } | { refusals: Refusal[] }
+export type EditOutcome = { bytes: Buffer; made: Made[] } | { refusals: EditRefusal[] }
 
 /** The most refusals that are told at once: each takes a search of the whole file. */
-const MOST_REFUSALS = 3
-const MOST_LINES_NAMED = 20
+const MAX_REFUSALS = 3
+const MAX_NAMED_LINES = 20
 /** Characters of a replacement that do not stand somewhere by chance. */
 const TELLING = 10
 
@@ -49,15 +58,15 @@ type State = {
  * where it stood, if the lines that it changes are still the same. What an edit only repeats of the file, to say where,
  * keeps its bytes; new lines end as the lines end where they come in, and the final line end, or the lack of one, stays.
  */
-export function applyEdits(file: Buffer, edits: readonly Edit[]): Edited {
-  const refusals: Refusal[] = []
+export function applyEdits(file: Buffer, edits: readonly TextEdit[]): EditOutcome {
+  const refusals: EditRefusal[] = []
   const made: (Omit<Made, 'line'> & { at: number })[] = []
   const state: State = { original: file, bytes: file, applied: [] }
   for (const [edit, wanted] of edits.entries()) {
     const answer = applyEdit(state, wanted)
     if ('why' in answer) {
       refusals.push({ edit, ...answer })
-      if (refusals.length === MOST_REFUSALS) break
+      if (refusals.length === MAX_REFUSALS) break
       continue
     }
     const { hunks, rung, counts } = answer
@@ -72,9 +81,9 @@ export function applyEdits(file: Buffer, edits: readonly Edit[]): Edited {
 }
 
 type Applied = { hunks: Hunk[]; rung: Rung; counts: { added: number; deleted: number } }
-type Refused = Omit<Refusal, 'edit'>
+type Refused = Omit<EditRefusal, 'edit'>
 
-function applyEdit(state: State, wanted: Edit): Applied | Refused {
+function applyEdit(state: State, wanted: TextEdit): Applied | Refused {
   const { search, replace } = wanted
   if (search === '')
     return { why: 'empty', text: 'The search is empty: give the lines to be replaced, or write the whole file.' }
@@ -94,7 +103,7 @@ function applyEdit(state: State, wanted: Edit): Applied | Refused {
 type Located = { hunks: Hunk[]; rung: Rung }
 
 /** What an edit changes in a file; undefined where it has no place there. */
-function locate(file: Buffer, { search, replace }: Edit): Located | Refused | undefined {
+function locate(file: Buffer, { search, replace }: TextEdit): Located | Refused | undefined {
   const [text, replacement] = [Buffer.from(search), Buffer.from(replace)]
   const found = findPlaces(file, text, indentsOf(replace))
   if (!found) return undefined
@@ -113,7 +122,7 @@ function locate(file: Buffer, { search, replace }: Edit): Located | Refused | un
  * What an edit changes that was written for the file as it was before the call: its context may name lines that an
  * earlier edit has changed, as long as it leaves those lines alone itself.
  */
-function locateInOriginal({ original, applied }: State, wanted: Edit): Located | Refused | undefined {
+function locateInOriginal({ original, applied }: State, wanted: TextEdit): Located | Refused | undefined {
   if (applied.length === 0) return undefined
   const located = locate(original, wanted)
   if (!located || 'why' in located) return undefined
@@ -147,10 +156,10 @@ const OVERLOOKING: Record<Rung, string> = {
   punctuation: 'with other quotes and dashes',
 }
 
-function severalPlaces(file: Buffer, { rung, places }: Found): string {
+function severalPlaces(file: Buffer, { rung, places }: FoundPlaces): string {
   const starts = lineStarts(file)
-  const lines = [...new Set(places.slice(0, MOST_LINES_NAMED).map(({ from }) => lineAt(starts, from)))]
-  const rest = places.length > MOST_LINES_NAMED ? ' and further ones' : ''
+  const lines = [...new Set(places.slice(0, MAX_NAMED_LINES).map(({ from }) => lineAt(starts, from)))]
+  const rest = places.length > MAX_NAMED_LINES ? ' and further ones' : ''
   const where = lines.length === 1 && !rest ? `all in line ${lines[0]}` : `in lines ${listed(lines)}${rest}`
   const how = rung === 'exact' ? 'The search' : `As it is, the search is nowhere; ${OVERLOOKING[rung]} it`
   return `${how} stands in ${places.length} places, ${where}: add lines before or after it until only one fits.`
@@ -171,7 +180,7 @@ function refusalWithoutPlace(file: Buffer, search: string, replacement: Buffer):
   return { why: 'none', text: `The search is nowhere in the file. ${nearestLines(file, starts, search)}` }
 }
 
-function shiftedTooFar(file: Buffer, { from }: Place): string {
+function shiftedTooFar(file: Buffer, { from }: TextPlace): string {
   const line = lineAt(lineStarts(file), from)
   return [
     `The search fits at line ${line} with another indentation,`,
@@ -195,7 +204,7 @@ function foreignTo(file: Buffer, hunks: readonly Hunk[]): string | undefined {
   if (single === undefined) return undefined
   const line = lineAt(lineStarts(file), single)
   return [
-    `This file is no UTF-8 (see ${readable(file.subarray(single, single + 1))} in line ${line}),`,
+    `This file is no UTF-8 (see ${readableLine(file.subarray(single, single + 1))} in line ${line}),`,
     'and the replacement has letters beyond ASCII: they would make a mixture of it.',
     'Write them in ASCII, as escapes for example, or leave them out.',
   ].join(' ')
@@ -207,7 +216,7 @@ function foreignTo(file: Buffer, hunks: readonly Hunk[]): string | undefined {
 type Gap = { from: number; to: number; text: string }
 
 /** Undefined where an indentation of the replacement can't be brought over to the file. */
-function hunksOf(file: Buffer, place: Place, search: Buffer, replacement: Buffer, rung: Rung): Hunk[] | undefined {
+function hunksOf(file: Buffer, place: TextPlace, search: Buffer, replacement: Buffer, rung: Rung): Hunk[] | undefined {
   let [old, young] = [search.toString('latin1'), replacement.toString('latin1')]
   // A search with \r that was found exactly is meant literally.
   const isLiteral = rung === 'exact' && (old.includes('\r') || unified(old) === unified(young))
@@ -234,7 +243,7 @@ const unified = (text: string): string => text.replaceAll('\r\n', '\n')
 
 /** Without the line end that the file does not have, the search ends where the file does. */
 const atOpenEnd =
-  ({ at, to }: Place, length: number): Place['at'] =>
+  ({ at, to }: TextPlace, length: number): TextPlace['at'] =>
   position =>
     position === length ? to : at(position)
 
@@ -265,7 +274,7 @@ function gapsBetween(search: string, replacement: string): Gap[] {
 const linesOf = (text: string): string[] => text.match(/[^\n]*\n|[^\n]+$/g) ?? []
 
 /** The bytes of a part that become others: what is the same at both its ends stays as the file has it. */
-function hunkOf(file: Buffer, place: Place, search: string, { from, to, text }: Gap, endsLikePlace: boolean): Hunk {
+function hunkOf(file: Buffer, place: TextPlace, search: string, { from, to, text }: Gap, endsLikePlace: boolean): Hunk {
   const most = Math.min(to - from, text.length)
   let front = 0
   // With another indentation, lines are whole.

@@ -2,11 +2,11 @@
  * The way to a provider for one request: it goes to the address that was set and nowhere else, ends when the provider
  * says nothing for too long or too much, and can be cut at any time.
  */
-import { type Asked, hostOf, sendAgain } from './errors.ts'
+import { hostOf, type ModelEndpoint, sendAgain } from './errors.ts'
 import { ModelError } from './request.ts'
 
 /** No answer of a model is larger. */
-const MOST_BYTES = 64 * 1024 * 1024
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024
 
 /** How the streams of all providers end, and how long that is at most. */
 const LAST_EVENT = { pattern: /(?:data: ?\[DONE\]|"message_stop" ?\})\s*$/, length: 100 }
@@ -15,7 +15,7 @@ const LAST_EVENT = { pattern: /(?:data: ?\[DONE\]|"message_stop" ?\})\s*$/, leng
 export type Fetch = typeof fetch
 
 export type LineOptions = {
-  asked: Asked
+  asked: ModelEndpoint
   /** Seconds without a byte after which the line is cut. */
   silence: number
   /** Aborted by the caller when it no longer wants the answer. */
@@ -25,7 +25,7 @@ export type LineOptions = {
 }
 
 /** One request and its answer. */
-export class Line {
+export class ModelExchange {
   /** How many bytes were sent. */
   sent = 0
   /** Whether anything came back. */
@@ -86,7 +86,8 @@ export class Line {
           if (done) return this.hush(controller)
           this.listen()
           bytes += value.byteLength
-          if (bytes > MOST_BYTES) throw this.cut(new ModelError('broken', `${this.host} answered without an end.`))
+          if (bytes > MAX_ANSWER_BYTES)
+            throw this.cut(new ModelError('broken', `${this.host} answered without an end.`))
           end = (end + Buffer.from(value.subarray(-LAST_EVENT.length)).toString('latin1')).slice(-LAST_EVENT.length)
           controller.enqueue(value)
         } catch (error) {

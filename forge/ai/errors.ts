@@ -6,7 +6,7 @@ import { ModelError, type ModelTrouble, type Sentence } from './request.ts'
 import type { Provider } from './settings.ts'
 
 /** The model that was asked, for the words of an error. `secrets` are taken out of all that a provider says. */
-export type Asked = { name: string; provider: Provider; address: string; secrets: readonly string[] }
+export type ModelEndpoint = { name: string; provider: Provider; address: string; secrets: readonly string[] }
 
 /** A provider's no: its status, its words, and after how many seconds to ask again. */
 type Refusal = { status: number; words: string; retryAfter?: number }
@@ -19,7 +19,7 @@ const BILLING: Record<string, string> = {
 
 const NO_CREDIT =
   /credit balance|insufficient[ _](?:credits?|quota|balance|funds)|exceeded your current quota|out of credits/i
-const TOO_LONG =
+const CONTEXT_TOO_LONG =
   /prompt is too long|request too large|context[ _-]?(?:length|window|size|limit)|maximum context|too many (?:input )?tokens|input is too long/i
 const NO_MODEL = /model[^.]{0,80}(?:not found|does not exist|not exist|not a valid)|no endpoints found|unknown model/i
 
@@ -30,7 +30,7 @@ export const hostOf = (address: string): string => new URL(address).host
 export type Progressed = { hasBegun: boolean; text: string }
 
 /** Whatever was thrown while a model was asked, as a {@link ModelError}. */
-export function troubleOf(error: unknown, asked: Asked, { hasBegun, text }: Progressed): ModelError {
+export function troubleOf(error: unknown, asked: ModelEndpoint, { hasBegun, text }: Progressed): ModelError {
   if (error instanceof ModelError) {
     const { trouble, message, inRun, retryAfter } = error
     return new ModelError(trouble, { what: '', inChat: message, inRun }, retryAfter, error.text || text)
@@ -45,18 +45,18 @@ export function troubleOf(error: unknown, asked: Asked, { hasBegun, text }: Prog
 }
 
 /** The stream ended before the answer did. */
-export const cutShort = (asked: Asked, text: string): ModelError =>
+export const cutShort = (asked: ModelEndpoint, text: string): ModelError =>
   new ModelError('cut', sendAgain(`The answer of ${hostOf(asked.address)} broke off in the middle`), undefined, text)
 
 /** Whether the AI SDK says by an error that a stream ended without a reason: it was cut. */
 export const isEndWithoutReason = (error: unknown): boolean =>
   InvalidResponseDataError.isInstance(error) && error.data === undefined
 
-const brokenWords = (asked: Asked): string =>
+const brokenWords = (asked: ModelEndpoint): string =>
   `${hostOf(asked.address)} answered what is no answer of a model${ownAddress(asked, ': check')}.`
 
 /** Where a person set an address, it is worth a look. */
-function ownAddress(asked: Asked, word = ' and'): string {
+function ownAddress(asked: ModelEndpoint, word = ' and'): string {
   return BILLING[hostOf(asked.address)] ? '' : `${word} ${asked.provider.toUpperCase()}_BASE_URL`
 }
 
@@ -64,7 +64,7 @@ function ownAddress(asked: Asked, word = ' and'): string {
 export const passes = (trouble: ModelTrouble): boolean =>
   trouble === 'rate' || trouble === 'overloaded' || trouble === 'cut' || trouble === 'unreachable'
 
-function refused({ status, words, retryAfter }: Refusal, asked: Asked, text: string): ModelError {
+function refused({ status, words, retryAfter }: Refusal, asked: ModelEndpoint, text: string): ModelError {
   const trouble = troubleOfStatus(status, words, asked.provider)
   return new ModelError(trouble, sentenceOf(trouble, status, words, asked, retryAfter), retryAfter, text)
 }
@@ -74,7 +74,7 @@ function troubleOfStatus(status: number, words: string, provider: Provider): Mod
   if (status === 401) return 'key'
   // OpenRouter says so of what its moderation flagged; the others of keys.
   if (status === 403) return provider === 'openrouter' && /flagged|moderation/i.test(words) ? 'refused' : 'key'
-  if (status === 413 || (status < 500 && TOO_LONG.test(words))) return 'too long'
+  if (status === 413 || (status < 500 && CONTEXT_TOO_LONG.test(words))) return 'too long'
   if (status === 404 || (status === 400 && NO_MODEL.test(words))) return 'no such model'
   if (status === 429) return 'rate'
   if (status === 408 || status >= 500) return 'overloaded'
@@ -85,7 +85,7 @@ function sentenceOf(
   trouble: ModelTrouble,
   status: number,
   words: string,
-  asked: Asked,
+  asked: ModelEndpoint,
   retryAfter: number | undefined,
 ): string | Sentence {
   const host = hostOf(asked.address)

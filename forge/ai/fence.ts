@@ -6,7 +6,7 @@ import type { Path } from '../../core/git/repository.ts'
 import { many, visiblePath } from '../../core/text.ts'
 
 /** Of a longer file only the beginning is sent. */
-const MOST_SENT = 128 << 10
+const MAX_SENT_BYTES = 128 << 10
 
 /**
  * What a token is taken for where a request is packed: always the same, whatever a provider has counted, since the same
@@ -15,7 +15,7 @@ const MOST_SENT = 128 << 10
 const BYTES_PER_TOKEN = 3.6
 export const bytesIn = (tokens: number): number => Math.floor(tokens * BYTES_PER_TOKEN)
 /** Estimated tokens of a file of `bytes` bytes; only the part that is sent counts. */
-export const tokensSent = (bytes: number): number => Math.ceil(Math.min(bytes, MOST_SENT) / BYTES_PER_TOKEN)
+export const tokensSent = (bytes: number): number => Math.ceil(Math.min(bytes, MAX_SENT_BYTES) / BYTES_PER_TOKEN)
 export const tokensIn = (text: string): number => Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN)
 
 /** Between two lines that the text can't have in it. */
@@ -33,9 +33,9 @@ export const quoted = (path: Path): string => JSON.stringify(visiblePath(path))
  * binary is named only, and what has more than `most` bytes is cut, with a word about it. No bytes: they are not in the
  * repository, or far too many.
  */
-export function fileInWords(path: Path, said: string, bytes: Buffer | undefined, most = MOST_SENT): string {
+export function fileInWords(path: Path, said: string, bytes: Buffer | undefined, most = MAX_SENT_BYTES): string {
   const name = `The file ${quoted(path)} ${said}`
-  const limit = Math.min(most, MOST_SENT)
+  const limit = Math.min(most, MAX_SENT_BYTES)
   if (!bytes) return `${name}, but its content is too large or not in this repository: it is not shown.`
   if (bytes.length === 0) return `${name}. It is empty.`
   if (bytes.subarray(0, 8192).includes(0)) return `${name}. It is binary, ${many(bytes.length, 'byte')}: not shown.`
@@ -52,7 +52,7 @@ export function fileInWords(path: Path, said: string, bytes: Buffer | undefined,
 }
 
 /** Whether {@link fileInWords} shows all of it. */
-export const isWhole = (bytes: Buffer, most: number): boolean => bytes.length <= Math.min(most, MOST_SENT)
+export const isWhole = (bytes: Buffer, most: number): boolean => bytes.length <= Math.min(most, MAX_SENT_BYTES)
 
 function cutAtLine(bytes: Buffer, limit: number): Buffer {
   const end = bytes.lastIndexOf(0x0a, limit)

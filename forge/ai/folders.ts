@@ -13,18 +13,18 @@ export type Folder = {
   files: readonly FileEntry[]
   folders: readonly Folder[]
   /** In it and below it. */
-  all: Count
+  all: FolderCount
 }
 
 /** How many files, and the endings that most of them have. */
-export type Count = { files: number; endings: readonly (readonly [ending: string, files: number])[] }
+export type FolderCount = { files: number; endings: readonly (readonly [ending: string, files: number])[] }
 
 /** Of a repository of more files or folders, the others are left out: a few trees can stand for endlessly many. */
-const MOST = 500_000
+const MAX_FILES_AND_FOLDERS = 500_000
 /** No file system takes a longer path. */
-const LONGEST_PATH = 4096
+const MAX_PATH_BYTES = 4096
 /** The most endings that are counted for a folder, the most frequent ones. */
-const MOST_ENDINGS = 8
+const MAX_ENDINGS = 8
 
 /** The folder that a path is in; '' is the top. */
 export const folderOf = (path: Path): Path => path.slice(0, Math.max(path.lastIndexOf('/'), 0))
@@ -38,7 +38,7 @@ export function foldersAbove(path: Path): Path[] {
 
 /** Reads a tree; `before` is what was read of an earlier one. What the desk keeps in `.forge` is not in it. */
 export async function readFolders(objects: Objects, tree: Oid, before?: Folder): Promise<Folder> {
-  let left = MOST
+  let left = MAX_FILES_AND_FOLDERS
   // The same folder may stand in many places.
   const trees = new Map<Oid, Promise<TreeEntry[]>>()
   const entriesOf = (oid: Oid): Promise<TreeEntry[]> => {
@@ -50,7 +50,7 @@ export async function readFolders(objects: Objects, tree: Oid, before?: Folder):
   }
   const read = async (oid: Oid, path: Path, entries: Promise<TreeEntry[]>, old?: Folder): Promise<Folder> => {
     const prefix = path === '' ? '' : `${path}/`
-    const names = (await entries).filter(({ name }) => prefix.length + name.length <= LONGEST_PATH)
+    const names = (await entries).filter(({ name }) => prefix.length + name.length <= MAX_PATH_BYTES)
     const known = new Map(old?.folders.map(folder => [folder.path, folder]))
     const below = names
       .filter(entry => isFolder(entry) && (path !== '' || entry.name !== '.forge'))
@@ -75,7 +75,7 @@ export async function readFolders(objects: Objects, tree: Oid, before?: Folder):
   return before?.oid === tree ? before : await read(tree, '', entriesOf(tree), before)
 }
 
-export function countFiles(files: readonly FileEntry[]): Count {
+export function countFiles(files: readonly FileEntry[]): FolderCount {
   const endings = new Map<string, number>()
   for (const { path } of files) {
     const ending = /\.[A-Za-z0-9]{1,10}$/.exec(path)?.[0] ?? 'other'
@@ -84,12 +84,12 @@ export function countFiles(files: readonly FileEntry[]): Count {
   return { files: files.length, endings: mostOf(endings) }
 }
 
-function sumOf(parts: readonly Count[]): Count {
+function sumOf(parts: readonly FolderCount[]): FolderCount {
   const endings = new Map<string, number>()
   for (const part of parts)
     for (const [ending, count] of part.endings) endings.set(ending, (endings.get(ending) ?? 0) + count)
   return { files: parts.reduce((total, { files }) => total + files, 0), endings: mostOf(endings) }
 }
 
-const mostOf = (endings: ReadonlyMap<string, number>): Count['endings'] =>
-  [...endings].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1)).slice(0, MOST_ENDINGS)
+const mostOf = (endings: ReadonlyMap<string, number>): FolderCount['endings'] =>
+  [...endings].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1)).slice(0, MAX_ENDINGS)

@@ -4,13 +4,13 @@
  */
 
 /** Nothing that a schema here asks for is nested half as deep. */
-const DEEPEST = 200
+const MAX_DEPTH = 200
 
 /**
  * The value that a text is. @throws SyntaxError where it is no JSON, or nested deeper than anything that is asked for.
  */
 export function parseJson(text: string): unknown {
-  if (isTooDeep(text)) throw new SyntaxError(`It is nested deeper than ${DEEPEST} levels.`)
+  if (isTooDeep(text)) throw new SyntaxError(`It is nested deeper than ${MAX_DEPTH} levels.`)
   return JSON.parse(text)
 }
 
@@ -28,7 +28,7 @@ function isTooDeep(text: string): boolean {
     if (char === '"') isQuoted = true
     else if (char === '[' || char === '{') depth++
     else if (char === ']' || char === '}') depth--
-    if (depth > DEEPEST) return true
+    if (depth > MAX_DEPTH) return true
   }
   return false
 }

@@ -22,11 +22,11 @@ type Language = {
 
 /** Bytes, lines and characters of a line that are looked at, and characters of what is said of them. */
 export const LOOKED_AT = 32 << 10
-const MOST_LINES = 800
-const LONGEST_LINE = 240
-const LONGEST_SENTENCE = 110
-const LONGEST_PARAMETERS = 40
-const LONGEST = 190
+const MAX_TOP_LINES = 800
+const MAX_LINE_CHARS = 240
+const MAX_SENTENCE_CHARS = 110
+const MAX_PARAMETERS_CHARS = 40
+const MAX_SUMMARY_CHARS = 190
 
 const PARAMETERS = '(?:<[^>(]*>)?(\\([^()]*\\))?'
 
@@ -208,28 +208,28 @@ export const SEPARATOR = ' · '
 export function summarise(path: Path, bytes: Buffer, size: number): string {
   if (size === 0) return 'empty'
   const start = bytes.subarray(0, LOOKED_AT)
-  if (start.includes(0)) return `binary, ${sizeInWords(size)}`
+  if (start.includes(0)) return `binary, ${roughSize(size)}`
   const text = start.toString('utf8')
   if (text.startsWith('version https://git-lfs.github.com/spec/v1\n')) return 'a pointer of Git LFS'
-  const lines = text.split('\n', MOST_LINES).map(line => line.slice(0, LONGEST_LINE).trimEnd())
+  const lines = text.split('\n', MAX_TOP_LINES).map(line => line.slice(0, MAX_LINE_CHARS).trimEnd())
   const language = languageOf(path, lines[0] ?? '')
   const sentence = firstSentence(lines, language.comments)
   const names = namesIn(language === JSON_FILE ? topLines(lines) : lines, language).filter(it => it !== sentence)
   const parts = [sentence, names.join(', ')].filter(Boolean)
   const isKnownByEnding = /\.[A-Za-z0-9]+$/.test(path) || parts.length === 0
   const what = isKnownByEnding || language.name === '' ? parts : [language.name, ...parts]
-  if (what.length === 0) return [language.name, sizeInWords(size)].filter(Boolean).join(', ')
-  return cut(visible(what.join(SEPARATOR)), LONGEST)
+  if (what.length === 0) return [language.name, roughSize(size)].filter(Boolean).join(', ')
+  return cut(visible(what.join(SEPARATOR)), MAX_SUMMARY_CHARS)
 }
 
 // --- What code offers
 // ---------------------------------------------------------------------------------------------------
 
 /** A name that a file offers to others, and the line that says so. */
-export type Offer = { name: string; line: string }
+export type OfferedName = { name: string; line: string }
 
 /** Of longer files, the others are not looked at. */
-const MOST_CODE_LINES = 20_000
+const MAX_CODE_LINES = 20_000
 /** Languages whose names are headings, keys and targets, which no code calls. */
 const NO_CODE = new Set(['', 'CSS', 'HTML', 'Markdown', 'JSON', 'YAML', 'TOML', 'Makefile', 'Dockerfile', 'text'])
 
@@ -237,11 +237,11 @@ const NO_CODE = new Set(['', 'CSS', 'HTML', 'Markdown', 'JSON', 'YAML', 'TOML', 
 export const isCode = (path: Path): boolean => !NO_CODE.has(languageOf(path, '').name)
 
 /** All names that a file of code offers, in the order of its lines. */
-export function offersOf(path: Path, text: string): Offer[] {
-  const lines = text.split('\n', MOST_CODE_LINES).map(line => line.slice(0, LONGEST_LINE).trimEnd())
+export function offersOf(path: Path, text: string): OfferedName[] {
+  const lines = text.split('\n', MAX_CODE_LINES).map(line => line.slice(0, MAX_LINE_CHARS).trimEnd())
   const language = languageOf(path, lines[0] ?? '')
   if (NO_CODE.has(language.name)) return []
-  const offers: Offer[] = []
+  const offers: OfferedName[] = []
   for (const line of lines) {
     const found = language.offers.map(offer => offer.exec(line)).find(it => it !== null)
     if (!found) continue
@@ -255,7 +255,8 @@ export function offersOf(path: Path, text: string): Offer[] {
   return offers
 }
 
-export const sizeInWords = (size: number): string => {
+/** In a few characters, for a model: 812 bytes, 3 KB, 1.2 MB. */
+export const roughSize = (size: number): string => {
   if (size < 1000) return `${size} bytes`
   return size < 1_000_000 ? `${Math.round(size / 1000)} KB` : `${(size / 1_000_000).toFixed(1)} MB`
 }
@@ -287,7 +288,7 @@ function namesIn(
       length += said.length
       break
     }
-    if (length > LONGEST || names.size >= maxNames) break
+    if (length > MAX_SUMMARY_CHARS || names.size >= maxNames) break
   }
   return [...names]
 }
@@ -296,7 +297,7 @@ function nameOf(found: string, parameters: string | undefined, isDeclared: boole
   const name = found.replace(/\s+/g, ' ').trim()
   if (isDeclared) return name.slice(name.lastIndexOf(' ') + 1).replace(/^[*&]+/, '')
   if (parameters === undefined) return name
-  return name + (parameters.length <= LONGEST_PARAMETERS ? parameters : '()')
+  return name + (parameters.length <= MAX_PARAMETERS_CHARS ? parameters : '()')
 }
 
 /** Words of a licence say nothing about a file. */
@@ -380,7 +381,7 @@ const isOrder = (words: string): boolean =>
 
 function sentenceOf(words: string): string {
   const end = /[.!?](?= |$)/.exec(words)?.index ?? -1
-  return cut(end > 0 ? words.slice(0, end + 1) : words, LONGEST_SENTENCE)
+  return cut(end > 0 ? words.slice(0, end + 1) : words, MAX_SENTENCE_CHARS)
 }
 
 /** The words of a comment on a line: empty where it has none, undefined where the line is none of a comment. */

@@ -2,7 +2,7 @@
 import { lengthOfCharacter } from './places.ts'
 
 /** The most characters of one line that are shown: longer lines were not written by hand. */
-const LONGEST_LINE = 1000
+const MAX_LINE_CHARS = 1000
 
 /** Where each line of some bytes starts. A line end at the very end begins no further line. */
 export function lineStarts(bytes: Buffer): Int32Array {
@@ -38,7 +38,7 @@ export function isUtf8(bytes: Buffer): boolean {
 }
 
 /** Bytes as text; what is no UTF-8 as \xe9. */
-export function readable(bytes: Buffer): string {
+export function readableLine(bytes: Buffer): string {
   try {
     return strict().decode(bytes)
   } catch {
@@ -79,9 +79,9 @@ export function numbered(
 
 function lineText(line: Buffer): { text: string; isShort: boolean } {
   // Three bytes are one character at most, and one of them may be cut off.
-  const start = line.subarray(0, LONGEST_LINE * 4)
-  const text = readable(start).replace(/\r?\n$/, '')
-  if (text.length <= LONGEST_LINE && start.length === line.length) return { text, isShort: false }
-  const shown = text.slice(0, LONGEST_LINE).toWellFormed()
+  const start = line.subarray(0, MAX_LINE_CHARS * 4)
+  const text = readableLine(start).replace(/\r?\n$/, '')
+  if (text.length <= MAX_LINE_CHARS && start.length === line.length) return { text, isShort: false }
+  const shown = text.slice(0, MAX_LINE_CHARS).toWellFormed()
   return { text: `${shown}… [${line.length} bytes in this line]`, isShort: true }
 }

@@ -6,7 +6,7 @@ import * as v from 'valibot'
 import type { Request } from './request.ts'
 
 /** How many conversations are remembered. */
-const MOST = 100
+const MAX_CONVERSATIONS = 100
 
 const StartSchema = v.looseObject({
   type: v.literal('message_start'),
@@ -44,7 +44,7 @@ export class Misses {
     this.answers.delete(key)
     this.answers.set(key, id)
     for (const oldest of this.answers.keys()) {
-      if (this.answers.size <= MOST) break
+      if (this.answers.size <= MAX_CONVERSATIONS) break
       this.answers.delete(oldest)
     }
     return WORDS[diagnostics?.cache_miss_reason?.type ?? '']

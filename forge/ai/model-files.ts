@@ -1,12 +1,12 @@
 /** Files as a model names them, and which of them it may read and write. */
 import { Failure } from '../../core/failure.ts'
 import { asBytes, type Path } from '../../core/git/repository.ts'
-import { visiblePath } from '../../core/text.ts'
+import { sizeInWords, visiblePath } from '../../core/text.ts'
 import { type Vfs, verifyPath } from '../vfs.ts'
 import { isUtf8 } from './lines.ts'
 
 /** Files that have more bytes are neither read nor written by a model. */
-export const LARGEST = 10 << 20
+export const MAX_MODEL_FILE_BYTES = 10 << 20
 
 /**
  * The path that a model means by a text: `./` in front of it is nothing, and a byte that is no UTF-8 is written as
@@ -37,14 +37,14 @@ export function verifyMayChange(path: Path): void {
 }
 
 /** What stands at a path. `other` is what can't be read as text: what it is, as a sentence. */
-export type Found =
+export type ModelFile =
   | { kind: 'none' }
   | { kind: 'folder'; files: Path[] }
   | { kind: 'text'; bytes: Buffer; isUtf8: boolean }
   | { kind: 'other'; what: 'link' | 'submodule' | 'bytes'; words: string }
 
 /** Looks what stands at a path. */
-export async function lookAt(vfs: Vfs, path: Path): Promise<Found> {
+export async function modelFileAt(vfs: Vfs, path: Path): Promise<ModelFile> {
   const name = visiblePath(path)
   const entry = await vfs.entryAt(path)
   if (!entry) {
@@ -56,22 +56,22 @@ export async function lookAt(vfs: Vfs, path: Path): Promise<Found> {
     return { kind: 'other', what: 'submodule', words }
   }
   const info = await vfs.objects.info(entry.oid)
-  if (info && info.size > LARGEST) return tooLarge(name, info.size)
+  if (info && info.size > MAX_MODEL_FILE_BYTES) return tooLarge(name, info.size)
   const bytes = await vfs.readFile(path)
   if (entry.mode === '120000') {
     const words = `${name} is a symbolic link to ${visiblePath(bytes.toString('latin1'))}: work on that file instead.`
     return { kind: 'other', what: 'link', words }
   }
-  if (bytes.length > LARGEST) return tooLarge(name, bytes.length)
+  if (bytes.length > MAX_MODEL_FILE_BYTES) return tooLarge(name, bytes.length)
   const words = whyNoText(bytes)
   if (words) return { kind: 'other', what: 'bytes', words: `${name} is ${words}.` }
   return { kind: 'text', bytes, isUtf8: isUtf8(bytes) }
 }
 
-const tooLarge = (name: string, size: number): Found => ({
+const tooLarge = (name: string, size: number): ModelFile => ({
   kind: 'other',
   what: 'bytes',
-  words: `${name} has ${sizeInWords(size)}: files of more than ${sizeInWords(LARGEST)} are neither read nor changed.`,
+  words: `${name} has ${sizeInWords(size)}: files of more than ${sizeInWords(MAX_MODEL_FILE_BYTES)} are neither read nor changed.`,
 })
 
 function whyNoText(bytes: Buffer): string | undefined {
@@ -80,10 +80,4 @@ function whyNoText(bytes: Buffer): string | undefined {
     return 'a pointer of Git LFS: the file itself is kept elsewhere'
   if (/^(\xff\xfe|\xfe\xff)/.test(start)) return 'text in UTF-16, which is not changed here'
   return bytes.includes(0) ? 'a binary file' : undefined
-}
-
-/** 812 bytes, 3.4 KB, 1.2 MB. */
-export function sizeInWords(size: number): string {
-  if (size < 1024) return `${size} bytes`
-  return size < 1 << 20 ? `${(size / 1024).toFixed(1)} KB` : `${(size / (1 << 20)).toFixed(1)} MB`
 }

@@ -2,7 +2,7 @@
  * Where names that a person's message has are defined, so that the first answer can go there: a file's summary has room
  * for its first names only.
  */
-import { findText, type Match, textSearch } from '../../core/git/grep.ts'
+import { findText, type GrepMatch, textSearch } from '../../core/git/grep.ts'
 import type { Objects } from '../../core/git/objects.ts'
 import type { Oid, Path } from '../../core/git/repository.ts'
 
@@ -33,7 +33,7 @@ export async function definitionsIn(
   if (names.length === 0) return []
   const boundary = '[^A-Za-z0-9_]'
   const words = `(^|${boundary})(${KEYWORDS})[*]?[ \t]+([(][^)]*[)][ \t]*)?(${names.join('|')})(${boundary}|$)`
-  const matches: Match[] = []
+  const matches: GrepMatch[] = []
   const { repository } = objects
   const search = await textSearch(repository, { tree, words, isRegex: true, matchCase: true })
   const { isCut } = await findText(repository, search, {

@@ -7,17 +7,17 @@ import { lineAt, numbered } from './lines.ts'
 import { findMissing, findPlaces } from './places.ts'
 
 /** The most lines that are shown, and characters of them. */
-const MOST_LINES = 30
-const MOST_SHOWN = 6000
+const MAX_SHOWN_LINES = 30
+const MAX_SHOWN_CHARS = 6000
 /** Lines before and after what is nearest. */
 const AROUND = 2
 /** Bytes of a file that are looked through for likeness, and words of the search that are looked for. */
-const MOST_BYTES = 4 << 20
-const MOST_WORDS = 2000
+const MAX_SEARCHED_BYTES = 4 << 20
+const MAX_SEARCH_WORDS = 2000
 /** What a file has more often than that tells nothing of a place in it. */
 const TELLING = 1000
 /** Lines of a search that are looked for one by one. */
-const MOST_TRIED = 8
+const MAX_TRIED_LINES = 8
 
 /** What a model needs to send an edit again, and rightly. `starts` are those of the file's lines. */
 export function nearestLines(file: Buffer, starts: Int32Array, search: string): string {
@@ -25,11 +25,11 @@ export function nearestLines(file: Buffer, starts: Int32Array, search: string): 
   const slip = slipIn(file, search)
   if (slip) return slip
   const wanted = search.replace(/\n$/, '').split('\n')
-  const count = Math.min(wanted.length, MOST_LINES - 2 * AROUND)
+  const count = Math.min(wanted.length, MAX_SHOWN_LINES - 2 * AROUND)
   const place = nearest(file, starts, search, count)
   if (place === undefined) return `No line of it has any word in common: the file has ${starts.length} lines.`
   const first = Math.max(1, place - AROUND)
-  const shown = numbered(file, starts, { first, last: place + count - 1 + AROUND, most: MOST_SHOWN })
+  const shown = numbered(file, starts, { first, last: place + count - 1 + AROUND, most: MAX_SHOWN_CHARS })
   const cause = missingLine(file, wanted)
   return `${cause}The nearest lines, ${first} to ${shown.last}, are (number and a tab in front):\n${shown.text}`
 }
@@ -53,10 +53,10 @@ const unescaped = (text: string): string => text.replace(/\\([ntr"'\\])/g, (_, i
 
 /** The first line of a search that is nowhere in the file: mostly, that is what is wrong. */
 function missingLine(file: Buffer, wanted: readonly string[]): string {
-  const tried = wanted.filter(line => line.trim() !== '').slice(0, MOST_TRIED)
+  const tried = wanted.filter(line => line.trim() !== '').slice(0, MAX_TRIED_LINES)
   const missing = findMissing(file, tried)
   if (missing !== undefined) return `This line of it is nowhere: ${short(missing.trim(), 200)}\n`
-  return wanted.length > MOST_TRIED || tried.length < 2
+  return wanted.length > MAX_TRIED_LINES || tried.length < 2
     ? ''
     : 'Each of its lines is there, but not together like this. '
 }
@@ -78,9 +78,9 @@ function eachWord(bytes: Buffer, found: (word: string, at: number) => void): voi
 function nearest(file: Buffer, starts: Int32Array, search: string, count: number): number | undefined {
   const wanted = new Set<string>()
   eachWord(Buffer.from(search), word => {
-    if (wanted.size < MOST_WORDS) wanted.add(word)
+    if (wanted.size < MAX_SEARCH_WORDS) wanted.add(word)
   })
-  const start = file.subarray(0, MOST_BYTES)
+  const start = file.subarray(0, MAX_SEARCHED_BYTES)
   const frequency = new Map<string, number>()
   const hits: { word: string; at: number }[] = []
   eachWord(start, (word, at) => {

@@ -15,10 +15,10 @@ import type { ToolDescription } from './request.ts'
 import {
   INSTRUCTIONS,
   lastHeard,
-  MOST_ACTIVE,
+  MAX_ACTIVE_FILES,
   type Opening,
   type Session,
-  type Entry as SessionEntry,
+  type SessionEntry,
   withActive,
   withEntries,
   withInactive,
@@ -53,7 +53,7 @@ export type State = Sources & {
 const PACKING_VERSION = 2
 const MINUTE = 60_000
 /** The most paths that are looked at for instructions, from the top down. */
-const MOST_INSTRUCTIONS = 500
+const MAX_INSTRUCTION_PATHS = 500
 
 /**
  * How a provider keeps what it has read. `isMarked`: only up to where a request says so. Elsewhere it does so by
@@ -84,7 +84,7 @@ export type ToolsDone = { touched: Iterable<Path>; activated: Iterable<Path>; de
 /** To be called when all calls of an answer have their results: says which files the next request brings. */
 export async function withToolsDone(session: Session, state: State, done: ToolsDone): Promise<Session> {
   const left = [...done.deactivated].reduce(withInactive, session)
-  const more = [...done.activated].slice(0, MOST_ACTIVE - left.active_files.length)
+  const more = [...done.activated].slice(0, MAX_ACTIVE_FILES - left.active_files.length)
   return await catchUp(more.reduce(withActive, left), state, new Set(done.touched))
 }
 
@@ -233,7 +233,7 @@ function instructionsFor({ left_out = [] }: Session, active: readonly Path[]): P
   const folders = new Set(['', ...active.flatMap(path => foldersAbove(folderOf(path)))])
   const paths = [...folders].sort().flatMap(folder => INSTRUCTIONS.map(name => (folder ? `${folder}/${name}` : name)))
   const known = new Set([...left_out, ...active])
-  return paths.filter(path => !known.has(path)).slice(0, MOST_INSTRUCTIONS)
+  return paths.filter(path => !known.has(path)).slice(0, MAX_INSTRUCTION_PATHS)
 }
 
 /** The content at each path; undefined where there is no plain file: links and submodules have none of their own. */

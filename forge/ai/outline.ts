@@ -32,7 +32,7 @@ type Closed = { folder: Folder; part: 'all' | 'files'; distance: number }
 type Line = { path: Path; text: string }
 
 /** A folder's files are read before it is known whether they fit: the most times that they may not. */
-const MOST_MISSES = 8
+const MAX_MISSES = 8
 
 /** Always the same for the same folder, which is the top, and the same options. */
 export async function makeOutline(root: Folder, options: Options): Promise<Outline> {
@@ -65,7 +65,7 @@ export async function makeOutline(root: Folder, options: Options): Promise<Outli
     // What is opened on a level may close something on the same one, behind it.
     for (const line of levels[level] ?? []) {
       const what = closed.get(line)
-      if (!what || misses > MOST_MISSES) continue
+      if (!what || misses > MAX_MISSES) continue
       const { folder, part } = what
       const room = bytes - length + bytesOf(line)
       if (part === 'all') {

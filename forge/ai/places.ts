@@ -7,7 +7,7 @@
 export type Rung = 'exact' | 'line ends' | 'trailing blanks' | 'indentation' | 'punctuation'
 
 /** One place in a file, in bytes from its start. */
-export type Place = {
+export type TextPlace = {
   from: number
   to: number
   /**
@@ -23,18 +23,18 @@ export type Place = {
 export type Shift = (indent: string) => string | undefined
 
 /** Places at the first rung that has any: never none. */
-export type Found = { rung: Rung; places: Place[] }
+export type FoundPlaces = { rung: Rung; places: TextPlace[] }
 
 /** More places than anybody wants to read of. */
-const MOST_PLACES = 1000
+const MAX_PLACES = 1000
 const [TAB, LF, CR, SPACE] = [9, 10, 13, 32]
 
 /**
  * Where a text stands in a file, overlooking as little as possible; undefined where it does not. Places may overlap
- * each other. `indented` are the indentations that are to be brought over to a place with {@link Place.shift}: they show
+ * each other. `indented` are the indentations that are to be brought over to a place with {@link TextPlace.shift}: they show
  * how wide a tab is meant to be. Takes time in proportion to the lengths of both, whatever is in them.
  */
-export function findPlaces(file: Buffer, text: Buffer, indented: readonly string[] = []): Found | undefined {
+export function findPlaces(file: Buffer, text: Buffer, indented: readonly string[] = []): FoundPlaces | undefined {
   if (text.length === 0) return undefined
   // \r\n is one line end: no place begins or ends in the middle of one.
   const isWhole = (at: number) => file[at - 1] !== CR || file[at] !== LF
@@ -49,11 +49,11 @@ export function findPlaces(file: Buffer, text: Buffer, indented: readonly string
   if (text.every(byte => byte === TAB || byte === LF || byte === CR || byte === SPACE)) return undefined
   const start = hasBom(file) ? BOM.length : 0
   let [folded, wanted] = [fold(file, {}, start), fold(text, {})]
-  const within = (rung: Rung): Found | undefined => {
+  const within = (rung: Rung): FoundPlaces | undefined => {
     const places = placesWithin(file, folded, text, wanted)
     return places.length > 0 ? { rung, places } : undefined
   }
-  const rows = (rung: Rung): Found | undefined => {
+  const rows = (rung: Rung): FoundPlaces | undefined => {
     const places = placesOfRows(folded, text, wanted, indented)
     return places.length > 0 ? { rung, places } : undefined
   }
@@ -112,7 +112,7 @@ function findAll(text: Buffer, wanted: Buffer, isPlace: (at: number) => boolean)
   const places: number[] = []
   for (const at of occurrences(text, wanted)) {
     if (isPlace(at)) places.push(at)
-    if (places.length === MOST_PLACES) break
+    if (places.length === MAX_PLACES) break
   }
   return places
 }
@@ -245,7 +245,7 @@ const withoutEnd = ({ bytes, isOpen }: Folded): Buffer => (isOpen ? bytes.subarr
 // --- Within rows
 // ----------------------------------------------------------------------------------------------------------
 
-function placesWithin(file: Buffer, folded: Folded, text: Buffer, wanted: Folded): Place[] {
+function placesWithin(file: Buffer, folded: Folded, text: Buffer, wanted: Folded): TextPlace[] {
   const bytes = withoutEnd(wanted)
   const isUpToEnd = (found: number) => !wanted.isStripped || folded.bytes[found + bytes.length] === LF
   return findAll(folded.bytes, bytes, isUpToEnd).map(found => {
@@ -303,10 +303,10 @@ function rowsOf({ bytes }: Folded): Rows {
 }
 
 /** How many rows are compared for each row that there is, before a file is taken for one that repeats itself. */
-const PATIENCE = 3
+const MAX_COMPARISONS_PER_ROW = 3
 
 /** Whole rows that are the same but for an indentation that all of them have more or less of. */
-function placesOfRows(folded: Folded, text: Buffer, wanted: Folded, indented: readonly string[]): Place[] {
+function placesOfRows(folded: Folded, text: Buffer, wanted: Folded, indented: readonly string[]): TextPlace[] {
   // A last line of blanks alone is the start of a line whose rest is unknown.
   if (wanted.isStripped && wanted.bytes[wanted.bytes.length - 2] === LF) return []
   const [rows, wantedRows] = [rowsOf(folded), rowsOf(wanted)]
@@ -327,8 +327,8 @@ function placesOfRows(folded: Folded, text: Buffer, wanted: Folded, indented: re
   for (let row = 0; row < rows.count; row++) ofFile[row] = numbers.get(contents(row)) ?? -1
   const indentsOf = ({ bytes }: Folded, { starts, contents }: Rows, row: number) =>
     bytes.toString('latin1', starts[row], contents[row])
-  const places: Place[] = []
-  let patience = PATIENCE * (rows.count + wantedRows.count)
+  const places: TextPlace[] = []
+  let patience = MAX_COMPARISONS_PER_ROW * (rows.count + wantedRows.count)
   for (const found of occurrences(ofFile, ofWanted)) {
     patience -= wantedRows.count
     const pairs = new Map<string, string>()
@@ -343,7 +343,7 @@ function placesOfRows(folded: Folded, text: Buffer, wanted: Folded, indented: re
     const shift = isOne ? shiftBetween(pairs, indented) : undefined
     if (shift) places.push(placeOfRows(folded, rows, found, text, wanted, wantedRows, shift))
     // Two are as many as two thousand: nothing is done then. One may not be the only one.
-    if (places.length === MOST_PLACES || (patience < 0 && places.length > 1)) break
+    if (places.length === MAX_PLACES || (patience < 0 && places.length > 1)) break
     if (patience < 0) return []
   }
   return places
@@ -357,7 +357,7 @@ function placeOfRows(
   wanted: Folded,
   wantedRows: Rows,
   shift: Shift,
-): Place {
+): TextPlace {
   const startOf = (row: number) => folded.starts[rows.starts[row] as number] as number
   const end = found + wantedRows.count
   // Without a line end at its end, the text goes up to that of the last row.

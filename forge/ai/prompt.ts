@@ -36,10 +36,10 @@ const NoteSchema = v.object({
 export type Note = v.InferOutput<typeof NoteSchema>
 
 /** Whom a request is for: `name` as a person writes it. */
-export type Target = { name: string; provider: Provider }
+export type ModelTarget = { name: string; provider: Provider }
 
 /** The options of one call: prompt, tools, the most tokens of the answer, and how it is to be thought about. */
-export function callOptions(request: Request, target: Target): LanguageModelV4CallOptions {
+export function callOptions(request: Request, target: ModelTarget): LanguageModelV4CallOptions {
   return {
     prompt: [
       ...systemMessages(request.system, target),
@@ -60,7 +60,7 @@ export function callOptions(request: Request, target: Target): LanguageModelV4Ca
 /** OpenRouter's provider of the AI SDK does not know the common option. */
 function thinkingOptions(
   effort: Thinking | undefined,
-  target: Target,
+  target: ModelTarget,
 ): Pick<LanguageModelV4CallOptions, 'reasoning' | 'providerOptions'> {
   if (!effort) return {}
   if (target.provider === 'openrouter') return { providerOptions: { openrouter: { reasoning: { effort } } } }
@@ -68,13 +68,13 @@ function thinkingOptions(
 }
 
 /** Some templates of local models know no more than one system message, and no parts. */
-function systemMessages(system: readonly TextBlock[], target: Target): LanguageModelV4Prompt {
+function systemMessages(system: readonly TextBlock[], target: ModelTarget): LanguageModelV4Prompt {
   const blocks = system.filter(hasWords)
   if (target.provider === 'openai') return blocks.length ? [{ role: 'system', content: joined(blocks) }] : []
   return blocks.map(({ text, mark }) => ({ role: 'system', content: text.toWellFormed(), ...marked(mark, target) }))
 }
 
-function messagesOf(message: RequestMessage, target: Target): LanguageModelV4Message[] {
+function messagesOf(message: RequestMessage, target: ModelTarget): LanguageModelV4Message[] {
   switch (message.role) {
     case 'user':
       return userMessages(message.blocks.filter(hasWords), target)
@@ -89,7 +89,7 @@ function messagesOf(message: RequestMessage, target: Target): LanguageModelV4Mes
   }
 }
 
-function userMessages(blocks: readonly TextBlock[], target: Target): LanguageModelV4Message[] {
+function userMessages(blocks: readonly TextBlock[], target: ModelTarget): LanguageModelV4Message[] {
   if (blocks.length === 0) return []
   if (target.provider === 'openai') return [{ role: 'user', content: [{ type: 'text', text: joined(blocks) }] }]
   const content = blocks.map(({ text, mark }) => ({
@@ -102,7 +102,7 @@ function userMessages(blocks: readonly TextBlock[], target: Target): LanguageMod
 
 type AssistantPart = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'][number]
 
-function assistantParts(block: TextBlock | ReasoningBlock | CallBlock, target: Target): AssistantPart[] {
+function assistantParts(block: TextBlock | ReasoningBlock | CallBlock, target: ModelTarget): AssistantPart[] {
   switch (block.type) {
     case 'text':
       return hasWords(block) ? [{ type: 'text', text: block.text.toWellFormed(), ...marked(block.mark, target) }] : []
@@ -123,7 +123,7 @@ function assistantParts(block: TextBlock | ReasoningBlock | CallBlock, target: T
   }
 }
 
-function resultPart(block: ResultBlock, target: Target): LanguageModelV4ToolResultPart {
+function resultPart(block: ResultBlock, target: ModelTarget): LanguageModelV4ToolResultPart {
   return {
     type: 'tool-result',
     toolCallId: idFor(block.id, target),
@@ -141,19 +141,19 @@ const joined = (blocks: readonly TextBlock[]): string => blocks.map(({ text }) =
 type Options = { providerOptions?: SharedV4ProviderOptions }
 
 /** OpenRouter's provider reads Anthropic's marks. What is compatible with OpenAI has none: it caches by itself. */
-function marked(mark: Mark | undefined, target: Target): Options {
+function marked(mark: Mark | undefined, target: ModelTarget): Options {
   if (!mark || target.provider === 'openai') return {}
   const cacheControl = mark === '1h' ? { type: 'ephemeral', ttl: '1h' } : { type: 'ephemeral' }
   return { providerOptions: { anthropic: { cacheControl } } }
 }
 
-function noteOf(provider: unknown, target: Target): Note | undefined {
+function noteOf(provider: unknown, target: ModelTarget): Note | undefined {
   const parsed = v.safeParse(NoteSchema, provider)
   return parsed.success && parsed.output.model === target.name ? parsed.output : undefined
 }
 
 /** What goes with a thought or a call; undefined where the provider would not take the thought. */
-function handedBack(note: Note | undefined, target: Target): Options | undefined {
+function handedBack(note: Note | undefined, target: ModelTarget): Options | undefined {
   if (!note) return undefined
   const { signature, redactedData, details, thoughtSignature } = note
   switch (target.provider) {
@@ -169,7 +169,7 @@ function handedBack(note: Note | undefined, target: Target): Options | undefined
 }
 
 /** Anthropic accepts no other characters in an id; other servers send ids with them. */
-const idFor = (id: string, target: Target): string =>
+const idFor = (id: string, target: ModelTarget): string =>
   target.provider === 'anthropic' ? id.replace(/[^a-zA-Z0-9_-]/g, '_') || '_' : id
 
 /** A name that a model made up must not make all further requests invalid. */

@@ -17,11 +17,11 @@ import type { Oid, Path } from '../../core/git/repository.ts'
 import type { FileEntry } from '../../core/git/trees.ts'
 import { short, visible, visibleLines, visiblePath } from '../../core/text.ts'
 import type { WorkInProgressVfs } from '../vfs.ts'
-import type { Approval, Approvals, Subject } from './approvals.ts'
+import type { ApprovalState, Approvals, Subject } from './approvals.ts'
 import type { ToolDescription } from './request.ts'
 import { type Sandbox, SandboxError, type ToolSource } from './sandbox.ts'
 import type { Tool, ToolResult, ToolRoom } from './tool.ts'
-import { takeOver, trialOf } from './trial.ts'
+import { takeTrial, trialOf } from './trial.ts'
 
 /** The folder that they are in. */
 const FOLDER = 'tools'
@@ -29,10 +29,10 @@ const FOLDER = 'tools'
 const NAME = /^tools\/([A-Za-z][A-Za-z0-9_-]{0,63})\.ts$/
 
 /** Each tool stands in every request: the most tools, and characters of their descriptions and parameters. */
-const MOST = { tools: 64, description: 1024, parameters: 16 << 10, depth: 24, source: 256 << 10 }
+const TOOL_BOUNDS = { tools: 64, description: 1024, parameters: 16 << 10, depth: 24, source: 256 << 10 }
 
 /** How many schemas are read at the same time. */
-const AT_ONCE = 3
+const MAX_CONCURRENT_READS = 3
 
 /** What a schema says, or why it says nothing. */
 type Described = ToolDescription | { words: string }
@@ -41,7 +41,7 @@ type Described = ToolDescription | { words: string }
 export type BrokenTool = { path: Path; words: string }
 
 /** What the person is shown before a tool's first use: its source, and the one that was approved before. */
-export type Question = { path: Path; oid: Oid; source: string; before: string | undefined }
+export type ToolQuestion = { path: Path; oid: Oid; source: string; before: string | undefined }
 
 export class RepositoryTools {
   readonly #sandbox: Sandbox
@@ -72,9 +72,9 @@ export class RepositoryTools {
     const tools: RepositoryTool[] = []
     const broken: BrokenTool[] = []
     const candidates = (await vfs.listFiles(FOLDER)).filter(({ path }) => NAME.test(path))
-    const described = await this.#describeAll(vfs, candidates.slice(0, MOST.tools), signal)
+    const described = await this.#describeAll(vfs, candidates.slice(0, TOOL_BOUNDS.tools), signal)
     for (const [at, { path }] of candidates.entries()) {
-      const description = described[at] ?? { words: `a repository may bring ${MOST.tools} tools.` }
+      const description = described[at] ?? { words: `a repository may bring ${TOOL_BOUNDS.tools} tools.` }
       const refusal = 'words' in description ? description.words : whyTaken(description, names)
       if ('words' in description || refusal) {
         broken.push({ path, words: `${visiblePath(path)} is no tool: ${refusal}` })
@@ -90,9 +90,9 @@ export class RepositoryTools {
   async #describeAll(vfs: WorkInProgressVfs, files: FileEntry[], signal: AbortSignal): Promise<Described[]> {
     const described: Described[] = []
     const end = performance.now() + this.#patience
-    for (let at = 0; at < files.length; at += AT_ONCE) {
+    for (let at = 0; at < files.length; at += MAX_CONCURRENT_READS) {
       const isLate = performance.now() > end
-      const some = files.slice(at, at + AT_ONCE).map(file => this.#describe(vfs, file, isLate, signal))
+      const some = files.slice(at, at + MAX_CONCURRENT_READS).map(file => this.#describe(vfs, file, isLate, signal))
       described.push(...(await Promise.all(some)))
     }
     return described
@@ -147,17 +147,17 @@ export class RepositoryTool implements Tool {
   }
 
   /** Whether it is approved as it is now in these files. */
-  async approval(vfs: WorkInProgressVfs): Promise<Approval> {
+  async approval(vfs: WorkInProgressVfs): Promise<ApprovalState> {
     return await this.#approvals.look(vfs, subjectOf(this.path, await vfs.readFile(this.path)))
   }
 
   /** What to show the person; undefined where it is approved already. */
-  async question(vfs: WorkInProgressVfs): Promise<Question | undefined> {
+  async question(vfs: WorkInProgressVfs): Promise<ToolQuestion | undefined> {
     const approval = await this.approval(vfs)
     if (approval.state === 'approved') return undefined
     const bytes = await vfs.readFile(this.path)
     const earlier =
-      approval.state === 'changed' ? await vfs.objects.read(approval.before, { limit: MOST.source }) : undefined
+      approval.state === 'changed' ? await vfs.objects.read(approval.before, { limit: TOOL_BOUNDS.source }) : undefined
     const { source } = sourceOf(this.path, bytes)
     return { path: this.path, oid: blobOf(vfs, bytes), source, before: earlier?.bytes?.toString() }
   }
@@ -166,7 +166,7 @@ export class RepositoryTool implements Tool {
    * Approves what the person has seen, and writes that into the work in progress. Throws a {@link Failure} where it is
    * not what is there any more.
    */
-  async approve(vfs: WorkInProgressVfs, seen: Question): Promise<void> {
+  async approve(vfs: WorkInProgressVfs, seen: ToolQuestion): Promise<void> {
     const bytes = await vfs.readFile(this.path)
     if (seen.path !== this.path || seen.oid !== blobOf(vfs, bytes))
       throw new Failure(`${visiblePath(this.path)} has changed meanwhile: look at it again.`)
@@ -184,7 +184,7 @@ export class RepositoryTool implements Tool {
       if (state !== 'approved') return failed(`${name} was not run: the user has not approved it as it is now.`)
       const trial = trialOf(vfs)
       const { text, touched } = await this.#sandbox.execute(sourceOf(this.path, bytes), sent, trial, signal)
-      await takeOver(vfs, trial)
+      await takeTrial(vfs, trial)
       return { text: text || 'Done.', isError: false, words: wordsOf(name, touched), touched }
     } catch (error) {
       if (!(error instanceof Failure)) throw error
@@ -209,7 +209,7 @@ const blobOf = (vfs: WorkInProgressVfs, bytes: Uint8Array): Oid =>
 
 /** Throws a {@link Failure} where it is too long, or has what a person can't see: then it can't be approved. */
 function sourceOf(path: Path, bytes: Buffer): ToolSource {
-  if (bytes.length > MOST.source) throw new Failure(`a tool's source may have ${MOST.source >> 10} KiB.`)
+  if (bytes.length > TOOL_BOUNDS.source) throw new Failure(`a tool's source may have ${TOOL_BOUNDS.source >> 10} KiB.`)
   const source = textOf(bytes)
   if (source === undefined) throw new Failure('its source is not UTF-8.')
   if (visibleLines(source) !== source.replaceAll('\r\n', '\n'))
@@ -246,10 +246,10 @@ function descriptionOf(json: string, name: string): ToolDescription {
   if (named !== name) throw new Failure(`its schema is named ${visible(short(named, 80))}, and its file ${name}.`)
   const parameters = v.safeParse(Parameters, { type: 'object', ...(apart ?? beside) })
   if (!parameters.success) throw new Failure('its schema is not that of an object: `type`, `properties`, `required`.')
-  if (depthOf(parameters.output) > MOST.depth) throw new Failure('its schema is nested too deeply.')
-  if (JSON.stringify(parameters.output).length > MOST.parameters)
-    throw new Failure(`its schema is longer than ${MOST.parameters >> 10} KiB.`)
-  return { name, description: short(description, MOST.description), parameters: parameters.output }
+  if (depthOf(parameters.output) > TOOL_BOUNDS.depth) throw new Failure('its schema is nested too deeply.')
+  if (JSON.stringify(parameters.output).length > TOOL_BOUNDS.parameters)
+    throw new Failure(`its schema is longer than ${TOOL_BOUNDS.parameters >> 10} KiB.`)
+  return { name, description: short(description, TOOL_BOUNDS.description), parameters: parameters.output }
 }
 
 function parsed(json: string): unknown {
@@ -262,7 +262,7 @@ function parsed(json: string): unknown {
 
 /** How deeply it is nested, as far as that matters. */
 function depthOf(value: unknown, depth = 0): number {
-  if (typeof value !== 'object' || value === null || depth > MOST.depth) return depth
+  if (typeof value !== 'object' || value === null || depth > TOOL_BOUNDS.depth) return depth
   return Object.values(value).reduce((deepest: number, it) => Math.max(deepest, depthOf(it, depth + 1)), depth)
 }
 

@@ -56,7 +56,7 @@ export type Usage = {
   cost?: number
 }
 
-export type Answer = {
+export type ModelAnswer = {
   blocks: (TextBlock | ReasoningBlock | CallBlock)[]
   /** `length`: it was cut at the most tokens; what it called then is not among the blocks. */
   end: 'done' | 'calls' | 'length' | 'refused'
@@ -84,7 +84,10 @@ export interface Model {
    * Sends a request; what is worth it is tried again, with patience and a bound. Throws a {@link ModelError}, or the
    * signal's reason. Nothing is called by half: a call is in the answer only where the model sent it whole.
    */
-  ask(request: Request, options: { signal: AbortSignal; onProgress: (progress: Progress) => void }): Promise<Answer>
+  ask(
+    request: Request,
+    options: { signal: AbortSignal; onProgress: (progress: Progress) => void },
+  ): Promise<ModelAnswer>
 }
 
 /**

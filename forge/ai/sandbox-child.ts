@@ -18,11 +18,11 @@ import {
   type Frame,
   frameOf,
   framesOf,
-  LARGEST_MESSAGE,
+  MAX_MESSAGE_BYTES,
   type Method,
-  type Order,
-  type Reply,
-  type Said,
+  type SandboxMessage,
+  type SandboxOrder,
+  type SandboxReply,
 } from './sandbox-messages.ts'
 
 /**
@@ -32,7 +32,7 @@ import {
 const MEMORY = { initial: 256, maximum: 1024 }
 
 /** A result, and the words in the middle of one that was cut. */
-const LONGEST = BOUNDS.text + 100
+const MAX_RESULT_CHARS = BOUNDS.text + 100
 
 /**
  * The tool's side of the door, made before the tool is there. What a tool does to the built-ins afterwards is its own
@@ -108,7 +108,7 @@ function isRefused(transpiler: Bun.Transpiler, source: string): boolean {
   }
 }
 
-function withoutTypes(transpiler: Bun.Transpiler, { file, source }: Order): string {
+function withoutTypes(transpiler: Bun.Transpiler, { file, source }: SandboxOrder): string {
   try {
     return transpiler.transformSync(source)
   } catch (error) {
@@ -149,10 +149,10 @@ class Guest {
     const tool = await this.#open(file, source)
     const execute = this.#exportOf(tool, 'execute', 'function')
     const ended = this.#callPrelude('execute', execute, this.#context.newString(args))
-    return this.#textOf(await this.#settled(ended)).slice(0, LONGEST)
+    return this.#textOf(await this.#settled(ended)).slice(0, MAX_RESULT_CHARS)
   }
 
-  #take(reply: Reply, bytes: Buffer): void {
+  #take(reply: SandboxReply, bytes: Buffer): void {
     const waiting = this.#waiting.get(reply.call)
     if (!waiting) return
     this.#waiting.delete(reply.call)
@@ -267,15 +267,15 @@ class Guest {
   async #takeAnswers(): Promise<void> {
     const { value: frame, done } = await this.#frames.next()
     if (done) process.exit()
-    this.#take(frame.message as Reply, frame.bytes)
+    this.#take(frame.message as SandboxReply, frame.bytes)
   }
 }
 
-const say = (message: Said, bytes?: Uint8Array): void => {
+const say = (message: SandboxMessage, bytes?: Uint8Array): void => {
   process.stdout.write(frameOf(message, bytes))
 }
 
-async function run(guest: Guest, transpiler: Bun.Transpiler, order: Order): Promise<Said> {
+async function run(guest: Guest, transpiler: Bun.Transpiler, order: SandboxOrder): Promise<SandboxMessage> {
   try {
     const source = withoutTypes(transpiler, order)
     const { type, file } = order
@@ -307,14 +307,14 @@ async function main(): Promise<void> {
   const transpiler = openTranspiler()
   const memory = new WebAssembly.Memory(MEMORY)
   const engine = await newQuickJSWASMModuleFromVariant(newVariant(variant, { wasmMemory: memory }))
-  const frames = framesOf(Bun.stdin.stream(), { message: LARGEST_MESSAGE, bytes: BOUNDS.file })
+  const frames = framesOf(Bun.stdin.stream(), { message: MAX_MESSAGE_BYTES, bytes: BOUNDS.file })
   await warm(engine, transpiler, frames)
   const guest = new Guest(engine.newContext(), frames)
   say({ type: 'ready' })
   const { value: first, done } = await frames.next()
   // The parent has gone, or needs no tool any more.
   if (done) return
-  say(await run(guest, transpiler, first.message as Order))
+  say(await run(guest, transpiler, first.message as SandboxOrder))
   // What is said is on its way as long as this runs. The parent ends it; answers to calls that have ended are passed over.
   while (!(await frames.next()).done);
 }

@@ -21,7 +21,7 @@ export const BOUNDS = {
 } as const
 
 /** What the parent asks for, once in the life of a child: the schema of a tool, or a run of it. */
-export type Order = {
+export type SandboxOrder = {
   type: 'schema' | 'execute'
   /** The name of the tool's file, for its errors. */
   file: string
@@ -31,7 +31,7 @@ export type Order = {
 }
 
 /** The answer to a call of the vfs; `words` say why there is none. What was read is in the frame's bytes. */
-export type Reply =
+export type SandboxReply =
   | { type: 'reply'; call: number; ok: true; value: boolean | string[] | null }
   | { type: 'reply'; call: number; ok: false; words: string }
 
@@ -39,7 +39,7 @@ export const METHODS = ['readFile', 'writeFile', 'deleteFile', 'listFiles', 'fil
 export type Method = (typeof METHODS)[number]
 
 /** What the child says. The content of a file that is written is in the frame's bytes. */
-export type Said =
+export type SandboxMessage =
   | { type: 'ready' }
   | { type: 'call'; call: number; method: Method; path: string; executable: boolean }
   | { type: 'done'; text: string }
@@ -51,11 +51,11 @@ export type Frame = { message: unknown; bytes: Buffer }
 const HEADER = 8
 const NOTHING = Buffer.alloc(0)
 /** JSON may need six characters for one, and a list of files is long. */
-export const LARGEST_MESSAGE = 32 << 20
-export const LARGEST_FROM_CHILD = 1 << 20
+export const MAX_MESSAGE_BYTES = 32 << 20
+export const MAX_CHILD_MESSAGE_BYTES = 1 << 20
 
 /** A frame to be written. */
-export function frameOf(message: Order | Reply | Said, bytes: Uint8Array = NOTHING): Buffer {
+export function frameOf(message: SandboxOrder | SandboxReply | SandboxMessage, bytes: Uint8Array = NOTHING): Buffer {
   const json = Buffer.from(JSON.stringify(message))
   const header = Buffer.alloc(HEADER)
   header.writeUInt32LE(json.length, 0)

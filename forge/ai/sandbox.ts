@@ -28,10 +28,10 @@ import {
   type Frame,
   frameOf,
   framesOf,
-  LARGEST_FROM_CHILD,
+  MAX_CHILD_MESSAGE_BYTES,
   METHODS,
-  type Order,
-  type Reply,
+  type SandboxOrder,
+  type SandboxReply,
 } from './sandbox-messages.ts'
 import { verifyMayBeWritten } from './trial.ts'
 
@@ -90,7 +90,7 @@ const SPARE_SECONDS = 2
  */
 const CHILD_MEMORY = 8_000_000
 /** A list of more files than this is not given to a tool. */
-const MOST_LISTED = 200_000
+const MAX_LISTED_FILES = 200_000
 
 const CHILD = join(import.meta.dir, 'sandbox-child.ts')
 
@@ -129,7 +129,7 @@ export class Sandbox implements AsyncDisposable {
    * {@link SandboxError}, or the signal's reason.
    */
   async schema(tool: ToolSource, signal: AbortSignal): Promise<string> {
-    const order: Order = { type: 'schema', ...tool, arguments: '' }
+    const order: SandboxOrder = { type: 'schema', ...tool, arguments: '' }
     return await this.#run(order, this.#schemaSeconds, signal, refuseCalls)
   }
 
@@ -139,7 +139,7 @@ export class Sandbox implements AsyncDisposable {
    */
   async execute(tool: ToolSource, sent: unknown, vfs: Vfs, signal: AbortSignal): Promise<Ran> {
     const calls = new Calls(vfs)
-    const order: Order = { type: 'execute', ...tool, arguments: JSON.stringify(sent) ?? 'null' }
+    const order: SandboxOrder = { type: 'execute', ...tool, arguments: JSON.stringify(sent) ?? 'null' }
     const text = await this.#run(order, this.#seconds, signal, (call, bytes) => calls.answer(call, bytes))
     return { text, touched: [...calls.touched].sort() }
   }
@@ -151,7 +151,7 @@ export class Sandbox implements AsyncDisposable {
     if (folder !== undefined) await rm(folder, { recursive: true, force: true })
   }
 
-  async #run(order: Order, seconds: number, signal: AbortSignal, answer: Answerer): Promise<string> {
+  async #run(order: SandboxOrder, seconds: number, signal: AbortSignal, answer: Answerer): Promise<string> {
     signal.throwIfAborted()
     const child = await this.#take()
     const clock = setTimeout(() => child.end('time'), seconds * 1000)
@@ -227,7 +227,7 @@ async function findWall(): Promise<readonly string[]> {
 type ChildOptions = { program: string; folder: string; seconds: number; wall: readonly string[] }
 
 /** Answers a call of the vfs. */
-type Answerer = (call: Call, bytes: Buffer) => Promise<{ reply: Reply; bytes?: Uint8Array }>
+type Answerer = (call: Call, bytes: Buffer) => Promise<{ reply: SandboxReply; bytes?: Uint8Array }>
 
 const refuseCalls: Answerer = async ({ call }) => ({
   reply: { type: 'reply', call, ok: false, words: 'There are no files while a schema is read.' },
@@ -259,7 +259,7 @@ class Child {
     })
     // A child that ends before it has read everything says so by its end.
     child.stdin?.on('error', () => undefined)
-    this.#frames = framesOf(piecesOf(child), { message: LARGEST_FROM_CHILD, bytes: BOUNDS.file })
+    this.#frames = framesOf(piecesOf(child), { message: MAX_CHILD_MESSAGE_BYTES, bytes: BOUNDS.file })
   }
 
   /** Starts one and waits until it is ready. */
@@ -299,7 +299,7 @@ class Child {
   }
 
   /** Gives an order and answers calls until it is done. */
-  async follow(order: Order, answer: Answerer, seconds: number): Promise<string> {
+  async follow(order: SandboxOrder, answer: Answerer, seconds: number): Promise<string> {
     await this.#write(frameOf(order))
     let calls = 0
     for (;;) {
@@ -334,7 +334,7 @@ class Child {
     await Promise.race([drained, this.ended])
   }
 
-  #whyItEnded(order: Order, seconds: number): SandboxError {
+  #whyItEnded(order: SandboxOrder, seconds: number): SandboxError {
     if (this.#why === 'time') {
       const longer = `${order.file} took longer than ${seconds} seconds and was ended`
       return new SandboxError('bound', `${longer}: nothing of it is kept.`)
@@ -347,10 +347,10 @@ async function* piecesOf(child: ChildProcess): AsyncGenerator<Uint8Array> {
   if (child.stdout) yield* child.stdout
 }
 
-const brokenBy = ({ file }: Order): SandboxError =>
+const brokenBy = ({ file }: SandboxOrder): SandboxError =>
   new SandboxError('sandbox', `${file} broke the sandbox that it ran in: nothing of it is kept.`)
 
-function failureOf(order: Order, { by, words }: { by: 'tool' | 'sandbox'; words: string }): SandboxError {
+function failureOf(order: SandboxOrder, { by, words }: { by: 'tool' | 'sandbox'; words: string }): SandboxError {
   if (by === 'tool') return new SandboxError('tool', words)
   return new SandboxError('sandbox', `${order.file} broke the sandbox that it ran in (${visible(words)}).`)
 }
@@ -367,7 +367,7 @@ class Calls {
   }
 
   /** What a tool is told; expected failures are told, too. */
-  async answer(said: Call, bytes: Buffer): Promise<{ reply: Reply; bytes?: Uint8Array }> {
+  async answer(said: Call, bytes: Buffer): Promise<{ reply: SandboxReply; bytes?: Uint8Array }> {
     const { call } = said
     try {
       const { value = null, bytes: content } = await this.#answer(said, bytes)
@@ -406,8 +406,8 @@ class Calls {
 
   async #listFiles(folder: Path): Promise<string[]> {
     const files = await this.#vfs.listFiles(folder)
-    if (files.length > MOST_LISTED)
-      throw new Failure(`There are ${files.length} files, and at most ${MOST_LISTED} are listed: name a folder.`)
+    if (files.length > MAX_LISTED_FILES)
+      throw new Failure(`There are ${files.length} files, and at most ${MAX_LISTED_FILES} are listed: name a folder.`)
     return files.map(file => asText(file.path))
   }
 

@@ -7,7 +7,7 @@
 export const MARK = '[secret]'
 
 /** A shorter value is no secret that could be told from a word. */
-const SHORTEST = 8
+const MIN_SECRET_CHARS = 8
 
 /**
  * A form that may not begin inside of a word. An escape before it is none, though it ends in a letter: `\\n`, `%3D`.
@@ -55,7 +55,7 @@ const PASSWORD = /(?<keep>:\/\/[^\s:/?#@"'<>\\]{0,200}:)(?<password>[^\s/?#@"'<>
 
 const PRIVATE_KEY = /-----(?<edge>BEGIN|END) (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----/g
 /** No private key is longer, nor is what is left of one that was cut. */
-const LONGEST_KEY = 20_000
+const MAX_PRIVATE_KEY_CHARS = 20_000
 /** What can't be in the lines of one, its line ends as they are or as escapes. */
 const NOT_IN_KEY = /[^\w+/=:,\s\\-]/
 
@@ -68,7 +68,7 @@ export const blackOut = (text: string, known: readonly string[]): string => blac
 
 /** The same for many texts: what all of them are searched for is made once. */
 export function blackOutFor(known: readonly string[]): (text: string) => string {
-  const values = [...new Set(known.map(it => it.trim()))].filter(value => value.length >= SHORTEST)
+  const values = [...new Set(known.map(it => it.trim()))].filter(value => value.length >= MIN_SECRET_CHARS)
   // The longest first: one may be the beginning of another.
   values.sort((a, b) => b.length - a.length)
   const forms = values.flatMap(formsOf)
@@ -100,8 +100,8 @@ function withoutPrivateKeys(text: string): string {
     if (groups?.edge !== 'BEGIN') continue
     const next = edges[number + 1]
     const from = index + edge.length
-    const inside = text.slice(from, Math.min(next?.index ?? text.length, from + LONGEST_KEY))
-    const isWhole = next?.groups?.edge === 'END' && next.index - from <= LONGEST_KEY
+    const inside = text.slice(from, Math.min(next?.index ?? text.length, from + MAX_PRIVATE_KEY_CHARS))
+    const isWhole = next?.groups?.edge === 'END' && next.index - from <= MAX_PRIVATE_KEY_CHARS
     const length = isWhole ? inside.length : inside.search(NOT_IN_KEY)
     const body = length < 0 ? inside : inside.slice(0, length)
     // A sentence about private keys has no key in it.

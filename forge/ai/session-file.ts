@@ -6,17 +6,17 @@ import * as v from 'valibot'
 import type { Path } from '../../core/git/repository.ts'
 import { many } from '../../core/text.ts'
 import type { Vfs } from '../vfs.ts'
-import type { Answer } from './request.ts'
-import { type Entry, newSession, type Opening, SESSION, Session } from './session.ts'
+import type { ModelAnswer } from './request.ts'
+import { newSession, type Opening, SESSION, Session, type SessionEntry } from './session.ts'
 
 /** No conversation is larger: of one that is, nothing is parsed. */
-const LARGEST = 32 << 20
-const MOST_ENTRIES = 100_000
+const MAX_SESSION_BYTES = 32 << 20
+const MAX_ENTRIES = 100_000
 /** From here on nothing is added to one, so that what a turn has come to can always be written and read again. */
 const FULL = { bytes: 22 << 20, entries: 50_000 }
 /** What a model may answer at once: bytes as they stand in the file, and calls. */
-const MOST_ANSWERED = { bytes: 8 << 20, calls: 256 }
-const DEEPEST = 64
+const ANSWER_BOUNDS = { bytes: 8 << 20, calls: 256 }
+const MAX_DEPTH = 64
 
 /** A session that can be gone on with; `unreadable` says in a sentence why it is a new one though there was one. */
 export type LoadedSession = { session: Session; unreadable?: string }
@@ -34,8 +34,8 @@ export async function loadSession(vfs: Vfs): Promise<LoadedSession> {
 /** The same from a file's bytes; undefined where there is no file. */
 export function readSession(bytes: Buffer | undefined): LoadedSession {
   if (!bytes) return { session: newSession() }
-  if (bytes.length > LARGEST) return unreadable('it has more than 32 MB')
-  if (depthOf(bytes) > DEEPEST) return unreadable('its values are inside of each other too deep')
+  if (bytes.length > MAX_SESSION_BYTES) return unreadable('it has more than 32 MB')
+  if (depthOf(bytes) > MAX_DEPTH) return unreadable('its values are inside of each other too deep')
   let value: unknown
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
@@ -45,7 +45,7 @@ export function readSession(bytes: Buffer | undefined): LoadedSession {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return unreadable('it is no object')
   const { version, messages } = value as { version?: unknown; messages?: unknown }
   if (typeof version === 'number' && version !== 1) return unreadable('another version of the desk has written it')
-  if (Array.isArray(messages) && messages.length > MOST_ENTRIES) return unreadable('it has more than 100,000 entries')
+  if (Array.isArray(messages) && messages.length > MAX_ENTRIES) return unreadable('it has more than 100,000 entries')
   const parsed = v.safeParse(Session, value, { abortEarly: true })
   if (parsed.success) return { session: parsed.output }
   const [issue] = parsed.issues
@@ -76,12 +76,12 @@ function sizeOf(value: unknown): number {
 }
 
 /** Why an answer can't be part of a session, as a sentence. */
-export function whyTooMuch({ blocks }: Pick<Answer, 'blocks'>): string | undefined {
+export function whyTooMuch({ blocks }: Pick<ModelAnswer, 'blocks'>): string | undefined {
   const calls = blocks.filter(({ type }) => type === 'call').length
   const again = 'none of it was done. Send the message again, or choose another model.'
-  if (calls > MOST_ANSWERED.calls) return `The model called ${many(calls, 'tool')} at once: ${again}`
-  if (sizeOf(blocks) > MOST_ANSWERED.bytes)
-    return `The model answered more than ${MOST_ANSWERED.bytes >> 20} MB at once: ${again}`
+  if (calls > ANSWER_BOUNDS.calls) return `The model called ${many(calls, 'tool')} at once: ${again}`
+  if (sizeOf(blocks) > ANSWER_BOUNDS.bytes)
+    return `The model answered more than ${ANSWER_BOUNDS.bytes >> 20} MB at once: ${again}`
   return undefined
 }
 
@@ -152,7 +152,7 @@ function openingInFile({ files, ...rest }: Opening): string {
   return `${head},"files":${lines(files.map(({ path, oid }) => ({ path: pathInFile(path), oid })))}}`
 }
 
-const entryInFile = (entry: Entry): unknown =>
+const entryInFile = (entry: SessionEntry): unknown =>
   entry.kind === 'file' ? { ...entry, path: pathInFile(entry.path) } : entry
 
 /** Text, which a person can read in a diff, where the bytes are UTF-8; else all of them as characters. */

@@ -6,7 +6,7 @@
 import * as v from 'valibot'
 import { Failure } from '../../core/failure.ts'
 import type { Path } from '../../core/git/repository.ts'
-import type { Answer, Usage } from './request.ts'
+import type { ModelAnswer, Usage } from './request.ts'
 
 /** Where it stands in a tree. */
 export const SESSION = '.forge/session.json'
@@ -46,10 +46,10 @@ const UsageInFile = v.object({
 })
 
 /** The most files that a person or a model can make active; files of instructions do not count. */
-export const MOST_ACTIVE = 1000
+export const MAX_ACTIVE_FILES = 1000
 
 /** In the order in which it happened. */
-export const Entry = v.variant('kind', [
+export const SessionEntry = v.variant('kind', [
   v.object({ kind: v.literal('user'), turn: TurnId, at: Finite, text: Text }),
   /** What a model answered to one request. */
   v.object({
@@ -112,8 +112,8 @@ export const Entry = v.variant('kind', [
     seconds: Finite,
   }),
 ])
-export type Entry = v.InferOutput<typeof Entry>
-export type EntryOf<Kind extends Entry['kind']> = Extract<Entry, { kind: Kind }>
+export type SessionEntry = v.InferOutput<typeof SessionEntry>
+export type EntryOf<Kind extends SessionEntry['kind']> = Extract<SessionEntry, { kind: Kind }>
 
 /**
  * What stands before the conversation in each request for as long as the provider's cache is warm: the summaries of the
@@ -121,7 +121,7 @@ export type EntryOf<Kind extends Entry['kind']> = Extract<Entry, { kind: Kind }>
  */
 export const Opening = v.object({
   tree: Oid,
-  files: v.pipe(v.array(v.object({ path: PathInFile, oid: Oid })), v.maxLength(2 * MOST_ACTIVE)),
+  files: v.pipe(v.array(v.object({ path: PathInFile, oid: Oid })), v.maxLength(2 * MAX_ACTIVE_FILES)),
   /** When it was made, and the entry that the requests go on with: what files were before is in here. */
   at: Finite,
   from: Count,
@@ -142,11 +142,11 @@ export const Session = v.object({
   version: v.literal(1),
   /** The model that the branch has chosen; else the default one. */
   model: v.exactOptional(Text),
-  active_files: v.pipe(v.array(PathInFile), v.maxLength(MOST_ACTIVE)),
+  active_files: v.pipe(v.array(PathInFile), v.maxLength(MAX_ACTIVE_FILES)),
   /** Files of instructions (see INSTRUCTIONS) that a person took out of the context. */
   left_out: v.exactOptional(v.array(PathInFile)),
   opening: v.exactOptional(Opening),
-  messages: v.array(Entry),
+  messages: v.array(SessionEntry),
 })
 export type Session = v.InferOutput<typeof Session>
 
@@ -159,10 +159,10 @@ export const newSession = (): Session => ({ version: 1, active_files: [], messag
 export const NOT_RUN = 'This was not run: the turn ended before it. Call it again if it is still wanted.'
 
 /** Deeper values are in no tool's arguments, and a file that has them can't be read again. */
-const DEEPEST = 32
+const MAX_ARGUMENT_DEPTH = 32
 
 /** Adds entries at the end. */
-export const withEntries = (session: Session, ...entries: Entry[]): Session => ({
+export const withEntries = (session: Session, ...entries: SessionEntry[]): Session => ({
   ...session,
   messages: [...session.messages, ...entries],
 })
@@ -177,7 +177,7 @@ export function withModel({ model: _, ...session }: Session, model: string | und
  * @throws Failure where too many are active already.
  */
 export function withActive(session: Session, path: Path): Session {
-  if (session.active_files.length >= MOST_ACTIVE && !session.active_files.includes(path))
+  if (session.active_files.length >= MAX_ACTIVE_FILES && !session.active_files.includes(path))
     throw new Failure(
       '1,000 files are active already, and more can not be: take some of them out of the context first.',
     )
@@ -217,7 +217,7 @@ export function withUser(session: Session, said: { turn: string; at: number; tex
  */
 export function withAnswer(
   session: Session,
-  { turn, model, answer }: { turn: string; model: string; answer: Pick<Answer, 'blocks' | 'usage'> },
+  { turn, model, answer }: { turn: string; model: string; answer: Pick<ModelAnswer, 'blocks' | 'usage'> },
   clean: Clean,
 ): Session {
   const blocks = answer.blocks.flatMap(block => cleanBlock(block, clean))
@@ -226,7 +226,7 @@ export function withAnswer(
 
 type Block = EntryOf<'answer'>['blocks'][number]
 
-function cleanBlock(block: Answer['blocks'][number], clean: Clean): Block[] {
+function cleanBlock(block: ModelAnswer['blocks'][number], clean: Clean): Block[] {
   if (block.type === 'text') return [{ type: 'text', text: cleanText(block.text, clean) }]
   const { provider: sent } = block
   const provider = cleanValue(sent, clean)
@@ -265,7 +265,7 @@ export function withMissingResults(session: Session, text: string = NOT_RUN): Se
   const answer = session.messages[at]
   if (answer?.kind !== 'answer') return session
   const done = new Set(session.messages.slice(at).map(entry => (entry.kind === 'result' ? entry.id : undefined)))
-  const missing = answer.blocks.flatMap((block): Entry[] => {
+  const missing = answer.blocks.flatMap((block): SessionEntry[] => {
     if (block.type !== 'call' || done.has(block.id)) return []
     const { id, name } = block
     return [{ kind: 'result', turn: answer.turn, id, name, text, isError: true, words: 'not run', seconds: 0 }]
@@ -297,7 +297,7 @@ function cleanValue(value: unknown, clean: Clean, depth = 0): unknown {
   if (typeof value === 'number') return Number.isFinite(value) ? value : null
   if (value === null || typeof value === 'boolean') return value
   if (typeof value !== 'object') return undefined
-  if (depth === DEEPEST) return '(deeper than anything that is kept)'
+  if (depth === MAX_ARGUMENT_DEPTH) return '(deeper than anything that is kept)'
   if (Array.isArray(value)) return value.map(it => cleanValue(it, clean, depth + 1) ?? null)
   const kept = Object.entries(value).flatMap(([name, it]) => {
     const part = cleanValue(it, clean, depth + 1)

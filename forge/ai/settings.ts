@@ -3,6 +3,7 @@
  * user's configuration folder. Parsed here once, trusted afterwards. Keys leave this file only for the provider that
  * they belong to, and as the list of what is blacked out elsewhere.
  */
+
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
@@ -10,6 +11,7 @@ import * as v from 'valibot'
 import { Failure } from '../../core/failure.ts'
 import { xdgFolder } from '../../core/folders.ts'
 import { visible } from '../../core/text.ts'
+import type { TurnLimits } from './budget.ts'
 
 type Environment = Record<string, string | undefined>
 
@@ -22,7 +24,7 @@ const ADDRESSES: Record<Provider, string> = {
 }
 
 /** What is shorter could be any word, and would black out too much. */
-const SHORTEST_SECRET = 8
+const MIN_SECRET_CHARS = 8
 
 const Key = v.pipe(v.string(), v.regex(/^[\x21-\x7e]*$/, 'may have no blanks and only ASCII signs'))
 const Address = v.pipe(
@@ -107,9 +109,6 @@ const SettingsSchema = v.strictObject({
 })
 type Parsed = v.InferOutput<typeof SettingsSchema>
 
-/** How far one turn may go: requests, seconds, US dollars. */
-export type Limits = { steps: number; seconds: number; cost: number }
-
 /** Where a provider is asked. A server of one's own may want no key. */
 export type Endpoint = { provider: Provider; address: string; key?: string }
 
@@ -152,7 +151,7 @@ export class Settings {
     return TIERS.slice(TIERS.indexOf(tier) + 1).find(it => this.modelsOf(it).join() !== own)
   }
 
-  get limits(): Limits {
+  get limits(): TurnLimits {
     const { FORGE_TURN_STEPS: steps, FORGE_TURN_MINUTES: minutes, FORGE_TURN_COST: cost } = this.#parsed
     return { steps, seconds: minutes * 60, cost }
   }
@@ -192,7 +191,7 @@ export class Settings {
   /** What must never be written or shown anywhere. */
   get secrets(): string[] {
     const { ANTHROPIC_API_KEY: anthropic, OPENROUTER_API_KEY: openrouter, OPENAI_API_KEY: openai } = this.#parsed
-    return [anthropic, openrouter, openai].flatMap(key => (key && key.length >= SHORTEST_SECRET ? [key] : []))
+    return [anthropic, openrouter, openai].flatMap(key => (key && key.length >= MIN_SECRET_CHARS ? [key] : []))
   }
 
   toJSON(): object {

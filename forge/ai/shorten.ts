@@ -11,7 +11,7 @@ import { type Clean, type EntryOf, NO_USAGE, type Session } from './session.ts'
 /** Of the window, what stays as it was said: the newest part. */
 const KEPT = 0.2
 /** The most tokens of a summary, and of the window. */
-const LONGEST = 4096
+const MAX_SUMMARY_TOKENS = 4096
 const SHARE = 0.125
 
 type Options = {
@@ -39,7 +39,7 @@ export async function shorten(session: Session, options: Options): Promise<Short
     return left(
       'The conversation is not what fills the window: take files out of the context, or choose another model.',
     )
-  const output = Math.min(LONGEST, Math.floor(state.model.window * SHARE))
+  const output = Math.min(MAX_SUMMARY_TOKENS, Math.floor(state.model.window * SHARE))
   try {
     const request = await requestFor(session, { ...state, output }, { asks: 'summary', until: place })
     const { blocks, end, usage } = await model.ask(request, { signal, onProgress })

@@ -10,32 +10,32 @@ import type { FileEntry } from '../../core/git/trees.ts'
 import { CacheFile } from './cache-file.ts'
 import { bytesIn } from './fence.ts'
 import { type Folder, readFolders } from './folders.ts'
-import { SEPARATOR, sizeInWords, summarise, summaryKind } from './languages.ts'
+import { roughSize, SEPARATOR, summarise, summaryKind } from './languages.ts'
 import { makeOutline, type Outline } from './outline.ts'
 
 /** Counted up where other words come out for the same content: a cache of another one is not read. */
 export const SUMMARY_VERSION = 2
 
 /** Larger files are not read: what is generated says little about itself at its top. */
-const LARGEST = 256 << 10
+const MAX_FILE_BYTES = 256 << 10
 /** Read at the same time. */
 const BATCH = 128
 /** Kept on disk: about 30 MB. */
-const MOST_KEPT = 200_000
-const MOST_OUTLINES = 16
+const MAX_KEPT_SUMMARIES = 200_000
+const MAX_OUTLINES = 16
 /**
  * Of a window, what the list may take; and in tokens at most, since each opening pays for all of it: a quarter of a
  * window of a million would cost a dollar or more each time, and most of it would be about files that the conversation is not about.
  */
 const SHARE = 0.25
-const MOST_TOKENS = 32_000
+const MAX_OUTLINE_TOKENS = 32_000
 
 /** To be closed: `using summaries = openSummaries(…)`. */
 export const openSummaries = (objects: Objects, { folder }: { folder: string }): Summaries =>
   new Summaries(objects, new SummaryCache(join(folder, 'summaries.sqlite')))
 
 /** What a list of summaries is made for: `window` is the model's, in tokens. */
-export type Wanted = { tree: Oid; active: readonly Path[]; window: number }
+export type WantedSummaries = { tree: Oid; active: readonly Path[]; window: number }
 
 export class Summaries implements Disposable {
   /** The last ones that were asked for, as they are asked for with each request. */
@@ -50,14 +50,14 @@ export class Summaries implements Disposable {
   ) {}
 
   /** The list for a tree: always the same for the same tree, active files and window. */
-  async of({ tree, active, window }: Wanted): Promise<Outline> {
-    const bytes = bytesIn(Math.min(window * SHARE, MOST_TOKENS))
+  async of({ tree, active, window }: WantedSummaries): Promise<Outline> {
+    const bytes = bytesIn(Math.min(window * SHARE, MAX_OUTLINE_TOKENS))
     const key = digest([SUMMARY_VERSION, tree, bytes, ...active])
     const known = this.#outlines.get(key)
     const outline = known ?? this.#read(key, tree, active, bytes)
     this.#outlines.delete(key)
     this.#outlines.set(key, outline)
-    for (const old of [...this.#outlines.keys()].slice(0, -MOST_OUTLINES)) this.#outlines.delete(old)
+    for (const old of [...this.#outlines.keys()].slice(0, -MAX_OUTLINES)) this.#outlines.delete(old)
     // Errors are not cached.
     outline.catch(() => this.#outlines.delete(key))
     return await outline
@@ -100,9 +100,9 @@ export class Summaries implements Disposable {
   async #make({ path, mode, oid }: FileEntry): Promise<string> {
     if (mode === '160000') return 'a submodule'
     if (mode === '120000') return 'a symbolic link'
-    const object = await this.objects.read(oid, { limit: LARGEST })
+    const object = await this.objects.read(oid, { limit: MAX_FILE_BYTES })
     if (!object) return 'not in this repository'
-    return object.bytes ? summarise(path, object.bytes, object.size) : sizeInWords(object.size)
+    return object.bytes ? summarise(path, object.bytes, object.size) : roughSize(object.size)
   }
 }
 
@@ -155,7 +155,7 @@ export class SummaryCache implements Disposable {
       const keep = database.query('INSERT OR REPLACE INTO summaries (key, text) VALUES (?, ?)')
       database.transaction(() => {
         for (const [key, text] of made) keep.run(key, text)
-        forgetOldest(database, 'summaries', MOST_KEPT)
+        forgetOldest(database, 'summaries', MAX_KEPT_SUMMARIES)
       })()
     })
   }
@@ -173,7 +173,7 @@ export class SummaryCache implements Disposable {
     const text = JSON.stringify({ ...rest, shown: [...shown] })
     this.#file.try(database => {
       database.query('INSERT OR REPLACE INTO outlines (key, text) VALUES (?, ?)').run(key, text)
-      forgetOldest(database, 'outlines', MOST_OUTLINES)
+      forgetOldest(database, 'outlines', MAX_OUTLINES)
     })
   }
 

@@ -7,7 +7,7 @@
 const BYTES_PER_TOKEN = 3.6
 
 /** A provider that counts less than this or more is not believed: it counts something else. */
-const [FEWEST, MOST] = [1.5, 8]
+const [MIN_BYTES_PER_TOKEN, MAX_BYTES_PER_TOKEN] = [1.5, 8]
 
 /** How much the newest request weighs against all before it. */
 const WEIGHT = 0.25
@@ -25,7 +25,7 @@ export class Tokens {
   /** Takes what a provider counted: tokens, and the bytes of the request. */
   learn(model: string, bytes: number, tokens: number): void {
     const ratio = bytes / tokens
-    if (!(ratio >= FEWEST && ratio <= MOST)) return
+    if (!(ratio >= MIN_BYTES_PER_TOKEN && ratio <= MAX_BYTES_PER_TOKEN)) return
     const before = this.bytesPerToken.get(model)
     this.bytesPerToken.set(model, before === undefined ? ratio : before * (1 - WEIGHT) + ratio * WEIGHT)
   }

@@ -8,7 +8,7 @@ export const trialOf = (vfs: WorkInProgressVfs): WorkInProgressVfs =>
   new WorkInProgressVfs(vfs.objects, vfs.base, vfs.changes, vfs.verifyWritable)
 
 /** What has changed in a copy comes into the work in progress. First what is gone: a file may become a folder. */
-export async function takeOver(vfs: WorkInProgressVfs, trial: WorkInProgressVfs): Promise<void> {
+export async function takeTrial(vfs: WorkInProgressVfs, trial: WorkInProgressVfs): Promise<void> {
   const changed = [...trial.changes].filter(
     ([path, change]) => vfs.changes.get(path) !== change || !vfs.changes.has(path),
   )

@@ -7,12 +7,12 @@ import { describe, touching } from '../../core/git/history.ts'
 import type { Oid, Path } from '../../core/git/repository.ts'
 import { many, visible } from '../../core/text.ts'
 import type { WorkInProgressVfs } from '../vfs.ts'
-import { Budget, LimitReached, type Limits } from './budget.ts'
+import { Budget, LimitReached, type TurnLimits } from './budget.ts'
 import { cleanMessage } from './commit-message.ts'
 import { requestFor } from './context.ts'
 import { needsShortening } from './meter.ts'
 import { prepareSession, type Sources, type State, withToolsDone } from './opening.ts'
-import type { Answer, CallBlock, Model, Progress, Request, TextBlock, Usage } from './request.ts'
+import type { CallBlock, Model, ModelAnswer, Progress, Request, TextBlock, Usage } from './request.ts'
 import { type Clean, NO_USAGE, type Session, withAnswer, withEnd, withResult, withUser } from './session.ts'
 import { Fullness, whyTooMuch } from './session-file.ts'
 import { shorten } from './shorten.ts'
@@ -42,7 +42,7 @@ export type TurnMeans = {
   tools: readonly Tool[]
   /** What requests are packed from. */
   sources: Pick<Sources, 'objects' | 'summaries'>
-  limits: Limits
+  limits: TurnLimits
   /** Ends the turn as soon as possible; the reason's message says why, as a sentence. */
   signal: AbortSignal
   onEvent: (event: TurnEvent) => void
@@ -57,14 +57,14 @@ export type TurnMeans = {
 }
 
 /** The most answers in a row in which no call succeeds: after these, the model will not find its way. */
-const MOST_IN_VAIN = 8
+const MAX_FAILED_ANSWERS = 8
 /** Milliseconds between two checkpoints of an unfinished answer, and the share of the time that they may take. */
 const KEPT_EVERY = 1000
 const KEPT_SHARE = 0.05
 /** A longer word at a cut may be the start of a secret, which would no longer be recognised. */
-const LONGEST_CUT = 7
+const MAX_CUT_WORD_CHARS = 7
 /** The most characters that are kept of an answer that broke off: a conversation has to have room for it. */
-const MOST_OF_PART = 1 << 20
+const MAX_PARTIAL_ANSWER_CHARS = 1 << 20
 
 /** Runs a turn on a session. Gives the session with all that was said, and the turn's end; throws nothing. */
 export async function runTurn(session: Session, means: TurnMeans): Promise<Session> {
@@ -133,7 +133,7 @@ class Turn {
   }
 
   /** Asks the model, and keeps its answer. */
-  async #ask(): Promise<Answer> {
+  async #ask(): Promise<ModelAnswer> {
     const { checkpoint } = this.means
     this.#verifyRoom()
     await this.#shortenIfNeeded()
@@ -155,7 +155,7 @@ class Turn {
     if (why) throw new LimitReached(why)
   }
 
-  async #answerTo(request: Request): Promise<Answer> {
+  async #answerTo(request: Request): Promise<ModelAnswer> {
     const { model, onEvent } = this.means
     // What came of an answer that broke off is kept as far as a person has seen it.
     let text = ''
@@ -181,12 +181,12 @@ class Turn {
     }
   }
 
-  #take(answer: Answer): void {
+  #take(answer: ModelAnswer): void {
     this.session = this.#with(answer)
     this.means.onEvent({ type: 'answered' })
   }
 
-  #with(answer: Answer): Session {
+  #with(answer: ModelAnswer): Session {
     const { turn, model, clean } = this.means
     return withAnswer(this.session, { turn, model: model.name, answer }, clean)
   }
@@ -203,7 +203,7 @@ class Turn {
     }
     this.session = await withToolsDone(this.session, await this.#state(), this.#room.done())
     this.#inVain = worked > 0 ? 0 : this.#inVain + 1
-    if (this.#inVain < MOST_IN_VAIN) return
+    if (this.#inVain < MAX_FAILED_ANSWERS) return
     throw new LimitReached(`Nothing of what it called has worked ${many(this.#inVain, 'time')} in a row.`)
   }
 
@@ -300,10 +300,10 @@ class Turn {
 }
 
 /** What of an answer is text, where there is no more of it. */
-function partOf(text: string): Answer {
-  const part = text.slice(0, MOST_OF_PART)
+function partOf(text: string): ModelAnswer {
+  const part = text.slice(0, MAX_PARTIAL_ANSWER_CHARS)
   const word = Math.max(...[' ', '\n', '\t'].map(blank => part.lastIndexOf(blank))) + 1
-  const said = part.length - word > LONGEST_CUT ? `${part.slice(0, word)}…` : part
+  const said = part.length - word > MAX_CUT_WORD_CHARS ? `${part.slice(0, word)}…` : part
   return { blocks: [{ type: 'text', text: said }], end: 'done', usage: NO_USAGE }
 }
 

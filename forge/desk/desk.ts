@@ -18,15 +18,15 @@ import { GRAPH_CHUNK } from './contract/graph.ts'
 import type { News } from './contract/news.ts'
 import { type Handlers, handle } from './contract/question.ts'
 import type { At } from './contract/values.ts'
-import { Forklift, type ForkliftOptions } from './forklift/forklift-on-desk.ts'
+import { ForkliftOnDesk, type ForkliftOptions } from './forklift/forklift-on-desk.ts'
 import { forkliftHandlers } from './forklift/handlers.ts'
 import { GraphView } from './graph/graph-view.ts'
 import { graphHandlers } from './graph/handlers.ts'
 import { Reading } from './reading/handlers.ts'
 import { imageAnswer } from './server/images.ts'
-import type { Line, Listener } from './server/server.ts'
-import { nameOf, readLayout, writeLayout } from './server/state.ts'
-import { inWords, Window } from './server/window.ts'
+import type { Listener, WindowSocket } from './server/server.ts'
+import { readLayout, repositoryName, writeLayout } from './server/state.ts'
+import { errorInWords, Window } from './server/window.ts'
 import { hooksOf } from './steps/warnings.ts'
 import type { CommandOptions } from './tasks/command.ts'
 import { tasksHandlers } from './tasks/handlers.ts'
@@ -37,13 +37,13 @@ import { openWork, type Work } from './work.ts'
  * How long what a person sets by hand (a name, a hook) is taken for what it was, in milliseconds. A page that begins is
  * told how it is.
  */
-const SETTINGS_FOR = 10_000
+const SETTINGS_VALID_MS = 10_000
 /**
  * Milliseconds after which the desk is described anew: at once, but for several changes together, where refs have
  * moved; later where there are other drafts only, of which the window that they are typed in knows by itself: git,
  * which is asked for the description, is not to be in the way of who types and saves.
  */
-const [SOON, LATER] = [20, 250]
+const [REFS_NEWS_DELAY_MS, OTHER_NEWS_DELAY_MS] = [20, 250]
 
 export type DeskOptions = {
   /** The folder outside of the repository in which the desk keeps what it knows. */
@@ -65,7 +65,7 @@ export class Desk implements AsyncDisposable {
   readonly #reading: Reading
   readonly #graph: GraphView
   #opened: Work | undefined
-  #forklift: Forklift | undefined
+  #forklift: ForkliftOnDesk | undefined
   readonly #tasks: Tasks | undefined
   #layout: Promise<unknown> = Promise.resolve()
   /** When the desk is described anew. */
@@ -107,7 +107,7 @@ export class Desk implements AsyncDisposable {
     const { state, config, models, forklift } = this.options
     const onNews = (news: News) => this.#say(news)
     this.#opened = await openWork(this.repository, { state, config, models, onNews })
-    if (forklift) this.#forklift = new Forklift(this.objects, this.#work.branches, forklift, onNews)
+    if (forklift) this.#forklift = new ForkliftOnDesk(this.objects, this.#work.branches, forklift, onNews)
   }
 
   async #isGraphShown(): Promise<boolean> {
@@ -120,7 +120,7 @@ export class Desk implements AsyncDisposable {
     return this.#opened
   }
 
-  get #theForklift(): Forklift {
+  get #theForklift(): ForkliftOnDesk {
     if (!this.#forklift) throw new Failure('There is no Forklift beside this desk.')
     return this.#forklift
   }
@@ -130,7 +130,7 @@ export class Desk implements AsyncDisposable {
     return this.#tasks
   }
 
-  enter(line: Line): Listener {
+  enter(line: WindowSocket): Listener {
     const window = new Window(line, (name, fields, from) => handle(this.#handlers, name, fields, from))
     this.#windows.add(window)
     return { hear: text => window.hear(text), leave: () => this.#leave(window) }
@@ -179,8 +179,8 @@ export class Desk implements AsyncDisposable {
     this.#tell(news)
     if (news.say === 'notice') this.options.log(news.words)
     // Branches, and how far they are from others, are in the description of the desk, too.
-    if (isOfRefs) this.#sayDesk(SOON)
-    else if (isOfDrafts) this.#sayDesk(LATER)
+    if (isOfRefs) this.#sayDesk(REFS_NEWS_DELAY_MS)
+    else if (isOfDrafts) this.#sayDesk(OTHER_NEWS_DELAY_MS)
   }
 
   #tell(news: News): void {
@@ -207,13 +207,13 @@ export class Desk implements AsyncDisposable {
     this.#windows.delete(window)
     window.leave()
     for (const { at, path } of window.shown.splice(0))
-      closeFile(this.#work.branches, at, path).catch(error => this.options.log(inWords(error)))
+      closeFile(this.#work.branches, at, path).catch(error => this.options.log(errorInWords(error)))
   }
 
   /** What the user has set, as it was a moment ago. */
   #settings(): Promise<Settings> {
     const { known } = this.#known ?? {}
-    const isYoung = this.#known !== undefined && performance.now() - this.#known.since < SETTINGS_FOR
+    const isYoung = this.#known !== undefined && performance.now() - this.#known.since < SETTINGS_VALID_MS
     return known && isYoung ? known : this.#readSettings()
   }
 
@@ -239,7 +239,7 @@ export class Desk implements AsyncDisposable {
     const branches = all.map(info => withUndo(info, inBranches.get(info.name)))
     const branch = head?.startsWith(HEADS) ? branchOf(head) : undefined
     return {
-      ...nameOf(repository),
+      ...repositoryName(repository),
       isBare: repository.isBare,
       isEmpty: branches.length === 0,
       ...(branch && { head: branch }),

@@ -17,6 +17,7 @@
  */
 import type { RefName } from '../../core/git/refs.ts'
 
+export { RUNS } from '../formats/tasks-json.ts'
 export { KEPT, LOST, OPERATIONS } from '../operations.ts'
 
 /** All refs of the forge are below it. */
@@ -34,5 +35,3 @@ export const turnRef = (branch: string): RefName => `${TURNS}${branch}`
 
 export const RENAMING = 'refs/forge/renaming/'
 export const renamingRef = (branch: string): RefName => `${RENAMING}${branch}`
-
-export const RUNS = 'refs/forge/runs/'

@@ -15,14 +15,14 @@ import { Operations, type Recorded, type RefFilter } from '../operations.ts'
 import { materializedIn, removeLeftBehind } from '../vfs.ts'
 import { renameBranch } from './branches/branch-operations.ts'
 import { finishRenames } from './branches/branch-renames.ts'
-import type { Room } from './branches/branch-work.ts'
+import type { BranchServices } from './branches/branch-work.ts'
 import { BranchFacts, branchOf, HEADS, headRef, listBranches, tipsBelow, tipsBelowEach } from './branches/branches.ts'
 import { Checkouts } from './branches/checkouts.ts'
 import { branchHandlers } from './branches/handlers.ts'
 import { MovedBranches } from './branches/moved-branches.ts'
 import { branchNameOf, OpenBranches, renamedBy } from './branches/open-branches.ts'
 import { reverse } from './branches/undo.ts'
-import { type Part, Watch } from './branches/watch.ts'
+import { Watch, type WatchedPart } from './branches/watch.ts'
 import { Chat } from './chat/chat.ts'
 import { chatHandlers } from './chat/handlers.ts'
 import { type Models, NO_MODELS } from './chat/models.ts'
@@ -72,7 +72,7 @@ export async function openWork(repository: Repository, options: WorkOptions): Pr
 }
 
 export class Work implements AsyncDisposable {
-  readonly #room: Room
+  readonly #room: BranchServices
   readonly #facts: BranchFacts
   /** The branches that are worked on. */
   readonly branches: OpenBranches
@@ -85,7 +85,7 @@ export class Work implements AsyncDisposable {
   #tips: ReadonlyMap<string, Oid> = new Map()
   #heads: ReadonlyMap<RefName, string> = new Map()
 
-  constructor(room: Room) {
+  constructor(room: BranchServices) {
     this.#room = room
     this.branches = new OpenBranches(room)
     this.#watch = new Watch(
@@ -143,7 +143,7 @@ export class Work implements AsyncDisposable {
     await this.#watch.look()
   }
 
-  async #takeNoticeOf(parts: ReadonlySet<Part>): Promise<void> {
+  async #takeNoticeOf(parts: ReadonlySet<WatchedPart>): Promise<void> {
     const touched = new Set<string>()
     if (parts.has('remotes')) this.#room.say({ say: 'repository' })
     if (parts.has('branches')) for (const name of await this.#branchesMoved()) touched.add(name)

@@ -2,20 +2,23 @@
  * What flows and activities say to each other. Flows are replayed from their history, so all of this is small: what is
  * long is a blob of the repository, and only its name goes through here. Types alone: flows import nothing else.
  */
+import type {
+  LimitName,
+  Limits,
+  Reference,
+  RunId,
+  RunState,
+  RunStatus,
+  Spent,
+  TaskId,
+  TaskState,
+  WrittenLine,
+} from '../formats/tasks-json.ts'
+
+export type { LimitName, Limits, Reference, RunId, RunState, RunStatus, Spent, TaskId, TaskState }
 
 /** The id of a commit, tree or blob, in hex. */
 export type Oid = string
-
-/**
- * A blob that the run keeps alive. `kind` says which schema it has: 'request', 'answer', 'plan', 'report', 'artifact',
- * 'question', 'review', 'validation', …
- */
-export type Reference = { kind: string; oid: Oid }
-
-/** As a person types it: a date, a few words, and what makes it the only one (20261122-add-undo-x7k2). */
-export type RunId = string
-/** As the plan names it: lower case letters, digits and dashes. */
-export type TaskId = string
 
 /** A list that may be long: a blob with a JSON array, which a flow reads in parts. `count`: how many items it has. */
 export type List = Reference & { count: number }
@@ -35,24 +38,8 @@ export type Signal =
   | 'blocked_on_human'
   | 'blocked_on_sibling'
 
-/** What nobody can classify stops everything, and a person is asked. */
+/** An outcome that can't be classified stops the whole run, and a person is asked. */
 export type Outcome = Signal | 'confused'
-
-/** What a run may take in all. Undefined: no such limit. Money is in US dollars, depth in levels of sub-agents. */
-export type Limits = {
-  requests?: number
-  tokens?: number
-  cost?: number
-  minutes?: number
-  tasks?: number
-  depth: number
-}
-
-/** The limits that a person may raise while a run is under way. */
-export type LimitName = 'requests' | 'tokens' | 'cost' | 'minutes'
-
-/** What was used: `requests` that were sent, whether or not an answer came. */
-export type Spent = { requests: number; input: number; output: number; cost: number }
 
 // --- A step
 
@@ -79,8 +66,7 @@ export type StepInput = StepPlace & {
 export type Constructed = { request: Reference; key: string; model: string; kind?: StepKind; tier?: Tier }
 export type Sent = { answer: Reference; model: string; spent: Spent; wasThere: boolean }
 /**
- * An answer as its schema reads it; without `parsed`, it is none, and `words` say why in short, `evidence` in full.
- * `isConfused`: it ended by a signal that nobody knows.
+ * An answer as its schema reads it. Without `parsed` it could not be read: `words` say why in short, `evidence` in full. `isConfused`: it has a signal that is not one of {@link Signal}.
  */
 export type Received = { parsed?: Reference; words: string; isConfused?: boolean; evidence?: Reference }
 /** What became of it: a commit where it changed files; `words`, and in full `evidence`, where it can't be applied. */
@@ -200,8 +186,8 @@ export type Gathered = { commit: Oid; conflicts?: { ours: Oid; theirs: Oid; repo
 export type Validated = { isGood: boolean; head: Oid; report: Reference; words: string; question?: Reference }
 
 /**
- * What checks say of all results together. `review`: assertions that no command shows, to be asked about once more,
- * since nobody has seen these files as they are now; of how many models, and of which tier.
+ * What checks say of all results together. `review`: assertions that no command shows, to be reviewed once more because
+ * no reviewer has seen the files in this state; by how many models, and of which tier.
  */
 export type Finished = Validated & {
   conflicts?: Gathered['conflicts']
@@ -253,7 +239,7 @@ export type RunInput = {
 
 /**
  * What was decided before, found in git: a run whose server has lost everything goes on with it. `facts` are for
- * whoever plans, and the same for as long as the run lasts.
+ * planners, and stay the same for the whole run.
  */
 export type Remembered = {
   approvedPlan?: Reference
@@ -274,52 +260,6 @@ export type Remembered = {
 export type PassedBefore = { task: TaskId; attempt: number; head: Oid; from: Oid; hash: string }
 export type PersonAnswer = { task: TaskId | ''; count: number; answer: Reference }
 
-export type TaskState = 'waits' | 'runs' | 'asks' | 'paused' | 'done' | 'failed' | 'stopped'
-
-export type RunState =
-  | 'planning'
-  | 'approving'
-  | 'runs'
-  | 'paused'
-  | 'asks'
-  | 'done'
-  | 'failed'
-  | 'stopped'
-  | 'out of budget'
-  /** Said by a command, never by a run: it was at work, and its server can't be asked how it is now. */
-  | 'unreachable'
-
-/** What `forge show`, `attach` and `runs` ask a run: the answer of the query `status`. */
-export type RunStatus = {
-  run: RunId
-  state: RunState
-  /** Why, as a sentence, where it is not plain. */
-  words: string
-  plan?: Reference
-  complaints: string[]
-  tasks: {
-    id: TaskId
-    title: string
-    state: TaskState
-    attempt: number
-    doing: string
-    head?: Oid
-    question?: Reference
-    /** With asks: nothing has to be answered, but set right; `forge resume` lets the same attempt go on. */
-    isLacking?: boolean
-    words: string
-    dependsOn: TaskId[]
-  }[]
-  spent: Spent
-  /** Milliseconds that it has worked, where its minutes are limited. */
-  used?: number
-  question?: Reference
-  /** With out of budget: by which limit. */
-  limit?: LimitName
-  result?: Oid
-  report?: Reference
-}
-
 export interface RunActivities {
   /**
    * Makes the run's folder and refs where they are not there, and gives what is remembered. Called again with larger
@@ -327,7 +267,7 @@ export interface RunActivities {
    */
   begin(input: RunInput): Promise<Remembered>
   /** Lines in the journal, in this order; the same `id` twice is written once. */
-  note(input: { run: RunId; lines: JournalLine[] }): Promise<void>
+  note(input: { run: RunId; lines: NewJournalLine[] }): Promise<void>
   /** Keeps what a person decided: an approval (`task` '' and `answer` the plan), or an answer to a question. */
   remember(input: { run: RunId; kind: 'approval' | 'answer' } & PersonAnswer): Promise<void>
   /** The escalation report: for the terminal and the desk, and as a file. */
@@ -360,16 +300,7 @@ export type RunEnd = { state: 'done' | 'stopped'; words: string; result?: Oid; r
 export type AttemptStatus = { attempt: number; doing: string; isHeld: boolean; spent: Spent }
 
 /** One decision, for people. `id` is the same when it is made again after a crash. */
-export type JournalLine = {
-  run: RunId
-  id: string
-  task?: TaskId
-  attempt?: number
-  what: string
-  words: string
-  why?: string
-  refs?: Reference[]
-}
+export type NewJournalLine = Omit<WrittenLine, 'at' | 'count'>
 
 export type Activities = StepActivities & ListActivities & PlanActivities & TaskActivities & RunActivities
 

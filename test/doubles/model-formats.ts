@@ -275,7 +275,7 @@ function messageEvents(heard: Heard, said: Said, counted: Counted, making: Omit<
     cache_creation: { ephemeral_5m_input_tokens: write['5m'], ephemeral_1h_input_tokens: write['1h'] },
   }
   const { previous } = heard
-  const diagnostics =
+  const diagnostics: Fields =
     previous === undefined
       ? {}
       : { diagnostics: previous && { cache_miss_reason: differenceOf(heard, making.earlier.get(previous)) } }

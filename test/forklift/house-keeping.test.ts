@@ -3,9 +3,10 @@ import { expect, test } from 'bun:test'
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { type RunMetadata, stamp } from '../../core/formats/forklift-run.ts'
 import { tidy } from '../../forklift/house-keeping.ts'
 import { keepGitSettings } from '../../forklift/leftovers.ts'
-import { type Metadata, record, stamp } from '../../forklift/runs.ts'
+import { recordFile } from '../../forklift/runs.ts'
 import { git } from '../support/git.ts'
 
 const DAY = 24 * 60 * 60 * 1000
@@ -24,9 +25,9 @@ async function makeRun(state: string, project: string, days: number, exitCode: n
   const commits = { originCommit: '1', startCommit: '1', upstreamCommit: '2', conflicts: [], forkMd: null }
   const names = { version: '1', origin: 'o', upstream: 'u', branch: 'main', upstreamBranch: 'main', image: 'i' }
   const agent = { container, model: 'm', variant: 'v', agent: 'a', timeLimitSeconds: 480 }
-  const metadata: Metadata = { ...names, ...commits, ...agent, startedAt: times.startedAt }
-  await record(path, 'metadata', metadata)
-  await record(path, 'outcome', { exitCode, outcome: 'over', ...times })
+  const metadata: RunMetadata = { ...names, ...commits, ...agent, startedAt: times.startedAt }
+  await recordFile(path, 'metadata', metadata)
+  await recordFile(path, 'outcome', { exitCode, outcome: 'over', ...times })
   return path
 }
 

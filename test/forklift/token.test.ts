@@ -3,7 +3,7 @@ import { expect, setDefaultTimeout, test } from 'bun:test'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { shellIn } from '../../core/shell.ts'
-import { credentialHelper, GitHub, placeOf } from '../../forklift/github.ts'
+import { credentialHelper, GitHub, gitHubPlaceOf } from '../../forklift/github.ts'
 import { serveGit } from '../doubles/git-http.ts'
 import { exists, expectExit, filesBelow, makeWorld, type World } from '../support/world.ts'
 
@@ -136,7 +136,7 @@ test('another forge gets the branch, not the token', async () => {
   expect(world.github.asked).toEqual([])
 })
 
-const PLACE = placeOf(['https://github.com/me/fork.git'], {})
+const PLACE = gitHubPlaceOf(['https://github.com/me/fork.git'], {})
 const TOKEN = { value: 'ghp_0123456789SECRET', source: 'GH_TOKEN' }
 /** A person without a configuration, so without helpers. */
 const NOBODY = { HOME: '/nonexistent', GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1' }

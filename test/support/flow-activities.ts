@@ -9,9 +9,9 @@ import type {
   Constructed,
   Finished,
   Gathered,
-  JournalLine,
   Linted,
   List,
+  NewJournalLine,
   Oid,
   Outcome,
   PersonAnswer,
@@ -87,7 +87,7 @@ export class ScriptedActivities {
   readonly blobs = new Map<Oid, string>()
   readonly commits = new Map<Oid, string[]>()
   readonly answers = new Map<string, Said>()
-  readonly journal = new Map<string, JournalLine>()
+  readonly journal = new Map<string, NewJournalLine>()
   readonly remembered: (PersonAnswer & { kind: string })[] = []
   readonly escalated: { task?: string; words: string; status: RunStatus }[] = []
   readonly rested: RunStatus[] = []

@@ -5,13 +5,13 @@
  */
 import type { Objects } from '../../core/git/objects.ts'
 import { asBytes, asText, type Entry, type Oid, type Path } from '../../core/git/repository.ts'
-import { type Change, entryAt, isSafeName, writeTree } from '../../core/git/trees.ts'
+import { entryAt, isSafeName, type TreeChange, writeTree } from '../../core/git/trees.ts'
 import { isOfTheForge } from '../../forge/ai/model-files.ts'
 import { boundaryOf } from '../../forge/tasks/checks/boundaries.ts'
 import { checkTexts } from '../../forge/tasks/checks/texts.ts'
 import type { TaskId } from '../../forge/tasks/contract.ts'
 import type { Plan, Task } from '../../forge/tasks/plan/schema.ts'
-import type { Edit } from '../../forge/tasks/steps/answers.ts'
+import type { FileEdit } from '../../forge/tasks/steps/answers.ts'
 import { applyAll } from '../../forge/tasks/steps/apply.ts'
 import { git } from './git.ts'
 import { bytesFrom } from './repository.ts'
@@ -22,7 +22,7 @@ export type HistoryPlan = {
   base: Oid
   tree: Oid
   /** What a model answers to each task. */
-  edits: ReadonlyMap<TaskId, Edit[]>
+  edits: ReadonlyMap<TaskId, FileEdit[]>
   /** What no model can write (pictures, links, submodules): it is in the base as it is in the end. */
   given: Path[]
 }
@@ -57,7 +57,7 @@ export async function planOf(objects: Objects, commits: readonly Oid[]): Promise
   // A commit of so many files is a task without boundaries, which may not touch what needs a name of its own.
   for (const { touches } of steps.filter(({ touches }) => touches.length > MOST_NAMED / 2))
     for (const { path, before, after } of touches) if (needsName(path, before, after)) given.add(path)
-  const asInTheEnd = new Map<Path, Change>()
+  const asInTheEnd = new Map<Path, TreeChange>()
   for (const path of given) asInTheEnd.set(path, await entryAt(objects, last, path))
   // Its checks would be run: they are another test's matter.
   given.add(FORGE_MD)
@@ -65,7 +65,7 @@ export async function planOf(objects: Objects, commits: readonly Oid[]): Promise
   const treeAt = (commit: Oid) => writeTree(objects, commit, asInTheEnd)
   const base = await treeAt(commits[0] ?? '')
   const order = new Order()
-  const edits = new Map<TaskId, Edit[]>()
+  const edits = new Map<TaskId, FileEdit[]>()
   const tasks: Task[] = []
   let before = base
   for (const [at, { commit, touches }] of steps.entries()) {
@@ -141,7 +141,7 @@ function withoutGiven(touch: Touch, given: ReadonlySet<Path>): Touch[] {
 type Wanted = { before: Oid; tree: Oid; touches: readonly Touch[] }
 
 /** The smallest edits that lead from one tree to the other: parts of files, else whole ones, else files made anew. */
-async function editsFor(objects: Objects, { before, tree, touches }: Wanted): Promise<Edit[]> {
+async function editsFor(objects: Objects, { before, tree, touches }: Wanted): Promise<FileEdit[]> {
   for (const way of ['parts', 'files', 'anew'] as const) {
     const edits = await editsBy(objects, touches, way)
     const { files } = await applyAll(objects, before, edits, new AbortController().signal)
@@ -150,9 +150,13 @@ async function editsFor(objects: Objects, { before, tree, touches }: Wanted): Pr
   throw new Error(`No edits make ${tree} of ${before}: take other commits.`)
 }
 
-async function editsBy(objects: Objects, touches: readonly Touch[], way: 'parts' | 'files' | 'anew'): Promise<Edit[]> {
-  const first: Edit[] = []
-  const then: Edit[] = []
+async function editsBy(
+  objects: Objects,
+  touches: readonly Touch[],
+  way: 'parts' | 'files' | 'anew',
+): Promise<FileEdit[]> {
+  const first: FileEdit[] = []
+  const then: FileEdit[] = []
   for (const { path, before, after, from } of touches) {
     const name = asText(path)
     const isSame = from === undefined || way === 'parts'

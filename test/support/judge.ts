@@ -2,18 +2,18 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as v from 'valibot'
-import { commitChanges, type Person } from '../../core/git/commits.ts'
+import { type CommitIdentity, commitChanges } from '../../core/git/commits.ts'
 import { writeBlob } from '../../core/git/objects.ts'
 import type { Oid } from '../../core/git/repository.ts'
 import { Approvals } from '../../forge/ai/approvals.ts'
 import { ApprovedCommands } from '../../forge/tasks/checks/approved.ts'
 import { Slots } from '../../forge/tasks/checks/slots.ts'
-import { type Means, type ValidationReport, validate } from '../../forge/tasks/checks/validate.ts'
+import { type ValidationMeans, type ValidationReport, validate } from '../../forge/tasks/checks/validate.ts'
 import type { Validated } from '../../forge/tasks/contract.ts'
 import { Plan } from '../../forge/tasks/plan/schema.ts'
 import { makePlace, type Place } from './repository.ts'
 
-const PERSON: Person = { name: 'A', email: 'a@b', date: { seconds: 0, zone: '+0000' } }
+const PERSON: CommitIdentity = { name: 'A', email: 'a@b', date: { seconds: 0, zone: '+0000' } }
 
 /** What of a task matters to a test; everything may be written, and nothing is asked for, where it does not say. */
 export type TaskWish = {
@@ -64,7 +64,7 @@ export async function makeJudge(): Promise<Judge> {
   const slots = new Slots(place.repository, state)
   const approved = new ApprovedCommands(new Approvals(join(place.folder, 'config')), run, place.repository, 'r')
   await approved.approveAll()
-  const means: Means = {
+  const means: ValidationMeans = {
     objects: place.objects,
     slots,
     keep: async (kind, text) => ({ kind, oid: await writeBlob(place.repository, Buffer.from(text)) }),

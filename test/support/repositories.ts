@@ -61,14 +61,14 @@ export async function makeRepositories(root: string, checkout: string, options: 
     await git(origin, 'fetch', '--quiet', '--no-write-fetch-head', upstream, refs)
     if (story !== 'pristine') {
       const own = { 'fork.txt': 'ours\n', 'long.txt': numbered(40, { 3: 'line 3 of the fork' }), ...files.fork }
-      const greeting = story === 'conflict' ? { 'greeting.txt': 'hello from the fork\n' } : {}
-      const forkMd = options.forkMd === undefined ? {} : { 'FORK.md': options.forkMd }
+      const greeting: Files = story === 'conflict' ? { 'greeting.txt': 'hello from the fork\n' } : {}
+      const forkMd: Files = options.forkMd === undefined ? {} : { 'FORK.md': options.forkMd }
       await commit(origin, branch, { ...own, ...greeting, ...forkMd }, { ...forker, message: 'Make it ours' })
     }
   }
   if (story !== 'current') {
     const theirs = { 'news.txt': 'news\n', 'long.txt': numbered(40, { 38: 'line 38 of upstream' }), ...files.upstream }
-    const greeting = story === 'conflict' ? { 'greeting.txt': 'hello from upstream\n' } : {}
+    const greeting: Files = story === 'conflict' ? { 'greeting.txt': 'hello from upstream\n' } : {}
     await commit(upstream, upstreamBranch, { ...theirs, ...greeting }, { message: 'Bring news' })
   }
   const onGitHub = options.github !== false

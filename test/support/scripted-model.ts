@@ -1,5 +1,5 @@
 /** A model that answers by a script, in this process: what a test of a turn asks instead of one that costs money. */
-import type { Answer, CallBlock, Model, Progress, Request } from '../../forge/ai/request.ts'
+import type { CallBlock, Model, ModelAnswer, Progress, Request } from '../../forge/ai/request.ts'
 import { NO_USAGE } from '../../forge/ai/session.ts'
 import type { Models } from '../../forge/desk/chat/models.ts'
 
@@ -7,7 +7,7 @@ import type { Models } from '../../forge/desk/chat/models.ts'
 export type Step = {
   text?: string
   calls?: { name: string; arguments?: unknown }[]
-  end?: Answer['end']
+  end?: ModelAnswer['end']
   cost?: number
   /** Is thrown after the text has come. */
   error?: Error
@@ -36,7 +36,7 @@ export class ScriptedModel implements Model {
   async ask(
     request: Request,
     { signal, onProgress }: { signal: AbortSignal; onProgress: (progress: Progress) => void },
-  ): Promise<Answer> {
+  ): Promise<ModelAnswer> {
     signal.throwIfAborted()
     this.requests.push(request)
     const count = this.requests.length

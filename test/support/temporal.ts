@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client, type Connection } from '@temporalio/client'
 import { connectTo, endOurServer, type OpenServer, openServer } from '../../forge/tasks/engine/engine.ts'
-import { send } from '../../forge/tasks/engine/processes.ts'
+import { sendSignal } from '../../forge/tasks/engine/processes.ts'
 import { findRunning, openServerPlace } from '../../forge/tasks/engine/server.ts'
 import { endWorker, findWorkers } from '../../forge/tasks/engine/workers.ts'
 import { PROJECT } from './world.ts'
@@ -55,7 +55,7 @@ export async function homeIn(folder: string): Promise<Environment> {
 export async function endAtOnce(env: Environment): Promise<void> {
   await Promise.all((await findWorkers(env)).map(endWorker))
   const running = await findRunning(await openServerPlace(env))
-  if (running) send(running.process, 'SIGKILL')
+  if (running) sendSignal(running.process, 'SIGKILL')
   // Waits for it, and for whoever is starting another one.
   await endOurServer(env)
 }

@@ -8,7 +8,7 @@ import type { Entry, Path } from '../../../core/git/repository.ts'
 import { visiblePath } from '../../../core/text.ts'
 import type { Clash, ClashSide } from '../contract/branches.ts'
 import { readContent, sideOf } from '../reading/file-content.ts'
-import { decode, encode, NEW_FORM } from '../reading/text.ts'
+import { decodeText, encode, NEW_FORM } from '../reading/text.ts'
 import type { BranchWork } from './branch-work.ts'
 import { type Clashing, type DraftFile, entryInTip, entryOf } from './drafts.ts'
 
@@ -26,7 +26,7 @@ async function sidesOf(work: BranchWork, path: Path, { mode, base, draft, bytes 
   const { objects } = work.room
   const side = async (entry: Entry, what: string): Promise<ClashSide> =>
     entry ? await sideOf(objects, path, entry) : { what }
-  const typed = bytes && decode(bytes)?.text
+  const typed = bytes && decodeText(bytes)?.text
   return {
     path,
     base: await side(base === undefined ? undefined : { mode, oid: base }, 'There was no such file.'),
@@ -54,7 +54,7 @@ export async function settle(work: BranchWork, path: Path, text: string, choice?
   await settleAs(work, { path, choice, what: 'what becomes of' }, async ({ mode, draft, bytes: typed }) => {
     const { objects } = work.room
     const old = typed ?? (await readContent(objects, { mode, oid: draft }))?.bytes
-    const bytes = encode(text, (old && decode(old)) ?? NEW_FORM)
+    const bytes = encode(text, (old && decodeText(old)) ?? NEW_FORM)
     return { mode, oid: oidOf(objects.repository.format, { type: 'blob', bytes }), bytes }
   })
 }

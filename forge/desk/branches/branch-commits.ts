@@ -2,7 +2,7 @@
 import { Failure } from '../../../core/failure.ts'
 import { type Objects, writeObjects } from '../../../core/git/objects.ts'
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
-import { type Change, listFiles, makeTree } from '../../../core/git/trees.ts'
+import { listFiles, makeTree, type TreeChange } from '../../../core/git/trees.ts'
 import { many, visiblePath } from '../../../core/text.ts'
 import type { Renamed } from '../../operations.ts'
 import { WorkInProgressVfs } from '../../vfs.ts'
@@ -24,10 +24,10 @@ import {
   verifyNoClash,
   withoutFiles,
 } from './drafts.ts'
-import { makeCommit, messageFor, type Signature, type Step } from './save.ts'
+import { type CommitSignature, makeCommit, messageFor, type SaveStep } from './save.ts'
 
 /** Of so many files in a folder it is known how they are kept. */
-const MOST_FILES = 100_000
+const MAX_REMEMBERED_FILES = 100_000
 
 /** What is saved: some files, or all. */
 export type Selection = readonly Path[] | 'all'
@@ -60,7 +60,7 @@ export async function newFile(work: BranchWork, path: Path): Promise<Oid> {
   return await work.inOneGo(async (held, signature) => {
     await filesOf(work).verifyFree(path)
     await work.room.filters.verifyNone(work.tip, [path])
-    const changes = new Map<Path, Change>([[path, { mode: '100644', bytes: new Uint8Array() }]])
+    const changes = new Map<Path, TreeChange>([[path, { mode: '100644', bytes: new Uint8Array() }]])
     const message = messageFor([{ path, does: 'add' }])
     const words = `add ${visiblePath(path)} to ${visiblePath(work.name)}`
     return await commitAlways(held, { kind: 'new file', words, message, changes, after: work.drafts }, signature)
@@ -78,7 +78,7 @@ export async function rename(work: BranchWork, from: Path, to: Path): Promise<Oi
     await verifySameFilters(work, { from, to })
     const renamed = { from, to }
     const saved = await entryInTip(work.room.objects, work.tip, from)
-    const changes = new Map<Path, Change>()
+    const changes = new Map<Path, TreeChange>()
     if (saved) changes.set(from, undefined).set(to, saved)
     const message = `rename: ${visiblePath(from)} → ${visiblePath(to)}`
     const words = `rename ${visiblePath(from)} to ${visiblePath(to)} in ${visiblePath(work.name)}`
@@ -92,7 +92,8 @@ async function verifySameFilters({ room, tip, drafts }: BranchWork, renamed: Ren
   const { objects, filters } = room
   const { from } = renamed
   const entry = await entryInTip(objects, tip, from)
-  const below = entry?.mode === '040000' ? await listFiles(objects, entry.oid, { limit: MOST_FILES }) : { files: [] }
+  const below =
+    entry?.mode === '040000' ? await listFiles(objects, entry.oid, { limit: MAX_REMEMBERED_FILES }) : { files: [] }
   const saved = entry?.mode === '040000' ? below.files.map(({ path }) => `${from}/${path}`) : [from]
   const paths = [...new Set([...saved, ...draftsBelow(drafts, from)])]
   const [before, after] = await Promise.all([
@@ -122,7 +123,7 @@ export async function deleteFile(work: BranchWork, path: Path): Promise<Oid> {
     const after = withoutFiles(work.drafts, draftsBelow(work.drafts, path))
     const message = messageFor([{ path, does: 'delete' }])
     const words = `delete ${visiblePath(path)} from ${visiblePath(work.name)}`
-    const changes = new Map<Path, Change>([[path, undefined]])
+    const changes = new Map<Path, TreeChange>([[path, undefined]])
     return await commitAlways(held, { kind: 'delete', words, message, changes, after }, signature)
   })
 }
@@ -149,7 +150,7 @@ function selected(drafts: Drafts, selection: Selection): Path[] {
   return [...new Set(all)].filter(path => drafts.files.has(path)).sort()
 }
 
-export async function stepsOf({ tip, drafts, room }: BranchWork, paths: readonly Path[]): Promise<Step[]> {
+export async function stepsOf({ tip, drafts, room }: BranchWork, paths: readonly Path[]): Promise<SaveStep[]> {
   const before = await Promise.all(paths.map(path => entryInTip(room.objects, tip, path)))
   return paths.map((path, at) => {
     if (!drafts.files.get(path)) return { path, does: 'delete' }
@@ -178,7 +179,7 @@ export type NewCommit = {
   kind: string
   words: string
   message: string
-  changes: ReadonlyMap<Path, Change>
+  changes: ReadonlyMap<Path, TreeChange>
   /** What is left of the drafts, on the tip before. */
   after: Drafts
   /** Whether the commit changes files that may have drafts, too: then these are merged onto it. */
@@ -186,7 +187,7 @@ export type NewCommit = {
   renamed?: Renamed
 } & Pick<Deed, 'also' | 'unrecorded'>
 
-async function commitAlways(held: HeldBranch, commit: NewCommit, signature: Promise<Signature>): Promise<Oid> {
+async function commitAlways(held: HeldBranch, commit: NewCommit, signature: Promise<CommitSignature>): Promise<Oid> {
   const made = (await commitTo(held, commit, signature)) ?? held.work.tip
   if (made === undefined) throw new Failure('There is nothing to commit.')
   return made
@@ -216,7 +217,7 @@ const fileIn = async (objects: Objects, { tip, files }: Drafts, path: Path): Pro
 export async function commitTo(
   held: HeldBranch,
   { message, changes, after, mayMeetDrafts = false, renamed, ...deed }: NewCommit,
-  signature: Promise<Signature>,
+  signature: Promise<CommitSignature>,
 ): Promise<Oid | undefined> {
   const { work } = held
   const { objects, maintenance, say } = work.room

@@ -24,7 +24,7 @@ export async function newBranch(branches: OpenBranches, name: string, from: Oid 
   if (!commit) throw new Failure(`There is no commit ${visiblePath(at)}.`)
   const words = `make the branch ${visiblePath(name)}`
   const moves = [{ ref: headRef(name), from: undefined, to: commit.oid }]
-  await record(branches, { kind: 'new branch', words, moves })
+  await recordOperation(branches, { kind: 'new branch', words, moves })
   branches.vanished.delete(name)
   await branches.refresh(name)
   say({ say: 'branch', branch: name })
@@ -77,7 +77,11 @@ export async function restoreBranch(branches: OpenBranches, name: string): Promi
   const moves: Move[] = [{ ref: headRef(name), from: undefined, to: tip }]
   if (drafts !== undefined) await putAside(branches.room.operations, name)
   if (drafts !== undefined) moves.push({ ref: draftsRef(name), from: undefined, to: drafts })
-  await record(branches, { kind: 'restore branch', words: `bring back the branch ${visiblePath(name)}`, moves })
+  await recordOperation(branches, {
+    kind: 'restore branch',
+    words: `bring back the branch ${visiblePath(name)}`,
+    moves,
+  })
   branches.vanished.delete(name)
   await (await branches.work(name)).refresh()
   branches.room.say({ say: 'branch', branch: name })
@@ -141,7 +145,7 @@ export async function branchNames(branches: OpenBranches): Promise<string[]> {
 }
 
 /** Records an operation; one whose refs have moved meanwhile is a {@link Failure}. */
-export async function record(branches: OpenBranches, operation: NewOperation): Promise<void> {
+export async function recordOperation(branches: OpenBranches, operation: NewOperation): Promise<void> {
   await orInWords(branches.room.operations.record(operation))
 }
 

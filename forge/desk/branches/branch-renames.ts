@@ -19,9 +19,9 @@ import { run } from '../../../core/git/run.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
 import { type NewOperation, refsOf } from '../../operations.ts'
 import { draftsRef, renamingRef } from '../refs.ts'
-import type { Room } from './branch-work.ts'
+import type { BranchServices } from './branch-work.ts'
 import { HEADS, headRef } from './branches.ts'
-import { moveRefsPatiently } from './moving-refs.ts'
+import { moveOwnRefs } from './moving-refs.ts'
 import { type Renaming, renamedBy } from './open-branches.ts'
 
 /**
@@ -29,7 +29,7 @@ import { type Renaming, renamedBy } from './open-branches.ts'
  * has happened.
  */
 export async function renameRefs(
-  room: Room,
+  room: BranchServices,
   { from, to }: Renaming,
   { tip, drafts }: { tip: Oid; drafts: Oid | undefined },
   operation: Omit<NewOperation, 'moves'>,
@@ -49,7 +49,7 @@ export async function renameRefs(
 }
 
 /** Finishes what was begun, by their old names and where they were. What can't be done is said, and not thrown. */
-export async function finishRenames(room: Room, begun: ReadonlyMap<string, Oid>): Promise<void> {
+export async function finishRenames(room: BranchServices, begun: ReadonlyMap<string, Oid>): Promise<void> {
   for (const [from, tip] of begun) {
     const renaming = await lastRenaming(room, from)
     const isThere = renaming && (await room.objects.info(headRef(renaming.to)))
@@ -58,7 +58,7 @@ export async function finishRenames(room: Room, begun: ReadonlyMap<string, Oid>)
   }
 }
 
-async function lastRenaming({ operations }: Room, from: string): Promise<Renaming | undefined> {
+async function lastRenaming({ operations }: BranchServices, from: string): Promise<Renaming | undefined> {
   for await (const operation of operations.newestFirst()) {
     const renaming = renamedBy(operation)
     if (renaming?.from === from) return renaming
@@ -67,7 +67,7 @@ async function lastRenaming({ operations }: Room, from: string): Promise<Renamin
 }
 
 /** The steps after the first one. They are done again from the start where a process was killed between them. */
-async function finish(room: Room, { from, to }: Renaming, tip: Oid, words: string): Promise<void> {
+async function finish(room: BranchServices, { from, to }: Renaming, tip: Oid, words: string): Promise<void> {
   const { checkouts, objects } = room
   try {
     const old = (await objects.info(headRef(from)))?.oid
@@ -79,7 +79,7 @@ async function finish(room: Room, { from, to }: Renaming, tip: Oid, words: strin
     await renameConfiguration(room, from, to).catch(error => tellUnconfigured(room, from, to, error))
     const mark = { ref: renamingRef(from), from: tip, to: undefined }
     const gone = { ref: headRef(from), from: old, to: undefined }
-    await moveRefsPatiently(objects, old === undefined ? [mark] : [gone, mark], words)
+    await moveOwnRefs(objects, old === undefined ? [mark] : [gone, mark], words)
   } catch (error) {
     // Another desk has finished it, or somebody has gone on under the old name at this moment.
     if (error instanceof RefMoved && error.found === undefined) return
@@ -90,35 +90,39 @@ async function finish(room: Room, { from, to }: Renaming, tip: Oid, words: strin
   }
 }
 
-const onBranch = async ({ checkouts }: Room, branch: string): Promise<Checkout[]> =>
+const onBranch = async ({ checkouts }: BranchServices, branch: string): Promise<Checkout[]> =>
   (await checkouts.list()).filter(({ head }) => head === headRef(branch))
 
-const turn = ({ checkouts }: Room, checkout: Checkout, to: string, words: string): Promise<void> =>
+const turn = ({ checkouts }: BranchServices, checkout: Checkout, to: string, words: string): Promise<void> =>
   checkouts.turnTo(checkout, `${HEADS}${to}`, words)
 
 /** Somebody has gone on under the old name: that is theirs, and stays. */
-async function keepBoth(room: Room, { from, to }: Renaming, tip: Oid): Promise<void> {
+async function keepBoth(room: BranchServices, { from, to }: Renaming, tip: Oid): Promise<void> {
   await forget(room, from, tip)
   const [old, young] = [visiblePath(from), visiblePath(to)]
   const words = `${old} was moved by another program while it was renamed to ${young}: there are both now.`
   room.say({ say: 'notice', words, isBad: true })
 }
 
-async function forget({ objects }: Room, from: string, tip: Oid): Promise<void> {
+async function forget({ objects }: BranchServices, from: string, tip: Oid): Promise<void> {
   const mark = { ref: renamingRef(from), from: tip, to: undefined }
-  await moveRefsPatiently(objects, [mark], '').catch(error => {
+  await moveOwnRefs(objects, [mark], '').catch(error => {
     if (!(error instanceof RefMoved)) throw error
   })
 }
 
-function tellUnconfigured(room: Room, name: string, to: string, error: unknown): void {
+function tellUnconfigured(room: BranchServices, name: string, to: string, error: unknown): void {
   const why = visible(error instanceof Error ? error.message : String(error))
   const kept = `what git’s configuration says of it (the branch that it follows) is still that of ${visiblePath(name)}`
   room.say({ say: 'notice', words: `${visiblePath(to)} has its new name, but ${kept}: ${why}.`, isBad: true })
 }
 
 /** Takes along what the configuration says of a branch; where that is nothing, the file is not written. */
-async function renameConfiguration({ objects: { repository } }: Room, name: string, to: string): Promise<void> {
+async function renameConfiguration(
+  { objects: { repository } }: BranchServices,
+  name: string,
+  to: string,
+): Promise<void> {
   const listed = await run(repository, ['config', '--local', '-z', '--name-only', '--list'])
   if (!fields(listed.stdout).some(key => key.startsWith(`branch.${name}.`))) return
   const [before = '', after = ''] = [name, to].map(it => `branch.${asText(it)}`)

@@ -11,7 +11,7 @@ import { mergeDrafts } from './draft-merges.ts'
 import { type DraftFile, type Drafts, entryInTip, filesBetween, noDrafts, readDrafts, renamedFiles } from './drafts.ts'
 
 /** Where an operation takes a branch. */
-export type Target = {
+export type UndoTarget = {
   /** Where the branch is to go; undefined where it stays. */
   head: { before?: Oid | undefined; after?: Oid | undefined } | undefined
   /** What is not in the commit any more becomes drafts. */
@@ -30,7 +30,7 @@ export type Target = {
  * What comes of a branch where an operation takes it to another commit. Throws {@link RefMoved} where the branch is not
  * where that operation has left it.
  */
-export async function prepare(held: HeldBranch, target: Target): Promise<Next> {
+export async function prepare(held: HeldBranch, target: UndoTarget): Promise<Next> {
   const { work } = held
   if (!target.isTurn) work.verifyFree()
   await held.collect()
@@ -52,8 +52,8 @@ export async function prepare(held: HeldBranch, target: Target): Promise<Next> {
  */
 async function mergingAgain(
   held: HeldBranch,
-  { head, renamed }: Target,
-  { before, after, drafts: commit }: NonNullable<Target['merging']>,
+  { head, renamed }: UndoTarget,
+  { before, after, drafts: commit }: NonNullable<UndoTarget['merging']>,
 ): Promise<Next> {
   const { work } = held
   const { objects } = work.room
@@ -68,7 +68,7 @@ async function mergingAgain(
   return { merging: before ?? null, drafts, renamed }
 }
 
-async function draftsFor(work: BranchWork, { head, isUnsaved, renamed, drafts }: Target): Promise<Drafts> {
+async function draftsFor(work: BranchWork, { head, isUnsaved, renamed, drafts }: UndoTarget): Promise<Drafts> {
   const tip = head ? head.before : work.tip
   if (isUnsaved) return await unsaved(work, tip)
   if (renamed) return { ...work.drafts, tip, files: renamedFiles(work.drafts, renamed) }
@@ -94,7 +94,11 @@ async function unsaved({ tip: now, drafts, room: { objects } }: BranchWork, tip:
 }
 
 /** Drafts that were let go come back, and the reverse; what has been typed since stays. */
-async function changed(work: BranchWork, now: Drafts, { from, to }: NonNullable<Target['drafts']>): Promise<Drafts> {
+async function changed(
+  work: BranchWork,
+  now: Drafts,
+  { from, to }: NonNullable<UndoTarget['drafts']>,
+): Promise<Drafts> {
   const [start, end] = await Promise.all([from, to].map(commit => draftsIn(work, commit, now.tip)))
   return start && end ? await mergeDrafts(work.room.objects, start, now, end) : now
 }

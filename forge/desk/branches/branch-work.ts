@@ -37,13 +37,13 @@ import {
   written,
 } from './drafts.ts'
 import type { MovedBranches } from './moved-branches.ts'
-import { isInTheWay, moveRefsPatiently, putAside } from './moving-refs.ts'
+import { isInTheWay, moveOwnRefs, putAside } from './moving-refs.ts'
 import { OpenFiles } from './open-files.ts'
-import { readSignature, type Signature, whyNotWritten } from './save.ts'
+import { type CommitSignature, readSignature, whyNotWritten } from './save.ts'
 import { Writing } from './writing.ts'
 
 /** What the work on all branches shares. */
-export type Room = {
+export type BranchServices = {
   objects: Objects
   operations: Operations
   checkouts: Checkouts
@@ -133,7 +133,7 @@ export interface HeldBranch {
 
 /** Makes something else of several branches in one operation. */
 export async function becomeTogether(
-  room: Room,
+  room: BranchServices,
   all: readonly (readonly [HeldBranch, Next | 'gone'])[],
   deed?: Deed,
 ): Promise<void> {
@@ -148,12 +148,16 @@ export async function becomeTogether(
   for (const { arrive } of transitions) await arrive()
 }
 
-async function record({ objects, operations }: Room, transitions: readonly Transition[], deed?: Deed): Promise<void> {
+async function record(
+  { objects, operations }: BranchServices,
+  transitions: readonly Transition[],
+  deed?: Deed,
+): Promise<void> {
   const own = transitions.flatMap(({ moves }) => moves)
   const made = [...(deed?.made ?? []), ...transitions.flatMap(it => it.made)]
   if (!deed) {
     await writeObjects(objects.repository, made)
-    await moveRefsPatiently(objects, own, '')
+    await moveOwnRefs(objects, own, '')
     return
   }
   const { kind, words, of, also = [], unrecorded = [] } = deed
@@ -211,7 +215,7 @@ export class BranchWork {
 
   private constructor(
     name: string,
-    readonly room: Room,
+    readonly room: BranchServices,
     tip: Oid | undefined,
   ) {
     this.#name = name
@@ -226,7 +230,7 @@ export class BranchWork {
    * The work on a branch as the repository has it: with the drafts of an earlier time. `was` is where it was, if it is
    * gone.
    */
-  static async open(room: Room, name: string, was?: Oid): Promise<BranchWork> {
+  static async open(room: BranchServices, name: string, was?: Oid): Promise<BranchWork> {
     const tip = (await room.objects.info(`${headRef(name)}^{commit}`))?.oid
     const work = new BranchWork(name, room, tip ?? was)
     work.#moved = room.moved.of(name)
@@ -408,7 +412,7 @@ export class BranchWork {
       const made = await makeDrafts(objects, drafts)
       await writeObjects(objects.repository, made?.made ?? [])
       try {
-        await moveRefsPatiently(objects, [this.#draftsMove(made)], '')
+        await moveOwnRefs(objects, [this.#draftsMove(made)], '')
         this.#wrote(made?.oid, drafts)
         return
       } catch (error) {
@@ -485,7 +489,7 @@ export class BranchWork {
    * ends that (`isMerging`).
    */
   async inOneGo<Result>(
-    task: (held: HeldBranch, signature: Promise<Signature>) => Promise<Result>,
+    task: (held: HeldBranch, signature: Promise<CommitSignature>) => Promise<Result>,
     { isTurn = false, isMerging = false } = {},
   ): Promise<Result> {
     return await this.locked(async () => {

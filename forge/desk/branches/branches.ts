@@ -11,14 +11,14 @@ export const headRef = (branch: string): RefName => `${HEADS}${branch}`
 export const branchOf = (ref: RefName): string => ref.slice(HEADS.length)
 
 /** What git tells of a branch by itself. `upstream` is a ref's name. */
-export type Listed = { name: string; tip: Oid; committed: number; subject: string; upstream: RefName | undefined }
+export type ListedBranch = { name: string; tip: Oid; committed: number; subject: string; upstream: RefName | undefined }
 
 const FORMAT = ['%(refname)', '%(objectname)', '%(committerdate:unix)', '%(upstream)', '%(contents:subject)'].join(
   '%00',
 )
 
 /** All local branches, by name, by one git. */
-export async function listBranches(repository: Repository): Promise<Listed[]> {
+export async function listBranches(repository: Repository): Promise<ListedBranch[]> {
   const { stdout } = await run(repository, ['for-each-ref', `--format=${FORMAT}`, HEADS])
   const lines = stdout.toString('latin1').split('\n').filter(Boolean)
   return lines.map(line => {
@@ -51,15 +51,15 @@ export async function tipsBelowEach(repository: Repository, prefixes: readonly s
 }
 
 /** So many commits are counted, and so many people named: of more, a person would not read. */
-const [MOST_COUNTED, MOST_NAMED] = [1000, 3]
+const [MAX_COUNTED_COMMITS, MAX_NAMED_AUTHORS] = [1000, 3]
 
 /** How many commits one commit has that another lacks, and whose they are. */
 export async function cameIn(repository: Repository, from: Oid, to: Oid): Promise<{ commits: number; by: string[] }> {
-  const range = [`--max-count=${MOST_COUNTED}`, '--format=%an', `${from}..${to}`, '--']
+  const range = [`--max-count=${MAX_COUNTED_COMMITS}`, '--format=%an', `${from}..${to}`, '--']
   // Where the old commit has been collected as garbage meanwhile, nobody knows.
   const { stdout } = await run(repository, ['log', '-z', '--no-show-signature', ...range], { ok: [0, 128] })
   const names = fields(stdout).map(asText)
-  return { commits: names.length, by: [...new Set(names)].slice(0, MOST_NAMED) }
+  return { commits: names.length, by: [...new Set(names)].slice(0, MAX_NAMED_AUTHORS) }
 }
 
 /** Throws a {@link Failure} where git takes no branch of this name, beside those that are there. */
@@ -105,7 +105,7 @@ export class BranchFacts {
   }
 
   /** How far branches are from those that they follow; of some only later, where there are many. */
-  async counts(branches: readonly Listed[]): Promise<Map<string, Counts>> {
+  async counts(branches: readonly ListedBranch[]): Promise<Map<string, Counts>> {
     const upstreams = await this.#upstreamTips(branches)
     const pairs = branches.flatMap(({ name, tip, upstream }) => {
       const other = upstream && upstreams.get(upstream)
@@ -123,7 +123,7 @@ export class BranchFacts {
     )
   }
 
-  async #upstreamTips(branches: readonly Listed[]): Promise<Map<RefName, Oid>> {
+  async #upstreamTips(branches: readonly ListedBranch[]): Promise<Map<RefName, Oid>> {
     const names = [...new Set(branches.flatMap(({ upstream }) => (upstream && isRefName(upstream) ? [upstream] : [])))]
     const infos = await Promise.all(names.map(name => this.objects.info(`${name}^{commit}`)))
     return new Map(names.flatMap((name, at) => (infos[at] ? [[name, infos[at].oid] as const] : [])))

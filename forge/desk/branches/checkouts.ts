@@ -5,7 +5,7 @@
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as v from 'valibot'
-import { type Checkout, follow, listCheckouts, mainFolder, whyNotFollowing } from '../../../core/git/checkouts.ts'
+import { type Checkout, followBranch, listCheckouts, mainFolder, whyNotFollowing } from '../../../core/git/checkouts.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { RefName } from '../../../core/git/refs.ts'
 import { asText, isOid, type Oid, type Repository } from '../../../core/git/repository.ts'
@@ -168,7 +168,7 @@ export class Checkouts {
     const starts = new Set([behind?.from ?? from, from])
     let why = ''
     for (const start of starts) {
-      why = await follow(this.repository, checkout, start, to)
+      why = await followBranch(this.repository, checkout, start, to)
       if (why === '') break
     }
     // The branch may have been sent on to a commit that is newer still, while git worked.

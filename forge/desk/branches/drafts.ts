@@ -3,13 +3,13 @@
  * `refs/forge/drafts/<branch>`: its tree is the tip's with the drafts in it.
  */
 import { Failure } from '../../../core/failure.ts'
-import { bytesOf, lineOf, parseCommit, textOf } from '../../../core/git/commits.ts'
+import { bytesOf, identityLine, parseCommit, textOf } from '../../../core/git/commits.ts'
 import { changesIn, diffTrees } from '../../../core/git/diffs.ts'
 import { type NewObject, type Objects, oidOf } from '../../../core/git/objects.ts'
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
-import { type Change, emptyTree, entryAt, listFiles, makeTree } from '../../../core/git/trees.ts'
+import { emptyTree, entryAt, listFiles, makeTree, type TreeChange } from '../../../core/git/trees.ts'
 import { visiblePath } from '../../../core/text.ts'
-import { FORGE, type Renamed } from '../../operations.ts'
+import { FORGE_AUTHOR, type Renamed } from '../../operations.ts'
 import { isIn, pathAfter } from '../contract/paths.ts'
 import { readContent } from '../reading/file-content.ts'
 import type { Content } from '../reading/text.ts'
@@ -119,8 +119,8 @@ export const withoutFiles = ({ tip, files, clashes }: Drafts, paths: Iterable<Pa
 // --- As a commit
 // -----------------------------------------------------------------------------------------------------
 
-const asChange = (file: DraftFile): Change => file && (file.bytes ? { mode: file.mode, bytes: file.bytes } : file)
-export const asChanges = (files: ReadonlyMap<Path, DraftFile>): Map<Path, Change> =>
+const asChange = (file: DraftFile): TreeChange => file && (file.bytes ? { mode: file.mode, bytes: file.bytes } : file)
+export const asChanges = (files: ReadonlyMap<Path, DraftFile>): Map<Path, TreeChange> =>
   new Map([...files].map(([path, file]) => [path, asChange(file)]))
 
 /** A commit that is not written yet: its id, its tree, and all that has to be written with it. */
@@ -135,14 +135,14 @@ const CLASHES = /^Forge-Clashes: ([0-9a-f]+)$/m
 export async function makeDrafts(
   objects: Objects,
   drafts: Drafts,
-  from: { base: Oid | undefined; changes: ReadonlyMap<Path, Change> } = { base: drafts.tip, changes: new Map() },
+  from: { base: Oid | undefined; changes: ReadonlyMap<Path, TreeChange> } = { base: drafts.tip, changes: new Map() },
 ): Promise<NewDrafts | undefined> {
   if (isEmpty(drafts)) return undefined
   const tree = await makeTree(objects, from.base, new Map([...from.changes, ...asChanges(drafts.files)]))
   const clashes = drafts.clashes.size > 0 ? await makeClashes(objects, drafts.clashes) : undefined
   const parents = [drafts.tip, clashes?.oid].filter(oid => oid !== undefined)
   const message = `Drafts\n${clashes ? `\nForge-Clashes: ${clashes.oid}\n` : ''}`
-  const who = lineOf(FORGE)
+  const who = identityLine(FORGE_AUTHOR)
   const commit: NewObject = { type: 'commit', bytes: bytesOf({ tree: tree.oid, parents, message }, who, who) }
   const oid = oidOf(objects.repository.format, commit)
   return { oid, tree: tree.oid, made: [...tree.made, ...(clashes?.made ?? []), commit] }
@@ -153,20 +153,20 @@ export async function makeDrafts(
  * files of both ends, so that no garbage collection takes them.
  */
 async function makeClashes(objects: Objects, clashes: ReadonlyMap<Path, Clashing>): Promise<NewDrafts> {
-  const changes = new Map<Path, Change>()
+  const changes = new Map<Path, TreeChange>()
   for (const [path, { mode, base, draft, bytes }] of clashes) {
     changes.set(`draft/${path}`, bytes ? { mode, bytes } : { mode, oid: draft })
     if (base) changes.set(`base/${path}`, { mode, oid: base })
   }
   const tree = await makeTree(objects, undefined, changes)
-  const who = lineOf(FORGE)
+  const who = identityLine(FORGE_AUTHOR)
   const message = 'Drafts and what they were made from\n'
   const commit: NewObject = { type: 'commit', bytes: bytesOf({ tree: tree.oid, parents: [], message }, who, who) }
   return { oid: oidOf(objects.repository.format, commit), tree: tree.oid, made: [...tree.made, commit] }
 }
 
 /** More drafts than anybody has typed. */
-const MOST = 100_000
+const MAX_DRAFTS = 100_000
 
 /** The drafts in a commit that {@link makeDrafts} made; undefined where it is none. */
 export async function readDrafts(objects: Objects, oid: Oid): Promise<Drafts | undefined> {
@@ -181,7 +181,7 @@ export async function readDrafts(objects: Objects, oid: Oid): Promise<Drafts | u
 
 async function readClashes(objects: Objects, commit: Oid): Promise<Map<Path, Clashing>> {
   const clashes = new Map<Path, Clashing>()
-  const { files } = await listFiles(objects, commit, { limit: MOST })
+  const { files } = await listFiles(objects, commit, { limit: MAX_DRAFTS })
   const bases = new Map(
     files.filter(({ path }) => path.startsWith('base/')).map(({ path, oid }) => [path.slice(5), oid]),
   )

@@ -4,28 +4,28 @@
  * repository's configuration. (What plain git adds, since only the other side has it, no driver is asked about.)
  */
 import { setConfig } from '../../../core/git/config.ts'
-import type { Merge } from '../../../core/git/merges.ts'
+import type { MergedTree } from '../../../core/git/merges.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid, Path, Repository } from '../../../core/git/repository.ts'
 import { run } from '../../../core/git/run.ts'
-import { type Change, entryAt, writeTree } from '../../../core/git/trees.ts'
+import { entryAt, type TreeChange, writeTree } from '../../../core/git/trees.ts'
 
-export const FORGE = '.forge'
+export const FORGE_FOLDER = '.forge'
 export const ATTRIBUTES: Path = '.forge/.gitattributes'
 
-const LARGEST = 1 << 20
+const MAX_FILE_BYTES = 1 << 20
 
 const DRIVER = 'forge-own'
 const RULE = `* merge=${DRIVER}`
 const EXPLAINED = '# A merge keeps the conversation of the branch that is merged into.'
 
-export const isOfForge = (path: Path): boolean => path === FORGE || path.startsWith(`${FORGE}/`)
+export const isOfForge = (path: Path): boolean => path === FORGE_FOLDER || path.startsWith(`${FORGE_FOLDER}/`)
 
 /** What has to be committed with a conversation so that merges keep it apart: nothing, where it is there already. */
-export async function attributesChange(objects: Objects, treeish: Oid | undefined): Promise<Map<Path, Change>> {
+export async function attributesChange(objects: Objects, treeish: Oid | undefined): Promise<Map<Path, TreeChange>> {
   const entry = treeish === undefined ? undefined : await entryAt(objects, treeish, ATTRIBUTES)
   const isFile = entry?.mode === '100644' || entry?.mode === '100755'
-  const text = isFile ? (await objects.read(entry.oid, { limit: LARGEST }))?.bytes : Buffer.of()
+  const text = isFile ? (await objects.read(entry.oid, { limit: MAX_FILE_BYTES }))?.bytes : Buffer.of()
   // Nobody has written so much by hand: whatever it is, it stays as it is.
   if (!text) return new Map()
   if (text.toString('latin1').split(/\r?\n/).includes(RULE)) return new Map()
@@ -39,7 +39,7 @@ export async function attributesChange(objects: Objects, treeish: Oid | undefine
  * and have changes of the other side lost silently. There it is what git does without any driver.
  */
 const KEEP = [
-  `case %P in ${FORGE}/*) exit 0;; esac`,
+  `case %P in ${FORGE_FOLDER}/*) exit 0;; esac`,
   'git merge-file -L ours -L base -L theirs --marker-size=%L %A %O %B',
 ].join('; ')
 /** As it was before it looked where it is. */
@@ -55,11 +55,11 @@ export async function setUpMergeDriver(repository: Repository): Promise<void> {
 }
 
 /** A merge, but with the folder as `ours` has it, and without the conflicts that were in there. */
-export async function withOwnFolder(objects: Objects, ours: Oid, merge: Merge): Promise<Merge> {
-  const [own, merged] = await Promise.all([ours, merge.tree].map(treeish => entryAt(objects, treeish, FORGE)))
+export async function withOwnFolder(objects: Objects, ours: Oid, merge: MergedTree): Promise<MergedTree> {
+  const [own, merged] = await Promise.all([ours, merge.tree].map(treeish => entryAt(objects, treeish, FORGE_FOLDER)))
   const stages = merge.stages.filter(({ path }) => !isOfForge(path))
   const conflicts = merge.conflicts.filter(({ paths }) => !paths.every(isOfForge))
   if (own?.oid === merged?.oid && own?.mode === merged?.mode) return { ...merge, stages, conflicts }
-  const tree = await writeTree(objects, merge.tree, new Map<Path, Change>([[FORGE, own]]))
+  const tree = await writeTree(objects, merge.tree, new Map<Path, TreeChange>([[FORGE_FOLDER, own]]))
   return { ...merge, tree, stages, conflicts }
 }

@@ -8,6 +8,7 @@ import { deleteBranch, newBranch, restoreBranch } from './branch-operations.ts'
 import { draftsElsewhere, saveElsewhere } from './branch-split.ts'
 import type { OpenBranches } from './open-branches.ts'
 import { closeFile, isSamePlace, openFile } from './places.ts'
+import { pathsNow } from './renamed-files.ts'
 
 /** Operations that one reply has at most. */
 const MAX_OPERATIONS = 500
@@ -48,6 +49,7 @@ export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, W
     'new branch': ({ branch, from }) => newBranch(branches, branch, from),
     'delete branch': ({ branch }) => deleteBranch(branches, branch),
     'name now': async ({ branch }) => ({ branch: await branches.nameNow(branch) }),
+    'paths now': async ({ branch, ...asked }) => ({ paths: await pathsNow(branches, branch, asked) }),
     'restore branch': ({ branch }) => restoreBranch(branches, branch),
     clashes: async ({ branch }) => await clashesOf(await work(branch)),
     settle: async ({ branch, path, text, choice }) => await settle(await work(branch), path, text, choice),

@@ -13,7 +13,7 @@ export const isInTheWay = (error: unknown): boolean =>
   error instanceof GitError && /exists; cannot create|there are still refs under/.test(error.stderr)
 
 /** Moves refs with patience for other gits; a lock that stays on one of the forge's own refs is taken away. */
-export const moveRefsPatiently = (objects: Objects, moves: readonly Move[], message: string): Promise<void> =>
+export const moveOwnRefs = (objects: Objects, moves: readonly Move[], message: string): Promise<void> =>
   movePatiently(objects.repository, moves, { message, own: OWN_REFS })
 
 /**

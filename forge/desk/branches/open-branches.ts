@@ -9,7 +9,7 @@ import { visiblePath } from '../../../core/text.ts'
 import { PUT_ASIDE } from '../../operations.ts'
 import type { Operation } from '../contract/branches.ts'
 import { branchOfDrafts, DRAFTS, draftsRef, MERGING, turnRef } from '../refs.ts'
-import type { BranchWork, HeldBranch, Room } from './branch-work.ts'
+import type { BranchServices, BranchWork, HeldBranch } from './branch-work.ts'
 import { branchOf, HEADS, headRef } from './branches.ts'
 import { readDrafts } from './drafts.ts'
 
@@ -20,7 +20,7 @@ export class OpenBranches {
   /** Where branches were that somebody else has deleted while the desk ran. */
   readonly vanished = new Map<string, Oid>()
 
-  constructor(readonly room: Room) {}
+  constructor(readonly room: BranchServices) {}
 
   get names(): string[] {
     return [...this.#works.keys()]
@@ -171,7 +171,7 @@ export class OpenBranches {
 }
 
 /** The commit on which the last commit of a branch's turn stands, if one is under way. */
-async function beginOfTurn(objects: Room['objects'], name: string): Promise<Oid | undefined> {
+async function beginOfTurn(objects: BranchServices['objects'], name: string): Promise<Oid | undefined> {
   const turn = await objects.read(turnRef(name))
   return turn?.type === 'commit' && turn.bytes ? parseCommit(turn.bytes).parents[0] : undefined
 }
@@ -179,7 +179,7 @@ async function beginOfTurn(objects: Room['objects'], name: string): Promise<Oid 
 /**
  * What it takes to work on a branch, such as texts that change, is loaded with the first one: no start waits for it.
  */
-async function openWork(room: Room, name: string, at?: Oid): Promise<BranchWork> {
+async function openWork(room: BranchServices, name: string, at?: Oid): Promise<BranchWork> {
   const { BranchWork } = await import('./branch-work.ts')
   return await BranchWork.open(room, name, at)
 }

@@ -13,7 +13,7 @@ import type { News } from '../contract/news.ts'
 import { pathAfter } from '../contract/paths.ts'
 import { showFile, textAt } from '../reading/file-content.ts'
 import { type Filters, whyFiltered } from '../reading/filters.ts'
-import { decode, showWithoutText, whyReadOnly } from '../reading/text.ts'
+import { decodeText, showWithoutText, whyReadOnly } from '../reading/text.ts'
 import { Document, type Taken } from './documents.ts'
 import { contentIn, type Drafts, entryIn, entryInTip } from './drafts.ts'
 
@@ -146,12 +146,12 @@ export class OpenFiles {
   }
 
   /** The text of a file that can be edited; undefined for any other. */
-  async #textIn(drafts: Drafts, path: Path, entry: Entry): Promise<ReturnType<typeof decode>> {
+  async #textIn(drafts: Drafts, path: Path, entry: Entry): Promise<ReturnType<typeof decodeText>> {
     const content = entry && (await contentIn(this.objects, drafts, path, entry))
     if (!entry || !content?.bytes) return undefined
     if (showWithoutText(path, entry, content) || whyReadOnly(path, content.size)) return undefined
     if ((await this.filters.of(drafts.tip, path)) !== undefined) return undefined
-    return decode(content.bytes)
+    return decodeText(content.bytes)
   }
 
   async #show(drafts: Drafts, path: Path, { document }: OpenFile): Promise<File> {

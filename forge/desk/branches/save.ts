@@ -10,13 +10,13 @@ import { visible, visiblePath } from '../../../core/text.ts'
 import { isNotFetched, NOT_FETCHED } from '../not-fetched.ts'
 
 /** What a save does to one file. */
-export type Step = { path: Path; does: 'edit' | 'add' | 'delete' }
+export type SaveStep = { path: Path; does: 'edit' | 'add' | 'delete' }
 
 /** A subject that git's own tools don't cut. */
 const SUBJECT = 72
 
 /** `edit: a.ts`, `edit: a.ts, b.ts`, or `edit: 7 files` where their names are too long to be read. */
-export function messageFor(steps: readonly Step[]): string {
+export function messageFor(steps: readonly SaveStep[]): string {
   const words = new Set(steps.map(({ does }) => does))
   const [word = 'edit'] = words.size === 1 ? words : ['edit']
   const named = `${word}: ${steps.map(({ path }) => visiblePath(path)).join(', ')}`
@@ -25,10 +25,10 @@ export function messageFor(steps: readonly Step[]): string {
 }
 
 /** Whose name the commits of this moment bear, and whether they are signed. */
-export type Signature = { author: Buffer; committer: Buffer; sign: boolean }
+export type CommitSignature = { author: Buffer; committer: Buffer; sign: boolean }
 
 /** Throws a {@link Failure} that says what to set where git knows no name or email. */
-export async function readSignature(repository: Repository): Promise<Signature> {
+export async function readSignature(repository: Repository): Promise<CommitSignature> {
   const [author, settings] = await Promise.all([readIdentity(repository, 'AUTHOR'), readSettings(repository)])
   const committer = settings.hasTwoNames ? await readIdentity(repository, 'COMMITTER') : author
   return { author, committer, sign: settings.sign ?? (await wantsSigning(repository)) }
@@ -59,7 +59,7 @@ const WORDS: ReadonlyMap<string, boolean> = new Map([
  */
 export async function makeCommit(
   repository: Repository,
-  { author, committer, sign }: Signature,
+  { author, committer, sign }: CommitSignature,
   { tree, parents, message }: { tree: NewTree; parents: readonly Oid[]; message: string },
 ): Promise<{ oid: Oid; made: NewObject[] }> {
   if (message.includes('\0')) throw new Failure('A commit message can have no NUL character in it: take it out.')

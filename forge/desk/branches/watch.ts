@@ -19,7 +19,7 @@ import { DRAFTS, MERGING, TURNS } from '../refs.ts'
  * What may be different: the branches, the drafts, the turns of AIs, which branch is checked out where, or remote
  * branches and tags.
  */
-export type Part = 'branches' | 'drafts' | 'turns' | 'checkouts' | 'remotes'
+export type WatchedPart = 'branches' | 'drafts' | 'turns' | 'checkouts' | 'remotes'
 
 /** Milliseconds between two looks. */
 const EVERY = 1000
@@ -27,7 +27,7 @@ const EVERY = 1000
  * Milliseconds that a look may take for which everything else waits: on a disk of this machine it is a tenth of one, and
  * a fiftieth of what threads take that are woken for each file. On one that is slower, they are.
  */
-const LONGEST_LOOK = 5
+const MAX_LOOK_MS = 5
 
 /** The time of a file or folder, and, of a folder in which folders are looked at, those. */
 type Look = { time: string; below: readonly string[] }
@@ -37,9 +37,9 @@ type Clock = (path: string) => string | Promise<string>
 
 /** Looks at a repository's refs from now on, until it is closed. */
 export class Watch implements AsyncDisposable {
-  readonly #seen = new Map<Part, Seen>()
+  readonly #seen = new Map<WatchedPart, Seen>()
   /** Parts that were different the last time: they are asked for once more. See {@link Watch.look}. */
-  #again = new Set<Part>()
+  #again = new Set<WatchedPart>()
   #timer: ReturnType<typeof setTimeout> | undefined
   #looking: Promise<void> = Promise.resolve()
   #isClosed = false
@@ -48,7 +48,7 @@ export class Watch implements AsyncDisposable {
   constructor(
     readonly repository: Repository,
     /** Is told what may be different; what it throws is passed on to `onError`. */
-    readonly onChange: (parts: ReadonlySet<Part>) => Promise<void>,
+    readonly onChange: (parts: ReadonlySet<WatchedPart>) => Promise<void>,
     readonly onError: (error: unknown) => void,
   ) {}
 
@@ -70,7 +70,7 @@ export class Watch implements AsyncDisposable {
   }
 
   async #look(): Promise<void> {
-    const changed = new Set<Part>()
+    const changed = new Set<WatchedPart>()
     let spent = 0
     const timed = (path: string) => {
       const begun = performance.now()
@@ -84,7 +84,7 @@ export class Watch implements AsyncDisposable {
       if (!isSame(times, this.#seen.get(part))) changed.add(part)
       this.#seen.set(part, times)
     }
-    this.#isSlow ||= spent > LONGEST_LOOK
+    this.#isSlow ||= spent > MAX_LOOK_MS
     const parts = changed.union(this.#again)
     this.#again = changed
     if (parts.size > 0 && !this.#isClosed) await this.onChange(parts)
@@ -104,7 +104,7 @@ export class Watch implements AsyncDisposable {
     await this.#looking
   }
 
-  async #timesOf(part: Part, timeOf: Clock): Promise<Seen> {
+  async #timesOf(part: WatchedPart, timeOf: Clock): Promise<Seen> {
     const { commonDir } = this.repository
     const before = this.#seen.get(part)
     if (part === 'checkouts') {

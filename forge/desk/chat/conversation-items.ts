@@ -1,6 +1,6 @@
 /** A conversation as the page shows it, from what is committed and from what a turn is just doing. */
 import type { Oid } from '../../../core/git/repository.ts'
-import type { Entry, EntryOf, Session } from '../../ai/session.ts'
+import type { EntryOf, Session, SessionEntry } from '../../ai/session.ts'
 import type { Tool } from '../../ai/tool.ts'
 import type { Call, Item } from '../contract/chat.ts'
 import type { LiveTurn } from './live-turn.ts'
@@ -37,7 +37,7 @@ type Means = Pick<Shown, 'live' | 'commits' | 'tip' | 'noUndo' | 'tools'> & {
 
 const keyOf = ({ turn, id }: { turn: string; id: string }): string => `${turn} ${id}`
 
-function itemsFor(entry: Entry, means: Means): Item[] {
+function itemsFor(entry: SessionEntry, means: Means): Item[] {
   switch (entry.kind) {
     case 'user':
       return [{ kind: 'user', turn: entry.turn, at: inSeconds(entry.at), text: entry.text }]

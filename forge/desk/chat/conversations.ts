@@ -26,9 +26,9 @@ import type { WrittenHere } from './written-here.ts'
 const NO_CONTEXT: Conversation['context'] = { used: 0, of: 0, files: [] }
 
 /** Milliseconds that a page waits for what is not known yet. */
-const PATIENCE = 150
+const PAGE_WAIT_MS = 150
 /** Histories whose turns are known at a time. */
-const MOST_HISTORIES = 16
+const MAX_HISTORIES = 16
 
 /** What is seen at a place: a branch has a turn where one is under way. */
 type Looked = {
@@ -162,7 +162,7 @@ export class Conversations {
     const found = this.#commits.get(key) ?? turnCommits(this.objects.repository, commit, since)
     this.#commits.delete(key)
     this.#commits.set(key, found)
-    for (const old of [...this.#commits.keys()].slice(0, -MOST_HISTORIES)) this.#commits.delete(old)
+    for (const old of [...this.#commits.keys()].slice(0, -MAX_HISTORIES)) this.#commits.delete(old)
     // An error is nobody's answer the next time.
     found.catch(() => this.#commits.delete(key))
     return await found
@@ -185,7 +185,7 @@ export class Conversations {
     )
     if (this.#slow.has(branch)) return (await known).value
     const { promise: late, resolve } = Promise.withResolvers<undefined>()
-    const clock = setTimeout(() => resolve(undefined), PATIENCE)
+    const clock = setTimeout(() => resolve(undefined), PAGE_WAIT_MS)
     const come = await Promise.race([known, late])
     clearTimeout(clock)
     if (come) return come.value

@@ -1,6 +1,6 @@
 /** What the desk knows of models: which there are, and how far a turn may go. Without a key everything else works. */
 import { Failure } from '../../../core/failure.ts'
-import type { Limits } from '../../ai/budget.ts'
+import type { TurnLimits } from '../../ai/budget.ts'
 import type { Model } from '../../ai/request.ts'
 import { blackOut } from '../../ai/secrets.ts'
 import type { Clean } from '../../ai/session.ts'
@@ -11,7 +11,7 @@ export interface Models {
   readonly names: readonly string[]
   /** The one that is asked where a branch has chosen none. */
   readonly usual: string | undefined
-  readonly limits: Limits
+  readonly limits: TurnLimits
   /** Looks whether the person has set something else meanwhile. */
   look(): Promise<void>
   /** Why a model (the usual one, where none is named) can't be asked: what to set, in one line. */
@@ -69,7 +69,7 @@ export class SetModels implements Models {
     return this.#settings?.model
   }
 
-  get limits(): Limits {
+  get limits(): TurnLimits {
     return this.#settings?.limits ?? NO_MODELS.limits
   }
 

@@ -6,7 +6,7 @@ import { type LoadedSession, loadSession } from '../../ai/session-file.ts'
 import type { Vfs } from '../../vfs.ts'
 
 /** So many are kept, and, of several, so many bytes of their files. */
-const [MOST, MOST_BYTES] = [8, 16 << 20]
+const [MAX_SESSIONS, MAX_SESSION_FILES_BYTES] = [8, 16 << 20]
 
 type Known = { loaded: Promise<LoadedSession>; bytes: number }
 
@@ -35,7 +35,7 @@ export class SessionCache {
     let bytes = 0
     for (const [number, [oid, it]] of [...this.#known].reverse().entries()) {
       bytes += it.bytes
-      if (number > 0 && (number >= MOST || bytes > MOST_BYTES)) this.#known.delete(oid)
+      if (number > 0 && (number >= MAX_SESSIONS || bytes > MAX_SESSION_FILES_BYTES)) this.#known.delete(oid)
     }
   }
 }

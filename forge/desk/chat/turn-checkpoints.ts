@@ -7,18 +7,18 @@
 import { hostname } from 'node:os'
 import * as v from 'valibot'
 import { Failure } from '../../../core/failure.ts'
-import { bytesOf, lineOf, parseCommit, textOf } from '../../../core/git/commits.ts'
+import { bytesOf, identityLine, parseCommit, textOf } from '../../../core/git/commits.ts'
 import { type NewObject, type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
 import { type Move, RefMoved } from '../../../core/git/refs.ts'
 import { isOid, type Oid, type Path } from '../../../core/git/repository.ts'
 import { makeTree } from '../../../core/git/trees.ts'
-import { isRunning } from '../../../core/state.ts'
+import { isRunning } from '../../../core/processes.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
 import { SESSION, type Session } from '../../ai/session.ts'
 import { readSession, writeSession } from '../../ai/session-file.ts'
-import { FORGE } from '../../operations.ts'
+import { FORGE_AUTHOR } from '../../operations.ts'
 import { asChanges, type DraftFile, filesBetween } from '../branches/drafts.ts'
-import { isInTheWay, moveRefsPatiently } from '../branches/moving-refs.ts'
+import { isInTheWay, moveOwnRefs } from '../branches/moving-refs.ts'
 import { whyNotWritten } from '../branches/save.ts'
 import { TURNS, turnRef } from '../refs.ts'
 
@@ -98,7 +98,7 @@ export class Checkpoints {
     const changes = asChanges(files).set(SESSION, { mode: '100644', bytes: writeSession(session) })
     for (const oid of await this.#sentBy(session)) changes.set(SENT + oid, { mode: '100644', oid })
     const tree = await makeTree(objects, base, changes)
-    const who = lineOf(FORGE)
+    const who = identityLine(FORGE_AUTHOR)
     const message = `A turn of an AI\n\n${JSON.stringify({ ...body, base: base ?? null, by: OWN })}\n`
     const parents = base === undefined ? [] : [base]
     const commit: NewObject = { type: 'commit', bytes: bytesOf({ tree: tree.oid, parents, message }, who, who) }
@@ -119,7 +119,7 @@ export class Checkpoints {
   async #move(to: Oid): Promise<void> {
     const ref = turnRef(this.branch)
     try {
-      await moveRefsPatiently(this.objects, [{ ref, from: this.#written, to }], '')
+      await moveOwnRefs(this.objects, [{ ref, from: this.#written, to }], '')
     } catch (error) {
       const name = visiblePath(this.branch)
       if (error instanceof RefMoved)

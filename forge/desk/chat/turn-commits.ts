@@ -16,7 +16,7 @@ export type TurnCommit = {
 }
 
 /** More turns than anybody looks through. */
-const MOST = 2000
+const MAX_TURNS = 2000
 /** Whoever wrote the conversation says since when: all of a long history may have to be looked through for nothing. */
 const BOUNDS: Bounds = { seconds: 10, memory: Number.POSITIVE_INFINITY, output: 32 << 20 }
 /** Clocks of several machines differ, by less than this many seconds. */
@@ -33,7 +33,7 @@ const RAW = /^\n?:\d+ \d+ \S+ \S+ ([A-Z])/
 export async function turnCommits(repository: Repository, tip: Oid, since: number): Promise<Map<string, TurnCommit>> {
   const words = [TURN, UNDOES].map(key => `--grep=^${key}: `)
   const diff = ['--no-renames', '--raw', '--numstat', '--no-ext-diff', '--no-textconv', '--diff-merges=first-parent']
-  const args = ['log', '-z', ...words, ...diff, `--since=${Math.max(since - SLACK, 0)}`, `--max-count=${MOST}`]
+  const args = ['log', '-z', ...words, ...diff, `--since=${Math.max(since - SLACK, 0)}`, `--max-count=${MAX_TURNS}`]
   const found = await readNewest(repository, [...args, `--format=${FORMAT}`, tip, '--'])
   const undone = new Set(found.map(({ undoes }) => undoes))
   // The newest comes first; of two that claim to be one turn, the older one is.

@@ -5,7 +5,7 @@ import { subjectOf } from '../../../core/git/history.ts'
 import { mergeTrees } from '../../../core/git/merges.ts'
 import { type Objects, oidOf } from '../../../core/git/objects.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
-import { type Change, emptyTree, writeTree } from '../../../core/git/trees.ts'
+import { emptyTree, type TreeChange, writeTree } from '../../../core/git/trees.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
 import { cleanMessage } from '../../ai/commit-message.ts'
 import { SESSION, type Session } from '../../ai/session.ts'
@@ -15,7 +15,7 @@ import type { BranchWork } from '../branches/branch-work.ts'
 import { mergeDrafts } from '../branches/draft-merges.ts'
 import { asChanges, type DraftFile, type Drafts, entryInTip, filesBetween, isEmpty } from '../branches/drafts.ts'
 import { attributesChange, isOfForge, withOwnFolder } from '../branches/forge-folder.ts'
-import { messageFor, type Step } from '../branches/save.ts'
+import { messageFor, type SaveStep } from '../branches/save.ts'
 import type { Checkpoint, Checkpoints } from './turn-checkpoints.ts'
 import type { WrittenHere } from './written-here.ts'
 
@@ -63,7 +63,7 @@ export async function commitTurn(
 async function changesOnto(
   { room: { objects }, tip }: BranchWork,
   { base, files }: Checkpoint,
-): Promise<{ changes: Map<Path, Change> } | { clashing: Path[] }> {
+): Promise<{ changes: Map<Path, TreeChange> } | { clashing: Path[] }> {
   if (tip === base || files.size === 0) return { changes: asChanges(files) }
   const start = base ?? emptyTree(objects.repository.format)
   const theirs = await writeTree(objects, start, asChanges(files))
@@ -78,7 +78,7 @@ export async function sessionChanges(
   { room: { objects }, tip }: BranchWork,
   turn: Checkpoint,
   own: WrittenHere,
-): Promise<Map<Path, Change>> {
+): Promise<Map<Path, TreeChange>> {
   const bytes = writeSession(await sessionOnto(objects, tip, turn))
   await own.add(oidOf(objects.repository.format, { type: 'blob', bytes }))
   const changes = await attributesChange(objects, tip)
@@ -115,8 +115,12 @@ function talkMessage({ session, turn }: Pick<Checkpoint, 'session' | 'turn'>): s
   return cleanMessage(`chat: ${asked?.kind === 'user' ? asked.text.trim().split('\n', 1)[0] : ''}`) ?? 'chat'
 }
 
-async function stepsIn(objects: Objects, base: Oid | undefined, files: ReadonlyMap<Path, DraftFile>): Promise<Step[]> {
-  const steps = [...files].map(async ([path, file]): Promise<Step> => {
+async function stepsIn(
+  objects: Objects,
+  base: Oid | undefined,
+  files: ReadonlyMap<Path, DraftFile>,
+): Promise<SaveStep[]> {
+  const steps = [...files].map(async ([path, file]): Promise<SaveStep> => {
     if (!file) return { path, does: 'delete' }
     return { path, does: (await entryInTip(objects, base, path)) ? 'edit' : 'add' }
   })
@@ -150,7 +154,7 @@ const filesOf = ({ files }: Checkpoint, isWanted: (path: Path) => boolean): Map<
   new Map([...files].filter(([path]) => isWanted(path)))
 
 /** What belongs to the conversation beside it, such as approvals: committed with it, where nobody else has changed it. */
-async function ownChanges({ room: { objects }, tip }: BranchWork, turn: Checkpoint): Promise<Map<Path, Change>> {
+async function ownChanges({ room: { objects }, tip }: BranchWork, turn: Checkpoint): Promise<Map<Path, TreeChange>> {
   const own = asChanges(filesOf(turn, isOfForge))
   for (const path of own.keys()) {
     const [before, now] = await Promise.all([turn.base, tip].map(commit => entryInTip(objects, commit, path)))

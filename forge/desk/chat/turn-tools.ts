@@ -8,7 +8,7 @@ import type { Oid, Path } from '../../../core/git/repository.ts'
 import { visiblePath } from '../../../core/text.ts'
 import type { Approvals } from '../../ai/approvals.ts'
 import type { whyNoCommands } from '../../ai/commands.ts'
-import type { Question, RepositoryTool, RepositoryTools } from '../../ai/repository-tools.ts'
+import type { RepositoryTool, RepositoryTools, ToolQuestion } from '../../ai/repository-tools.ts'
 import type { Sandbox } from '../../ai/sandbox.ts'
 import type { Tool, ToolResult, ToolRoom } from '../../ai/tool.ts'
 import type { WorkInProgressVfs } from '../../vfs.ts'
@@ -17,9 +17,9 @@ import type { Approval } from '../contract/chat.ts'
 /** Where tools of a repository are. */
 const FOLDER: Path = 'tools'
 /** Milliseconds for which it is not looked again whether docker is there. */
-const LOOKED_FOR = 60_000
+const DOCKER_CHECK_VALID_MS = 60_000
 /** Milliseconds that it is waited for. */
-const PATIENCE = 5000
+const DOCKER_CHECK_TIMEOUT_MS = 5000
 
 export class TurnTools implements AsyncDisposable {
   #builtIn: readonly Tool[] | undefined
@@ -46,7 +46,7 @@ export class TurnTools implements AsyncDisposable {
   /** All tools of a turn in these files, always in the same order, and what is wrong with those that are none. */
   async of(
     vfs: WorkInProgressVfs,
-    { signal, questions }: { signal: AbortSignal; questions: Questions },
+    { signal, questions }: { signal: AbortSignal; questions: ToolQuestions },
   ): Promise<{ tools: readonly Tool[]; broken: string[] }> {
     const own = [...(await this.builtIn()), ...(await this.#commandTools(signal))]
     if ((await vfs.listFiles(FOLDER)).length === 0) return { tools: own, broken: [] }
@@ -62,7 +62,7 @@ export class TurnTools implements AsyncDisposable {
   async commands(signal: AbortSignal): Promise<{ isAllowed: boolean; why?: string }> {
     const { areCommandsOn, whyNoCommands: whyNot } = await import('../../ai/commands.ts')
     if (!(await areCommandsOn(this.state))) return { isAllowed: false }
-    if (!this.#whyNot || Date.now() - this.#whyNot.at > LOOKED_FOR)
+    if (!this.#whyNot || Date.now() - this.#whyNot.at > DOCKER_CHECK_VALID_MS)
       this.#whyNot = { at: Date.now(), words: await this.#lookForDocker(whyNot, signal) }
     const { words } = this.#whyNot
     return { isAllowed: true, ...(words !== undefined && { why: words }) }
@@ -71,7 +71,7 @@ export class TurnTools implements AsyncDisposable {
   /** An engine that hangs holds nobody up for long. */
   async #lookForDocker(whyNot: typeof whyNoCommands, signal: AbortSignal): Promise<string | undefined> {
     try {
-      return await whyNot(this.state, AbortSignal.any([signal, AbortSignal.timeout(PATIENCE)]))
+      return await whyNot(this.state, AbortSignal.any([signal, AbortSignal.timeout(DOCKER_CHECK_TIMEOUT_MS)]))
     } catch (error) {
       signal.throwIfAborted()
       if (error instanceof Failure) return error.message
@@ -115,8 +115,8 @@ export class TurnTools implements AsyncDisposable {
 }
 
 /** What a turn asks the person: one thing at a time, since its tools run one after the other. */
-export class Questions {
-  #open: { question: Question; call: string; decide: (isApproved: boolean) => void } | undefined
+export class ToolQuestions {
+  #open: { question: ToolQuestion; call: string; decide: (isApproved: boolean) => void } | undefined
 
   constructor(
     /** The call that is under way. */
@@ -134,7 +134,7 @@ export class Questions {
   }
 
   /** Waits until the person has decided. Throws the signal's reason. */
-  async ask(question: Question, signal: AbortSignal): Promise<boolean> {
+  async ask(question: ToolQuestion, signal: AbortSignal): Promise<boolean> {
     const { promise, resolve, reject } = Promise.withResolvers<boolean>()
     const call = this.call() ?? ''
     const stop = () => reject(signal.reason)
@@ -164,7 +164,7 @@ export class Questions {
 class AskingTool implements Tool {
   constructor(
     readonly tool: RepositoryTool,
-    readonly questions: Questions,
+    readonly questions: ToolQuestions,
   ) {}
 
   get description() {
@@ -178,7 +178,7 @@ class AskingTool implements Tool {
   async run(sent: unknown, room: ToolRoom): Promise<ToolResult> {
     const question = await this.tool.question(room.vfs)
     // What is not approved does not run: the tool says so itself.
-    const ask = (it: Question) => room.forPerson(() => this.questions.ask(it, room.signal))
+    const ask = (it: ToolQuestion) => room.forPerson(() => this.questions.ask(it, room.signal))
     if (question && (await ask(question))) await this.tool.approve(room.vfs, question)
     return await this.tool.run(sent, room)
   }

@@ -8,7 +8,7 @@ import { Failure } from '../../../core/failure.ts'
 import { oidOf } from '../../../core/git/objects.ts'
 import { RefMoved } from '../../../core/git/refs.ts'
 import type { Format, Oid, Path } from '../../../core/git/repository.ts'
-import type { Change } from '../../../core/git/trees.ts'
+import type { TreeChange } from '../../../core/git/trees.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
 import type { Model } from '../../ai/request.ts'
 import {
@@ -22,7 +22,7 @@ import {
 } from '../../ai/session.ts'
 import { loadSession, setAside } from '../../ai/session-file.ts'
 import { WorkInProgressVfs } from '../../vfs.ts'
-import type { AtWork, BranchWork, HeldBranch, Room } from '../branches/branch-work.ts'
+import type { AtWork, BranchServices, BranchWork, HeldBranch } from '../branches/branch-work.ts'
 import { tipsBelow } from '../branches/branches.ts'
 import { asChanges, type DraftFile, entryInTip, noDrafts, verifyNoClash } from '../branches/drafts.ts'
 import { setUpMergeDriver } from '../branches/forge-folder.ts'
@@ -36,7 +36,7 @@ import { LiveTurn } from './live-turn.ts'
 import { isInMerging, settleByTurn } from './merging-turns.ts'
 import { type Checkpoint, Checkpoints, readCheckpoint, whereItRuns } from './turn-checkpoints.ts'
 import { commitTurn, discardTurn, keepTurn } from './turn-ends.ts'
-import { Questions } from './turn-tools.ts'
+import { ToolQuestions } from './turn-tools.ts'
 import type { WrittenHere } from './written-here.ts'
 
 /** A turn that is under way, or waits to be kept or discarded. */
@@ -49,7 +49,7 @@ export type BranchTurn = {
   /** Why it is unfinished. */
   words: string
   live: LiveTurn
-  questions: Questions
+  questions: ToolQuestions
   /** What the person had chosen before, and what it takes along. */
   wishes: Wishes
   control: AbortController
@@ -66,7 +66,7 @@ export class Turns implements AsyncDisposable {
   #driver: Promise<void> | undefined
 
   constructor(
-    readonly room: Room,
+    readonly room: BranchServices,
     readonly ai: Ai,
     /** What the person has chosen between turns. */
     readonly choices: Choices,
@@ -233,7 +233,7 @@ export class Turns implements AsyncDisposable {
       live.wait(call, waits)
       this.room.say({ say: 'branch', branch: work.name })
     }
-    return { live, questions: new Questions(() => live.running, onWait) }
+    return { live, questions: new ToolQuestions(() => live.running, onWait) }
   }
 
   /** Runs a turn to its end, whatever that is. */
@@ -476,7 +476,7 @@ function filesIn({ changes, objects }: WorkInProgressVfs): Map<Path, DraftFile> 
   return new Map(files.map(([path, change]) => [path, asDraft(objects.repository.format, change)]))
 }
 
-function asDraft(format: Format, change: Change): DraftFile {
+function asDraft(format: Format, change: TreeChange): DraftFile {
   if (!change || 'oid' in change) return change
   const bytes = Buffer.from(change.bytes)
   return { mode: change.mode, oid: oidOf(format, { type: 'blob', bytes }), bytes }

@@ -9,10 +9,10 @@ import { run } from '../../../core/git/run.ts'
 import { visiblePath } from '../../../core/text.ts'
 
 /** Lines that are the same for all, or a conflict: what each side has there, and what both were made from. */
-export type Part = { same: string } | { ours: string; base: string; theirs: string; lines: string }
+export type MarkedPart = { same: string } | { ours: string; base: string; theirs: string; lines: string }
 
 /** What git writes by itself. */
-const USUAL = 7
+const USUAL_MARK_LENGTH = 7
 /** Git tells by its exit code how many conflicts there are, up to this many. */
 const CODES = Array.from({ length: 128 }, (_, at) => at)
 
@@ -20,7 +20,9 @@ const CODES = Array.from({ length: 128 }, (_, at) => at)
 export function markLength(sides: readonly (Uint8Array | undefined)[]): number {
   const texts = sides.map(bytes => Buffer.from(bytes ?? []).toString('latin1'))
   const runs = texts.flatMap(text => [...text.matchAll(/^([<=>|])\1{6,}/gm)].map(([marks]) => marks.length))
-  return runs.length === 0 ? USUAL : runs.reduce((most, length) => Math.max(most, length), USUAL) + 1
+  return runs.length === 0
+    ? USUAL_MARK_LENGTH
+    : runs.reduce((most, length) => Math.max(most, length), USUAL_MARK_LENGTH) + 1
 }
 
 export type Sides = { base: Uint8Array | undefined; ours: Uint8Array; theirs: Uint8Array }
@@ -51,7 +53,7 @@ export async function mergeWithMarks(
 
 /** In this style git also marks places where both sides have become the same: there is nothing to choose there. */
 function withoutAgreed(bytes: Buffer, length: number): Buffer {
-  const parts = partsOf(bytes.toString('latin1'), length)
+  const parts = markedPartsOf(bytes.toString('latin1'), length)
   if (!parts) return bytes
   const text = parts.map(part => ('same' in part ? part.same : part.ours === part.theirs ? part.ours : part.lines))
   return Buffer.from(text.join(''), 'latin1')
@@ -60,7 +62,7 @@ function withoutAgreed(bytes: Buffer, length: number): Buffer {
 const mark = (char: string, length: number): RegExp => new RegExp(`^[${char}]{${length}}(?: .*)?\\r?\\n?$`)
 
 /** A text with marks, in parts; undefined where the marks do not belong together. */
-export function partsOf(text: string, length: number): Part[] | undefined {
+export function markedPartsOf(text: string, length: number): MarkedPart[] | undefined {
   const lines = text.match(/[^\n]*\n|[^\n]+$/g) ?? []
   const [begin, middle, then, end] = ['<', '|', '=', '>'].map(char => mark(char, length)) as [
     RegExp,
@@ -68,7 +70,7 @@ export function partsOf(text: string, length: number): Part[] | undefined {
     RegExp,
     RegExp,
   ]
-  const parts: Part[] = []
+  const parts: MarkedPart[] = []
   let same: string[] = []
   let at = 0
   const until = (pattern: RegExp): string | undefined => {
@@ -119,7 +121,7 @@ export function firstMark(text: string, length: number): number | undefined {
 
 /** A text in which what is left in conflict becomes what both sides have: ours, and then theirs. */
 export function withBoth(text: string, length: number): string | undefined {
-  const parts = partsOf(text, length)
+  const parts = markedPartsOf(text, length)
   return parts?.map(part => ('same' in part ? part.same : lineEnded(part.ours, part.theirs))).join('')
 }
 

@@ -3,22 +3,22 @@
  * others what git leaves there.
  */
 import { Failure } from '../../../core/failure.ts'
-import type { Conflict, Merge, Stage } from '../../../core/git/merges.ts'
+import type { MergeConflict, MergedTree, Stage } from '../../../core/git/merges.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import { writeBlob } from '../../../core/git/objects.ts'
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
-import { type Change, entryAt, writeTree } from '../../../core/git/trees.ts'
+import { entryAt, type TreeChange, writeTree } from '../../../core/git/trees.ts'
 import { visiblePath } from '../../../core/text.ts'
 import { MAX_EDITABLE_BYTES } from '../contract/limits.ts'
-import { decode, showWithoutText } from '../reading/text.ts'
+import { decodeText, showWithoutText } from '../reading/text.ts'
 import { markLength, marksLeft, mergeWithMarks } from './conflict-marks.ts'
-import type { ConflictRow, Kind } from './merging-commits.ts'
+import type { ConflictRow, MergingKind } from './merging-commits.ts'
 
 /** Paths in conflict that are settled together, and what git calls it. */
 export type Group = { path: Path; paths: Path[]; original: Path | undefined; stages: Stage[]; git: Set<string> }
 
 /** So many texts are merged at a time. */
-const AT_ONCE = 4
+const MAX_CONCURRENT_MERGES = 4
 /** Behind the name of a file that git has put aside: the side that it is of, and a number where that is taken. */
 const ASIDE = /^(.*)~([0-9a-f]{40}|[0-9a-f]{64})(_\d+)?$/s
 const PUT_ASIDE = ['file/directory', 'distinct modes']
@@ -27,13 +27,13 @@ const PUT_ASIDE = ['file/directory', 'distinct modes']
  * Git speaks of a file in the way of a folder also where it goes by itself a moment later: only where it leaves stages
  * is it a conflict.
  */
-const onlyInTheWay = ({ kind }: Conflict): boolean => kind === 'file/directory'
+const onlyInTheWay = ({ kind }: MergeConflict): boolean => kind === 'file/directory'
 
-export const isClean = ({ stages, conflicts }: Pick<Merge, 'stages' | 'conflicts'>): boolean =>
+export const isClean = ({ stages, conflicts }: Pick<MergedTree, 'stages' | 'conflicts'>): boolean =>
   stages.length === 0 && conflicts.every(onlyInTheWay)
 
 /** The conflicts of a merge, by the paths that belong together. */
-export function groupsOf({ stages, conflicts }: Pick<Merge, 'stages' | 'conflicts'>): Group[] {
+export function groupsOf({ stages, conflicts }: Pick<MergedTree, 'stages' | 'conflicts'>): Group[] {
   const byPath = Map.groupBy(stages, ({ path }) => path)
   const groups = new Map<Path, Group>()
   const groupOf = (path: Path): Group => {
@@ -81,12 +81,12 @@ function withOriginal(group: Group): Group {
  * A merge in which files that git has put aside bear the names that a checkout would give them, instead of the ids of
  * commits.
  */
-export async function withPlainNames(objects: Objects, merge: Merge, theirs: string): Promise<Merge> {
+export async function withPlainNames(objects: Objects, merge: MergedTree, theirs: string): Promise<MergedTree> {
   const aside = [
     ...new Set(merge.conflicts.filter(({ kind }) => PUT_ASIDE.includes(kind)).flatMap(({ paths }) => paths)),
   ]
   const names = new Map<Path, Path>()
-  const changes = new Map<Path, Change>()
+  const changes = new Map<Path, TreeChange>()
   for (const path of aside) {
     const [, original = '', , number = ''] = ASIDE.exec(path) ?? []
     const stage = merge.stages.find(it => it.path === path && it.stage !== 1)?.stage
@@ -107,7 +107,7 @@ export async function withPlainNames(objects: Objects, merge: Merge, theirs: str
   if (names.size === 0) return merge
   const named = (path: Path): Path => names.get(path) ?? path
   const stages = merge.stages.map(stage => ({ ...stage, path: named(stage.path) }))
-  const conflicts = merge.conflicts.map(({ kind, paths }): Conflict => ({ kind, paths: paths.map(named) }))
+  const conflicts = merge.conflicts.map(({ kind, paths }): MergeConflict => ({ kind, paths: paths.map(named) }))
   return { tree: await writeTree(objects, merge.tree, changes), stages, conflicts }
 }
 
@@ -117,14 +117,16 @@ export type Ends = { ours: Oid; theirs: Oid; words: { ours: string; theirs: stri
 /** The conflicts of a merge as rows, and its tree with all marks in it. */
 export async function conflictRows(
   objects: Objects,
-  merge: Merge,
+  merge: MergedTree,
   ends: Ends,
 ): Promise<{ rows: ConflictRow[]; tree: Oid }> {
   const groups = groupsOf(merge).sort((one, other) => (one.path < other.path ? -1 : 1))
   const rows: ConflictRow[] = []
-  const changes = new Map<Path, Change>()
-  for (let at = 0; at < groups.length; at += AT_ONCE) {
-    const some = await Promise.all(groups.slice(at, at + AT_ONCE).map(group => rowOf(objects, merge, group, ends)))
+  const changes = new Map<Path, TreeChange>()
+  for (let at = 0; at < groups.length; at += MAX_CONCURRENT_MERGES) {
+    const some = await Promise.all(
+      groups.slice(at, at + MAX_CONCURRENT_MERGES).map(group => rowOf(objects, merge, group, ends)),
+    )
     for (const { row, puts } of some) {
       rows.push(row)
       for (const [path, change] of puts) changes.set(path, change)
@@ -135,13 +137,13 @@ export async function conflictRows(
 }
 
 /** What kind a conflict is, without its marks: enough for a preview. */
-export async function kindOf(objects: Objects, merge: Merge, group: Group, ends: Ends): Promise<Kind> {
+export async function kindOf(objects: Objects, merge: MergedTree, group: Group, ends: Ends): Promise<MergingKind> {
   const kind = plainKindOf(group)
   if (kind !== 'text') return kind
   return (await textSides(objects, merge, group, ends)) ? 'text' : 'binary'
 }
 
-type About = { kind: Kind; stages: readonly Stage[]; original?: Path | undefined }
+type About = { kind: MergingKind; stages: readonly Stage[]; original?: Path | undefined }
 
 /** What a conflict is about, for a person, who calls the two sides so. */
 export function wordsFor({ kind, stages, original }: About, sides: { ours: string; theirs: string }): string {
@@ -181,10 +183,10 @@ const thing = (mode: string | undefined): string =>
   mode === '120000' ? 'link' : mode === '160000' ? 'submodule' : 'file'
 const modeWords = (mode: string | undefined): string => (mode === '100755' ? 'executable' : 'not executable')
 
-async function rowOf(objects: Objects, merge: Merge, group: Group, ends: Ends) {
+async function rowOf(objects: Objects, merge: MergedTree, group: Group, ends: Ends) {
   const { path, paths, original, stages } = group
   const kind = plainKindOf(group)
-  const puts = new Map<Path, Change>()
+  const puts = new Map<Path, TreeChange>()
   const plain = { path, paths, stages, ...(original !== undefined && { original }) }
   const isRead = kind === 'text' || kind === 'rename/rename'
   const sides = isRead ? await textSides(objects, merge, group, ends) : undefined
@@ -213,10 +215,10 @@ async function rowOf(objects: Objects, merge: Merge, group: Group, ends: Ends) {
  */
 async function putOurs(
   objects: Objects,
-  merge: Merge,
+  merge: MergedTree,
   { path, stages }: Group,
-  kind: Kind,
-  puts: Map<Path, Change>,
+  kind: MergingKind,
+  puts: Map<Path, TreeChange>,
 ): Promise<void> {
   const ours = stages.find(({ stage }) => stage === 2)
   if (kind !== 'binary' || !ours) return
@@ -227,7 +229,7 @@ async function putOurs(
 const isFile = (mode: string | undefined): boolean => mode === '100644' || mode === '100755'
 
 /** The kind as far as git's words and the modes tell; `text` may turn out to be none. */
-function plainKindOf({ stages, git, paths }: Group): Kind {
+function plainKindOf({ stages, git, paths }: Group): MergingKind {
   const modes = [2, 3].map(number => stages.find(({ stage }) => stage === number)?.mode)
   const [ours, theirs] = modes
   if (git.has('distinct modes')) return 'file/link'
@@ -246,7 +248,7 @@ function plainKindOf({ stages, git, paths }: Group): Kind {
 }
 
 /** The three texts of a conflict; undefined where one of them is none that can be edited. */
-async function textSides(objects: Objects, merge: Merge, { stages, git }: Group, ends: Ends) {
+async function textSides(objects: Objects, merge: MergedTree, { stages, git }: Group, ends: Ends) {
   if (git.has('binary')) return undefined
   const [from, one, other] = [1, 2, 3].map(number => stages.find(({ stage }) => stage === number))
   if (!one || !other) return undefined
@@ -267,5 +269,5 @@ export async function textBytes(objects: Objects, entry: Entry): Promise<Buffer 
   const object = await objects.read(entry.oid, { limit: MAX_EDITABLE_BYTES })
   if (!object?.bytes || object.type !== 'blob') return undefined
   const content = { ...entry, size: object.size, bytes: object.bytes }
-  return showWithoutText('', entry, content) || !decode(object.bytes) ? undefined : object.bytes
+  return showWithoutText('', entry, content) || !decodeText(object.bytes) ? undefined : object.bytes
 }

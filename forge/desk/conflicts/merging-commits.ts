@@ -3,15 +3,15 @@
  * tree is git's own merge with the conflicts in it, and its message says what it is about and what is left to be done.
  */
 import * as v from 'valibot'
-import { bytesOf, lineOf, parseCommit, textOf } from '../../../core/git/commits.ts'
+import { bytesOf, identityLine, parseCommit, textOf } from '../../../core/git/commits.ts'
 import { type NewObject, type Objects, oidOf } from '../../../core/git/objects.ts'
 import { isOid, type Oid, type Repository } from '../../../core/git/repository.ts'
 import { treeBytes } from '../../../core/git/trees.ts'
 import { visiblePath } from '../../../core/text.ts'
-import { FORGE } from '../../operations.ts'
+import { FORGE_AUTHOR } from '../../operations.ts'
 
 /** What kinds of conflicts there are, as a person is told. */
-export const KINDS = [
+export const MERGING_KINDS = [
   'text',
   'binary',
   'modify/delete',
@@ -25,14 +25,14 @@ export const KINDS = [
   'folder rename',
   'other',
 ] as const
-export type Kind = (typeof KINDS)[number]
+export type MergingKind = (typeof MERGING_KINDS)[number]
 
 const Stage = v.object({ mode: v.string(), oid: v.string(), stage: v.picklist([1, 2, 3]), path: v.string() })
 
 /** A file in conflict, or several that are one conflict. */
 export const ConflictRow = v.object({
   path: v.string(),
-  kind: v.picklist(KINDS),
+  kind: v.picklist(MERGING_KINDS),
   /** The paths that are settled with it, its own among them. */
   paths: v.array(v.string()),
   /** Where it was before git put it aside, because a side has something else there. */
@@ -74,21 +74,21 @@ const Body = v.object({
   keep: v.optional(v.string()),
   forklift: v.optional(v.object({ run: v.string(), stuck: v.optional(v.string()) })),
 })
-export type MergingState = v.InferOutput<typeof Body>
+export type StoredMerging = v.InferOutput<typeof Body>
 
 /** What it is called where a commit is shown by its first line. */
-const subjectOf = ({ does, ours, theirs }: MergingState): string => {
+const subjectOf = ({ does, ours, theirs }: StoredMerging): string => {
   const [one, other] = [visiblePath(theirs), visiblePath(ours)]
   if (does === 'rebase') return `Rebasing: ${one}`
   return `${does === 'cherry-pick' ? 'Picking' : 'Merging'} ${one} into ${other}`
 }
 
 /** The commit of a merge that waits: not written yet. The tree has to be there. */
-export function makeMerging(repository: Repository, state: MergingState, tree: Oid): { oid: Oid; made: NewObject[] } {
+export function makeMerging(repository: Repository, state: StoredMerging, tree: Oid): { oid: Oid; made: NewObject[] } {
   const sides = keepingSides(repository, state)
   // What is still to be picked, and where the branch was, stays alive with it.
   const parents = [...new Set([state.oursCommit, state.theirsCommit, state.from, ...state.todo, ...sides.commits])]
-  const who = lineOf(FORGE)
+  const who = identityLine(FORGE_AUTHOR)
   const message = `${subjectOf(state)}\n\n${JSON.stringify(state)}\n`
   const commit: NewObject = { type: 'commit', bytes: bytesOf({ tree, parents, message }, who, who) }
   return { oid: oidOf(repository.format, commit), made: [...sides.made, commit] }
@@ -98,13 +98,13 @@ export function makeMerging(repository: Repository, state: MergingState, tree: O
  * A commit that has the files of all sides, so that no garbage collection takes them: where a merge has several bases,
  * git makes up the one that it shows, and no other commit has it.
  */
-function keepingSides({ format }: Repository, { rows }: MergingState): { commits: Oid[]; made: NewObject[] } {
+function keepingSides({ format }: Repository, { rows }: StoredMerging): { commits: Oid[]; made: NewObject[] } {
   const stages = rows.flatMap(row => row.stages).filter(({ mode }) => mode !== '160000')
   const oids = [...new Set(stages.map(({ oid }) => oid))].sort()
   if (oids.length === 0) return { commits: [], made: [] }
   const tree: NewObject = { type: 'tree', bytes: treeBytes(oids.map(oid => ({ name: oid, mode: '100644', oid }))) }
   // The same each time, so that nothing piles up as files are settled.
-  const who = lineOf({ ...FORGE, date: { seconds: 0, zone: '+0000' } })
+  const who = identityLine({ ...FORGE_AUTHOR, date: { seconds: 0, zone: '+0000' } })
   const message = 'The sides of what is in conflict\n'
   const bytes = bytesOf({ tree: oidOf(format, tree), parents: [], message }, who, who)
   const commit: NewObject = { type: 'commit', bytes }
@@ -112,7 +112,7 @@ function keepingSides({ format }: Repository, { rows }: MergingState): { commits
 }
 
 /** Reads what {@link makeMerging} made; undefined where a commit is none of these. */
-export async function readMerging(objects: Objects, oid: Oid): Promise<(MergingState & { tree: Oid }) | undefined> {
+export async function readMerging(objects: Objects, oid: Oid): Promise<(StoredMerging & { tree: Oid }) | undefined> {
   const object = await objects.read(oid)
   if (object?.type !== 'commit' || !object.bytes) return undefined
   const { tree, message } = parseCommit(object.bytes)

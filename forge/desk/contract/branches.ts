@@ -127,6 +127,11 @@ export const branchQuestions = {
   'delete branch': question({ branch: Branch }, Nothing),
   /** The name of a branch now, if it was renamed; else the same name. */
   'name now': repeatable({ branch: Branch }, v.object({ branch: Branch })),
+  /** The paths of files now, in the same order: those that were renamed since the branch was at a commit have others. */
+  'paths now': repeatable(
+    { branch: Branch, since: Oid, paths: v.pipe(v.array(Path), v.maxLength(1_000)) },
+    v.object({ paths: v.array(Path) }),
+  ),
   /** Makes a branch again where it was when it vanished. */
   'restore branch': repeatable({ branch: Branch }, Nothing),
   clashes: repeatable({ branch: Branch }, v.array(Clash)),

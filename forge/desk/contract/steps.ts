@@ -79,8 +79,11 @@ export const Preview = v.object({
    * null where there was none.
    */
   there: v.optional(v.nullable(Oid)),
-  /** What makes a step possible that is not now: a pull, where a remote would reject a push. */
-  offers: v.optional(v.literal('pull')),
+  /**
+   * What makes a step possible that is not now: a pull, where a remote would reject a push; a save, where the conflicts
+   * have to wait in a branch that has drafts; to publish a branch, where it has no upstream branch to pull from.
+   */
+  offers: v.optional(v.picklist(['pull', 'save', 'publish'])),
   /** What a person should know before: hooks that do not run, a checkout that can not follow, what is on a remote. */
   warnings: v.array(v.string()),
 })

@@ -1,38 +1,28 @@
 /**
  * What the desk's page is told about runs of the tasks. The desk and the tasks share no code: all of this is what the
- * command `forge` says, as far as the desk understands it.
+ * command `forge` prints (forge/formats/tasks-json.ts), with texts cut to what a page shows.
  *
  * Texts are a model's or a stranger's, and shown as such. Times are seconds since 1970, money is in US dollars.
  */
 import * as v from 'valibot'
+import {
+  Limits,
+  PlanAssertion,
+  type PlannedTask,
+  RunId,
+  RunState,
+  resultBranch,
+  ShownLanding,
+  ShownPlan,
+  Spent,
+  TaskId,
+  TaskState,
+  WrittenLine,
+} from '../../formats/tasks-json.ts'
 import { question, repeatable } from './question.ts'
 import { Branch, Count, Oid } from './values.ts'
 
-/** Both become words of a command line: they can't be options. */
-export const RunId = v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9-]{0,79}$/))
-export const TaskId = v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9-]{0,39}$/))
-
-const Amount = v.pipe(v.number(), v.minValue(0))
-
-export const RunState = v.picklist([
-  'planning',
-  'approving',
-  'runs',
-  'paused',
-  'asks',
-  'done',
-  'failed',
-  'stopped',
-  'out of budget',
-  'unreachable',
-])
-export type RunState = v.InferOutput<typeof RunState>
-
-export const TaskState = v.picklist(['waits', 'runs', 'asks', 'paused', 'done', 'failed', 'stopped'])
-export type TaskState = v.InferOutput<typeof TaskState>
-
-export const Spent = v.object({ requests: Count, input: Count, output: Count, cost: Amount })
-export type Spent = v.InferOutput<typeof Spent>
+export { type PlanAssertion, type PlannedTask, type RunState, resultBranch, type ShownPlan, type TaskState }
 
 /** A run in the list. */
 export const RunRow = v.object({
@@ -68,25 +58,9 @@ export const RunTask = v.object({
 })
 export type RunTask = v.InferOutput<typeof RunTask>
 
-/** What must be true in the end: by which command, or what a reviewer is asked, and whose task it is. */
-export const Assertion = v.object({
-  id: v.string(),
-  says: v.string(),
-  how: v.string(),
-  isReview: v.boolean(),
-  task: v.string(),
-})
-export type Assertion = v.InferOutput<typeof Assertion>
-
-export const Limits = v.object({
-  cost: v.optional(Amount),
-  requests: v.optional(Amount),
-  minutes: v.optional(Amount),
-})
-
-/** What a run may be out of, and a person can give it more of. */
-export const LimitName = v.picklist(['cost', 'requests', 'minutes'])
-export type LimitName = v.InferOutput<typeof LimitName>
+/** What a run may be out of, and a person can give it more of on the page. */
+export const RaisableLimit = v.picklist(['cost', 'requests', 'minutes'])
+export type RaisableLimit = v.InferOutput<typeof RaisableLimit>
 
 export const Run = v.object({
   run: RunId,
@@ -96,14 +70,14 @@ export const Run = v.object({
   /** Of the plan, where there is one. */
   title: v.optional(v.string()),
   summary: v.optional(v.string()),
-  contract: v.array(Assertion),
+  contract: v.array(PlanAssertion),
   /** What the linter says of the last plan. */
   complaints: v.array(v.string()),
   tasks: v.array(RunTask),
   spent: Spent,
-  limits: Limits,
+  limits: v.pick(Limits, ['cost', 'requests', 'minutes']),
   /** What it is out of, where it is out of budget. */
-  limit: v.optional(LimitName),
+  limit: v.optional(RaisableLimit),
   /** What the run as a whole asks. */
   asks: v.optional(v.string()),
   /** The report to a person whose word is needed. */
@@ -114,44 +88,6 @@ export const Run = v.object({
   unchecked: v.optional(v.string()),
 })
 export type Run = v.InferOutput<typeof Run>
-
-/** A task as it stands in a plan that waits for a yes. */
-export const PlannedTask = v.object({
-  id: TaskId,
-  title: v.string(),
-  size: v.string(),
-  tier: v.string(),
-  /** Levels of sub-agents. */
-  recursion: Count,
-  after: v.array(TaskId),
-  claims: v.array(v.string()),
-  write: v.array(v.string()),
-  never: v.array(v.string()),
-  checks: v.array(v.string()),
-  reviews: v.array(v.string()),
-})
-export type PlannedTask = v.InferOutput<typeof PlannedTask>
-
-/** A plan, whole, for a person who is to say yes to it. */
-export const Plan = v.object({
-  /** Whether it waits for a yes. */
-  waits: v.boolean(),
-  /** Another one where anything is that a person says yes to. */
-  seen: v.string(),
-  title: v.string(),
-  summary: v.string(),
-  contract: v.array(Assertion),
-  /** In their order: what stands together may run at the same time. */
-  levels: v.array(v.array(PlannedTask)),
-  /** For which tasks and assertions each is, and the seconds that it may take. */
-  commands: v.array(v.object({ command: v.string(), seconds: Count, users: v.array(v.string()) })),
-  /** What the repository itself asks for. */
-  others: v.array(v.string()),
-  hasNetwork: v.boolean(),
-  /** What it may take and cost, and its limits, as sentences. */
-  cost: v.array(v.string()),
-})
-export type Plan = v.InferOutput<typeof Plan>
 
 /** A task as it was planned. */
 export const Task = v.object({
@@ -171,24 +107,13 @@ export type Task = v.InferOutput<typeof Task>
 
 /** One decision. */
 export const JournalLine = v.object({
-  id: v.string(),
+  ...v.pick(WrittenLine, ['id', 'task', 'attempt', 'what', 'words', 'why']).entries,
   at: v.number(),
-  task: v.optional(v.string()),
-  attempt: v.optional(Count),
-  what: v.string(),
-  words: v.string(),
-  why: v.optional(v.string()),
 })
 export type JournalLine = v.InferOutput<typeof JournalLine>
 
-/**
- * What a landing would show: without a tree there is nothing to land. `unchecked`: why it is refused, unless anyway.
- */
-export const Landing = v.object({
-  tree: v.optional(v.string()),
-  words: v.array(v.string()),
-  unchecked: v.optional(v.string()),
-})
+/** What a landing would show. */
+export const Landing = v.omit(ShownLanding, ['onto'])
 export type Landing = v.InferOutput<typeof Landing>
 
 /** What a person tells a run; the answer is what `forge` said, line by line. */
@@ -233,10 +158,6 @@ export const TasksWord = v.variant('tell', [
 ])
 export type TasksWord = v.InferOutput<typeof TasksWord>
 
-/** The branches of a run's results. */
-export const resultBranch = (run: string, task?: string): string =>
-  `forge/${run}/${task === undefined ? 'result' : `${task}/done`}`
-
 const task = v.optional(TaskId)
 
 /** Nothing is begun or started by looking. */
@@ -245,7 +166,7 @@ export const tasksQuestions = {
   'tasks mark': repeatable({}, v.object({ mark: v.string() })),
   'tasks runs': repeatable({}, Runs),
   'tasks run': repeatable({ run: RunId }, Run),
-  'tasks plan': repeatable({ run: RunId }, Plan),
+  'tasks plan': repeatable({ run: RunId }, ShownPlan),
   'tasks task': repeatable({ run: RunId, task: TaskId }, Task),
   'tasks journal': repeatable({ run: RunId, task }, v.array(JournalLine)),
   'tasks landing': repeatable({ run: RunId, task, onto: Branch }, Landing),

@@ -3,13 +3,13 @@
  * byte (latin1), so that any name survives; the page decodes them for display alone. Times are seconds since 1970.
  */
 import * as v from 'valibot'
+import { Count, Oid } from '../../../core/formats/values.ts'
 
-/** An object id: 40 or 64 hex digits. */
-export const Oid = v.pipe(v.string(), v.regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/))
+export { Count, Oid }
+
 export const Path = v.pipe(v.string(), v.nonEmpty(), v.maxLength(4096))
 export const Branch = v.pipe(v.string(), v.nonEmpty(), v.maxLength(1024))
 export const RefName = v.pipe(v.string(), v.nonEmpty(), v.maxLength(1100))
-export const Count = v.pipe(v.number(), v.integer(), v.minValue(0))
 
 /** Files of a branch, or all of them. */
 export const Paths = v.union([v.array(Path), v.literal('all')])

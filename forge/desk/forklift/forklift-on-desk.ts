@@ -4,9 +4,16 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { constants } from 'node:os'
-import { join } from 'node:path'
+import { basename } from 'node:path'
 import { Failure } from '../../../core/failure.ts'
-import { xdgFolder } from '../../../core/folders.ts'
+import {
+  isByAgent,
+  projectOf,
+  type RecordedRun,
+  runsFolderIn,
+  stampOf,
+  stateFolder,
+} from '../../../core/formats/forklift-run.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import { listRefs } from '../../../core/git/refs.ts'
 import { asBytes, asText, fields, isOid, type Oid } from '../../../core/git/repository.ts'
@@ -17,10 +24,10 @@ import { branchOf, HEADS } from '../branches/branches.ts'
 import type { OpenBranches } from '../branches/open-branches.ts'
 import type { ForkliftRun, Forklift as Told } from '../contract/forklift.ts'
 import type { News } from '../contract/news.ts'
-import { mergeInto } from '../steps/merge.ts'
-import { wait } from '../steps/perform.ts'
+import { mergeSourceInto } from '../steps/merge.ts'
+import { waitForPerson } from '../steps/perform.ts'
 import type { Stop } from '../steps/plan.ts'
-import { endOfRun, letterOf, pullRequestOf, type Run, readRuns, wordsOfRun } from './forklift-runs.ts'
+import { endOfRun, letterOf, pullRequestOf, readRuns, wordsOfRun } from './forklift-runs.ts'
 import { bringStart, takeOver } from './forklift-takeover.ts'
 
 type Environment = Record<string, string | undefined>
@@ -33,20 +40,20 @@ export type ForkliftOptions = {
 }
 
 /** So many runs are told. */
-const MOST_RUNS = 12
+const MAX_RUNS_SHOWN = 12
 /** Of what it says so many lines are kept, and so much of each. */
-const MOST_LINES = 500
-const LONGEST_LINE = 2_000
+const MAX_OUTPUT_LINES = 500
+const MAX_OUTPUT_LINE_CHARS = 2_000
 /** Ends that a person can go on from. */
 const OPENABLE: readonly ForkliftRun['end'][] = ['stuck', 'timed out', 'refused']
 
 /** What the Forklift that was started last has said: for which branch, and how it ended. */
 type Said = { branch?: string; lines: string[]; end?: number }
 /** A run says in whole milliseconds when it began, and by the same clock. */
-const isSince = (run: Run, since: number): boolean => Date.parse(run.metadata.startedAt) >= since
+const isSince = (run: RecordedRun, since: number): boolean => Date.parse(run.metadata.startedAt) >= since
 type Remotes = { origin: string; upstream: string }
 
-export class Forklift {
+export class ForkliftOnDesk {
   #child: ChildProcess | undefined
   /** When it was started, in milliseconds since 1970. */
   #since = 0
@@ -71,7 +78,7 @@ export class Forklift {
     if (typeof remotes === 'string') return { missing: remotes, runs: [], ...this.#now() }
     const runs = await this.#runs(remotes)
     const [upstream, branches] = await Promise.all([this.#upstream(remotes, runs), this.#branches()])
-    const told = await Promise.all(runs.slice(0, MOST_RUNS).map(run => this.#tell(run, branches)))
+    const told = await Promise.all(runs.slice(0, MAX_RUNS_SHOWN).map(run => this.#tell(run, branches)))
     return { ...(upstream && { upstream }), runs: told, ...this.#now() }
   }
 
@@ -96,13 +103,13 @@ export class Forklift {
     return { origin, upstream }
   }
 
-  async #runs({ origin }: Remotes): Promise<Run[]> {
-    const folder = join(xdgFolder(this.options.env.XDG_STATE_HOME, '.local/state'), 'forklift/runs')
-    return await readRuns(folder, this.objects.repository.workTree ?? '', origin)
+  async #runs({ origin }: Remotes): Promise<RecordedRun[]> {
+    const folder = runsFolderIn(stateFolder(this.options.env))
+    return await readRuns(folder, projectOf(this.objects.repository.workTree ?? ''), origin)
   }
 
   /** How far upstream's branch is ahead of the fork's, as both were fetched last. */
-  async #upstream({ upstream }: Remotes, runs: readonly Run[]): Promise<Told['upstream']> {
+  async #upstream({ upstream }: Remotes, runs: readonly RecordedRun[]): Promise<Told['upstream']> {
     const refs = await listRefs(this.objects.repository, ['refs/remotes/origin/', 'refs/remotes/upstream/'])
     const theirs = defaultBranch('upstream', refs, runs[0]?.metadata.upstreamBranch)
     const ours = defaultBranch('origin', refs, runs[0]?.metadata.branch)
@@ -132,15 +139,16 @@ export class Forklift {
     return new Set((await listRefs(this.objects.repository, [HEADS])).map(({ name }) => branchOf(name)))
   }
 
-  async #tell(run: Run, branches: ReadonlySet<string>): Promise<ForkliftRun> {
-    const { byHand, startCommit, upstreamCommit, startedAt } = run.metadata
+  async #tell(run: RecordedRun, branches: ReadonlySet<string>): Promise<ForkliftRun> {
+    const { startCommit, upstreamCommit, startedAt } = run.metadata
+    const byHand = 'byHand' in run.metadata ? run.metadata.byHand : undefined
     const end = endOfRun(run)
     const commits = end === 'merged' ? await this.#countOnce(startCommit, upstreamCommit) : undefined
     const isByHand = byHand !== undefined
     const pullRequest = pullRequestOf(run)
     const known = isByHand ? asBytes(byHand) : branchNameFor(run)
     return {
-      run: run.name,
+      run: basename(run.path),
       end,
       words: wordsOfRun(run, { commits, isOwn: this.#child !== undefined && isSince(run, this.#since) }),
       started: Date.parse(startedAt) / 1_000,
@@ -161,7 +169,7 @@ export class Forklift {
   async open(name: string): Promise<string> {
     const remotes = await this.#remotes()
     if (typeof remotes === 'string') throw new Failure(remotes)
-    const run = (await this.#runs(remotes)).find(it => it.name === name)
+    const run = (await this.#runs(remotes)).find(it => basename(it.path) === name)
     if (!run)
       throw new Failure('There is no such run of Forklift any more: its directory is gone, or is not this fork’s.')
     const { canOpen } = await this.#tell(run, new Set())
@@ -172,7 +180,7 @@ export class Forklift {
     const letter = await letterOf(run)
     const left = await newMergingBranch(this.branches, branch, start, async held => {
       const source = { commit: run.metadata.upstreamCommit, words: asBytes(`upstream/${run.metadata.upstreamBranch}`) }
-      const merge = await mergeInto(this.objects, source, { branch, tip: start })
+      const merge = await mergeSourceInto(this.objects, source, { branch, tip: start })
       const message = `Merge upstream/${run.metadata.upstreamBranch} into ${run.metadata.branch}\n`
       const words = { ours: asBytes(run.metadata.branch), theirs: source.words }
       const stop: Stop = {
@@ -183,12 +191,12 @@ export class Forklift {
         state: { does: 'merge', message, todo: [] },
       }
       const taken = await takeOver(this.objects, run, stop)
-      await wait(held, {
-        ...{ stop, ours: start, kind: 'open run', does: `go on with Forklift's run of ${run.name.slice(-15)}` },
-        forklift: { run: run.name, ...(letter !== undefined && { stuck: letter }) },
+      await waitForPerson(held, {
+        ...{ stop, ours: start, kind: 'open run', does: `go on with Forklift's run of ${stampOf(run.path)}` },
+        forklift: { run: basename(run.path), ...(letter !== undefined && { stuck: letter }) },
         isNew: true,
         result: taken?.result,
-        by: run.metadata.model,
+        by: isByAgent(run) ? run.metadata.model : undefined,
       })
       return taken?.left
     })
@@ -241,10 +249,10 @@ export class Forklift {
     this.#said = said
     this.say({ say: 'forklift' })
     const tell = (text: string) => {
-      const line = visible(text.slice(0, LONGEST_LINE)).trimEnd()
+      const line = visible(text.slice(0, MAX_OUTPUT_LINE_CHARS)).trimEnd()
       if (line === '') return
       said.lines.push(line)
-      if (said.lines.length > MOST_LINES) said.lines.shift()
+      if (said.lines.length > MAX_OUTPUT_LINES) said.lines.shift()
       this.say({ say: 'forklift', line })
     }
     const flushes = [child.stdout, child.stderr].map(stream => inLines(stream, tell))
@@ -266,14 +274,14 @@ function inLines(stream: NodeJS.ReadableStream, tell: (line: string) => void): (
   let rest = ''
   stream.on('data', (bytes: Buffer) => {
     const lines = `${rest}${decoder.decode(bytes, { stream: true })}`.split(/\r?\n|\r/)
-    rest = (lines.pop() ?? '').slice(-LONGEST_LINE)
+    rest = (lines.pop() ?? '').slice(-MAX_OUTPUT_LINE_CHARS)
     for (const line of lines) tell(line)
   })
   return () => tell(rest)
 }
 
 /** The branch that a run opens as. */
-const branchNameFor = ({ name }: Run): string => `forklift-${name.slice(-15)}`
+const branchNameFor = ({ path }: RecordedRun): string => `forklift-${stampOf(path)}`
 
 /** The last two parts of an address, without secrets: owner/name. */
 function ownerAndName(url: string): string {

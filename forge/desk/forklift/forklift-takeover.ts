@@ -4,27 +4,27 @@
  */
 import { join } from 'node:path'
 import { Failure } from '../../../core/failure.ts'
+import { type RecordedRun, STUCK_FILE, workspaceOf } from '../../../core/formats/forklift-run.ts'
 import { TooLarge } from '../../../core/git/bounds.ts'
 import { isAncestor } from '../../../core/git/commits.ts'
 import { type Objects, openObjects } from '../../../core/git/objects.ts'
 import { isOid, type Oid, type Path } from '../../../core/git/repository.ts'
 import { GitError, run } from '../../../core/git/run.ts'
 import { openScratch, type Scratch } from '../../../core/git/scratch.ts'
-import { type Change, entryAt, verifyFewChanges, writeTree } from '../../../core/git/trees.ts'
+import { entryAt, type TreeChange, verifyFewChanges, writeTree } from '../../../core/git/trees.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
 import { readUntrusted, takeBranch } from '../../../core/untrusted.ts'
 import { isOfForge } from '../branches/forge-folder.ts'
-import { marksLeft, partsOf } from '../conflicts/conflict-marks.ts'
+import { markedPartsOf, marksLeft } from '../conflicts/conflict-marks.ts'
 import { conflictRows } from '../conflicts/conflicts.ts'
 import type { ConflictRow } from '../conflicts/merging-commits.ts'
 import type { Stop } from '../steps/plan.ts'
-import type { Run } from './forklift-runs.ts'
-import { LARGEST, unix, Workspace } from './forklift-workspace.ts'
+import { MAX_TAKEN_FILE_BYTES, unix, Workspace } from './forklift-workspace.ts'
 
 /** The length of the marks that git writes by itself. */
-const USUAL = 7
+const USUAL_MARK_LENGTH = 7
 /** What Forklift and its agent say to each other is no part of a merge. */
-const LETTERS: readonly Path[] = ['STUCK.md', 'FORK.md']
+const LETTERS: readonly Path[] = [STUCK_FILE, 'FORK.md']
 
 export type TakenOver = {
   /** A tree with what is settled in it. */
@@ -34,7 +34,7 @@ export type TakenOver = {
 }
 
 /** The commit that a run began at, also where only its workspace has it. Throws a {@link Failure} where nothing has. */
-export async function bringStart(objects: Objects, { path, metadata }: Run): Promise<Oid> {
+export async function bringStart(objects: Objects, { path, metadata }: RecordedRun): Promise<Oid> {
   const { startCommit: start, upstreamCommit: upstream } = metadata
   const { format } = objects.repository
   const isThere = async (oid: string) => isOid(format, oid) && (await objects.info(oid))?.type === 'commit'
@@ -43,7 +43,7 @@ export async function bringStart(objects: Objects, { path, metadata }: Run): Pro
   if (await isThere(start)) return start
   await using scratch = await scratchFor(objects)
   const tip = await takeBranch(scratch, {
-    workspace: join(path, 'workspace'),
+    workspace: workspaceOf({ path }),
     branch: metadata.branch,
     known: [upstream],
   })
@@ -54,7 +54,7 @@ export async function bringStart(objects: Objects, { path, metadata }: Run): Pro
 }
 
 /** What the agent has settled of a merge; undefined where it is nothing that can be taken over. */
-export async function takeOver(objects: Objects, run: Run, stop: Stop): Promise<TakenOver | undefined> {
+export async function takeOver(objects: Objects, run: RecordedRun, stop: Stop): Promise<TakenOver | undefined> {
   const { merge, words, theirs, ours } = stop
   const { rows, tree } = await conflictRows(objects, merge, { ours, theirs, words })
   try {
@@ -70,9 +70,9 @@ const scratchFor = ({ repository }: Objects): Promise<Scratch> =>
   openScratch({ parent: repository.temporary, borrowed: [repository.objects], format: repository.format })
 
 /** What it committed, where that has upstream in it. */
-async function committed(objects: Objects, { path, metadata }: Run, tree: Oid): Promise<TakenOver | undefined> {
+async function committed(objects: Objects, { path, metadata }: RecordedRun, tree: Oid): Promise<TakenOver | undefined> {
   const { branch, startCommit, upstreamCommit } = metadata
-  const workspace = join(path, 'workspace')
+  const workspace = workspaceOf({ path })
   await using scratch = await scratchFor(objects)
   const known = (await objects.info(startCommit)) ? [startCommit, upstreamCommit] : [upstreamCommit]
   const tip = await takeBranch(scratch, { workspace, branch, known })
@@ -113,16 +113,16 @@ async function bringObjects({ repository }: Objects, scratch: Scratch, commit: O
  */
 async function leftBehind(
   objects: Objects,
-  { path, metadata }: Run,
+  { path, metadata }: RecordedRun,
   { words }: Stop,
   rows: readonly ConflictRow[],
   tree: Oid,
 ): Promise<TakenOver | undefined> {
-  const folder = join(path, 'workspace')
+  const folder = workspaceOf({ path })
   const begun = await readUntrusted(join(folder, '.git/MERGE_HEAD'), 100)
   if (begun?.kind !== 'file' || begun.bytes.toString('latin1').trim() !== metadata.upstreamCommit) return undefined
   const workspace = new Workspace(folder)
-  const changes = new Map<Path, Change>()
+  const changes = new Map<Path, TreeChange>()
   const left = new Set<Path>()
   for (const row of rows) {
     const settled =
@@ -160,13 +160,13 @@ function whatIsLeft(paths: readonly Path[], isCut: boolean, folder: string): str
 }
 
 /** A text keeps the mode that git's merge gave it. */
-async function withMode(objects: Objects, tree: Oid, path: Path, change: Settled): Promise<Change> {
+async function withMode(objects: Objects, tree: Oid, path: Path, change: Settled): Promise<TreeChange> {
   if (!change || 'mode' in change) return change
   const entry = await entryAt(objects, tree, path)
   return { mode: entry?.mode ?? '100644', bytes: change.bytes }
 }
 
-type Settled = Change | { bytes: Buffer }
+type Settled = TreeChange | { bytes: Buffer }
 
 /**
  * The text of a file in conflict as the agent left it, with our own marks around what is still open there; nothing
@@ -179,12 +179,12 @@ async function settledText(
 ): Promise<Map<Path, Settled> | 'left'> {
   const found = await workspace.read(path)
   if (found.is !== 'file') return 'left'
-  const parts = partsOf(found.bytes.toString('latin1'), USUAL)
+  const parts = markedPartsOf(found.bytes.toString('latin1'), USUAL_MARK_LENGTH)
   // Of marks in another style nobody tells more than that all of them are there still.
-  if (!parts) return marksLeft(found.bytes.toString('latin1'), USUAL) >= all ? new Map() : 'left'
+  if (!parts) return marksLeft(found.bytes.toString('latin1'), USUAL_MARK_LENGTH) >= all ? new Map() : 'left'
   const left = parts.filter(part => !('same' in part)).length
   if (left >= all) return new Map()
-  const line = (sign: string, label = '') => `${sign.repeat(mark ?? USUAL)}${label}\n`
+  const line = (sign: string, label = '') => `${sign.repeat(mark ?? USUAL_MARK_LENGTH)}${label}\n`
   const label = (name: string) => ` ${name.replace(/[\0\r\n]/g, ' ')}`
   const text = parts.map(part =>
     'same' in part
@@ -223,9 +223,9 @@ async function settledOther(
       continue
     }
     if (found.is === 'other' || !entry || (entry.mode === '120000') !== (found.is === 'link')) return 'left'
-    const isMarked = marksLeft(found.bytes.toString('latin1'), USUAL) > 0
+    const isMarked = marksLeft(found.bytes.toString('latin1'), USUAL_MARK_LENGTH) > 0
     if (isMarked) open++
-    const known = (await objects.read(entry.oid, { limit: LARGEST }))?.bytes
+    const known = (await objects.read(entry.oid, { limit: MAX_TAKEN_FILE_BYTES }))?.bytes
     const isSame = known !== undefined && unix(known) === unix(found.bytes)
     const mode = kind === 'mode' ? (found.isExecutable ? '100755' : '100644') : entry.mode
     if (!isMarked && (!isSame || mode !== entry.mode)) settled.set(path, { mode, bytes: found.bytes })

@@ -13,29 +13,32 @@ import { DISABLED, readUntrusted } from '../../../core/untrusted.ts'
 import { verifyPath } from '../../vfs.ts'
 
 /** Of one file, and of all of them: more is left where it is. */
-export const LARGEST = 2 << 20
-const LARGEST_OF_ALL = 64 << 20
-const MOST_READ = 5_000
+export const MAX_TAKEN_FILE_BYTES = 2 << 20
+const MAX_TAKEN_BYTES = 64 << 20
+const MAX_FILES_READ = 5_000
 /** Files and folders that are looked at, and how deep inside of each other. */
-const MOST_LOOKED = 300_000
-const DEEPEST = 60
+const MAX_FILES_LISTED = 300_000
+const MAX_FOLDER_DEPTH = 60
 /** Lists of what git is to ignore, and the bytes of one. */
-const [MOST_LISTS, LONGEST_LIST] = [500, 1 << 16]
+const [MAX_IGNORE_LISTS, MAX_IGNORE_LIST_BYTES] = [500, 1 << 16]
 /** Whether a folder is ignored as a whole is told by a name in it that nobody has. */
-const NOBODY = 'forge-looks-whether-this-is-ignored'
+const UNUSED_NAME = 'forge-looks-whether-this-is-ignored'
 
 /** A file as it is in the folder. Of a link the bytes are its target. */
-export type Found = { is: 'file' | 'link'; bytes: Buffer; isExecutable: boolean } | { is: 'nothing' } | { is: 'other' }
+export type WorkspaceFile =
+  | { is: 'file' | 'link'; bytes: Buffer; isExecutable: boolean }
+  | { is: 'nothing' }
+  | { is: 'other' }
 
 /** A folder that a stranger could write, and how much of it is still read. */
 export class Workspace {
-  #bytes = LARGEST_OF_ALL
-  #files = MOST_READ
+  #bytes = MAX_TAKEN_BYTES
+  #files = MAX_FILES_READ
 
   constructor(readonly folder: string) {}
 
   /** What stands at a path: no link is followed on the way to it. `other` is what can't be taken. */
-  async read(path: Path): Promise<Found> {
+  async read(path: Path): Promise<WorkspaceFile> {
     if (!isText(path)) return { is: 'other' }
     const parts = asText(path).split('/')
     for (let depth = 1; depth < parts.length; depth++) {
@@ -46,11 +49,11 @@ export class Workspace {
     const place = join(this.folder, ...parts)
     const stats = await lstat(place).catch(() => undefined)
     if (!stats) return { is: 'nothing' }
-    const isTooMuch = this.#files <= 0 || stats.size > Math.min(LARGEST, this.#bytes)
+    const isTooMuch = this.#files <= 0 || stats.size > Math.min(MAX_TAKEN_FILE_BYTES, this.#bytes)
     if (isTooMuch || !(stats.isFile() || stats.isSymbolicLink())) return { is: 'other' }
     this.#files--
-    const file = await readUntrusted(place, LARGEST + 1).catch(() => undefined)
-    if (!file || file.kind === 'other' || file.bytes.length > LARGEST) return { is: 'other' }
+    const file = await readUntrusted(place, MAX_TAKEN_FILE_BYTES + 1).catch(() => undefined)
+    if (!file || file.kind === 'other' || file.bytes.length > MAX_TAKEN_FILE_BYTES) return { is: 'other' }
     this.#bytes -= file.bytes.length
     return { is: file.kind, bytes: file.bytes, isExecutable: (stats.mode & 0o100) !== 0 }
   }
@@ -66,11 +69,11 @@ export class Workspace {
    * that has written files in another form than they are committed in is no change. What the tree has git ignore is
    * passed over.
    */
-  async changesFrom(objects: Objects, tree: Oid, since: number): Promise<Changed> {
-    const { files, cut } = await listFiles(objects, tree, { limit: MOST_LOOKED })
+  async changesFrom(objects: Objects, tree: Oid, since: number): Promise<WorkspaceChanges> {
+    const { files, cut } = await listFiles(objects, tree, { limit: MAX_FILES_LISTED })
     const known = new Map(files.map(file => [file.path, file]))
     const { seen, isCut } = await this.#walk(objects, known)
-    const changed: Changed = { files: new Map(), deleted: [], odd: [], isCut: isCut || cut }
+    const changed: WorkspaceChanges = { files: new Map(), deleted: [], odd: [], isCut: isCut || cut }
     const folders = foldersOf(known)
     for (const [path, { isFile, written, moved, size }] of seen) {
       const before = known.get(path)
@@ -126,7 +129,7 @@ export class Workspace {
           const path = folder === '' ? asBytes(entry.name) : `${folder}/${asBytes(entry.name)}`
           // Its own .git is none of it. What else has such a name, or one that is no UTF-8, is never taken.
           if (!isSafeName(asBytes(entry.name)) || entry.name.includes('\ufffd')) continue
-          if (++looked > MOST_LOOKED || depth > DEEPEST) return { seen, isCut: true }
+          if (++looked > MAX_FILES_LISTED || depth > MAX_FOLDER_DEPTH) return { seen, isCut: true }
           if (entry.isDirectory()) {
             // A submodule's files are another repository's.
             if (known.get(path)?.mode !== '160000') below.push(path)
@@ -139,12 +142,12 @@ export class Workspace {
         }
       }
       const unknown = [
-        ...below.filter(path => !folders.has(path)).map(path => `${path}/${NOBODY}`),
+        ...below.filter(path => !folders.has(path)).map(path => `${path}/${UNUSED_NAME}`),
         ...beside.flatMap(([path]) => (known.has(path) ? [] : [path])),
       ]
       const ignored = await ignoredOf(rules, unknown)
       for (const [path, found] of beside) if (!ignored.has(path)) seen.set(path, found)
-      level = below.filter(path => !ignored.has(`${path}/${NOBODY}`))
+      level = below.filter(path => !ignored.has(`${path}/${UNUSED_NAME}`))
     }
     return { seen, isCut: false }
   }
@@ -152,7 +155,7 @@ export class Workspace {
 
 type Seen = { isFile: boolean; written: number; moved: number; size: number }
 
-export type Changed = {
+export type WorkspaceChanges = {
   /** What can be taken over, with those that are new. */
   files: Map<Path, { mode: string; bytes: Buffer }>
   deleted: Path[]
@@ -167,7 +170,7 @@ const isProgram = ({ bytes, isExecutable }: { bytes: Buffer; isExecutable: boole
 
 /** A checkout may have written other line ends than are committed. */
 async function isOtherText(objects: Objects, oid: Oid, bytes: Buffer): Promise<boolean> {
-  const known = (await objects.read(oid, { limit: LARGEST }))?.bytes
+  const known = (await objects.read(oid, { limit: MAX_TAKEN_FILE_BYTES }))?.bytes
   return known === undefined || unix(known) !== unix(bytes)
 }
 
@@ -188,9 +191,9 @@ async function writeLists(objects: Objects, folder: string, known: ReadonlyMap<P
   const lists = [...known.values()].filter(
     ({ path, mode }) => /(^|\/)\.gitignore$/.test(path) && mode.startsWith('100'),
   )
-  for (const { path, oid } of lists.slice(0, MOST_LISTS)) {
+  for (const { path, oid } of lists.slice(0, MAX_IGNORE_LISTS)) {
     const name = asText(path)
-    const bytes = (await objects.read(oid, { limit: LONGEST_LIST }))?.bytes
+    const bytes = (await objects.read(oid, { limit: MAX_IGNORE_LIST_BYTES }))?.bytes
     if (!bytes || !isText(path) || !path.split('/').every(isSafeName)) continue
     await mkdir(join(folder, dirname(name)), { recursive: true })
     await writeFile(join(folder, name), bytes)

@@ -2,10 +2,10 @@
 import type { forkliftQuestions } from '../contract/forklift.ts'
 import type { Handlers } from '../contract/question.ts'
 import type { Window } from '../server/window.ts'
-import type { Forklift } from './forklift-on-desk.ts'
+import type { ForkliftOnDesk } from './forklift-on-desk.ts'
 
 /** `forklift` throws where there is none beside this desk. */
-export const forkliftHandlers = (forklift: () => Forklift): Handlers<typeof forkliftQuestions, Window> => ({
+export const forkliftHandlers = (forklift: () => ForkliftOnDesk): Handlers<typeof forkliftQuestions, Window> => ({
   forklift: () => forklift().describe(),
   'run forklift': () => forklift().run(),
   'stop forklift': () => forklift().stop(),

@@ -11,7 +11,7 @@ import { OWN_REFS } from '../refs.ts'
 export type Abandoned = { oid: Oid; words: string }
 
 /** So many at most, and from so many operations. */
-const MOST = 1000
+const MAX_ABANDONED = 1000
 const OPERATIONS = 300
 
 /** The newest first. `isReached`: a ref that is shown leads to it. */
@@ -39,5 +39,5 @@ export async function findAbandoned(
       }
   }
   const newest = [...found].sort(([, one], [, other]) => other.seconds - one.seconds)
-  return newest.slice(0, MOST).map(([oid, { words }]) => ({ oid, words }))
+  return newest.slice(0, MAX_ABANDONED).map(([oid, { words }]) => ({ oid, words }))
 }

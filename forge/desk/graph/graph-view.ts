@@ -2,7 +2,7 @@
  * The graph of the repository as windows of rows: which commits, in which lanes, with which lines beside them. It is
  * read once and then follows the refs, so that a window is there at once also where there are very many commits.
  */
-import type { Graph, Node } from '../../../core/git/graph.ts'
+import type { CommitGraph, CommitNumber } from '../../../core/git/graph.ts'
 import { type History, openHistory } from '../../../core/git/history.ts'
 import { findByDigits, type Objects } from '../../../core/git/objects.ts'
 import { listRefs, type Ref, type RefName, readHead } from '../../../core/git/refs.ts'
@@ -21,7 +21,7 @@ const SHOWN = [HEADS, 'refs/remotes/', 'refs/tags/']
 /** Filters whose graphs are kept. */
 const KEPT = 3
 /** So many commits are found at most, within so many milliseconds. */
-const [MOST_FOUND, LONGEST_SEARCH] = [1000, 20_000]
+const [MAX_FOUND_COMMITS, SEARCH_TIMEOUT_MS] = [1000, 20_000]
 
 type Listing = { refs: Ref[]; head: { ref?: RefName; oid?: Oid }; main: RefName | undefined }
 
@@ -137,19 +137,19 @@ export class GraphView implements AsyncDisposable {
    * The commits with words in message, author or the name of a ref that is there, or whose hash begins with them, in
    * the order of the graph.
    */
-  async find(filter: GraphFilter, words: string, signal: AbortSignal): Promise<Found> {
+  async find(filter: GraphFilter, words: string, signal: AbortSignal): Promise<FoundCommits> {
     return await this.#reading(filter, view => this.#find(view, words, signal))
   }
 
-  async #find(view: View, words: string, signal: AbortSignal): Promise<Found> {
+  async #find(view: View, words: string, signal: AbortSignal): Promise<FoundCommits> {
     await view.history.complete
     const { repository } = this.objects
-    const clock = AbortSignal.timeout(LONGEST_SEARCH)
+    const clock = AbortSignal.timeout(SEARCH_TIMEOUT_MS)
     const place = { ...repository, signal: AbortSignal.any([signal, clock]) }
     const wanted = words.replace(/\s+/g, ' ').trim()
     const input = view.tips.oids.map(oid => `${oid}\n`).join('')
     const search = async (what: string) => {
-      const args = ['rev-list', '-i', '-F', `-n${MOST_FOUND + 1}`, `--${what}=${wanted}`, '--stdin']
+      const args = ['rev-list', '-i', '-F', `-n${MAX_FOUND_COMMITS + 1}`, `--${what}=${wanted}`, '--stdin']
       const { stdout } = await run(place, args, { input })
       return stdout.toString().split('\n').filter(Boolean)
     }
@@ -166,8 +166,8 @@ export class GraphView implements AsyncDisposable {
       })
       const rows = places.sort((one, other) => one.row - other.row)
       return {
-        rows: rows.slice(0, MOST_FOUND),
-        isCut: rows.length > MOST_FOUND || said.length + made.length > MOST_FOUND,
+        rows: rows.slice(0, MAX_FOUND_COMMITS),
+        isCut: rows.length > MAX_FOUND_COMMITS || said.length + made.length > MAX_FOUND_COMMITS,
       }
     } catch (error) {
       // Something else is looked for by now, or it took too long: what was found is not known.
@@ -256,7 +256,7 @@ export class GraphView implements AsyncDisposable {
     })
   }
 
-  #layOut(view: View, graph: Graph, order: Int32Array, isWhole: boolean): Layout {
+  #layOut(view: View, graph: CommitGraph, order: Int32Array, isWhole: boolean): Layout {
     if (view.layout?.order === order) return view.layout
     const places = new Int32Array(graph.size).fill(-1)
     for (let row = 0; row < order.length; row++) places[order[row] as number] = row
@@ -279,7 +279,7 @@ async function endUnread(history: History, { count, isOld }: Readers): Promise<v
   if (isOld && count === 0) await history[Symbol.asyncDispose]()
 }
 
-export type Found = { rows: { row: number; oid: Oid }[]; isCut: boolean }
+export type FoundCommits = { rows: { row: number; oid: Oid }[]; isCut: boolean }
 
 /** Of a commit that is not there, as at the end of what was fetched. */
 const NOT_READ = { parents: [], subject: '', author: { name: '', email: '' }, committed: 0 }
@@ -328,16 +328,16 @@ function tipsOf({ refs, head, main }: Listing, filter: GraphFilter, abandoned: r
   return { oids, trunks, hasMain: sorted[0] !== undefined && sorted[0].name === main, reached, abandoned }
 }
 
-function parentsIn(graph: Graph, order: Int32Array, places: Int32Array, isWhole: boolean) {
+function parentsIn(graph: CommitGraph, order: Int32Array, places: Int32Array, isWhole: boolean) {
   const count = order.length
   const from = new Int32Array(count + 1)
   let edges = 0
-  for (let row = 0; row < count; row++) edges += graph.parentsOf(order[row] as Node).length
+  for (let row = 0; row < count; row++) edges += graph.parentsOf(order[row] as CommitNumber).length
   const parents = new Int32Array(edges)
   let edge = 0
   for (let row = 0; row < count; row++) {
     from[row] = edge
-    for (const parent of graph.parentsOf(order[row] as Node)) {
+    for (const parent of graph.parentsOf(order[row] as CommitNumber)) {
       const place = places[parent] as number
       if (place >= 0) parents[edge++] = place
       else if (!isWhole) parents[edge++] = count

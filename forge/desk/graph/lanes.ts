@@ -23,10 +23,10 @@ export type Shape = {
 }
 
 /** A line from the middle of a row to the middle of the next one. `child`: the row of the commit that it begins at. */
-export type Line = { from: number; to: number; color: number; child: number }
+export type LaneLine = { from: number; to: number; color: number; child: number }
 
 /** More lanes nobody can read: what finds no place shares the last one. */
-const MOST_LANES = 500
+const MAX_LANES = 500
 /** The lines that run through some rows are kept, so that a window need not look for them from the top. */
 const BLOCK = 256
 /** Lane 0 has a colour for itself, and the others take turns. */
@@ -64,9 +64,9 @@ export class Lanes {
   }
 
   /** The lines of the rows from one to another, without that. */
-  lines(from: number, to: number): Line[][] {
+  lines(from: number, to: number): LaneLine[][] {
     const last = Math.min(to, this.shape.count)
-    const rows: Line[][] = Array.from({ length: Math.max(0, last - from) }, () => [])
+    const rows: LaneLine[][] = Array.from({ length: Math.max(0, last - from) }, () => [])
     const { from: edgesOf } = this.shape
     const block = Math.floor(from / BLOCK)
     const { from: starts, edges } = this.#blocks
@@ -78,7 +78,7 @@ export class Lanes {
     return rows
   }
 
-  #addEdge(rows: Line[][], from: number, to: number, edge: number, known: number): void {
+  #addEdge(rows: LaneLine[][], from: number, to: number, edge: number, known: number): void {
     const look = this.looks[edge]
     if (look === HIDDEN) return
     const child = known === NONE ? this.#childOf(edge) : known
@@ -203,7 +203,7 @@ export function layLanes(shape: Shape): Lanes {
   }
   // What shares the last lane begins there, and is not drawn through.
   for (let edge = 0; edge < via.length; edge++)
-    if ((via[edge] as number) >= MOST_LANES - 1 && looks[edge] === WHOLE) looks[edge] = MEETS
+    if ((via[edge] as number) >= MAX_LANES - 1 && looks[edge] === WHOLE) looks[edge] = MEETS
   return new Lanes(shape, lanes, via, looks, room.width)
 }
 
@@ -281,7 +281,7 @@ class Room {
   /** The leftmost lane that is free from one row to another, both with it, and takes it. */
   take(top: number, bottom: number): number {
     for (let lane = 0; ; lane++) {
-      if (this.first + lane === MOST_LANES - 1) return MOST_LANES - 1
+      if (this.first + lane === MAX_LANES - 1) return MAX_LANES - 1
       if (lane === this.#starts.length) {
         this.#starts.push([])
         this.#ends.push([])

@@ -1,19 +1,19 @@
 /** Whether what conflicts became is what such a merge makes: judged as Forklift judges an agent's merge. */
-import { bytesOf, lineOf, mergeBases } from '../../../core/git/commits.ts'
+import { bytesOf, identityLine, mergeBases } from '../../../core/git/commits.ts'
 import { type NewObject, type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import { openScratch } from '../../../core/git/scratch.ts'
 import { emptyTree, entryAt, writeTree } from '../../../core/git/trees.ts'
 import { type Commits, type Review, review } from '../../../core/review.ts'
 import { many, visiblePath } from '../../../core/text.ts'
-import { FORGE, isOfForge } from '../branches/forge-folder.ts'
-import type { MergingState } from '../conflicts/merging-commits.ts'
+import { FORGE_FOLDER, isOfForge } from '../branches/forge-folder.ts'
+import type { StoredMerging } from '../conflicts/merging-commits.ts'
 
 /** What is odd: of some files, and of all of it, in words. */
 export type Oddities = { files: Map<Path, string>; words: string[] }
 
 /** So many judgements are kept. */
-const MOST = 50
+const MAX_KEPT_REVIEWS = 50
 
 export class MergingReviews {
   readonly #known = new Map<string, Promise<Oddities>>()
@@ -21,16 +21,16 @@ export class MergingReviews {
   constructor(readonly objects: Objects) {}
 
   /** Judges a tree as what a merge has become. */
-  async of(state: MergingState, result: Oid): Promise<Oddities> {
+  async of(state: StoredMerging, result: Oid): Promise<Oddities> {
     const key = `${state.does} ${state.oursCommit} ${state.theirsCommit} ${result}`
     const known = this.#known.get(key) ?? this.#judge(state, result)
-    if (this.#known.size >= MOST) this.#known.clear()
+    if (this.#known.size >= MAX_KEPT_REVIEWS) this.#known.clear()
     this.#known.set(key, known)
     known.catch(() => this.#known.delete(key))
     return await known
   }
 
-  async #judge(state: MergingState, result: Oid): Promise<Oddities> {
+  async #judge(state: StoredMerging, result: Oid): Promise<Oddities> {
     const { repository } = this.objects
     const commits = await this.#commits(state, result)
     const parent = repository.temporary
@@ -42,7 +42,7 @@ export class MergingReviews {
    * The four commits of a judgement. Picks are merges with a base of their own, and the folder .forge is none of this:
    * so they are made up, except where a merge has several bases.
    */
-  async #commits({ does, oursCommit, theirsCommit, base }: MergingState, result: Oid): Promise<Commits> {
+  async #commits({ does, oursCommit, theirsCommit, base }: StoredMerging, result: Oid): Promise<Commits> {
     const { objects } = this
     const { repository } = objects
     const isPick = does === 'rebase' || does === 'cherry-pick'
@@ -69,14 +69,18 @@ export class MergingReviews {
     const { objects } = this
     const whole = await entryAt(objects, treeish, '')
     if (!whole) throw new Error(`There is no tree ${treeish}`)
-    if (!(await entryAt(objects, treeish, FORGE))) return whole.oid
-    return await writeTree(objects, whole.oid, new Map([[FORGE, undefined]]))
+    if (!(await entryAt(objects, treeish, FORGE_FOLDER))) return whole.oid
+    return await writeTree(objects, whole.oid, new Map([[FORGE_FOLDER, undefined]]))
   }
 
   /** Commits that nobody has made: the same each time, so that nothing piles up. */
   async #make(wanted: readonly { tree: Oid; parents: Oid[]; words?: string }[]): Promise<Oid[]> {
     const { repository } = this.objects
-    const nobody = lineOf({ name: 'Nobody', email: 'nobody@nowhere.invalid', date: { seconds: 0, zone: '+0000' } })
+    const nobody = identityLine({
+      name: 'Nobody',
+      email: 'nobody@nowhere.invalid',
+      date: { seconds: 0, zone: '+0000' },
+    })
     const made = wanted.map(({ tree, parents, words = 'made up' }): NewObject => {
       return { type: 'commit', bytes: bytesOf({ tree, parents, message: `${words}\n` }, nobody, nobody) }
     })
@@ -85,7 +89,7 @@ export class MergingReviews {
   }
 }
 
-function oddIn(judged: Review, { ours, theirs }: MergingState): Oddities {
+function oddIn(judged: Review, { ours, theirs }: StoredMerging): Oddities {
   const [one, other] = [visiblePath(ours), visiblePath(theirs)]
   const files = new Map<Path, string>()
   const note = (path: Path, words: string) => {

@@ -11,7 +11,7 @@ import type { Move } from '../../../core/git/refs.ts'
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
 import { entryAt, listFiles, makeTree } from '../../../core/git/trees.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
-import type { BranchWork, HeldBranch, Room } from '../branches/branch-work.ts'
+import type { BranchServices, BranchWork, HeldBranch } from '../branches/branch-work.ts'
 import {
   asChanges,
   contentIn,
@@ -21,37 +21,37 @@ import {
   noDrafts,
   verifyNoClash,
 } from '../branches/drafts.ts'
-import type { Signature } from '../branches/save.ts'
-import { firstMark, marksLeft, partsOf, withBoth } from '../conflicts/conflict-marks.ts'
+import type { CommitSignature } from '../branches/save.ts'
+import { firstMark, markedPartsOf, marksLeft, withBoth } from '../conflicts/conflict-marks.ts'
 import { textBytes, wordsFor } from '../conflicts/conflicts.ts'
-import { type ConflictRow, type MergingState, makeMerging, readMerging } from '../conflicts/merging-commits.ts'
+import { type ConflictRow, makeMerging, readMerging, type StoredMerging } from '../conflicts/merging-commits.ts'
 import type { BranchInfo } from '../contract/branches.ts'
 import type { ConflictFile, Merging, MergingFile } from '../contract/merging.ts'
 import type { Done, Source } from '../contract/steps.ts'
-import { decode } from '../reading/text.ts'
+import { decodeText } from '../reading/text.ts'
 import { mergingRef } from '../refs.ts'
 import { planMerge } from '../steps/merge.ts'
-import { arrive, type Waiting, wait, writeChain } from '../steps/perform.ts'
+import { arrive, type WaitingMerge, waitForPerson, writeChain } from '../steps/perform.ts'
 import { planPicks, readCommit } from '../steps/picks.ts'
-import { type Planned, pastOf, type Stop, treeOf } from '../steps/plan.ts'
+import { type Planned, pastOf, type Stop, treeOfCommit } from '../steps/plan.ts'
 import type { Plannings } from '../steps/plannings.ts'
 import { MergingReviews } from './merging-review.ts'
-import { type Place, requestOf } from './request.ts'
+import { type ConflictPlace, requestOf } from './request.ts'
 
-type State = MergingState & { tree: Oid }
+type State = StoredMerging & { tree: Oid }
 /** What a merge begins with that is not begun by a step. */
-export type Beginning = { result?: Oid | undefined; forklift?: MergingState['forklift'] }
+export type Beginning = { result?: Oid | undefined; forklift?: StoredMerging['forklift'] }
 type Which = 'ours' | 'theirs' | 'base' | 'both'
 
 /** So many states are kept: each is read once, and never changes. */
-const MOST = 200
+const MAX_KEPT_STATES = 200
 
 export class Mergings {
   readonly #known = new Map<Oid, State>()
   readonly #reviews: MergingReviews
 
   constructor(
-    readonly room: Room,
+    readonly room: BranchServices,
     /** The work on a branch. */
     readonly open: (branch: string) => Promise<BranchWork>,
     readonly plannings: Plannings,
@@ -119,7 +119,7 @@ export class Mergings {
     const known = this.#known.get(commit)
     if (known) return known
     const state = await readMerging(this.room.objects, commit)
-    if (this.#known.size >= MOST) this.#known.clear()
+    if (this.#known.size >= MAX_KEPT_STATES) this.#known.clear()
     if (state) this.#known.set(commit, state)
     return state
   }
@@ -143,7 +143,14 @@ export class Mergings {
       const state: Stop['state'] = { does: 'merge', message: plan.message, todo: [] }
       const clean = { merge: { tree: plan.tree, stages: [], conflicts: [] }, ours: head, theirs: source.commit }
       const stop: Stop = plan.stop ?? { ...clean, words, state }
-      await wait(held, { stop, ours: head, kind: 'begin merge', does: `begin to ${plan.does}`, result, forklift })
+      await waitForPerson(held, {
+        stop,
+        ours: head,
+        kind: 'begin merge',
+        does: `begin to ${plan.does}`,
+        result,
+        forklift,
+      })
     })
   }
 
@@ -226,7 +233,7 @@ export class Mergings {
     return await work.inOneGo(async (held, signature) => this.#finish(held, signature, message), { isMerging: true })
   }
 
-  async #finish(held: HeldBranch, signature: Promise<Signature>, message?: string): Promise<Done> {
+  async #finish(held: HeldBranch, signature: Promise<CommitSignature>, message?: string): Promise<Done> {
     const { work } = held
     const { objects } = this.room
     const state = await this.#state(work)
@@ -258,14 +265,14 @@ export class Mergings {
       await arrive(held, { kind: does, does: whole, to: tip, settled })
       return { words: `${pastOf(whole)}.`, commit: tip }
     }
-    const waiting: Waiting = {
+    const waiting: WaitingMerge = {
       stop: picks.stop,
       ours: tip,
       kind: `go on with ${does}`,
       does: `go on: ${whole}`,
       settled,
     }
-    await wait(held, waiting)
+    await waitForPerson(held, waiting)
     const { number = 0 } = picks.stop.state
     return { words: `There are conflicts again, at commit ${number} of ${of}.`, merging: work.name }
   }
@@ -276,7 +283,7 @@ export class Mergings {
     const text = message?.trim() ? message : undefined
     if (state.does === 'merge')
       return [{ is: 'new', tree, others: [state.theirsCommit], message: text ?? state.message ?? '' }]
-    if (tree === (await treeOf(objects, state.oursCommit))) return []
+    if (tree === (await treeOfCommit(objects, state.oursCommit))) return []
     if (state.does === 'land') return [{ is: 'new', tree, others: [], message: text ?? state.message ?? '' }]
     const { message: own, encoding, author } = await readCommit(objects, state.theirsCommit)
     const isSame = text === undefined || text.trim() === textOf(own, encoding).trim()
@@ -306,7 +313,7 @@ export class Mergings {
   }
 }
 
-const kindOf = ({ does }: MergingState): Merging['kind'] => (does === 'land' ? 'merge' : does)
+const kindOf = ({ does }: StoredMerging): Merging['kind'] => (does === 'land' ? 'merge' : does)
 
 /** The files of the branch as they are with all that is settled. */
 const resultTree = ({ room: { objects }, tip, drafts }: BranchWork) => makeTree(objects, tip, asChanges(drafts.files))
@@ -365,10 +372,14 @@ async function marksIn({ room: { objects }, drafts }: BranchWork, row: ConflictR
 }
 
 /** Where one of the conflicts stands that are left in a text. */
-async function placeOf({ room: { objects }, drafts }: BranchWork, row: ConflictRow, number: number): Promise<Place> {
+async function placeOf(
+  { room: { objects }, drafts }: BranchWork,
+  row: ConflictRow,
+  number: number,
+): Promise<ConflictPlace> {
   const entry = await entryIn(objects, drafts, row.path)
   const content = entry && (await contentIn(objects, drafts, row.path, entry))
-  const parts = row.mark === undefined ? undefined : partsOf(content?.bytes?.toString('latin1') ?? '', row.mark)
+  const parts = row.mark === undefined ? undefined : markedPartsOf(content?.bytes?.toString('latin1') ?? '', row.mark)
   const places: number[] = []
   let line = 1
   for (const part of parts ?? []) {
@@ -395,7 +406,7 @@ async function sideOf(objects: Objects, entry: Entry): Promise<ConflictFile['our
   if (!entry) return { is: 'nothing' }
   const { mode, oid } = entry
   const text = await textBytes(objects, entry)
-  if (text) return { is: 'text', text: decode(text)?.text ?? '', mode }
+  if (text) return { is: 'text', text: decodeText(text)?.text ?? '', mode }
   if (mode === '160000') return { is: 'other', words: `a submodule, at its commit ${oid.slice(0, 12)}`, mode, oid }
   const object = await objects.read(oid, { limit: 4096 })
   if (mode === '120000')
@@ -411,7 +422,7 @@ const STAGE = { base: 1, ours: 2, theirs: 3 } as const
 /** What a side has in a conflict. */
 async function entryOfSide(
   objects: Objects,
-  { oursCommit, theirsCommit }: MergingState,
+  { oursCommit, theirsCommit }: StoredMerging,
   { kind, mark, stages }: ConflictRow,
   number: 1 | 2 | 3,
 ): Promise<Entry> {

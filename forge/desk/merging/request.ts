@@ -1,19 +1,19 @@
 /** What an AI is asked for the conflicts of a merge that waits. */
 import { many, visiblePath } from '../../../core/text.ts'
-import type { ConflictRow, MergingState } from '../conflicts/merging-commits.ts'
+import type { ConflictRow, StoredMerging } from '../conflicts/merging-commits.ts'
 import type { MergingFile } from '../contract/merging.ts'
 
 /** Which one of the conflicts that are left in a file, and the line of its first mark. */
-export type Place = { line: number; number: number; of: number }
+export type ConflictPlace = { line: number; number: number; of: number }
 
 /**
  * What the AI is asked: nothing of a file's content, which it has, and which is material. `only`: it is asked for one
  * conflict of the first file alone.
  */
 export function requestOf(
-  state: MergingState,
+  state: StoredMerging,
   open: readonly { row: ConflictRow; file: MergingFile }[],
-  only?: Place,
+  only?: ConflictPlace,
 ): string {
   const [ours, theirs] = [visiblePath(state.ours), visiblePath(state.theirs)]
   const what =

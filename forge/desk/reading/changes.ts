@@ -10,13 +10,13 @@ import type { Change } from '../contract/values.ts'
 import { isNotFetched } from '../not-fetched.ts'
 
 /** More than anybody reads. */
-const MOST_CHANGES = 20_000
+const MAX_CHANGES = 20_000
 /** Where more files differ, only names are compared: their contents would take too long. */
-const MOST_READ = 3000
+const MAX_COMPARED_FILES = 3000
 /** Files that came and files that went, among which git looks for those that only moved. */
-const MOST_RENAMES = 1000
+const MAX_RENAME_CANDIDATES = 1000
 /** Files of more bytes are not counted by lines. */
-const LARGEST = '2m'
+const MAX_COUNTED_FILE_SIZE = '2m'
 const SECONDS = 10
 
 /** What differs from one tree to another, by path. Throws a {@link Failure} where it is too much to be shown. */
@@ -31,13 +31,13 @@ export async function changesBetween(objects: Objects, from: Oid, to: Oid): Prom
   const bounds = { seconds: SECONDS, memory: Number.POSITIVE_INFINITY, output: 64 << 20 }
   const diff = ['diff-tree', '-r', '-z', '--raw', '--no-ext-diff', '--no-textconv', '--no-abbrev']
   const ask = async (...more: string[]) => {
-    const args = [...MANY_BLOBS, '-c', `core.bigFileThreshold=${LARGEST}`, ...diff, ...more, from, to]
+    const args = [...MANY_BLOBS, '-c', `core.bigFileThreshold=${MAX_COUNTED_FILE_SIZE}`, ...diff, ...more, from, to]
     return readChanges(fields((await run(objects.repository, args, { bounds })).stdout))
   }
   const names = await ask('--no-renames')
-  if (names.length > MOST_READ) return names
+  if (names.length > MAX_COMPARED_FILES) return names
   try {
-    return await ask('--numstat', '-M', `-l${MOST_RENAMES}`)
+    return await ask('--numstat', '-M', `-l${MAX_RENAME_CANDIDATES}`)
   } catch (error) {
     // Contents can be made to be slow, and may not be there in a partial clone.
     if (isNotFetched(error) || (error instanceof GitError && error.ending.bound)) return names
@@ -63,8 +63,8 @@ function readChanges(words: string[]): Change[] {
       ...(before && { before }),
       ...(after && { after }),
     })
-    if (changes.size > MOST_CHANGES)
-      throw new Failure(`More than ${many(MOST_CHANGES, 'file')} differ: too many to be shown.`)
+    if (changes.size > MAX_CHANGES)
+      throw new Failure(`More than ${many(MAX_CHANGES, 'file')} differ: too many to be shown.`)
     at += isMove ? 3 : 2
   }
   while (at < words.length) {

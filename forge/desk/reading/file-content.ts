@@ -1,18 +1,10 @@
 /** A file of the repository as it is shown: its text, or what is said of it where it has none. */
+
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Entry, Path } from '../../../core/git/repository.ts'
+import { sizeInWords } from '../../../core/text.ts'
 import type { ClashSide, File } from '../contract/branches.ts'
-import {
-  type Content,
-  decode,
-  guess,
-  NEW_FORM,
-  SHOWN,
-  showWithoutText,
-  sizeInWords,
-  whyGuessed,
-  whyReadOnly,
-} from './text.ts'
+import { type Content, decodeText, guess, NEW_FORM, SHOWN, showWithoutText, whyGuessed, whyReadOnly } from './text.ts'
 
 /** A file's content, where it is not too large to be shown. */
 export async function readContent(objects: Objects, entry: NonNullable<Entry>): Promise<Content | undefined> {
@@ -25,7 +17,7 @@ export async function readContent(objects: Objects, entry: NonNullable<Entry>): 
 export async function textAt(objects: Objects, path: Path, entry: NonNullable<Entry>): Promise<string | undefined> {
   const content = await readContent(objects, entry)
   if (!content?.bytes || showWithoutText(path, entry, content)) return undefined
-  return (decode(content.bytes) ?? guess(content.bytes))?.text
+  return (decodeText(content.bytes) ?? guess(content.bytes))?.text
 }
 
 /** What is shown of a file that nobody edits; `why` says so in a sentence. */
@@ -40,7 +32,7 @@ export async function showFile(
   const other = showWithoutText(path, entry, content)
   if (other) return other
   const bytes = content?.bytes ?? new Uint8Array()
-  const decoded = decode(bytes)
+  const decoded = decodeText(bytes)
   const guessed = decoded ? undefined : guess(bytes)
   const { text, lineEnd } = decoded ?? guessed ?? { text: '', ...NEW_FORM }
   const because = guessed ? whyGuessed(path, guessed.encoding) : whyReadOnly(path, content?.size ?? 0)
@@ -52,7 +44,7 @@ export async function showFile(
 export async function sideOf(objects: Objects, path: Path, entry: NonNullable<Entry>): Promise<ClashSide> {
   const content = await readContent(objects, entry)
   const other = showWithoutText(path, entry, content)
-  const text = other || !content?.bytes ? undefined : decode(content.bytes)?.text
+  const text = other || !content?.bytes ? undefined : decodeText(content.bytes)?.text
   if (text !== undefined) return text
   const size = content ? ` It has ${sizeInWords(content.size)}.` : ''
   if (other?.kind === 'image') return { what: `An image.${size}` }

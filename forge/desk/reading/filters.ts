@@ -19,9 +19,9 @@ import { visible, visiblePath } from '../../../core/text.ts'
 /** Only where a file with attributes has this word, git is asked. */
 const WORD = 'filter'
 /** Git itself reads none that is longer. */
-const LONGEST = 100 << 20
+const MAX_ATTRIBUTES_BYTES = 100 << 20
 /** So many answers are kept. */
-const MOST = 10_000
+const MAX_KEPT_ANSWERS = 10_000
 
 /** The filters of a repository's files. What was found out is kept, by the attributes that it is from. */
 export class Filters {
@@ -59,7 +59,7 @@ export class Filters {
     }
     if (unknown.size === 0) return found
     const values = await checkAttribute(this.objects, tip, WORD, [...unknown.keys()])
-    if (this.#known.size > MOST) this.#known.clear()
+    if (this.#known.size > MAX_KEPT_ANSWERS) this.#known.clear()
     for (const [path, key] of unknown) {
       // Without a value it names no filter.
       const value = values.get(path) === 'set' ? undefined : values.get(path)
@@ -98,7 +98,7 @@ export class Filters {
   async #mentionsFilters(oid: Oid): Promise<boolean> {
     const known = this.#mentions.get(oid)
     if (known !== undefined) return known
-    const mentions = (await this.objects.read(oid, { limit: LONGEST }))?.bytes?.includes(WORD) ?? false
+    const mentions = (await this.objects.read(oid, { limit: MAX_ATTRIBUTES_BYTES }))?.bytes?.includes(WORD) ?? false
     this.#mentions.set(oid, mentions)
     return mentions
   }

@@ -13,7 +13,7 @@ const KEPT_TREES = 64
 /** Names that are kept in all, at about a kilobyte each; those of the tree that was asked for last always are. */
 const KEPT_NAMES = 100_000
 /** Bytes of the names of all files; a hostile tree can stand for endlessly many, and the first of them will do. */
-const MOST_NAMES = 64 << 20
+const MAX_NAMES_BYTES = 64 << 20
 /** So many of the best are put in order by their own names. */
 const LOOKED_AT = 500
 /** What a hit in the file's own name is worth beside one somewhere in its folders. */
@@ -62,7 +62,7 @@ export class FileFinder {
   /** Most trees differ from one before in what is in the files alone: then the names are shared. */
   async #read(tree: Oid): Promise<Names> {
     const { stdout } = await run(this.repository, ['ls-tree', '-r', '-z', '--name-only', '--full-tree', tree], {
-      limit: MOST_NAMES,
+      limit: MAX_NAMES_BYTES,
     })
     const paths = fields(stdout)
     return [...this.#trees.values()].find(({ all }) => isSame(all, paths)) ?? namesFrom(paths)

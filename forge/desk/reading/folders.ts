@@ -5,16 +5,16 @@ import type { Oid, Path } from '../../../core/git/repository.ts'
 import { isFolder, parseTree, readTree, type TreeEntry } from '../../../core/git/trees.ts'
 import { many, visiblePath } from '../../../core/text.ts'
 import type { FolderEntry } from '../contract/reading.ts'
-import type { Listed } from './place.ts'
+import type { FolderPlace } from './place.ts'
 
 /** More names than anybody looks through: a list of them would only hold up everything else. */
-const MOST = 200_000
+const MAX_FOLDER_ENTRIES = 200_000
 
 /** Folders first, then by name. `draft` marks files that are not saved, and folders with such files in them. */
-export async function listFolder(objects: Objects, place: Listed, path: Path): Promise<FolderEntry[]> {
+export async function listFolder(objects: Objects, place: FolderPlace, path: Path): Promise<FolderEntry[]> {
   const entries = await entriesIn(objects, place, path)
   if (!entries) throw new Failure(`There is no folder ${visiblePath(path)} here any more.`)
-  if (entries.length > MOST)
+  if (entries.length > MAX_FOLDER_ENTRIES)
     throw new Failure(`${visiblePath(path) || 'This folder'} has ${many(entries.length, 'file')}: too many for a list.`)
   const drafts = namesIn(path, place.drafts)
   const order = ({ mode, name }: { mode: string; name: string }) => `${mode === '040000' ? 0 : 1}${name}`
@@ -26,7 +26,11 @@ export async function listFolder(objects: Objects, place: Listed, path: Path): P
 }
 
 /** Undefined where there is no folder. */
-async function entriesIn(objects: Objects, { tree, unwritten }: Listed, path: Path): Promise<TreeEntry[] | undefined> {
+async function entriesIn(
+  objects: Objects,
+  { tree, unwritten }: FolderPlace,
+  path: Path,
+): Promise<TreeEntry[] | undefined> {
   const entriesOf = async (oid: Oid): Promise<TreeEntry[]> => {
     const bytes = unwritten.get(oid)
     return bytes ? parseTree(Buffer.from(bytes), objects.repository.format) : await readTree(objects, oid)

@@ -9,12 +9,20 @@ import type { Answer, Fields } from '../contract/contract.ts'
 import type { Handlers } from '../contract/question.ts'
 import type { FolderEntry, Match, readingQuestions } from '../contract/reading.ts'
 import type { At } from '../contract/values.ts'
-import { inWords, type Window } from '../server/window.ts'
+import { errorInWords, type Window } from '../server/window.ts'
 import { changesBetween } from './changes.ts'
 import { FileFinder } from './find.ts'
 import { listFolder } from './folders.ts'
-import { commitInFull, commitNamed, Histories, rowsBeyond, rowsMatching, rowsTouching, treeBefore } from './history.ts'
-import { listedAt, type Place, placeOf } from './place.ts'
+import {
+  commitByDigits,
+  commitInFull,
+  Histories,
+  rowsBeyond,
+  rowsMatching,
+  rowsTouching,
+  treeBefore,
+} from './history.ts'
+import { listedAt, placeOf, type ReadingPlace } from './place.ts'
 import { guess } from './text.ts'
 
 /** A larger text file is not sent whole. */
@@ -51,7 +59,7 @@ export class Reading implements AsyncDisposable {
     changes: fields => this.#changes(fields),
     blob: ({ oid }) => this.#text(oid),
     history: fields => this.#history(fields),
-    commit: async ({ commit }) => await commitInFull(this.objects, await commitNamed(this.objects, commit)),
+    commit: async ({ commit }) => await commitInFull(this.objects, await commitByDigits(this.objects, commit)),
     'find text': async (fields, window) => ({ search: await this.#findText(window, fields) }),
     'stop finding': ({ search }, window) => window.endFinding(search),
   }
@@ -70,7 +78,7 @@ export class Reading implements AsyncDisposable {
     })
   }
 
-  async #placeOf(at: At): Promise<Place> {
+  async #placeOf(at: At): Promise<ReadingPlace> {
     return await placeOf(this.objects, await this.branches.vfsAt(at))
   }
 
@@ -84,7 +92,7 @@ export class Reading implements AsyncDisposable {
     return await changesBetween(this.objects, before, place.tree)
   }
 
-  async #treeSince(from: At, to: At, { commit }: Place, isFromMergeBase: boolean): Promise<Oid> {
+  async #treeSince(from: At, to: At, { commit }: ReadingPlace, isFromMergeBase: boolean): Promise<Oid> {
     const other = await this.#placeOf(from)
     const isItself = from.kind === 'branch' && to.kind === 'branch' && from.branch === to.branch
     if (!isFromMergeBase || isItself || commit === undefined || other.commit === undefined) return other.tree
@@ -93,7 +101,7 @@ export class Reading implements AsyncDisposable {
     return tree ? tree.oid : other.tree
   }
 
-  async #treeBefore(to: At, { commit }: Place): Promise<Oid> {
+  async #treeBefore(to: At, { commit }: ReadingPlace): Promise<Oid> {
     if (commit === undefined) return emptyTree(this.objects.repository.format)
     if (to.kind === 'commit') return await treeBefore(this.objects, commit)
     const tree = await this.objects.info(`${commit}^{tree}`)
@@ -152,7 +160,7 @@ export class Reading implements AsyncDisposable {
         found([], true, isCut)
       } catch (error) {
         found([], true, true)
-        if (!signal.aborted) window.tell({ say: 'notice', words: inWords(error), isBad: true })
+        if (!signal.aborted) window.tell({ say: 'notice', words: errorInWords(error), isBad: true })
       } finally {
         window.endFinding(search)
       }

@@ -12,8 +12,8 @@ import type { Change } from '../contract/values.ts'
 import { changesBetween } from './changes.ts'
 
 /** A longer message is no message. */
-const LONGEST_COMMIT = 1 << 20
-const MOST_MESSAGE = 100_000
+const MAX_COMMIT_BYTES = 1 << 20
+const MAX_MESSAGE_CHARS = 100_000
 
 type Loaded = { history: History; tip: Oid; ready: Promise<unknown>; users: number; isOld: boolean }
 
@@ -133,12 +133,12 @@ export async function rowsBeyond(
 }
 
 /** At most so many commits are found in a history, within so many seconds. */
-const MOST_FOUND = 1000
+const MAX_FOUND_COMMITS = 1000
 const SEARCH_SECONDS = 20
 
 /**
  * The commits of a history, or of a file or folder in it, with words in the message or the author, or whose hash begins
- * with them: the newest first, at most {@link MOST_FOUND}.
+ * with them: the newest first, at most {@link MAX_FOUND_COMMITS}.
  */
 export async function rowsMatching(
   objects: Objects,
@@ -152,7 +152,7 @@ export async function rowsMatching(
   // By its input, since an argument is text: a path may have bytes that are none.
   const input = Buffer.from(path === undefined ? `${tip}\n` : `${tip}\n--\n${path}\n`, 'latin1')
   const search = async (...by: string[]) => {
-    const args = ['rev-list', `--max-count=${MOST_FOUND}`, ...by, '--stdin']
+    const args = ['rev-list', `--max-count=${MAX_FOUND_COMMITS}`, ...by, '--stdin']
     const { stdout } = await run(repository, args, { bounds, input, env: { GIT_LITERAL_PATHSPECS: '1' } })
     return stdout.toString().split('\n').filter(Boolean)
   }
@@ -169,12 +169,12 @@ export async function rowsMatching(
     }),
   )
   const rows = await rowsOf(objects, [...new Set([...said, ...made, ...own.flat()])])
-  return rows.sort((one, other) => other.committed - one.committed).slice(0, MOST_FOUND)
+  return rows.sort((one, other) => other.committed - one.committed).slice(0, MAX_FOUND_COMMITS)
 }
 
 /** What a list shows of some commits; those that are not there, as at the end of a shallow clone, are left out. */
 export async function rowsOf(objects: Objects, oids: readonly Oid[]): Promise<CommitRow[]> {
-  const found = await Promise.all(oids.map(oid => objects.read(oid, { limit: LONGEST_COMMIT })))
+  const found = await Promise.all(oids.map(oid => objects.read(oid, { limit: MAX_COMMIT_BYTES })))
   return found.flatMap(object => {
     if (object?.type !== 'commit') return []
     return [rowOf(object.oid, parseCommit(object.bytes ?? Buffer.alloc(0)))]
@@ -205,7 +205,7 @@ function modelOf({ message, encoding }: Commit): string | undefined {
 }
 
 /** The commit that an id or the beginning of one names. */
-export async function commitNamed(objects: Objects, digits: string): Promise<Oid> {
+export async function commitByDigits(objects: Objects, digits: string): Promise<Oid> {
   const wanted = digits.trim().toLowerCase()
   if (!/^[0-9a-f]{4,64}$/.test(wanted))
     throw new Failure(`${visible(digits)} is no commit: its id has digits from 0 to f, four at least.`)
@@ -223,20 +223,20 @@ export async function commitInFull(
   objects: Objects,
   oid: Oid,
 ): Promise<{ row: CommitRow; message: string; changes: Change[] }> {
-  const object = await objects.read(oid, { limit: LONGEST_COMMIT })
+  const object = await objects.read(oid, { limit: MAX_COMMIT_BYTES })
   if (object?.type !== 'commit') throw new Failure(`There is no commit ${oid} in this repository.`)
   if (!object.bytes) throw new Failure(`The commit ${oid} is too large to be shown.`)
   const commit = parseCommit(object.bytes)
   return {
     row: rowOf(oid, commit),
-    message: textOf(commit.message, commit.encoding).slice(0, MOST_MESSAGE),
+    message: textOf(commit.message, commit.encoding).slice(0, MAX_MESSAGE_CHARS),
     changes: await changesBetween(objects, await treeBefore(objects, oid, commit), commit.tree),
   }
 }
 
 /** The tree that a commit began with: its first parent's, or none. */
 export async function treeBefore(objects: Objects, oid: Oid, commit?: Pick<Commit, 'parents'>): Promise<Oid> {
-  const found = commit ? undefined : await objects.read(oid, { limit: LONGEST_COMMIT })
+  const found = commit ? undefined : await objects.read(oid, { limit: MAX_COMMIT_BYTES })
   const { parents } = commit ?? parseCommit(found?.bytes ?? Buffer.alloc(0))
   const [parent] = parents
   if (parent === undefined) return emptyTree(objects.repository.format)

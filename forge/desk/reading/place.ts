@@ -5,7 +5,7 @@ import type { Oid, Path } from '../../../core/git/repository.ts'
 import { emptyTree, makeTree } from '../../../core/git/trees.ts'
 import { CommitVfs, type Vfs, WorkInProgressVfs } from '../../vfs.ts'
 
-export type Place = {
+export type ReadingPlace = {
   /** What the place stands on; undefined in a branch that has no commit yet. */
   commit: Oid | undefined
   /** All files as they are there, drafts included. */
@@ -17,7 +17,7 @@ export type Place = {
 /**
  * The place in which some files are. Drafts become objects of the repository: so whatever reads trees can read them.
  */
-export async function placeOf(objects: Objects, files: Vfs): Promise<Place> {
+export async function placeOf(objects: Objects, files: Vfs): Promise<ReadingPlace> {
   if (files instanceof WorkInProgressVfs && files.changes.size > 0)
     return { commit: files.base, tree: await files.writeTree(), drafts: new Set(files.changes.keys()) }
   if (files instanceof WorkInProgressVfs)
@@ -27,13 +27,13 @@ export async function placeOf(objects: Objects, files: Vfs): Promise<Place> {
 }
 
 /** What is enough of a place to list its folders. */
-export type Listed = Pick<Place, 'tree' | 'drafts'> & {
+export type FolderPlace = Pick<ReadingPlace, 'tree' | 'drafts'> & {
   /** The trees that are only here, by their ids. */
   unwritten: ReadonlyMap<Oid, Uint8Array>
 }
 
 /** The same without writing anything: with each first letter in a file its folders are listed again. */
-export async function listedAt(objects: Objects, files: Vfs): Promise<Listed> {
+export async function listedAt(objects: Objects, files: Vfs): Promise<FolderPlace> {
   if (!(files instanceof WorkInProgressVfs) || files.changes.size === 0)
     return { ...(await placeOf(objects, files)), unwritten: new Map() }
   const { oid: tree, made } = await makeTree(objects, files.base, files.changes)

@@ -3,7 +3,7 @@
  * out as it was, byte by byte.
  */
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
-import { many, visiblePath } from '../../../core/text.ts'
+import { sizeInWords, visiblePath } from '../../../core/text.ts'
 import type { File } from '../contract/branches.ts'
 import type { Form, LineEnd } from '../contract/editable-text.ts'
 import { MAX_EDITABLE_BYTES } from '../contract/limits.ts'
@@ -20,7 +20,7 @@ const BOM = Buffer.from([0xef, 0xbb, 0xbf])
  * The text in some bytes, with \n between lines; undefined where they are no text: not UTF-8, or with a NUL in it.
  * Where line ends differ, the \r stay in the text, so that no line loses its own. {@link encode} is the exact reverse.
  */
-export function decode(bytes: Uint8Array): (Form & { text: string }) | undefined {
+export function decodeText(bytes: Uint8Array): (Form & { text: string }) | undefined {
   if (bytes.includes(0)) return undefined
   const bom = BOM.equals(bytes.subarray(0, BOM.length))
   let text: string
@@ -94,18 +94,12 @@ export function showWithoutText(path: Path, entry: NonNullable<Entry>, content: 
   if (/^(\xff\xfe|\xfe\xff)/.test(bytes.toString('latin1', 0, 2)))
     return other('Text in UTF-16, which is not edited here.')
   if (bytes.includes(0)) return other('A binary file.')
-  if (!decode(bytes) && !guess(bytes)) return other('Bytes that are no text in UTF-8: a binary file, perhaps.')
+  if (!decodeText(bytes) && !guess(bytes)) return other('Bytes that are no text in UTF-8: a binary file, perhaps.')
   return undefined
 }
 
 const isPointer = (bytes: Buffer): boolean =>
   bytes.length < 1024 && bytes.toString('latin1', 0, 43).startsWith('version https://git-lfs.github.com/spec/v1\n')
-
-/** 12 bytes, 12.3 KB or 12.3 MB. */
-export function sizeInWords(size: number): string {
-  if (size < 1024) return many(size, 'byte')
-  return size < 1 << 20 ? `${(size / 1024).toFixed(1)} KB` : `${(size / (1 << 20)).toFixed(1)} MB`
-}
 
 /** Why a text of so many bytes is only shown. */
 export function whyReadOnly(path: Path, size: number): string | undefined {

@@ -13,7 +13,7 @@ import { SECRET_HEADER, SECRET_PROTOCOL } from './secret.ts'
 
 /** What lets in, and the port that it is for. */
 export type Key = { token: string; port: number }
-export type Refusal = { status: 400 | 401 | 403 | 405 | 421; words: string }
+export type AccessRefusal = { status: 400 | 401 | 403 | 405 | 421; words: string }
 /**
  * What a request asks for: the page, a file that it is made of, the socket, what is in the repository, or whether this
  * is the desk that another start of the command looks for.
@@ -52,7 +52,7 @@ const byTheAddress = (name: string): string =>
   `This window has no key to the desk: run \`forge\` again in the folder of ${name}, and use the address that it prints.`
 
 /** Why a request is not answered; undefined where it may be. `name` is the repository's, for a person. */
-export function refusalOf(request: Request, key: Key, door: Door, name: string): Refusal | undefined {
+export function accessRefusalOf(request: Request, key: Key, door: Door, name: string): AccessRefusal | undefined {
   const { method, headers } = request
   const host = headers.get('host') ?? ''
   if (!LOOPBACK.test(host)) return { status: 421, words: 'The desk answers to no name but localhost and 127.0.0.1.' }
@@ -96,7 +96,7 @@ function secretIn(headers: Headers, door: Door): string {
 export const isToken = (token: string, key: Key): boolean => isSame(token, key.token)
 
 /** How long a ticket is good for, in milliseconds: a browser that has to be started first takes its time. */
-const GOOD_FOR = 120_000
+const TICKET_VALID_MS = 120_000
 
 /**
  * Words that let in once, soon after they were made. The browser is opened by a program that is told the address as an
@@ -107,7 +107,7 @@ export class Tickets {
 
   make(): string {
     const ticket = newToken()
-    this.#made.set(digestOf(ticket), performance.now() + GOOD_FOR)
+    this.#made.set(digestOf(ticket), performance.now() + TICKET_VALID_MS)
     return ticket
   }
 
@@ -122,7 +122,7 @@ export class Tickets {
 const digestOf = (text: string): string => new Bun.CryptoHasher('sha256').update(text).digest('hex')
 
 /** What is said to a browser that comes with a token or ticket that is none. */
-export const notAdmitted = (name: string): Refusal => ({ status: 401, words: byTheAddress(name) })
+export const notAdmitted = (name: string): AccessRefusal => ({ status: 401, words: byTheAddress(name) })
 
 function hasCookie(header: string, key: Key): boolean {
   const name = `${cookieName(key.port)}=`

@@ -5,7 +5,7 @@ import type { Objects } from '../../../core/git/objects.ts'
 import { SECRET_HEADER } from './secret.ts'
 
 /** A larger one would hold up everything else. */
-const LARGEST = 32 << 20
+const MAX_IMAGE_BYTES = 32 << 20
 
 /** How images begin that a browser shows. An SVG is none: it can hold scripts and links to elsewhere, and is text. */
 const KINDS: readonly [type: string, start: RegExp][] = [
@@ -27,7 +27,7 @@ export function imageTypeOf(bytes: Uint8Array): string | undefined {
 
 /** The image that a blob is, for the page; undefined where there is none of that id, or where it is no image. */
 export async function imageAnswer(objects: Objects, oid: string): Promise<Response | undefined> {
-  const blob = await objects.read(oid, { limit: LARGEST })
+  const blob = await objects.read(oid, { limit: MAX_IMAGE_BYTES })
   if (!blob?.bytes || blob.type !== 'blob') return undefined
   const type = imageTypeOf(blob.bytes)
   if (!type) return undefined

@@ -1,10 +1,12 @@
 /**
  * The desk on this machine's own address: its page, the images of its repository, and one socket for each window. What
- * it does not know it does not answer, and nothing is answered before {@link refusalOf} was asked.
+ * it does not know it does not answer, and nothing is answered before {@link accessRefusalOf} was asked.
  */
 import type { Server as BunServer, ServerWebSocket } from 'bun'
 import { EXIT, Failure } from '../../../core/failure.ts'
 import {
+  type AccessRefusal,
+  accessRefusalOf,
   CHALLENGE_HEADER,
   cookieFor,
   type Door,
@@ -13,8 +15,6 @@ import {
   newToken,
   notAdmitted,
   proofFor,
-  type Refusal,
-  refusalOf,
   secretFor,
   Tickets,
 } from './access.ts'
@@ -22,7 +22,7 @@ import type { Pages, Visit } from './pages.ts'
 import { PROTOCOL } from './secret.ts'
 
 /** A window's end of the socket, as the desk sees it. */
-export type Line = {
+export type WindowSocket = {
   send(text: string): void
   /** Ends it, and says why: the window may come again. */
   end(why: string): void
@@ -37,7 +37,7 @@ export type Served = {
   image(oid: string): Promise<Response | undefined>
   /** What the repository is called, for who has no key. */
   name: string
-  enter(line: Line): Listener
+  enter(line: WindowSocket): Listener
   /** What comes with the page of somebody who may see all of the repository. */
   beginning(): Promise<unknown>
 }
@@ -50,10 +50,10 @@ export type DeskServer = {
 }
 
 /** A text pasted into a file comes in one message. */
-const LONGEST_MESSAGE = 16 << 20
+const MAX_MESSAGE_BYTES = 16 << 20
 /** What a window has not taken yet; one that takes nothing any more is ended. */
-const MOST_UNSENT = 64 << 20
-const MOST_WINDOWS = 64
+const MAX_UNSENT_BYTES = 64 << 20
+const MAX_WINDOWS = 64
 /** The seconds after which a connection that says nothing is closed. A window's is kept open by the server's pings. */
 const [SILENT_REQUEST, SILENT_WINDOW] = [10, 120]
 
@@ -114,15 +114,15 @@ export function serve(served: Served, { port, last }: { port?: number | undefine
     maxRequestBodySize: 1024,
     fetch: async (request: Request, server: Bun127) => {
       const response = key
-        ? await answer(request, server, { served, key, tickets, hasRoom: windows < MOST_WINDOWS })
+        ? await answer(request, server, { served, key, tickets, hasRoom: windows < MAX_WINDOWS })
         : undefined
       if (response) for (const [name, value] of Object.entries(ALWAYS)) setMissing(response.headers, name, value)
       return response
     },
     error: () => new Response('The desk could not answer this.', { status: 500, headers: ALWAYS }),
     websocket: {
-      maxPayloadLength: LONGEST_MESSAGE,
-      backpressureLimit: MOST_UNSENT,
+      maxPayloadLength: MAX_MESSAGE_BYTES,
+      backpressureLimit: MAX_UNSENT_BYTES,
       closeOnBackpressureLimit: true,
       idleTimeout: SILENT_WINDOW,
       sendPings: true,
@@ -191,7 +191,7 @@ async function answer(request: Request, server: Bun127, house: House): Promise<R
   const { served, key, tickets, hasRoom } = house
   const { pathname, searchParams } = urlOf(request)
   const door = doorOf(pathname)
-  const refusal = refusalOf(request, key, door, served.name)
+  const refusal = accessRefusalOf(request, key, door, served.name)
   if (refusal) return refuse(refusal)
   switch (door) {
     case 'socket': {
@@ -268,7 +268,7 @@ function page(pages: Pages, visit: Omit<Visit, 'nonce'> = {}): Response {
   })
 }
 
-const refuse = ({ status, words }: Refusal): Response =>
+const refuse = ({ status, words }: AccessRefusal): Response =>
   new Response(words, { status, headers: { 'content-type': 'text/plain; charset=utf-8' } })
 
 function setMissing(headers: Headers, name: string, value: string): void {

@@ -17,7 +17,7 @@ const Address = v.object({
 export type Address = v.InferOutput<typeof Address>
 
 /** What a repository is called, and its main folder: the one that its .git is in, or itself where it is bare. */
-export function nameOf({ commonDir }: Pick<Repository, 'commonDir'>): { name: string; folder: string } {
+export function repositoryName({ commonDir }: Pick<Repository, 'commonDir'>): { name: string; folder: string } {
   const folder = basename(commonDir) === '.git' ? dirname(commonDir) : commonDir
   return { name: basename(folder).replace(/(.)\.git$/, '$1') || folder, folder }
 }

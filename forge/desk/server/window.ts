@@ -10,14 +10,14 @@ import type { News } from '../contract/news.ts'
 import { pathAfter } from '../contract/paths.ts'
 import { type At, Count } from '../contract/values.ts'
 import { isNotFetched, NOT_FETCHED } from '../not-fetched.ts'
-import type { Line } from './server.ts'
+import type { WindowSocket } from './server.ts'
 
 /** Questions that wait for an answer; a page that has more of them has gone wild. */
-const MOST_WAITING = 1000
+const MAX_OPEN_QUESTIONS = 1000
 /** Messages: so many at once, and so many a second. A person who types makes thirty. */
-const [AT_ONCE, A_SECOND] = [4000, 500]
+const [MAX_MESSAGES_AT_ONCE, MAX_MESSAGES_PER_SECOND] = [4000, 500]
 /** Searches that go on at a time: who looks for something else waits no longer for what was looked for before. */
-const MOST_FINDS = 2
+const MAX_SEARCHES = 2
 
 export class Window {
   /** The files that it has open, as often as it has opened them. */
@@ -26,12 +26,12 @@ export class Window {
   #preview: AbortController | undefined
   #searches = 0
   #waiting = 0
-  #allowance = AT_ONCE
+  #allowance = MAX_MESSAGES_AT_ONCE
   #counted = performance.now()
   #isGone = false
 
   constructor(
-    readonly line: Line,
+    readonly line: WindowSocket,
     readonly answer: (name: QuestionName, fields: unknown, window: Window) => Promise<unknown>,
   ) {}
 
@@ -49,9 +49,10 @@ export class Window {
   async hear(text: string): Promise<void> {
     if (this.#isGone) return
     const now = performance.now()
-    this.#allowance = Math.min(AT_ONCE, this.#allowance + ((now - this.#counted) * A_SECOND) / 1000) - 1
+    this.#allowance =
+      Math.min(MAX_MESSAGES_AT_ONCE, this.#allowance + ((now - this.#counted) * MAX_MESSAGES_PER_SECOND) / 1000) - 1
     this.#counted = now
-    if (this.#allowance < 0 || this.#waiting >= MOST_WAITING) return this.line.end('Too many questions at once.')
+    if (this.#allowance < 0 || this.#waiting >= MAX_OPEN_QUESTIONS) return this.line.end('Too many questions at once.')
     const message = parseJson(text)
     const asked = v.safeParse(v.object({ id: Count, ask: v.optional(v.unknown()) }), message)
     if (!asked.success) return this.line.end('The desk did not understand this page.')
@@ -63,14 +64,14 @@ export class Window {
     try {
       this.tell({ re: id, value: await this.answer(name, fields.output, this) })
     } catch (error) {
-      this.tell({ re: id, error: inWords(error) })
+      this.tell({ re: id, error: errorInWords(error) })
     } finally {
       this.#waiting--
     }
   }
 
   beginToFind(): { search: number; signal: AbortSignal } {
-    for (const earlier of [...this.#finds.keys()].slice(0, Math.max(0, this.#finds.size + 1 - MOST_FINDS)))
+    for (const earlier of [...this.#finds.keys()].slice(0, Math.max(0, this.#finds.size + 1 - MAX_SEARCHES)))
       this.endFinding(earlier)
     const control = new AbortController()
     this.#finds.set(++this.#searches, control)
@@ -120,7 +121,7 @@ function notUnderstood(where: string | null): string {
 }
 
 /** Any error as a sentence for the person at the page. */
-export function inWords(error: unknown): string {
+export function errorInWords(error: unknown): string {
   if (error instanceof Failure) return error.message
   if (error instanceof TooLarge) return `This is too large for the desk: ${error.message}.`
   if (error instanceof RefMoved) return 'The branch was moved meanwhile, so nothing was done: try it again.'

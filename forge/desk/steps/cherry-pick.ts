@@ -5,16 +5,16 @@ import type { Oid } from '../../../core/git/repository.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
 import { groupsOf } from '../conflicts/conflicts.ts'
 import { planPicks, readCommit } from './picks.ts'
-import { filesInConflict, type Plan, type Target } from './plan.ts'
+import { filesInConflict, type StepPlan, type StepTarget } from './plan.ts'
 import { everyTime, type Once } from './plannings.ts'
 
 /** Plans a cherry-pick of some commits, in this order. Throws a {@link Failure} where one of them is a merge. */
 export async function planCherryPick(
   objects: Objects,
   picked: readonly Oid[],
-  { branch, tip }: Target,
+  { branch, tip }: StepTarget,
   once: Once = everyTime,
-): Promise<Plan> {
+): Promise<StepPlan> {
   if (picked.length === 0) throw new Failure('No commit is chosen to be picked.')
   const parents = await Promise.all(picked.map(async oid => (await readCommit(objects, oid)).parents))
   const merge = picked.find((_, at) => (parents[at]?.length ?? 0) > 1)

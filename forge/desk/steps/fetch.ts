@@ -4,13 +4,13 @@ import { listRefs, type RefName } from '../../../core/git/refs.ts'
 import { asText, type Oid, type Repository } from '../../../core/git/repository.ts'
 import { GitError } from '../../../core/git/run.ts'
 import { many, visiblePath } from '../../../core/text.ts'
-import { type Remote, type Remotes, readRemotes, remoteNamed, verifyKeepsBranches } from './remotes.ts'
+import { type RemoteSettings, type Remotes, readRemotes, remoteNamed, verifyKeepsBranches } from './remotes.ts'
 import { Stopped, type Transfers, whyFailed } from './transfer.ts'
 
 const FETCH = ['--progress', '--no-auto-maintenance', '--no-recurse-submodules']
 
 /** The remotes that a fetch goes to. Throws a {@link Failure} where there is none. */
-export function remotesToFetch(remotes: Remotes, name: string | undefined): Remote[] {
+export function remotesToFetch(remotes: Remotes, name: string | undefined): RemoteSettings[] {
   if (name !== undefined) return [remoteNamed(remotes, name)]
   const wanted = remotes.all.filter(({ isSkipped }) => !isSkipped)
   if (wanted.length === 0)
@@ -53,7 +53,7 @@ export async function fetchFrom(transfers: Transfers, name: string | undefined):
 export async function fetchOne(
   transfers: Transfers,
   remotes: Remotes,
-  remote: Remote,
+  remote: RemoteSettings,
   { signal, isFirst }: { signal: AbortSignal; isFirst: boolean },
 ): Promise<void> {
   verifyKeepsBranches(remote)
@@ -78,7 +78,7 @@ export async function fetchOne(
 
 const isAboutRef = (stderr: string): boolean => /cannot lock ref|exists; cannot create|\[rejected\]/.test(stderr)
 
-function whyNotKept(error: GitError, remotes: Remotes, { name }: Remote): unknown {
+function whyNotKept(error: GitError, remotes: Remotes, { name }: RemoteSettings): unknown {
   const words = visiblePath(name)
   if (/exists; cannot create/.test(error.stderr))
     return new Failure(

@@ -13,14 +13,19 @@ import { SESSION } from '../../ai/session.ts'
 import { groupsOf, isClean } from '../conflicts/conflicts.ts'
 import type { Source } from '../contract/steps.ts'
 import { KEPT } from '../refs.ts'
-import { commonTo, countBetween, mergeInto } from './merge.ts'
-import { filesInConflict, type Plan, type Planned, type Stop, type Target, treeOf } from './plan.ts'
+import { commonTo, countBetween, mergeSourceInto } from './merge.ts'
+import { filesInConflict, type Planned, type StepPlan, type StepTarget, type Stop, treeOfCommit } from './plan.ts'
 
 /** Plans a landing. Throws a {@link Failure} where the two share no history. */
-export async function planLand(objects: Objects, source: Source, target: Target, message?: string): Promise<Plan> {
+export async function planLand(
+  objects: Objects,
+  source: Source,
+  target: StepTarget,
+  message?: string,
+): Promise<StepPlan> {
   const { repository } = objects
   const { branch, tip } = target
-  const before = await treeOf(objects, tip)
+  const before = await treeOfCommit(objects, tip)
   const bases = await commonTo(repository, source, target)
   const does = `land ${visiblePath(source.words)} on ${visiblePath(branch)}`
   const plan = { branch, before: tip, kind: 'land', does, onto: tip, warnings: [] }
@@ -35,7 +40,7 @@ export async function planLand(objects: Objects, source: Source, target: Target,
   } as const
   if (bases.includes(source.commit)) return nothing
   const [merge, commits, kept, usual] = await Promise.all([
-    mergeInto(objects, source, target),
+    mergeSourceInto(objects, source, target),
     countBetween(repository, tip, source.commit),
     keptMove(objects, source),
     message === undefined ? messageFor(objects, source, target) : message,
@@ -63,13 +68,13 @@ async function keptMove(objects: Objects, { commit, branch, words }: Source): Pr
 
 /** Commits beyond these are only counted, and the bytes of messages beyond these not read. */
 const NAMED = 100
-const MOST = 1 << 20
+const MAX_SUBJECTS_BYTES = 1 << 20
 
 /** What a turn or a save writes behind its message, for the desk itself. */
 const OWN_TRAILER = /^Forge-(Model|Turn|Undoes): .*\n?/gm
 
 /** A message from those of the commits that are landed: the only one's own, or a list of their first lines. */
-async function messageFor(objects: Objects, source: Source, { tip }: Target): Promise<string> {
+async function messageFor(objects: Objects, source: Source, { tip }: StepTarget): Promise<string> {
   const messages = await messagesBetween(objects.repository, tip, source.commit)
   const [only = ''] = messages
   const hasSession = (await entryAt(objects, source.commit, SESSION)) !== undefined
@@ -85,7 +90,7 @@ async function messageFor(objects: Objects, source: Source, { tip }: Target): Pr
 
 async function messagesBetween(repository: Repository, old: Oid, tip: Oid): Promise<string[]> {
   const args = ['log', '--reverse', '--topo-order', '--no-merges', '--encoding=UTF-8', '-z', '--format=%B']
-  const { stdout } = await run(repository, [...args, tip, `^${old}`, '--'], { limit: MOST })
+  const { stdout } = await run(repository, [...args, tip, `^${old}`, '--'], { limit: MAX_SUBJECTS_BYTES })
   const messages = stdout
     .toString()
     .split('\0')

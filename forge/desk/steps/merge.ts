@@ -1,7 +1,7 @@
 /** A merge of a branch or commit into a branch, as `git merge` makes it: a fast-forward where that is possible. */
 import { Failure } from '../../../core/failure.ts'
 import { mergeBases } from '../../../core/git/commits.ts'
-import { type Merge, mergeTrees } from '../../../core/git/merges.ts'
+import { type MergedTree, mergeTrees } from '../../../core/git/merges.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import { isRefName } from '../../../core/git/objects.ts'
 import { asText, type Oid, type Repository } from '../../../core/git/repository.ts'
@@ -9,10 +9,18 @@ import { read, run } from '../../../core/git/run.ts'
 import { entryAt } from '../../../core/git/trees.ts'
 import { visiblePath } from '../../../core/text.ts'
 import { headRef } from '../branches/branches.ts'
-import { FORGE, withOwnFolder } from '../branches/forge-folder.ts'
+import { FORGE_FOLDER, withOwnFolder } from '../branches/forge-folder.ts'
 import { groupsOf, isClean, withPlainNames } from '../conflicts/conflicts.ts'
 import type { Source } from '../contract/steps.ts'
-import { FORWARD, filesInConflict, type Plan, type Planned, type Stop, type Target, treeOf } from './plan.ts'
+import {
+  FORWARD,
+  filesInConflict,
+  type Planned,
+  type StepPlan,
+  type StepTarget,
+  type Stop,
+  treeOfCommit,
+} from './plan.ts'
 
 export type MergeOptions = { message?: string | undefined; isCommitWanted?: boolean | undefined }
 
@@ -20,14 +28,14 @@ export type MergeOptions = { message?: string | undefined; isCommitWanted?: bool
 export async function planMerge(
   objects: Objects,
   source: Source,
-  target: Target,
+  target: StepTarget,
   { message, isCommitWanted = false }: MergeOptions,
-): Promise<Plan> {
+): Promise<StepPlan> {
   const { repository } = objects
   const { branch, tip } = target
   const [bases, tree, isSameFolder, commits] = await Promise.all([
     commonTo(repository, source, target),
-    treeOf(objects, source.commit),
+    treeOfCommit(objects, source.commit),
     hasSameFolder(objects, tip, source.commit),
     countBetween(repository, tip, source.commit),
   ])
@@ -39,7 +47,7 @@ export async function planMerge(
       is: 'nothing',
       words: 'nothing to do',
       chain: [],
-      tree: await treeOf(objects, tip),
+      tree: await treeOfCommit(objects, tip),
       commits: 0,
       warnings: [],
     }
@@ -48,10 +56,10 @@ export async function planMerge(
     const chain: Planned[] = [{ is: 'there', commit: source.commit, tree }]
     return { ...plan, how: FORWARD, is: 'clean', words: 'fast-forward', chain, tree, commits, warnings: [] }
   }
-  const why = `${FORGE}/ belongs to its branch, so this makes a commit where git would only move the branch.`
+  const why = `${FORGE_FOLDER}/ belongs to its branch, so this makes a commit where git would only move the branch.`
   const warnings = isForward && !isCommitWanted ? [why] : []
   const [merge, usual] = await Promise.all([
-    mergeInto(objects, source, target),
+    mergeSourceInto(objects, source, target),
     message === undefined ? messageFor(objects, source, branch) : message,
   ])
   const words = { ours: branch, theirs: source.words }
@@ -76,13 +84,13 @@ export async function planMerge(
 }
 
 /** Git's own merge of a commit into a branch, but for the folder that belongs to the branch. */
-export async function mergeInto(objects: Objects, source: Source, { tip }: Target): Promise<Merge> {
+export async function mergeSourceInto(objects: Objects, source: Source, { tip }: StepTarget): Promise<MergedTree> {
   const merge = await withOwnFolder(objects, tip, await mergeTrees(objects.repository, tip, source.commit, { objects }))
   return await withPlainNames(objects, merge, source.words)
 }
 
 /** The best common ancestors. Throws a {@link Failure} where there are none. */
-export async function commonTo(repository: Repository, source: Source, { branch, tip }: Target): Promise<Oid[]> {
+export async function commonTo(repository: Repository, source: Source, { branch, tip }: StepTarget): Promise<Oid[]> {
   const bases = await mergeBases(repository, tip, source.commit)
   if (bases.length > 0) return bases
   const cut = repository.isShallow
@@ -94,7 +102,7 @@ export async function commonTo(repository: Repository, source: Source, { branch,
 }
 
 export async function hasSameFolder(objects: Objects, one: Oid, other: Oid): Promise<boolean> {
-  const [own, theirs] = await Promise.all([one, other].map(commit => entryAt(objects, commit, FORGE)))
+  const [own, theirs] = await Promise.all([one, other].map(commit => entryAt(objects, commit, FORGE_FOLDER)))
   return own?.oid === theirs?.oid && own?.mode === theirs?.mode
 }
 

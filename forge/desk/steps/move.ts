@@ -5,16 +5,16 @@ import { run } from '../../../core/git/run.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
 import type { Source } from '../contract/steps.ts'
 import { countBetween } from './merge.ts'
-import { type Plan, type Target, treeOf } from './plan.ts'
+import { type StepPlan, type StepTarget, treeOfCommit } from './plan.ts'
 
 /** Of the commits that no other name has, so many are named. */
 const NAMED = 3
 
-export async function planMove(objects: Objects, { branch, tip }: Target, to: Source): Promise<Plan> {
+export async function planMove(objects: Objects, { branch, tip }: StepTarget, to: Source): Promise<StepPlan> {
   const { repository } = objects
   const [name, where] = [visiblePath(branch), visiblePath(to.words)]
   const plan = { branch, before: tip, kind: 'move branch', does: `move ${name} to ${where}`, onto: to.commit, also: [] }
-  const tree = await treeOf(objects, to.commit)
+  const tree = await treeOfCommit(objects, to.commit)
   if (tip === to.commit)
     return { ...plan, is: 'nothing', words: 'nothing to do', chain: [], tree, commits: 0, warnings: [] }
   const [lost, ahead] = await Promise.all([
@@ -34,12 +34,12 @@ export async function planMove(objects: Objects, { branch, tip }: Target, to: So
 }
 
 /** More than these bytes of first lines are not read. */
-const MOST = 1 << 20
+const MAX_SUBJECTS_BYTES = 1 << 20
 
 /** The commits that nothing but this branch has, if it goes to another commit: their first lines. */
 async function lostBy(repository: Repository, branch: string, from: Oid, to: Oid): Promise<string[]> {
   const others = [`--exclude=${asText(branch)}`, '--branches', '--tags', '--remotes']
   const log = ['log', '--encoding=UTF-8', '--format=%s', from, '--not', to, ...others, '--']
-  const { stdout } = await run(repository, log, { limit: MOST })
+  const { stdout } = await run(repository, log, { limit: MAX_SUBJECTS_BYTES })
   return stdout.toString().split('\n').slice(0, -1)
 }

@@ -4,24 +4,24 @@
  */
 import { Failure } from '../../../core/failure.ts'
 import { mergeBases } from '../../../core/git/commits.ts'
-import { type Merge, mergeMany } from '../../../core/git/merges.ts'
+import { type MergedTree, mergeMany } from '../../../core/git/merges.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid } from '../../../core/git/repository.ts'
 import { GitError } from '../../../core/git/run.ts'
 import { readTree } from '../../../core/git/trees.ts'
-import { FORGE, isOfForge } from '../branches/forge-folder.ts'
+import { FORGE_FOLDER, isOfForge } from '../branches/forge-folder.ts'
 import { groupsOf, isClean } from '../conflicts/conflicts.ts'
 import type { Outlook } from '../contract/steps.ts'
 import type { Pace } from './picks.ts'
-import { filesInConflict, type Plan, treeOf } from './plan.ts'
+import { filesInConflict, type StepPlan, treeOfCommit } from './plan.ts'
 
 /** So many gits merge at a time, each so many pairs at most; and so many other steps are planned at a time. */
-const AT_ONCE = 2
+const MAX_CONCURRENT_MERGES = 2
 const TOGETHER = 16
 /** So many outlooks are kept. */
-const MOST = 20_000
+const MAX_KEPT_OUTLOOKS = 20_000
 /** What takes longer to be planned, in milliseconds, is not known of many targets: only of the one that is chosen. */
-const LONGEST = 1000
+const MAX_PLANNING_MS = 1000
 
 type Pair = readonly [ours: Oid, theirs: Oid]
 /** `isEmpty`: the files stay as they are, but for the folder that belongs to its branch. */
@@ -51,7 +51,7 @@ export class Outlooks {
   }
 
   /** How any other step would come out, by its plan; the key has all commits and names in it that the plan is about. */
-  async ofPlan(key: string, plan: (pace: Pace) => Promise<Plan>): Promise<Outlook> {
+  async ofPlan(key: string, plan: (pace: Pace) => Promise<StepPlan>): Promise<Outlook> {
     const answer = this.#plans.get(key) ?? this.#inTurn(() => plannedIn(plan))
     keep(this.#plans, key, answer)
     const outlook = await answer
@@ -60,7 +60,7 @@ export class Outlooks {
   }
 
   async #inTurn(task: () => Promise<Outlook>): Promise<Outlook> {
-    if (this.#planning < AT_ONCE) this.#planning++
+    if (this.#planning < MAX_CONCURRENT_MERGES) this.#planning++
     else await new Promise<void>(resolve => this.#waiting.push(resolve))
     try {
       return await task()
@@ -85,8 +85,8 @@ export class Outlooks {
   }
 
   #begin(): void {
-    while (this.#atWork < AT_ONCE && this.#asked.length > 0) {
-      const share = Math.ceil(this.#asked.length / (AT_ONCE - this.#atWork))
+    while (this.#atWork < MAX_CONCURRENT_MERGES && this.#asked.length > 0) {
+      const share = Math.ceil(this.#asked.length / (MAX_CONCURRENT_MERGES - this.#atWork))
       const some = this.#asked.splice(0, Math.min(share, TOGETHER))
       this.#atWork++
       void this.#answer(some).finally(() => {
@@ -110,14 +110,14 @@ export class Outlooks {
     }
   }
 
-  async #mergingOf([ours, theirs]: Pair, merge: Merge | undefined): Promise<Merging> {
+  async #mergingOf([ours, theirs]: Pair, merge: MergedTree | undefined): Promise<Merging> {
     const { objects } = this
     if (!merge) return { outlook: await this.#whyNone(ours, theirs), isEmpty: false }
     const stages = merge.stages.filter(({ path }) => !isOfForge(path))
     const conflicts = merge.conflicts.filter(({ paths }) => !paths.every(isOfForge))
     if (!isClean({ stages, conflicts }))
       return { outlook: inConflict(groupsOf({ stages, conflicts }).length), isEmpty: false }
-    const isEmpty = await this.#isSame(await treeOf(objects, ours), merge.tree)
+    const isEmpty = await this.#isSame(await treeOfCommit(objects, ours), merge.tree)
     if (!isEmpty) return { outlook: CLEAN, isEmpty }
     // What changes nothing may still be a merge that git would make.
     const isThere = (await mergeBases(objects.repository, ours, theirs)).includes(theirs)
@@ -134,7 +134,7 @@ export class Outlooks {
     if (one === other) return true
     const [left, right] = await Promise.all([one, other].map(tree => readTree(this.objects, tree)))
     const rest = (entries: typeof left) =>
-      entries?.filter(({ name }) => name !== FORGE).map(({ mode, name, oid }) => `${mode} ${oid} ${name}`)
+      entries?.filter(({ name }) => name !== FORGE_FOLDER).map(({ mode, name, oid }) => `${mode} ${oid} ${name}`)
     return rest(left)?.join('\0') === rest(right)?.join('\0')
   }
 }
@@ -147,8 +147,8 @@ export const impossible = (words: string): Outlook => ({ is: 'impossible', confl
 const inConflict = (count: number): Outlook => ({ is: 'conflicts', conflicts: count, words: filesInConflict(count) })
 
 /** What comes of a plan, if that is known soon. */
-async function plannedIn(plan: (pace: Pace) => Promise<Plan>): Promise<Outlook> {
-  const signal = AbortSignal.timeout(LONGEST)
+async function plannedIn(plan: (pace: Pace) => Promise<StepPlan>): Promise<Outlook> {
+  const signal = AbortSignal.timeout(MAX_PLANNING_MS)
   try {
     const { is, stop, words } = await plan({ signal, tell: () => undefined })
     return { is, conflicts: stop ? groupsOf(stop.merge).length : 0, words }
@@ -162,7 +162,7 @@ async function plannedIn(plan: (pace: Pace) => Promise<Plan>): Promise<Outlook> 
 
 /** Keeps an answer, unless it fails. */
 function keep<Answer>(known: Map<string, Promise<Answer>>, key: string, answer: Promise<Answer>): void {
-  if (known.size >= MOST) known.clear()
+  if (known.size >= MAX_KEPT_OUTLOOKS) known.clear()
   known.set(key, answer)
   answer.catch(() => known.delete(key))
 }

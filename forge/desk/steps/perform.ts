@@ -1,7 +1,7 @@
 /** A plan carried out on its branch: commits are made, and all refs move in one operation, or none does. */
 
 import { Failure } from '../../../core/failure.ts'
-import { bytesOf, commit, lineOf, textOf } from '../../../core/git/commits.ts'
+import { bytesOf, commit, identityLine, textOf } from '../../../core/git/commits.ts'
 import { changedFiles } from '../../../core/git/diffs.ts'
 import { type NewObject, type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
 import { type Move, RefMoved } from '../../../core/git/refs.ts'
@@ -12,17 +12,17 @@ import { headRef } from '../branches/branches.ts'
 import { mergeDrafts } from '../branches/draft-merges.ts'
 import { type DraftFile, type Drafts, filesBetween, noDrafts } from '../branches/drafts.ts'
 import { isOfForge } from '../branches/forge-folder.ts'
-import type { Signature } from '../branches/save.ts'
+import type { CommitSignature } from '../branches/save.ts'
 import { conflictRows } from '../conflicts/conflicts.ts'
-import { type MergingState, makeMerging } from '../conflicts/merging-commits.ts'
-import type { Plan, Planned, Stop } from './plan.ts'
+import { makeMerging, type StoredMerging } from '../conflicts/merging-commits.ts'
+import type { Planned, StepPlan, Stop } from './plan.ts'
 
 /** Writes the commits of a chain, each on the one before it; gives the last one. The signal's reason is thrown. */
 export async function writeChain(
   objects: Objects,
   onto: Oid,
   chain: readonly Planned[],
-  signature: Promise<Signature>,
+  signature: Promise<CommitSignature>,
   signal?: AbortSignal,
 ): Promise<Oid> {
   let tip = onto
@@ -54,11 +54,11 @@ type NewPlanned = Extract<Planned, { is: 'new' }>
 async function commitBytes(
   { tree, others, message, encoding, author }: NewPlanned,
   parent: Oid,
-  signature: Signature,
+  signature: CommitSignature,
 ): Promise<Buffer | undefined> {
   if (signature.sign) return undefined
   const words = typeof message === 'string' ? asMessage(message) : message
-  const who = author ? lineOf(author) : signature.author
+  const who = author ? identityLine(author) : signature.author
   return bytesOf({ tree, parents: [parent, ...others], message: words, encoding }, who, signature.committer)
 }
 
@@ -97,13 +97,13 @@ export async function arrive(held: HeldBranch, { kind, does, to, also = [], sett
 }
 
 /** What a branch stops with: the plan's stop, and what it stands on. */
-export type Waiting = {
+export type WaitingMerge = {
   stop: Stop
   ours: Oid
   kind: string
   does: string
   also?: readonly Move[]
-  forklift?: MergingState['forklift']
+  forklift?: StoredMerging['forklift']
   /** The drafts of the merge that waited before, as they went into the commit that this one stands on. */
   settled?: Drafts
   /** A commit or tree with files that somebody has settled already: they are drafts from the start. */
@@ -117,9 +117,9 @@ export type Waiting = {
 /**
  * Lets a merge wait in a branch for a person: its conflicts are written, and the branch itself stays where it is.
  */
-export async function wait(
+export async function waitForPerson(
   held: HeldBranch,
-  { stop, ours, kind, does, also = [], settled = held.work.drafts, forklift, result, by, isNew = false }: Waiting,
+  { stop, ours, kind, does, also = [], settled = held.work.drafts, forklift, result, by, isNew = false }: WaitingMerge,
 ): Promise<void> {
   const { work } = held
   const { objects, say } = work.room
@@ -168,8 +168,8 @@ function verifyNothingTyped({ name, merging, draftPaths }: BranchWork): void {
  */
 export async function carryOut(
   held: HeldBranch,
-  { onto, chain, stop, kind, does, also }: Plan,
-  signature: Promise<Signature>,
+  { onto, chain, stop, kind, does, also }: StepPlan,
+  signature: Promise<CommitSignature>,
   signal: AbortSignal,
 ): Promise<Oid> {
   const { work } = held
@@ -177,7 +177,7 @@ export async function carryOut(
   const tip = await held.unlocked(() => writeChain(work.room.objects, onto, chain, signature, signal))
   // From here on it is done.
   signal.throwIfAborted()
-  if (stop) await wait(held, { stop, ours: tip, kind: `begin ${kind}`, does: `begin to ${does}` })
+  if (stop) await waitForPerson(held, { stop, ours: tip, kind: `begin ${kind}`, does: `begin to ${does}` })
   else await arrive(held, { kind, does, to: tip, also })
   return tip
 }

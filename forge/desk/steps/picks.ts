@@ -1,7 +1,7 @@
 /** Commits made anew on another one, each as git's cherry-pick does: what a rebase and a cherry-pick have in common. */
 import { type Commit, parseCommit } from '../../../core/git/commits.ts'
 import { subjectOf } from '../../../core/git/history.ts'
-import { type Merge, mergeTrees } from '../../../core/git/merges.ts'
+import { type MergedTree, mergeTrees } from '../../../core/git/merges.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import { asBytes, type Oid, type Repository } from '../../../core/git/repository.ts'
 import { emptyTree } from '../../../core/git/trees.ts'
@@ -9,7 +9,7 @@ import { visible } from '../../../core/text.ts'
 import { withOwnFolder } from '../branches/forge-folder.ts'
 import { isClean, withPlainNames } from '../conflicts/conflicts.ts'
 import { hasSameFolder } from './merge.ts'
-import { type Planned, type Stop, treeOf } from './plan.ts'
+import { type Planned, type Stop, treeOfCommit } from './plan.ts'
 
 /** A long computation: what ends it, and who is told how far it is. */
 export type Pace = { signal: AbortSignal; tell: (words: string) => void }
@@ -46,7 +46,7 @@ export async function planPicks(
 ): Promise<Picks> {
   const chain: Planned[] = []
   const dropped: Picks['dropped'] = []
-  let tree = await treeOf(objects, onto)
+  let tree = await treeOfCommit(objects, onto)
   // Where a commit stands on the very one that it is to be put on, it stays what it is, as in git's rebase.
   let tip: Oid | undefined = onto
   for (const [at, oid] of commits.entries()) {
@@ -101,7 +101,7 @@ export function endedBy(repository: Repository, signal: AbortSignal): Repository
 
 /** The tree that a commit was made from. */
 async function baseOf(objects: Objects, { parents: [parent] }: Commit): Promise<Oid> {
-  return parent === undefined ? emptyTree(objects.repository.format) : await treeOf(objects, parent)
+  return parent === undefined ? emptyTree(objects.repository.format) : await treeOfCommit(objects, parent)
 }
 
 /**
@@ -110,10 +110,10 @@ async function baseOf(objects: Objects, { parents: [parent] }: Commit): Promise<
  */
 type Pick = { tree: Oid; before: Oid; oid: Oid; owner: Oid; theirs: string; signal: AbortSignal }
 
-async function pickOnto(objects: Objects, { tree, before, oid, owner, theirs, signal }: Pick): Promise<Merge> {
+async function pickOnto(objects: Objects, { tree, before, oid, owner, theirs, signal }: Pick): Promise<MergedTree> {
   const isTheSame = before === tree
   const merge = isTheSame
-    ? { tree: await treeOf(objects, oid), stages: [], conflicts: [] }
+    ? { tree: await treeOfCommit(objects, oid), stages: [], conflicts: [] }
     : await mergeTrees(endedBy(objects.repository, signal), tree, oid, { base: before, objects })
   return await withPlainNames(objects, await withOwnFolder(objects, owner, merge), theirs)
 }

@@ -2,15 +2,15 @@
  * What would come of a step, before anything moves: each kind of step computes a plan, a preview shows it, and to do
  * the step is to carry the same plan out.
  */
-import type { Person } from '../../../core/git/commits.ts'
-import type { Merge } from '../../../core/git/merges.ts'
+import type { CommitIdentity } from '../../../core/git/commits.ts'
+import type { MergedTree } from '../../../core/git/merges.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Move } from '../../../core/git/refs.ts'
 import type { Oid } from '../../../core/git/repository.ts'
-import type { MergingState } from '../conflicts/merging-commits.ts'
+import type { StoredMerging } from '../conflicts/merging-commits.ts'
 
 /** A branch that a step is done to, and where it is. */
-export type Target = { branch: string; tip: Oid }
+export type StepTarget = { branch: string; tip: Oid }
 
 /** A commit of a chain: one that is there already, or one that is made on the one before it. */
 export type Planned =
@@ -24,21 +24,21 @@ export type Planned =
       message: string | Buffer
       encoding?: string | undefined
       /** The user, now, where it is not given. */
-      author?: Person | undefined
+      author?: CommitIdentity | undefined
     }
 
 /** Where a chain meets conflicts: what it was doing there, and what is left to do. */
 export type Stop = {
   /** Git's own merge, with plain names, and with the folder .forge of its branch. */
-  merge: Merge
+  merge: MergedTree
   /** The tree that theirs is merged into. */
   ours: Oid
   theirs: Oid
   words: { ours: string; theirs: string }
-  state: Pick<MergingState, 'does' | 'base' | 'message' | 'todo' | 'number' | 'of' | 'subject' | 'onto' | 'keep'>
+  state: Pick<StoredMerging, 'does' | 'base' | 'message' | 'todo' | 'number' | 'of' | 'subject' | 'onto' | 'keep'>
 }
 
-export type Plan = {
+export type StepPlan = {
   branch: string
   /** Where the branch is. */
   before: Oid
@@ -66,7 +66,7 @@ export type Plan = {
   warnings: readonly string[]
 }
 
-export async function treeOf(objects: Objects, commit: Oid): Promise<Oid> {
+export async function treeOfCommit(objects: Objects, commit: Oid): Promise<Oid> {
   const tree = await objects.info(`${commit}^{tree}`)
   if (!tree) throw new Error(`There is no commit ${commit}`)
   return tree.oid

@@ -19,7 +19,7 @@ export const everyTime: Once = async (_, make) =>
   await make({ signal: new AbortController().signal, tell: () => undefined })
 
 /** So many are kept: of a dialog in which somebody goes to and fro. */
-const MOST = 6
+const MAX_KEPT_PLANS = 6
 /** What is over by then says nothing of how far it is, and nothing again before so long; in milliseconds. */
 const [QUICK, PAUSE] = [600, 250]
 
@@ -52,7 +52,7 @@ export class Plannings {
       const made = { picked: this.run(make, control), control, waiting: 0 }
       this.#known.set(key, made)
       made.picked.catch(() => this.#forget(key, made))
-      for (const old of [...this.#known.keys()].slice(0, -MOST)) this.#known.delete(old)
+      for (const old of [...this.#known.keys()].slice(0, -MAX_KEPT_PLANS)) this.#known.delete(old)
       return await this.#waitFor(key, made, signal)
     }
   }

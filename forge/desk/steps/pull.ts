@@ -7,14 +7,17 @@ import { many, visiblePath } from '../../../core/text.ts'
 import { headRef } from '../branches/branches.ts'
 import type { Source, Step } from '../contract/steps.ts'
 import { commonTo, countBetween, planMerge } from './merge.ts'
-import { FORWARD, type Plan, type Target, treeOf } from './plan.ts'
+import { FORWARD, type StepPlan, type StepTarget, treeOfCommit } from './plan.ts'
 import type { Once } from './plannings.ts'
 import { planRebase } from './rebase.ts'
 import { type Upstream, upstreamOf } from './remotes.ts'
 
 export type PullStep = Extract<Step, { step: 'pull' }>
 
-/** What a branch follows, with the ref that it is kept at. Throws a {@link Failure} where it follows nothing. */
+/** Why nothing can be pulled into a branch that has no upstream branch: to push it gives it one. */
+export class NoUpstream extends Failure {}
+
+/** What a branch follows, with the ref that it is kept at. Throws {@link NoUpstream} where it follows nothing. */
 export async function followed(
   repository: Repository,
   branch: string,
@@ -22,7 +25,7 @@ export async function followed(
   const upstream = await upstreamOf(repository, branch)
   const name = visiblePath(branch)
   if (!upstream)
-    throw new Failure(`${name} has no upstream branch: push it, or set one with git branch --set-upstream-to.`)
+    throw new NoUpstream(`${name} has no upstream branch: publish it, or set one with git branch --set-upstream-to.`)
   const { remote, ref, tracking } = upstream
   if (tracking === undefined)
     throw new Failure(
@@ -32,7 +35,7 @@ export async function followed(
 }
 
 /** What is followed as it was fetched last; undefined where it never was. */
-export async function sourceOf(
+export async function pullSource(
   objects: Objects,
   { tracking, words, remote, ref }: { tracking: string; words: string; remote: string; ref: string },
 ): Promise<Source | undefined> {
@@ -45,10 +48,10 @@ export async function sourceOf(
 export async function planPull(
   objects: Objects,
   source: Source,
-  target: Target,
+  target: StepTarget,
   how: PullStep['how'],
   once: Once,
-): Promise<Plan> {
+): Promise<StepPlan> {
   const { repository } = objects
   const { branch, tip } = target
   if (await isIn(repository, source.commit, tip))
@@ -61,7 +64,7 @@ export async function planPull(
         kind: 'pull',
         does: `pull ${visiblePath(branch)}`,
       },
-      ...{ onto: tip, chain: [], tree: await treeOf(objects, tip), commits: 0, also: [], warnings: [] },
+      ...{ onto: tip, chain: [], tree: await treeOfCommit(objects, tip), commits: 0, also: [], warnings: [] },
     }
   if (await isIn(repository, tip, source.commit)) return await planForward(objects, source, target)
   if (how === 'merge') return await planMerge(objects, source, target, {})
@@ -74,8 +77,8 @@ export async function planPull(
 }
 
 /** As git does it: also the conversation in .forge/ is what the branch has where it went on. */
-async function planForward(objects: Objects, source: Source, { branch, tip }: Target): Promise<Plan> {
-  const tree = await treeOf(objects, source.commit)
+async function planForward(objects: Objects, source: Source, { branch, tip }: StepTarget): Promise<StepPlan> {
+  const tree = await treeOfCommit(objects, source.commit)
   return {
     ...{ branch, before: tip, is: 'clean', words: 'fast-forward', kind: 'pull' },
     ...{ does: `pull ${visiblePath(source.words)} into ${visiblePath(branch)}`, how: FORWARD },

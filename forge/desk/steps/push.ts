@@ -6,13 +6,21 @@ import type { RefName } from '../../../core/git/refs.ts'
 import { asText, type Oid, type Repository } from '../../../core/git/repository.ts'
 import { GitError, read } from '../../../core/git/run.ts'
 import { many, visiblePath } from '../../../core/text.ts'
-import type { Room } from '../branches/branch-work.ts'
+import type { BranchServices } from '../branches/branch-work.ts'
 import { headRef } from '../branches/branches.ts'
-import { FORGE } from '../branches/forge-folder.ts'
+import { FORGE_FOLDER } from '../branches/forge-folder.ts'
 import type { Preview, Step } from '../contract/steps.ts'
 import { fetchOne } from './fetch.ts'
-import type { Target } from './plan.ts'
-import { type Remote, type Remotes, readRemotes, remoteNamed, trackingRef, upstreamOf, verifyUtf8 } from './remotes.ts'
+import type { StepTarget } from './plan.ts'
+import {
+  type RemoteSettings,
+  type Remotes,
+  readRemotes,
+  remoteNamed,
+  trackingRef,
+  upstreamOf,
+  verifyUtf8,
+} from './remotes.ts'
 import { Stopped, shown, type Transfers, whyFailed } from './transfer.ts'
 import { hooksFor } from './warnings.ts'
 
@@ -21,8 +29,8 @@ export type PushStep = Extract<Step, { step: 'push' }>
 /** What a push would do, as far as this repository knows: nobody is asked before. */
 export type PushPlan = {
   remotes: Remotes
-  remote: Remote
-  target: Target
+  remote: RemoteSettings
+  target: StepTarget
   /** The ref on the remote, and how a person calls it. */
   ref: RefName
   words: string
@@ -42,9 +50,9 @@ export class PullFirst extends Failure {}
 
 /** Plans a push. Throws a {@link PullFirst} where the remote would reject it, as far as that is known. */
 export async function planPush(
-  room: Room,
+  room: BranchServices,
   { remote: name, to, isForced }: PushStep,
-  target: Target,
+  target: StepTarget,
 ): Promise<PushPlan> {
   const { objects } = room
   const { repository } = objects
@@ -81,7 +89,7 @@ export async function planPush(
 async function outgoing(
   repository: Repository,
   tip: Oid,
-  { name }: Remote,
+  { name }: RemoteSettings,
   fetched: Oid | undefined,
   how: readonly string[],
   paths: readonly string[] = [],
@@ -91,11 +99,11 @@ async function outgoing(
 }
 
 /** A push before it is done. */
-export async function previewPush(room: Room, plan: PushPlan, drafts: number): Promise<Preview> {
+export async function previewPush(room: BranchServices, plan: PushPlan, drafts: number): Promise<Preview> {
   const { repository } = room.objects
   const { target, remote, fetched, words, replaced, setsUpstream, is, says, commits } = plan
   const [own, hooks] = await Promise.all([
-    outgoing(repository, target.tip, remote, fetched, ['--max-count=1', '--full-history'], [FORGE]),
+    outgoing(repository, target.tip, remote, fetched, ['--max-count=1', '--full-history'], [FORGE_FOLDER]),
     hooksFor(repository, 'push'),
   ])
   const name = visiblePath(target.branch)
@@ -104,7 +112,7 @@ export async function previewPush(room: Room, plan: PushPlan, drafts: number): P
     ...(replaced > 0 ? [lost] : []),
     ...(own === ''
       ? []
-      : [`${FORGE}/ goes out too: the conversation with the AI is then public to all who can read ${words}.`]),
+      : [`${FORGE_FOLDER}/ goes out too: the conversation with the AI is then public to all who can read ${words}.`]),
     ...(drafts > 0 ? [`Drafts in ${many(drafts, 'file')} of ${name} are not saved, so they are not pushed.`] : []),
     ...(setsUpstream ? [`${name} will track ${words}.`] : []),
     ...(hooks.length > 0 ? [`Hooks of this repository do not run: ${hooks.join(', ')}.`] : []),
@@ -175,7 +183,7 @@ function whyRejected({ remotes, remote, words, target }: PushPlan, summary: stri
 }
 
 /** What `git push --set-upstream` writes. */
-async function follow(repository: Repository, branch: string, { name }: Remote, ref: RefName): Promise<void> {
+async function follow(repository: Repository, branch: string, { name }: RemoteSettings, ref: RefName): Promise<void> {
   const key = `branch.${asText(branch)}`
   await setConfig(repository, `${key}.remote`, asText(name))
   await setConfig(repository, `${key}.merge`, asText(ref))

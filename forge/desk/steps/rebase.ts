@@ -8,28 +8,28 @@ import { groupsOf } from '../conflicts/conflicts.ts'
 import type { Source } from '../contract/steps.ts'
 import type { Pace } from './picks.ts'
 import { endedBy, planPicks, readCommit } from './picks.ts'
-import { filesInConflict, type Plan, type Target, treeOf } from './plan.ts'
+import { filesInConflict, type StepPlan, type StepTarget, treeOfCommit } from './plan.ts'
 import { everyTime, type Once } from './plannings.ts'
 
 /** More than anybody puts on another commit. */
-const MOST = 5000
+const MAX_COMMITS = 5000
 
 export async function planRebase(
   objects: Objects,
-  { branch, tip }: Target,
+  { branch, tip }: StepTarget,
   onto: Source,
   once: Once = everyTime,
-): Promise<Plan> {
+): Promise<StepPlan> {
   const { repository } = objects
   const [name, to] = [visiblePath(branch), visiblePath(onto.words)]
   const plan = { branch, before: tip, kind: 'rebase', does: `rebase ${name} onto ${to}`, onto: onto.commit, also: [] }
   if (await isThere(repository, tip, onto.commit)) {
-    const tree = await treeOf(objects, tip)
+    const tree = await treeOfCommit(objects, tip)
     return { ...plan, is: 'nothing', words: 'nothing to do', chain: [], tree, commits: 0, warnings: [] }
   }
   const { picks, same } = await once(`rebase ${tip} ${onto.commit} ${onto.words}`, async pace => {
     const { commits, same } = await commitsToPick(objects, tip, onto.commit, pace)
-    if (commits.length > MOST)
+    if (commits.length > MAX_COMMITS)
       throw new Failure(`${many(commits.length, 'commit')} are too many to be rebased here: merge, or git rebase them.`)
     const rules = { does: 'rebase', ours: onto.words, of: commits.length, onto: onto.words } as const
     return { picks: await planPicks(objects, onto.commit, commits, rules, pace), commits: commits.length, same }
@@ -79,5 +79,5 @@ async function commitsToPick(
 async function isEmptyCommit(objects: Objects, oid: Oid): Promise<boolean> {
   const { tree, parents } = await readCommit(objects, oid)
   const [parent] = parents
-  return parent !== undefined && (await treeOf(objects, parent)) === tree
+  return parent !== undefined && (await treeOfCommit(objects, parent)) === tree
 }

@@ -9,7 +9,7 @@ import { HEADS, headRef } from '../branches/branches.ts'
 import { OWN_REFS } from '../refs.ts'
 
 /** `name` is a byte string, as the page has it. */
-export type Remote = {
+export type RemoteSettings = {
   name: string
   /** How fetched refs are called here, as refspecs. */
   fetch: readonly string[]
@@ -18,7 +18,7 @@ export type Remote = {
 }
 
 export type Remotes = {
-  all: readonly Remote[]
+  all: readonly RemoteSettings[]
   /** What must not be shown to anybody: names, passwords and keys in addresses. */
   secrets: readonly string[]
 }
@@ -56,7 +56,7 @@ export async function readRemotes(repository: Repository): Promise<Remotes> {
 }
 
 /** Shorter ones are in every other word. */
-const SHORTEST_SECRET = 4
+const MIN_SECRET_CHARS = 4
 
 /** The parts of an address that may be secret: a password, a name that is a key, what stands behind a question mark. */
 function secretsOf(url: string): string[] {
@@ -64,7 +64,7 @@ function secretsOf(url: string): string[] {
   const isKey = /^https?:/i.test(url)
   const [, query = ''] = url.split(/[?#](.*)/s)
   const parts = [password, query, ...(isKey ? [user] : [])]
-  return parts.flatMap(part => [part, decoded(part)]).filter(part => part.length >= SHORTEST_SECRET)
+  return parts.flatMap(part => [part, decoded(part)]).filter(part => part.length >= MIN_SECRET_CHARS)
 }
 
 function decoded(text: string): string {
@@ -76,7 +76,7 @@ function decoded(text: string): string {
 }
 
 /** The remote of a name. Throws a {@link Failure} where none is called so. */
-export function remoteNamed({ all }: Remotes, name: string): Remote {
+export function remoteNamed({ all }: Remotes, name: string): RemoteSettings {
   const remote = all.find(it => it.name === name)
   if (!remote) throw new Failure(`There is no remote ${visiblePath(name)}: add it with git remote add.`)
   verifyUtf8(name)
@@ -90,7 +90,7 @@ export function verifyUtf8(name: string): void {
 }
 
 /** Where a ref of a remote is kept here once it is fetched; undefined where it is not kept. */
-export function trackingRef({ fetch }: Remote, ref: RefName): RefName | undefined {
+export function trackingRef({ fetch }: RemoteSettings, ref: RefName): RefName | undefined {
   for (const refspec of fetch) {
     const [from = '', to = ''] = refspec.replace(/^\+/, '').split(':')
     if (to === '' || from.startsWith('^')) continue
@@ -107,7 +107,7 @@ export function trackingRef({ fetch }: Remote, ref: RefName): RefName | undefine
 const OWN = [HEADS, OWN_REFS]
 
 /** Throws a {@link Failure} where a fetch would write into local branches: an undo would not bring them back. */
-export function verifyKeepsBranches({ name, fetch }: Remote): void {
+export function verifyKeepsBranches({ name, fetch }: RemoteSettings): void {
   const odd = fetch.find(refspec => {
     const [from = '', to = ''] = refspec.replace(/^\+/, '').split(':')
     if (to === '' || from.startsWith('^')) return false

@@ -1,13 +1,13 @@
 /** The steps that can be done to refs: previewed, and done as they were previewed. */
 
 import { Failure } from '../../../core/failure.ts'
-import { bytesOf, lineOf } from '../../../core/git/commits.ts'
+import { bytesOf, identityLine } from '../../../core/git/commits.ts'
 import { type Objects, writeObjects } from '../../../core/git/objects.ts'
 import { RefMoved } from '../../../core/git/refs.ts'
 import { isOid, type Oid } from '../../../core/git/repository.ts'
-import { visiblePath } from '../../../core/text.ts'
-import { FORGE } from '../../operations.ts'
-import type { BranchWork, Room } from '../branches/branch-work.ts'
+import { many, visiblePath } from '../../../core/text.ts'
+import { FORGE_AUTHOR } from '../../operations.ts'
+import type { BranchServices, BranchWork } from '../branches/branch-work.ts'
 import type { OpenBranches } from '../branches/open-branches.ts'
 import { type Group, groupsOf, kindOf, wordsFor } from '../conflicts/conflicts.ts'
 import type { BranchStep, Done, Outlook, Preview, Source, Step } from '../contract/steps.ts'
@@ -19,9 +19,9 @@ import { planMerge } from './merge.ts'
 import { planMove } from './move.ts'
 import { impossible, Outlooks } from './outlooks.ts'
 import { carryOut } from './perform.ts'
-import { type Plan, pastOf, type Stop, type Target } from './plan.ts'
+import { pastOf, type StepPlan, type StepTarget, type Stop } from './plan.ts'
 import type { Once, Plannings } from './plannings.ts'
-import { followed, type PullStep, planPull, sourceOf } from './pull.ts'
+import { followed, NoUpstream, type PullStep, planPull, pullSource } from './pull.ts'
 import { PullFirst, type PushStep, planPush, previewPush, push, verifyThere } from './push.ts'
 import { planRebase } from './rebase.ts'
 import { readRemotes, remoteNamed } from './remotes.ts'
@@ -30,7 +30,7 @@ import { Stopped, Transfers } from './transfer.ts'
 import { warningsFor } from './warnings.ts'
 
 /** What a preview has shown: the commits of the target, and of the remote's branch. */
-export type Previewed = { before?: Oid | undefined; there?: Oid | null | undefined }
+export type PreviewedStep = { before?: Oid | undefined; there?: Oid | null | undefined }
 type TagStep = Extract<Step, { step: 'tag' | 'delete tag' }>
 type FetchStep = Extract<Step, { step: 'fetch' }>
 
@@ -39,7 +39,7 @@ export class Steps {
   readonly #transfers: Transfers
 
   constructor(
-    readonly room: Room,
+    readonly room: BranchServices,
     readonly branches: OpenBranches,
     readonly plannings: Plannings,
   ) {
@@ -90,14 +90,14 @@ export class Steps {
       const work = await this.branches.work(targetOf(step))
       if (step.step === 'push')
         return await previewPush(this.room, await planPush(this.room, step, targetIn(work)), work.draftPaths.length)
-      work.verifyFree()
-      work.verifyNotMerging()
       const once = this.plannings.onceFor(signal)
       if (step.step === 'pull') return await this.#previewPull(step, work, once)
+      work.verifyFree()
+      work.verifyNotMerging()
       return await this.#previewOf(step.step, await this.#plan(step, targetIn(work), once), work)
     } catch (error) {
       if (!(error instanceof Failure)) throw error
-      const offers = error instanceof PullFirst ? ({ offers: 'pull' } as const) : {}
+      const offers = error instanceof PullFirst ? 'pull' : error instanceof NoUpstream ? 'publish' : undefined
       return {
         is: 'impossible',
         conflicts: 0,
@@ -105,7 +105,7 @@ export class Steps {
         commits: 0,
         conflictsIn: [],
         warnings: [],
-        ...offers,
+        ...(offers && { offers }),
       }
     }
   }
@@ -131,8 +131,10 @@ export class Steps {
   async #previewPull({ branch, how }: PullStep, work: BranchWork, once: Once): Promise<Preview> {
     const { objects } = this.room
     const upstream = await followed(objects.repository, branch)
+    work.verifyFree()
+    work.verifyNotMerging()
     const target = targetIn(work)
-    const source = await sourceOf(objects, upstream)
+    const source = await pullSource(objects, upstream)
     const name = visiblePath(upstream.words)
     if (!source) throw new Failure(`There is no ${name} here: it was deleted on the remote, or never fetched.`)
     const plan = await planPull(objects, source, target, how, once)
@@ -154,7 +156,7 @@ export class Steps {
     return { ...shown, there }
   }
 
-  async #previewOf(step: BranchStep['step'], plan: Plan, work: BranchWork): Promise<Preview> {
+  async #previewOf(step: BranchStep['step'], plan: StepPlan, work: BranchWork): Promise<Preview> {
     const { objects } = this.room
     const { stop, message, before } = plan
     const files = stop ? groupsOf(stop.merge).map(group => conflictIn(objects, stop, group)) : []
@@ -163,21 +165,23 @@ export class Steps {
       warningsFor(this.room, step, plan),
       stop ? undefined : this.#result(plan),
     ])
-    if (stop && work.draftPaths.length > 0)
+    const hasToSave = stop !== undefined && work.draftPaths.length > 0
+    if (hasToSave)
       warnings.push(
-        `What was typed in ${visiblePath(plan.branch)} has to be saved or discarded before: there are conflicts.`,
+        `${visiblePath(plan.branch)} has drafts in ${many(work.draftPaths.length, 'file')}: save or discard them first, since the conflicts are resolved there.`,
       )
     return {
       ...{ is: plan.is, conflicts: files.length, words: plan.words, before, commits: plan.commits },
       ...(result !== undefined && { tree: plan.tree, result }),
       ...{ conflictsIn: conflictsIn.sort((one, other) => (one.path < other.path ? -1 : 1)), warnings },
       ...(message !== undefined && { message }),
+      ...(hasToSave && { offers: 'save' as const }),
     }
   }
 
   /** A commit that no ref has, with the files as they would be: so the page can compare it with any other. */
-  async #result({ before, tree }: Plan): Promise<Oid> {
-    const who = lineOf({ ...FORGE, date: { seconds: 0, zone: '+0000' } })
+  async #result({ before, tree }: StepPlan): Promise<Oid> {
+    const who = identityLine({ ...FORGE_AUTHOR, date: { seconds: 0, zone: '+0000' } })
     const bytes = bytesOf({ tree, parents: [before], message: 'Preview\n' }, who, who)
     const [oid = ''] = await writeObjects(this.room.objects.repository, [{ type: 'commit', bytes }])
     return oid
@@ -187,7 +191,7 @@ export class Steps {
    * Does a step. `before` is the target's commit as it was previewed, and `there` that of the remote's branch (null for
    * none): where one of them has moved since, nothing is done. A pull without `there` fetches first.
    */
-  async do(wanted: Step, { before, there }: Previewed = {}): Promise<Done> {
+  async do(wanted: Step, { before, there }: PreviewedStep = {}): Promise<Done> {
     if (isTagStep(wanted)) return await this.#doTag(await this.#planTag(wanted))
     if (wanted.step === 'fetch') return { words: await this.#fetch(wanted) }
     const work = await this.branches.work(targetOf(wanted))
@@ -225,7 +229,7 @@ export class Steps {
     await this.#transfers.end()
   }
 
-  async #push(step: PushStep, work: BranchWork, { before, there }: Previewed): Promise<Done> {
+  async #push(step: PushStep, work: BranchWork, { before, there }: PreviewedStep): Promise<Done> {
     verifyAt(work, before)
     const target = targetIn(work)
     const plan = await planPush(this.room, step, target)
@@ -235,7 +239,7 @@ export class Steps {
     return { words, commit: target.tip }
   }
 
-  async #pull({ branch, how }: PullStep, work: BranchWork, { before, there }: Previewed): Promise<Done> {
+  async #pull({ branch, how }: PullStep, work: BranchWork, { before, there }: PreviewedStep): Promise<Done> {
     const { objects } = this.room
     work.verifyFree()
     work.verifyNotMerging()
@@ -243,7 +247,7 @@ export class Steps {
     const upstream = await followed(objects.repository, branch)
     if (upstream.remote !== '.' && there === undefined) await this.#fetchFor(upstream.remote)
     const planNow = async () => {
-      const source = await sourceOf(objects, upstream)
+      const source = await pullSource(objects, upstream)
       if (!source) throw new Failure(`There is no ${visiblePath(upstream.words)} any more: nothing was pulled.`)
       if (there !== undefined && there !== source.commit)
         throw new Failure(
@@ -276,7 +280,7 @@ export class Steps {
     }
   }
 
-  async #plan(step: BranchStep, target: Target, once = this.plannings.once): Promise<Plan> {
+  async #plan(step: BranchStep, target: StepTarget, once = this.plannings.once): Promise<StepPlan> {
     const { objects } = this.room
     switch (step.step) {
       case 'merge':
@@ -342,12 +346,12 @@ function verifyAt({ name, head }: BranchWork, before: Oid | undefined): void {
   throw new Failure(`${visiblePath(name)} was moved since this was previewed: nothing was done. Look at it again.`)
 }
 
-function doneOf({ name }: BranchWork, plan: Plan, commit: Oid): Done {
+function doneOf({ name }: BranchWork, plan: StepPlan, commit: Oid): Done {
   if (plan.stop) return { words: `${plan.words}: ${visiblePath(name)} waits for you.`, merging: name }
   return { words: `${pastOf(plan.does)}${plan.how ?? ''}.`, commit }
 }
 
-function targetIn({ name, head, isGone }: BranchWork): Target {
+function targetIn({ name, head, isGone }: BranchWork): StepTarget {
   if (isGone) throw new Failure(`The branch ${visiblePath(name)} was deleted: bring it back first.`)
   if (head === undefined)
     throw new Failure(`${visiblePath(name)} has no commit yet: save a first file, or make the branch from a commit.`)

@@ -6,9 +6,9 @@ import { Failure } from '../../../core/failure.ts'
 import { TRANSFERS } from '../../../core/git/bounds.ts'
 import type { Variables } from '../../../core/git/environment.ts'
 import type { Repository } from '../../../core/git/repository.ts'
-import { type Answer, GitError, read, run } from '../../../core/git/run.ts'
+import { type GitAnswer, GitError, read, run } from '../../../core/git/run.ts'
 import { short, visible, visiblePath } from '../../../core/text.ts'
-import type { Room } from '../branches/branch-work.ts'
+import type { BranchServices } from '../branches/branch-work.ts'
 import { withoutSecret } from '../reading/remote-url.ts'
 import type { Remotes } from './remotes.ts'
 
@@ -16,9 +16,9 @@ import type { Remotes } from './remotes.ts'
 const SAFE = ['-c', 'core.hooksPath=/dev/null', '-c', 'protocol.ext.allow=never']
 
 /** Characters of a line of progress, and of a quoted line; milliseconds from one progress to the next. */
-const [LONGEST, LONGEST_QUOTE, PAUSE] = [200, 400, 100]
+const [MAX_PROGRESS_CHARS, MAX_QUOTE_CHARS, PROGRESS_INTERVAL_MS] = [200, 400, 100]
 /** So many lines that a server says are passed on. */
-const MOST_LINES = 5
+const MAX_SERVER_LINES = 5
 
 /** What is thrown where the person has stopped it. */
 export class Stopped extends Failure {}
@@ -27,7 +27,7 @@ export class Stopped extends Failure {}
 export class Transfers {
   #current: { control: AbortController; ended: Promise<unknown> } | undefined
 
-  constructor(readonly room: Room) {}
+  constructor(readonly room: BranchServices) {}
 
   /**
    * Does something with remotes; `what` is how a person calls it. Throws {@link Stopped} where it was stopped, and a
@@ -66,7 +66,7 @@ export class Transfers {
   async run(
     args: readonly string[],
     { remotes, signal, ok = [0] }: { remotes: Remotes; signal: AbortSignal; ok?: readonly number[] },
-  ): Promise<Answer & { remote: string[] }> {
+  ): Promise<GitAnswer & { remote: string[] }> {
     const { repository } = this.room.objects
     const words = new Words(remotes, text => this.room.say({ say: 'progress', words: text }))
     const own = repository.signal
@@ -101,12 +101,12 @@ class Words {
     this.#rest = (lines.pop() ?? '').slice(-65_536)
     for (const line of lines) {
       const said = line.trim()
-      if (saysServer(said) && this.remote.length < MOST_LINES) this.remote.push(shown(this.remotes, said))
+      if (saysServer(said) && this.remote.length < MAX_SERVER_LINES) this.remote.push(shown(this.remotes, said))
       if (said !== '') this.#newest = said
     }
     // The last one of many is what stays to be read.
     if (this.#newest === '' || this.#timer !== undefined) return
-    this.#timer = setTimeout(() => this.#tell(), Math.max(0, this.#last + PAUSE - Date.now()))
+    this.#timer = setTimeout(() => this.#tell(), Math.max(0, this.#last + PROGRESS_INTERVAL_MS - Date.now()))
   }
 
   /** Nothing more comes. */
@@ -118,7 +118,7 @@ class Words {
     clearTimeout(this.#timer)
     this.#timer = undefined
     this.#last = Date.now()
-    this.say(shown(this.remotes, this.#newest, LONGEST))
+    this.say(shown(this.remotes, this.#newest, MAX_PROGRESS_CHARS))
     this.#newest = ''
   }
 }
@@ -128,7 +128,7 @@ const saysServer = (line: string): boolean =>
   /^remote: *\S/.test(line) && !/^remote: (Enumerating|Counting|Compressing|Total|Finding|Resolving)\b/.test(line)
 
 /** Words of git's or a server's for a person: on one line, bounded, and without what is secret. */
-export function shown({ secrets }: Remotes, text: string, most = LONGEST_QUOTE): string {
+export function shown({ secrets }: Remotes, text: string, most = MAX_QUOTE_CHARS): string {
   const without = secrets.reduce((words, secret) => words.replaceAll(secret, '…'), text)
   const plain = without.replace(/[a-z][a-z0-9+.-]*:\/\/[^\s'"<>]+/gi, url => withoutSecret(url))
   return short(visible(plain.trim()), most)
@@ -163,7 +163,7 @@ export function whyFailed(error: unknown, remotes: Remotes, remote: string): unk
   const told = lines.filter(line => line !== '' && !NOT_WHY.test(line))
   const fatal = told.find(line => /^(fatal|error|ssh): /.test(line)) ?? told[0] ?? ''
   const quoted = shown(remotes, fatal.replace(/^(fatal|error): /, '')) || `git ended with ${error.code ?? 'a signal'}`
-  const server = lines.filter(saysServer).slice(0, MOST_LINES)
+  const server = lines.filter(saysServer).slice(0, MAX_SERVER_LINES)
   const said = server.length > 0 ? `; ${shown(remotes, server.join(' '))}` : ''
   return new Failure(sentenceFor(stderr, name, `${quoted}${said}`))
 }

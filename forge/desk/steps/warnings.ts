@@ -5,9 +5,9 @@ import { countOnRemotes } from '../../../core/git/commits.ts'
 import type { Oid, Repository } from '../../../core/git/repository.ts'
 import { read } from '../../../core/git/run.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
-import type { Room } from '../branches/branch-work.ts'
+import type { BranchServices } from '../branches/branch-work.ts'
 import type { Step } from '../contract/steps.ts'
-import type { Plan } from './plan.ts'
+import type { StepPlan } from './plan.ts'
 
 /** The hooks that git would run, by what is done. */
 const HOOKS: Partial<Record<Step['step'], readonly string[]>> = {
@@ -33,7 +33,11 @@ export async function hooksOf(repository: Repository): Promise<string[]> {
 }
 
 /** All that is to be said before a plan is carried out. */
-export async function warningsFor({ objects, checkouts }: Room, step: Step['step'], plan: Plan): Promise<string[]> {
+export async function warningsFor(
+  { objects, checkouts }: BranchServices,
+  step: Step['step'],
+  plan: StepPlan,
+): Promise<string[]> {
   if (plan.is === 'nothing') return [...plan.warnings]
   const { repository } = objects
   const { branch, before } = plan
@@ -63,7 +67,7 @@ export async function hooksFor(repository: Repository, step: Step['step']): Prom
 }
 
 /** How many commits leave the branch that a remote has. */
-async function pushedBeyond(repository: Repository, before: Oid, { onto, chain }: Plan): Promise<number> {
+async function pushedBeyond(repository: Repository, before: Oid, { onto, chain }: StepPlan): Promise<number> {
   const kept = chain.findLast(({ is }) => is === 'there')
   return await countOnRemotes(repository, kept?.is === 'there' ? kept.commit : onto, before)
 }

@@ -11,7 +11,7 @@ export type CommandOptions = {
   env: Environment
 }
 
-export type Call = {
+export type ForgeCall = {
   args: readonly string[]
   /** The folder that it is started in. */
   cwd: string
@@ -20,15 +20,18 @@ export type Call = {
 }
 
 /** It says no more than this: a thousand tasks with all their texts fit into it. In bytes. */
-const LARGEST = 32 << 20
+const MAX_OUTPUT_BYTES = 32 << 20
 /** Of what it complains about, so much is kept. */
-const LONGEST_COMPLAINT = 64_000
+const MAX_ERROR_BYTES = 64_000
 
 /**
  * Runs it, and gives the lines that it printed. Throws a {@link Failure} in its own words where it ended badly, and in
  * ours where it could not be started, went on for too long, or would not stop talking.
  */
-export async function callForge({ command, env }: CommandOptions, { args, cwd, patience }: Call): Promise<string[]> {
+export async function callForge(
+  { command, env }: CommandOptions,
+  { args, cwd, patience }: ForgeCall,
+): Promise<string[]> {
   const [program = '', ...first] = command
   const child = spawn(program, [...first, ...args], {
     ...{ cwd, env: env as NodeJS.ProcessEnv },
@@ -40,8 +43,8 @@ export async function callForge({ command, env }: CommandOptions, { args, cwd, p
     child.kill('SIGKILL')
   }
   const timer = setTimeout(() => endFor('it did not end in time'), patience)
-  const out = collect(child.stdout, LARGEST, () => endFor('it said too much'))
-  const err = collect(child.stderr, LONGEST_COMPLAINT, () => undefined)
+  const out = collect(child.stdout, MAX_OUTPUT_BYTES, () => endFor('it said too much'))
+  const err = collect(child.stderr, MAX_ERROR_BYTES, () => undefined)
   try {
     const code = await endOf(child)
     if (code === 0 && why === undefined) return linesOf(out())

@@ -7,17 +7,17 @@ import { listRefs } from '../../../core/git/refs.ts'
 import { asText, type Repository } from '../../../core/git/repository.ts'
 import { visibleLines } from '../../../core/text.ts'
 import type { Fields } from '../contract/contract.ts'
-import type { JournalLine, Landing, Plan, Run, Runs, Task, TasksWord } from '../contract/tasks.ts'
+import type { JournalLine, Landing, Run, Runs, ShownPlan, Task, TasksWord } from '../contract/tasks.ts'
 import { RUNS } from '../refs.ts'
 import { type CommandOptions, callForge } from './command.ts'
-import { digestOf, readJournal, readLanding, readPlan, readRun, readRuns, readTask } from './told.ts'
+import { digestOf, toldJournal, toldLanding, toldPlan, toldRun, toldRuns, toldTask } from './told.ts'
 
 /** Milliseconds that a look may take: nobody waits for longer. */
-const LOOK_FOR = 60_000
+const LOOK_TIMEOUT_MS = 60_000
 /** Where a word is for a server that has to be started first, which may have to be downloaded. */
-const ACT_FOR = 10 * 60_000
+const ACT_TIMEOUT_MS = 10 * 60_000
 /** So many looks at a time: each is a process. */
-const MOST_LOOKS = 2
+const MAX_CONCURRENT_LOOKS = 2
 
 export class Tasks {
   /** Looks that are under way. */
@@ -39,7 +39,7 @@ export class Tasks {
   /** All runs. Where the tasks can't be used at all, the list says why. */
   async runs(): Promise<Runs> {
     try {
-      return { runs: readRuns(await this.#look(['runs', '--json'])) }
+      return { runs: toldRuns(await this.#look(['runs', '--json'])) }
     } catch (error) {
       if (error instanceof Failure) return { missing: error.message, runs: [] }
       throw error
@@ -48,29 +48,29 @@ export class Tasks {
 
   /** A run. Throws a {@link Failure} in the words of `forge` where there is no such run, as all that follow. */
   async run(run: string): Promise<Run> {
-    return readRun(await this.#look(['show', run, '--json']))
+    return toldRun(await this.#look(['show', run, '--json']))
   }
 
-  async plan(run: string): Promise<Plan> {
-    return readPlan(await this.#look(['show', run, '--plan', '--json']))
+  async plan(run: string): Promise<ShownPlan> {
+    return toldPlan(await this.#look(['show', run, '--plan', '--json']))
   }
 
   async task(run: string, task: string): Promise<Task> {
-    return readTask(await this.#look(['show', run, task, '--json']))
+    return toldTask(await this.#look(['show', run, task, '--json']))
   }
 
   async journal(run: string, task?: string): Promise<JournalLine[]> {
-    return readJournal(await this.#look(['show', run, ...some(task), '--journal', '--json']))
+    return toldJournal(await this.#look(['show', run, ...some(task), '--journal', '--json']))
   }
 
   /** What landing a run, or a task of it, onto a branch would show. */
   async landing({ run, task, onto }: Fields<'tasks landing'>): Promise<Landing> {
-    return readLanding(await this.#look(['land', run, ...some(task), `--onto=${asText(onto)}`, '--json']))
+    return toldLanding(await this.#look(['land', run, ...some(task), `--onto=${asText(onto)}`, '--json']))
   }
 
   /** Tells a run something. Gives what `forge` says to it, line by line. */
   async tell(word: TasksWord): Promise<string[]> {
-    const lines = await this.#call(argumentsOf(word), ACT_FOR)
+    const lines = await this.#call(argumentsOf(word), ACT_TIMEOUT_MS)
     return lines.map(line => visibleLines(line))
   }
 
@@ -85,10 +85,10 @@ export class Tasks {
   }
 
   async #read(args: readonly string[]): Promise<string[]> {
-    while (this.#busy >= MOST_LOOKS) await new Promise<void>(resolve => this.#waiting.push(resolve))
+    while (this.#busy >= MAX_CONCURRENT_LOOKS) await new Promise<void>(resolve => this.#waiting.push(resolve))
     this.#busy++
     try {
-      return await this.#call(args, LOOK_FOR)
+      return await this.#call(args, LOOK_TIMEOUT_MS)
     } finally {
       this.#busy--
       this.#waiting.shift()?.()

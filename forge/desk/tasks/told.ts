@@ -1,114 +1,33 @@
 /**
- * What `forge … --json` prints, read as a stranger's, and as the desk tells it to its page. A line that is not
- * understood is left out where it is one of many; where it is all there is, that is said.
+ * What `forge … --json` prints, as the desk tells it to its page: texts are cut to what a page shows, and the sentences
+ * that name commands to type are taken out. A line that can't be read is left out where it is one of many; where it is
+ * the only one, that is an error.
  */
 import * as v from 'valibot'
 import { Failure } from '../../../core/failure.ts'
+import { ListedRun, ShownLanding, ShownPlan, ShownRun, ShownTask, WrittenLine } from '../../formats/tasks-json.ts'
 import {
-  Assertion,
-  JournalLine,
-  LimitName,
-  Limits,
-  Plan,
+  type JournalLine,
+  type Landing,
+  RaisableLimit,
   type Run,
-  RunId,
   type RunRow,
-  RunState,
   type RunTask,
-  Spent,
   type Task,
-  TaskId,
-  TaskState,
+  type TaskState,
 } from '../contract/tasks.ts'
 
-/** Texts are cut where nobody reads on: a model may have written them. */
-const text = (most: number) =>
-  v.pipe(
-    v.string(),
-    v.transform(words => (words.length > most ? `${words.slice(0, most)} …` : words)),
-  )
-const Line = text(2_000)
-const Page = text(100_000)
-const Lines = (most: number) =>
-  v.pipe(
-    v.array(Line),
-    v.transform(lines => lines.slice(0, most)),
-  )
-/** What a person signs for is never cut: what is longer than anybody reads is not understood. */
-const Whole = v.pipe(v.string(), v.maxLength(20_000))
-/** A blob of the run, by its kind and id: that there is one is all that is said of it. */
-const Reference = v.unknown()
+/** Characters that are shown of a text that a model may have written. */
+const [MAX_LINE_CHARS, MAX_PAGE_CHARS] = [2_000, 100_000]
+/** What a person signs for is never cut: a plan with a longer command is not shown at all. */
+const MAX_COMMAND_CHARS = 20_000
+const MAX_COMPLAINTS = 100
+/** How many lines of a long journal are shown, the newest. */
+const MAX_JOURNAL_LINES = 2_000
 
-const ToldTask = v.object({
-  id: TaskId,
-  title: Line,
-  state: TaskState,
-  attempt: v.number(),
-  doing: Line,
-  words: Line,
-  dependsOn: v.array(TaskId),
-  head: v.optional(v.string()),
-  unchecked: v.optional(Line),
-})
-
-const Status = v.object({
-  run: RunId,
-  state: RunState,
-  words: Line,
-  complaints: Lines(100),
-  tasks: v.array(ToldTask),
-  spent: Spent,
-  result: v.optional(v.string()),
-  question: v.optional(Reference),
-  report: v.optional(Reference),
-})
-type Status = v.InferOutput<typeof Status>
-
-const Listed = v.object({ run: RunId, wish: Line, status: v.fallback(v.optional(Status), undefined) })
-
-const ToldRun = v.object({
-  ...Status.entries,
-  wish: Page,
-  limits: Limits,
-  // A limit of tokens can't be raised by a person.
-  limit: v.fallback(v.optional(LimitName), undefined),
-  title: v.optional(Line),
-  summary: v.optional(Page),
-  contract: v.optional(v.array(v.object({ ...Assertion.entries, says: Line, how: Line })), []),
-  asks: v.optional(Page),
-  tells: v.optional(Page),
-  unchecked: v.optional(Line),
-})
-
-const PlannedTask = v.object({
-  objective: v.object({ behaviour: Page, outputs: Lines(200), acceptance: Lines(50) }),
-  boundaries: v.object({ write: Lines(100), never: v.optional(Lines(100), []) }),
-  validation: v.optional(
-    v.object({
-      checks: v.optional(v.array(v.union([Line, v.object({ command: Line })])), []),
-      reviews: v.optional(Lines(10), []),
-    }),
-    {},
-  ),
-  tier: v.optional(v.string()),
-})
-const ToldOneTask = v.object({ id: TaskId, asks: v.optional(Page), task: v.optional(PlannedTask) })
-
-const ToldPlan = v.object({
-  ...Plan.entries,
-  commands: v.array(v.object({ command: Whole, seconds: v.number(), users: v.array(Line) })),
-  others: v.array(Whole),
-})
-
-/** Milliseconds since 1970. */
-const ToldLine = v.object({ ...JournalLine.entries, id: Line, words: Page, why: v.optional(Page), what: text(100) })
-
-const ToldLanding = v.object({
-  onto: v.string(),
-  tree: v.optional(v.string()),
-  words: v.array(Line),
-  unchecked: v.optional(Line),
-})
+const cut = (words: string, most: number): string => (words.length > most ? `${words.slice(0, most)} …` : words)
+const line = (words: string): string => cut(words, MAX_LINE_CHARS)
+const page = (words: string): string => cut(words, MAX_PAGE_CHARS)
 
 /** What `forge` tells people on a terminal to type: the page has buttons for it. */
 const WHAT_TO_TYPE = /\n*^What to type\n(?: {2}.*\n?)+/m
@@ -119,16 +38,16 @@ const withoutCommands = (words: string): string =>
   words.replace(WHAT_TO_TYPE, '\n').replace(TYPE_ANSWER, '').replace(TYPE_COMMAND, '.')
 
 /** `forge runs --json`. */
-export function readRuns(lines: readonly string[]): RunRow[] {
-  return lines.flatMap(line => {
-    const listed = v.safeParse(v.pipe(v.string(), v.parseJson(), Listed), line)
+export function toldRuns(lines: readonly string[]): RunRow[] {
+  return lines.flatMap(text => {
+    const listed = v.safeParse(v.pipe(v.string(), v.parseJson(), ListedRun), text)
     if (!listed.success) return []
     const { run, wish, status } = listed.output
-    return [{ run, wish: wish.split('\n', 1)[0] ?? '', ...countsOf(status), mark: digestOf(line) }]
+    return [{ run, wish: line(wish.split('\n', 1)[0] ?? ''), ...countsOf(status), mark: digestOf(text) }]
   })
 }
 
-function countsOf(status: Status | undefined): Pick<RunRow, 'state' | 'tasks' | 'spent'> {
+function countsOf(status: ListedRun['status']): Pick<RunRow, 'state' | 'tasks' | 'spent'> {
   const count = (state: TaskState) => status?.tasks.filter(task => task.state === state).length ?? 0
   const tasks = {
     all: status?.tasks.length ?? 0,
@@ -136,94 +55,96 @@ function countsOf(status: Status | undefined): Pick<RunRow, 'state' | 'tasks' | 
     running: count('runs'),
     asking: count('asks'),
   }
-  return { tasks, ...(status && { state: status.state, spent: status.spent }) }
+  return { tasks, state: status?.state, spent: status?.spent }
 }
 
 export const digestOf = (words: string): string =>
   new Bun.CryptoHasher('sha256').update(words).digest('hex').slice(0, 16)
 
 /** `forge show RUN --json`. */
-export function readRun(lines: readonly string[]): Run {
-  const told = readOne(ToldRun, lines)
-  const {
-    run,
-    state,
-    words,
-    wish,
-    title,
-    summary,
-    contract,
-    complaints,
-    spent,
-    limits,
-    limit,
-    asks,
-    tells,
-    unchecked,
-  } = told
+export function toldRun(lines: readonly string[]): Run {
+  const { contract = [], limits, limit, ...told } = readOne(ShownRun, lines)
+  const { cost, requests, minutes } = limits
   return {
-    ...{ run, state, words: withoutCommands(words), wish, contract, complaints, spent, limits },
-    ...(limit && { limit }),
+    run: told.run,
+    state: told.state,
+    words: withoutCommands(line(told.words)),
+    wish: page(told.wish),
+    title: told.title && line(told.title),
+    summary: told.summary && page(told.summary),
+    contract: contract.map(it => ({ ...it, says: line(it.says), how: line(it.how) })),
+    complaints: told.complaints.slice(0, MAX_COMPLAINTS).map(line),
     tasks: told.tasks.map(taskOf),
+    spent: told.spent,
+    limits: { cost, requests, minutes },
+    limit: v.is(RaisableLimit, limit) ? limit : undefined,
+    asks: told.asks && page(told.asks),
+    report: told.tells && withoutCommands(page(told.tells)),
     hasResult: told.result !== undefined,
-    ...(title !== undefined && { title }),
-    ...(summary !== undefined && { summary }),
-    ...(asks !== undefined && { asks }),
-    ...(tells !== undefined && { report: withoutCommands(tells) }),
-    ...(unchecked !== undefined && { unchecked }),
+    unchecked: told.unchecked && line(told.unchecked),
   }
 }
 
-const taskOf = ({ head, attempt, unchecked, ...task }: v.InferOutput<typeof ToldTask>): RunTask => ({
-  ...task,
-  words: withoutCommands(task.words),
-  ...(unchecked !== undefined && { unchecked }),
-  attempt: Math.max(0, Math.trunc(attempt)),
-  hasResult: head !== undefined,
+const taskOf = (task: ShownRun['tasks'][number]): RunTask => ({
+  id: task.id,
+  title: line(task.title),
+  state: task.state,
+  attempt: task.attempt,
+  doing: line(task.doing),
+  words: withoutCommands(line(task.words)),
+  dependsOn: task.dependsOn,
+  hasResult: task.head !== undefined,
+  unchecked: task.unchecked && line(task.unchecked),
 })
 
 /** `forge show RUN --plan --json`. */
-export const readPlan = (lines: readonly string[]): Plan => readOne(ToldPlan, lines)
+export function toldPlan(lines: readonly string[]): ShownPlan {
+  const plan = readOne(ShownPlan, lines)
+  const commands = [...plan.commands.map(({ command }) => command), ...plan.others]
+  if (commands.some(command => command.length > MAX_COMMAND_CHARS)) throw notUnderstood()
+  return plan
+}
 
 /** `forge show RUN TASK --json`. */
-export function readTask(lines: readonly string[]): Task {
-  const { id, asks, task } = readOne(ToldOneTask, lines)
+export function toldTask(lines: readonly string[]): Task {
+  const { id, asks, task } = readOne(ShownTask, lines)
   const { objective, boundaries, validation, tier } = task ?? {}
   return {
     id,
+    asks: asks && page(asks),
+    behaviour: objective && page(objective.behaviour),
     outputs: objective?.outputs ?? [],
     acceptance: objective?.acceptance ?? [],
     write: boundaries?.write ?? [],
     never: boundaries?.never ?? [],
     checks: validation?.checks.map(check => (typeof check === 'string' ? check : check.command)) ?? [],
     reviews: validation?.reviews ?? [],
-    ...(asks !== undefined && { asks }),
-    ...(objective && { behaviour: objective.behaviour }),
-    ...(tier !== undefined && { tier }),
+    tier,
   }
 }
 
-/** The newest of a long journal are shown. */
-const MOST_LINES = 2_000
-
 /** `forge show RUN [TASK] --journal --json`. */
-export function readJournal(lines: readonly string[]): JournalLine[] {
-  return lines.slice(-MOST_LINES).flatMap(line => {
-    const told = v.safeParse(v.pipe(v.string(), v.parseJson(), ToldLine), line)
+export function toldJournal(lines: readonly string[]): JournalLine[] {
+  return lines.slice(-MAX_JOURNAL_LINES).flatMap(text => {
+    const told = v.safeParse(v.pipe(v.string(), v.parseJson(), WrittenLine), text)
     if (!told.success) return []
-    return [{ ...told.output, words: withoutCommands(told.output.words), at: told.output.at / 1000 }]
+    const { id, at, task, attempt, what, words, why } = told.output
+    return [{ id, task, attempt, what, words: withoutCommands(page(words)), why: why && page(why), at: at / 1000 }]
   })
 }
 
 /** `forge land RUN [TASK] --json`. */
-export function readLanding(lines: readonly string[]): { tree?: string; words: string[]; unchecked?: string } {
-  const { tree, words, unchecked } = readOne(ToldLanding, lines)
-  return { words, ...(tree !== undefined && { tree }), ...(unchecked !== undefined && { unchecked }) }
+export function toldLanding(lines: readonly string[]): Landing {
+  const { tree, words, unchecked } = readOne(ShownLanding, lines)
+  return { tree, words: words.map(line), unchecked: unchecked && line(unchecked) }
 }
 
-/** The one thing that was said. */
+/** The one object that was printed. */
 function readOne<Schema extends v.GenericSchema>(schema: Schema, lines: readonly string[]): v.InferOutput<Schema> {
   const told = v.safeParse(v.pipe(v.string(), v.parseJson(), schema), lines.at(-1) ?? '')
   if (told.success) return told.output
-  throw new Failure('The desk does not understand what forge says of this run: are both of one version?')
+  throw notUnderstood()
 }
+
+const notUnderstood = (): Failure =>
+  new Failure('The desk does not understand what forge says of this run: are both of one version?')

@@ -23,16 +23,16 @@ import { priceOf } from '../runs/prices.ts'
 import { statsForPlanners } from '../runs/stats.ts'
 import { reviewersOf } from '../steps/request.ts'
 import { ListWork } from './lists.ts'
-import { type ActivityOptions, type Check, type Facts, guarded, type Lint, Means } from './means.ts'
+import { type ActivityOptions, type AttemptCheck, guarded, type Lint, Means, type PlannerFacts } from './means.ts'
 import { PlanWork } from './plan.ts'
 import { RunWork } from './run.ts'
 import { StepWork } from './step.ts'
 import { TaskWork } from './task.ts'
 
-export type { ActivityOptions, Check, CheckMeans, Lint, Surroundings } from './means.ts'
+export type { ActivityOptions, AttemptCheck, CheckMeans, Lint, Surroundings } from './means.ts'
 
 /** Milliseconds that an engine has to say which programs its image has; a plan is made without that, too. */
-const PATIENCE = 90_000
+const IMAGE_CHECK_TIMEOUT_MS = 90_000
 
 type Environment = Record<string, string | undefined>
 
@@ -69,7 +69,7 @@ export async function makeActivities({
     check: checkOf({ objects, slots, approvals, network }),
     lint: lintOf({ objects, settings, state, network }),
     facts: factsOf({ objects, state, network, env }),
-    // Who can reach the server may submit, say and complete whatever they like: what counts is signed.
+    // Any process that can reach the server may submit, signal and complete anything: only signed facts count.
     approved: (run, folder) => new ApprovedCommands(approvals, folder, repository, run),
     verdicts: store => new Verdicts(approvals, store),
   })
@@ -87,7 +87,7 @@ export async function makeActivities({
 type CheckSources = { objects: Objects; slots: Slots; approvals: Approvals; network: NetworkPermission }
 
 /** Checks in the container, of commands that the person has approved. */
-function checkOf({ objects, slots, approvals, network }: CheckSources): Check {
+function checkOf({ objects, slots, approvals, network }: CheckSources): AttemptCheck {
   return async ({ run, folder, ...means }, attempt) => {
     const approved = new ApprovedCommands(approvals, folder, objects.repository, run)
     const unapproved = (commands: readonly string[]) => approved.missing(commands)
@@ -103,7 +103,7 @@ const lintOf =
   async (plan, input) => {
     const made = plan.tasks.flatMap(({ objective }) => objective.outputs)
     const [programs, readyMade, hasNetwork] = await Promise.all([
-      programsOf(state, AbortSignal.timeout(PATIENCE)).catch(() => undefined),
+      programsOf(state, AbortSignal.timeout(IMAGE_CHECK_TIMEOUT_MS)).catch(() => undefined),
       readyMadeIn(objects, input.tree, made),
       network.isGiven(),
     ])
@@ -123,10 +123,10 @@ type FactSources = Pick<LintSources, 'objects' | 'state' | 'network'> & { env: E
 
 /** What a planner is told besides the wish and the files. */
 const factsOf =
-  ({ objects, state, network, env }: FactSources): Facts =>
+  ({ objects, state, network, env }: FactSources): PlannerFacts =>
   async base => {
     const [programs, hasNetwork, runs] = await Promise.all([
-      programsOf(state, AbortSignal.timeout(PATIENCE)).catch(() => undefined),
+      programsOf(state, AbortSignal.timeout(IMAGE_CHECK_TIMEOUT_MS)).catch(() => undefined),
       network.isGiven(),
       listRuns(objects.repository, env),
     ])

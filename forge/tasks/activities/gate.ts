@@ -1,12 +1,12 @@
 /**
- * The gate before a provider: so many requests at a time. When it says that there are too many, all wait for as long as
- * it asks, then one goes to see whether it takes requests again, and with each good answer there may be one more.
+ * Limits the concurrent requests to a provider. After a rate limit, all requests wait for as long as the provider asks,
+ * then one is sent as a test, and each good answer raises the limit by one.
  */
 
 /** How a request ended that went through. `busy`: the provider takes no more for now. */
 export type Ended = { how: 'good' | 'other' } | { how: 'busy'; retryAfter?: number }
 
-/** Given to whoever may send one request; to be given back when that has ended. */
+/** The permission to send one request; to be disposed of when that has ended. */
 export type Pass = { epoch: number }
 
 export type GateOptions = {
@@ -39,7 +39,7 @@ export class Gate {
     this.#limit = most
   }
 
-  /** Milliseconds until somebody may go through again, as far as the provider has said. */
+  /** Milliseconds until a request may be sent again, as far as the provider has said. */
   get closedFor(): number {
     return Math.max(0, this.#closedUntil - this.#options.now())
   }

@@ -3,10 +3,10 @@
  * results give the same commits.
  */
 import { commit, independentOf, isAncestor } from '../../../core/git/commits.ts'
-import { type Conflict, type Merge, mergeTrees, type Stage } from '../../../core/git/merges.ts'
+import { type MergeConflict, type MergedTree, mergeTrees, type Stage } from '../../../core/git/merges.ts'
 import { type Objects, readStart } from '../../../core/git/objects.ts'
 import { asText, type Path, type Repository } from '../../../core/git/repository.ts'
-import { type Change, entryAt, writeTree } from '../../../core/git/trees.ts'
+import { entryAt, type TreeChange, writeTree } from '../../../core/git/trees.ts'
 import { many, visiblePath } from '../../../core/text.ts'
 import { fenced } from '../../ai/fence.ts'
 import type { Oid } from '../contract.ts'
@@ -20,7 +20,7 @@ export type GatheredConflicts = { ours: Oid; theirs: Oid; words: string; files: 
 
 /**
  * Merges results into a commit in their order; what is in it already adds nothing. Where two can't be brought together,
- * it ends there: `commit` has git's own merge of them, with its marks, for somebody to resolve.
+ * it ends there: `commit` has git's own merge of them, with its marks, to be resolved.
  */
 export async function gatherAll(
   means: Means,
@@ -40,33 +40,35 @@ export async function gatherAll(
     const merge = await mergeTrees(repository, head, result, { objects })
     if (merge.conflicts.length > 0 || merge.stages.length > 0) {
       const tree = await withNamedSides(objects, merge, { ours: head, theirs: result })
-      const commit = await mergeCommit(means, tree, [head, result], message)
+      const commit = await commitMerge(means, tree, [head, result], message)
       const paths = pathsOf(merge)
       const words = await conflictsInWords(objects, merge, paths)
-      const files = paths.slice(0, MOST_CONFLICTS).map(asText)
+      const files = paths.slice(0, MAX_DESCRIBED_CONFLICTS).map(asText)
       return { commit, conflicts: { ours: head, theirs: result, words, files } }
     }
-    head = await mergeCommit(means, merge.tree, [head, result], message)
+    head = await commitMerge(means, merge.tree, [head, result], message)
   }
   return { commit: head }
 }
 
 /** A merge of commits, dated by the newest of them. */
-export async function mergeCommit(means: Means, tree: Oid, parents: Oid[], message: string): Promise<Oid> {
+export async function commitMerge(means: Means, tree: Oid, parents: Oid[], message: string): Promise<Oid> {
   const who = await means.user(await newestOf(means.objects, parents))
   return await commit(means.objects, { tree, parents, message, author: who, committer: who })
 }
 
-/** Git names the sides in its marks by their commits, which says nothing to whoever reads it. */
+/** Git names the sides in its marks by commit ids: they are replaced by the names of the tasks. */
 async function withNamedSides(
   objects: Objects,
-  { tree, stages }: Merge,
+  { tree, stages }: MergedTree,
   sides: { ours: Oid; theirs: Oid },
 ): Promise<Oid> {
-  const changes = new Map<Path, Change>()
+  const changes = new Map<Path, TreeChange>()
   for (const path of new Set(stages.map(it => it.path))) {
     const entry = await entryAt(objects, tree, path)
-    const object = entry?.mode.startsWith('100') ? await objects.read(entry.oid, { limit: LARGEST_MARKED }) : undefined
+    const object = entry?.mode.startsWith('100')
+      ? await objects.read(entry.oid, { limit: MAX_MARKED_FILE_BYTES })
+      : undefined
     if (!entry || !object?.bytes) continue
     const text = object.bytes.toString('latin1')
     const named = Object.entries(sides).reduce(
@@ -82,10 +84,10 @@ const markOf = (name: string, oid: Oid): RegExp =>
   new RegExp(`^(${name === 'ours' ? '<' : '>'}{7,}) ${oid}(?=:|\\r?$)`, 'gm')
 
 /** A larger file keeps its marks as they are. */
-const LARGEST_MARKED = 16 << 20
-/** So many conflicts are described, with so much of each side. */
-const MOST_CONFLICTS = 50
-const MOST_OF_A_SIDE = 20_000
+const MAX_MARKED_FILE_BYTES = 16 << 20
+/** How many conflicts are described, and how much of each side is shown. */
+const MAX_DESCRIBED_CONFLICTS = 50
+const MAX_SIDE_CHARS = 20_000
 
 const SIDES = { 1: 'what both began with', 2: 'one side (ours in the marks)', 3: 'the other side (theirs)' } as const
 
@@ -95,15 +97,19 @@ async function withoutContained(repository: Repository, results: readonly Oid[])
   return [...new Set(results)].filter(result => independent.has(result))
 }
 
-const pathsOf = ({ conflicts, stages }: Merge): Path[] => [
+const pathsOf = ({ conflicts, stages }: MergedTree): Path[] => [
   ...new Set([...stages.map(({ path }) => path), ...conflicts.flatMap(it => it.paths)]),
 ]
 
-/** What is in conflict, for whoever resolves it: by file, with its sides where the marks don't show them. */
-async function conflictsInWords(objects: Objects, { conflicts, stages }: Merge, paths: Path[]): Promise<string> {
+/**
+ * Describes the conflicts for the model or person that resolves them: by file, with both sides where the marks don't
+ * show them.
+ */
+async function conflictsInWords(objects: Objects, { conflicts, stages }: MergedTree, paths: Path[]): Promise<string> {
   const byPath = Map.groupBy(stages, ({ path }) => path)
-  const kindsOf = (path: Path) => conflicts.filter((it: Conflict) => it.paths.includes(path)).map(({ kind }) => kind)
-  const told = paths.slice(0, MOST_CONFLICTS).map(async path => {
+  const kindsOf = (path: Path) =>
+    conflicts.filter((it: MergeConflict) => it.paths.includes(path)).map(({ kind }) => kind)
+  const told = paths.slice(0, MAX_DESCRIBED_CONFLICTS).map(async path => {
     const kinds = [...new Set(kindsOf(path))]
     const head = `${visiblePath(path)}: ${kinds.join(', ') || 'contents'}`
     const isMarked = kinds.every(kind => kind === 'contents' || kind === 'content' || kind === 'add/add')
@@ -111,14 +117,15 @@ async function conflictsInWords(objects: Objects, { conflicts, stages }: Merge, 
     const sides = (byPath.get(path) ?? []).map(stage => sideInWords(objects, stage))
     return [head, ...(await Promise.all(sides))].join('\n')
   })
-  const rest = paths.length > MOST_CONFLICTS ? [`and ${many(paths.length - MOST_CONFLICTS, 'more file')}.`] : []
+  const rest =
+    paths.length > MAX_DESCRIBED_CONFLICTS ? [`and ${many(paths.length - MAX_DESCRIBED_CONFLICTS, 'more file')}.`] : []
   return [`${many(paths.length, 'file')} in conflict:`, ...(await Promise.all(told)), ...rest].join('\n\n')
 }
 
 async function sideInWords(objects: Objects, { oid, mode, stage }: Stage): Promise<string> {
   const name = SIDES[stage]
   if (!mode.startsWith('100')) return `${name}: no plain file (mode ${mode})`
-  const bytes = await readStart(objects.repository, oid, MOST_OF_A_SIDE)
+  const bytes = await readStart(objects.repository, oid, MAX_SIDE_CHARS)
   if (bytes.subarray(0, 8192).includes(0)) return `${name}: a binary file`
   return `${name}:\n${fenced(bytes.toString())}`
 }

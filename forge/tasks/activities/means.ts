@@ -6,16 +6,17 @@ import { ApplicationFailure } from '@temporalio/common'
 import * as v from 'valibot'
 import { Failure } from '../../../core/failure.ts'
 import { whyFull } from '../../../core/full-disk.ts'
-import type { Person } from '../../../core/git/commits.ts'
+import type { CommitIdentity } from '../../../core/git/commits.ts'
 import { Maintenance } from '../../../core/git/maintenance.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import { listRefs } from '../../../core/git/refs.ts'
 import type { Path } from '../../../core/git/repository.ts'
-import type { Change } from '../../../core/git/trees.ts'
+import type { TreeChange } from '../../../core/git/trees.ts'
 import { type Model, ModelError } from '../../ai/request.ts'
 import { blackOut } from '../../ai/secrets.ts'
 import { providerOf, type Settings } from '../../ai/settings.ts'
 import type { Summaries } from '../../ai/summaries.ts'
+import { RUNS } from '../../formats/tasks-json.ts'
 import type { ApprovedCommands } from '../checks/approved.ts'
 import type { Judged } from '../checks/validate.ts'
 import type { Verdicts } from '../checks/verdicts.ts'
@@ -26,7 +27,7 @@ import type { PlannedShape } from '../plan/lint.ts'
 import { Plan, type Task } from '../plan/schema.ts'
 import { widensOf } from '../plan/widens.ts'
 import { Ledger } from '../runs/budget.ts'
-import { BRANCHES, openRunFolder, RUNS, runsFolder } from '../runs/folder.ts'
+import { BRANCHES, openRunFolder, runsFolder } from '../runs/folder.ts'
 import { Journal } from '../runs/journal.ts'
 import { readStoredRun, type StoredRun } from '../runs/plans.ts'
 import { priceOf } from '../runs/prices.ts'
@@ -51,12 +52,15 @@ export type CheckMeans = {
   /** The run's folder. */
   folder: string
   keep: (kind: string, text: string) => Promise<Reference>
-  commitMended: (head: Oid, changes: ReadonlyMap<Path, Change>) => Promise<Oid>
+  commitMended: (head: Oid, changes: ReadonlyMap<Path, TreeChange>) => Promise<Oid>
   signal: AbortSignal
   onProgress: (words: string) => void
 }
 /** Judges an attempt, or without a task the whole run's result. */
-export type Check = (means: CheckMeans, attempt: { plan: Plan; task?: Task; base: Oid; head: Oid }) => Promise<Judged>
+export type AttemptCheck = (
+  means: CheckMeans,
+  attempt: { plan: Plan; task?: Task; base: Oid; head: Oid },
+) => Promise<Judged>
 
 /**
  * What the flow has to know of a plan's tasks, or a sentence for each thing that is wrong with it. `standing` is how far
@@ -68,7 +72,7 @@ export type Lint = (
 ) => Promise<{ tasks: PlannedShape[]; complaints: string[]; notes?: string[] }>
 
 /** What a planner is told besides the wish and the files, of a run that begins with a commit. */
-export type Facts = (base: Oid) => Promise<{ kind: 'checks' | 'stats'; text: string }[]>
+export type PlannerFacts = (base: Oid) => Promise<{ kind: 'checks' | 'stats'; text: string }[]>
 
 export type ActivityOptions = {
   objects: Objects
@@ -77,10 +81,10 @@ export type ActivityOptions = {
   env: Record<string, string | undefined>
   /** Opens a model that asks once: Temporal asks again. */
   openModel: (name: string) => Promise<Model>
-  check: Check
+  check: AttemptCheck
   lint: Lint
-  facts?: Facts
-  /** What the person has said of a run and signed; where it is left out, whoever says it is the person. */
+  facts?: PlannerFacts
+  /** What the person has signed for in a run. Without it, signatures are not checked. */
   approved?: (run: RunId, folder: string) => ApprovedCommands
   /** Signs what is found out about a run; where it is left out, nothing is signed. */
   verdicts?: (store: RunStore) => Verdicts
@@ -107,10 +111,13 @@ export type OpenRun = {
 const inodeOf = (folder: string): number | undefined => statSync(folder, { throwIfNoEntry: false })?.ino
 const isThere = ({ folder, inode }: OpenRun): boolean => inode !== undefined && inodeOf(folder) === inode
 
-/** After so many commits of runs' stores, each with some objects that the next one replaces, git has a look. */
+/**
+ * After this many commits to the stores of runs, `git maintenance` is started: each leaves objects that the next one
+ * replaces.
+ */
 const MANY_WRITES = 300
 /** Runs that stay open while nothing is done for them; a worker that lives for weeks sees many. */
-const MOST_IDLE = 8
+const MAX_IDLE_RUNS = 8
 
 /** To be closed. */
 export class Means implements Disposable {
@@ -127,7 +134,7 @@ export class Means implements Disposable {
   readonly #open = new Set<OpenRun>()
   readonly #maintenance: Maintenance
   #written = 0
-  #user: Promise<Person> | undefined
+  #user: Promise<CommitIdentity> | undefined
 
   constructor(readonly options: ActivityOptions) {
     this.objects = options.objects
@@ -137,11 +144,11 @@ export class Means implements Disposable {
     this.#maintenance = new Maintenance(options.objects.repository)
   }
 
-  /** A run's store, folder, journal and ledger: opened anew where somebody has deleted the folder meanwhile. */
+  /** A run's store, folder, journal and ledger: opened again where the folder was deleted meanwhile. */
   async run(run: RunId): Promise<OpenRun> {
     const before = this.#runs.get(run)
     const opened = await before?.catch(() => undefined)
-    // Whoever works with what was in it still has it open: it is closed with all the others in the end.
+    // Activities that run still use the old one: it is closed with all the others in the end.
     if (opened && !isThere(opened) && this.#runs.get(run) === before) this.#runs.delete(run)
     return await this.#known(run)
   }
@@ -151,7 +158,7 @@ export class Means implements Disposable {
     this.#runs.delete(run)
     this.#runs.set(run, known)
     known.catch(() => {
-      // An error is nobody's run the next time.
+      // Errors are not cached.
       if (this.#runs.get(run) === known) this.#runs.delete(run)
     })
     return known
@@ -185,9 +192,9 @@ export class Means implements Disposable {
   }
 
   /** Whose name commits bear, at a time in seconds: asked for once, as git is set up when this process needs it. */
-  async user(seconds: number): Promise<Person> {
+  async user(seconds: number): Promise<CommitIdentity> {
     this.#user ??= readUser(this.objects.repository)
-    // Who sets it right after an error is heard.
+    // After an error the settings are read again, so that a correction is seen.
     this.#user.catch(() => {
       this.#user = undefined
     })
@@ -228,13 +235,13 @@ export class Means implements Disposable {
     return widensOf(before, plan, { priceOf: priceOfTier, reviewersOf: tier => reviewersOf(settings, tier), done })
   }
 
-  /** Lets git look soon whether there is much to tidy up. Nobody waits for it. */
+  /** Starts `git maintenance` in the background. */
   tidyUp(): void {
     this.#written = 0
     this.#maintenance.afterCommit()
   }
 
-  /** Packs what a run has written so far, many small objects. Nobody waits for it. */
+  /** Packs what a run has written so far, many small objects, in the background. */
   packRun(run: RunId): void {
     const { repository } = this.objects
     this.#maintenance.pack(async () => {
@@ -259,7 +266,7 @@ export class Means implements Disposable {
 
   #closeIdle(): void {
     const idle = [...this.#runs].filter(([run]) => !this.#users.has(run))
-    for (const [run, opening] of idle.slice(0, -MOST_IDLE)) {
+    for (const [run, opening] of idle.slice(0, -MAX_IDLE_RUNS)) {
       this.#runs.delete(run)
       opening.then(
         opened => this.#close(opened),
@@ -296,10 +303,10 @@ function currentSurroundings(): Surroundings {
   return { signal: cancellationSignal, heartbeat: details => context.heartbeat(details), attempt: info.attempt }
 }
 
-/** Tries of what passes by itself, such as a provider that is busy; and of what nobody has foreseen, such as a full disk. */
+/** How often a temporary failure is retried (a busy provider), and an unexpected one (a full disk). */
 export const TRIES = { passing: 10, unexpected: 5 }
 
-/** The type of failures that pass as soon as somebody makes room. */
+/** The type of failures that end as soon as there is space on the disk. */
 export const FULL_DISK = 'FullDisk'
 
 /**

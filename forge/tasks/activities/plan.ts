@@ -1,4 +1,4 @@
-/** A plan that somebody proposes, linted: what the flow has to know of it, or why it can't be. */
+/** Lints a proposed plan: gives what the flow has to know of it, or the complaints. */
 import * as v from 'valibot'
 import { hashOfPart } from '../checks/verdicts.ts'
 import type { Linted, List, Oid, PlanActivities, Reference, RunId } from '../contract.ts'

@@ -9,7 +9,7 @@ import { Believed } from '../checks/believed.ts'
 import { hashOfPart } from '../checks/verdicts.ts'
 import type {
   Finished,
-  JournalLine,
+  NewJournalLine,
   Oid,
   PassedBefore,
   PersonAnswer,
@@ -49,7 +49,7 @@ type Decision = v.InferOutput<typeof Decision>
 
 const Results = v.array(v.object({ task: v.string(), head: v.string() }))
 
-/** Who reviews all results together, like most tasks are; where these are not of one mind, one more capable. */
+/** The tier that reviews all results together: that of most tasks; on a tie, the more capable one. */
 const REVIEW_TIER: Tier = 'generation'
 
 /** What the journal says of a run as a whole when it has ended. */
@@ -70,7 +70,8 @@ export class RunWork implements RunActivities {
     if (missing) throw new Failure(missing)
     const info = await objects.info(`${input.base}^{commit}`)
     if (!info) throw new Failure(`There is no commit ${input.base.slice(0, 12)} in this repository.`)
-    // The map of the code takes seconds the first time: it is read while the plan is made. Who needs it, reads it else.
+    // The map of the code takes seconds the first time: it is read while the plan is made, and otherwise when it is
+    // first needed.
     this.means.options.map?.warm(input.base).catch(() => undefined)
     const { store, approved, verdicts } = await this.means.run(input.run)
     if (approved && !(await approved.hasAsked(input)))
@@ -129,7 +130,7 @@ export class RunWork implements RunActivities {
     return await Promise.all(facts.map(({ kind, text }) => store.put(kind, this.means.clean(text))))
   }
 
-  async note({ run, lines }: { run: RunId; lines: JournalLine[] }): Promise<void> {
+  async note({ run, lines }: { run: RunId; lines: NewJournalLine[] }): Promise<void> {
     const { journal } = await this.means.run(run)
     for (const line of lines) {
       await journal.note({ ...line, run, words: await this.#withAnswer(line, run) })
@@ -141,7 +142,7 @@ export class RunWork implements RunActivities {
   }
 
   /** A line with what the person said, which is no part of a history. */
-  async #withAnswer({ what, words, task = '', refs = [] }: JournalLine, run: RunId): Promise<string> {
+  async #withAnswer({ what, words, task = '', refs = [] }: NewJournalLine, run: RunId): Promise<string> {
     const answer = what === 'answered' ? refs.find(({ kind }) => kind === 'answer') : undefined
     if (!answer) return words
     const { store, approved } = await this.means.run(run)
@@ -172,7 +173,7 @@ export class RunWork implements RunActivities {
     const { store, approved, verdicts } = await this.means.run(run)
     const plan = await this.means.plan(store, answer)
     const hash = hashOfPart(plan, undefined)
-    // Who takes plans as they come takes those that were asked for; and a planner may change what it does not widen.
+    // With --yes, plans are approved as they come; and a planner may change what it does not widen.
     const isPlanned = async () => !verdicts || (await verdicts.has({ fact: 'planned', run, plan: hash }))
     const isTaken = async () => ((await approved?.hasAll()) || (await this.#isWithin(run, plan))) && (await isPlanned())
     if (approved && !(await approved.hasPlan(plan)) && !(await isTaken()))
@@ -219,7 +220,7 @@ export class RunWork implements RunActivities {
       // What failed the same way several times is told once.
       evidence: [...new Set(evidence.map(text => this.means.clean(text)))],
       ...(input.task !== undefined && { task: input.task }),
-      // A person types it: whoever else may have said it, it is one of the run's own.
+      // The id comes from a command line: it must name an answer that this run keeps.
       ...(input.resume?.startsWith(`forge resume ${input.run}`) &&
         /^[\w -]+$/.test(input.resume) && { resume: input.resume }),
       ...(plan && { plan }),
@@ -269,8 +270,8 @@ export class RunWork implements RunActivities {
   }
 
   /**
-   * Whether there are assertions that only a reviewer can affirm, and that nobody has affirmed of these files: of what
-   * their task came to, its own reviewers have, but others may have changed something since.
+   * Whether there are assertions that only a reviewer can affirm and that were not affirmed for these files. The
+   * reviewers of their task have affirmed its result, but other tasks may have changed the files since.
    */
   async #hasOpenQuestions(plan: Plan, results: readonly { task: TaskId; head: Oid }[], head: Oid): Promise<boolean> {
     const treeOf = async (commit: Oid) => (await this.means.objects.info(`${commit}^{tree}`))?.oid

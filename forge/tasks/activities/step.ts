@@ -2,14 +2,16 @@
  * The five activities of a step. Each may die at any point and be done again: a request and what is read of its answer
  * come out the same, an answer that is there is not asked for again, and a commit is found by what it says of itself.
  */
+
 import { createHash } from 'node:crypto'
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common'
 import { Failure } from '../../../core/failure.ts'
 import { many, visible } from '../../../core/text.ts'
 import { tokensIn } from '../../ai/fence.ts'
-import { type Answer, type Model, ModelError, type Usage } from '../../ai/request.ts'
+import { type Model, type ModelAnswer, ModelError, type Usage } from '../../ai/request.ts'
 import { MARK } from '../../ai/secrets.ts'
 import { providerOf } from '../../ai/settings.ts'
+import { RUNS } from '../../formats/tasks-json.ts'
 import { type FactOf, hashOfPart } from '../checks/verdicts.ts'
 import type {
   Constructed,
@@ -26,12 +28,13 @@ import type {
   StepResult,
 } from '../contract.ts'
 import { withModelSpan } from '../engine/spans.ts'
+import { NOTHING_SPENT } from '../run/state.ts'
 import { OutOfBudget, type Reservation } from '../runs/budget.ts'
-import { attemptRef, RUNS } from '../runs/folder.ts'
-import { estimateOf, isAssumed, missingPrice, priceOf, withCost } from '../runs/prices.ts'
+import { attemptRef } from '../runs/folder.ts'
+import { isAssumed, missingPrice, priceOf, requestEstimateOf, withCost } from '../runs/prices.ts'
 import type { RunStore } from '../runs/store.ts'
-import { NOTHING, parseStoredAnswer, spentOf, storedAnswer } from '../runs/stored-answer.ts'
-import type { AnswerOf, Edit } from '../steps/answers.ts'
+import { parseStoredAnswer, spentOf, storedAnswer } from '../runs/stored-answer.ts'
+import type { AnswerOf, FileEdit } from '../steps/answers.ts'
 import { applyAll } from '../steps/apply.ts'
 import { commitOn, findStep, messageOf, setRef } from '../steps/commits.ts'
 import { isMaterial, questionsInWords } from '../steps/prompts.ts'
@@ -58,7 +61,7 @@ export class StepWork implements StepActivities {
   /** Requests that are under way in this process, by run and key: of two that are the same, one is sent. */
   readonly #sending = new Map<string, Promise<Sent>>()
   /** Answers that came and could not be kept, as the disk was full, by run and key: to be kept at the next try. */
-  readonly #unkept = new Map<string, { answer: Answer; reservation: Reservation }>()
+  readonly #unkept = new Map<string, { answer: ModelAnswer; reservation: Reservation }>()
 
   constructor(private readonly means: Means) {}
 
@@ -107,7 +110,7 @@ export class StepWork implements StepActivities {
       if (!sent) continue
       // It may be this very step that the server has lost sight of: then what it took is its own.
       const own = await this.#answered(await this.means.run(input.run), input)
-      return own ?? { ...sent, spent: NOTHING, wasThere: true }
+      return own ?? { ...sent, spent: NOTHING_SPENT, wasThere: true }
     }
     const sending = this.#send(input)
     this.#sending.set(id, sending)
@@ -184,8 +187,8 @@ export class StepWork implements StepActivities {
   // --- What is believed of an answer
 
   /**
-   * That a model is asked for a plan, or for its verdict, by this request; undefined where somebody else than the
-   * person may have told it what to say. What stands in fences is material.
+   * The fact that this request asks a model for a plan or a verdict; undefined where text of another author than the
+   * person could have instructed it. Text in fences is material only.
    */
   async #asked(input: StepInput, request: string): Promise<FactOf<'planning' | 'reviewing'> | undefined> {
     const { run, task, step, base, about, kind } = input
@@ -230,7 +233,7 @@ export class StepWork implements StepActivities {
     const unkept = this.#unkept.get(idOf(input))
     if (unkept) return await this.#keep(run, input, unkept.answer, unkept.reservation)
     const bytes = await run.store.readText(input.request)
-    // An answer is found by what was asked, so nobody may ask something else in its name.
+    // An answer is found by the hash of its request, so the request must be the one that the hash is of.
     if (createHash('sha256').update(bytes).digest('hex') !== input.key)
       throw new Failure(`The request of the step ${visible(input.step)} is not the one that was constructed.`)
     const signal = unlessLost(this.means.surroundings().signal)
@@ -273,7 +276,7 @@ export class StepWork implements StepActivities {
     const { model, usage } = stored
     ledger.settleKnown(key, usage)
     // A step that is done again paid for it itself.
-    const spent = stored.step === step ? spentOf(usage) : NOTHING
+    const spent = stored.step === step ? spentOf(usage) : NOTHING_SPENT
     return { answer: { kind: 'answer', oid }, model, spent, wasThere: true }
   }
 
@@ -314,7 +317,7 @@ export class StepWork implements StepActivities {
     { model: name, run: id, task, step }: SendInput,
     { request }: StoredRequest,
     { model, run, gate, pass, reservation, signal }: Asking,
-  ): Promise<Answer> {
+  ): Promise<ModelAnswer> {
     try {
       const asked = { operation: 'chat', provider: providerOf(name) ?? '', model: name, run: id, step } as const
       const place = { ...asked, maxTokens: reservation.output, ...(task !== undefined && { task }) }
@@ -343,7 +346,7 @@ export class StepWork implements StepActivities {
     }
   }
 
-  /** Lets whoever looks at the run know that a model does not answer, and when it is asked again. */
+  /** Records for `forge show` that a model does not answer, and when it is asked again. */
   async #tellTrouble({ store, troubles, journal }: OpenRun, model: string, failure: ApplicationFailure): Promise<void> {
     const { attempt = 1 } = this.means.surroundings()
     if (failure.nonRetryable || attempt >= LAST_TRY) {
@@ -372,15 +375,20 @@ export class StepWork implements StepActivities {
     const { tools, system, messages } = request
     const input = tokensIn(JSON.stringify([tools, system, messages]))
     const output = tokensIn(trouble?.text ?? '')
-    const { cost } = estimateOf({ input, output }, priceOf(name, this.means.settings))
+    const { cost } = requestEstimateOf({ input, output }, priceOf(name, this.means.settings))
     return { input, output, cacheRead: 0, cacheWrite: 0, cost }
   }
 
   /**
-   * The answer first, what it took then: a crash between them loses nothing that was paid for. What can't be kept is
-   * held for whoever tries again.
+   * The answer first, what it took then: a crash between them loses nothing that was paid for. An answer that can't be
+   * kept is held in memory for the next try.
    */
-  async #keep({ store, ledger }: OpenRun, input: SendInput, answer: Answer, reservation: Reservation): Promise<Sent> {
+  async #keep(
+    { store, ledger }: OpenRun,
+    input: SendInput,
+    answer: ModelAnswer,
+    reservation: Reservation,
+  ): Promise<Sent> {
     const { model, key } = input
     const usage = withCost(answer.usage, priceOf(model, this.means.settings))
     const stored = storedAnswer(input, { ...answer, usage })
@@ -394,7 +402,7 @@ export class StepWork implements StepActivities {
   /** What a request would have cost by a price that was only assumed; 0 where the price is known. */
   #assumedCost(model: string, { input, output }: Usage): number {
     if (!isAssumed(model, this.means.settings)) return 0
-    return estimateOf({ input, output }, priceOf(model, this.means.settings)).cost
+    return requestEstimateOf({ input, output }, priceOf(model, this.means.settings)).cost
   }
 
   /** Keys of this process never stand in a blob; whatever only looks like one is the model's, and may be code. */
@@ -407,7 +415,7 @@ export class StepWork implements StepActivities {
   /** Edits on the base as a commit on the attempt's ref, found again where it is there. */
   async #commit(
     input: StepPlace & { kind: StepInput['kind']; base: Oid; key: string },
-    parsed: { words: string; edits: readonly Edit[] },
+    parsed: { words: string; edits: readonly FileEdit[] },
   ): Promise<Serialized> {
     const { objects } = this.means
     const { base, key } = input
@@ -436,7 +444,7 @@ export class StepWork implements StepActivities {
     return `${RUNS}${run}/steps/${createHash('sha256').update(step).digest('hex').slice(0, 20)}`
   }
 
-  /** Where a task's attempt began, or all of the run, for whoever reviews what it did. */
+  /** The commit that a task's attempt (or the run) began at: a reviewer sees what changed since. */
   async #beganAt(input: StepInput): Promise<Oid | undefined> {
     if (input.task === undefined) return (await this.means.stored((await this.means.run(input.run)).store)).base
     const { began } = await findStep(this.means.objects, input.base, input, undefined)
@@ -488,7 +496,7 @@ function unlessLost(signal: AbortSignal): AbortSignal {
   return control.signal
 }
 
-/** How Temporal says that it waits for an activity no more, without that anybody has called it off. */
+/** The reasons by which Temporal ends an activity that was not cancelled. */
 const LOST: readonly string[] = ['NOT_FOUND', 'TIMED_OUT']
 
 /** What comes of some work; throws the signal's reason where that comes first, and leaves the work alone. */

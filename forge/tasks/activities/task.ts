@@ -3,7 +3,7 @@ import { Failure } from '../../../core/failure.ts'
 import { isAncestor } from '../../../core/git/commits.ts'
 import type { Path } from '../../../core/git/repository.ts'
 import { openScratch } from '../../../core/git/scratch.ts'
-import type { Change } from '../../../core/git/trees.ts'
+import type { TreeChange } from '../../../core/git/trees.ts'
 import { review } from '../../../core/review.ts'
 import { visible } from '../../../core/text.ts'
 import { hashOfPart, type Verdicts } from '../checks/verdicts.ts'
@@ -21,13 +21,13 @@ import type {
 import { attemptRef, doneRef } from '../runs/folder.ts'
 import type { RunStore } from '../runs/store.ts'
 import { commitOn, messageOf, newestOf, setRef } from '../steps/commits.ts'
-import { wordsOf } from '../steps/request.ts'
+import { keptWords } from '../steps/request.ts'
 import { brief } from './brief.ts'
-import { type GatheredConflicts, type Gathering, gatherAll, mergeCommit } from './gathering.ts'
-import type { Check, CheckMeans, Means } from './means.ts'
+import { commitMerge, type GatheredConflicts, type Gathering, gatherAll } from './gathering.ts'
+import type { AttemptCheck, CheckMeans, Means } from './means.ts'
 
-/** So much of each piece of evidence stands in a report. */
-const MOST_EVIDENCE = 12_000
+/** How much of each piece of evidence stands in a report. */
+const MAX_EVIDENCE_CHARS = 12_000
 
 const OUTCOMES: Record<Outcome, string> = {
   success: 'It was done.',
@@ -68,7 +68,7 @@ export class TaskWork implements TaskActivities {
     const tree = (await objects.info(`${resolved}^{tree}`))?.oid
     if (!tree) throw new Failure(`The resolution ${resolved.slice(0, 12)} is not in this repository any more.`)
     const message = `Resolve the conflicts of two tasks\n\nForge-Run: ${run}\n${task ? `Forge-Task: ${task}\n` : ''}`
-    const result = await mergeCommit(this.means, tree, [ours, theirs], message)
+    const result = await commitMerge(this.means, tree, [ours, theirs], message)
     const parent = repository.temporary
     await using scratch = await openScratch({ parent, borrowed: [repository.objects], format: repository.format })
     const { refusals } = await review(scratch, { origin: ours, start: ours, upstream: theirs, result })
@@ -110,14 +110,14 @@ export class TaskWork implements TaskActivities {
   }
 
   /**
-   * Lets something be checked; what is mended by that is committed at a ref. What came of it is signed: the result of
-   * this activity, whoever can reach the server may write.
+   * Runs the checks; files that a formatter changes are committed at a ref. The outcome is signed, because any process
+   * that can reach the server could report a result for this activity.
    */
   async checked(
     store: RunStore,
     place: { run: string; task?: TaskId; attempt: number },
     ref: string,
-    { plan, task, base, head }: Parameters<Check>[1],
+    { plan, task, base, head }: Parameters<AttemptCheck>[1],
   ): Promise<Validated> {
     const { signal, heartbeat } = this.means.surroundings()
     const { folder, verdicts } = await this.means.run(place.run)
@@ -145,7 +145,7 @@ export class TaskWork implements TaskActivities {
     place: { run: string; task?: TaskId; attempt: number },
     ref: string,
     head: Oid,
-    changes: ReadonlyMap<Path, Change>,
+    changes: ReadonlyMap<Path, TreeChange>,
   ): Promise<Oid> {
     const { objects } = this.means
     const who = await this.means.user(await newestOf(objects, [head]))
@@ -168,13 +168,13 @@ export async function signGathering(
   if (!of.includes(made)) await verdicts?.sign({ fact: 'gathered', run, commit: made, of })
 }
 
-/** A conflict, with what somebody has to know who resolves it. */
+/** A conflict, with what is needed to resolve it. */
 export async function withReport(
   store: RunStore,
   made: Oid,
   { ours, theirs, words, files }: GatheredConflicts,
 ): Promise<Required<Gathered>> {
-  // Whoever resolves it has to see these files.
+  // The model that resolves it has to see these files.
   const report = await store.putJson('conflict', { text: words, files })
   return { commit: made, conflicts: { ours, theirs, report } }
 }
@@ -185,7 +185,7 @@ const uniqueOf = (references: readonly Reference[]): Reference[] => [
 
 /** What a reference names, for a reader: cut where it is long. */
 export async function evidenceInWords(store: RunStore, reference: Reference): Promise<string> {
-  const { words } = wordsOf(reference, await store.readText(reference))
+  const { words } = keptWords(reference, await store.readText(reference))
   const text = words.trim()
-  return text.length > MOST_EVIDENCE ? `${text.slice(0, MOST_EVIDENCE).toWellFormed()}\n(cut here)` : text
+  return text.length > MAX_EVIDENCE_CHARS ? `${text.slice(0, MAX_EVIDENCE_CHARS).toWellFormed()}\n(cut here)` : text
 }

@@ -11,7 +11,7 @@ import type { Plan } from '../plan/schema.ts'
 import { Signatures, type Signed } from './signatures.ts'
 
 /** What of a run a person asks for: what stands in the rest of its input, others may say. */
-export type Asked = Pick<RunInput, 'wish' | 'plan' | 'base' | 'limits'>
+export type AskedRun = Pick<RunInput, 'wish' | 'plan' | 'base' | 'limits'>
 
 /** A plan by its content: the same one gives the same. */
 export const hashOfPlan = (plan: Plan): string => sha256(JSON.stringify(plan))
@@ -43,12 +43,12 @@ export class ApprovedCommands {
   }
 
   /** What the run is to do, from where, and what it may take. */
-  async approveAsking(asked: Asked): Promise<void> {
+  async approveAsking(asked: AskedRun): Promise<void> {
     await this.#signatures.add([this.#asking(asked)])
   }
 
   /** Whether the person has asked for this run, for just this and with just these limits. */
-  async hasAsked(asked: Asked): Promise<boolean> {
+  async hasAsked(asked: AskedRun): Promise<boolean> {
     return await this.#signatures.has(this.#asking(asked))
   }
 
@@ -78,7 +78,7 @@ export class ApprovedCommands {
     return (await this.#signatures.missing(either)).length < 2
   }
 
-  /** Those of the commands that nobody has approved, each once. */
+  /** Those of the commands that were not approved, each once. */
   async missing(commands: readonly string[]): Promise<string[]> {
     const missing = await this.#signatures.missing([...new Set(commands)].map(command => this.#check(command)))
     if (missing.length === 0 || (await this.#signatures.has(this.#everything))) return []
@@ -89,7 +89,7 @@ export class ApprovedCommands {
     return { name: `a check of ${this.run}`, words: command }
   }
 
-  #asking({ wish, plan, base, limits }: Asked): Signed {
+  #asking({ wish, plan, base, limits }: AskedRun): Signed {
     const given = Object.entries(limits).filter(([, value]) => value !== undefined)
     const words = JSON.stringify([wish.oid, plan?.oid ?? '', base, given.sort(([a], [b]) => (a < b ? -1 : 1))])
     return { name: `the asking for ${this.run}`, words }

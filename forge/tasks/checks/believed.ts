@@ -7,7 +7,7 @@ import type { Oid, TaskId } from '../contract.ts'
 import { isReviewed } from '../plan/estimate.ts'
 import type { Plan } from '../plan/schema.ts'
 import { hashOfCommands } from './validate.ts'
-import { type Fact, type FactOf, type Facts, hashOfPart } from './verdicts.ts'
+import { type BelievedFacts, type Fact, type FactOf, hashOfPart } from './verdicts.ts'
 
 export class Believed {
   #own: ReadonlySet<Oid> | undefined
@@ -15,7 +15,7 @@ export class Believed {
   constructor(
     readonly objects: Objects,
     readonly plan: Plan,
-    readonly known: Facts,
+    readonly known: BelievedFacts,
   ) {}
 
   /**
@@ -30,7 +30,7 @@ export class Believed {
     const same: typeof passed = []
     for (const it of passed) if (it.commands === (await this.#commandsOf(task, it))) same.push(it)
     if (same.length === 0) return 'it was checked by other commands than the plan and the repository ask for now'
-    // Whoever had all of it checked at once, at their own terminal, was told which questions no program answers.
+    // With `forge land --check` the person was told which questions no program answers.
     if (same.some(({ isWhole }) => isWhole)) return undefined
     if (!this.#isApproved) return 'you have not approved the plan that it was checked by'
     this.#own ??= this.#findOwn()
@@ -66,7 +66,7 @@ export class Believed {
 
   /**
    * The run's base, and all that was made from it by nothing but tasks that passed, and their merges. From the base on,
-   * and not back from the result: what somebody lets follow from itself is never reached.
+   * and not back from the result: commits with a forged ancestry are never reached.
    */
   #findOwn(): ReadonlySet<Oid> {
     const own = new Set(this.#all('asked').map(({ base }) => base))
@@ -112,7 +112,7 @@ export class Believed {
     return false
   }
 
-  /** All are content, or the one who was asked last, since they were not of one mind. */
+  /** All reviewers affirm it, or the last one, which was asked because they disagreed. */
   #isAccepted(task: TaskId | '', head: Oid): boolean {
     const plan = hashOfPart(this.plan, task === '' ? undefined : task)
     const words = this.#all('reviewed').filter(it => it.task === task && it.head === head && it.plan === plan)

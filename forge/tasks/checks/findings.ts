@@ -18,7 +18,7 @@ const FAILED_TEST = [
   /^\s*--- FAIL:\s+(?<words>\S+)/,
   /^test\s+(?<words>\S+)\s+\.\.\.\s+FAILED$/,
 ]
-const MOST = 500
+const MAX_FINDINGS = 500
 
 /** Reads them from what a command printed, in their order, each once. */
 export function findingsIn(output: string): Finding[] {
@@ -26,7 +26,7 @@ export function findingsIn(output: string): Finding[] {
   for (const line of output.split('\n')) {
     const finding = findingOf(line.trimEnd())
     if (finding && !found.has(`${finding.key} ${finding.line}`)) found.set(`${finding.key} ${finding.line}`, finding)
-    if (found.size >= MOST) break
+    if (found.size >= MAX_FINDINGS) break
   }
   return [...found.values()]
 }

@@ -17,14 +17,14 @@ export type ForgeMd = {
 }
 
 export const FORGE_MD = 'FORGE.md'
-const LONGEST = 64 << 10
-const LONGEST_COMMAND = 2000
+const MAX_FORGE_MD_BYTES = 64 << 10
+const MAX_COMMAND_CHARS = 2000
 
 /** Reads it at a commit; without one, there is nothing in it. */
 export async function readForgeMd(objects: Objects, commit: Oid): Promise<ForgeMd> {
   const entry = await entryAt(objects, commit, FORGE_MD)
   if (!entry?.mode.startsWith('100')) return { checks: [], prepare: [], mend: [], text: '' }
-  return parseForgeMd((await readStart(objects.repository, entry.oid, LONGEST)).toString())
+  return parseForgeMd((await readStart(objects.repository, entry.oid, MAX_FORGE_MD_BYTES)).toString())
 }
 
 export function parseForgeMd(text: string): ForgeMd {
@@ -39,7 +39,7 @@ export function parseForgeMd(text: string): ForgeMd {
     if (heading !== undefined) isInside = /^checks$/i.test(heading)
     if (!isInside) continue
     const [, kind, command] = /^\s*(?:[-*+]|\d+[.)])\s+(?:(prepare|mend):\s*)?`([^`]+)`/i.exec(line) ?? []
-    if (!command || command.length > LONGEST_COMMAND) continue
+    if (!command || command.length > MAX_COMMAND_CHARS) continue
     found[kind?.toLowerCase() === 'prepare' ? 'prepare' : kind ? 'mend' : 'checks'].push(command.trim())
   }
   return found

@@ -23,7 +23,7 @@ export class NetworkPermission {
     return await this.#signatures.has(NETWORK)
   }
 
-  /** For a person who was told what commands can reach then. It holds until it is taken back. */
+  /** Allows the network, once the person was told what commands can reach with it. It holds until it is taken back. */
   async give(): Promise<void> {
     await this.#signatures.add([NETWORK])
   }

@@ -20,7 +20,7 @@ const Stored = v.object({ image: v.string(), programs: v.array(v.string()) })
 /** Seconds for a list of names, also on a machine that is busy. */
 const SECONDS = 60
 /** Of a list that is longer, the image is not ours. */
-const LONGEST_LIST = 4 << 20
+const MAX_LIST_BYTES = 4 << 20
 
 /**
  * The programs of the image that checks run in, as its shell finds them: asked for once an image, and kept in the state
@@ -44,7 +44,7 @@ async function askFor(state: string, signal: AbortSignal): Promise<string[]> {
   const folder = await mkdtemp(join(state, 'programs-'))
   try {
     await runClosed(folder, { command: 'compgen -c > names', seconds: SECONDS }, signal)
-    const names = await readUntrusted(join(folder, 'names'), LONGEST_LIST)
+    const names = await readUntrusted(join(folder, 'names'), MAX_LIST_BYTES)
     if (names?.kind !== 'file') return []
     return [...new Set(names.bytes.toString().split('\n'))].filter(name => /^[\w.+[-]{1,100}$/.test(name)).sort()
   } finally {

@@ -1,6 +1,6 @@
 /**
- * Checks that a plan asks for by a name: which commands they are, the repository's own files say. Only what is new
- * against the base counts in them, since nobody promised that the base is without a complaint.
+ * Checks that a plan asks for by a name: which commands they are, the repository's own files say. Only complaints that
+ * the base does not have count.
  */
 import { type Objects, readStart } from '../../../core/git/objects.ts'
 import { asBytes, type Oid, type Path } from '../../../core/git/repository.ts'
@@ -13,7 +13,7 @@ export type ReadyMade = 'typescript' | 'python' | 'tests'
 /** `mend` are commands that may change files before they are judged. */
 export type ReadyMadeCommands = { checks: string[]; mend: string[] }
 
-const LONGEST = 1 << 20
+const MAX_MANIFEST_BYTES = 1 << 20
 
 /** What a check is in this repository, at a commit; nothing where the repository has nothing of the kind. */
 export async function readyMade(objects: Objects, commit: Oid, name: ReadyMade): Promise<ReadyMadeCommands> {
@@ -42,7 +42,7 @@ const MARKERS: Record<ReadyMade, { names: readonly string[]; ends: readonly stri
 }
 
 /** In a larger repository, files are not looked for: what could be there counts as there. */
-const MOST_FILES = 200_000
+const MAX_FILES = 200_000
 
 /**
  * The ready-made checks that a repository has something for, at a commit, or will have: `made` are paths of files that
@@ -53,7 +53,7 @@ export async function readyMadeIn(
   commit: Oid,
   made: readonly string[],
 ): Promise<Set<(typeof READY_MADE)[number]>> {
-  const { files, cut } = await listFiles(objects, commit, { limit: MOST_FILES })
+  const { files, cut } = await listFiles(objects, commit, { limit: MAX_FILES })
   const paths = new Set([...files.map(({ path }) => path), ...made.map(asBytes)])
   const fitting = new Set<(typeof READY_MADE)[number]>()
   for (const name of READY_MADE) {
@@ -82,7 +82,7 @@ async function readTop(objects: Objects, commit: Oid): Promise<Top> {
   const entries = await readTree(objects, commit)
   const names = new Set(entries.map(({ name }) => name))
   const manifest = entries.find(({ name, mode }) => name === 'package.json' && mode.startsWith('100'))
-  const text = manifest ? (await readStart(objects.repository, manifest.oid, LONGEST)).toString() : '{}'
+  const text = manifest ? (await readStart(objects.repository, manifest.oid, MAX_MANIFEST_BYTES)).toString() : '{}'
   const { scripts, dependencies, devDependencies } = parseManifest(text)
   return { names, scripts, packages: new Set([...Object.keys(dependencies), ...Object.keys(devDependencies)]) }
 }

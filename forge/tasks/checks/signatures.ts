@@ -25,7 +25,7 @@ export class Signatures {
     this.#scope = new Bun.CryptoHasher('sha256').update(repository.commonDir).digest('hex')
   }
 
-  /** Those of some things that nobody has signed for. Throws a {@link Failure} where the user's key can't be used. */
+  /** Those of some things that were not signed. Throws a {@link Failure} where the user's key can't be used. */
   async missing(wanted: readonly Signed[]): Promise<Signed[]> {
     // What can't be read approves nothing: the person is asked again.
     const known = (await readJson(this.file, Stored))?.approvals ?? []
@@ -39,7 +39,7 @@ export class Signatures {
     return (await this.missing([one])).length === 0
   }
 
-  /** For a person who has seen what they sign for. */
+  /** Signs some things that the person has seen. */
   async add(signed: readonly Signed[]): Promise<void> {
     const more = await Promise.all(signed.map(one => this.approvals.sign(this.#subject(one), this.repository.format)))
     for (let tries = 1; ; tries++) {

@@ -10,8 +10,8 @@ import { join } from 'node:path'
 import { asText, type Oid, type Path, type Repository } from '../../../core/git/repository.ts'
 import { run, type Where } from '../../../core/git/run.ts'
 import { openScratch, type Scratch } from '../../../core/git/scratch.ts'
+import { isRunning } from '../../../core/processes.ts'
 import { shellIn } from '../../../core/shell.ts'
-import { isRunning } from '../../../core/state.ts'
 import { readUntrusted } from '../../../core/untrusted.ts'
 import { giveToContainer, openAll } from '../../ai/closed-container.ts'
 
@@ -31,8 +31,8 @@ export type Slot = AsyncDisposable & {
    */
   restore(commit?: Oid): Promise<boolean>
   /**
-   * One more for whoever has this one, without waiting: if all who have one waited for a second, they would wait for
-   * each other for ever. To be closed before this one.
+   * A second slot for the holder of this one, without waiting: holders that waited for each other would deadlock. To be
+   * closed before this one.
    */
   beside(commit: Oid): Promise<Slot>
   /**
@@ -43,7 +43,7 @@ export type Slot = AsyncDisposable & {
 }
 
 /** A file that is larger is not taken back. */
-const LARGEST = 16 << 20
+const MAX_TAKEN_FILE_BYTES = 16 << 20
 
 /** Where slots lie in the state folder of a repository. */
 const slotsIn = (state: string): string => join(state, 'slots')
@@ -65,7 +65,7 @@ export class Slots implements AsyncDisposable {
   #waiting: Waiting[] = []
   #taken = 0
 
-  /** @param most Slots that are taken at the same time, without those beside them; who comes then waits. */
+  /** @param most Slots that are taken at the same time, without the second ones. Further callers wait. */
   constructor(
     readonly repository: Repository,
     readonly state: string,
@@ -104,7 +104,7 @@ export class Slots implements AsyncDisposable {
     }
   }
 
-  /** Whoever waits longest has the place of the one who leaves. */
+  /** Waiters are served first in, first out. */
   #leave(): void {
     const next = this.#waiting.shift()
     if (next) next.enter()
@@ -129,7 +129,7 @@ export class Slots implements AsyncDisposable {
     }
   }
 
-  /** Each has a place that bears the name of who uses it: one that was killed can be told from one that runs. */
+  /** Each slot has a folder named by host and process, so that the folder of a killed process can be told. */
   async #claim(): Promise<string> {
     const parent = slotsIn(this.state)
     await mkdir(parent, { recursive: true, mode: 0o700 })
@@ -207,7 +207,7 @@ class WarmSlot implements Slot {
     try {
       await this.#checkOut(commit)
     } catch {
-      // An index that was cut, or a folder that git can't bring in order: everything is written anew.
+      // An index that was cut, or a folder that git can't check out: all files are written again.
       for (const name of ['index', 'index.lock', 'files'])
         await rm(join(this.place, name), { recursive: true, force: true })
       await mkdir(this.folder, { mode: 0o700 })
@@ -318,8 +318,8 @@ class WarmSlot implements Slot {
       // A link may lead anywhere.
       if (isLast ? !stats?.isFile() : !stats?.isDirectory()) return undefined
     }
-    const found = await readUntrusted(join(this.folder, ...parts), LARGEST + 1)
-    return found?.kind === 'file' && found.bytes.length <= LARGEST ? found.bytes : undefined
+    const found = await readUntrusted(join(this.folder, ...parts), MAX_TAKEN_FILE_BYTES + 1)
+    return found?.kind === 'file' && found.bytes.length <= MAX_TAKEN_FILE_BYTES ? found.bytes : undefined
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

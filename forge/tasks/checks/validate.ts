@@ -6,7 +6,7 @@ import { Failure } from '../../../core/failure.ts'
 import { changesIn, diffTrees } from '../../../core/git/diffs.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import { asBytes, asText, type Oid, type Path } from '../../../core/git/repository.ts'
-import { type Change, entryAt } from '../../../core/git/trees.ts'
+import { entryAt, type TreeChange } from '../../../core/git/trees.ts'
 import { many, short, visible, visibleLines, visiblePath } from '../../../core/text.ts'
 import { runClosed, whyNoContainer } from '../../ai/closed-container.ts'
 import type { Reference, Validated } from '../contract.ts'
@@ -18,13 +18,13 @@ import { type ReadyMade, readyMade } from './ready-made.ts'
 import type { Slot, Slots } from './slots.ts'
 import { checkTexts, type TextCheck, type WrittenText } from './texts.ts'
 
-export type Means = {
+export type ValidationMeans = {
   objects: Objects
   slots: Slots
   /** Keeps a blob for as long as the run is kept. */
   keep: (kind: string, text: string) => Promise<Reference>
   /** Commits what a formatter has changed, on top of the attempt's head. */
-  commitMended: (head: Oid, changes: ReadonlyMap<Path, Change>) => Promise<Oid>
+  commitMended: (head: Oid, changes: ReadonlyMap<Path, TreeChange>) => Promise<Oid>
   /** Those of the commands that the person has not approved. */
   unapproved: (commands: readonly string[]) => Promise<string[]>
   /** Whether the person allows all commands of checks in this repository the network. */
@@ -77,7 +77,7 @@ const TAIL = 2000
 const TEXT_CHECKS: readonly string[] = ['citations', 'complete', 'format'] satisfies TextCheck[]
 
 /** Judges an attempt. Throws the signal's reason only; where a person has to do something first, it is the question. */
-export async function validate(means: Means, attempt: Attempt): Promise<Judged> {
+export async function validate(means: ValidationMeans, attempt: Attempt): Promise<Judged> {
   const { objects, keep } = means
   const violations = await violationsOf(objects, attempt)
   const wanted = await commandsOf(objects, attempt)
@@ -111,7 +111,11 @@ const hashOfWanted = ({ commands, mend, prepare }: Awaited<ReturnType<typeof com
     .update(JSON.stringify([prepare, mend, commands.map(({ isClaim: _, ...wanted }) => wanted)]))
     .digest('hex')
 
-async function judged(means: Means, head: Oid, found: Omit<ValidationReport, 'isGood' | 'text'>): Promise<Validated> {
+async function judged(
+  means: ValidationMeans,
+  head: Oid,
+  found: Omit<ValidationReport, 'isGood' | 'text'>,
+): Promise<Validated> {
   const bad = found.checks.filter(({ came }) => came === 'bad')
   const isGood = found.violations.length === 0 && bad.length === 0
   const text = await textOf(means.objects, head, found)
@@ -133,7 +137,7 @@ async function violationsOf(objects: Objects, attempt: Attempt): Promise<string[
   const { plan, task, base, head, isWhole } = attempt
   const { repository } = objects
   if (isWhole)
-    return await findViolationsOfAll(repository, { base, head, boundaries: partsOf(plan, task).map(boundariesOf) })
+    return await findViolationsOfAll(repository, { base, head, boundaries: tasksIn(plan, task).map(boundariesOf) })
   if (!task) return []
   const beyond = await findViolations(repository, { base, head, boundaries: task.boundaries })
   const isChanged = (await diffTrees(repository, base, head)).length > 0
@@ -148,7 +152,7 @@ async function violationsOf(objects: Objects, attempt: Attempt): Promise<string[
 const boundariesOf = ({ boundaries }: Task): Task['boundaries'] => boundaries
 
 /** All tasks that are in a result: those of the plan, or a task and what it builds on. */
-export function partsOf({ tasks }: Plan, task: Task | undefined): Task[] {
+export function tasksIn({ tasks }: Plan, task: Task | undefined): Task[] {
   if (!task) return tasks
   const ids = new Set([task.id])
   // What is added is looked at, too.
@@ -174,7 +178,7 @@ async function writtenIn(
 
 async function commandsOf(objects: Objects, { plan, task, base, head, isWhole }: Attempt) {
   const forge = await readForgeMd(objects, base)
-  const tasks = isWhole ? partsOf(plan, task) : task ? [task] : []
+  const tasks = isWhole ? tasksIn(plan, task) : task ? [task] : []
   const asked = tasks.flatMap(({ validation }) => validation.checks)
   const names = asked.filter((it): it is ReadyMade => typeof it === 'string' && !TEXT_CHECKS.includes(it))
   const ready = await Promise.all([...new Set(names)].map(name => readyMade(objects, head, name)))
@@ -206,7 +210,7 @@ export async function commandsOfAttempt(objects: Objects, attempt: Attempt): Pro
   return [...prepare, ...mend, ...commands.map(it => it.command)]
 }
 
-async function questionBefore(means: Means, commands: readonly string[]): Promise<string | undefined> {
+async function questionBefore(means: ValidationMeans, commands: readonly string[]): Promise<string | undefined> {
   const why = await whyNoContainer(means.signal)
   if (why) return `Checks need ${why}`
   const unapproved = await means.unapproved(commands)
@@ -219,7 +223,7 @@ async function questionBefore(means: Means, commands: readonly string[]): Promis
 
 /** What formatters and linters mend by themselves, in files that the attempt has written, and in no others. */
 async function mendFiles(
-  means: Means,
+  means: ValidationMeans,
   attempt: Attempt,
   { mend, prepare }: { mend: string[]; prepare: string[] },
 ): Promise<{ head: Oid; paths: string[] }> {
@@ -231,7 +235,7 @@ async function mendFiles(
   await using slot = await slots.take(head, signal)
   await prepareIn(means, slot, prepare)
   for (const command of mend) await runIn(means, slot, { command, seconds: SECONDS.mend })
-  const changes = new Map<Path, Change>()
+  const changes = new Map<Path, TreeChange>()
   const isWithin = task ? boundaryOf(task.boundaries) : () => undefined
   for (const [path, { mode, bytes }] of written) {
     // A name that is not UTF-8 can't be opened by its text.
@@ -246,7 +250,11 @@ async function mendFiles(
   return { head: await commitMended(head, changes), paths: [...changes.keys()].map(visiblePath) }
 }
 
-async function prepareIn(means: Means, slot: Slot, prepare: readonly string[]): Promise<CheckResult | undefined> {
+async function prepareIn(
+  means: ValidationMeans,
+  slot: Slot,
+  prepare: readonly string[],
+): Promise<CheckResult | undefined> {
   for (const command of prepare) {
     const end = await runIn(means, slot, { command, seconds: SECONDS.prepare })
     if (end.exitCode !== 0) {
@@ -260,7 +268,7 @@ async function prepareIn(means: Means, slot: Slot, prepare: readonly string[]): 
 type End = Awaited<ReturnType<typeof runClosed>>
 
 async function runIn(
-  { signal, onProgress, hasNetwork }: Means,
+  { signal, onProgress, hasNetwork }: ValidationMeans,
   slot: Slot,
   { command, seconds }: { command: string; seconds: number },
 ): Promise<End> {
@@ -278,7 +286,7 @@ async function runIn(
 
 async function checkAllTexts(objects: Objects, attempt: Attempt): Promise<CheckResult[]> {
   const { plan, task, isWhole } = attempt
-  const tasks = isWhole ? partsOf(plan, task) : task ? [task] : []
+  const tasks = isWhole ? tasksIn(plan, task) : task ? [task] : []
   const wanted = [...new Set(tasks.flatMap(({ validation }) => validation.checks))].filter(
     (it): it is TextCheck => typeof it === 'string' && TEXT_CHECKS.includes(it),
   )
@@ -296,7 +304,7 @@ async function checkAllTexts(objects: Objects, attempt: Attempt): Promise<CheckR
 }
 
 async function checkCommands(
-  means: Means,
+  means: ValidationMeans,
   attempt: Attempt,
   { commands, prepare }: { commands: readonly Wanted[]; prepare: readonly string[] },
 ): Promise<CheckResult[]> {
@@ -323,7 +331,7 @@ async function checkCommands(
  * only where all checks have passed, so once for a task.
  */
 async function tellHeldBefore(
-  means: Means,
+  means: ValidationMeans,
   { base, head }: Attempt,
   {
     commands,
@@ -354,7 +362,7 @@ class CheckRoom {
   #isFilled = true
 
   constructor(
-    private readonly means: Means,
+    private readonly means: ValidationMeans,
     readonly slot: Slot,
     private readonly prepare: readonly string[],
   ) {}
@@ -374,7 +382,7 @@ class CheckRoom {
 
 /** A check that failed is run on the base, where only news count, and once more, since some fail by chance. */
 async function lookAgain(
-  means: Means,
+  means: ValidationMeans,
   { base }: Attempt,
   { wanted, room, first, prepare }: { wanted: Wanted; room: CheckRoom; first: End; prepare: readonly string[] },
 ): Promise<CheckResult> {

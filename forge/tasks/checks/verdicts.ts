@@ -1,7 +1,8 @@
 /**
  * What the user's own worker has found out about a run's commits: a fact each, signed with the user's key, in the run's
- * store. Whoever can reach the Temporal server may let the worker check whatever they like, and may say anything of it;
- * what was checked and how it came out, only the worker itself writes here. So a fact names all that it depends on.
+ * store. Any process that can reach the Temporal server may let the worker check anything, and may report anything
+ * about it; what was checked and how it came out, only the worker itself writes here. So a fact names all that it
+ * depends on.
  */
 import * as v from 'valibot'
 import { type Approvals, SignedApproval, type Subject } from '../../ai/approvals.ts'
@@ -44,7 +45,7 @@ export const Fact = v.variant('fact', [
     /** Whether nothing that was found out before is needed: all boundaries and checks of all tasks were part of it. */
     isWhole: v.boolean(),
   }),
-  /** A model is asked for a plan, by a request in which nobody but the person has told it what to plan. */
+  /** A model is asked for a plan, by a request whose only instructions are the person's. */
   v.object({ fact: v.literal('planning'), run: v.string(), step: v.string(), request: Hash }),
   /** It has proposed this one. */
   v.object({ fact: v.literal('planned'), run: v.string(), plan: Hash }),
@@ -60,7 +61,7 @@ const Stored = v.object({ words: v.pipe(v.string(), v.maxLength(200_000)), signa
 const ReadFact = v.pipe(v.string(), v.parseJson(), Fact)
 
 /** All that is believed, and whether there is more with signatures of other keys. */
-export type Facts = { facts: Fact[]; hasKey: boolean; ofOthers: number }
+export type BelievedFacts = { facts: Fact[]; hasKey: boolean; ofOthers: number }
 
 /** The facts of one run. */
 export class Verdicts {
@@ -88,7 +89,7 @@ export class Verdicts {
     return stored?.words === words && (await this.#isSigned(stored))
   }
 
-  async all(): Promise<Facts> {
+  async all(): Promise<BelievedFacts> {
     const [contents, key] = await Promise.all([this.store.all('verdicts'), this.approvals.keyName()])
     const stored = contents.flatMap(bytes => read(bytes) ?? [])
     const own = stored.filter(({ signature }) => signature.key === key)

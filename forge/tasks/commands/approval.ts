@@ -5,11 +5,12 @@ import { Failure } from '../../../core/failure.ts'
 import { xdgFolder } from '../../../core/folders.ts'
 import { Approvals } from '../../ai/approvals.ts'
 import { readSettings } from '../../ai/settings.ts'
+import type { ShownPlan } from '../../formats/tasks-json.ts'
 import { ApprovedCommands } from '../checks/approved.ts'
 import { commandsOfPlan } from '../checks/validate.ts'
 import type { Reference, RunId, TaskId } from '../contract.ts'
 import { changesOf } from '../plan/changes.ts'
-import { estimateOf, type PriceOf } from '../plan/estimate.ts'
+import { type PriceOf, planEstimateOf } from '../plan/estimate.ts'
 import type { Plan } from '../plan/schema.ts'
 import { planInFull, showPlan } from '../plan/show.ts'
 import { openRunFolder } from '../runs/folder.ts'
@@ -20,10 +21,10 @@ import type { CommandContext } from './context.ts'
 import { editPlan } from './edit-plan.ts'
 import { askPerson, columnsOf, type PlanWord } from './follow.ts'
 import { openNetwork } from './network.ts'
-import { openStore, type Place } from './place.ts'
+import { openStore, type RunPlace } from './place.ts'
 
 /** The approvals of a run. */
-export async function openApproved(place: Place, run: RunId, { env }: CommandContext): Promise<ApprovedCommands> {
+export async function openApproved(place: RunPlace, run: RunId, { env }: CommandContext): Promise<ApprovedCommands> {
   const folder = await openRunFolder(place.repository, run, env)
   const config = join(xdgFolder(env.XDG_CONFIG_HOME, '.config'), 'forge')
   return new ApprovedCommands(new Approvals(config), folder, place.repository, run)
@@ -34,15 +35,15 @@ export type LookedAt = {
   plan: Plan
   /** All commands that it would run, those of the repository's own FORGE.md too. */
   commands: string[]
-  /** For a terminal of so many columns. */
+  /** The text for a terminal with that many columns. */
   text: (columns: number) => string
-  /** For whoever shows it in another way; `seen` is another one where anything is that a person says yes to. */
-  inFull: ReturnType<typeof planInFull> & { seen: string }
+  /** For programs; `seen` differs where anything differs that the person approves. */
+  inFull: Omit<ShownPlan, 'waits'>
 }
 
 /** Reads a plan of a run, by default the one that holds, with all that belongs to it. */
 export async function lookAtPlan(
-  place: Place,
+  place: RunPlace,
   run: RunId,
   reference: Reference | undefined,
   context: CommandContext,
@@ -59,7 +60,7 @@ export async function lookAtPlan(
   }
   const commands = await commandsOfPlan(place.objects, plan, base)
   const hasNetwork = await (await openNetwork(place, context)).isGiven()
-  const estimate = estimateOf(plan, priceOfTier, { reviewersOf: tier => reviewersOf(settings, tier) })
+  const estimate = planEstimateOf(plan, priceOfTier, { reviewersOf: tier => reviewersOf(settings, tier) })
   const showing = { hasNetwork, commands, estimate, limits }
   const holds = await readPlan(store).catch(() => undefined)
   const changes = holds ? changesOf(holds, plan) : []
@@ -81,7 +82,7 @@ export function tellPlan({ text }: LookedAt, context: CommandContext): void {
 
 /** Asks whether a plan may run. What is approved is signed for. */
 export async function approvePlan(
-  place: Place,
+  place: RunPlace,
   { run, plan: proposed }: { run: RunId; plan: Reference },
   context: CommandContext,
 ): Promise<PlanWord> {
@@ -123,7 +124,7 @@ export async function approvePlan(
 
 /** Signs for a plan that the person has said yes to, and for all its commands. */
 export async function signPlan(
-  place: Place,
+  place: RunPlace,
   run: RunId,
   { plan, commands }: LookedAt,
   context: CommandContext,
@@ -135,7 +136,7 @@ export async function signPlan(
 
 /** Keeps what the person answers to a task, or with '' to the run, and signs for it. */
 export async function keepAnswer(
-  place: Place,
+  place: RunPlace,
   { run, task, words }: { run: RunId; task: TaskId | ''; words: string },
   context: CommandContext,
 ): Promise<Reference> {
@@ -149,7 +150,7 @@ export async function keepAnswer(
  * they have heard why.
  */
 async function editedPlan(
-  place: Place,
+  place: RunPlace,
   run: RunId,
   plan: Reference,
   context: CommandContext,

@@ -1,6 +1,6 @@
 /**
  * Whether this user's own worker has checked what is shown and landed, and how a person has it checked here: in this
- * process, in the locked container, so that nobody between has a word in it.
+ * process, in the locked container, without the Temporal server.
  */
 import { join } from 'node:path'
 import { Failure } from '../../../core/failure.ts'
@@ -20,17 +20,17 @@ import { openApproved } from './approval.ts'
 import type { CommandContext } from './context.ts'
 import { askPerson } from './follow.ts'
 import { openNetwork } from './network.ts'
-import { openStore, type Place } from './place.ts'
+import { openStore, type RunPlace } from './place.ts'
 
 /** What is shown or landed: a commit, of one task of a run or of all of them. */
 export type Result = { run: RunId; task?: TaskId; plan: Plan; base: Oid; tip: Oid }
 
-const openVerdicts = (place: Place, run: RunId, { env }: CommandContext): Verdicts =>
+const openVerdicts = (place: RunPlace, run: RunId, { env }: CommandContext): Verdicts =>
   new Verdicts(new Approvals(join(xdgFolder(env.XDG_CONFIG_HOME, '.config'), 'forge')), openStore(place, run))
 
 /** What is known of a run by this user's signatures. Throws a {@link Failure} where the user's key can't be used. */
 export async function openBelieved(
-  place: Place,
+  place: RunPlace,
   { run, plan }: Pick<Result, 'run' | 'plan'>,
   context: CommandContext,
 ): Promise<Believed> {
@@ -43,7 +43,7 @@ export async function openBelieved(
  * are asked about, unless they are sure. Throws a {@link Failure} where something fails or is missing.
  */
 export async function checkHere(
-  place: Place,
+  place: RunPlace,
   { run, task, plan, base, tip }: Result,
   { isSure }: { isSure: boolean },
   context: CommandContext,
@@ -61,7 +61,7 @@ export async function checkHere(
   const store = openStore(place, run)
   const secrets = await readSettings(env).then(
     settings => settings.secrets,
-    // Who only looks needs no models.
+    // Checks need no models.
     () => [],
   )
   await using slots = new Slots(repository, await openState(repository, env))

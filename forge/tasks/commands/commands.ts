@@ -2,7 +2,7 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { EXIT, Failure } from '../../../core/failure.ts'
-import type { Command } from './context.ts'
+import type { CommandRunner } from './context.ts'
 import { nearestTo } from './nearest.ts'
 
 type Entry = {
@@ -10,7 +10,7 @@ type Entry = {
   usage: string
   /** One line for the list of all commands. */
   words: string
-  load: () => Promise<{ runCommand: Command; HELP: string }>
+  load: () => Promise<{ runCommand: CommandRunner; HELP: string }>
 }
 
 const COMMANDS: Record<string, Entry> = {
@@ -89,7 +89,7 @@ export function listCommands(): string {
 }
 
 /** Runs a command, or only says what it does. Throws a Failure where the packages of the tasks are not installed. */
-export async function runVerb(verb: string, ...[argv, context]: Parameters<Command>): ReturnType<Command> {
+export async function runVerb(verb: string, ...[argv, context]: Parameters<CommandRunner>): ReturnType<CommandRunner> {
   const entry = COMMANDS[verb]
   if (!entry) throw new Error(`There is no command ${verb}`)
   try {

@@ -21,4 +21,4 @@ export type CommandContext = {
 }
 
 /** A file of a command exports this as `runCommand`. Expected ends but the good ones are thrown as a Failure. */
-export type Command = (argv: string[], context: CommandContext) => Promise<ExitCode>
+export type CommandRunner = (argv: string[], context: CommandContext) => Promise<ExitCode>

@@ -1,18 +1,18 @@
 /**
- * What a person has to know first who is to merge something: what its checks do not show. Of what the user's own worker
- * has signed, and of the files themselves; never of what a model or the journal says.
+ * What a person has to know before merging a result: what its checks do not show. Of what the user's own worker has
+ * signed, and of the files themselves; never of what a model or the journal says.
  */
 import { changesIn, diffTrees } from '../../../core/git/diffs.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
 import { readForgeMd } from '../checks/forge-md.ts'
-import { partsOf, type ValidationReport } from '../checks/validate.ts'
-import type { FactOf, Facts } from '../checks/verdicts.ts'
+import { tasksIn, type ValidationReport } from '../checks/validate.ts'
+import type { BelievedFacts, FactOf } from '../checks/verdicts.ts'
 import { filesOfCheck } from '../plan/own-files.ts'
 import type { Result } from './checked.ts'
-import { openStore, type Place } from './place.ts'
+import { openStore, type RunPlace } from './place.ts'
 
 /** A sentence for each doubt, those about the contract first. */
-export async function doubtsOf(place: Place, result: Result, { facts }: Facts): Promise<string[]> {
+export async function doubtsOf(place: RunPlace, result: Result, { facts }: BelievedFacts): Promise<string[]> {
   const { task, plan } = result
   const checked = facts.filter(
     (it): it is FactOf<'checked'> => it.fact === 'checked' && it.isGood && (task === undefined || it.task === task),
@@ -41,7 +41,7 @@ export async function doubtsOf(place: Place, result: Result, { facts }: Facts): 
 }
 
 async function reportOf(
-  place: Place,
+  place: RunPlace,
   { run }: Result,
   { report }: FactOf<'checked'>,
 ): Promise<ValidationReport | undefined> {
@@ -54,9 +54,9 @@ async function reportOf(
 }
 
 /** Files of a check that what is to be merged has changed: then the check may show what the change wants it to. */
-async function ownFilesIn({ objects }: Place, { task, plan, base, tip }: Result): Promise<string[]> {
+async function ownFilesIn({ objects }: RunPlace, { task, plan, base, tip }: Result): Promise<string[]> {
   const of = plan.tasks.find(({ id }) => id === task)
-  const parts = partsOf(plan, of)
+  const parts = tasksIn(plan, of)
   const claimed = plan.contract.filter(({ id }) => parts.some(({ claims }) => claims.includes(id)))
   const { checks, prepare } = await readForgeMd(objects, base)
   const commands = [

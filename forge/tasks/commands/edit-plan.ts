@@ -5,11 +5,11 @@ import { Failure } from '../../../core/failure.ts'
 import { read } from '../../../core/git/run.ts'
 import { visible } from '../../../core/text.ts'
 import type { Reference, RunId } from '../contract.ts'
-import { readPlan as readPlanFile, writePlan as writePlanFile } from '../plan/file.ts'
+import { parsePlanFile as readPlanFile, writePlan as writePlanFile } from '../plan/file.ts'
 import { openRunFolder } from '../runs/folder.ts'
 import { readPlan } from '../runs/plans.ts'
 import type { CommandContext } from './context.ts'
-import { openStore, type Place } from './place.ts'
+import { openStore, type RunPlace } from './place.ts'
 
 /**
  * Opens a plan in the editor that git would open (GIT_EDITOR, core.editor, VISUAL, EDITOR), and keeps what it has become;
@@ -17,7 +17,7 @@ import { openStore, type Place } from './place.ts'
  * @throws Failure with a sentence for each thing that is wrong with it, or where there is no editor.
  */
 export async function editPlan(
-  place: Place,
+  place: RunPlace,
   run: RunId,
   reference: Reference,
   context: CommandContext,
@@ -39,7 +39,7 @@ function verifyIsThere(error: NodeJS.ErrnoException): void {
 }
 
 /** As git does it: the editor is words for a shell, and the file is its argument. */
-async function edit({ repository }: Place, path: string, { cwd, env }: CommandContext): Promise<void> {
+async function edit({ repository }: RunPlace, path: string, { cwd, env }: CommandContext): Promise<void> {
   const editor = await read(repository, ['var', 'GIT_EDITOR'], { ok: [0, 1, 128] })
   if (!editor)
     throw new Failure(`No editor is known: set EDITOR, or edit ${visible(path)} by hand and choose edit again.`)

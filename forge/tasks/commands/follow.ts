@@ -7,9 +7,9 @@ import { NoAnswer, UnknownRun } from '../engine/client.ts'
 import { readEscalation, reportForTerminal } from '../runs/report.ts'
 import type { RunStore } from '../runs/store.ts'
 import type { CommandContext } from './context.ts'
-import { lookAt } from './look.ts'
+import { lookAtRun } from './look.ts'
 import type { RunServer } from './server.ts'
-import { Drawing } from './tree.ts'
+import { TerminalDrawing } from './tree.ts'
 
 /** What a person says to a plan: yes to this one, which they may have edited, no, what to change, or nothing yet. */
 export type PlanWord =
@@ -28,11 +28,11 @@ export type Following = {
 }
 
 /** How often a run is asked how it is, in milliseconds. */
-const PAUSE = 400
+const POLL_MS = 400
 /** Questions in a row that a busy worker may leave without an answer. */
 const MAX_SILENCES = 3
 /** So often at most for a question that is being written down. */
-const PATIENCE = 8
+const MAX_POLLS_FOR_QUESTION = 8
 
 /** Follows it; gives the exit code of its end. Ctrl-C only ends the following. */
 export async function follow(following: Following): Promise<ExitCode> {
@@ -43,13 +43,13 @@ export async function follow(following: Following): Promise<ExitCode> {
     height: Math.max((stdout.rows || 30) - 1, 6),
     hasColours: context.isTerminal && !context.env.NO_COLOR,
   })
-  const drawing = new Drawing(context.draw, look, context.isTerminal)
-  let patience = PATIENCE
+  const drawing = new TerminalDrawing(context.draw, look, context.isTerminal)
+  let patience = MAX_POLLS_FOR_QUESTION
   let edited: { of: Oid; plan: Reference } | undefined
   let silences = 0
   for (;;) {
     if (context.signal.aborted) return detach(following)
-    const looked = await lookAt(server, following.store, context.env).catch(error => {
+    const looked = await lookAtRun(server, following.store, context.env).catch(error => {
       if (!(error instanceof NoAnswer) || silences++ === MAX_SILENCES) throw error
       return undefined
     })
@@ -58,8 +58,8 @@ export async function follow(following: Following): Promise<ExitCode> {
     const { status, isUnderWay } = looked
     if (!status) throw new Failure(notUnderWay(run))
     drawing.show(status)
-    if (!isUnderWay && endOf(status) === undefined) throw new Failure(notUnderWay(run))
-    const code = endOf(status)
+    if (!isUnderWay && exitCodeOf(status) === undefined) throw new Failure(notUnderWay(run))
+    const code = exitCodeOf(status)
     if (isBeingAsked(status) && patience-- > 0) {
       await pause(context.signal)
       continue
@@ -100,7 +100,7 @@ export function sayRefused(error: unknown, context: CommandContext): void {
  * The exit code of a run that does not go on by itself; undefined for one that does. What was sent before may still be
  * under way: it is kept, and nothing follows from it before a person has spoken.
  */
-export function endOf({ state }: RunStatus): ExitCode | undefined {
+export function exitCodeOf({ state }: RunStatus): ExitCode | undefined {
   switch (state) {
     case 'done':
       return EXIT.done
@@ -155,9 +155,9 @@ export async function questionsOf(store: RunStore, status: RunStatus, columns: n
   }
   if (status.question && status.state !== 'approving') await tell('The run asks', status.question)
   const asking = status.tasks.filter(({ state, question }) => state === 'asks' && question)
-  for (const { id, question } of asking.slice(0, MOST_ASKING))
+  for (const { id, question } of asking.slice(0, MAX_ASKING_TASKS))
     if (question && question.oid !== status.question?.oid) await tell(`${id} asks`, question)
-  const more = asking.slice(MOST_ASKING).map(({ id }) => id)
+  const more = asking.slice(MAX_ASKING_TASKS).map(({ id }) => id)
   if (more.length > 0) lines.push('', ...wrap(`And so do ${more.join(', ')}: forge show ${status.run} TASK`, columns))
   return lines.length > 0 ? [...lines, ''] : []
 }
@@ -168,7 +168,7 @@ export function nextSteps({ run, state, tasks, limit, question }: RunStatus): st
   switch (state) {
     case 'asks':
       return [
-        ...asking.slice(0, MOST_ASKING).map(task => `  ${toAnswer(run, task)}`),
+        ...asking.slice(0, MAX_ASKING_TASKS).map(task => `  ${toAnswer(run, task)}`),
         ...(asking.length === 0 ? [`  forge answer ${run} "…"`] : []),
         ...(asking.length === 0 && tasks.length > 0 && question ? [`  forge resume ${run}`] : []),
       ]
@@ -194,8 +194,8 @@ export const toAnswer = (run: RunId, { id, isLacking }: RunStatus['tasks'][numbe
 
 /** With which option a limit is raised. */
 const RAISES = { cost: '--budget DOLLARS', requests: '--requests N', tokens: '--requests N', minutes: '--minutes N' }
-/** So many tasks that ask are told in full. */
-const MOST_ASKING = 3
+/** How many asking tasks are shown in full. */
+const MAX_ASKING_TASKS = 3
 
 function detach({ run, context }: Following): ExitCode {
   context.out('')
@@ -236,7 +236,7 @@ function pause(signal: AbortSignal): Promise<void> {
       signal.removeEventListener('abort', done)
       resolve()
     }
-    const timer = setTimeout(done, PAUSE)
+    const timer = setTimeout(done, POLL_MS)
     signal.addEventListener('abort', done, { once: true })
   })
 }

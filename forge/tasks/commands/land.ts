@@ -5,7 +5,7 @@
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import {
   type Checkout,
-  follow,
+  followBranch,
   listCheckouts,
   mainFolder,
   underWayIn,
@@ -17,19 +17,20 @@ import { RefMoved, type RefName, readHead } from '../../../core/git/refs.ts'
 import { asBytes, type Oid } from '../../../core/git/repository.ts'
 import { read } from '../../../core/git/run.ts'
 import { many, short, visible, visibleLines, visiblePath } from '../../../core/text.ts'
+import type { ShownLanding } from '../../formats/tasks-json.ts'
 import { KEPT, Operations } from '../../operations.ts'
 import type { RunId, TaskId } from '../contract.ts'
 import type { Plan } from '../plan/schema.ts'
 import { findDone, findResult } from '../runs/done.ts'
 import { readJournal } from '../runs/journal.ts'
 import { readPlan, readRunInput } from '../runs/plans.ts'
-import { storyOf } from '../runs/story.ts'
+import { journalStory } from '../runs/story.ts'
 import { checkHere, openBelieved } from './checked.ts'
 import type { CommandContext } from './context.ts'
 import { doubtsOf } from './doubts.ts'
 import { askPerson } from './follow.ts'
 import { parse, wrong } from './options.ts'
-import { findRun, openPlace, openStore, type Place } from './place.ts'
+import { findRun, openPlace, openStore, type RunPlace } from './place.ts'
 
 const USAGE = 'forge land RUN [TASK] [--onto BRANCH] [--check] [--anyway] [--yes [--seen TREE] | --json]'
 
@@ -110,15 +111,15 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
 
 /** All of it as JSON; without a tree there is nothing to merge. */
 async function inFull(
-  place: Place,
+  place: RunPlace,
   landing: Landing,
   { target, tree, context }: { target: Target; tree: Oid | undefined; context: CommandContext },
-) {
+): Promise<ShownLanding> {
   if (tree === undefined) return { onto: target.name, words: [`${target.name} has all of it already.`] }
   const belief = await beliefIn(place, landing, context)
   const { why } = belief
   const words = await review(place, landing, { target, tree, belief })
-  return { onto: target.name, tree, words, ...(why !== undefined && { unchecked: uncheckedWords(landing, why) }) }
+  return { onto: target.name, tree, words, unchecked: why && uncheckedWords(landing, why) }
 }
 
 // --- Whether it was checked
@@ -129,14 +130,14 @@ async function inFull(
  */
 type Belief = { why: string | undefined; isAffirmed: boolean; doubts: string[] }
 
-async function beliefIn(place: Place, landing: Landing, context: CommandContext): Promise<Belief> {
+async function beliefIn(place: RunPlace, landing: Landing, context: CommandContext): Promise<Belief> {
   const { task, tip } = landing
   const believed = await openBelieved(place, landing, context)
   const doubts = await doubtsOf(place, landing, believed.known)
   return { why: await believed.whyNot(task, tip), isAffirmed: await believed.isAffirmed(task, tip), doubts }
 }
 
-/** What a person is told who is about to merge it. */
+/** The sentence for a person that is about to merge it. */
 function uncheckedWords({ run, task }: Landing, why: string): string {
   const again = `forge land ${run}${task === undefined ? '' : ` ${task}`}`
   return `This was not checked by you, as ${why}. ${again} --check runs all checks here first; --anyway merges it as it is.`
@@ -144,7 +145,7 @@ function uncheckedWords({ run, task }: Landing, why: string): string {
 
 // --- What is landed, and where
 
-async function findLanding(place: Place, run: RunId, task: string | undefined): Promise<Landing> {
+async function findLanding(place: RunPlace, run: RunId, task: string | undefined): Promise<Landing> {
   const store = openStore(place, run)
   const plan = await readPlan(store)
   if (task !== undefined && !plan.tasks.some(({ id }) => id === task))
@@ -158,7 +159,7 @@ async function findLanding(place: Place, run: RunId, task: string | undefined): 
   return { run, ...(task !== undefined && { task }), ...found, base, plan }
 }
 
-async function findTarget({ repository, objects }: Place, onto: string | undefined): Promise<Target> {
+async function findTarget({ repository, objects }: RunPlace, onto: string | undefined): Promise<Target> {
   const ref = onto === undefined ? (await readHead(repository)).ref : `refs/heads/${asBytes(onto)}`
   if (!ref?.startsWith('refs/heads/'))
     throw new Failure('No branch is checked out here: say with --onto which one it goes to.')
@@ -170,7 +171,7 @@ async function findTarget({ repository, objects }: Place, onto: string | undefin
 
 /** The tree after the merge; undefined where there is nothing to merge. */
 async function mergedTree(
-  { objects }: Place,
+  { objects }: RunPlace,
   { name, isBranch, tip }: Landing,
   target: Target,
 ): Promise<Oid | undefined> {
@@ -197,7 +198,7 @@ async function mergedTree(
 
 /** What a person has to know before it is merged, as lines. */
 async function review(
-  place: Place,
+  place: RunPlace,
   landing: Landing,
   { target, tree, belief }: { target: Target; tree: Oid; belief: Belief },
 ) {
@@ -210,7 +211,7 @@ async function review(
     return `${id} ${visible(says)} [${visible(shown)}]`
   })
   const lines = (await readJournal(openStore(place, run))).filter(line => task === undefined || line.task === task)
-  const told = storyOf(lines.filter(({ what }) => TOLD.includes(what)))
+  const told = journalStory(lines.filter(({ what }) => TOLD.includes(what)))
   const count = await read(place.repository, ['rev-list', '--count', tip, `^${base}`])
   const stat = await read(place.repository, ['diff', '--stat=100', '--no-ext-diff', '--no-textconv', target.tip, tree])
   const indented = (texts: string[]) => texts.map(text => `  ${text}`)
@@ -235,7 +236,7 @@ async function review(
 }
 
 async function isWanted(
-  place: Place,
+  place: RunPlace,
   landing: Landing,
   target: Target,
   { tree, context }: { tree: Oid; context: CommandContext },
@@ -257,7 +258,7 @@ async function isWanted(
 
 /** Gives the commit, and the checkout that has followed the branch, if any. */
 async function land(
-  place: Place,
+  place: RunPlace,
   landing: Landing,
   { target, tree, why }: { target: Target; tree: Oid; why?: string },
 ): Promise<{ to: Oid; followed: Checkout | undefined }> {
@@ -293,7 +294,7 @@ async function land(
     )
   })
   for (const checkout of on) {
-    const why = await follow(repository, checkout, target.tip, to)
+    const why = await followBranch(repository, checkout, target.tip, to)
     if (why !== '')
       throw new Failure(
         `It is merged, but ${visible(checkout.folder)} did not follow: ${why} Once nothing is in the way there, this brings it along: git -C ${quoted(checkout.folder)} read-tree -m -u ${target.tip} ${to}`,
@@ -315,7 +316,7 @@ const quoted = (folder: string): string =>
   /^[\w./+-]+$/.test(folder) ? folder : `'${visible(folder).replaceAll("'", `'\\''`)}'`
 
 /** The command that takes it back: where the branch is checked out, together with the files there. */
-function undoOf({ repository }: Place, target: Target, to: Oid, followed: Checkout | undefined): string {
+function undoOf({ repository }: RunPlace, target: Target, to: Oid, followed: Checkout | undefined): string {
   if (!followed) return `git update-ref ${target.ref} ${target.tip} ${to}`
   const isHere = followed.folder === repository.workTree
   return `git ${isHere ? '' : `-C ${quoted(followed.folder)} `}reset --keep ${target.tip.slice(0, 12)}`

@@ -5,7 +5,7 @@
 import { join } from 'node:path'
 import { Failure } from '../../../core/failure.ts'
 import type { RunId, RunStatus, TaskState } from '../contract.ts'
-import { OtherVersion, type Standing } from '../engine/client.ts'
+import { OtherVersion, type WorkflowStanding } from '../engine/client.ts'
 import { Ledger, type Sending } from '../runs/budget.ts'
 import { runsFolder } from '../runs/folder.ts'
 import { readLastStatus, readStoredRun } from '../runs/plans.ts'
@@ -44,7 +44,7 @@ export const hasEnded = ({ state }: RunStatus): boolean => ['done', 'failed', 's
  * How a run is. `env` tells where its folder is.
  * @throws Failure where the server can't be reached, or answers no question about it.
  */
-export async function lookAt(server: RunServer, store: RunStore, env: Environment): Promise<Looked> {
+export async function lookAtRun(server: RunServer, store: RunStore, env: Environment): Promise<Looked> {
   return await withLocal(await lookAtServer(server, store), store, env)
 }
 
@@ -81,7 +81,7 @@ async function lookAtServer(server: RunServer, store: RunStore): Promise<Looked>
   const { run } = store
   const standing = await server.standing(run)
   const last = await readLastStatus(store)
-  // Where the worker of this machine has ended, since there was nothing to do, nobody could answer for a run that rests.
+  // The worker of this machine may have ended because it was idle: then no worker answers queries for a resting run.
   if (standing.is === 'open' && last && isResting(last) && !hasEnded(last) && !(await server.hasWorker()))
     return { isUnderWay: true, status: last }
   if (standing.is === 'open') return { isUnderWay: true, status: await server.status(run) }
@@ -102,7 +102,7 @@ export async function lookWithout(store: RunStore, why: string): Promise<Looked>
 export async function lookSomehow(server: RunServer | Failure, store: RunStore, env: Environment): Promise<Looked> {
   if (server instanceof Failure) return await withLocal(await lookWithout(store, server.message), store, env)
   try {
-    return await lookAt(server, store, env)
+    return await lookAtRun(server, store, env)
   } catch (error) {
     if (!(error instanceof Failure)) throw error
     const looked = await withLocal(await lookWithout(store, error.message), store, env)
@@ -112,7 +112,7 @@ export async function lookSomehow(server: RunServer | Failure, store: RunStore, 
 }
 
 /** How the server says that a run has ended without its own word, and what to do next. */
-export function whyEnded(run: RunId, standing: Exclude<Standing, { is: 'open' }>): string {
+export function whyEnded(run: RunId, standing: Exclude<WorkflowStanding, { is: 'open' }>): string {
   const again = `forge resume ${run} submits it again; what is done stays done.`
   switch (standing.is) {
     case 'unknown':

@@ -1,4 +1,4 @@
-/** What somebody may have meant who mistyped a word. */
+/** Suggestions for a mistyped word. */
 
 /**
  * Of some words the one that a mistyped one is nearest to, by letters that are wrong, missing, too many or turned

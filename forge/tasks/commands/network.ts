@@ -7,24 +7,24 @@ import { Approvals } from '../../ai/approvals.ts'
 import { NetworkPermission } from '../checks/network.ts'
 import type { CommandContext } from './context.ts'
 import { askPerson } from './follow.ts'
-import type { Place } from './place.ts'
+import type { RunPlace } from './place.ts'
 
 const OPENS = `Commands of checks in this repository, those of models and of its own files, would reach the whole internet, and
 send there what is in the repository; and through docker's network also your local network, other containers, and what
 listens on this machine for all addresses. It holds for all runs here, until forge run --no-network.`
 
 /** What the person allows the checks of a repository. */
-export async function openNetwork({ repository }: Place, { env }: CommandContext): Promise<NetworkPermission> {
+export async function openNetwork({ repository }: RunPlace, { env }: CommandContext): Promise<NetworkPermission> {
   const config = join(xdgFolder(env.XDG_CONFIG_HOME, '.config'), 'forge')
   return new NetworkPermission(new Approvals(config), await openState(repository, env), repository)
 }
 
 /**
- * Gives checks the network after a question, or with `--yes` without one, or takes it back. Throws a {@link Failure} where
- * nobody can be asked, or where the person says no.
+ * Gives checks the network after a question, or with `--yes` without one, or takes it back. Throws a {@link Failure}
+ * where there is no terminal to ask on, or where the person says no.
  */
 export async function settleNetwork(
-  place: Place,
+  place: RunPlace,
   { wish, isSure }: { wish: 'give' | 'take back'; isSure: boolean },
   context: CommandContext,
 ): Promise<void> {

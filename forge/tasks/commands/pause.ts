@@ -2,21 +2,21 @@
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { visible } from '../../../core/text.ts'
 import type { Limits, RunStatus } from '../contract.ts'
-import { type Standing, UnknownRun } from '../engine/client.ts'
+import { UnknownRun, type WorkflowStanding } from '../engine/client.ts'
 import { readLastStatus, readRunInput } from '../runs/plans.ts'
 import type { RunStore } from '../runs/store.ts'
 import { openApproved } from './approval.ts'
 import type { CommandContext } from './context.ts'
-import { hasEnded, isOfOtherVersion, lookAt } from './look.ts'
+import { hasEnded, isOfOtherVersion, lookAtRun } from './look.ts'
 import { count, dollars, parse } from './options.ts'
 import { findRun, openPlace, openStore } from './place.ts'
 import { openRunServer, type RunServer } from './server.ts'
 
-const PAUSE = 'forge pause RUN [TASK]'
+const PAUSE_USAGE = 'forge pause RUN [TASK]'
 const RESUME = 'forge resume RUN [TASK] [--budget DOLLARS] [--requests N] [--minutes N] [--yes]'
 const STOP = 'forge stop RUN [TASK]'
 
-export const PAUSE_HELP = `${PAUSE}
+export const PAUSE_HELP = `${PAUSE_USAGE}
 
 Begins nothing new in a run, or in one task. What has been sent to a model is waited for, and kept.`
 
@@ -34,7 +34,7 @@ Ends a run, or one task: nothing more of it is begun or sent, and what waits for
 the journal stay, so that forge resume can take it up again; forge runs --prune lets go of them.`
 
 export async function runPause(argv: string[], context: CommandContext): Promise<ExitCode> {
-  return await tell('pause', parse(argv, { options: {}, usage: PAUSE, words: [1, 2] }).positionals, context)
+  return await tell('pause', parse(argv, { options: {}, usage: PAUSE_USAGE, words: [1, 2] }).positionals, context)
 }
 
 export async function runStop(argv: string[], context: CommandContext): Promise<ExitCode> {
@@ -49,7 +49,7 @@ async function tell(what: 'pause' | 'stop', [word = '', task]: string[], context
   await using server = await openRunServer(place, context, { start: true })
   await server.update(run, what, task).catch(async error => {
     if (!(error instanceof UnknownRun)) throw error
-    const { status } = await lookAt(server, openStore(place, run), context.env)
+    const { status } = await lookAtRun(server, openStore(place, run), context.env)
     if (!status || !hasEnded(status)) throw error
     throw new Failure(`The run ${run} has ended already: forge show ${run} says how.`)
   })
@@ -116,7 +116,7 @@ export async function runResume(argv: string[], context: CommandContext): Promis
   return EXIT.done
 }
 
-type GoesOn = { is: 'yes' | 'elsewhere' } | { is: 'no'; standing: Standing; last?: RunStatus }
+type GoesOn = { is: 'yes' | 'elsewhere' } | { is: 'no'; standing: WorkflowStanding; last?: RunStatus }
 
 /** Whether a run goes on by a word; `elsewhere`: it is under way, but only another version could let it go on. */
 async function canGoOn(server: RunServer, store: RunStore): Promise<GoesOn> {

@@ -8,10 +8,10 @@ import { type FoundRun, listRuns } from '../runs/folder.ts'
 import { RunStore } from '../runs/store.ts'
 import type { CommandContext } from './context.ts'
 
-export type Place = AsyncDisposable & { repository: Repository; objects: Objects }
+export type RunPlace = AsyncDisposable & { repository: Repository; objects: Objects }
 
 /** The repository that the command was started in. Throws a {@link Failure} where there is none. */
-export async function openPlace({ cwd, signal }: CommandContext): Promise<Place> {
+export async function openPlace({ cwd, signal }: CommandContext): Promise<RunPlace> {
   // The signal is for what is asked of a person and of the server; git is not ended by it.
   const repository = await openRepository(cwd)
   signal.throwIfAborted()
@@ -23,7 +23,7 @@ export async function openPlace({ cwd, signal }: CommandContext): Promise<Place>
  * The run that a person means: its id, the beginning of one, or `last`. Throws a {@link Failure} where none or several
  * are meant.
  */
-export async function findRun({ repository }: Place, word: string, { env }: CommandContext): Promise<RunId> {
+export async function findRun({ repository }: RunPlace, word: string, { env }: CommandContext): Promise<RunId> {
   const runs = await listRuns(repository, env)
   if (word === 'last' && runs[0]) return runs[0].run
   const meant = runs.filter(({ run }) => run === word || run.startsWith(word) || run.endsWith(`-${word}`))
@@ -39,4 +39,4 @@ const listed = (runs: FoundRun[]): string =>
     .map(({ run }) => run)
     .join(', ')}${runs.length > 3 ? ' …' : ''}`
 
-export const openStore = ({ objects }: Place, run: RunId): RunStore => new RunStore(objects, run)
+export const openStore = ({ objects }: RunPlace, run: RunId): RunStore => new RunStore(objects, run)

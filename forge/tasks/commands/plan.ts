@@ -4,14 +4,14 @@ import { resolve } from 'node:path'
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { visible } from '../../../core/text.ts'
 import type { Reference, RunId } from '../contract.ts'
-import { readPlan as readPlanFile } from '../plan/file.ts'
+import { parsePlanFile as readPlanFile } from '../plan/file.ts'
 import { readLastStatus } from '../runs/plans.ts'
 import { keepAnswer, lookAtPlan, signPlan, tellPlan } from './approval.ts'
 import type { CommandContext } from './context.ts'
 import { editPlan } from './edit-plan.ts'
 import { askPerson } from './follow.ts'
 import { parse, wrong } from './options.ts'
-import { findRun, openPlace, openStore, type Place } from './place.ts'
+import { findRun, openPlace, openStore, type RunPlace } from './place.ts'
 import { openRunServer } from './server.ts'
 
 const USAGE = 'forge plan RUN ["what is to be different"] [--file PLAN] [--yes]'
@@ -65,7 +65,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
 
 /** The plan as the person has it now; undefined where it is the same. */
 async function changedPlan(
-  place: Place,
+  place: RunPlace,
   run: RunId,
   file: string | undefined,
   context: CommandContext,

@@ -10,7 +10,7 @@ import { many, short, visible, visiblePath } from '../../../core/text.ts'
 import { whyNoContainer } from '../../ai/closed-container.ts'
 import { readSettings, type Settings, TIERS } from '../../ai/settings.ts'
 import type { Limits, Oid, RunId, RunInput, RunStatus } from '../contract.ts'
-import { isPlan, readPlan as readPlanFile, writePlan as writePlanFile } from '../plan/file.ts'
+import { isPlan, parsePlanFile as readPlanFile, writePlan as writePlanFile } from '../plan/file.ts'
 import type { Plan } from '../plan/schema.ts'
 import { newRunId, runsFolder } from '../runs/folder.ts'
 import { readPlan } from '../runs/plans.ts'
@@ -21,7 +21,7 @@ import type { CommandContext } from './context.ts'
 import { follow } from './follow.ts'
 import { settleNetwork } from './network.ts'
 import { count, dollars, parse, wrong } from './options.ts'
-import { openPlace, openStore, type Place } from './place.ts'
+import { openPlace, openStore, type RunPlace } from './place.ts'
 import { openRunServer } from './server.ts'
 
 const USAGE = 'forge run TASK.md|PLAN|"text" [--base BRANCH] [--plan] [--yes] [--budget DOLLARS] [--at-most N]'
@@ -49,9 +49,9 @@ Exit codes
   4  it waits for you           64 wrong usage`
 
 /** What a run may take where the person does not say; as many tasks as a plan can have (plan/schema.ts). */
-const USUAL = { tasks: 1000, depth: 3, atMost: 4 }
+const DEFAULT_LIMITS = { tasks: 1000, depth: 3, atMost: 4 }
 /** Longer wishes are documents to refer to, not wishes. */
-const LONGEST_WISH = 256 << 10
+const MAX_WISH_BYTES = 256 << 10
 
 const OPTIONS = {
   base: { type: 'string' },
@@ -83,7 +83,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
     limits: limitsFrom(values, settings, context),
     isApproved: values.yes === true,
     onlyPlan: values.plan === true,
-    atMost: count(values['at-most'], '--at-most') ?? USUAL.atMost,
+    atMost: count(values['at-most'], '--at-most') ?? DEFAULT_LIMITS.atMost,
   }
   if (values.base === undefined) await sayUncommitted(place, { base, word: positionals[0] ?? '' }, context)
   await using server = await openRunServer(place, context, { start: true })
@@ -111,10 +111,15 @@ function limitsFrom(values: Values, settings: Settings, { err }: CommandContext)
   const models = TIERS.flatMap(tier => settings.modelsOf(tier))
   const { limits, words } = usualLimits(given, models, settings)
   if (words !== undefined) err(words)
-  return { ...limits, ...(minutes !== undefined && { minutes }), tasks: USUAL.tasks, depth: USUAL.depth }
+  return {
+    ...limits,
+    ...(minutes !== undefined && { minutes }),
+    tasks: DEFAULT_LIMITS.tasks,
+    depth: DEFAULT_LIMITS.depth,
+  }
 }
 
-async function findBase({ repository }: Place, name: string | undefined): Promise<Oid> {
+async function findBase({ repository }: RunPlace, name: string | undefined): Promise<Oid> {
   if (name !== undefined) {
     const args = ['rev-parse', '--verify', '--quiet', '--end-of-options', `${name}^{commit}`]
     const found = await read(repository, args, { ok: [0, 1, 128] })
@@ -131,7 +136,7 @@ const NAMED_FILES = 3
 
 /** A run begins with a commit: what is only in the work tree is no part of it, and the person may not think of that. */
 async function sayUncommitted(
-  { repository }: Place,
+  { repository }: RunPlace,
   { base, word }: { base: Oid; word: string },
   { cwd, err }: CommandContext,
 ): Promise<void> {
@@ -183,7 +188,7 @@ async function readWish(word: string, { cwd }: CommandContext): Promise<Wish> {
     const plan = readPlanFile(text, word)
     return { text: plan.summary, plan }
   }
-  if (text.length > LONGEST_WISH)
+  if (text.length > MAX_WISH_BYTES)
     throw new Failure(`${visible(word)} is longer than 256 KB: say what you want in fewer words, and refer to files.`)
   // A word that looks like a file and is none was mistyped, and should not be paid for.
   if (!isFile && /^\S+\.(md|txt|ya?ml|json)$/.test(word))
@@ -212,7 +217,7 @@ async function verifyCanWork({ env, signal }: CommandContext, onlyPlan: boolean)
  * loses. Where that fails, nothing of it stays. Throws a {@link Failure} where a disk is full.
  */
 async function prepare(
-  place: Place,
+  place: RunPlace,
   run: RunId,
   wish: Wish,
   options: Omit<RunInput, 'run' | 'wish' | 'plan'>,
@@ -237,7 +242,7 @@ async function prepare(
   }
 }
 
-async function writePlan(place: Place, { run, plan: made }: RunStatus, context: CommandContext): Promise<void> {
+async function writePlan(place: RunPlace, { run, plan: made }: RunStatus, context: CommandContext): Promise<void> {
   const plan = await readPlan(openStore(place, run), made)
   const name = `${run}.plan.yaml`
   await writeFile(join(context.cwd, name), writePlanFile(plan), { flag: 'wx' }).catch(error => {

@@ -2,6 +2,7 @@
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { listRefs } from '../../../core/git/refs.ts'
 import { many, short, visible } from '../../../core/text.ts'
+import type { ListedRun } from '../../formats/tasks-json.ts'
 import type { RunId, RunStatus } from '../contract.ts'
 import { BRANCHES, isRunId, listRuns } from '../runs/folder.ts'
 import { readWish } from '../runs/plans.ts'
@@ -9,9 +10,9 @@ import { type Pruned, pruneRun } from '../runs/pruning.ts'
 import type { CommandContext } from './context.ts'
 import { hasEnded, type Looked, lookSomehow } from './look.ts'
 import { parse, wrong } from './options.ts'
-import { findRun, openPlace, openStore, type Place } from './place.ts'
+import { findRun, openPlace, openStore, type RunPlace } from './place.ts'
 import { findRunServer } from './server.ts'
-import { countsOf, spentWords } from './tree.ts'
+import { spentInFull, taskCounts } from './tree.ts'
 
 const USAGE = 'forge runs [--json] [--prune [RUN …]] [--all]'
 
@@ -25,7 +26,7 @@ Lists the runs of this repository, the newest first.
                 stays, so that it can be landed
   --all         with --prune RUN: also of runs and branches that are not landed`
 
-type Listed = Looked & { run: RunId; wish: string }
+type Listed = Looked & ListedRun
 
 /** Runs that the server is asked about at the same time. */
 const ASKED_AT_ONCE = 16
@@ -44,7 +45,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
 }
 
 /** What the server says of each run, else what was last written down; without starting any server. */
-async function look(place: Place, context: CommandContext): Promise<Listed[]> {
+async function look(place: RunPlace, context: CommandContext): Promise<Listed[]> {
   const found = await listRuns(place.repository, context.env)
   const server = await findRunServer(place, context)
   try {
@@ -73,7 +74,7 @@ function linesOf(runs: Listed[]): string[] {
   const width = Math.max(...runs.map(({ run }) => run.length))
   return runs.flatMap(({ run, wish, status }) => {
     const state = status ? stateWords(status) : 'not under way'
-    const spent = status ? ` · ${spentWords(status.spent)}` : ''
+    const spent = status ? ` · ${spentInFull(status.spent)}` : ''
     const line = `${run.padEnd(width)}  ${state}${spent} · ${visible(short(wish.split('\n', 1)[0] ?? '', 60))}`
     return status && TOLD.includes(status.state) && status.words !== '' ? [line, `  ${visible(status.words)}`] : [line]
   })
@@ -83,17 +84,17 @@ function linesOf(runs: Listed[]): string[] {
 function stateWords(status: RunStatus): string {
   const { state, result, tasks } = status
   if (state === 'done' && result === undefined) return `only planned, ${many(tasks.length, 'task')}`
-  return `${state}${tasks.length > 0 ? `, ${countsOf(status)}` : ''}`
+  return `${state}${tasks.length > 0 ? `, ${taskCounts(status)}` : ''}`
 }
 
 /** A run, also one of which nothing is left but branches. */
-async function findPrunable(place: Place, word: string, context: CommandContext): Promise<RunId> {
+async function findPrunable(place: RunPlace, word: string, context: CommandContext): Promise<RunId> {
   const branches = isRunId(word) ? await listRefs(place.repository, [`${BRANCHES}${word}/`]) : []
   return branches.length > 0 ? word : await findRun(place, word, context)
 }
 
 async function prune(
-  place: Place,
+  place: RunPlace,
   words: string[],
   { all }: { all: boolean },
   context: CommandContext,

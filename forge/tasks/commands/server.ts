@@ -1,11 +1,11 @@
 /** The runs of a repository on the Temporal server, as the commands speak to them. */
 import { Failure } from '../../../core/failure.ts'
 import type { RunId, RunInput, RunStatus, RunUpdates } from '../contract.ts'
-import { forgetRun, type Standing, standingOf, startRun, statusOfRun, updateRun } from '../engine/client.ts'
+import { forgetRun, standingOf, startRun, statusOfRun, updateRun, type WorkflowStanding } from '../engine/client.ts'
 import { openEngine } from '../engine/engine.ts'
 import { ensureWorker, findWorker, openWorkerPlace } from '../engine/workers.ts'
 import type { CommandContext } from './context.ts'
-import type { Place } from './place.ts'
+import type { RunPlace } from './place.ts'
 
 /** All that a command asks of a run. What the run refuses is thrown as a Failure in its own words. */
 export type RunServer = AsyncDisposable & {
@@ -17,7 +17,7 @@ export type RunServer = AsyncDisposable & {
   ) => Promise<void>
   submit: (input: RunInput) => Promise<void>
   /** The server's own word on the run, without asking the run itself. */
-  standing: (run: RunId) => Promise<Standing>
+  standing: (run: RunId) => Promise<WorkflowStanding>
   /** Whether a worker may answer for a run: one of this machine, or any of a server that others work on, too. */
   hasWorker: () => Promise<boolean>
   /** Ends it on the server alone, so that it can be submitted again. */
@@ -28,7 +28,7 @@ export type RunServer = AsyncDisposable & {
  * Opens the server; `start` starts one, and a worker, where there is none. Throws a Failure where that can't be done.
  */
 export async function openRunServer(
-  { repository }: Place,
+  { repository }: RunPlace,
   { env, err }: CommandContext,
   { start }: { start: boolean },
 ): Promise<RunServer> {
@@ -58,7 +58,7 @@ export async function openRunServer(
 }
 
 /** The server where one runs, without starting any; a sentence where there is none, or it does not answer. */
-export async function findRunServer(place: Place, context: CommandContext): Promise<RunServer | Failure> {
+export async function findRunServer(place: RunPlace, context: CommandContext): Promise<RunServer | Failure> {
   try {
     return await openRunServer(place, context, { start: false })
   } catch (error) {

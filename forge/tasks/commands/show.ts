@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { visible, visibleLines } from '../../../core/text.ts'
+import type { ShownPlan, ShownRun, ShownTask } from '../../formats/tasks-json.ts'
 import type { Oid, RunStatus, TaskId } from '../contract.ts'
 import { contractOf } from '../plan/schema.ts'
 import { findDone, findResult } from '../runs/done.ts'
@@ -9,17 +10,17 @@ import { runsFolder } from '../runs/folder.ts'
 import { readJournal } from '../runs/journal.ts'
 import { readPlan, readRunInput, readWish } from '../runs/plans.ts'
 import type { RunStore } from '../runs/store.ts'
-import { storyOf } from '../runs/story.ts'
-import { wordsOf } from '../steps/request.ts'
+import { journalStory } from '../runs/story.ts'
+import { keptWords } from '../steps/request.ts'
 import { lookAtPlan, tellPlan } from './approval.ts'
 import { openBelieved } from './checked.ts'
 import type { CommandContext } from './context.ts'
 import { columnsOf, nextSteps, questionsOf, toAnswer } from './follow.ts'
 import { lookSomehow, type Seen } from './look.ts'
 import { parse, wrong } from './options.ts'
-import { findRun, openPlace, openStore, type Place } from './place.ts'
+import { findRun, openPlace, openStore, type RunPlace } from './place.ts'
 import { findRunServer } from './server.ts'
-import { treeOf } from './tree.ts'
+import { drawTree } from './tree.ts'
 
 const USAGE = 'forge show RUN [TASK] [--plan | --journal] [--json]'
 
@@ -43,7 +44,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
     const folder = join(await runsFolder(place.repository, context.env), run)
     const lines = (await readJournal(store, folder)).filter(line => task === undefined || line.task === task)
     if (values.json) for (const line of lines) context.out(JSON.stringify(line))
-    else for (const line of storyOf(lines)) context.out(line)
+    else for (const line of journalStory(lines)) context.out(line)
     return EXIT.done
   }
   const status = await look(place, store, context)
@@ -58,7 +59,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   return EXIT.done
 }
 
-async function look(place: Place, store: RunStore, context: CommandContext): Promise<Seen | undefined> {
+async function look(place: RunPlace, store: RunStore, context: CommandContext): Promise<Seen | undefined> {
   const server = await findRunServer(place, context)
   try {
     return (await lookSomehow(server, store, context.env)).status
@@ -68,29 +69,30 @@ async function look(place: Place, store: RunStore, context: CommandContext): Pro
 }
 
 /** A run with the texts that its status only names: what was wanted, the plan in short, what is asked, the report. */
-async function inFull(store: RunStore, status: RunStatus, unchecked: ReadonlyMap<TaskId | '', string>) {
+async function inFull(
+  store: RunStore,
+  status: RunStatus,
+  unchecked: ReadonlyMap<TaskId | '', string>,
+): Promise<ShownRun> {
   const { limits } = await readRunInput(store)
   const plan = status.plan && (await readPlan(store, status.plan))
-  const ofRun = unchecked.get('')
-  const withWhy = (task: RunStatus['tasks'][number]) => {
-    const why = unchecked.get(task.id)
-    return { ...task, ...(why !== undefined && { unchecked: why }) }
-  }
   return {
     ...status,
-    tasks: status.tasks.map(withWhy),
-    ...(ofRun !== undefined && { unchecked: ofRun }),
+    tasks: status.tasks.map(task => ({ ...task, unchecked: unchecked.get(task.id) })),
+    unchecked: unchecked.get(''),
     wish: await readWish(store),
     limits,
-    ...(plan && { title: plan.title, summary: plan.summary, contract: contractOf(plan) }),
-    ...(status.question && { asks: await store.readText(status.question) }),
-    ...(status.report && { tells: await store.readText(status.report) }),
+    title: plan?.title,
+    summary: plan?.summary,
+    contract: plan && contractOf(plan),
+    asks: status.question && (await store.readText(status.question)),
+    tells: status.report && (await store.readText(status.report)),
   }
 }
 
 /** Why what has passed counts as not checked by this user, by task, and with '' for all results together. */
 async function uncheckedIn(
-  place: Place,
+  place: RunPlace,
   { run, tasks }: RunStatus,
   context: CommandContext,
 ): Promise<Map<TaskId | '', string>> {
@@ -116,9 +118,15 @@ async function uncheckedIn(
 }
 
 /** The plan that waits for a yes where there is one, else the one that holds. */
-async function showPlan(place: Place, status: RunStatus, isJson: boolean, context: CommandContext): Promise<ExitCode> {
+async function showPlan(
+  place: RunPlace,
+  status: RunStatus,
+  isJson: boolean,
+  context: CommandContext,
+): Promise<ExitCode> {
   const looked = await lookAtPlan(place, status.run, status.plan, context)
-  if (isJson) context.out(JSON.stringify({ run: status.run, waits: status.state === 'approving', ...looked.inFull }))
+  const shown: ShownPlan = { waits: status.state === 'approving', ...looked.inFull }
+  if (isJson) context.out(JSON.stringify({ run: status.run, ...shown }))
   else tellPlan(looked, context)
   return EXIT.done
 }
@@ -130,14 +138,14 @@ async function showRun(store: RunStore, status: RunStatus, { unchecked, context 
   context.out(`Wish: ${visible(wish.split('\n', 1)[0] ?? '')}`)
   const columns = columnsOf(context)
   const look = { width: columns, height: 10_000, hasColours: false }
-  for (const line of treeOf(status, look)) context.out(line)
+  for (const line of drawTree(status, look)) context.out(line)
   if (status.complaints.length > 0) {
     context.out('What the linter says of the last plan:')
     for (const complaint of status.complaints) context.out(`  ${visible(complaint)}`)
   }
   if (status.report) {
     context.out(unchecked.has('') ? 'What is said of the contract:' : 'How the contract was checked:')
-    const { words } = wordsOf(status.report, await store.readText(status.report))
+    const { words } = keptWords(status.report, await store.readText(status.report))
     for (const line of visibleLines(words.trim()).split('\n')) context.out(`  ${line}`)
   }
   for (const [task, why] of unchecked)
@@ -166,14 +174,8 @@ async function showTask(
   const why = unchecked.get(id)
   if (isJson) {
     const asks = state.question && (await store.readText(state.question))
-    context.out(
-      JSON.stringify({
-        ...state,
-        task,
-        ...(asks !== undefined && { asks }),
-        ...(why !== undefined && { unchecked: why }),
-      }),
-    )
+    const shown: ShownTask = { ...state, task, asks, unchecked: why }
+    context.out(JSON.stringify(shown))
     return EXIT.done
   }
   context.out(`${id}: ${visible(state.title)}`)
@@ -190,6 +192,6 @@ async function showTask(
     context.out('')
   }
   const lines = (await readJournal(store)).filter(line => line.task === id)
-  for (const line of storyOf(lines)) context.out(line)
+  for (const line of journalStory(lines)) context.out(line)
   return EXIT.done
 }

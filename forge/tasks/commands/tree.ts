@@ -37,12 +37,12 @@ const STATES: Record<RunState, string> = {
 }
 
 /** Lines that the words about a run may take. */
-const MOST_HEAD = 6
+const MAX_HEAD_LINES = 6
 
 export type Look = { width: number; height: number; hasColours: boolean }
 
 /** All of a run in at most `height` lines: what runs or asks goes before what is done or waits. */
-export function treeOf(status: Seen, { width, height, hasColours }: Look): string[] {
+export function drawTree(status: Seen, { width, height, hasColours }: Look): string[] {
   const fits = (line: string) => (line.length > width ? `${line.slice(0, Math.max(width - 1, 0))}…` : line)
   const paint = (line: string, colour: string) => (hasColours ? `\x1b[${colour}m${line}\x1b[0m` : line)
   const head = headOf(status, width)
@@ -60,14 +60,14 @@ export function treeOf(status: Seen, { width, height, hasColours }: Look): strin
   return [
     ...head,
     ...lines,
-    ...(left > 0 ? [fits(`    and ${many(left, 'task')} more: ${countsOf(status)}`)] : []),
+    ...(left > 0 ? [fits(`    and ${many(left, 'task')} more: ${taskCounts(status)}`)] : []),
     ...foot,
   ]
 }
 
 /** The run and how it is: a sentence that says what to type is not cut. */
 const headOf = (status: RunStatus, width: number): string[] =>
-  wrap(stateWords(status), Math.max(width, 20)).slice(0, MOST_HEAD)
+  wrap(stateWords(status), Math.max(width, 20)).slice(0, MAX_HEAD_LINES)
 
 const stateWords = ({ run, state, words }: RunStatus): string =>
   `${run} ${STATES[state]}${words ? `: ${visible(words)}` : ''}`
@@ -89,7 +89,7 @@ function waitWords({ dependsOn }: Tasks[number], { tasks }: RunStatus): string {
 }
 
 /** 3 done, 2 run, 10 wait. */
-export function countsOf({ tasks }: RunStatus): string {
+export function taskCounts({ tasks }: RunStatus): string {
   const count = (state: TaskState, word: string) => {
     const found = tasks.filter(task => task.state === state).length
     return found > 0 ? [`${found} ${word}`] : []
@@ -106,12 +106,12 @@ export function countsOf({ tasks }: RunStatus): string {
 }
 
 function usedWords(status: Seen, now = Date.now()): string {
-  const counts = status.tasks.length > 0 ? `${countsOf(status)} · ` : ''
+  const counts = status.tasks.length > 0 ? `${taskCounts(status)} · ` : ''
   const worked = status.used === undefined ? '' : ` · worked ${(status.used / 60_000).toFixed(1)} minutes`
   const { began, sending } = status
   const asked = sending ? ` · ${sending.count} under way, for ${elapsed(now - sending.since)}` : ''
   const since = began === undefined ? '' : ` · ${elapsed(now - began)} since it began`
-  return `  ${counts}${spentWords(status.spent)}${asked}${worked}${since}`
+  return `  ${counts}${spentInFull(status.spent)}${asked}${worked}${since}`
 }
 
 /** 12 s, 3 min 5 s, 2 h 10 min. */
@@ -123,13 +123,13 @@ function elapsed(milliseconds: number): string {
 }
 
 /** 12 requests, 40,210 tokens, $0.31; without what is not known. */
-export function spentWords({ requests, input, output, cost }: Spent): string {
+export function spentInFull({ requests, input, output, cost }: Spent): string {
   const money = cost > 0 ? [`$${cost.toFixed(cost < 0.1 ? 4 : 2)}`] : []
   return [many(requests, 'request'), many(input + output, 'token'), ...money].join(', ')
 }
 
-/** Draws the same place of a terminal anew each time; elsewhere it writes a line whenever something has changed. */
-export class Drawing {
+/** Redraws the same lines of a terminal; elsewhere it prints a line whenever something has changed. */
+export class TerminalDrawing {
   #lines = 0
   #last = ''
 
@@ -144,7 +144,7 @@ export class Drawing {
       this.#tell(status)
       return
     }
-    const lines = treeOf(status, this.look())
+    const lines = drawTree(status, this.look())
     const text = lines.map(line => `\x1b[2K${line}\n`).join('')
     if (text === this.#last) return
     // What was longer before leaves nothing behind.

@@ -31,7 +31,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   const place = await openWorkerPlace(repository, env)
   const drain = drainSignal()
   const log = await withoutKeys(detached ? logTo(place.log) : out, env)
-  // Whoever started it from a terminal that is gone gets the reason from the log.
+  // A terminal that started it may be gone: then the reason is in the log.
   try {
     await using claim = await WorkerClaim.take(place)
     const [server, queue, { runWorker }] = await Promise.all([

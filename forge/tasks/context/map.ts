@@ -1,6 +1,7 @@
 /**
- * The code around some files, ranked from them outwards: a personalised PageRank over who refers to what whom defines.
- * Only what is near is looked at, so that it takes a moment in a repository of any size, once its files are known.
+ * The code around some files, ranked from them outwards: a personalised PageRank over references from files to the
+ * files that define the names. Only near files are visited, so that it takes milliseconds in a repository of any size,
+ * once its files are indexed.
  */
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
@@ -21,22 +22,22 @@ export const openCodeMap = (objects: Objects, { folder }: { folder: string }): C
 
 /** How much of a file's weight goes back to where it all began, and what is too little to be passed on. */
 const RESTART = 0.15
-const TOO_LITTLE = 0.0005
-/** So many files are looked at, and so many told of. */
-const MOST_VISITED = 2000
-const MOST_TOLD = 120
-const MOST_NEXT = 40
+const MIN_SCORE = 0.0005
+/** How many files are visited, and how many are given. */
+const MAX_VISITED_FILES = 2000
+const MAX_TOLD_FILES = 120
+const MAX_NEIGHBOURS = 40
 /** A name that more files define says nothing. */
-const MOST_DEFINERS = 12
+const MAX_DEFINERS = 12
 /** How telling a name is, by its number's lowest bits. */
 const TELLING = [0.1, 1, 4, 1]
-/** Of a file that the work is about: what goes to those it uses, the rest to those who use it. */
+/** The share of a file's weight that goes to the files it uses; the rest goes to the files that use it. */
 const OUTWARDS = 0.6
-const MOST_LINES = 40
-/** Of a larger repository, the first so many files of code are known. */
-const MOST_FILES = 80_000
-const MOST_INDEXES = 4
-/** Made by programs, or somebody else's. */
+const MAX_LINES_PER_FILE = 40
+/** How many files of code are indexed, the first ones by path. */
+const MAX_CODE_FILES = 80_000
+const MAX_KEPT_INDEXES = 4
+/** Generated or third-party files. */
 const FOREIGN = /(?:^|\/)(?:node_modules|vendor|third_party|dist|\.venv|venv)\/|\.min\.js$|[._-]pb2?\.|\.generated\./
 
 /** A tree's files of code, and which of them define and refer to a name. */
@@ -48,8 +49,8 @@ type Index = { root: Folder; files: readonly FileEntry[]; tags: readonly Tags[];
 type Places = { base: Float64Array; own: ReadonlyMap<number, readonly number[]> }
 /** By which a name comes before the number of a file: larger than any of these. */
 const PAIR = 2 ** 17
-/** With more names of its own, an index is made anew. */
-const MOST_OWN = 10_000
+/** With more names of its own than this, an index is built again. */
+const MAX_OWN_NAMES = 10_000
 
 export class CodeMap implements Disposable {
   /** The one that was used last is the last one. */
@@ -77,8 +78,8 @@ export class CodeMap implements Disposable {
     if (seeds.length === 0) return []
     const { ranked, next } = rank(index, seeds)
     const wanted = new Set(seeds.flatMap(at => [...(index.tags[at]?.refers ?? [])]))
-    const nextOnes = new Set(ranked.filter(at => next.has(at)).slice(0, MOST_NEXT))
-    const others = ranked.filter(at => !nextOnes.has(at)).slice(0, MOST_TOLD - nextOnes.size)
+    const nextOnes = new Set(ranked.filter(at => next.has(at)).slice(0, MAX_NEIGHBOURS))
+    const others = ranked.filter(at => !nextOnes.has(at)).slice(0, MAX_TOLD_FILES - nextOnes.size)
     const told = await Promise.all(
       [...nextOnes, ...others].map(async at => {
         const file = index.files[at] as FileEntry
@@ -96,8 +97,8 @@ export class CodeMap implements Disposable {
   async #linesOf(file: FileEntry, wanted: ReadonlySet<number>): Promise<string[]> {
     const signatures = await this.store.signaturesOf(file)
     const used = signatures.filter(({ name }) => wanted.has(name))
-    const most = signatures.length > MOST_LINES && used.length > 0 ? used : signatures
-    return [...new Set(most.map(({ line }) => line))].slice(0, MOST_LINES)
+    const most = signatures.length > MAX_LINES_PER_FILE && used.length > 0 ? used : signatures
+    return [...new Set(most.map(({ line }) => line))].slice(0, MAX_LINES_PER_FILE)
   }
 
   async #indexOf(treeish: Oid): Promise<Index> {
@@ -107,8 +108,8 @@ export class CodeMap implements Disposable {
     const index = known ?? this.#read(tree)
     this.#indexes.delete(tree)
     this.#indexes.set(tree, index)
-    for (const old of [...this.#indexes.keys()].slice(0, -MOST_INDEXES)) this.#indexes.delete(old)
-    // An error is nobody's answer the next time.
+    for (const old of [...this.#indexes.keys()].slice(0, -MAX_KEPT_INDEXES)) this.#indexes.delete(old)
+    // Errors are not cached.
     index.catch(() => this.#indexes.delete(tree))
     return await index
   }
@@ -117,7 +118,7 @@ export class CodeMap implements Disposable {
   async #read(tree: Oid): Promise<Index> {
     const before = this.#last
     const root = await readFolders(this.objects, tree, before?.root)
-    const files = this.#codeIn(root).slice(0, MOST_FILES)
+    const files = this.#codeIn(root).slice(0, MAX_CODE_FILES)
     const same = before && sameIn(before, files)
     const missing = files.filter((_, at) => same?.[at] === undefined)
     const made = (await this.store.of(missing)).values()
@@ -202,7 +203,7 @@ function placesAfter(places: Places, before: readonly Tags[], after: readonly Ta
       const others = filesWith({ base, own }, name).filter(it => it !== at)
       own.set(name, has.has(name) ? [...others, at].sort((a, b) => a - b) : others)
     }
-    if (own.size > MOST_OWN) return undefined
+    if (own.size > MAX_OWN_NAMES) return undefined
   }
   return { base, own }
 }
@@ -223,11 +224,11 @@ function rank(index: Index, seeds: readonly number[]): { ranked: number[]; next:
     return known
   }
   // What waits is passed on, file by file, until what is left is too little to change the order.
-  for (let visited = 0; visited < MOST_VISITED; ) {
-    const batch = [...waiting].filter(([, weight]) => weight > TOO_LITTLE)
+  for (let visited = 0; visited < MAX_VISITED_FILES; ) {
+    const batch = [...waiting].filter(([, weight]) => weight > MIN_SCORE)
     if (batch.length === 0) break
     for (const [at, weight] of batch) {
-      if (++visited > MOST_VISITED) break
+      if (++visited > MAX_VISITED_FILES) break
       waiting.delete(at)
       scores.set(at, (scores.get(at) ?? 0) + RESTART * weight)
       const to = edgesOf(at)
@@ -248,9 +249,9 @@ function rank(index: Index, seeds: readonly number[]): { ranked: number[]; next:
 function used(index: Index, from: number): Weights {
   const weights: Weights = new Map()
   for (const name of index.tags[from]?.refers ?? []) {
-    const by = filesWith(index.defines, name, MOST_DEFINERS)
+    const by = filesWith(index.defines, name, MAX_DEFINERS)
     // What it defines itself, it means itself.
-    if (by.length > MOST_DEFINERS || by.includes(from)) continue
+    if (by.length > MAX_DEFINERS || by.includes(from)) continue
     const weight = (TELLING[name & 3] ?? 1) / by.length
     for (const at of by) weights.set(at, (weights.get(at) ?? 0) + weight)
   }
@@ -263,8 +264,8 @@ function usersOf(index: Index, seeds: readonly number[]): Map<number, Weights> {
   const names = new Set(seeds.flatMap(seed => [...(index.tags[seed]?.defines ?? [])]))
   const users = new Map<number, Weights>(seeds.map(seed => [seed, new Map()]))
   for (const name of names) {
-    const by = filesWith(index.defines, name, MOST_DEFINERS)
-    if (by.length > MOST_DEFINERS) continue
+    const by = filesWith(index.defines, name, MAX_DEFINERS)
+    if (by.length > MAX_DEFINERS) continue
     const weight = (TELLING[name & 3] ?? 1) / by.length
     for (const at of filesWith(index.refers, name)) {
       if (by.includes(at)) continue

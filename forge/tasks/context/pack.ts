@@ -6,10 +6,10 @@
 import { Failure } from '../../../core/failure.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import { asBytes, asText, type Oid, type Path } from '../../../core/git/repository.ts'
-import { many, visiblePath } from '../../../core/text.ts'
+import { many, sizeInWords, visiblePath } from '../../../core/text.ts'
 import { bytesIn, fenced, fileInWords, quoted, tokensSent } from '../../ai/fence.ts'
 import { readFolders } from '../../ai/folders.ts'
-import { lookAt, sizeInWords } from '../../ai/model-files.ts'
+import { modelFileAt } from '../../ai/model-files.ts'
 import { makeOutline } from '../../ai/outline.ts'
 import type { RequestMessage, TextBlock, ToolDescription } from '../../ai/request.ts'
 import { blackOutFor } from '../../ai/secrets.ts'
@@ -18,7 +18,7 @@ import { CommitVfs } from '../../vfs.ts'
 import type { StepKind } from '../contract.ts'
 import { fits, folderOfGlob, isLiteral, plain, readGlob } from '../plan/globs.ts'
 import type { Plan, Task } from '../plan/schema.ts'
-import { type About, aboutWords, inOrder, isOrder, NOW, runWords, systemWords, taskWords } from '../steps/prompts.ts'
+import { type About, aboutWords, inOrder, isOrder, NOW, runWords, systemWords, taskPrompt } from '../steps/prompts.ts'
 import type { CodeMap, Near } from './map.ts'
 
 export type Packing = {
@@ -59,20 +59,20 @@ const FOUND_FILES = 0.25
 const WIDER = { planning: 0.8, doing: 0.3 }
 /**
  * In tokens: what stands there for the case that it matters is paid for with each request, whatever window the model
- * has. Who plans has to see all of the project; a small task gets hardly any of it.
+ * has. A planner has to see all of the project; a small task gets hardly any of it.
  */
-const MOST_WIDER = { planning: 32_000, doing: 8000, small: 3000 }
-const MOST_NEAR = 12_000
-const MOST_OF_FOUND = 24_000
-/** So many files that only a pattern names are looked at. */
-const MOST_FOUND = 200
+const MAX_WIDER_TOKENS = { planning: 32_000, doing: 8000, small: 3000 }
+const MAX_NEAR_TOKENS = 12_000
+const MAX_FOUND_TOKENS = 24_000
+/** How many files are read that only a glob names. */
+const MAX_FOUND_FILES = 200
 /** Larger texts are not sent: what has to be known of them stands in the task, or in a smaller file. */
-const LARGEST_FILE = 128 << 10
-/** Files that say how a project is built: for each step, and for those who plan. */
+const MAX_FILE_BYTES = 128 << 10
+/** Files that say how a project is built: for every step, and for planners only. */
 const INSTRUCTIONS = ['AGENTS.md', 'CLAUDE.md']
 const FOR_PLANNERS = ['FORGE.md', 'README.md']
-/** So much of each of them, in bytes. */
-const MOST_INSTRUCTIONS = 24 << 10
+/** How much of each of them is sent, in bytes. */
+const MAX_INSTRUCTIONS_BYTES = 24 << 10
 
 /** Kinds that decide about the whole project. */
 const isPlanning = (kind: StepKind): boolean => kind === 'plan' || kind === 'check plan'
@@ -95,7 +95,7 @@ export async function packContext(packing: Packing): Promise<Packed> {
 
   // 1: what it is about, and when it is done.
   const orders = inOrder(about.filter(isOrder)).map(aboutWords)
-  const now = [task && taskWords(task, plan), ...orders, NOW[kind]].filter(it => it !== undefined).join('\n\n')
+  const now = [task && taskPrompt(task, plan), ...orders, NOW[kind]].filter(it => it !== undefined).join('\n\n')
   room.take('now', clean(now))
   if (plan) room.take('run', clean(runWords(plan)))
   if (room.left < 0) throw new Failure(tooSmall(packing, -room.left))
@@ -107,18 +107,18 @@ export async function packContext(packing: Packing): Promise<Packed> {
   const files = needsFiles(kind) ? await filesOf(packing) : { wanted: [], found: [] }
   const vfs = new CommitVfs(packing.objects, packing.tree)
   for (const name of isPlanning(kind) ? [...INSTRUCTIONS, ...FOR_PLANNERS] : needsFiles(kind) ? INSTRUCTIONS : [])
-    await offerFile(vfs, room, name, 'says how this project is written', clean, 'instructions', MOST_INSTRUCTIONS)
+    await offerFile(vfs, room, name, 'says how this project is written', clean, 'instructions', MAX_INSTRUCTIONS_BYTES)
 
   // 2: files to read and write.
   for (const path of files.wanted) await offerFile(vfs, room, path, saidOf(path, packing), clean)
-  const foundRoom = room.within(Math.min(bytesIn(MOST_OF_FOUND), Math.floor(room.left * FOUND_FILES)))
+  const foundRoom = room.within(Math.min(bytesIn(MAX_FOUND_TOKENS), Math.floor(room.left * FOUND_FILES)))
   for (const path of files.found) await offerFile(vfs, foundRoom, path, 'may be written', clean)
 
   // 3: what is near to them.
   const own = [...files.wanted, ...files.found]
   const near = needsFiles(kind) && own.length > 0 ? ((await packing.map?.near(packing.tree, own)) ?? []) : []
   const isSmall = task?.size === 'small'
-  const nearRoom = room.within(bytesIn(MOST_NEAR))
+  const nearRoom = room.within(bytesIn(MAX_NEAR_TOKENS))
   for (const it of near.filter(({ isNext }) => isNext)) nearRoom.offer('interfaces', clean(nearWords(it)), nearName(it))
 
   // 4: results and reports. 5: lessons of earlier runs will stand here.
@@ -128,7 +128,7 @@ export async function packContext(packing: Packing): Promise<Packed> {
   // 6: the wider project.
   if (needsFiles(kind)) {
     const role = isPlanning(kind) ? 'planning' : 'doing'
-    const most = bytesIn(MOST_WIDER[isSmall ? 'small' : role])
+    const most = bytesIn(MAX_WIDER_TOKENS[isSmall ? 'small' : role])
     const wider = Math.min(most, Math.floor(room.left * WIDER[role]))
     const outline = await outlineOf(packing, own, wider)
     if (outline) room.offer('project', clean(outline), 'the outline of the project')
@@ -206,12 +206,12 @@ function messagesOf({ parts, leftOut }: Room): { messages: RequestMessage[]; lef
   return { messages: [{ role: 'user', blocks }], leftOut: inShort(leftOut) }
 }
 
-const MOST_NAMED = 40
+const MAX_NAMED = 40
 
 const inShort = (names: readonly string[]): string[] =>
-  names.length <= MOST_NAMED
+  names.length <= MAX_NAMED
     ? [...names]
-    : [...names.slice(0, MOST_NAMED), `and ${(names.length - MOST_NAMED).toLocaleString('en')} more`]
+    : [...names.slice(0, MAX_NAMED), `and ${(names.length - MAX_NAMED).toLocaleString('en')} more`]
 
 // --- Files
 
@@ -235,7 +235,7 @@ async function filesOf({ objects, tree, task, files = [] }: Packing): Promise<{ 
   for (const glob of globs) {
     if (typeof glob === 'string') continue
     for (const { path } of await vfs.listFiles(asBytes(folderOfGlob(glob.text)))) {
-      if (found.size >= MOST_FOUND) break
+      if (found.size >= MAX_FOUND_FILES) break
       if (!known.has(path) && fits(glob, asText(path))) found.add(path)
     }
   }
@@ -260,10 +260,10 @@ async function offerFile(
   said: string,
   clean: (text: string) => string,
   place: Part['place'] = 'files',
-  most = LARGEST_FILE,
+  most = MAX_FILE_BYTES,
 ): Promise<void> {
   const name = `The file ${quoted(path)}`
-  const found = await lookAt(vfs, path)
+  const found = await modelFileAt(vfs, path)
   switch (found.kind) {
     case 'none':
       if (place === 'files') room.offer(place, `${name} does not exist yet.`)
@@ -297,7 +297,7 @@ const nearWords = ({ path, lines }: Near): string =>
 async function outlineOf(packing: Packing, own: readonly Path[], bytes: number): Promise<string> {
   const { objects, kind, summaries } = packing
   const tree = (await new CommitVfs(objects, packing.tree).writeTree()) satisfies Oid
-  // Those who plan see all of it alike.
+  // Planners see all folders alike.
   const active = isPlanning(kind) ? [] : [...own]
   const heading = '# The files of the project, each with what it is about\n'
   const most = bytes - bytesOf(heading) - 10

@@ -1,6 +1,6 @@
 /**
  * What each file of code defines and refers to, by the id of its content: names as numbers, so that those of twenty
- * thousand files are read in a moment, and the lines that define them only where somebody wants to see them.
+ * thousand files are read in a moment, and the defining lines only where they are shown.
  */
 import { join } from 'node:path'
 import type { Objects } from '../../../core/git/objects.ts'
@@ -11,18 +11,18 @@ import { offersOf } from '../../ai/languages.ts'
 /** `defines` and `refers` are names as {@link numberOf} gives them, each once, in rising order. */
 export type Tags = { defines: Uint32Array; refers: Uint32Array }
 /** The names on a line that a file defines, and the line. */
-export type Signature = { name: number; line: string }
+export type DefinitionLine = { name: number; line: string }
 
 /** Counted up where other tags come out for the same content. */
 const VERSION = 1
 /** What is longer was not written by hand. */
-const LARGEST = 256 << 10
-const MOST_DEFINED = 400
-const MOST_REFERRED = 2000
+const MAX_FILE_BYTES = 256 << 10
+const MAX_DEFINITIONS_PER_FILE = 400
+const MAX_REFERENCES_PER_FILE = 2000
 /** Read at the same time. */
 const BATCH = 256
 /** Kept on disk: about 400 MB at the very most. */
-const MOST_KEPT = 200_000
+const MAX_KEPT_ROWS = 200_000
 
 const TABLE =
   'CREATE TABLE IF NOT EXISTS tags (key TEXT UNIQUE NOT NULL, defines BLOB NOT NULL, refers BLOB NOT NULL, lines TEXT NOT NULL)'
@@ -47,7 +47,7 @@ export class TagStore implements Disposable {
     this.#file = new CacheFile(join(folder, `tags-${VERSION}.sqlite`), [TABLE])
   }
 
-  /** The tags of files, in their order; those that nobody has made yet are made. */
+  /** The tags of files, in their order; missing ones are made. */
   async of(files: readonly FileEntry[]): Promise<Tags[]> {
     const keys = files.map(keyOf)
     const known = this.#load(keys)
@@ -62,12 +62,12 @@ export class TagStore implements Disposable {
   }
 
   /** The lines by which a file defines names, in their order. */
-  async signaturesOf(file: FileEntry): Promise<Signature[]> {
+  async signaturesOf(file: FileEntry): Promise<DefinitionLine[]> {
     const key = keyOf(file)
     const row = this.#file.try(database =>
       database.query<{ lines: string }, [string]>('SELECT lines FROM tags WHERE key = ?').get(key),
     )
-    return JSON.parse(row?.lines ?? (await this.#make(file)).lines) as Signature[]
+    return JSON.parse(row?.lines ?? (await this.#make(file)).lines) as DefinitionLine[]
   }
 
   [Symbol.dispose](): void {
@@ -91,23 +91,23 @@ export class TagStore implements Disposable {
       const keep = database.query('INSERT OR REPLACE INTO tags (key, defines, refers, lines) VALUES (?, ?, ?, ?)')
       database.transaction(() => {
         for (const { key, tags, lines } of made) keep.run(key, bytesOf(tags.defines), bytesOf(tags.refers), lines)
-        database.exec(`DELETE FROM tags WHERE rowid <= (SELECT max(rowid) FROM tags) - ${MOST_KEPT}`)
+        database.exec(`DELETE FROM tags WHERE rowid <= (SELECT max(rowid) FROM tags) - ${MAX_KEPT_ROWS}`)
       })()
     })
   }
 
   async #make(file: FileEntry): Promise<Made> {
     const key = keyOf(file)
-    const object = await this.objects.read(file.oid, { limit: LARGEST })
+    const object = await this.objects.read(file.oid, { limit: MAX_FILE_BYTES })
     const bytes = object?.bytes
     if (!bytes || bytes.subarray(0, 8192).includes(0)) return { key, tags: NONE, lines: '[]' }
     const text = bytes.toString('utf8')
-    const offers = offersOf(file.path, text).slice(0, MOST_DEFINED)
-    const signatures = offers.map(({ name, line }): Signature => ({ name: numberOf(name), line }))
+    const offers = offersOf(file.path, text).slice(0, MAX_DEFINITIONS_PER_FILE)
+    const signatures = offers.map(({ name, line }): DefinitionLine => ({ name: numberOf(name), line }))
     const names = new Set<number>()
     for (const [name] of text.matchAll(/[A-Za-z_$][\w$]{2,63}/g)) {
       names.add(numberOf(name))
-      if (names.size >= MOST_REFERRED) break
+      if (names.size >= MAX_REFERENCES_PER_FILE) break
     }
     const tags = { defines: sorted(signatures.map(({ name }) => name)), refers: sorted(names) }
     return { key, tags, lines: JSON.stringify(signatures) }

@@ -36,8 +36,8 @@ export async function ensureBundle(): Promise<string> {
 }
 
 /**
- * Workflows trace themselves whether or not anybody listens: with the interceptors in some workers and not in others,
- * what happens at the same time could happen in another order in a replay.
+ * Workflows always have the tracing interceptors: if only some workers had them, concurrent events could come in
+ * another order in a replay.
  */
 const INTERCEPTORS = ['@temporalio/interceptors-opentelemetry/lib/workflow-interceptors']
 

@@ -19,7 +19,7 @@ export class NoAnswer extends Failure {}
 export class UnknownRun extends Failure {}
 
 /** How long a server may take to answer the first time, in milliseconds: it may just be starting. */
-const PATIENCE = 10_000
+const CONNECT_TIMEOUT_MS = 10_000
 /** How long a server of ours that another command has started may take to make its namespace, in milliseconds. */
 const NAMESPACE_MS = 1500
 /** How long a server that has been found may take to answer one question, in milliseconds. */
@@ -34,26 +34,26 @@ const RETENTION = 30 * 24 * 3600
 /** Where a server answers, and what lets in. */
 export type Server = Omit<TheirServer, 'kind'>
 
-/** @throws Failure where nobody answers, where it is no Temporal server, or where it does not let us in. */
+/** @throws Failure where no server answers, where it is no Temporal server, or where it refuses access. */
 export async function connect(server: Server): Promise<Connection> {
   try {
     await reach(server.address)
     const { Connection } = await import('@temporalio/client')
     const { tls, apiKey, metadata } = server.options
     const options = { ...(tls !== undefined && { tls }), ...(apiKey && { apiKey }), ...(metadata && { metadata }) }
-    return await Connection.connect({ address: server.address, connectTimeout: PATIENCE, ...options })
+    return await Connection.connect({ address: server.address, connectTimeout: CONNECT_TIMEOUT_MS, ...options })
   } catch (error) {
-    throw inWords(error, server)
+    throw serverErrorInWords(error, server)
   }
 }
 
-/** Where nobody listens, the library would go on trying until its time is over. Behind a proxy it has to. */
+/** Where the port is closed, the library would retry until its timeout. Behind a proxy it has to. */
 async function reach(address: string): Promise<void> {
   const [, host, port] = /^(?:\w+:\/\/\/?)?\[?([^\]/]+?)\]?:(\d+)$/.exec(address) ?? []
   if (!host || !port || PROXIES.some(name => process.env[name])) return
   const { connect: dial } = await import('node:net')
   await new Promise<void>((resolve, reject) => {
-    const socket = dial({ host, port: Number(port), timeout: PATIENCE })
+    const socket = dial({ host, port: Number(port), timeout: CONNECT_TIMEOUT_MS })
     const end = (error?: Error) => {
       socket.destroy()
       if (error) reject(error)
@@ -81,13 +81,13 @@ export async function prepareNamespace(
 ): Promise<Warning | undefined> {
   const { namespace } = server
   try {
-    const seconds = await retention(connection, namespace, isOurs ? (isNew ? PATIENCE : NAMESPACE_MS) : 0)
+    const seconds = await retention(connection, namespace, isOurs ? (isNew ? CONNECT_TIMEOUT_MS : NAMESPACE_MS) : 0)
     if (isOurs && seconds !== RETENTION) {
       const config = { workflowExecutionRetentionTtl: await duration(RETENTION) }
       await connection.workflowService.updateNamespace({ namespace, config })
     }
   } catch (error) {
-    throw inWords(error, server)
+    throw serverErrorInWords(error, server)
   }
   return await addSearchAttributes(connection, server, attributes)
 }
@@ -172,7 +172,7 @@ export async function startRun<Input extends { run: string }>(
     try {
       return await client.workflow.start(RUN_TYPE, { ...options, args: [input], typedSearchAttributes })
     } catch (error) {
-      // A namespace that has no such attribute, and lets nobody add one: the run is only not listed by it.
+      // A namespace may lack the attribute and not allow adding it: then the run is not listed by it, and works.
       if (codeOf(error) !== INVALID_ARGUMENT || !/search attribute/i.test(reasonOf(error))) throw error
       return await client.workflow.start(RUN_TYPE, { ...options, args: [input] })
     }
@@ -235,13 +235,13 @@ export async function updateRun<Answer>(
 }
 
 /** What the server itself says of a run's workflow; `words` are the reason that it was given or found. */
-export type Standing =
+export type WorkflowStanding =
   | { is: 'open' }
   | { is: 'unknown' | 'completed' | 'cancelled' | 'timed out' }
   | { is: 'terminated' | 'failed'; words: string }
 
 /** How a run's workflow stands on the server: no visibility store, which lags, and no worker is asked. */
-export async function standingOf(client: Client, run: string): Promise<Standing> {
+export async function standingOf(client: Client, run: string): Promise<WorkflowStanding> {
   const handle = client.workflow.getHandle(workflowOf(run))
   try {
     const { status } = await spoken(run, () => client.withDeadline(Date.now() + ANSWER_MS, () => handle.describe()))
@@ -347,7 +347,7 @@ function reasonOf(error: unknown): string {
   return visible(firstLine(reason)).slice(0, 300)
 }
 
-export function inWords(error: unknown, { address, namespace }: Server): Failure {
+export function serverErrorInWords(error: unknown, { address, namespace }: Server): Failure {
   const [where, reason] = [visible(address), reasonOf(error)]
   const code = codeOf(error)
   if (code === UNAUTHENTICATED || code === PERMISSION_DENIED)

@@ -100,7 +100,7 @@ const HARMLESS = /^(PATH|HOME|TMPDIR|LANG|LC_\w+|TZ|(HTTPS?|NO|ALL)_PROXY|SSL_CE
 // --- The download
 
 /** How long a download of 45 MB may take. */
-const PATIENCE = 10 * 60_000
+const DOWNLOAD_TIMEOUT_MS = 10 * 60_000
 
 const downloads = (env: Environment): string =>
   join(xdgFolder(env.XDG_CACHE_HOME, '.cache'), 'forge', `temporal-${SERVER_VERSION}`)
@@ -127,7 +127,7 @@ async function download(env: Environment, say: (line: string) => void): Promise<
     cwd: '/',
     env: withoutSecrets(env),
     stdio: ['ignore', 'ignore', 'pipe'],
-    timeout: PATIENCE,
+    timeout: DOWNLOAD_TIMEOUT_MS,
   })
   const words = await child.stderr.text()
   await child.exited

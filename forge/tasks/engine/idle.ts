@@ -1,6 +1,6 @@
 /**
- * When a worker that nobody needs ends: it holds several hundred megabytes, and the next command that needs one starts
- * it again within a second.
+ * When an idle worker ends: it holds several hundred megabytes, and the next command that needs one starts it again
+ * within a second.
  */
 
 /** Milliseconds without an activity after which a worker looks whether it is needed. */

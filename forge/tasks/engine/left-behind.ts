@@ -7,7 +7,7 @@ import { ApplicationFailure } from '@temporalio/activity'
 import { Client, WorkflowNotFoundError } from '@temporalio/client'
 import type { NativeConnection } from '@temporalio/worker'
 import * as v from 'valibot'
-import { isRunning, markOf, ProcessMark } from './processes.ts'
+import { isProcessAlive, markOf, ProcessMark } from './processes.ts'
 
 const PREFIX = 'forge worker '
 const Identity = v.pipe(v.string(), v.parseJson(), v.object({ host: v.string(), process: ProcessMark }))
@@ -21,7 +21,7 @@ export async function ownIdentity(): Promise<string> {
 async function isDead(identity: string): Promise<boolean> {
   if (!identity.startsWith(PREFIX)) return false
   const parsed = v.safeParse(Identity, identity.slice(PREFIX.length))
-  return parsed.success && parsed.output.host === hostname() && !(await isRunning(parsed.output.process))
+  return parsed.success && parsed.output.host === hostname() && !(await isProcessAlive(parsed.output.process))
 }
 
 /** Gives back what dead workers of a queue were doing; gives how much that was. */

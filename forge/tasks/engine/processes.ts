@@ -8,12 +8,12 @@ import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import * as v from 'valibot'
 
-const PAUSE = 25
+const POLL_MS = 25
 
 /** A process of this machine, as it is written down. */
 export const ProcessMark = v.object({
   pid: v.pipe(v.number(), v.integer(), v.minValue(2)),
-  /** When it began, in words of the system that only mean something to the same system until it is started anew. */
+  /** When it began, as the operating system says it: only comparable on the same machine until it reboots. */
   began: v.string(),
 })
 export type ProcessMark = v.InferOutput<typeof ProcessMark>
@@ -25,7 +25,7 @@ export async function markOf(pid: number): Promise<ProcessMark | undefined> {
 }
 
 /** Whether that very process still runs. */
-export async function isRunning(mark: ProcessMark): Promise<boolean> {
+export async function isProcessAlive(mark: ProcessMark): Promise<boolean> {
   return (await markOf(mark.pid))?.began === mark.began
 }
 
@@ -70,24 +70,24 @@ export async function startDetached(
   }
 }
 
-/** Asks a process to end, waits so many milliseconds, then makes it. Gives whether it ended by itself. */
-export async function end(mark: ProcessMark, patience: number): Promise<boolean> {
+/** Sends TERM to a process, and KILL after that many milliseconds. Gives whether it ended by itself. */
+export async function endProcess(mark: ProcessMark, patience: number): Promise<boolean> {
   const isGone = async (milliseconds: number): Promise<boolean> => {
-    for (const last = performance.now() + milliseconds; ; await sleep(PAUSE)) {
-      if (!(await isRunning(mark))) return true
+    for (const last = performance.now() + milliseconds; ; await sleep(POLL_MS)) {
+      if (!(await isProcessAlive(mark))) return true
       if (performance.now() > last) return false
     }
   }
-  if (!(await isRunning(mark))) return true
-  send(mark, 'SIGTERM')
+  if (!(await isProcessAlive(mark))) return true
+  sendSignal(mark, 'SIGTERM')
   if (await isGone(patience)) return true
-  send(mark, 'SIGKILL')
+  sendSignal(mark, 'SIGKILL')
   await isGone(patience)
   return false
 }
 
 /** One that has ended meanwhile needs no signal. */
-export function send({ pid }: ProcessMark, signal: NodeJS.Signals): void {
+export function sendSignal({ pid }: ProcessMark, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal)
   } catch (error) {

@@ -13,7 +13,7 @@ import { xdgFolder } from '../../../core/folders.ts'
 import { Claim, openFolder, readJson, writeJson } from '../../../core/state.ts'
 import { visible } from '../../../core/text.ts'
 import { type Program, withoutSecrets } from './find.ts'
-import { end, isRunning, markOf, ProcessMark, sleep, startDetached } from './processes.ts'
+import { endProcess, isProcessAlive, markOf, ProcessMark, sleep, startDetached } from './processes.ts'
 
 type Environment = Record<string, string | undefined>
 
@@ -24,12 +24,12 @@ export const SEARCH_ATTRIBUTES = ['forgeRun', 'forgeTask', 'forgeState'] as cons
 
 const LOOPBACK = '127.0.0.1'
 /** How long a server may take to listen, in milliseconds; on a free machine it takes a fifth of a second. */
-const PATIENCE = 30_000
-const PAUSE = 20
+const START_TIMEOUT_MS = 30_000
+const POLL_MS = 20
 /** What is left for a server to write down what it knows; it takes about a second. */
 const GRACE = 10_000
-/** A log of more bytes is begun anew. */
-const LARGEST_LOG = 4_000_000
+/** A log of more bytes is truncated. */
+const MAX_LOG_BYTES = 4_000_000
 
 const Port = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(65_535))
 const RunningServer = v.object({
@@ -58,7 +58,7 @@ export const addressOf = ({ port }: Pick<RunningServer, 'port'>): string => `${L
 /** The server that runs; undefined where there is none, whatever an old record says. */
 export async function findRunning(place: ServerPlace): Promise<RunningServer | undefined> {
   const record = await readJson(place.record, RunningServer)
-  return record && (await isRunning(record.process)) ? record : undefined
+  return record && (await isProcessAlive(record.process)) ? record : undefined
 }
 
 /**
@@ -74,7 +74,7 @@ export async function ensureServer(
   using _ = await claim(place)
   const started = await findRunning(place)
   if (started && (!ui || started.ui !== undefined)) return started
-  if (started) await end(started.process, GRACE)
+  if (started) await endProcess(started.process, GRACE)
   return await start(place, { program, env, ui })
 }
 
@@ -82,12 +82,12 @@ export async function ensureServer(
 export async function endServer(place: ServerPlace): Promise<boolean> {
   using _ = await claim(place)
   const running = await findRunning(place)
-  if (running) await end(running.process, GRACE)
+  if (running) await endProcess(running.process, GRACE)
   return running !== undefined
 }
 
 async function claim(place: ServerPlace): Promise<Claim> {
-  for (const last = performance.now() + 2 * PATIENCE; ; await sleep(PAUSE)) {
+  for (const last = performance.now() + 2 * START_TIMEOUT_MS; ; await sleep(POLL_MS)) {
     const taken = Claim.take(place.claim)
     if (taken) return taken
     if (performance.now() > last)
@@ -117,7 +117,7 @@ async function start(
   const record = { process: mark, port, ...(uiPort && { ui: uiPort }), program: program.path, version }
   await writeJson(place.record, record)
   await untilItListens(port, started.ended).catch(async () => {
-    await end(mark, GRACE)
+    await endProcess(mark, GRACE)
     throw await notStarted(place, program, said)
   })
   return record
@@ -182,7 +182,7 @@ async function notStarted(place: ServerPlace, program: Program, said: number): P
   )
 }
 
-/** A port of this machine that nobody listens at: the wanted one, if it can be had. */
+/** A free port of this machine: the wanted one, if it is free. */
 async function freePort(wanted = 0): Promise<number> {
   const server = createServer()
   const port = await new Promise<number | undefined>(resolve => {
@@ -201,7 +201,7 @@ async function untilItListens(port: number, ended: Promise<void>): Promise<void>
   ended.then(() => {
     hasEnded = true
   })
-  for (const last = performance.now() + PATIENCE; !(await answers(port)); await sleep(PAUSE)) {
+  for (const last = performance.now() + START_TIMEOUT_MS; !(await answers(port)); await sleep(POLL_MS)) {
     if (hasEnded || performance.now() > last) throw new Error('It does not listen')
   }
 }
@@ -218,7 +218,7 @@ const answers = (port: number): Promise<boolean> =>
 
 /** The server appends: what is cut off while it runs, it does not write again. */
 async function boundLog(path: string): Promise<void> {
-  if ((await sizeOf(path)) > LARGEST_LOG) await truncate(path)
+  if ((await sizeOf(path)) > MAX_LOG_BYTES) await truncate(path)
 }
 
 const sizeOf = (path: string): Promise<number> =>

@@ -10,7 +10,7 @@ const tracer = () => trace.getTracer('forge')
 export type ModelRequest = {
   /** What kind of request: chat, embeddings … */
   operation: 'chat' | 'text_completion' | 'embeddings'
-  /** Who is asked: anthropic, openai, openrouter. */
+  /** The provider: anthropic, openai, openrouter. */
   provider: string
   model: string
   /** How long the answer may get. */

@@ -19,7 +19,7 @@ export type Telemetry = AsyncDisposable & {
   sinks: Sinks
 }
 
-/** Workflows trace themselves always: without anybody who listens, it goes nowhere. */
+/** Workflows always trace: without a collector, the spans are dropped. */
 const NO_TELEMETRY: Telemetry = {
   client: [],
   activity: [],

@@ -13,7 +13,7 @@ import { firstLine, visible } from '../../../core/text.ts'
 import { makeActivities } from '../activities/activities.ts'
 import { FULL_DISK, TRIES } from '../activities/means.ts'
 import { ensureBundle } from './bundle.ts'
-import { inWords, type Server } from './client.ts'
+import { type Server, serverErrorInWords } from './client.ts'
 import type { IdleWatch } from './idle.ts'
 import { giveBackLeftBehind, ownIdentity } from './left-behind.ts'
 import { moveOlder } from './older.ts'
@@ -76,7 +76,7 @@ export async function hostWorker(options: WorkerOptions): Promise<void> {
   const { tls, apiKey, metadata } = server.options
   const given = { ...(tls !== undefined && { tls }), ...(apiKey && { apiKey }), ...(metadata && { metadata }) }
   const connection = await NativeConnection.connect({ address: server.address, ...given }).catch(error => {
-    throw inWords(error, server)
+    throw serverErrorInWords(error, server)
   })
   const last = new AbortController()
   using signs = new SignsOfLife()
@@ -136,7 +136,7 @@ function settingsOf(
     maxConcurrentActivityTaskExecutions: ACTIVITIES,
     shutdownGraceTime: DRAIN,
     stickyQueueScheduleToStartTimeout: STICKY,
-    // What another version began with other steps would be tried again for ever, and nobody would hear of it.
+    // A workflow that another version began with other steps would be retried without end, and no error would be shown.
     workflowFailureErrorTypes: { '*': ['NondeterminismError' as const] },
     // A cancellation comes with a heartbeat, and is to be heard within seconds.
     maxHeartbeatThrottleInterval: '2 seconds' as const,
@@ -178,7 +178,7 @@ async function workUntilAsked(worker: Worker, options: WorkerOptions, last: Abor
 
 function inTheWay(error: unknown, server: Server): Error {
   const { message } = error as Error
-  if (/namespace/i.test(message)) return inWords(error, server)
+  if (/namespace/i.test(message)) return serverErrorInWords(error, server)
   return new Failure(`The worker could not begin: ${visible(firstLine(message))}`)
 }
 
@@ -204,8 +204,8 @@ const placing = (): ActivityInterceptors => ({
 const isPlain = (value: unknown): value is string | number => typeof value === 'string' || typeof value === 'number'
 
 /**
- * Says of every activity that it lives: so the server soon knows of one that nobody does any more. It knows nothing of
- * those that are done within a flow's task.
+ * Sends heartbeats for every activity, so that the server soon notices one whose worker is gone. Local activities have
+ * none.
  */
 const livingBy =
   (signs: SignsOfLife) =>

@@ -14,7 +14,7 @@ import { Claim, openFolder, openState, readJson, writeJson } from '../../../core
 import { visible } from '../../../core/text.ts'
 import { settingsFile } from '../../ai/settings.ts'
 import type { Server } from './client.ts'
-import { end, isRunning, markOf, ProcessMark, send, sleep, startDetached } from './processes.ts'
+import { endProcess, isProcessAlive, markOf, ProcessMark, sendSignal, sleep, startDetached } from './processes.ts'
 import { codeVersion } from './versions.ts'
 
 type Environment = Record<string, string | undefined>
@@ -23,12 +23,12 @@ const FORGE = join(import.meta.dir, '../../../forge.ts')
 /** As the first line of forge.ts has it: nothing of the folder it is started in is read. */
 const BUN_FLAGS = ['--no-env-file', '--config=/dev/null', '--no-install']
 /** How long a worker may take to begin, in milliseconds; on a free machine it takes one second. */
-const PATIENCE = 60_000
-const PAUSE = 25
+const START_TIMEOUT_MS = 60_000
+const POLL_MS = 25
 /** What a worker that is asked to end may take. */
 const GRACE = 15_000
 /** A log of more bytes is put aside, and the one before it forgotten. */
-const LARGEST_LOG = 2_000_000
+const MAX_LOG_BYTES = 2_000_000
 
 const WorkerRecord = v.object({
   process: ProcessMark,
@@ -69,7 +69,7 @@ export async function findWorker(place: WorkerPlace): Promise<WorkerRecord | und
 
 async function readRunning(path: string): Promise<WorkerRecord | undefined> {
   const record = await readJson(path, WorkerRecord)
-  return record && (await isRunning(record.process)) ? record : undefined
+  return record && (await isProcessAlive(record.process)) ? record : undefined
 }
 
 /** All workers that run for this user on this machine. */
@@ -145,12 +145,12 @@ async function start(place: WorkerPlace, repository: Repository, env: Environmen
   started.ended.then(() => {
     hasEnded = true
   })
-  for (const last = performance.now() + PATIENCE; ; await sleep(PAUSE)) {
+  for (const last = performance.now() + START_TIMEOUT_MS; ; await sleep(POLL_MS)) {
     const record = await findWorker(place)
     if (record?.process.pid === started.pid) return record
     if (!hasEnded && performance.now() < last) continue
     const mark = await markOf(started.pid)
-    if (mark) await end(mark, GRACE)
+    if (mark) await endProcess(mark, GRACE)
     const words = (await readFile(place.log, 'utf8').catch(() => '')).trimEnd().split('\n').at(-1) || 'it said nothing'
     throw new Failure(`The worker did not begin: ${visible(words)} (all that it said is in ${visible(place.log)}).`)
   }
@@ -158,10 +158,10 @@ async function start(place: WorkerPlace, repository: Repository, env: Environmen
 
 /** It takes nothing new from now on, finishes what it does, and ends by itself. */
 async function drain(place: WorkerPlace, worker: WorkerRecord): Promise<void> {
-  send(worker.process, 'SIGUSR2')
-  for (const last = performance.now() + GRACE; await isHeld(place.claim); await sleep(PAUSE)) {
+  sendSignal(worker.process, 'SIGUSR2')
+  for (const last = performance.now() + GRACE; await isHeld(place.claim); await sleep(POLL_MS)) {
     if (performance.now() < last) continue
-    await end(worker.process, GRACE)
+    await endProcess(worker.process, GRACE)
     return
   }
 }
@@ -174,7 +174,7 @@ function isHeld(path: string): boolean {
 
 /** Ends a worker; what it does is done again by the next one. */
 export async function endWorker(worker: WorkerRecord): Promise<void> {
-  await end(worker.process, GRACE)
+  await endProcess(worker.process, GRACE)
 }
 
 /**
@@ -217,7 +217,7 @@ export class WorkerClaim implements AsyncDisposable {
 }
 
 async function claim(path: string): Promise<Claim> {
-  for (const last = performance.now() + 2 * PATIENCE; ; await sleep(PAUSE)) {
+  for (const last = performance.now() + 2 * START_TIMEOUT_MS; ; await sleep(POLL_MS)) {
     const taken = Claim.take(path)
     if (taken) return taken
     if (performance.now() > last)
@@ -227,7 +227,7 @@ async function claim(path: string): Promise<Claim> {
 
 // --- The log
 
-/** Writes lines with their time to a log that does not grow for ever. */
+/** Writes lines with their time to a log of bounded size. */
 export function logTo(path: string): (line: string) => void {
   return line => {
     turnOver(path)
@@ -237,5 +237,5 @@ export function logTo(path: string): (line: string) => void {
 
 function turnOver(path: string): void {
   const { size = 0 } = statSync(path, { throwIfNoEntry: false }) ?? {}
-  if (size > LARGEST_LOG) renameSync(path, `${path}.1`)
+  if (size > MAX_LOG_BYTES) renameSync(path, `${path}.1`)
 }

@@ -3,6 +3,7 @@
  * checks and reviews decide whether it is done. What comes after a failure, the run decides. What it does just now, it
  * says to those who ask: a query costs its history nothing.
  */
+
 import { type ChildWorkflowHandle, defineQuery, setHandler } from '@temporalio/workflow'
 import type {
   AttemptStatus,
@@ -16,13 +17,13 @@ import type {
   Validated,
 } from '../contract.ts'
 import type { TaskEnd, TaskInput } from '../run/events.ts'
-import { added } from '../run/state.ts'
+import { added, NOTHING_SPENT } from '../run/state.ts'
 import { nextTier } from '../run/tiers.ts'
 import { atOnce, checking } from './effects.ts'
-import { type FanOutFlow, NOTHING } from './ends.ts'
+import type { FanOutFlow } from './ends.ts'
 import { Held } from './held.ts'
 import { step, tellOn } from './step.ts'
-import { haltOf, troubleOf, wordsOf } from './troubles.ts'
+import { errorWords, failureOf, haltOf } from './troubles.ts'
 
 const doing = defineQuery<AttemptStatus>('doing')
 
@@ -49,7 +50,7 @@ class Attempt {
   #doing = 'begins'
   /** Whether it waits, as it is held. */
   #waits = false
-  #spent = NOTHING
+  #spent = NOTHING_SPENT
 
   constructor(readonly input: TaskInput) {
     setHandler(doing, () => ({
@@ -279,7 +280,7 @@ const refusedBy = (results: StepResult[]) => ({
 
 /** What an activity or a child threw, as the end of an attempt. */
 function overBy(error: unknown): Over {
-  const trouble = troubleOf(error)
-  const words = wordsOf(error)
+  const trouble = failureOf(error)
+  const words = errorWords(error)
   return new Over({ outcome: 'failure_retryable', words, ...('halt' in trouble && { halt: trouble.halt }) })
 }

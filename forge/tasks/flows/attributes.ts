@@ -1,7 +1,4 @@
-/**
- * By what the server lists runs and tasks, where it knows these attributes: whoever starts a run says so by giving it
- * one.
- */
+/** The search attributes by which the server lists runs and tasks, where it has them: a run is started with one. */
 import { upsertSearchAttributes, workflowInfo } from '@temporalio/workflow'
 import type { RunId, RunState, TaskId } from '../contract.ts'
 

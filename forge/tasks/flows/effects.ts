@@ -72,4 +72,23 @@ type Checking = 'validate' | 'finish'
 export const slow = proxyActivities<Pick<Activities, Slow>>(SHORT)
 export const sending = proxyActivities<Pick<Activities, 'send'>>(SENDING)
 export const checking = proxyActivities<Pick<Activities, Checking>>(CHECKING)
-export const atOnce = proxyLocalActivities<Omit<Activities, Slow | Checking | 'send'>>(AT_ONCE)
+export const atOnce = inTurn(proxyLocalActivities<Omit<Activities, Slow | Checking | 'send'>>(AT_ONCE))
+
+/**
+ * The same activities, of which a flow has one under way at a time. Several local activities at once may end in another
+ * order, or in other groups, when a history is replayed than they did the first time
+ * (github.com/temporalio/sdk-python/issues/1578 and 1881), and a flow that decides by that order is no longer the same.
+ */
+function inTurn<All extends object>(activities: All): All {
+  let before: Promise<unknown> = Promise.resolve()
+  return new Proxy(activities, {
+    get: (all, name: keyof All & string) => {
+      const begin = all[name] as (...args: unknown[]) => Promise<unknown>
+      return (...args: unknown[]) => {
+        const result = before.then(() => begin(...args))
+        before = result.catch(() => undefined)
+        return result
+      }
+    },
+  })
+}

@@ -11,7 +11,7 @@ export type SubAgentEnd = { artifact: Reference; isGood: boolean; words: string 
 /** `ended` is a list of pairs, a sub-agent's place in `agents` and its end: it is what a new history begins with. */
 export type FanOutInput = { parent: StepInput; agents: List; ended?: List; spent: Spent; isHeld: boolean }
 
-/** How a fan-out ended: what was found, unless it was halted or nobody understands one of the sub-agents. */
+/** How a fan-out ended: what was found, unless it was halted or an answer of a sub-agent could not be classified. */
 export type FanOutEnd = { spent: Spent } & (
   | { halt: Halt }
   | { confused: string }
@@ -28,5 +28,3 @@ export type FanOutEnd = { spent: Spent } & (
 )
 export type FanOutFlow = (input: FanOutInput) => Promise<FanOutEnd>
 export type AttemptFlow = (input: TaskInput) => Promise<TaskEnd>
-
-export const NOTHING: Spent = { requests: 0, input: 0, output: 0, cost: 0 }

@@ -10,11 +10,11 @@ import { atOnce } from './effects.ts'
 import type { FanOutEnd, FanOutInput, StepEnd, SubAgentEnd } from './ends.ts'
 import { Held } from './held.ts'
 import { readList } from './lists.ts'
-import { AGAIN, lineOf, MENDED, placeOf, type StepMeans, step, tellOn } from './step.ts'
+import { AGAIN, journalPlaceOf, MENDED, type StepMeans, step, stepPlaceOf, tellOn } from './step.ts'
 import { haltOf } from './troubles.ts'
 
 /** Sub-agents at the same time. */
-const AT_MOST = 50
+const MAX_CONCURRENT_AGENTS = 50
 /** Words of one failed sub-agent in its parent's summary; all of them stand in its artifact. */
 const MAX_WORDS = 200
 
@@ -68,18 +68,18 @@ export async function forgeFanOut(input: FanOutInput): Promise<FanOutEnd> {
   async function endOf(asked: StepInput, { result }: Extract<StepEnd, { halt?: undefined }>): Promise<SubAgentEnd> {
     const { outcome, artifact, words } = result
     if (outcome === 'success' && artifact) return { artifact, isGood: true, words: '' }
-    const place = { ...placeOf(asked), kind: 'artifact' }
+    const place = { ...stepPlaceOf(asked), kind: 'artifact' }
     const kept = await atOnce.keepWords({ ...place, words: `This sub-agent failed: ${words}` })
     return { artifact: kept, isGood: false, words: words.slice(0, MAX_WORDS) }
   }
 
-  // What is thrown where nobody waits would be thrown again for ever: a cancellation is kept and thrown here.
+  // An unhandled rejection would fail the workflow task again and again: a cancellation is kept and thrown here.
   let thrown: unknown
   let isThrown = false
   const isOver = () => isThrown || halt !== undefined || confused !== undefined
   for (;;) {
     const isLong = workflowInfo().continueAsNewSuggested
-    while (running < AT_MOST && waiting.length > 0 && !isOver() && !isLong && !held.isHeld) {
+    while (running < MAX_CONCURRENT_AGENTS && waiting.length > 0 && !isOver() && !isLong && !held.isHeld) {
       const next = waiting.shift()
       if (!next) break
       running++
@@ -96,7 +96,7 @@ export async function forgeFanOut(input: FanOutInput): Promise<FanOutEnd> {
       await continueAsNew<typeof forgeFanOut>({ ...input, ended: kept, spent, isHeld: held.isHeld })
     }
     const before = running
-    const mayStart = () => running < AT_MOST && waiting.length > 0 && !held.isHeld && !isLong && !isOver()
+    const mayStart = () => running < MAX_CONCURRENT_AGENTS && waiting.length > 0 && !held.isHeld && !isLong && !isOver()
     await condition(() => running < before || mayStart())
   }
   if (halt) return { halt, spent }
@@ -104,12 +104,12 @@ export async function forgeFanOut(input: FanOutInput): Promise<FanOutEnd> {
   const inOrder = [...ended].sort(([a], [b]) => a - b).map(([, end]) => end)
   const found: List = await atOnce.keepItems({ run, kind: 'found', items: inOrder.map(({ artifact }) => artifact) })
   const { whole, ...summary } = summaryOf(agents, inOrder)
-  const kept = await atOnce.keepWords({ ...placeOf(parent), kind: 'sub-agents', words: whole })
+  const kept = await atOnce.keepWords({ ...stepPlaceOf(parent), kind: 'sub-agents', words: whole })
   return { found, spent, summary: kept, ...summary }
 }
 
 const say = (parent: StepInput, what: string, words: string): Promise<void> =>
-  atOnce.note({ run: parent.run, lines: [{ ...lineOf(parent), id: `${parent.step}/${what}`, what, words }] })
+  atOnce.note({ run: parent.run, lines: [{ ...journalPlaceOf(parent), id: `${parent.step}/${what}`, what, words }] })
 
 /** Ids that differ from each other, and from those by which the step itself goes on. */
 function withOwnNames(agents: SubAgent[]): SubAgent[] {

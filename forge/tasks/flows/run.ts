@@ -18,10 +18,10 @@ import {
   workflowInfo,
 } from '@temporalio/workflow'
 import type {
-  JournalLine,
   Limits,
   Linted,
   List,
+  NewJournalLine,
   PassedBefore,
   PersonAnswer,
   Reference,
@@ -32,18 +32,18 @@ import type {
   TaskShape,
 } from '../contract.ts'
 import { decide, isIdle, leftOf } from '../run/decide.ts'
-import type { Command, Event, Halt, LintedTasks, Worked } from '../run/events.ts'
-import { goodIn, planOrWish, refusalOf, standingsOf } from '../run/planning.ts'
+import type { Event, Halt, LintedTasks, RunCommand, Worked } from '../run/events.ts'
+import { goodIn, planOrWish, planRefusal, standingsOf } from '../run/planning.ts'
 import { type Wanted, whyNot } from '../run/said.ts'
-import { type GoodPlan, newRun, type Run, type Work } from '../run/state.ts'
-import { markOf, stateOf, statusOf } from '../run/status.ts'
+import { type GoodPlan, newRun, type RunRecord, type TaskWork } from '../run/state.ts'
+import { stateOf, statusMarkOf, statusOf } from '../run/status.ts'
 import { attributesOfTask, ListedState } from './attributes.ts'
 import { atOnce, checking, slow } from './effects.ts'
 import type { AttemptFlow } from './ends.ts'
 import { type Holding, hold } from './held.ts'
 import { readList } from './lists.ts'
 import { step } from './step.ts'
-import { haltOf, wordsOf } from './troubles.ts'
+import { errorWords, haltOf } from './troubles.ts'
 
 /** Events and bytes of a history, with room for what is under way; the server ends a run at 51,200 and 50 MB. */
 const HISTORY = { events: 15_000, bytes: 15_000_000 }
@@ -70,14 +70,14 @@ export async function forgeRun(input: RunInput, carried?: List): Promise<RunEnd>
 type Out = { scope: CancellationScope; child: Trigger<ChildWorkflowHandle<AttemptFlow> | undefined> }
 
 class Running {
-  #run: Run
+  #run: RunRecord
   /** What has happened before the run was read from the history before. */
   #early: Event[] | undefined = []
   readonly #out = new Map<TaskId, Out>()
   #work: CancellationScope | undefined
   /** Commands that are being carried out. */
   #jobs = 0
-  readonly #lines: JournalLine[] = []
+  readonly #lines: NewJournalLine[] = []
   #isWriting = false
   readonly #listed = new ListedState()
   /** Whose questions are being answered right now. */
@@ -157,7 +157,7 @@ class Running {
 
   /** Keeps how it is in git, whenever it rests or goes on, until it has ended. */
   async #keepStatus(): Promise<void> {
-    const mark = () => markOf(this.#run, Date.now())
+    const mark = () => statusMarkOf(this.#run, Date.now())
     for (let kept = ''; ; ) {
       await condition(() => mark() !== kept)
       kept = mark()
@@ -172,7 +172,7 @@ class Running {
 
   // --- Commands
 
-  #carryOut(command: Command): void {
+  #carryOut(command: RunCommand): void {
     switch (command.do) {
       case 'note':
         this.#lines.push(command.line)
@@ -199,7 +199,7 @@ class Running {
     }
   }
 
-  /** Nobody waits for it: it throws nothing, or the workflow's task would fail for ever. */
+  /** It is not awaited, so it must not throw: an unhandled rejection would fail the workflow task again and again. */
   #job(work: () => Promise<void>): void {
     this.#jobs++
     work()
@@ -227,7 +227,7 @@ class Running {
     this.#isWriting = false
   }
 
-  async #attempt({ input, raises }: Extract<Command, { do: 'start' }>): Promise<void> {
+  async #attempt({ input, raises }: Extract<RunCommand, { do: 'start' }>): Promise<void> {
     const { task, attempt } = input
     const scope = new CancellationScope()
     const started = new Trigger<ChildWorkflowHandle<AttemptFlow> | undefined>()
@@ -253,13 +253,13 @@ class Running {
     }
   }
 
-  async #tellHeld({ task, isHeld, number }: Extract<Command, { do: 'hold' }>): Promise<void> {
+  async #tellHeld({ task, isHeld, number }: Extract<RunCommand, { do: 'hold' }>): Promise<void> {
     // One that has ended meanwhile needs not hear it.
     const child = await this.#out.get(task)?.child
     await child?.signal(hold, isHeld, number).catch(() => undefined)
   }
 
-  async #report({ do: _, matter, ...about }: Extract<Command, { do: 'report' }>): Promise<void> {
+  async #report({ do: _, matter, ...about }: Extract<RunCommand, { do: 'report' }>): Promise<void> {
     const { plan } = this.#run
     const now = statusOf(this.#run, Date.now())
     try {
@@ -273,7 +273,7 @@ class Running {
 
   // --- What the run does itself
 
-  async #doWork(id: number, what: Work): Promise<void> {
+  async #doWork(id: number, what: TaskWork): Promise<void> {
     const scope = new CancellationScope()
     this.#work = scope
     try {
@@ -286,7 +286,7 @@ class Running {
     }
   }
 
-  async #worked(what: Work): Promise<Worked | { halt: Halt }> {
+  async #worked(what: TaskWork): Promise<Worked | { halt: Halt }> {
     const { run, base } = this.input
     const place = { run, attempt: 1 }
     switch (what.do) {
@@ -386,7 +386,7 @@ class Running {
 
   async #good(plan: Reference): Promise<GoodPlan> {
     const good = goodIn(this.#run, await orRefused(this.#lint(plan)))
-    if ('complaints' in good) throw refused(refusalOf(good.complaints))
+    if ('complaints' in good) throw refused(planRefusal(good.complaints))
     return good
   }
 
@@ -443,12 +443,12 @@ const some = (task: TaskId | undefined): { task?: TaskId } => (task === undefine
 
 const refused = (words: string): ApplicationFailure => ApplicationFailure.nonRetryable(words, 'Refused')
 
-/** What an activity comes to on behalf of a person, who hears why where it fails. */
+/** Runs an activity that a person asked for; a failure is thrown with a sentence for that person. */
 async function orRefused<Result>(work: Promise<Result>): Promise<Result> {
   try {
     return await work
   } catch (error) {
     if (isCancellation(error)) throw error
-    throw refused(wordsOf(error))
+    throw refused(errorWords(error))
   }
 }

@@ -3,13 +3,14 @@
  * the flow that needs it; only one that wants to know more before it is done gets sub-agents in a flow of their own, if
  * its depth permits, and is asked again with what they found.
  */
+
 import { type ChildWorkflowHandle, startChild, workflowInfo } from '@temporalio/workflow'
 import type { List, Reference, Spent, StepInput, StepPlace } from '../contract.ts'
-import { added } from '../run/state.ts'
+import { added, NOTHING_SPENT } from '../run/state.ts'
 import { atOnce, sending, slow } from './effects.ts'
-import { type FanOutEnd, type FanOutFlow, NOTHING, type StepEnd } from './ends.ts'
+import type { FanOutEnd, FanOutFlow, StepEnd } from './ends.ts'
 import { type Holding, hold } from './held.ts'
-import { troubleOf } from './troubles.ts'
+import { failureOf } from './troubles.ts'
 
 /** What a step needs of the flow that it is in. `fanOuts` are the flows of sub-agents that are under way. */
 export type StepMeans = { held: Holding; fanOuts: Set<ChildWorkflowHandle<FanOutFlow>> }
@@ -25,7 +26,7 @@ export async function step(input: StepInput, means: StepMeans): Promise<StepEnd>
     await means.held.mayGoOn()
     return await withSubAgents(input, means, first.result.fanOut, first.spent)
   } catch (error) {
-    return endOf(error, first.spent)
+    return stepEndOf(error, first.spent)
   }
 }
 
@@ -44,8 +45,8 @@ async function askOrMend(input: StepInput): Promise<StepEnd> {
 
 /** The five activities. */
 async function ask(input: StepInput): Promise<StepEnd> {
-  const place = placeOf(input)
-  let spent = NOTHING
+  const place = stepPlaceOf(input)
+  let spent = NOTHING_SPENT
   try {
     const constructed = await slow.construct(input)
     const sent = await sending.send({ ...place, ...constructed })
@@ -57,7 +58,7 @@ async function ask(input: StepInput): Promise<StepEnd> {
     const result = await atOnce.transition({ ...input, received, sent, ...(serialized && { serialized }) })
     return { result, spent }
   } catch (error) {
-    return endOf(error, spent)
+    return stepEndOf(error, spent)
   }
 }
 
@@ -65,7 +66,7 @@ async function ask(input: StepInput): Promise<StepEnd> {
 async function withSubAgents(input: StepInput, means: StepMeans, agents: List, spent: Spent): Promise<StepEnd> {
   if (input.depth <= 0) {
     const words = 'There are no more levels of sub-agents for this step: do it with what is here.'
-    const told = await atOnce.keepWords({ ...placeOf(input), kind: 'no more levels', words })
+    const told = await atOnce.keepWords({ ...stepPlaceOf(input), kind: 'no more levels', words })
     return askAgain(input, spent, [told])
   }
   const found = await fanOut(input, means, agents)
@@ -73,7 +74,7 @@ async function withSubAgents(input: StepInput, means: StepMeans, agents: List, s
   if ('halt' in found) return { halt: found.halt, spent: all }
   if ('confused' in found) return { result: { outcome: 'confused', words: found.confused, spent: all }, spent: all }
   await means.held.mayGoOn()
-  const line = { ...lineOf(input), id: `${input.step}/gathered`, what: 'gathered', words: found.brief }
+  const line = { ...journalPlaceOf(input), id: `${input.step}/gathered`, what: 'gathered', words: found.brief }
   await atOnce.note({ run: input.run, lines: [line] })
   return askAgain(input, all, [found.summary, found.found], found.failed)
 }
@@ -82,7 +83,7 @@ async function fanOut(input: StepInput, { held, fanOuts }: StepMeans, agents: Li
   // No sub-agent's id has a colon in it.
   const workflowId = `${idOfRun(input)}/${input.step}:fan-out`
   const args: Parameters<FanOutFlow> = [
-    { parent: { ...input, about: [] }, agents, spent: NOTHING, isHeld: held.isHeld },
+    { parent: { ...input, about: [] }, agents, spent: NOTHING_SPENT, isHeld: held.isHeld },
   ]
   const child = await startChild<FanOutFlow>('forgeFanOut', { workflowId, args })
   fanOuts.add(child)
@@ -116,8 +117,8 @@ async function askAgain(input: StepInput, spent: Spent, about: Reference[], fail
   return { result: { ...result, words: `${result.words}${failed}`, spent: all }, spent: all }
 }
 
-export function endOf(error: unknown, spent: Spent): StepEnd {
-  const trouble = troubleOf(error)
+export function stepEndOf(error: unknown, spent: Spent): StepEnd {
+  const trouble = failureOf(error)
   if ('halt' in trouble) return { halt: trouble.halt, spent }
   return { result: { outcome: 'failure_retryable', words: trouble.words, spent }, spent }
 }
@@ -130,11 +131,15 @@ function idOfRun({ task, step: own }: StepInput): string {
   return suffix === undefined ? workflowId : workflowId.slice(0, -suffix.length)
 }
 
-export const placeOf = ({ run, task, attempt, step }: StepInput): StepPlace => ({
+export const stepPlaceOf = ({ run, task, attempt, step }: StepInput): StepPlace => ({
   run,
   attempt,
   step,
   ...(task !== undefined && { task }),
 })
 
-export const lineOf = ({ run, task, attempt }: StepInput) => ({ run, attempt, ...(task !== undefined && { task }) })
+export const journalPlaceOf = ({ run, task, attempt }: StepInput) => ({
+  run,
+  attempt,
+  ...(task !== undefined && { task }),
+})

@@ -18,7 +18,7 @@ const OTHER_STEPS = /\bTMPRL1100\b|nondeterminism/i
  * What an activity or a child threw when its retries were over: a halt, or only the `words` by which this attempt
  * fails. Throws it again where it is a cancellation.
  */
-export function troubleOf(error: unknown): { halt: Halt } | { words: string } {
+export function failureOf(error: unknown): { halt: Halt } | { words: string } {
   if (isCancellation(error)) throw error
   const failure = applicationFailureOf(error)
   if (failure?.type === 'OutOfBudget') {
@@ -34,17 +34,17 @@ export function troubleOf(error: unknown): { halt: Halt } | { words: string } {
     const words = 'Another version of Forge has begun a part of this with other steps: that part has to begin again.'
     return { halt: { why: 'machine', words } }
   }
-  return { halt: { why: 'machine', words: wordsOf(error) } }
+  return { halt: { why: 'machine', words: errorWords(error) } }
 }
 
 /** What was thrown, where nothing can go on without a person. Throws it again where it is a cancellation. */
 export function haltOf(error: unknown): Halt {
-  const trouble = troubleOf(error)
+  const trouble = failureOf(error)
   return 'halt' in trouble ? trouble.halt : { why: 'machine', words: trouble.words }
 }
 
 /** The innermost sentence of an error, for a person. */
-export function wordsOf(error: unknown): string {
+export function errorWords(error: unknown): string {
   const causes = chainOf(error)
   if (causes.some(cause => cause instanceof TimeoutFailure) && !applicationFailureOf(error)) {
     return 'A part of the work did not end in its time.'

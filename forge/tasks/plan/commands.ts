@@ -6,7 +6,7 @@
 
 /** What a command finds where it runs. */
 export type CommandRoom = {
-  /** The programs of the image that checks run in; undefined where nobody knows them. */
+  /** The programs of the image that checks run in; undefined where they are not known. */
   programs: ReadonlySet<string> | undefined
   /** Whether checks reach the network. */
   hasNetwork: boolean

@@ -6,24 +6,24 @@ import type { Price } from '../../ai/settings.ts'
 import type { Tier } from '../contract.ts'
 import type { Plan, Task } from './schema.ts'
 
-export type Range = { low: number; high: number }
+export type EstimateRange = { low: number; high: number }
 /** `cost` in US dollars; undefined where a tier has no price. `unpriced` are these tiers. */
-export type Estimate = { requests: Range; tokens: Range; cost?: Range; unpriced: Tier[] }
+export type PlanEstimate = { requests: EstimateRange; tokens: EstimateRange; cost?: EstimateRange; unpriced: Tier[] }
 
 /** US dollars of a tier's first model; undefined where the person has set none. */
 export type PriceOf = (tier: Tier) => Price | undefined
 
 /** Of a task: requests (its outline is one of them), and tokens of each. */
-const SIZES: Record<Task['size'], { requests: Range; input: Range; output: Range }> = {
+const SIZES: Record<Task['size'], { requests: EstimateRange; input: EstimateRange; output: EstimateRange }> = {
   small: { requests: { low: 1, high: 1 }, input: { low: 6000, high: 16_000 }, output: { low: 800, high: 4000 } },
   medium: { requests: { low: 3, high: 7 }, input: { low: 10_000, high: 30_000 }, output: { low: 1000, high: 5000 } },
   large: { requests: { low: 6, high: 16 }, input: { low: 15_000, high: 50_000 }, output: { low: 1500, high: 6000 } },
 }
-/** At most so many models are asked about a task's result, where it is to be reviewed. */
+/** How many models at most review a task's result. */
 export const REVIEWERS = 2
 /** What fails once is tried once more. */
 const ATTEMPTS = 2
-/** Of two reviewers who disagree, a third one decides. */
+/** If two reviewers disagree, a third one decides. */
 const UMPIRE = 1
 
 /** Whether models are asked about its result: by its own wish, or since an assertion that it claims can't be run. */
@@ -37,14 +37,14 @@ const MILLION = 1_000_000
 export type ReviewersOf = (tier: Tier) => number
 
 /** What the tasks of a plan may take, without those that are done. */
-export function estimateOf(
+export function planEstimateOf(
   plan: Plan,
   priceOf: PriceOf,
   { done = [], reviewersOf = () => REVIEWERS }: { done?: readonly string[]; reviewersOf?: ReviewersOf } = {},
-): Estimate {
-  const requests: Range = { low: 0, high: 0 }
-  const tokens: Range = { low: 0, high: 0 }
-  const cost: Range = { low: 0, high: 0 }
+): PlanEstimate {
+  const requests: EstimateRange = { low: 0, high: 0 }
+  const tokens: EstimateRange = { low: 0, high: 0 }
+  const cost: EstimateRange = { low: 0, high: 0 }
   const unpriced = new Set<Tier>()
   for (const task of plan.tasks) {
     if (done.includes(task.id)) continue
@@ -52,7 +52,7 @@ export function estimateOf(
     const price = priceOf(task.tier)
     if (!price) unpriced.add(task.tier)
     const reviews = isReviewed(task, plan) ? reviewersOf(task.tier) : 0
-    const add = (end: keyof Range, count: number) => {
+    const add = (end: keyof EstimateRange, count: number) => {
       requests[end] += count
       tokens[end] += count * (size.input[end] + size.output[end])
       if (price) cost[end] += (count * (size.input[end] * price.input + size.output[end] * price.output)) / MILLION

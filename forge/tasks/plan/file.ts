@@ -11,13 +11,13 @@ import { Plan } from './schema.ts'
 const HEAD = `# A plan of the forge: what must be true in the end, and the tasks that make it so.
 # Change what you like, and give the file back. docs/plan.md says what each field means.
 `
-/** A larger file is no plan that anybody edits. */
-const LARGEST = 8 << 20
-const MOST_COMPLAINTS = 20
+/** Larger files are refused. */
+const MAX_PLAN_BYTES = 8 << 20
+const MAX_COMPLAINTS = 20
 /** So often may what is marked by & stand by *, in all. */
-const MOST_ALIASES = 1000
+const MAX_ALIASES = 1000
 
-/** The plan as text, from which {@link readPlan} gives the very same one. */
+/** The plan as text, from which {@link parsePlanFile} gives the very same one. */
 export const writePlan = (plan: Plan): string =>
   HEAD + stringify(withoutDefaults(plan), { lineWidth: 0, blockQuote: 'literal', aliasDuplicateObjects: false })
 
@@ -27,7 +27,7 @@ export const writePlan = (plan: Plan): string =>
  */
 export function isPlan(text: string): boolean {
   const parts = ['contract', 'tasks']
-  if (text.length > LARGEST) return false
+  if (text.length > MAX_PLAN_BYTES) return false
   if (text.startsWith(HEAD.split('\n', 1)[0] ?? '')) return true
   if (!parts.every(part => text.includes(part))) return false
   const document = parseDocument(text.replace(/^\ufeff/, ''), { prettyErrors: false, logLevel: 'silent' })
@@ -39,16 +39,16 @@ export function isPlan(text: string): boolean {
  * Reads a plan that a person may have edited; `name` is the file's, for sentences.
  * @throws Failure with a sentence for each thing that is wrong, and its line.
  */
-export function readPlan(text: string, name: string): Plan {
+export function parsePlanFile(text: string, name: string): Plan {
   const shown = visible(name)
-  if (text.length > LARGEST) throw new Failure(`${shown} is larger than 8 MB: that is no plan.`)
+  if (text.length > MAX_PLAN_BYTES) throw new Failure(`${shown} is larger than 8 MB: that is no plan.`)
   const lines = new LineCounter()
   const document = parseDocument(text.replace(/^\ufeff/, ''), { lineCounter: lines, prettyErrors: false })
   const at = (offset: number): string => `${shown}, line ${lines.linePos(offset).line}`
   const [broken] = document.errors
   if (broken)
     throw new Failure(`${at(broken.pos[0])}: this is no YAML (${visible(sentence(broken.message))}): correct it there.`)
-  const value = readValue(() => document.toJS({ maxAliasCount: MOST_ALIASES }), shown)
+  const value = readValue(() => document.toJS({ maxAliasCount: MAX_ALIASES }), shown)
   const placeOf = (path: readonly PropertyKey[]): string => {
     for (let length = path.length; length > 0; length--) {
       const node = document.getIn(path.slice(0, length), true)
@@ -65,7 +65,7 @@ export function readPlan(text: string, name: string): Plan {
     ({ path, known }) =>
       `${placeOf(path)}: ${visible(nameOf(path))} is no field of a plan: remove it, or correct its name (${known.join(', ')}).`,
   )
-  const complaints = [...wrong, ...unknown].slice(0, MOST_COMPLAINTS)
+  const complaints = [...wrong, ...unknown].slice(0, MAX_COMPLAINTS)
   if (complaints.length > 0 || !parsed.success) throw new Failure(complaints.join('\n'))
   return parsed.output
 }
@@ -73,7 +73,7 @@ export function readPlan(text: string, name: string): Plan {
 /** What is wrong with a value that ought to be a plan, a sentence each, for a model that wrote it. */
 export function complaintsOf(value: unknown): string[] {
   const { issues = [] } = v.safeParse(Plan, value)
-  return issues.slice(0, MOST_COMPLAINTS).map(issue =>
+  return issues.slice(0, MAX_COMPLAINTS).map(issue =>
     complaint(
       issue,
       (issue.path ?? []).map(({ key }) => key as PropertyKey),
@@ -165,7 +165,7 @@ function withoutDefaults(value: unknown): unknown {
 
 type Unknown = { path: PropertyKey[]; known: string[] }
 
-/** Fields that the schema does not have: a name that was mistyped would else be as if nobody had written it. */
+/** Fields that the schema does not have: a mistyped name would otherwise be ignored silently. */
 function unknownFields(schema: v.GenericSchema, value: unknown, path: PropertyKey[] = []): Unknown[] {
   const inner = schema as {
     wrapped?: v.GenericSchema

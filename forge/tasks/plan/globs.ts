@@ -17,9 +17,9 @@ type Name = 'folders' | readonly Sign[]
 /** A glob that was read: one list of names for each choice that its braces leave. */
 export type Glob = { text: string; choices: readonly (readonly Name[])[] }
 
-/** Braces may stand for so many choices, and a glob have so many names: else it is refused. */
-const MOST_CHOICES = 64
-const MOST_NAMES = 64
+/** How many choices braces may stand for, and how many names a glob may have. Other globs are refused. */
+const MAX_CHOICES = 64
+const MAX_NAMES = 64
 
 /** Reads a glob, or says in a few words why it is none that a boundary may have. */
 export function readGlob(text: string): Glob | string {
@@ -31,7 +31,7 @@ export function readGlob(text: string): Glob | string {
   const choices: Name[][] = []
   for (const choice of texts) {
     const names = choice.split('/')
-    if (names.length > MOST_NAMES) return 'has too many folders'
+    if (names.length > MAX_NAMES) return 'has too many folders'
     if (names.some(name => name === '')) return 'has an empty name between slashes'
     if (names.some(name => name === '.' || name === '..')) return 'has "." or ".." in it: name the folder itself'
     const read = names.map(nameOf)
@@ -104,7 +104,7 @@ function choicesOf(text: string): string[] | undefined {
   const choices: string[] = []
   for (const part of parts) {
     const inside = choicesOf(text.slice(0, open) + part + text.slice(close + 1))
-    if (!inside || choices.length + inside.length > MOST_CHOICES) return undefined
+    if (!inside || choices.length + inside.length > MAX_CHOICES) return undefined
     choices.push(...inside)
   }
   return choices
@@ -210,8 +210,8 @@ function commonName(one: readonly Sign[], other: readonly Sign[]): string | unde
 const exampleOf = (name: Name): string | undefined =>
   name === 'folders' ? undefined : commonName(name, [{ kind: 'many' }])
 
-/** What names mostly have: one of these is in any set that anybody writes. */
-const USUAL = 'xabcdefghijklmnopqrstuvwyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_-.'
+/** Common characters of file names: any usual set in brackets has one of these. */
+const USUAL_CHARACTERS = 'xabcdefghijklmnopqrstuvwyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_-.'
 
 const isIn = (sign: Sign, char: string): boolean => {
   if (sign.kind === 'one') return sign.char === char
@@ -226,5 +226,5 @@ function commonChar(one: Sign, other: Sign): string | undefined {
     if (sign.kind === 'one') return [sign.char]
     return sign.kind === 'set' ? sign.ranges.flat() : []
   })
-  return [...USUAL, ...ends].find(char => char !== '/' && isIn(one, char) && isIn(other, char))
+  return [...USUAL_CHARACTERS, ...ends].find(char => char !== '/' && isIn(one, char) && isIn(other, char))
 }

@@ -1,9 +1,9 @@
-/** The order of a plan's tasks: circles in it, what comes before what, and who outputs which file. */
+/** The graph of a plan's tasks: cycles, which task comes before which, and which task outputs which file. */
 import type { TaskId } from '../contract.ts'
 import { plain } from './globs.ts'
 import type { Task } from './schema.ts'
 
-export type Graph = {
+export type TaskGraph = {
   /** Tasks that wait for each other, each for the next; the last one for the first. */
   rings: TaskId[][]
   /** All that a task waits for, directly or through others. */
@@ -14,14 +14,14 @@ export type Graph = {
   outputs: ReadonlySet<string>
   outputsOf: (id: TaskId) => string[]
   makersOf: (path: string) => TaskId[]
-  /** In steps from the start, for those who show it: a task comes one behind the last that it waits for. */
+  /** The tasks by level: a task is one level behind the last one that it depends on. */
   levels: TaskId[][]
 }
 
-const MOST_RINGS = 5
+const MAX_RINGS = 5
 
 /** Works on any plan, also on one that is wrong: unknown ids and what closes a circle count for nothing. */
-export function graphOf(tasks: readonly Task[]): Graph {
+export function graphOf(tasks: readonly Task[]): TaskGraph {
   const places = new Map(tasks.map(({ id }, at) => [id, at]))
   const direct = tasks.map(({ depends_on }) => [...new Set(depends_on.flatMap(id => places.get(id) ?? []))])
   const { rings, sets, levels } = walk(direct)
@@ -37,7 +37,7 @@ export function graphOf(tasks: readonly Task[]): Graph {
     ids.push(idAt(at))
   }
   return {
-    rings: rings.slice(0, MOST_RINGS).map(ring => ring.map(idAt)),
+    rings: rings.slice(0, MAX_RINGS).map(ring => ring.map(idAt)),
     before: id => tasks.flatMap((task, at) => (has(sets[placeOf(id)], at) ? [task.id] : [])),
     areOrdered: (one, other) => has(sets[placeOf(one)], placeOf(other)) || has(sets[placeOf(other)], placeOf(one)),
     outputs: new Set(makers.keys()),

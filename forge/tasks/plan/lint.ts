@@ -1,6 +1,6 @@
 /**
  * Whether a plan can be done as it stands: no model, only what can be decided. Each complaint is one sentence that
- * names the task and the field and says what would be right, so that whoever wrote the plan, a model or a person, can
+ * names the task and the field and says what would be right, so that the author of the plan, a model or a person, can
  * mend it.
  */
 import type { Objects } from '../../../core/git/objects.ts'
@@ -10,16 +10,16 @@ import { many, visible } from '../../../core/text.ts'
 import { isOfTheForge } from '../../ai/model-files.ts'
 import type { Limits, Standing, TaskId, TaskShape } from '../contract.ts'
 import { type CommandRoom, whyNotRun } from './commands.ts'
-import { estimateOf, isReviewed, type PriceOf, REVIEWERS, type ReviewersOf } from './estimate.ts'
+import { isReviewed, type PriceOf, planEstimateOf, REVIEWERS, type ReviewersOf } from './estimate.ts'
 import { distance, Files, speakOf, Writes } from './files.ts'
 import { fits, isCovered, isLiteral, plain, readGlob } from './globs.ts'
-import { type Graph, graphOf } from './graph.ts'
+import { graphOf, type TaskGraph } from './graph.ts'
 import { holdsAlready } from './holds-already.ts'
 import { heritage, overlaps } from './overlaps.ts'
 import { filesOfCheck } from './own-files.ts'
 import type { Check, Plan, READY_MADE, Task } from './schema.ts'
 
-/** What checks can run. What is undefined is not known, and nobody complains about it. */
+/** What checks can run. What is undefined is not known, and causes no complaint. */
 export type CanRun = {
   /** The programs of the image. */
   programs?: ReadonlySet<string>
@@ -46,16 +46,16 @@ export type LintedPlan = { tasks: PlannedShape[]; complaints: string[]; notes: s
 /** What the flow has to know of a task, but for the hash of its part of the plan. */
 export type PlannedShape = Omit<TaskShape, 'hash'>
 
-/** A model mends so many at a time; a person does not read more. */
-const MOST_COMPLAINTS = 60
+/** A model mends no more than this at a time, and a person does not read more. */
+const MAX_COMPLAINTS = 60
 /** In a larger repository, files are not looked for. */
-const MOST_FILES = 2_000_000
+const MAX_FILES = 2_000_000
 const EXAMPLE_OF_CI = '.github/workflows/ci.yml'
 
 /** Checks a plan that has its schema's form. */
 export async function lintPlan(plan: Plan, linting: Linting): Promise<LintedPlan> {
   const { objects, tree, standing = [] } = linting
-  const { files } = await listFiles(objects, tree, { limit: MOST_FILES })
+  const { files } = await listFiles(objects, tree, { limit: MAX_FILES })
   const there = new Files(files.map(({ path }) => asText(path)))
   const scripts = there.files.has('package.json') ? await scriptsOf(objects, tree) : undefined
   const writes = new Writes(plan.tasks)
@@ -71,7 +71,7 @@ export async function lintPlan(plan: Plan, linting: Linting): Promise<LintedPlan
   }
   const complaints = new Set<string>()
   for await (const sentence of allIn(room)) {
-    if (complaints.size === MOST_COMPLAINTS) {
+    if (complaints.size === MAX_COMPLAINTS) {
       complaints.add('There are further complaints, which will be told when these are mended.')
       break
     }
@@ -118,7 +118,7 @@ async function* heldAlready({ plan, linting, there, standing }: Room): AsyncGene
   }
 }
 
-/** One after the other, as they are found: who has heard enough looks for no more. */
+/** Complaints are yielded as they are found, so that the caller can stop early. */
 function* complaintsIn(room: Room): Generator<string> {
   yield* ids(room)
   yield* contract(room)
@@ -135,7 +135,7 @@ type Room = {
   there: Files
   writes: Writes
   scripts: ReadonlySet<string> | undefined
-  graph: Graph
+  graph: TaskGraph
   /** How far a task is; one that is not in it is open. */
   standing: ReadonlyMap<TaskId, Standing['is']>
 }
@@ -151,7 +151,7 @@ function notesOn(tasks: readonly PlannedShape[]): string[] {
 }
 
 /** More of these are not told one by one. */
-const MOST_OWN_CHECKS = 20
+const MAX_NAMED_CHECKS = 20
 
 /** Tasks that may change a check which is there already: a person has to look at that, as the check can't. */
 function ownChecks({ plan, there, writes, standing }: Room): string[] {
@@ -172,7 +172,7 @@ function ownChecks({ plan, there, writes, standing }: Room): string[] {
         )
       }),
   )
-  return notes.slice(0, MOST_OWN_CHECKS)
+  return notes.slice(0, MAX_NAMED_CHECKS)
 }
 
 const shapeOf = (task: Task, plan: Plan, reviewersOf: ReviewersOf): PlannedShape => ({
@@ -287,7 +287,7 @@ function* limits({ plan, linting, standing }: Room): Generator<string> {
   for (const { id, recursion } of plan.tasks)
     if (recursion > most.depth)
       yield `Task ${quote(id)}, recursion: ${recursion} levels of sub-agents are more than the ${most.depth} that the run may have; set at most ${most.depth}.`
-  const { requests, tokens, cost } = estimateOf(plan, priceOf, {
+  const { requests, tokens, cost } = planEstimateOf(plan, priceOf, {
     done: [...standing.keys()],
     ...(linting.reviewersOf && { reviewersOf: linting.reviewersOf }),
   })

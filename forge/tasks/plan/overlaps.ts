@@ -1,11 +1,11 @@
 /** Tasks that may run at the same time and write the same file. */
 import type { TaskId } from '../contract.ts'
 import { commonPath, fits, type Glob, isCovered, isLiteral, plain, readGlob } from './globs.ts'
-import type { Graph } from './graph.ts'
+import type { TaskGraph } from './graph.ts'
 import type { Task } from './schema.ts'
 
 /** More pairs than these are not told of. */
-const MOST_PAIRS = 20
+const MAX_PAIRS = 20
 
 const quote = (text: string): string => `"${text}"`
 
@@ -16,7 +16,11 @@ type Overlap = { one: Task; other: Task; globs: [string, string]; path: string }
  * Two tasks that may run at the same time must not write the same file, also not one that does not exist yet. `isOver`:
  * what such a task has written is history, or it writes nothing any more.
  */
-export function* overlaps(tasks: readonly Task[], graph: Graph, isOver: (id: TaskId) => boolean): Generator<string> {
+export function* overlaps(
+  tasks: readonly Task[],
+  graph: TaskGraph,
+  isOver: (id: TaskId) => boolean,
+): Generator<string> {
   const places = new Map(tasks.map((task, at) => [task, at]))
   const placeOf = (task: Task): number => places.get(task) ?? 0
   const found = new Map<string, Overlap>()
@@ -28,18 +32,18 @@ export function* overlaps(tasks: readonly Task[], graph: Graph, isOver: (id: Tas
         : it
       const key = `${placeOf(inOrder.one)} ${placeOf(inOrder.other)}`
       if (!found.has(key)) found.set(key, inOrder)
-      if (found.size > MOST_PAIRS) break
+      if (found.size > MAX_PAIRS) break
     }
-    if (found.size > MOST_PAIRS) break
+    if (found.size > MAX_PAIRS) break
   }
   const sorted = [...found.values()].sort(
     (a, b) => placeOf(a.one) - placeOf(b.one) || placeOf(a.other) - placeOf(b.other),
   )
-  for (const { one, other, globs, path } of sorted.slice(0, MOST_PAIRS)) {
+  for (const { one, other, globs, path } of sorted.slice(0, MAX_PAIRS)) {
     const sides = [...new Set(globs)].map(quote).join(' and ')
     yield `The tasks ${quote(one.id)} and ${quote(other.id)} may both write ${quote(path)} (${sides}), and neither waits for the other: add one of them to the other's depends_on, or make boundaries.write smaller.`
   }
-  if (found.size > MOST_PAIRS) yield 'Further tasks without a path between them may write the same files.'
+  if (found.size > MAX_PAIRS) yield 'Further tasks without a path between them may write the same files.'
 }
 
 /**
@@ -48,7 +52,7 @@ export function* overlaps(tasks: readonly Task[], graph: Graph, isOver: (id: Tas
  */
 export function heritage(
   tasks: readonly Task[],
-  graph: Graph,
+  graph: TaskGraph,
   { isDone, isOpen }: { isDone: (id: TaskId) => boolean; isOpen: (id: TaskId) => boolean },
 ): Map<TaskId, TaskId[]> {
   const found = new Map<TaskId, TaskId[]>()
@@ -66,7 +70,7 @@ export function heritage(
 /** Pairs of tasks, one of which is meant, that may write the same file without a path between them; each pair once. */
 export function overlapping(
   tasks: readonly Task[],
-  graph: Graph,
+  graph: TaskGraph,
   isMeant: (id: TaskId) => boolean,
 ): [TaskId, TaskId][] {
   const found = new Map<string, [TaskId, TaskId]>()
@@ -105,7 +109,7 @@ function* rivals(tasks: readonly Task[]): Generator<[Owned, Owned]> {
 function* between(
   one: Owned,
   other: Owned,
-  graph: Graph,
+  graph: TaskGraph,
   areMeant: (one: TaskId, other: TaskId) => boolean,
 ): Generator<Overlap> {
   let path: string | undefined

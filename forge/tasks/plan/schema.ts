@@ -3,9 +3,9 @@
  * person reads and may edit it. The same schema is given to the model, and stands in docs/plan.md.
  */
 import * as v from 'valibot'
+import { type PlanAssertion, TaskId } from '../../formats/tasks-json.ts'
 
 const Words = (most: number) => v.pipe(v.string(), v.trim(), v.nonEmpty(), v.maxLength(most))
-const Id = v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9-]{0,39}$/, 'must be lower case letters, digits and dashes'))
 const AssertionId = v.pipe(v.string(), v.regex(/^A[0-9]{1,3}$/, 'must be A and a number'))
 const Glob = v.pipe(v.string(), v.nonEmpty(), v.maxLength(300))
 const Path = v.pipe(v.string(), v.nonEmpty(), v.maxLength(1000))
@@ -27,7 +27,7 @@ export const Check = v.object({
 })
 export type Check = v.InferOutput<typeof Check>
 
-/** One thing that must be true in the end, and how anybody can see that it is. */
+/** One thing that must be true in the end, and how that is checked. */
 export const Assertion = v.object({
   id: v.pipe(AssertionId, v.description('A1, A2, and so on: by this, tasks claim it.')),
   says: v.pipe(Words(1000), v.description('What must be true, as one sentence.')),
@@ -50,7 +50,7 @@ export const TIERS = ['classification', 'summarization', 'generation', 'reasonin
 export const READY_MADE = ['typescript', 'python', 'tests', 'citations', 'complete', 'format'] as const
 
 export const Task = v.object({
-  id: v.pipe(Id, v.description('By this, other tasks name it.')),
+  id: v.pipe(TaskId, v.description('By this, other tasks name it.')),
   title: v.pipe(Words(120), v.description('What it does, in a few words.')),
   objective: v.pipe(
     v.object({
@@ -124,7 +124,7 @@ export const Task = v.object({
     {},
   ),
   depends_on: v.optional(
-    v.pipe(v.array(Id), v.maxLength(100), v.description('Tasks whose results it begins with.')),
+    v.pipe(v.array(TaskId), v.maxLength(100), v.description('Tasks whose results it begins with.')),
     [],
   ),
   tier: v.optional(
@@ -165,7 +165,7 @@ export const Plan = v.object({
 export type Plan = v.InferOutput<typeof Plan>
 
 /** What must be true in the end, how it is seen, and whose task it is. */
-export const contractOf = ({ contract, tasks }: Plan) =>
+export const contractOf = ({ contract, tasks }: Plan): PlanAssertion[] =>
   contract.map(({ id, says, how }) => ({
     id,
     says,

@@ -1,12 +1,13 @@
 /** A plan for the terminal, before a person says yes: what will be done in which order, what runs, what it may cost. */
 import { many, visible, visibleLines, wrap } from '../../../core/text.ts'
+import type { PlannedTask, ShownPlan } from '../../formats/tasks-json.ts'
 import type { Limits } from '../contract.ts'
-import type { Estimate, Range } from './estimate.ts'
+import type { EstimateRange, PlanEstimate } from './estimate.ts'
 import { graphOf } from './graph.ts'
 import { type Check, contractOf, type Plan, type Task } from './schema.ts'
 
 export type Showing = {
-  estimate: Estimate
+  estimate: PlanEstimate
   limits: Limits
   /** Whether the person lets checks of this repository reach the network. */
   hasNetwork?: boolean
@@ -64,7 +65,7 @@ export function showPlan(plan: Plan, { width = 100, ...showing }: Showing): stri
 export function planInFull(
   plan: Plan,
   { estimate, limits, hasNetwork = false, commands = [] }: Omit<Showing, 'width' | 'changes'>,
-) {
+): Omit<ShownPlan, 'waits' | 'seen'> {
   const own = new Commands(plan)
   const tasks = new Map(plan.tasks.map(task => [task.id, task]))
   return {
@@ -80,7 +81,17 @@ export function planInFull(
   }
 }
 
-const inFull = ({ id, title, size, tier, recursion, depends_on, claims, boundaries, validation }: Task) => ({
+const inFull = ({
+  id,
+  title,
+  size,
+  tier,
+  recursion,
+  depends_on,
+  claims,
+  boundaries,
+  validation,
+}: Task): PlannedTask => ({
   ...{ id, title, size, tier, recursion, claims, after: depends_on },
   ...{ write: boundaries.write, never: boundaries.never, reviews: validation.reviews },
   checks: validation.checks.map(check => (typeof check === 'string' ? check : check.command)),
@@ -137,7 +148,7 @@ class Commands {
     return `[${this.#numbers.get(JSON.stringify([command, seconds]))?.number}]`
   }
 
-  /** Whole, however long: who says yes has to see all of it. */
+  /** Never shortened: the person that approves the plan has to see all of it. */
   lines(): string[] {
     if (this.#numbers.size === 0) return ['  none']
     return [...this.#numbers.values()].flatMap(({ number, check, users }) => {
@@ -166,14 +177,14 @@ function whole(name: string, command: string): string[] {
 
 /** Cents are enough, but for what is less than some of them. */
 const dollars = (amount: number): string => `$${amount.toFixed(amount > 0 && amount < 0.1 ? 4 : 2)}`
-const range = ({ low, high }: Range, word: (count: number) => string): string => `${word(low)} to ${word(high)}`
+const range = ({ low, high }: EstimateRange, word: (count: number) => string): string => `${word(low)} to ${word(high)}`
 /** Two digits are more than a guess knows. */
 const rough = (count: number): string => {
   const unit = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(count, 1))) - 1)
   return (Math.round(count / unit) * unit).toLocaleString('en')
 }
 
-function costLines(plan: Plan, { requests, tokens, cost, unpriced }: Estimate, limits: Limits): string[] {
+function costLines(plan: Plan, { requests, tokens, cost, unpriced }: PlanEstimate, limits: Limits): string[] {
   const sizes = (['small', 'medium', 'large'] as const).flatMap(size => {
     const count = plan.tasks.filter(task => task.size === size).length
     return count > 0 ? [`${count} ${size}`] : []

@@ -1,10 +1,10 @@
 /**
- * What a plan allows beyond the one that was approved before it: a person confirms that, whoever has proposed it. What
- * only narrows, orders or explains is no person's matter.
+ * What a plan allows beyond the one that was approved before it: a person has to approve that. Changes that only
+ * narrow, order or explain need no approval.
  */
 import { visible } from '../../../core/text.ts'
 import type { TaskId } from '../contract.ts'
-import { estimateOf, type PriceOf, type ReviewersOf } from './estimate.ts'
+import { type PriceOf, planEstimateOf, type ReviewersOf } from './estimate.ts'
 import { isCovered, readGlob } from './globs.ts'
 import type { Plan, Task } from './schema.ts'
 
@@ -58,7 +58,7 @@ function commandsIn({ contract, tasks }: Plan): string[] {
 
 function* cost(before: Plan, plan: Plan, { priceOf, reviewersOf, done }: Sources): Generator<string> {
   const options = { done: [...done], ...(reviewersOf && { reviewersOf }) }
-  const [old, now] = [estimateOf(before, priceOf, options), estimateOf(plan, priceOf, options)]
+  const [old, now] = [planEstimateOf(before, priceOf, options), planEstimateOf(plan, priceOf, options)]
   if (old.cost && now.cost) {
     if (now.cost.high > old.cost.high * COST_MARGIN)
       yield `It may cost up to $${now.cost.high.toFixed(2)} instead of $${old.cost.high.toFixed(2)}.`

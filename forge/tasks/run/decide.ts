@@ -4,21 +4,21 @@
  */
 import type { TaskId } from '../contract.ts'
 import { Draft } from './draft.ts'
-import type { Command, Event, TaskInput } from './events.ts'
-import { rowsOf } from './graph.ts'
+import type { Event, RunCommand, TaskInput } from './events.ts'
+import { rowLengths } from './graph.ts'
 import { halt, heldBy, journalIsLost } from './holds.ts'
-import { interrupt, settle } from './outcomes.ts'
+import { interrupt, settleAttempt } from './outcomes.ts'
 import { beginPlanning, planOn, planOrWish, settleDoubts } from './planning.ts'
-import { areOver, finish, finishOn } from './result.ts'
+import { areOver, finishOn, finishRun } from './result.ts'
 import { hear } from './said.ts'
 import { whyNow } from './sentences.ts'
-import { added, nodeOf, type Run, type TaskRecord, waitsFor } from './state.ts'
+import { added, nodeOf, type RunRecord, type TaskRecord, waitsFor } from './state.ts'
 import { readyIn, usedOf } from './status.ts'
 
-export type Decided = { run: Run; commands: Command[] }
+export type Decided = { run: RunRecord; commands: RunCommand[] }
 
 /** What follows from an event, at a time in milliseconds. */
-export function decide(before: Run, event: Event, now: number): Decided {
+export function decide(before: RunRecord, event: Event, now: number): Decided {
   const draft = new Draft(before, now)
   draft.run.used = usedOf(before, now)
   delete draft.run.since
@@ -30,16 +30,16 @@ export function decide(before: Run, event: Event, now: number): Decided {
 }
 
 /** Milliseconds that a run may still work, while its clock goes; undefined where it has no clock, or it stands still. */
-export function leftOf(run: Run, now: number): number | undefined {
+export function leftOf(run: RunRecord, now: number): number | undefined {
   if (run.since === undefined || run.limits.minutes === undefined) return undefined
   return Math.max(0, run.limits.minutes * 60_000 - usedOf(run, now))
 }
 
 /** Whether nothing of it is under way, and a new history may begin. */
-export const isIdle = (run: Run): boolean => !run.work?.isUnderWay && !run.tasks.some(({ isOut }) => isOut)
+export const isIdle = (run: RunRecord): boolean => !run.work?.isUnderWay && !run.tasks.some(({ isOut }) => isOut)
 
-/** Time that a person takes is nobody's expense. */
-const isUnderWay = (run: Run): boolean =>
+/** The time that the run waits for a person does not count as used. */
+const isUnderWay = (run: RunRecord): boolean =>
   !run.ending &&
   !heldBy(run) &&
   (run.tasks.some(({ isOut }) => isOut) || (run.work?.isUnderWay === true && !run.question))
@@ -86,7 +86,7 @@ function worked(draft: Draft, { id, what }: Extract<Event, { is: 'worked' }>): v
   if (run.work?.id !== id) return
   const { work } = run
   if (what.of === 'ask') run.spent = added(run.spent, what.spent)
-  // Whoever goes on may look at what it was.
+  // The report stays for the attempts that follow.
   run.work = { ...work, isUnderWay: false }
   if (run.planning) planOn(draft, what)
   else finishOn(draft, what)
@@ -107,7 +107,7 @@ function ended(draft: Draft, { task, attempt, end, raises }: Extract<Event, { is
   record.isOut = false
   record.isHeld = false
   // What was refused by limits that are higher by now is tried again: only that shows whether it still is too much.
-  settle(draft, record, end, end.halt?.why === 'budget' && raises !== draft.run.raises)
+  settleAttempt(draft, record, end, end.halt?.why === 'budget' && raises !== draft.run.raises)
 }
 
 function notEnded(draft: Draft, { task, attempt, halt: why }: Extract<Event, { is: 'not ended' }>): void {
@@ -119,7 +119,7 @@ function notEnded(draft: Draft, { task, attempt, halt: why }: Extract<Event, { i
   if (why) halt(draft, why, task)
 }
 
-/** A report to a person is written: whoever asks has it, unless that was settled meanwhile. */
+/** A report to a person is written: it belongs to what asks, unless that was settled meanwhile. */
 function reported(draft: Draft, { matter, report }: Extract<Event, { is: 'reported' }>): void {
   const { run } = draft
   if ('task' in matter) {
@@ -150,7 +150,7 @@ function follow(draft: Draft): void {
     if (run.doubts.length > 0 && !run.planning && !run.finishing && !run.isDraining) settleDoubts(draft)
     giveUp(draft)
     begin(draft)
-    if (isFinished(run)) finish(draft)
+    if (isFinished(run)) finishRun(draft)
     work(draft)
   }
   if (run.ending) for (const { shape } of run.tasks) close(draft, shape.id)
@@ -211,14 +211,14 @@ function begin(draft: Draft): void {
   if (!run.plan || run.planning || run.finishing || run.mending > 0 || run.isDraining || heldBy(run)) return
   const ready = readyIn(run)
   if (ready.length === 0) return
-  const rows = rowsOf(run.tasks.map(nodeOf))
+  const rows = rowLengths(run.tasks.map(nodeOf))
   const rowOf = ({ shape }: TaskRecord): number => rows.get(shape.id) ?? 1
   const out = run.tasks.filter(({ isOut }) => isOut)
   let running = out.length
   let isOneAlone = out.some(({ shape }) => shape.isAlone)
   for (const record of ready.toSorted((a, b) => rowOf(b) - rowOf(a))) {
     if (isOneAlone || running >= run.input.atMost) return
-    // One that has to be alone is not overtaken for ever: it waits for what runs, and nothing is begun meanwhile.
+    // A task that has to run alone does not starve: it waits for running tasks, and no other task is begun meanwhile.
     if (record.shape.isAlone && running > 0) return
     start(draft, record.shape.id, rowOf(record))
     running++
@@ -265,7 +265,7 @@ function inputOf(draft: Draft, record: TaskRecord, plan: TaskInput['plan']): Tas
   }
 }
 
-const isFinished = (run: Run): boolean =>
+const isFinished = (run: RunRecord): boolean =>
   run.plan !== undefined &&
   !run.planning &&
   !run.finishing &&

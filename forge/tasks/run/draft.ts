@@ -2,29 +2,29 @@
  * A decision while it is made: the run as it becomes, and what is to be done. The run that it began with stays as it
  * was: a record is copied before it is changed for the first time.
  */
-import type { JournalLine, Reference, TaskId } from '../contract.ts'
-import type { Command, Matter } from './events.ts'
-import { sentence, toAnswer, whenSetRight } from './sentences.ts'
-import type { Hold, Question, Run, Stuck, TaskRecord, Work } from './state.ts'
+import type { NewJournalLine, Reference, TaskId } from '../contract.ts'
+import type { Matter, RunCommand } from './events.ts'
+import { answerSentence, asSentence, whenSetRight } from './sentences.ts'
+import type { Hold, RunQuestion, RunRecord, Stuck, TaskRecord, TaskWork } from './state.ts'
 
 /** What a line of the journal says besides. */
 type Besides = { refs?: Reference[]; why?: string; task?: TaskRecord }
 
 export class Draft {
-  readonly run: Run
-  readonly commands: Command[] = []
+  readonly run: RunRecord
+  readonly commands: RunCommand[] = []
   readonly #places: Map<TaskId, number>
   readonly #copied = new Set<TaskRecord>()
 
   constructor(
-    before: Run,
+    before: RunRecord,
     readonly now: number,
   ) {
     this.run = { ...before, tasks: [...before.tasks] }
     this.#places = new Map(before.tasks.map(({ shape }, at) => [shape.id, at]))
   }
 
-  do(command: Command): void {
+  do(command: RunCommand): void {
     this.commands.push(command)
   }
 
@@ -57,7 +57,7 @@ export class Draft {
 
   /** A line at a fixed place of the run: the same when the run is done again. */
   say(id: string, what: string, words: string, { refs = [], why, task }: Besides = {}): void {
-    const line: JournalLine = { run: this.run.input.run, id, what, words, refs }
+    const line: NewJournalLine = { run: this.run.input.run, id, what, words, refs }
     if (why) line.why = why
     if (task) Object.assign(line, { task: task.shape.id, attempt: task.attempt })
     this.do({ do: 'note', line })
@@ -77,16 +77,16 @@ export class Draft {
 
   /** Asks a question of the run itself. Gives the answer where it was answered before. */
   ask(
-    about: Question['about'],
+    about: RunQuestion['about'],
     { words, evidence, isLacking }: Stuck,
-    proposal?: Question['proposal'],
+    proposal?: RunQuestion['proposal'],
   ): Reference | undefined {
     const { run } = this
     const { run: id } = run.input
     const count = ++run.questions
     const before = run.remembered.find(it => it.task === '' && it.count === count)?.answer
     if (before) return before
-    const asks = proposal ? words : `${sentence(words)} ${isLacking ? whenSetRight(id) : toAnswer(id)}`
+    const asks = proposal ? words : `${asSentence(words)} ${isLacking ? whenSetRight(id) : answerSentence(id)}`
     run.question = { about, count, words: asks, ...(proposal && { proposal }) }
     const resume = isLacking ? { resume: `forge resume ${id}` } : {}
     this.report({ question: count }, { words, evidence }, resume)
@@ -96,7 +96,7 @@ export class Draft {
   // --- What the run does itself
 
   /** Does something of the run's own, as soon as nothing holds it. */
-  work(what: Work): void {
+  work(what: TaskWork): void {
     this.run.work = { id: ++this.run.works, what, isUnderWay: false }
   }
 

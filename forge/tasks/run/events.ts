@@ -1,9 +1,9 @@
-/** What happens to a run, and what follows from it: the words between its decisions and whoever carries them out. */
+/** The events of a run and the commands that follow from them: the interface between the decisions and the workflow. */
 import type {
   Finished,
-  JournalLine,
   Limits,
   Linted,
+  NewJournalLine,
   Oid,
   Outcome,
   PassedBefore,
@@ -15,7 +15,7 @@ import type {
   TaskPlace,
   TaskShape,
 } from '../contract.ts'
-import type { Decision, GoodPlan, Work } from './state.ts'
+import type { Decision, GoodPlan, TaskWork } from './state.ts'
 import type { TiersAbove } from './tiers.ts'
 
 /**
@@ -99,10 +99,10 @@ export type Event =
   | { is: 'time' }
   /** The history is long: nothing new is begun until all has ended that is under way. */
   | { is: 'drain' }
-  | Said
+  | PersonSaid
 
 /** What a person says. */
-export type Said =
+export type PersonSaid =
   | { is: 'decided'; decision: Decision }
   | { is: 'answered'; task: TaskId | ''; answer: Reference }
   /** A change of the plan is being checked, until the same with `isOver`. */
@@ -115,9 +115,9 @@ export type Said =
   | { is: 'raised'; limits: Partial<Limits> }
 
 /** What is to be done. Nothing of it is waited for: what comes of it is an event. */
-export type Command =
-  | { do: 'note'; line: JournalLine }
-  | { do: 'work'; id: number; what: Work }
+export type RunCommand =
+  | { do: 'note'; line: NewJournalLine }
+  | { do: 'work'; id: number; what: TaskWork }
   | { do: 'start'; input: TaskInput; raises: number }
   | { do: 'hold'; task: TaskId; isHeld: boolean; number: number }
   | { do: 'cancel'; task: TaskId }

@@ -2,10 +2,10 @@
 import type { TaskId } from '../contract.ts'
 
 /** A task among others: what it waits for, of the plan and beyond. */
-export type Node = { id: TaskId; waitsFor: TaskId[] }
+export type TaskNode = { id: TaskId; waitsFor: TaskId[] }
 
 /** How many tasks follow on each other from each task on, itself counted: the longest row goes first. */
-export function rowsOf(nodes: Node[]): Map<TaskId, number> {
+export function rowLengths(nodes: TaskNode[]): Map<TaskId, number> {
   const followers = new Map<TaskId, TaskId[]>(nodes.map(node => [node.id, []]))
   for (const node of nodes) for (const id of node.waitsFor) followers.get(id)?.push(node.id)
   const open = new Map(nodes.map(node => [node.id, followers.get(node.id)?.length ?? 0]))
@@ -26,7 +26,7 @@ export function rowsOf(nodes: Node[]): Map<TaskId, number> {
 }
 
 /** The way from one task to another along what each waits for, both included; undefined where there is none. */
-export function wayBetween(nodes: Node[], from: TaskId, to: TaskId): TaskId[] | undefined {
+export function wayBetween(nodes: TaskNode[], from: TaskId, to: TaskId): TaskId[] | undefined {
   const waitsFor = new Map(nodes.map(node => [node.id, node.waitsFor]))
   const cameFrom = new Map<TaskId, TaskId | undefined>([[from, undefined]])
   const open = [from]

@@ -1,28 +1,32 @@
 /**
  * What holds a run as a whole: a person's pause, a limit, a model or a machine that does not do, too many failures, or
- * an end that nobody can classify. While it is held nothing new is begun, and what is under way comes to its next step.
+ * an end that can't be classified. While it is held nothing new is begun, and what is under way comes to its next step.
  */
 import type { TaskId } from '../contract.ts'
 import type { Draft } from './draft.ts'
 import type { Halt } from './events.ts'
-import { command, sentence, toGoOn } from './sentences.ts'
-import type { Hold, Run, TaskRecord } from './state.ts'
+import { asSentence, command, toGoOn } from './sentences.ts'
+import type { Hold, RunRecord, TaskRecord } from './state.ts'
 
-/** A run is degraded where of at least so many tasks at least this share failed in its first attempt. */
+/**
+ * A run is degraded where at least this many tasks have ended their first attempt, and at least this share of them
+ * failed.
+ */
 const DEGRADED = { tasks: 6, share: 0.5 }
 
 /** What holds a run now, as a person is shown it. */
-export function heldBy(run: Run): Pick<Hold, 'state' | 'words' | 'question' | 'limit'> | undefined {
+export function heldBy(run: RunRecord): Pick<Hold, 'state' | 'words' | 'question' | 'limit'> | undefined {
   if (run.hold) return run.hold
   const words = `It is paused: go on with ${command('resume', run.input.run)}.`
   return run.isPaused ? { state: 'paused', words } : undefined
 }
 
 /** What holds it until a person says something to that; a pause and a limit end by other words. */
-export const askingHold = ({ hold }: Run): Hold | undefined => (hold?.why === 'budget' ? undefined : hold)
+export const askingHold = ({ hold }: RunRecord): Hold | undefined => (hold?.why === 'budget' ? undefined : hold)
 
-/** The task whose end nobody can classify, where that is what holds the run. */
-export const confusedBy = ({ hold }: Run): TaskId | undefined => (hold?.why === 'confused' ? hold.task : undefined)
+/** The task whose end can't be classified, where that holds the run. */
+export const confusedBy = ({ hold }: RunRecord): TaskId | undefined =>
+  hold?.why === 'confused' ? hold.task : undefined
 
 /** Something has to be mended before the run can go on, and a person is told what. */
 export function halt(draft: Draft, why: Halt, task?: TaskId): void {
@@ -31,7 +35,7 @@ export function halt(draft: Draft, why: Halt, task?: TaskId): void {
   const goOn = toGoOn(run.input.run, why)
   const isBudget = why.why === 'budget'
   const next = isBudget ? `go on with more: ${goOn}` : `set it right, then ${goOn}.`
-  const words = `${sentence(why.words)} What is done is kept; ${next}`
+  const words = `${asSentence(why.words)} What is done is kept; ${next}`
   draft.hold({
     why: why.why,
     state: isBudget ? 'out of budget' : 'paused',
@@ -47,7 +51,7 @@ export function halt(draft: Draft, why: Halt, task?: TaskId): void {
   )
 }
 
-/** A line of the journal was lost: what nobody can read should not go on. */
+/** A line of the journal could not be written: the run stops, since its decisions would not be recorded. */
 export function journalIsLost(draft: Draft): void {
   const { run } = draft
   if (heldBy(run) || run.ending) return
@@ -55,7 +59,7 @@ export function journalIsLost(draft: Draft): void {
   draft.hold({ why: 'machine', state: 'paused', words })
 }
 
-/** What nobody can classify, and a task now asks about, holds the whole run. */
+/** An end that can't be classified holds the whole run until its task is answered. */
 export function confuse(draft: Draft, { shape, question, words: asked }: TaskRecord): void {
   const words = `${shape.id} ended in a way that nobody can classify, so all is held. ${asked}`
   draft.hold({ why: 'confused', state: 'asks', words, task: shape.id, ...(question && { question }) })

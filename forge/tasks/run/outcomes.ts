@@ -4,7 +4,7 @@ import type { Draft } from './draft.ts'
 import type { TaskEnd } from './events.ts'
 import { wayBetween } from './graph.ts'
 import { confuse, countFirst, halt } from './holds.ts'
-import { command, sentence, toAnswer, whenSetRight } from './sentences.ts'
+import { answerSentence, asSentence, command, whenSetRight } from './sentences.ts'
 import { type Doubt, isLacking, newest, nodeOf, type TaskRecord, waitsFor } from './state.ts'
 import { nextTier } from './tiers.ts'
 
@@ -14,7 +14,7 @@ const DISCOVERIES = 2
 const PASSED_TO_CHECK = 8
 
 /** Decides what follows from an attempt's end. `isStale`: it was refused by limits that are higher by now. */
-export function settle(draft: Draft, record: TaskRecord, end: TaskEnd, isStale: boolean): void {
+export function settleAttempt(draft: Draft, record: TaskRecord, end: TaskEnd, isStale: boolean): void {
   record.spent = end.spent
   if (record.state === 'stopped' || isStale) {
     interrupt(record)
@@ -120,7 +120,7 @@ function asks(draft: Draft, record: TaskRecord, words: string, evidence: Referen
   }
   draft.say(`${id}/${record.attempt}/asks`, 'asks', words, { refs: evidence, task: record })
   const lacking = isLacking(record)
-  record.words = `${sentence(words)} ${lacking ? whenSetRight(run.input.run, id) : toAnswer(run.input.run, id)}`
+  record.words = `${asSentence(words)} ${lacking ? whenSetRight(run.input.run, id) : answerSentence(run.input.run, id)}`
   record.state = 'asks'
   if (question) record.question = question
   const resume = lacking ? { resume: command('resume', run.input.run, id) } : {}
@@ -134,19 +134,19 @@ export function goOn(draft: Draft, record: TaskRecord, answer?: Reference): void
     record.isAgain = false
   }
   record.mayFail = Math.max(record.mayFail, record.failures + 1)
-  wait(record)
+  waitAgain(record)
   hopeAgain(draft)
 }
 
 /** It waits for its turn again. */
-export function wait(record: TaskRecord): void {
+export function waitAgain(record: TaskRecord): void {
   record.state = 'waits'
   record.words = ''
   record.isGivenUp = false
   delete record.question
 }
 
-/** What was given up has a chance again; what still lacks something is given up anew. */
+/** Tasks that were given up are tried again; those whose dependencies are still missing are given up again. */
 export function hopeAgain(draft: Draft): void {
   for (const { shape, isGivenUp } of draft.run.tasks) {
     const record = isGivenUp ? draft.edit(shape.id) : undefined

@@ -14,7 +14,7 @@ import {
   newest,
   newRecord,
   type Planning,
-  type Run,
+  type RunRecord,
   type Standings,
   type Stuck,
   type TaskRecord,
@@ -24,7 +24,7 @@ import {
 const TRIES = 3
 
 /** Before there is a plan, what the person wants stands in its place. */
-export const planOrWish = ({ plan, input }: Run): Reference => plan ?? input.wish
+export const planOrWish = ({ plan, input }: RunRecord): Reference => plan ?? input.wish
 
 /** The first plan: what is known of the run is asked for first. */
 export function beginPlanning(draft: Draft): void {
@@ -187,10 +187,10 @@ function lint(draft: Draft, by: NonNullable<Planning['linted']>['by'], plan: Ref
   draft.work({ do: 'lint', plan, standing })
 }
 
-const passedBefore = ({ passedBefore = [] }: Run) => passedBefore
+const passedBefore = ({ passedBefore = [] }: RunRecord) => passedBefore
 
 /** How far the tasks are, for the linter of another plan. */
-export const standingsOf = ({ tasks }: Run): Standings =>
+export const standingsOf = ({ tasks }: RunRecord): Standings =>
   tasks.flatMap(({ shape: { id }, state, isOut }): Standings => {
     if (state === 'done') return [{ id, is: 'done' }]
     if (isOut) return [{ id, is: 'under way' }]
@@ -222,7 +222,7 @@ function linted(draft: Draft, found: LintedTasks): void {
     run.input.plan ? lint(draft, 'person', run.input.plan, 'plan') : propose(draft)
     return
   }
-  const words = refusalOf(good.complaints)
+  const words = planRefusal(good.complaints)
   if (by === 'person') {
     stuck(draft, { words, evidence: [plan] })
     return
@@ -236,7 +236,7 @@ function linted(draft: Draft, found: LintedTasks): void {
 
 /** What the linter and the run's own limit say of a plan. */
 export function goodIn(
-  run: Run,
+  run: RunRecord,
   { plan, tasks, complaints, widens, changes = [] }: LintedTasks,
 ): GoodPlan | { complaints: string[] } {
   if (!plan || complaints.length > 0) return { complaints }
@@ -246,7 +246,7 @@ export function goodIn(
 }
 
 /** For a person. */
-export const refusalOf = (complaints: string[]): string => `The linter refuses this plan: ${complaints.join(' ')}`
+export const planRefusal = (complaints: string[]): string => `The linter refuses this plan: ${complaints.join(' ')}`
 
 /** A plan that is good waits for a person's yes, unless it needs none. */
 function propound(draft: Draft, good: GoodPlan): void {
@@ -340,13 +340,13 @@ const endPlanning = ({ run }: Draft): void => {
 }
 
 /** What a new plan has changed. */
-export type Changed = { added: TaskId[]; changed: TaskId[]; gone: TaskId[]; rechecked: TaskId[] }
+export type PlanChanges = { added: TaskId[]; changed: TaskId[]; gone: TaskId[]; rechecked: TaskId[] }
 
 /** Differences of a new plan that the journal tells. */
 const MAX_CHANGES = 6
 
 /** Says to the journal what is another one in a plan that now holds. */
-export function sayChanged(draft: Draft, { plan, changes }: GoodPlan, found: Changed, why: string): void {
+export function sayChanged(draft: Draft, { plan, changes }: GoodPlan, found: PlanChanges, why: string): void {
   const { added, changed, gone, rechecked } = found
   const parts = [
     added.length > 0 && `new: ${listed(added)}`,
@@ -361,13 +361,13 @@ export function sayChanged(draft: Draft, { plan, changes }: GoodPlan, found: Cha
 }
 
 /**
- * Takes a plan. What is done or under way stays; a task whose part of the plan is another one now begins anew, with its
+ * Takes a plan. What is done or under way stays; a task whose part of the plan has changed begins again, with all its
  * attempts; one that is done is only checked again.
  */
-export function adopt(draft: Draft, { plan, tasks: shapes }: GoodPlan): Changed {
+export function adopt(draft: Draft, { plan, tasks: shapes }: GoodPlan): PlanChanges {
   const { run } = draft
   const before = new Map(run.tasks.map(record => [record.shape.id, record]))
-  const found: Changed = { added: [], changed: [], gone: [], rechecked: [] }
+  const found: PlanChanges = { added: [], changed: [], gone: [], rechecked: [] }
   const next = new Map<TaskId, TaskRecord>()
   for (const shape of shapes) {
     const record = before.get(shape.id)
@@ -412,7 +412,7 @@ function takeUpPassed(draft: Draft): void {
 /** Whether what decides about a task is the same in both plans. */
 const isSame = (a: TaskShape, b: TaskShape): boolean => a.hash === b.hash && a.tier === b.tier
 
-function renewed(record: TaskRecord, shape: TaskShape, found: Changed): TaskRecord {
+function renewed(record: TaskRecord, shape: TaskShape, found: PlanChanges): TaskRecord {
   // The linter has let through no change of what is under way, unless it began in just that moment.
   if (record.isOut) return record
   if (record.state === 'done') {

@@ -4,19 +4,19 @@ import type { Draft } from './draft.ts'
 import type { Worked } from './events.ts'
 import { planOrWish } from './planning.ts'
 import { command, names } from './sentences.ts'
-import { type Decision, type Finishing, isOver, type Run, type Stuck } from './state.ts'
+import { type Decision, type Finishing, isOver, type RunRecord, type Stuck } from './state.ts'
 import { nextTier } from './tiers.ts'
 
 /** Models are asked about a conflict between results so often. */
 const RESOLVE_TRIES = 2
 
-export const areOver = ({ tasks }: Run): boolean => tasks.every(isOver)
+export const areOver = ({ tasks }: RunRecord): boolean => tasks.every(isOver)
 
-const resultsOf = ({ tasks }: Run): TaskResult[] =>
+const resultsOf = ({ tasks }: RunRecord): TaskResult[] =>
   tasks.flatMap(({ shape, head, state }) => (head && state === 'done' ? [{ task: shape.id, head }] : []))
 
 /** Brings all results together; a run without any has ended. */
-export function finish(draft: Draft): void {
+export function finishRun(draft: Draft): void {
   const { run } = draft
   if (resultsOf(run).length === 0) {
     const words = `No task was done: ${names(run.tasks.filter(({ state }) => state === 'stopped'))} stopped.`
@@ -186,7 +186,7 @@ function done(draft: Draft, { head, report }: Finished): void {
   draft.say('finish/done', 'done', words, { refs: [report] })
 }
 
-const shareOf = (run: Run): string => `${resultsOf(run).length} of ${run.tasks.length} tasks are done`
+const shareOf = (run: RunRecord): string => `${resultsOf(run).length} of ${run.tasks.length} tasks are done`
 
 /** A person says what to do: the contract does not hold, or can't be checked. */
 function stuck(draft: Draft, finishing: Finishing, why: Stuck): void {

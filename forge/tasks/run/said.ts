@@ -1,13 +1,13 @@
 /** What a person says to a run while it is under way: why it can't be followed, and what follows where it can. */
 import type { Limits, Reference, TaskId } from '../contract.ts'
 import type { Draft } from './draft.ts'
-import type { Said } from './events.ts'
+import type { PersonSaid } from './events.ts'
 import { askingHold, confusedBy, heldBy } from './holds.ts'
 import { goOn } from './outcomes.ts'
 import { adopt, decideOnPlan, sayChanged } from './planning.ts'
 import { decideOnResult } from './result.ts'
 import { command, toGoOn, wordOf } from './sentences.ts'
-import type { Decision, Run, TaskRecord } from './state.ts'
+import type { Decision, RunRecord, TaskRecord } from './state.ts'
 import { usedOf } from './status.ts'
 
 /** What a person wants to say, as a command or the desk sends it. */
@@ -20,7 +20,7 @@ export type Wanted =
   | { is: 'raise'; limits: Partial<Limits> }
 
 /** Why a run can't follow that, as a sentence; undefined where it can. */
-export function whyNot(run: Run, wanted: Wanted, now: number): string | undefined {
+export function whyNot(run: RunRecord, wanted: Wanted, now: number): string | undefined {
   const { run: id } = run.input
   if (run.ending) return `${id} has ended: ${run.ending.words}`
   if (run.isStopping) return `${id} is being stopped.`
@@ -52,15 +52,15 @@ export function whyNot(run: Run, wanted: Wanted, now: number): string | undefine
   }
 }
 
-const known = (run: Run, id: TaskId): TaskRecord | undefined => run.tasks.find(({ shape }) => shape.id === id)
+const known = (run: RunRecord, id: TaskId): TaskRecord | undefined => run.tasks.find(({ shape }) => shape.id === id)
 
-function whyNotTask(run: Run, id: TaskId, why: (record: TaskRecord) => string | undefined): string | undefined {
+function whyNotTask(run: RunRecord, id: TaskId, why: (record: TaskRecord) => string | undefined): string | undefined {
   const record = known(run, id)
   const { run: name } = run.input
   return record ? why(record) : `${name} has no task ${id}: ${command('show', name)} lists them.`
 }
 
-function whyNoAnswer(run: Run, task: TaskId | ''): string | undefined {
+function whyNoAnswer(run: RunRecord, task: TaskId | ''): string | undefined {
   const answers = `${command('show', run.input.run)} says what waits for an answer.`
   if (task === '') return run.question || askingHold(run) ? undefined : `The run asks nothing itself: ${answers}`
   return whyNotTask(run, task, ({ state }) => (state === 'asks' ? undefined : `${task} asks nothing: ${answers}`))
@@ -71,7 +71,7 @@ function whyNoPause({ state, isPaused, shape: { id } }: TaskRecord): string | un
   return state === 'waits' || state === 'runs' ? undefined : `${id} does not run: ${wordOf(state)}.`
 }
 
-function whyNoResume(run: Run): string | undefined {
+function whyNoResume(run: RunRecord): string | undefined {
   const { run: id } = run.input
   if (run.hold?.why === 'budget') return `${id} has used up its limits: give it more with ${toGoOn(id, run.hold)}`
   if (heldBy(run) || (run.question && run.question.about !== 'approval')) return undefined
@@ -87,7 +87,7 @@ function whyNoResumeOfTask({ state, isPaused, isOut, shape: { id } }: TaskRecord
 const whyNoStop = ({ state, shape: { id } }: TaskRecord): string | undefined =>
   state === 'done' || state === 'stopped' ? `${id} does not run: ${wordOf(state)}.` : undefined
 
-function whyNoRaise(run: Run, limits: Partial<Limits>, now: number): string | undefined {
+function whyNoRaise(run: RunRecord, limits: Partial<Limits>, now: number): string | undefined {
   if (Object.values(limits).length === 0) return 'Say which limit is another one from now on.'
   const { minutes = run.limits.minutes } = limits
   const used = usedOf(run, now)
@@ -98,7 +98,7 @@ function whyNoRaise(run: Run, limits: Partial<Limits>, now: number): string | un
 }
 
 /** What follows from a person's word that can be followed. */
-export function hear(draft: Draft, said: Said): void {
+export function hear(draft: Draft, said: PersonSaid): void {
   const { run } = draft
   switch (said.is) {
     case 'decided':
@@ -163,7 +163,7 @@ function answered(draft: Draft, task: TaskId | '', answer: Reference): void {
 }
 
 /** Another plan holds from now on, which the linter has let through. */
-function mended(draft: Draft, { plan, answered: said }: Extract<Said, { is: 'mended' }>): void {
+function mended(draft: Draft, { plan, answered: said }: Extract<PersonSaid, { is: 'mended' }>): void {
   const { run } = draft
   // What was being made of the plan, or of its results, is of the plan before.
   if (run.planning || run.finishing) {

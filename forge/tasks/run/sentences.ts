@@ -7,7 +7,7 @@ export const command = (name: string, run: RunId, task?: TaskId | ''): string =>
   `forge ${name} ${run}${task ? ` ${task}` : ''}`
 
 /** How a person answers the run, or a task of it. */
-export const toAnswer = (run: RunId, task?: TaskId): string => `Answer it: ${command('answer', run, task)} "…"`
+export const answerSentence = (run: RunId, task?: TaskId): string => `Answer it: ${command('answer', run, task)} "…"`
 
 /** How a person lets something be tried again that lacks no answer. */
 export const whenSetRight = (run: RunId, task?: TaskId): string =>
@@ -61,7 +61,7 @@ export function progress(records: TaskRecord[]): string {
 export function waiting(run: RunId, asking: TaskRecord[]): string {
   const ids = asking.map(({ shape }) => shape.id)
   const verb = ids.length === 1 ? 'waits' : 'wait'
-  // Who answers what lacks no answer begins an attempt anew.
+  // An answer to a task that lacks none begins a new attempt.
   const first = asking.find(record => !isLacking(record))?.shape.id
   const all = listed(ids)
   if (first) return `${all} ${verb} for an answer: ${command('answer', run, first)} "…"`
@@ -89,7 +89,7 @@ const WORDS = {
 export const wordOf = (state: TaskRecord['state']): string => WORDS[state]
 
 /** Ends as a sentence does. */
-export const sentence = (words: string): string => (/[.!?…]$/.test(words.trim()) ? words.trim() : `${words.trim()}.`)
+export const asSentence = (words: string): string => (/[.!?…]$/.test(words.trim()) ? words.trim() : `${words.trim()}.`)
 
 /** Some things by their number. */
 export const counted = (count: number, word: string): string => `${count} ${word}${count === 1 ? '' : 's'}`

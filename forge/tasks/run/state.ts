@@ -21,7 +21,7 @@ import type {
   TaskState,
   Tier,
 } from '../contract.ts'
-import type { Node } from './graph.ts'
+import type { TaskNode } from './graph.ts'
 import { ALL_TIERS, type TiersAbove } from './tiers.ts'
 
 /** Attempts that a task has before it halts and asks. */
@@ -96,7 +96,7 @@ export type GoodPlan = { plan: Reference; tasks: TaskShape[]; widens: string[]; 
 export type Stuck = { words: string; evidence: Reference[]; isLacking?: boolean }
 
 /** A question of the run itself that waits for a person. `proposal` is the plan that waits for a yes. */
-export type Question = {
+export type RunQuestion = {
   about: 'plan' | 'approval' | 'result'
   count: number
   words: string
@@ -130,7 +130,7 @@ export type Planning = {
 export type StepWish = Pick<StepInput, 'kind' | 'base' | 'about' | 'tier'> & Partial<Pick<StepInput, 'choice'>>
 
 /** What the run itself does. Each can be done again, and is, when a person has mended what it was halted by. */
-export type Work =
+export type TaskWork =
   | { do: 'begin' }
   | { do: 'lint'; plan: Reference; standing: Standings }
   | { do: 'ask'; step: string; wish: StepWish }
@@ -156,7 +156,7 @@ export type Finishing = {
   stuck?: Stuck
 }
 
-export type Run = {
+export type RunRecord = {
   input: RunInput
   /** By this, lines of the journal at no fixed place differ from those of a life before this one. */
   life: string
@@ -184,9 +184,9 @@ export type Run = {
   planning?: Planning
   finishing?: Finishing
   /** What the run itself does, one at a time. */
-  work?: { id: number; what: Work; isUnderWay: boolean }
+  work?: { id: number; what: TaskWork; isUnderWay: boolean }
   works: number
-  question?: Question
+  question?: RunQuestion
   /** Counted, so that a question has the same number when it is asked again after the server has lost everything. */
   questions: number
   remembered: PersonAnswer[]
@@ -210,15 +210,15 @@ export type Run = {
   ending?: RunEnd
 }
 
-const NOTHING: Spent = { requests: 0, input: 0, output: 0, cost: 0 }
+export const NOTHING_SPENT: Spent = { requests: 0, input: 0, output: 0, cost: 0 }
 
-export const newRun = (input: RunInput, life: string): Run => ({
+export const newRun = (input: RunInput, life: string): RunRecord => ({
   input,
   life,
   lines: 0,
   limits: input.limits,
   raises: 0,
-  spent: NOTHING,
+  spent: NOTHING_SPENT,
   used: 0,
   tasks: [],
   complaints: [],
@@ -262,7 +262,7 @@ export const newRecord = (shape: TaskShape): TaskRecord => ({
 /** What a task waits for, each once. */
 export const waitsFor = ({ shape, siblings }: TaskRecord): TaskId[] => [...new Set([...shape.dependsOn, ...siblings])]
 
-export const nodeOf = (record: TaskRecord): Node => ({ id: record.shape.id, waitsFor: waitsFor(record) })
+export const nodeOf = (record: TaskRecord): TaskNode => ({ id: record.shape.id, waitsFor: waitsFor(record) })
 
 /** Whether a new plan has to leave it as it is. */
 export const isFrozen = ({ state, isOut }: TaskRecord): boolean => state === 'done' || isOut

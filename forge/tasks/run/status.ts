@@ -2,18 +2,19 @@
 import type { Reference, RunState, RunStatus } from '../contract.ts'
 import { heldBy } from './holds.ts'
 import { command, waiting } from './sentences.ts'
-import { added, isLacking, newRecord, type Run, type TaskRecord, waitsFor } from './state.ts'
+import { added, isLacking, newRecord, type RunRecord, type TaskRecord, waitsFor } from './state.ts'
 
 /** Sentences of a status, in characters: texts are blobs. */
 const MAX_WORDS = 300
 
 /** Milliseconds in which something was under way, until now. */
-export const usedOf = ({ used, since }: Run, now: number): number => used + (since === undefined ? 0 : now - since)
+export const usedOf = ({ used, since }: RunRecord, now: number): number =>
+  used + (since === undefined ? 0 : now - since)
 
-export function statusOf(run: Run, now: number): RunStatus {
+export function statusOf(run: RunRecord, now: number): RunStatus {
   const { state, words } = stateOf(run)
   const { ending, question, plan, shown } = run
-  // What held it, or was asked, when it has ended is nobody's matter any more.
+  // Holds and questions are not shown after the run has ended.
   const limit = ending ? undefined : heldBy(run)?.limit
   const asked = ending ? undefined : askedOf(run)
   const proposal = ending ? undefined : question?.proposal
@@ -36,7 +37,7 @@ export function statusOf(run: Run, now: number): RunStatus {
 }
 
 /** Its state, and why it is in that. */
-export function stateOf(run: Run): { state: RunState; words: string } {
+export function stateOf(run: RunRecord): { state: RunState; words: string } {
   const { ending, question, tasks } = run
   if (ending) return ending
   const held = heldBy(run)
@@ -54,7 +55,7 @@ export function stateOf(run: Run): { state: RunState; words: string } {
 }
 
 /** Tasks that may begin: what they wait for is done. In the plan's order. */
-export function readyIn({ tasks }: Run): TaskRecord[] {
+export function readyIn({ tasks }: RunRecord): TaskRecord[] {
   const done = new Set(tasks.filter(({ state }) => state === 'done').map(({ shape }) => shape.id))
   return tasks.filter(
     record =>
@@ -63,7 +64,7 @@ export function readyIn({ tasks }: Run): TaskRecord[] {
 }
 
 /** What a person has to read before it goes on. */
-function askedOf(run: Run): Reference | undefined {
+function askedOf(run: RunRecord): Reference | undefined {
   const held = heldBy(run)
   return held ? held.question : run.question?.report
 }
@@ -88,7 +89,7 @@ const isResting = ({ state, isPaused }: TaskRecord): boolean => isPaused && (sta
  * Another one wherever what a person reads of a resting run has changed: then it is kept in git. While it is busy, its
  * state is enough, and where minutes are limited each that was used: they go on from there if the server is lost.
  */
-export function markOf(run: Run, now: number): string {
+export function statusMarkOf(run: RunRecord, now: number): string {
   const { state, words } = stateOf(run)
   const minutes = run.limits.minutes === undefined ? '' : ` ${Math.floor(usedOf(run, now) / 60_000)}`
   const isBusy = state === 'planning' || state === 'runs' || run.tasks.some(({ isOut }) => isOut)

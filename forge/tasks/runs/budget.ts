@@ -7,12 +7,12 @@ import { Database } from 'bun:sqlite'
 import { existsSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { isRunning } from '../../../core/state.ts'
+import { isRunning } from '../../../core/processes.ts'
 import { many } from '../../../core/text.ts'
 import type { Usage } from '../../ai/request.ts'
 import type { Price } from '../../ai/settings.ts'
 import type { LimitName, Limits, Spent, StepKind } from '../contract.ts'
-import { type Estimate, estimateOf } from './prices.ts'
+import { type RequestEstimate, requestEstimateOf } from './prices.ts'
 
 /** A run has taken all that it may: the message says what, as a sentence. */
 export class OutOfBudget extends Error {
@@ -28,7 +28,7 @@ export class OutOfBudget extends Error {
  * A request that is to be sent. `input` are the tokens that it sends, `output` those that its answer may have at most,
  * `price` what its model costs at most; it is `isAssumed` where nothing better is known of that model yet.
  */
-export type Asked = {
+export type AskedBudget = {
   key: string
   model: string
   kind: string
@@ -52,11 +52,11 @@ export type PaidAnswer = {
 }
 
 /** Milliseconds that another process is waited for. */
-const PATIENCE = 30_000
+const LOCK_TIMEOUT_MS = 30_000
 /** Milliseconds after which requests of other processes are looked at again. */
 const LOOK_AGAIN = 500
 /** A request takes no longer, in milliseconds: a reservation that is older was lost, whatever its process does. */
-const LONGEST_REQUEST = 2 * 3_600_000
+const MAX_REQUEST_MS = 2 * 3_600_000
 
 /** Tokens that an answer of a kind is taken to have, until some have come; of other kinds, {@link FIRST_OUTPUT}. */
 const FIRST_OUTPUTS: Partial<Record<string, number>> = {
@@ -68,7 +68,7 @@ const FIRST_OUTPUTS: Partial<Record<string, number>> = {
 } satisfies Partial<Record<StepKind, number>>
 const FIRST_OUTPUT = 8_000
 /** Answers of one kind and tier that are looked at, and how many there have to be. */
-const [MOST_SAMPLES, FEWEST_SAMPLES] = [50, 3]
+const [MAX_SAMPLES, MIN_SAMPLES] = [50, 3]
 /** How much longer than the longest one seen an answer may be, and how much dearer a request. */
 const MARGIN = 1.5
 
@@ -118,20 +118,20 @@ export class Ledger implements Disposable {
    */
   static async open(folder: string, { paid }: { paid: () => Promise<PaidAnswer[]> }): Promise<Ledger> {
     const database = new Database(join(folder, 'ledger.sqlite'), { create: true })
-    database.exec(`PRAGMA busy_timeout = ${PATIENCE}; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL`)
+    database.exec(`PRAGMA busy_timeout = ${LOCK_TIMEOUT_MS}; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL`)
     addTables(database)
     const ledger = new Ledger(database)
     if (ledger.#fact('complete') === undefined) ledger.#rebuild(await paid())
     return ledger
   }
 
-  /** What the ledger in a run's folder says, for whoever only looks; undefined where there is none on this machine. */
+  /** Reads the ledger in a run's folder without changing it; undefined where there is none on this machine. */
   static look(folder: string): { spent: Spent; sending: Sending } | undefined {
     const path = join(folder, 'ledger.sqlite')
     if (!existsSync(path)) return undefined
     try {
       const database = new Database(path, { readwrite: true, create: false })
-      database.exec(`PRAGMA busy_timeout = ${PATIENCE}`)
+      database.exec(`PRAGMA busy_timeout = ${LOCK_TIMEOUT_MS}`)
       addTables(database)
       using ledger = new Ledger(database)
       if (ledger.#fact('complete') === undefined) return undefined
@@ -150,14 +150,14 @@ export class Ledger implements Disposable {
    * requests that are under way may come to less than was set aside for them. Throws {@link OutOfBudget} where none is:
    * then it must not be sent.
    */
-  reserve(asked: Asked, limits: Limits, { isWhole = false } = {}): Reservation | 'wait' {
+  reserve(asked: AskedBudget, limits: Limits, { isWhole = false } = {}): Reservation | 'wait' {
     return this.#together(() => {
       const { input, output, isAssumed } = asked
       const price = isAssumed && asked.price ? this.#loweredPrice(asked.model, asked.price) : asked.price
       const usual = isWhole ? output : Math.min(output, this.#usualOutput(asked))
       let beyond: Beyond | undefined
       for (const room of new Set([output, usual])) {
-        const estimate = estimateOf({ input, output: room }, price)
+        const estimate = requestEstimateOf({ input, output: room }, price)
         beyond = this.#whyBeyond(estimate, room, limits)
         if (!beyond) return { id: this.#insertOpen(asked, estimate), output: room }
       }
@@ -237,7 +237,7 @@ export class Ledger implements Disposable {
     for (const resolve of this.#waiting.splice(0)) resolve()
   }
 
-  #whyBeyond(estimate: Estimate, output: number, limits: Limits): Beyond | undefined {
+  #whyBeyond(estimate: RequestEstimate, output: number, limits: Limits): Beyond | undefined {
     const { requests, tokens, cost } = this.#sums()
     if (limits.requests !== undefined && requests + 1 > limits.requests)
       return { limit: 'requests', words: `It has sent ${many(requests, 'request')}, which is the limit of this run.` }
@@ -260,13 +260,13 @@ export class Ledger implements Disposable {
   }
 
   /** The tokens of an answer that is longer than nearly all of its kind and tier. */
-  #usualOutput({ kind, tier }: Asked): number {
+  #usualOutput({ kind, tier }: AskedBudget): number {
     const query = `SELECT output FROM requests WHERE settled = 1 AND output > 0 AND kind = ? AND tier = ?
-      ORDER BY id DESC LIMIT ${MOST_SAMPLES}`
+      ORDER BY id DESC LIMIT ${MAX_SAMPLES}`
     const samples = this.#database.query<{ output: number }, [string, string]>(query).all(kind, tier)
     const longest = Math.ceil(Math.max(0, ...samples.map(({ output }) => output)) * MARGIN)
     const first = FIRST_OUTPUTS[kind] ?? FIRST_OUTPUT
-    return samples.length < FEWEST_SAMPLES ? Math.max(first, longest) : Math.max(longest, SHORTEST_OUTPUT)
+    return samples.length < MIN_SAMPLES ? Math.max(first, longest) : Math.max(longest, MIN_OUTPUT_TOKENS)
   }
 
   /** A price that was assumed, less as far as the provider has said that the model's requests cost less. */
@@ -274,7 +274,7 @@ export class Ledger implements Disposable {
     const query = `SELECT count(*) AS samples, max(cost / assumed) AS share FROM requests
       WHERE settled = 1 AND assumed > 0 AND cost > 0 AND model = ?`
     const known = this.#database.query<{ samples: number; share: number | null }, [string]>(query).get(model)
-    if (!known || known.samples < FEWEST_SAMPLES || known.share === null) return assumed
+    if (!known || known.samples < MIN_SAMPLES || known.share === null) return assumed
     const share = Math.min(1, known.share * MARGIN)
     const { input, output, cacheRead, cacheWrite } = assumed
     return {
@@ -285,7 +285,7 @@ export class Ledger implements Disposable {
     }
   }
 
-  #insertOpen({ key, model, kind, tier }: Asked, { tokens, cost }: Estimate): number {
+  #insertOpen({ key, model, kind, tier }: AskedBudget, { tokens, cost }: RequestEstimate): number {
     const values = [key, model, kind, tier, ownName(), Date.now(), tokens, cost] as const
     const row = this.#database
       .query<{ id: number }, [...typeof values]>(
@@ -335,14 +335,14 @@ export class Ledger implements Disposable {
       .run(key, input, output, input + output, cost, model, kind, tier)
   }
 
-  /** All of it or nothing, and nobody else's between. */
+  /** In one transaction that no other process can interleave with. */
   #together<Value>(work: () => Value): Value {
     return this.#database.transaction(work).immediate()
   }
 }
 
 /** No less is set aside for an answer, in tokens, however short those before were. */
-const SHORTEST_OUTPUT = 1_000
+const MIN_OUTPUT_TOKENS = 1_000
 
 /** Of this process, so that another one can tell whether it still runs; a process id may be given again. */
 const ownName = (): string => `${hostname()} ${process.pid} ${Math.round(performance.timeOrigin)}`
@@ -353,7 +353,7 @@ function isUnderWay({ owner, at }: Open): boolean {
   if (owner === own) return true
   const [host, pid] = owner.split(' ')
   const [ownHost, ownPid] = own.split(' ')
-  if (host !== ownHost || pid === ownPid || Date.now() - at > LONGEST_REQUEST) return false
+  if (host !== ownHost || pid === ownPid || Date.now() - at > MAX_REQUEST_MS) return false
   return isRunning(Number(pid))
 }
 

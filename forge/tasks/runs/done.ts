@@ -7,8 +7,9 @@ import { listCheckouts, mainFolder } from '../../../core/git/checkouts.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import { moveRefsPatiently } from '../../../core/git/patience.ts'
 import { listRefs, type RefName } from '../../../core/git/refs.ts'
+import { RUNS } from '../../formats/tasks-json.ts'
 import type { Oid, RunId, TaskId } from '../contract.ts'
-import { BRANCHES, doneRef, hiddenDoneRef, RUNS, resultRef } from './folder.ts'
+import { BRANCHES, doneRef, hiddenDoneRef, resultRef } from './folder.ts'
 
 /** A result: the name of its branch, whether there is one, and its commit. */
 export type Result = { name: string; isBranch: boolean; tip: Oid }

@@ -5,17 +5,16 @@
 import { createHash, randomInt } from 'node:crypto'
 import { chmod, mkdir, readdir, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
+import * as v from 'valibot'
 import { Failure } from '../../../core/failure.ts'
 import { xdgFolder } from '../../../core/folders.ts'
 import { listRefs, type RefName } from '../../../core/git/refs.ts'
 import type { Repository } from '../../../core/git/repository.ts'
 import { visible } from '../../../core/text.ts'
-import type { RunId, TaskId } from '../contract.ts'
+import { RUNS, RunId, resultBranch, type TaskId } from '../../formats/tasks-json.ts'
 
 type Environment = Record<string, string | undefined>
 
-/** All refs of runs but their branches. */
-export const RUNS = 'refs/forge/runs/'
 /** All branches of runs. */
 export const BRANCHES = 'refs/heads/forge/'
 
@@ -27,20 +26,18 @@ export const attemptsRef = (run: RunId): RefName => `${RUNS}${run}/attempts/`
 export const attemptRef = (run: RunId, task: TaskId, attempt: number): RefName =>
   `${attemptsRef(run)}${task}/${attempt}`
 /** What of a task has passed, while its run works. */
-export const doneRef = (run: RunId, task: TaskId): RefName => `${BRANCHES}${run}/${task}/done`
+export const doneRef = (run: RunId, task: TaskId): RefName => `refs/heads/${resultBranch(run, task)}`
 /** The same when the run has a result of all. */
 export const hiddenDoneRef = (run: RunId, task: TaskId): RefName => `${RUNS}${run}/done/${task}`
 /** All results together. No task may have this name. */
-export const resultRef = (run: RunId): RefName => `${BRANCHES}${run}/result`
-
-const RUN = /^[a-z0-9][a-z0-9-]{0,79}$/
+export const resultRef = (run: RunId): RefName => `refs/heads/${resultBranch(run)}`
 
 /** Whether a text can be a run's id. */
-export const isRunId = (text: string): boolean => RUN.test(text)
+export const isRunId = (text: string): boolean => v.is(RunId, text)
 
 /** Throws a {@link Failure} where a text is no run's id: it becomes part of refs and of paths. */
 export function verifyRunId(text: string): RunId {
-  if (RUN.test(text)) return text
+  if (isRunId(text)) return text
   throw new Failure(`${visible(text) || 'An empty text'} is no run: forge runs lists them.`)
 }
 
@@ -56,7 +53,7 @@ export function newRunId(about: string, now: Date): RunId {
   return [day, ...words, sign].join('-')
 }
 
-/** With so many, the last second of a day still has five letters. */
+/** With this many, the last second of a day still has five letters. */
 const SIGNS_A_SECOND = Math.floor(36 ** 5 / 86_400)
 
 /** By which runs are in the order in which they were begun: their day, and their sign. */
@@ -74,7 +71,7 @@ export async function openRunFolder(repository: Repository, run: RunId, env: Env
   const folder = join(await runsFolder(repository, env), verifyRunId(run))
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 })
-    // One that somebody has opened to others is closed again.
+    // Permissions that were widened are narrowed again.
     await chmod(folder, 0o700)
   } catch (error) {
     const { code = 'unknown' } = error as NodeJS.ErrnoException
@@ -93,7 +90,7 @@ export async function listRuns(repository: Repository, env: Environment): Promis
   const inGit = new Set(refs.map(({ name }) => name.slice(RUNS.length).split('/')[0] ?? ''))
   const folders = new Set(names)
   return [...new Set([...inGit, ...folders])]
-    .filter(name => RUN.test(name))
+    .filter(isRunId)
     .sort((a, b) => (orderOf(a) < orderOf(b) ? 1 : -1))
     .map(run => ({ run, isInGit: inGit.has(run), ...(folders.has(run) && { folder: join(top, run) }) }))
 }

@@ -9,24 +9,9 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as v from 'valibot'
 import { blackOutFor } from '../../ai/secrets.ts'
-import type { JournalLine } from '../contract.ts'
+import { WrittenLine } from '../../formats/tasks-json.ts'
+import type { NewJournalLine } from '../contract.ts'
 import type { RunStore } from './store.ts'
-
-const Line = v.object({
-  run: v.string(),
-  id: v.string(),
-  /** When it was written: milliseconds since 1970, and a count for those of the same one. */
-  at: v.number(),
-  count: v.number(),
-  task: v.optional(v.string()),
-  attempt: v.optional(v.number()),
-  what: v.string(),
-  words: v.string(),
-  why: v.optional(v.string()),
-  refs: v.optional(v.array(v.object({ kind: v.string(), oid: v.string() }))),
-})
-/** A line as it is written down. */
-export type WrittenLine = v.InferOutput<typeof Line>
 
 export type JournalOptions = {
   store: RunStore
@@ -38,14 +23,14 @@ export type JournalOptions = {
 }
 
 /** Milliseconds that another process is waited for: it writes a few lines. */
-const PATIENCE = 30_000
+const LOCK_TIMEOUT_MS = 30_000
 
 const lockFile = (folder: string): string => join(folder, 'journal.lock')
 
 /** An open transaction on an empty database: a lock that the system lets go of when its process ends. */
 function openLock(folder: string): Database {
   const lock = new Database(lockFile(folder), { create: true })
-  lock.exec(`PRAGMA busy_timeout = ${PATIENCE}`)
+  lock.exec(`PRAGMA busy_timeout = ${LOCK_TIMEOUT_MS}`)
   return lock
 }
 
@@ -79,7 +64,7 @@ export class Journal implements Disposable {
   }
 
   /** Writes a line, unless there is one of its id. When this is done, it is in git and on the disk. */
-  async note(line: JournalLine): Promise<void> {
+  async note(line: NewJournalLine): Promise<void> {
     const { store, secrets, now = Date.now } = this.options
     const clean = blackOutFor(secrets)
     const { words, why, ...rest } = line
@@ -115,7 +100,7 @@ export class Journal implements Disposable {
     }
   }
 
-  /** A folder that was lost is made anew, with a lock that others find. */
+  /** A deleted folder is made again, with a lock that other processes find. */
   #verifyLock(): void {
     const { folder } = this.options
     if (existsSync(lockFile(folder))) return
@@ -175,7 +160,7 @@ export function parseLines(text: string): WrittenLine[] {
 
 function parseLine(row: string): WrittenLine | undefined {
   try {
-    const parsed = v.safeParse(Line, JSON.parse(row))
+    const parsed = v.safeParse(WrittenLine, JSON.parse(row))
     return parsed.success ? parsed.output : undefined
   } catch {
     return undefined

@@ -1,32 +1,23 @@
 /** What of a run can be read from git alone: how it was asked for, its wish, its plan, and how it was last. */
 import * as v from 'valibot'
 import { Failure } from '../../../core/failure.ts'
-import type { Limits, Reference, RunInput, RunStatus } from '../contract.ts'
+import { Oid } from '../../../core/formats/values.ts'
+import { Limits, Reference, type RunStatus } from '../../formats/tasks-json.ts'
+import type { RunInput } from '../contract.ts'
 import { Plan } from '../plan/schema.ts'
 import type { RunStore } from './store.ts'
 
-const OidSchema = v.pipe(v.string(), v.regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/))
-const ReferenceSchema = v.object({ kind: v.string(), oid: OidSchema })
-const amount = v.pipe(v.number(), v.minValue(0))
-const LimitsSchema = v.object({
-  requests: v.optional(amount),
-  tokens: v.optional(amount),
-  cost: v.optional(amount),
-  minutes: v.optional(amount),
-  tasks: v.optional(amount),
-  depth: amount,
-})
 const StoredRunSchema = v.object({
   run: v.string(),
-  wish: ReferenceSchema,
-  plan: v.optional(ReferenceSchema),
-  base: OidSchema,
-  limits: LimitsSchema,
+  wish: Reference,
+  plan: v.optional(Reference),
+  base: Oid,
+  limits: Limits,
   isApproved: v.boolean(),
   onlyPlan: v.boolean(),
   atMost: v.pipe(v.number(), v.integer(), v.minValue(1)),
   began: v.number(),
-  facts: v.optional(v.array(ReferenceSchema)),
+  facts: v.optional(v.array(Reference)),
 })
 
 /**
@@ -51,8 +42,7 @@ export async function readStoredRun(store: RunStore): Promise<StoredRun | undefi
   if (!bytes) return undefined
   const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), StoredRunSchema), bytes.toString())
   if (!parsed.success) throw new Failure(unreadable(store))
-  const { limits, plan, facts, ...others } = parsed.output
-  return { ...others, ...(plan && { plan }), ...(facts && { facts }), limits: withoutUndefined(limits) }
+  return parsed.output
 }
 
 /** How a run was asked for: to submit it again. Throws a {@link Failure} where that was never written down. */
@@ -64,15 +54,6 @@ export async function readRunInput(store: RunStore): Promise<RunInput> {
 }
 
 const unreadable = ({ run }: RunStore): string => `How run ${run} was asked for can't be read: begin a new run.`
-
-const withoutUndefined = (limits: v.InferOutput<typeof LimitsSchema>): Limits => ({
-  depth: limits.depth,
-  ...(limits.requests !== undefined && { requests: limits.requests }),
-  ...(limits.tokens !== undefined && { tokens: limits.tokens }),
-  ...(limits.cost !== undefined && { cost: limits.cost }),
-  ...(limits.minutes !== undefined && { minutes: limits.minutes }),
-  ...(limits.tasks !== undefined && { tasks: limits.tasks }),
-})
 
 /** What the person wanted, in their words. */
 export async function readWish(store: RunStore): Promise<string> {

@@ -5,7 +5,7 @@ import { type Price, providerOf, type Settings } from '../../ai/settings.ts'
 import type { Limits } from '../contract.ts'
 
 /** What a request may take at most. */
-export type Estimate = { tokens: number; cost: number }
+export type RequestEstimate = { tokens: number; cost: number }
 
 /**
  * What a million tokens of OpenRouter's models are taken for where FORGE_PRICES does not tell: more than nearly all of
@@ -35,7 +35,7 @@ const isLoopback = (hostname: string): boolean =>
 export const isAssumed = (model: string, settings: Settings): boolean =>
   settings.price(model) === undefined && providerOf(model) === 'openrouter'
 
-/** The models of which nobody knows the price, each once. */
+/** The models without a known price, each once. */
 const unpricedOf = (models: readonly string[], settings: Settings): string[] =>
   [...new Set(models)].filter(model => !priceOf(model, settings))
 
@@ -56,7 +56,7 @@ const listed = (names: readonly string[]): string =>
   names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`
 
 /** What may be spent where the person sets no limit: in dollars, or where these can't be counted, in requests. */
-const USUAL = { cost: 5, requests: 200 }
+const DEFAULT_BUDGET = { cost: 5, requests: 200 }
 
 /**
  * The limits of money and requests that a run gets, where the person has set none or one of them; `words` say so where
@@ -70,8 +70,8 @@ export function usualLimits(
   if (given.cost !== undefined) return { limits: given }
   const unknown = unpricedOf(models, settings)
   const [first] = unknown
-  if (first === undefined) return { limits: { ...given, cost: USUAL.cost } }
-  const { requests = USUAL.requests } = given
+  if (first === undefined) return { limits: { ...given, cost: DEFAULT_BUDGET.cost } }
+  const { requests = DEFAULT_BUDGET.requests } = given
   const words =
     `No limit in dollars holds, since the price of ${listed(unknown)} is not known: it stops after ` +
     `${many(requests, 'request')}. Set another with --requests, or FORGE_PRICES=${first}=INPUT/OUTPUT in ` +
@@ -88,7 +88,10 @@ export function withCost(usage: Usage, price: Price | undefined): Usage {
 }
 
 /** What a request may take at most: as if none of it were cached, and its answer as long as it may be. */
-export function estimateOf(tokens: { input: number; output: number }, price: Price | undefined): Estimate {
+export function requestEstimateOf(
+  tokens: { input: number; output: number },
+  price: Price | undefined,
+): RequestEstimate {
   const { input = 0, output = 0, cacheWrite = 0 } = price ?? {}
   const cost = (tokens.input * Math.max(input, cacheWrite) + tokens.output * output) / 1_000_000
   return { tokens: tokens.input + tokens.output, cost }

@@ -14,9 +14,10 @@ import { moveRefsPatiently } from '../../../core/git/patience.ts'
 import { listRefs, type Move, type Ref, type RefName, readHead } from '../../../core/git/refs.ts'
 import { isOid, type Oid, type Repository } from '../../../core/git/repository.ts'
 import { read } from '../../../core/git/run.ts'
+import { RUNS } from '../../formats/tasks-json.ts'
 import { KEPT } from '../../operations.ts'
 import type { RunId } from '../contract.ts'
-import { attemptsRef, BRANCHES, RUNS, resultRef, runsFolder, verifyRunId } from './folder.ts'
+import { attemptsRef, BRANCHES, resultRef, runsFolder, verifyRunId } from './folder.ts'
 
 type Environment = Record<string, string | undefined>
 

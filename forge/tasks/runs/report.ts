@@ -94,7 +94,7 @@ function statesOf({ tasks, spent }: RunStatus, columns: number, most: number): s
   return ['', ...rows, used]
 }
 
-/** A heading and a text below it, in so many lines with it. */
+/** A heading and a text below it, cut to that many lines in all. */
 function block(heading: string, text: string, most: number, columns: number): string[] {
   const lines = wrap(text, columns - 2).filter((line, at, all) => line !== '' || (at > 0 && all[at - 1] !== ''))
   const room = Math.max(1, most - 2)

@@ -2,11 +2,13 @@
  * How tasks went in earlier runs, by tier and model: so that a person sees what can be given to a smaller model, and a
  * planner too. All of it is read from what runs keep in git; what was pruned is no longer in it.
  */
+
 import type { Objects } from '../../../core/git/objects.ts'
 import { visible } from '../../../core/text.ts'
+import type { WrittenLine } from '../../formats/tasks-json.ts'
 import type { RunId, TaskId, Tier } from '../contract.ts'
 import { TIERS } from '../plan/schema.ts'
-import { readJournal, type WrittenLine } from './journal.ts'
+import { readJournal } from './journal.ts'
 import { RunStore } from './store.ts'
 import { parseStoredAnswer, type StoredAnswer } from './stored-answer.ts'
 
@@ -18,17 +20,17 @@ export type StatsRow = {
   /** Tasks whose first attempt it wrote and that came to an end, and of these, those that passed by it. */
   tasks: number
   firstTry: number
-  /** Requests of all kinds that were answered, and what these took; no cost where nobody knows the price. */
+  /** Answered requests of all kinds, and what they took; no cost where a price is not known. */
   requests: number
   input: number
   output: number
   cost?: number
 }
 
-/** Steps by which an attempt is written: whoever reviews it has no part in its success. */
+/** The kinds of steps that write an attempt: a reviewer has no part in its success. */
 const WRITING: readonly string[] = ['outline', 'implement']
 
-/** Over runs in the order given; with `enough`, over no more of them than it takes to have so many answers. */
+/** Over runs in the order given; with `enough`, until that many answers were counted. */
 export async function readStats(
   objects: Objects,
   runs: readonly RunId[],
@@ -128,9 +130,7 @@ export function statsTable(rows: readonly StatsRow[]): string[] {
 /** The answers that a planner's table is made of: of the newest runs, and no more than take a second to be read. */
 const ENOUGH_TO_PLAN = 3000
 
-/**
- * The same table for whoever plans; undefined where no task has come to an end yet, so that there is nothing to learn.
- */
+/** The same table for planners; undefined where no task has ended yet. */
 export async function statsForPlanners(objects: Objects, runs: readonly RunId[]): Promise<string | undefined> {
   const rows = await readStats(objects, runs, { enough: ENOUGH_TO_PLAN })
   if (rows.every(({ tasks }) => tasks === 0)) return undefined

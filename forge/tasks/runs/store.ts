@@ -17,12 +17,12 @@
  */
 import { createHash } from 'node:crypto'
 import { Failure } from '../../../core/failure.ts'
-import { bytesOf, lineOf } from '../../../core/git/commits.ts'
+import { bytesOf, identityLine } from '../../../core/git/commits.ts'
 import { type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
 import { moveRefsPatiently } from '../../../core/git/patience.ts'
 import { RefMoved } from '../../../core/git/refs.ts'
 import type { Path } from '../../../core/git/repository.ts'
-import { type Change, entryAt, listFiles, makeTree } from '../../../core/git/trees.ts'
+import { entryAt, listFiles, makeTree, type TreeChange } from '../../../core/git/trees.ts'
 import type { Oid, Reference, RunId } from '../contract.ts'
 import { storeRef, verifyRunId } from './folder.ts'
 
@@ -31,10 +31,10 @@ type Once = 'answers' | 'journal' | 'decisions' | 'escalations' | 'verdicts'
 /** Files of which the last one counts. */
 type Last = 'run.json' | 'plan.json' | 'status.json'
 
-/** So many files of a folder are listed at most. */
-const MOST_LISTED = 1_000_000
+/** How many files of a folder are listed at most. */
+const MAX_LISTED_FILES = 1_000_000
 /** No blob of a run is larger. */
-const LARGEST = 64 << 20
+const MAX_BLOB_BYTES = 64 << 20
 /** How often others may be faster in a row. */
 const TRIES = 200
 
@@ -82,7 +82,7 @@ export class RunStore {
 
   /** The bytes of what a reference names. Throws a {@link Failure} where they are gone. */
   async read({ kind, oid }: Reference): Promise<Buffer> {
-    const object = await this.objects.read(oid, { limit: LARGEST })
+    const object = await this.objects.read(oid, { limit: MAX_BLOB_BYTES })
     if (object?.bytes && object.type === 'blob') return object.bytes
     throw new Failure(`The ${kind} ${oid.slice(0, 12)} of run ${this.run} is not in this repository any more.`)
   }
@@ -91,7 +91,7 @@ export class RunStore {
     return (await this.read(reference)).toString()
   }
 
-  /** Parsed JSON; what it has to be is up to whoever reads it. */
+  /** Parsed JSON; the caller validates it. */
   async readJson(reference: Reference): Promise<unknown> {
     return JSON.parse(await this.readText(reference))
   }
@@ -112,7 +112,7 @@ export class RunStore {
   async all(folder: Once): Promise<Buffer[]> {
     const top = await this.#at(folder)
     if (top === undefined) return []
-    const { files } = await listFiles(this.objects, top, { limit: MOST_LISTED })
+    const { files } = await listFiles(this.objects, top, { limit: MAX_LISTED_FILES })
     return await Promise.all(files.map(({ oid }) => this.read({ kind: folder, oid })))
   }
 
@@ -144,7 +144,7 @@ export class RunStore {
     return promise
   }
 
-  /** Throws nothing: each who waits is told. */
+  /** Never throws: each waiting caller gets the error. */
   async #writeAll(): Promise<void> {
     this.#isWriting = true
     // What is asked for in the same moment goes along.
@@ -158,7 +158,7 @@ export class RunStore {
         for (const { reject } of group) reject(error)
       }
     }
-    // In the same moment as the last look: whoever comes next begins anew.
+    // Without an await after the last check, so that the next caller starts a new round.
     this.#isWriting = false
   }
 
@@ -168,7 +168,7 @@ export class RunStore {
     for (let tries = 1; ; tries++) {
       const tip = await this.#tip()
       const there = await this.#thereOf(group, tip)
-      const changes = new Map<Path, Change>()
+      const changes = new Map<Path, TreeChange>()
       const oids = new Map(there)
       for (const { path, bytes, oid, isOnce } of group) {
         if (isOnce && oids.has(path)) continue
@@ -178,7 +178,7 @@ export class RunStore {
       const { oid: tree, made } = await makeTree(this.objects, tip, changes)
       const before = tip === undefined ? undefined : (await this.objects.info(`${tip}^{tree}`))?.oid
       if (tree === before) return oids
-      const who = lineOf({
+      const who = identityLine({
         name: 'Forge',
         email: 'forge@localhost.invalid',
         date: { seconds: Math.floor(this.now() / 1000), zone: '+0000' },

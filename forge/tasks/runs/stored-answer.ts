@@ -1,6 +1,6 @@
-/** An answer as it is kept: what came, from whom, and what it took. */
+/** An answer as it is kept: its text, its model, and what it took. */
 import * as v from 'valibot'
-import type { Answer, Usage } from '../../ai/request.ts'
+import type { ModelAnswer, Usage } from '../../ai/request.ts'
 import type { Spent } from '../contract.ts'
 import { TIERS } from '../plan/schema.ts'
 
@@ -36,7 +36,7 @@ export type StoredAnswer = Omit<v.InferOutput<typeof StoredAnswer>, 'usage'> & {
 /** What is kept of an answer: no more of it is read again than this. */
 export function storedAnswer(
   asked: Pick<StoredAnswer, 'key' | 'step' | 'model' | 'kind' | 'tier' | 'task' | 'attempt'>,
-  { end, usage, blocks }: Answer,
+  { end, usage, blocks }: ModelAnswer,
 ): StoredAnswer {
   const plain = blocks.map(block => {
     if (block.type !== 'call') return { type: block.type, text: block.text }
@@ -58,7 +58,5 @@ export function parseStoredAnswer(bytes: Buffer): StoredAnswer {
   const { cost, ...counts } = usage
   return { ...rest, usage: { ...counts, ...(cost !== undefined && { cost }) } }
 }
-
-export const NOTHING: Spent = { requests: 0, input: 0, output: 0, cost: 0 }
 
 export const spentOf = ({ input, output, cost = 0 }: Usage): Spent => ({ requests: 1, input, output, cost })

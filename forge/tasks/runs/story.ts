@@ -1,12 +1,13 @@
 /**
- * The journal as a story, for a person who was not there: how it was planned, then what became of each task, then how
- * it ended. What models and programs wrote is shown as harmless text, without secrets.
+ * The journal as a story for a person: how it was planned, then what became of each task, then how it ended. What
+ * models and programs wrote is shown as harmless text, without secrets.
  */
+
 import { many, visible, wrap } from '../../../core/text.ts'
 import { blackOutFor } from '../../ai/secrets.ts'
+import type { WrittenLine } from '../../formats/tasks-json.ts'
 import type { RunId, TaskId } from '../contract.ts'
 import type { Plan } from '../plan/schema.ts'
-import type { WrittenLine } from './journal.ts'
 
 export type StoryOptions = {
   run?: RunId
@@ -19,7 +20,7 @@ export type StoryOptions = {
 }
 
 /** The story as lines of text. */
-export function storyOf(written: readonly WrittenLine[], options: StoryOptions = {}): string[] {
+export function journalStory(written: readonly WrittenLine[], options: StoryOptions = {}): string[] {
   const [first] = written
   const last = written.at(-1)
   if (!first || !last) return ['Nothing is written in the journal yet.']

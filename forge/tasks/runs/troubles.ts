@@ -1,6 +1,6 @@
 /**
- * Providers that do not answer a run just now: kept in the run's folder while that lasts, so that whoever looks at the
- * run sees within seconds who does not answer, since when, and when it is tried again.
+ * Providers that do not answer a run just now: kept in the run's folder while that lasts, so that `forge show` says
+ * within seconds which provider does not answer, since when, and when it is asked again.
  */
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'

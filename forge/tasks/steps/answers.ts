@@ -3,25 +3,25 @@
  * it. The schema is given to the model as the parameters of its only tool, `answer`.
  */
 import * as v from 'valibot'
+import { TaskId } from '../../formats/tasks-json.ts'
 import type { StepKind } from '../contract.ts'
 import { Plan, TIERS } from '../plan/schema.ts'
 
 const Words = (most: number) => v.pipe(v.string(), v.trim(), v.nonEmpty(), v.maxLength(most))
 const Path = v.pipe(v.string(), v.nonEmpty(), v.maxLength(1000))
-const Id = v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9-]{0,39}$/, 'must be lower case letters, digits and dashes'))
 
 /** One change of one file. Edits of a file are applied in the order in which they come. */
-export const Edit = v.variant('kind', [
+export const FileEdit = v.variant('kind', [
   v.object({ kind: v.literal('replace'), path: Path, search: v.string(), replace: v.string() }),
   v.object({ kind: v.literal('write'), path: Path, content: v.string(), executable: v.optional(v.boolean()) }),
   v.object({ kind: v.literal('delete'), path: Path }),
   v.object({ kind: v.literal('rename'), path: Path, to: Path }),
 ])
-export type Edit = v.InferOutput<typeof Edit>
+export type FileEdit = v.InferOutput<typeof FileEdit>
 
 /** A question to a model that has no part in the work: its answer is a text, never a commit. */
 const SubAgentWish = v.object({
-  id: Id,
+  id: TaskId,
   asks: Words(8000),
   files: v.optional(v.pipe(v.array(Path), v.maxLength(100)), []),
   tier: v.optional(v.picklist(TIERS), 'generation'),
@@ -39,7 +39,7 @@ const ENDS = [
     discovered: v.pipe(v.array(v.object({ title: Words(120), why: Words(2000) })), v.minLength(1), v.maxLength(20)),
   }),
   v.object({ signal: v.literal('blocked_on_human'), words, question: Words(4000) }),
-  v.object({ signal: v.literal('blocked_on_sibling'), words, sibling: Id }),
+  v.object({ signal: v.literal('blocked_on_sibling'), words, sibling: TaskId }),
 ] as const
 
 const fan_out = v.optional(v.pipe(v.array(SubAgentWish), v.maxLength(1000)), [])
@@ -56,7 +56,7 @@ const Outline = v.object({
   ),
 })
 /** With `fan_out`, nothing is changed yet: the step is asked again with what its sub-agents have found. */
-const Implement = v.object({ signal: success, words, edits: v.pipe(v.array(Edit), v.maxLength(500)), fan_out })
+const Implement = v.object({ signal: success, words, edits: v.pipe(v.array(FileEdit), v.maxLength(500)), fan_out })
 const Artifact = v.object({ signal: success, words, text: v.pipe(v.string(), v.maxLength(200_000)), fan_out })
 const Review = v.object({
   signal: success,

@@ -11,7 +11,7 @@ import { pathFrom } from '../../ai/model-files.ts'
 import type { ToolRoom } from '../../ai/tool.ts'
 import { WorkInProgressVfs } from '../../vfs.ts'
 import type { Oid } from '../contract.ts'
-import type { Edit } from './answers.ts'
+import type { FileEdit } from './answers.ts'
 
 /**
  * The files as they became, not written yet; or why not, in words from which a model recovers. `inShort` names only the
@@ -21,19 +21,19 @@ export type AppliedEdits =
   | { files: WorkInProgressVfs; words?: never; inShort?: never }
   | { files?: never; words: string; inShort: string }
 
-/** So many complaints are told at once. */
-const MOST_COMPLAINTS = 5
-/** So many edits of one file are made in one go. */
-const AT_ONCE = 100
+/** How many complaints are given at once. */
+const MAX_COMPLAINTS = 5
+/** How many edits of one file are made in one go. */
+const MAX_EDITS_AT_ONCE = 100
 
 /** One call of a tool, and which of the edits it makes. */
-type Call = { name: string; arguments: unknown; edits: number[]; edit: Edit }
+type Call = { name: string; arguments: unknown; edits: number[]; edit: FileEdit }
 
 /** Makes edits on the files of a commit, in their order. Nothing of the repository changes. */
 export async function applyAll(
   objects: Objects,
   base: Oid,
-  edits: readonly Edit[],
+  edits: readonly FileEdit[],
   signal: AbortSignal,
 ): Promise<AppliedEdits> {
   const files = new WorkInProgressVfs(objects, base)
@@ -48,7 +48,7 @@ export async function applyAll(
       failed.push(`${named(call)}: ${(unusable ?? result?.words ?? 'unknown').replace(/\.$/, '')}`)
       complaints.push(`${named(call)}: ${unusable ?? result?.text ?? 'nothing of that kind is known.'}`)
       // What comes after it may only fail since this did. A few are told all the same: they can be mended at once.
-      if (complaints.length === MOST_COMPLAINTS) break
+      if (complaints.length === MAX_COMPLAINTS) break
       continue
     }
     if (call.edit.kind === 'write' && call.edit.executable !== undefined) await setMode(files, call.edit)
@@ -59,7 +59,7 @@ export async function applyAll(
 }
 
 /** Why an edit can't make a file of that name: on some systems it would be another one, as plans are told, too. */
-async function whyNoName(files: WorkInProgressVfs, edit: Edit): Promise<string | undefined> {
+async function whyNoName(files: WorkInProgressVfs, edit: FileEdit): Promise<string | undefined> {
   const name = edit.kind === 'rename' ? edit.to : edit.path
   if (!/^[A-Za-z]:[\\/]|\\/.test(name)) return undefined
   // One that is there may be called so, or be spelled so as its name is not UTF-8.
@@ -69,14 +69,14 @@ async function whyNoName(files: WorkInProgressVfs, edit: Edit): Promise<string |
 }
 
 /** Edits of a file that follow each other are one call: its complaints then name them all. */
-function callsFor(edits: readonly Edit[]): Call[] {
+function callsFor(edits: readonly FileEdit[]): Call[] {
   const calls: Call[] = []
   for (const [at, edit] of edits.entries()) {
     const last = calls.at(-1)
     const isSame = last?.edit.kind === 'replace' && edit.kind === 'replace' && last.edit.path === edit.path
-    if (isSame && last.edits.length < AT_ONCE) {
+    if (isSame && last.edits.length < MAX_EDITS_AT_ONCE) {
       last.edits.push(at)
-      last.arguments = searchReplace(last.edits.map(number => edits[number] as Edit))
+      last.arguments = searchReplace(last.edits.map(number => edits[number] as FileEdit))
       continue
     }
     calls.push({ ...callFor(edit), edits: [at], edit })
@@ -84,7 +84,7 @@ function callsFor(edits: readonly Edit[]): Call[] {
   return calls
 }
 
-function callFor(edit: Edit): Pick<Call, 'name' | 'arguments'> {
+function callFor(edit: FileEdit): Pick<Call, 'name' | 'arguments'> {
   switch (edit.kind) {
     case 'replace':
       return { name: 'search_replace', arguments: searchReplace([edit]) }
@@ -97,7 +97,7 @@ function callFor(edit: Edit): Pick<Call, 'name' | 'arguments'> {
   }
 }
 
-const searchReplace = (edits: readonly Edit[]) => ({
+const searchReplace = (edits: readonly FileEdit[]) => ({
   path: edits[0]?.path,
   edits: edits.flatMap(edit => (edit.kind === 'replace' ? [{ search: edit.search, replace: edit.replace }] : [])),
 })
@@ -108,12 +108,15 @@ function named({ edits, edit }: Call): string {
   return `${numbers} (${edit.kind} ${JSON.stringify(edit.path)})`
 }
 
-async function setMode(files: WorkInProgressVfs, edit: Extract<Edit, { kind: 'write' }>): Promise<void> {
+async function setMode(files: WorkInProgressVfs, edit: Extract<FileEdit, { kind: 'write' }>): Promise<void> {
   const path = await pathFrom(files, edit.path)
   await files.writeFile(path, await files.readFile(path), { mode: edit.executable ? '100755' : '100644' })
 }
 
-/** What the tools may use: the files alone. There is nobody to ask, and no context that a file could come into. */
+/**
+ * What the tools may use: the files alone. No person can be asked, and there is no conversation that a file could be
+ * added to.
+ */
 function roomOf(vfs: WorkInProgressVfs, signal: AbortSignal): ToolRoom {
   return {
     vfs,

@@ -1,15 +1,22 @@
 /**
- * Commits of steps: each says by its trailers where it belongs and which request it came of, so that whoever does the
- * step again after a crash finds it.
+ * Commits of steps: each says by its trailers where it belongs and which request it came of, so that a step that is
+ * done again after a crash finds it.
  */
 import { Failure } from '../../../core/failure.ts'
 import { headIn, listCheckouts, mainFolder } from '../../../core/git/checkouts.ts'
-import { bytesOf, lineOf, type Person, parseCommit, readIdentity, textOf } from '../../../core/git/commits.ts'
+import {
+  bytesOf,
+  type CommitIdentity,
+  identityLine,
+  parseCommit,
+  readIdentity,
+  textOf,
+} from '../../../core/git/commits.ts'
 import { type Objects, writeObjects } from '../../../core/git/objects.ts'
 import { moveRefsPatiently } from '../../../core/git/patience.ts'
 import { RefMoved, type RefName } from '../../../core/git/refs.ts'
 import type { Path, Repository } from '../../../core/git/repository.ts'
-import { type Change, makeTree } from '../../../core/git/trees.ts'
+import { makeTree, type TreeChange } from '../../../core/git/trees.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
 import { cleanMessage } from '../../ai/commit-message.ts'
 import type { Oid, StepPlace, TaskId } from '../contract.ts'
@@ -56,7 +63,7 @@ export async function trailersOf(
 }
 
 /** The most steps that an attempt is looked through for. */
-const MOST_STEPS = 2000
+const MAX_STEPS = 2000
 
 /** A step's commit among those that lead to a tip, and where its attempt began; undefined where that is not known. */
 export async function findStep(
@@ -67,7 +74,7 @@ export async function findStep(
 ): Promise<{ commit?: Oid; parent?: Oid; began?: Oid }> {
   let found: { commit?: Oid; parent?: Oid } = {}
   let at = tip
-  for (let steps = 0; at !== undefined && steps < MOST_STEPS; steps++) {
+  for (let steps = 0; at !== undefined && steps < MAX_STEPS; steps++) {
     const told = await trailersOf(objects, at)
     const isOwn = told?.run === place.run && told.task === place.task && told.attempt === place.attempt
     if (!told || !isOwn) return { ...found, began: at }
@@ -116,7 +123,7 @@ async function verifyFree(repository: Repository, ref: RefName): Promise<void> {
 }
 
 /** The user, at no time. Throws a Failure that says what to set where git knows no name. */
-export async function readUser(repository: Repository): Promise<Person> {
+export async function readUser(repository: Repository): Promise<CommitIdentity> {
   const line = (await readIdentity(repository, 'AUTHOR')).toString('latin1')
   const [, name = '', email = ''] = /^(.*?) ?<(.*)> \d+ [+-]\d{4}$/s.exec(line) ?? []
   const bytes = Buffer.from(`${name} <${email}>`, 'latin1')
@@ -124,18 +131,26 @@ export async function readUser(repository: Repository): Promise<Person> {
 }
 
 /** The same person at a time. */
-export const personAt = (person: Person, seconds: number): Person => ({ ...person, date: { seconds, zone: '+0000' } })
+export const personAt = (person: CommitIdentity, seconds: number): CommitIdentity => ({
+  ...person,
+  date: { seconds, zone: '+0000' },
+})
 
 /**
  * A commit of changes on a base, all of it written by one git; the base itself where they change nothing. No ref moves.
  */
 export async function commitOn(
   objects: Objects,
-  { base, changes, message, who }: { base: Oid; changes: ReadonlyMap<Path, Change>; message: string; who: Person },
+  {
+    base,
+    changes,
+    message,
+    who,
+  }: { base: Oid; changes: ReadonlyMap<Path, TreeChange>; message: string; who: CommitIdentity },
 ): Promise<Oid> {
   const { oid: tree, made } = await makeTree(objects, base, changes)
   if (tree === (await objects.info(`${base}^{tree}`))?.oid) return base
-  const line = lineOf(who)
+  const line = identityLine(who)
   const bytes = bytesOf({ tree, parents: [base], message }, line, line)
   return (await writeObjects(objects.repository, [...made, { type: 'commit', bytes }])).at(-1) ?? ''
 }

@@ -1,7 +1,7 @@
 /**
- * What each kind of step says to its model: who it is, what it is given, what it has to answer. What is the same for
- * all steps of a kind comes first, so that providers keep it; no date and no id of a commit stands in it, so that the
- * same step asks with the same bytes after a crash.
+ * The prompt of each kind of step: the model's role, what it is given, what it has to answer. What is the same for all
+ * steps of a kind comes first, so that providers keep it; no date and no id of a commit stands in it, so that the same
+ * step asks with the same bytes after a crash.
  */
 import { fenced } from '../../ai/fence.ts'
 import { MARK } from '../../ai/secrets.ts'
@@ -146,7 +146,7 @@ export type About = { kind: string; text: string }
 
 type Known = {
   heading: string
-  /** Who wrote it may tell the model what to do: it stands as it is, and last. All else stands in fences. */
+  /** Its author may instruct the model: it stands unfenced, and last. All else stands in fences. */
   isOrder?: true
 }
 
@@ -216,7 +216,7 @@ const checkWords = (check: Check | string): string =>
   typeof check === 'string' ? `the ready-made check ${check}` : code(check.command)
 
 /** The task of a step, and when it is done. */
-export function taskWords(task: Task, plan?: Plan): string {
+export function taskPrompt(task: Task, plan?: Plan): string {
   const { objective, boundaries, validation } = task
   const claimed = plan?.contract.filter(({ id }) => task.claims.includes(id)) ?? []
   const needed = plan?.tasks.filter(({ id }) => task.depends_on.includes(id)) ?? []

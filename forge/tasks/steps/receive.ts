@@ -5,14 +5,14 @@
 import * as v from 'valibot'
 import { many, short, visible } from '../../../core/text.ts'
 import { parseJson } from '../../ai/json.ts'
-import type { Answer } from '../../ai/request.ts'
+import type { ModelAnswer } from '../../ai/request.ts'
 import type { StepKind } from '../contract.ts'
 import { ANSWERS, type AnswerOf } from './answers.ts'
 import { ANSWER_NAME } from './prompts.ts'
 
 /**
- * An answer as its schema has it, or why it is none; `inShort` without anything of the answer. `isConfused`: it says that it ended in a way which nobody knows,
- * so that a person has to look.
+ * An answer as its schema has it, or why it is none; `inShort` has nothing of the answer in it. `isConfused`: it has a
+ * signal that is not known, so that a person has to look.
  */
 export type ReadAnswer<Kind extends StepKind> =
   | { parsed: AnswerOf<Kind>; words: string; inShort?: never }
@@ -30,13 +30,13 @@ const CUT = [
   'The answer was cut, since it was longer than an answer may be: answer shorter.',
   'Send edits instead of whole files, or do a part of it and say in words what is left.',
 ].join(' ')
-/** So many complaints about one answer are told. */
-const MOST_COMPLAINTS = 5
+/** How many complaints about one answer are given. */
+const MAX_COMPLAINTS = 5
 
 /** Reads an answer to a step of a kind. */
 export function readAnswer<Kind extends StepKind>(
   kind: Kind,
-  answer: Pick<Answer, 'blocks' | 'end'>,
+  answer: Pick<ModelAnswer, 'blocks' | 'end'>,
 ): ReadAnswer<Kind> {
   if (answer.end === 'length') return noAnswer(CUT)
   const calls = answer.blocks.filter(block => block.type === 'call' && block.name === ANSWER_NAME)
@@ -63,13 +63,13 @@ export function readAnswer<Kind extends StepKind>(
   }
   return noAnswer(
     complaintsAbout(parsed.issues),
-    `The answer does not fit its schema: ${parsed.issues.slice(0, MOST_COMPLAINTS).map(placeOf).join(', ')}.`,
+    `The answer does not fit its schema: ${parsed.issues.slice(0, MAX_COMPLAINTS).map(placeOf).join(', ')}.`,
   )
 }
 
 const noAnswer = (words: string, inShort = words): ReadAnswer<never> => ({ words, inShort, isConfused: false })
 
-function withoutCall({ end, blocks }: Pick<Answer, 'blocks' | 'end'>, text: string): string {
+function withoutCall({ end, blocks }: Pick<ModelAnswer, 'blocks' | 'end'>, text: string): string {
   if (end === 'refused') return 'The model refused to answer this.'
   const other = blocks.find(block => block.type === 'call')
   if (other?.type === 'call')
@@ -112,7 +112,7 @@ function jsonIn(text: string): unknown {
 }
 
 function complaintsAbout(issues: readonly v.BaseIssue<unknown>[]): string {
-  const told = issues.slice(0, MOST_COMPLAINTS).map(sentenceOf)
+  const told = issues.slice(0, MAX_COMPLAINTS).map(sentenceOf)
   const rest = issues.length - told.length
   const more = rest > 0 ? ` There ${rest === 1 ? 'is' : 'are'} ${many(rest, 'more fault')}.` : ''
   return `The answer does not fit its schema. ${told.join(' ')}${more} Send all of it again.`

@@ -39,7 +39,7 @@ const THINKING: Partial<Record<Tier, Thinking>> = { reasoning: 'high', generatio
 /** Tokens that thoughts may have on top of an answer. */
 const THINKING_TOKENS: Record<Thinking, number> = { low: 4_000, medium: 8_000, high: 16_000 }
 /** Bytes of a change that a reviewer sees. */
-const MOST_OF_A_DIFF = 400_000
+const MAX_DIFF_BYTES = 400_000
 
 /** A request as it is kept: its key is the hash of these bytes. */
 const StoredRequest = v.object({
@@ -110,7 +110,7 @@ export type BuiltRequest = {
   /** What is kept, and its hash. */
   bytes: string
   key: string
-  /** About so many tokens will be sent. */
+  /** An estimate of the tokens that will be sent. */
   tokens: number
   leftOut: string[]
 }
@@ -163,7 +163,7 @@ async function gatherAbout(input: StepInput, store: RunStore): Promise<Gathered>
       Object.assign(gathered, { plan, task })
       continue
     }
-    const { words, files } = wordsOf(reference, text)
+    const { words, files } = keptWords(reference, text)
     gathered.about.push({ kind: reference.kind, text: words })
     gathered.files.push(...files)
   }
@@ -191,8 +191,8 @@ const WithWords = v.looseObject({
 /** What is a text whatever it looks like: a person's or a model's JSON is not taken for what is written down here. */
 const PLAIN: readonly string[] = ['plan', 'wish', 'answer', 'question', 'artifact', 'report', 'complaints']
 
-/** A kept text as somebody reads it: of what is kept as JSON, the words. */
-export function wordsOf({ kind }: Pick<Reference, 'kind'>, text: string): { words: string; files: string[] } {
+/** A kept text in readable form: of JSON, the words. */
+export function keptWords({ kind }: Pick<Reference, 'kind'>, text: string): { words: string; files: string[] } {
   if (PLAIN.includes(kind) || !/^\s*\{/.test(text)) return { words: text, files: [] }
   const json = jsonOf(text)
   const texts = v.safeParse(WithFiles, json)
@@ -218,7 +218,7 @@ const MAX_NAMED = 20
 /** A path in a text: with a slash or an ending, without what punctuation adds. */
 const PATH = /[\w@.+-]+(?:\/[\w@.+-]+)+|[\w@+-]+\.[A-Za-z]\w{0,9}/g
 
-/** Files of the tree that are named by what a person said, or by why an attempt failed: whoever does it over needs them. */
+/** Files of the tree that are named in a person's answer or in a failure report: the next attempt needs them. */
 async function namedFiles(objects: Objects, tree: Oid, about: readonly About[]): Promise<string[]> {
   const texts = about.filter(({ kind }) => kind === 'answer' || kind === 'report' || kind === 'complaints')
   const words = texts.flatMap(({ text }) => text.match(PATH) ?? [])
@@ -234,7 +234,7 @@ async function namedFiles(objects: Objects, tree: Oid, about: readonly About[]):
 
 /** What a reviewer looks at: a patch, cut where it is very long. */
 async function changeSince(objects: Objects, from: Oid, to: Oid): Promise<string> {
-  const patch = await patchOf(objects.repository, from, to, { context: 10, limit: MOST_OF_A_DIFF, biggestFile: '512k' })
+  const patch = await patchOf(objects.repository, from, to, { context: 10, limit: MAX_DIFF_BYTES, biggestFile: '512k' })
   const text = Buffer.from(patch.text, 'latin1')
     .toString()
     // Ids of blobs say nothing to a reader.

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# OpenCode, as the harness (run.sh) asks it. Another agent is another folder beside this one, with these functions:
+# OpenCode, as the harness (run.sh) asks it. Another agent is another folder beside this one, with these functions; the
+# link `chosen` says which one is used.
 #
 #   check_agent_settings    dies where a setting is missing or has characters that no setting has
 #   configure_agent         makes the agent ready to run in $HOME, and dies where it cannot run; sets model_id
@@ -17,6 +18,9 @@
 # lock.sh, what it may ask of the model in requests.mjs.
 
 # shellcheck disable=SC2154 # run.sh sets agent_log and agent_status
+
+# shellcheck disable=SC2034 # run.sh reads it
+agent_log_name=opencode.log # in STATE/logs/
 
 model_id='' # provider/model, as OpenCode names it
 

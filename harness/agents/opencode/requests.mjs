@@ -20,7 +20,7 @@ const MAX_VALUES = 1_000_000
 // --- what a value may be: each gives the place of what is wrong, or undefined ---
 
 const is = test => (value, place) => (test(value) ? undefined : place)
-const anything = () => undefined // schemas of tools and what they are called with: nobody but the model reads them
+const anything = () => undefined // schemas of tools and their arguments: only the model reads them
 const string = is(value => typeof value === 'string')
 const number = is(value => typeof value === 'number')
 const boolean = is(value => typeof value === 'boolean')
@@ -67,7 +67,7 @@ const functionChoice = textOr(fields({ type: exactly('function'), name: string, 
 
 // --- the four dialects: a table for each, made for one model ------------------
 
-/** Chat completions: OpenAI's, and of everybody who is compatible with it. */
+/** Chat completions: of OpenAI and of compatible servers. */
 const chat = model => {
   const part = kinds({
     text: { text: string },
@@ -296,7 +296,7 @@ export function rulesFor(model, speaksAll) {
     if (body === undefined) return { refusal: 'the body is no JSON of a usual shape' }
     const wrong = route.shape(body, 'body')
     if (wrong) return { refusal: `the model may not be asked with this: ${wrong.slice(0, 200)} (${model} only)` }
-    // Written anew: of a field that is there twice, another parser might see the one that was not looked at.
+    // Serialised again: of a field that occurs twice, another parser might read the one that was not checked.
     return { path, key: route.key, body: Buffer.from(JSON.stringify(body)) }
   }
 }

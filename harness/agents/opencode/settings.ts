@@ -1,6 +1,6 @@
 /**
  * What Forklift must know of OpenCode: where its settings are, and which variables enter the container. Another agent is
- * another folder beside this one, with a file of these names.
+ * another folder beside this one, with files of these names; the link `chosen` says which one is used.
  */
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -42,12 +42,16 @@ const Endpoint = v.pipe(
 const words = { OPENCODE_API_KEY: Word, OPENCODE_MODEL: Word, OPENCODE_VARIANT: Word, OPENCODE_AGENT: Word }
 const SettingsSchema = v.strictObject({ ...words, OPENCODE_BASE_URL: v.optional(Endpoint) })
 
+/** The name of the file with its settings, and of the log of its standard error. */
+export const SETTINGS_FILE = 'opencode.env'
+export const AGENT_LOG = 'opencode.log'
+
 /** Where the settings are: FORKLIFT_OPENCODE_ENV, else opencode.env in the user's configuration folder. */
-export const settingsFile = (env: Environment): string =>
-  env.FORKLIFT_OPENCODE_ENV || join(xdgFolder(env.XDG_CONFIG_HOME, '.config'), 'forklift', 'opencode.env')
+export const agentSettingsFile = (env: Environment): string =>
+  env.FORKLIFT_OPENCODE_ENV || join(xdgFolder(env.XDG_CONFIG_HOME, '.config'), 'forklift', SETTINGS_FILE)
 
 /** Reads opencode.env; the command line's words go first. What is unwise about the file is worth a note. */
-export async function readSettings(
+export async function readAgentSettings(
   file: string,
   options: { model?: string | undefined; variant?: string | undefined; agent?: string | undefined },
   note: (text: string) => void,

@@ -1,11 +1,11 @@
 /** What differs between two trees, with names of any bytes and a bound on the text. */
 import { expect, test } from 'bun:test'
 import { changesIn, diffTrees, patchOf } from '../../../core/git/diffs.ts'
-import { type Change, writeTree } from '../../../core/git/trees.ts'
+import { type TreeChange, writeTree } from '../../../core/git/trees.ts'
 import { makePlace, type Place } from '../../support/repository.ts'
 
-const text = (words: string): Change => ({ mode: '100644', bytes: Buffer.from(words, 'latin1') })
-const write = (place: Place, changes: Record<string, Change>) =>
+const text = (words: string): TreeChange => ({ mode: '100644', bytes: Buffer.from(words, 'latin1') })
+const write = (place: Place, changes: Record<string, TreeChange>) =>
   writeTree(place.objects, undefined, new Map(Object.entries(changes)))
 
 test('each path comes with what stood there before and after, whatever bytes it has', async () => {

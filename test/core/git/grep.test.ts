@@ -1,6 +1,6 @@
 /** Text in the files of a tree, and in which of them it is looked for. */
 import { expect, test } from 'bun:test'
-import { findText, type Match, textSearch } from '../../../core/git/grep.ts'
+import { findText, type GrepMatch, textSearch } from '../../../core/git/grep.ts'
 import { writeTree } from '../../../core/git/trees.ts'
 import { makePlace } from '../../support/repository.ts'
 
@@ -21,7 +21,7 @@ test('text is looked for in these files and folders only, whatever their names a
   const files = NAMES.map(name => [name, { mode: '100644', bytes: Buffer.from('needle\n') }] as const)
   const tree = await writeTree(place.objects, undefined, new Map(files))
   const found = async (where: { only?: string[]; besides?: string[] }) => {
-    const matches: Match[] = []
+    const matches: GrepMatch[] = []
     const question = { tree, words: 'needle', isRegex: false, matchCase: true }
     await findText(place.repository, await textSearch(place.repository, question), {
       signal: new AbortController().signal,

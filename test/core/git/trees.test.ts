@@ -3,12 +3,12 @@ import { expect, test } from 'bun:test'
 import { writeBlob, writeObjects } from '../../../core/git/objects.ts'
 import { type Entry, isOid, type Path } from '../../../core/git/repository.ts'
 import {
-  type Change,
   emptyTree,
   entryAt,
   isSafeName,
   listFiles,
   readTree,
+  type TreeChange,
   treeBytes,
   writeTree,
 } from '../../../core/git/trees.ts'
@@ -17,8 +17,8 @@ import { randomFrom } from '../../support/random.ts'
 import { refusedBy } from '../../support/refusals.ts'
 import { bytesFrom, makePlace, type Place } from '../../support/repository.ts'
 
-const text = (words: string): Change => ({ mode: '100644', bytes: Buffer.from(words) })
-const write = (place: Place, base: string | undefined, changes: Record<Path, Change>): Promise<string> =>
+const text = (words: string): TreeChange => ({ mode: '100644', bytes: Buffer.from(words) })
+const write = (place: Place, base: string | undefined, changes: Record<Path, TreeChange>): Promise<string> =>
   writeTree(place.objects, base, new Map(Object.entries(changes)))
 /** The paths of all files, as git lists them. */
 const paths = async (place: Place, tree: string): Promise<Path[]> =>
@@ -32,7 +32,7 @@ test('any changes to any tree make the tree that an index would make', async () 
   const oid = await writeBlob(place.repository, Buffer.from('old'))
   let tree: string | undefined
   for (let round = 0; round < 12; round++) {
-    const changes = new Map<Path, Change>()
+    const changes = new Map<Path, TreeChange>()
     for (let at = 0; at < 6; at++) {
       const path = somePath()
       // No two changes may be in each other's way: that is an error of its own.

@@ -8,11 +8,11 @@ import { requestFor } from '../../../forge/ai/context.ts'
 import { PERSON_SAYS } from '../../../forge/ai/desk-words.ts'
 import { circlesOf, meterOf, needsShortening } from '../../../forge/ai/meter.ts'
 import { prepareSession, type State, withToolsDone } from '../../../forge/ai/opening.ts'
-import type { Answer, Request, Usage } from '../../../forge/ai/request.ts'
+import type { ModelAnswer, Request, Usage } from '../../../forge/ai/request.ts'
 import {
-  type Entry,
   newSession,
   type Session,
+  type SessionEntry,
   withActive,
   withAnswer,
   withEnd,
@@ -57,13 +57,13 @@ async function makeDesk(
 }
 
 const say = (session: Session, text: string, at = NOW, turn = 't1') => withUser(session, { turn, at, text }, same)
-const answer = (session: Session, ...blocks: Answer['blocks']) =>
+const answer = (session: Session, ...blocks: ModelAnswer['blocks']) =>
   withAnswer(session, { turn: 't1', model: 'anthropic/x', answer: { blocks, usage } }, same)
 const call = (id: string) => ({ type: 'call' as const, id, name: 'get_lines', arguments: {} })
 const words = (text: string) => ({ type: 'text' as const, text })
 const done = (session: Session, id: string, text = `result of ${id}`) =>
   withResult(session, { turn: 't1', id, name: 'get_lines', text, isError: false, words: '', seconds: 0 }, same)
-const finish = (session: Session, at = NOW, end: Partial<Extract<Entry, { kind: 'end' }>> = {}) =>
+const finish = (session: Session, at = NOW, end: Partial<Extract<SessionEntry, { kind: 'end' }>> = {}) =>
   withEnd(session, { turn: 't1', at, how: 'done', model: 'm', usage, seconds: 1, ...end }, same)
 
 /** A request as lines: who says what, and a star at marks. */
@@ -371,8 +371,14 @@ test('a stranger’s session in any order makes a request that providers take', 
     words: '',
     seconds: 0,
   }
-  const reply = (...blocks: Answer['blocks']): Entry => ({ kind: 'answer', turn: 't', model: 'm', blocks, usage })
-  const entries: Entry[] = [
+  const reply = (...blocks: ModelAnswer['blocks']): SessionEntry => ({
+    kind: 'answer',
+    turn: 't',
+    model: 'm',
+    blocks,
+    usage,
+  })
+  const entries: SessionEntry[] = [
     result,
     reply({ type: 'reasoning', text: 'only a thought' }),
     reply(words(' ')),

@@ -2,26 +2,26 @@
  * Edits that went wrong in other tools, and what must come of each. `bun test/forge/ai/hard-edits.ts` prints what each
  * rung of the ladder did.
  */
-import { applyEdits, type Edit, type Why } from '../../../forge/ai/edits.ts'
+import { applyEdits, type TextEdit, type Why } from '../../../forge/ai/edits.ts'
 import type { Rung } from '../../../forge/ai/places.ts'
 
 export type HardEdit = {
   name: string
   /** Text; bytes where it is one. */
   file: string | Buffer
-  edits: Edit[]
+  edits: TextEdit[]
   /** The rungs by which the edits are found and the file that comes of them, or why there is none. */
   expected: { rungs: Rung[]; file: string | Buffer } | { why: Why; says: RegExp }
 }
 
-const edit = (search: string, replace: string): Edit => ({ search, replace })
+const edit = (search: string, replace: string): TextEdit => ({ search, replace })
 const bytes = (text: string): Buffer => Buffer.from(text, 'latin1')
 const ends = (file: string | Buffer, ...rungs: Rung[]): HardEdit['expected'] => ({ rungs, file })
 const refuses = (why: Why, says: RegExp): HardEdit['expected'] => ({ why, says })
 const many = (count: number): string => Array.from({ length: count }, (_, at) => `line ${at}\n`).join('')
 
 /** A name, a file, its edits, and what comes of it. */
-const TABLE: [string, string | Buffer, Edit[], HardEdit['expected']][] = [
+const TABLE: [string, string | Buffer, TextEdit[], HardEdit['expected']][] = [
   // Exact
   ['a line', 'a\nb\nc\n', [edit('b', 'B')], ends('a\nB\nc\n', 'exact')],
   ['part of a line', 'let a = 1 // b\n', [edit('a = 1', 'a = 2')], ends('let a = 2 // b\n', 'exact')],

@@ -2,8 +2,8 @@
 import type { Patience } from '../../../forge/ai/ask.ts'
 import { openModel } from '../../../forge/ai/providers.ts'
 import {
-  type Answer,
   type Model,
+  type ModelAnswer,
   ModelError,
   type Progress,
   type Request,
@@ -46,7 +46,7 @@ export const requestOf = (...messages: RequestMessage[]): Request => ({
 })
 
 /** What came of asking: the answer or the error, and everything that was to be seen of it. */
-export type Asked = { answer?: Answer; error?: unknown; progress: Progress[] }
+export type Asked = { answer?: ModelAnswer; error?: unknown; progress: Progress[] }
 
 export async function ask(model: Model, request: Request = requestOf(), signal?: AbortSignal): Promise<Asked> {
   const progress: Progress[] = []
@@ -67,7 +67,7 @@ export function troubleOf({ answer, error }: Asked): ModelError {
   throw new Error(`It should have ended with an error of the model, not with ${JSON.stringify(answer) ?? error}.`)
 }
 
-export const calls = (answer: Answer | undefined) => (answer?.blocks ?? []).filter(block => block.type === 'call')
+export const calls = (answer: ModelAnswer | undefined) => (answer?.blocks ?? []).filter(block => block.type === 'call')
 
-export const textOf = (answer: Answer | undefined): string =>
+export const textOf = (answer: ModelAnswer | undefined): string =>
   (answer?.blocks ?? []).map(block => (block.type === 'text' ? block.text : '')).join('')

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { requestFor } from '../../../forge/ai/context.ts'
 import { quoted } from '../../../forge/ai/fence.ts'
 import { filesIn, prepareSession, type State, withToolsDone } from '../../../forge/ai/opening.ts'
-import type { Answer, Request } from '../../../forge/ai/request.ts'
+import type { ModelAnswer, Request } from '../../../forge/ai/request.ts'
 import {
   newSession,
   type Session,
@@ -108,7 +108,7 @@ test.each(SEEDS)(
         expect([path, reader.knows(path)]).toEqual([path, await contentAt(path)])
       before = { opening: session.opening, pieces }
     }
-    const answer = (turn: string, blocks: Answer['blocks']) => {
+    const answer = (turn: string, blocks: ModelAnswer['blocks']) => {
       session = withAnswer(session, { turn, model: 'm', answer: { blocks, usage } }, same)
     }
     try {

@@ -2,12 +2,12 @@
 import { describe, expect, test } from 'bun:test'
 import type { Usage } from '../../../forge/ai/request.ts'
 import {
-  type Entry,
   lastTurn,
   NOT_RUN,
   newSession,
   SESSION,
   type Session,
+  type SessionEntry,
   usageOf,
   usageOfTurn,
   withActive,
@@ -210,6 +210,6 @@ test('a file is active once; one of instructions that was taken out stays out un
 test('half a character in a stranger’s session is none in a request', () => {
   const entry = { kind: 'user', turn: 't', at: 1, text: 'x' }
   const bytes = Buffer.from(messages(entry).toString().replace('"x"', '"\\ud800"'))
-  const [first] = readSession(bytes).session.messages as [Extract<Entry, { kind: 'user' }>]
+  const [first] = readSession(bytes).session.messages as [Extract<SessionEntry, { kind: 'user' }>]
   expect(first.text).toBe('\ufffd')
 })

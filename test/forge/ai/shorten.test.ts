@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'bun:test'
 import { requestFor } from '../../../forge/ai/context.ts'
 import { prepareSession } from '../../../forge/ai/opening.ts'
-import { type Answer, type Model, ModelError, type Request, type Usage } from '../../../forge/ai/request.ts'
+import { type Model, type ModelAnswer, ModelError, type Request, type Usage } from '../../../forge/ai/request.ts'
 import { type Session, withAnswer, withUser } from '../../../forge/ai/session.ts'
 import { readSession, writeSession } from '../../../forge/ai/session-file.ts'
 import { shorten } from '../../../forge/ai/shorten.ts'
@@ -18,9 +18,9 @@ const FILES = Object.fromEntries(
 )
 
 /** A model that answers one thing, and what it was asked. */
-function modelThat(answers: () => Partial<Answer>): { model: Model; requests: Request[] } {
+function modelThat(answers: () => Partial<ModelAnswer>): { model: Model; requests: Request[] } {
   const requests: Request[] = []
-  const ask = async (request: Request): Promise<Answer> => {
+  const ask = async (request: Request): Promise<ModelAnswer> => {
     requests.push(request)
     return { blocks: [], end: 'done', usage, ...answers() }
   }
@@ -89,7 +89,7 @@ test('in the middle of a turn, what the person wants is said again', async () =>
 })
 
 describe('where nothing comes of it, the session stays as it was, and it is said', () => {
-  const FAILURES: [what: string, answer: () => Partial<Answer>, words: RegExp][] = [
+  const FAILURES: [what: string, answer: () => Partial<ModelAnswer>, words: RegExp][] = [
     ['nothing', () => ({}), /was empty/],
     ['a call', () => ({ blocks: [{ type: 'call', id: 'c', name: 'x', arguments: {} }], end: 'calls' }), /was empty/],
     ['half of it', () => ({ blocks: [{ type: 'text', text: 'Half' }], end: 'length' }), /too long/],

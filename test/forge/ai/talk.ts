@@ -9,7 +9,7 @@ import type { Path } from '../../../core/git/repository.ts'
 import { requestFor } from '../../../forge/ai/context.ts'
 import { prepareSession, type State, withToolsDone } from '../../../forge/ai/opening.ts'
 import { openModel } from '../../../forge/ai/providers.ts'
-import type { Answer, Model, Request, ToolDescription, Usage } from '../../../forge/ai/request.ts'
+import type { Model, ModelAnswer, Request, ToolDescription, Usage } from '../../../forge/ai/request.ts'
 import {
   addUsage,
   NO_USAGE,
@@ -143,12 +143,12 @@ export class Talk implements AsyncDisposable {
     await rm(this.folder, { recursive: true, force: true })
   }
 
-  async #ask(request: Request): Promise<Answer> {
+  async #ask(request: Request): Promise<ModelAnswer> {
     this.requests.push(request)
     return await this.model.ask(request, { signal: new AbortController().signal, onProgress: () => undefined })
   }
 
-  async #run(turn: string, { blocks }: Answer): Promise<void> {
+  async #run(turn: string, { blocks }: ModelAnswer): Promise<void> {
     const touched: Path[] = []
     const [activated, deactivated]: [Path[], Path[]] = [[], []]
     for (const block of blocks) {

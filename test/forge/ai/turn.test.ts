@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test'
 import { LimitReached } from '../../../forge/ai/budget.ts'
 import { builtInTools } from '../../../forge/ai/built-in-tools.ts'
 import { cleanMessage } from '../../../forge/ai/commit-message.ts'
-import { type Entry, newSession, type Session } from '../../../forge/ai/session.ts'
+import { newSession, type Session, type SessionEntry } from '../../../forge/ai/session.ts'
 import { openSummaries } from '../../../forge/ai/summaries.ts'
 import type { Tool } from '../../../forge/ai/tool.ts'
 import { runTurn, type TurnEvent, type TurnMeans } from '../../../forge/ai/turn.ts'
@@ -42,7 +42,7 @@ async function play(script: Script, more: Partial<TurnMeans> = {}) {
   const files = await Promise.all(
     (await vfs.listFiles('')).map(async it => [it.path, (await vfs.readFile(it.path)).toString()]),
   )
-  const end = session.messages.at(-1) as Extract<Entry, { kind: 'end' }>
+  const end = session.messages.at(-1) as Extract<SessionEntry, { kind: 'end' }>
   return { session, end, model, kept, events, files: Object.fromEntries(files) as Record<string, string> }
 }
 

@@ -3,11 +3,11 @@ import type { Asked } from '../../../forge/desk/contract/contract.ts'
 import type {
   JournalLine,
   Landing,
-  Plan,
   Run,
   RunRow,
   Runs,
   RunTask,
+  ShownPlan,
   Task,
   TasksWord,
 } from '../../../forge/desk/contract/tasks.ts'
@@ -19,7 +19,7 @@ export class TasksStandIn implements Part {
   missing: string | undefined
   readonly told: TasksWord[] = []
   /** What waits for a yes. */
-  plan: Plan | undefined
+  plan: ShownPlan | undefined
   readonly details = new Map<string, Task>()
   journal: JournalLine[] = []
   landing: Landing = { words: [] }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { cp, mkdir, mkdtemp, readFile, realpath, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
-import { isRunning } from '../../../forge/tasks/engine/processes.ts'
+import { isProcessAlive } from '../../../forge/tasks/engine/processes.ts'
 import { findWorker, openWorkerPlace } from '../../../forge/tasks/engine/workers.ts'
 import type { Heard, Turn } from '../../doubles/model-server.ts'
 import { begin, IN_FLIGHT, STEPS, verifyNothingIsLeft } from '../../support/chaos.ts'
@@ -58,7 +58,7 @@ describe.skipIf(hasNoTemporal)('a run', () => {
       const third = await workerOf(world)
       expect(third?.version).toBe(first?.version as string)
       const isLeft = async () =>
-        (await Promise.all([first, second].map(it => it && isRunning(it.process)))).some(Boolean)
+        (await Promise.all([first, second].map(it => it && isProcessAlive(it.process)))).some(Boolean)
       await until('both workers have ended', async () => !(await isLeft()))
       expect(world.model.requests.length).toBeLessThanOrEqual(STEPS + IN_FLIGHT)
       const { git: lines } = await world.journal(run)

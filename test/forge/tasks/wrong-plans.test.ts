@@ -11,7 +11,7 @@ import { openRepository } from '../../../core/git/repository.ts'
 import { readJournal } from '../../../forge/tasks/runs/journal.ts'
 import { readLastStatus } from '../../../forge/tasks/runs/plans.ts'
 import { RunStore } from '../../../forge/tasks/runs/store.ts'
-import { storyOf } from '../../../forge/tasks/runs/story.ts'
+import { journalStory } from '../../../forge/tasks/runs/story.ts'
 import { type AskedStep, type ModelAnswer, planOf, says } from '../../support/task-model.ts'
 import { TaskScene } from '../../support/tasks.ts'
 import { hasNoTemporal } from '../../support/temporal.ts'
@@ -81,7 +81,7 @@ describe.skipIf(hasNoTemporal)('a run by a plan with', () => {
     const written = await readJournal(store)
     const lines = written.map(({ what, task, words }) => [what, task, words].filter(Boolean).join(' '))
     const { tasks = [] } = (await readLastStatus(store)) ?? {}
-    return { lines, story: storyOf(written, { run }).join('\n'), tasks }
+    return { lines, story: journalStory(written, { run }).join('\n'), tasks }
   }
 })
 

@@ -79,6 +79,13 @@ async function saveWhenSettled(page: Page, tab: Tab, branch: string, paths: Path
   }
 }
 
+/** Saves all drafts of a branch, with the message that the server makes. Throws where some can't be saved. */
+export async function saveAll(page: Page, branch: string): Promise<void> {
+  await settle(page, branch, 'all')
+  const { commit } = await page.connection.ask('save', { branch, paths: 'all' })
+  if (commit) page.saved(branch, commit)
+}
+
 /** Waits until the server has all that was typed. Throws where it refuses some of that. */
 export async function settle(page: Page, branch: string, paths: Paths): Promise<void> {
   const files = page.files.of(branch).filter(({ path }) => paths === 'all' || paths.includes(path))

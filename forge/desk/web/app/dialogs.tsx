@@ -6,7 +6,7 @@ import { StepDialog } from '../graph/step-dialog.tsx'
 import { PickDialog } from '../graph/step-pick.tsx'
 import { BaseDialog } from '../review/base-dialog.tsx'
 import { LandingDialog } from '../tasks/tasks-landing.tsx'
-import { DialogFrame } from '../ui/dialog-frame.tsx'
+import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
 import { Button, Path } from '../ui/words.tsx'
 import type { DialogContent } from './dialog-content.ts'
 import { KeyList } from './key-list.tsx'
@@ -104,7 +104,7 @@ function Ask({ content, close }: AskProps) {
         </div>
         <footer>
           <span class="grow" />
-          <Button words="Cancel" keys="Esc" onClick={close} />
+          <CloseButton close={close} />
           <button type="submit" class="button main" aria-disabled={isBusy.value}>
             {content.button}
           </button>
@@ -139,10 +139,8 @@ interface ChooseProps {
 }
 
 function Choose({ content, close }: ChooseProps) {
-  const safe = useRef<HTMLButtonElement>(null)
   const chosen = useRef<() => Promise<void>>(async () => {})
   const { problem, isBusy, start } = useRun(() => chosen.current(), close)
-  useLayoutEffect(() => safe.current?.focus(), [])
   return (
     <DialogFrame title={content.title} close={close} look="narrow">
       <div class="dialog-body">
@@ -151,9 +149,7 @@ function Choose({ content, close }: ChooseProps) {
       </div>
       <footer>
         <span class="grow" />
-        <button type="button" ref={safe} class="button" onClick={close}>
-          Cancel<kbd>Esc</kbd>
-        </button>
+        <CloseButton isFirst close={close} />
         {content.buttons.map(({ words, look, run }) => (
           <Button
             key={words}
@@ -177,9 +173,7 @@ interface ConfirmProps {
 }
 
 function Confirm({ content, close }: ConfirmProps) {
-  const safe = useRef<HTMLButtonElement>(null)
   const { problem, isBusy, start } = useRun(content.run, close)
-  useLayoutEffect(() => safe.current?.focus(), [])
   return (
     <DialogFrame title={content.title} close={close} look="narrow">
       <div class="dialog-body">
@@ -188,9 +182,7 @@ function Confirm({ content, close }: ConfirmProps) {
       </div>
       <footer>
         <span class="grow" />
-        <button type="button" ref={safe} class="button" onClick={close}>
-          Cancel<kbd>Esc</kbd>
-        </button>
+        <CloseButton isFirst close={close} />
         <Button
           words={content.button}
           look={content.isDangerous ? 'stop' : 'main'}

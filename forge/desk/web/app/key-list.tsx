@@ -1,51 +1,18 @@
-/** All keys of the desk, from the same list that the palette shows. */
+/** The keys of all that can be done now, by the same tables as the palette. */
 
-import { DialogFrame } from '../ui/dialog-frame.tsx'
-import { Button } from '../ui/words.tsx'
-import { commandsOf } from './commands.ts'
+import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
+import { commandsOf, keysOfView } from './commands.ts'
 import { shownKeys } from './keys.ts'
-import { REPOSITORY, usePage } from './state.ts'
-
-const IN_THE_EDITOR: [string, string][] = [
-  ['Ctrl+F', 'Find and replace in the file'],
-  ['Alt+G', 'Go to a line'],
-  ['Ctrl+D', 'Select the next such word, too'],
-  ['Alt+ArrowUp', 'Move the line up'],
-  ['Ctrl+/', 'Comment or uncomment'],
-  ['Ctrl+M', 'Tab leaves the editor, or indents again'],
-]
-
-const IN_THE_GRAPH: [string, string][] = [
-  ['Enter', 'Time travel to the commit'],
-  ['Space', 'Go to the commit’s message and files'],
-  ['B', 'Branch from the commit'],
-  ['T', 'Tag the commit'],
-  ['M', 'Merge it into a branch'],
-  ['L', 'Land it on a branch'],
-  ['R', 'Rebase its branch onto another'],
-  ['C', 'Cherry-pick it onto a branch'],
-  ['V', 'Move a branch to it'],
-  ['/', 'Find a commit'],
-  ['N', 'The next one that was found'],
-  ['Shift+N', 'The one before'],
-  ['+', 'Larger'],
-  ['-', 'Smaller'],
-  ['0', 'As large as at first'],
-  ['ArrowRight', 'To further lanes'],
-  ['A', 'Show or hide abandoned commits'],
-  ['F', 'Fetch'],
-]
+import { usePage } from './state.ts'
 
 export function KeyList({ close }: { close: () => void }) {
   const page = usePage()
-  const keys = commandsOf(page).flatMap(({ keys, words, isOfList }): [string, string][] =>
-    keys && !isOfList ? [[keys, words]] : [],
-  )
-  const here = page.tab.value ? IN_THE_EDITOR : page.active.value === REPOSITORY ? IN_THE_GRAPH : []
+  const keys = commandsOf(page).flatMap(({ keys, words }): [string, string][] => (keys ? [[keys, words]] : []))
   return (
     <DialogFrame title="Keys" close={close}>
-      <dl class="key-list">
-        {[...keys, ...here].map(([key, words]) => (
+      {/* It scrolls: the keyboard must be able to reach it. */}
+      <dl class="key-list" tabIndex={0}>
+        {[...keys, ...keysOfView(page)].map(([key, words]) => (
           <div key={`${key} ${words}`}>
             <dt>
               <kbd>{shownKeys(key)}</kbd>
@@ -56,7 +23,7 @@ export function KeyList({ close }: { close: () => void }) {
       </dl>
       <footer>
         <span class="grow" />
-        <Button words="Close" keys="Esc" onClick={close} />
+        <CloseButton words="Close" close={close} />
       </footer>
     </DialogFrame>
   )

@@ -1,35 +1,30 @@
 /** What the desk did to branches and tags, the newest first, and the way back from each. */
-import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
 import type { Operation } from '../../contract/branches.ts'
-import { DialogFrame } from '../ui/dialog-frame.tsx'
+import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
+import { FailedLine } from '../ui/failed.tsx'
 import { Icon, type IconProps } from '../ui/icons.tsx'
 import { readable, shortId } from '../ui/names.ts'
+import { useServerValue } from '../ui/server-value.ts'
 import { ago, fullTime, plural } from '../ui/times.ts'
 import { Button } from '../ui/words.tsx'
 import { redo, undo } from './actions.ts'
+import { deskActions } from './desk-actions.ts'
+import { shownKeys } from './keys.ts'
 import { reversalOf } from './reversal.ts'
 import { usePage } from './state.ts'
 
-const WINDOW = 100
+/** Operations in the list. */
+const MAX_SHOWN = 100
 
 export function Operations({ close }: { close: () => void }) {
   const page = usePage()
-  const operations = useSignal<Operation[] | undefined>(undefined)
-  const problem = useSignal<string | undefined>(undefined)
   const desk = page.desk.value
   // Asked again when there is something else to undo.
-  useEffect(() => {
-    page.connection.ask('operations', { from: 0, count: WINDOW }).then(
-      list => {
-        operations.value = list
-      },
-      (error: Error) => {
-        problem.value = error.message
-      },
-    )
-  }, [page, desk?.canUndo, desk?.canRedo])
-  const list = operations.value
+  const operations = useServerValue(
+    () => page.connection.ask('operations', { from: 0, count: MAX_SHOWN }),
+    [page, desk?.canUndo, desk?.canRedo],
+  )
+  const list = operations.latest.value
   return (
     <DialogFrame title="Operations" close={close}>
       <div class="dialog-body">
@@ -37,7 +32,7 @@ export function Operations({ close }: { close: () => void }) {
           All that the desk did to branches and tags. Undo restores every ref that an operation changed; Redo takes it
           back.
         </p>
-        {problem.value ? <p class="is-bad">{problem.value}</p> : null}
+        <FailedLine problem={operations.problem.value} again={() => operations.refresh()} />
         {list?.length === 0 ? <p>Nothing yet.</p> : null}
       </div>
       <ol class="operations">
@@ -49,7 +44,7 @@ export function Operations({ close }: { close: () => void }) {
         <Button
           icon="undo"
           words="Undo"
-          keys="Ctrl Alt Z"
+          keys={shownKeys(deskActions.undo.keys)}
           isOff={!desk?.canUndo}
           {...(desk?.canUndo ? { title: desk.canUndo } : {})}
           onClick={() => {
@@ -68,7 +63,7 @@ export function Operations({ close }: { close: () => void }) {
           }}
         />
         <span class="grow" />
-        <Button words="Close" keys="Esc" isFirst onClick={close} />
+        <CloseButton words="Close" isFirst close={close} />
       </footer>
     </DialogFrame>
   )

@@ -7,13 +7,13 @@ import { Repository } from '../graph/graph.tsx'
 import { Tasks } from '../tasks/tasks.tsx'
 import { Boundary } from '../ui/boundary.tsx'
 import { nameWhatIsCut } from '../ui/cut.ts'
-import { focusContent, isFocusLost } from '../ui/focus.ts'
+import { isFocusLost } from '../ui/focus.ts'
 import { Menu } from '../ui/menu.tsx'
 import { sayLeftBehind } from './actions.ts'
 import { commandsOf } from './commands.ts'
 import { Dialogs } from './dialogs.tsx'
 import { keysOf } from './keys.ts'
-import { Toast } from './notices.tsx'
+import { Notices, Toast } from './notices.tsx'
 import { Palette } from './palette.tsx'
 import { Room } from './room.tsx'
 import { takeSecret } from './secret.ts'
@@ -23,7 +23,6 @@ import { Tabs, titleOf } from './tabs.tsx'
 import { keepWayBack } from './way-back.ts'
 
 function Desk({ page }: { page: Page }) {
-  useEffect(() => listenForKeys(page), [page])
   useEffect(nameWhatIsCut, [])
   useFocus(page)
   const title = titleOf(page)
@@ -82,25 +81,40 @@ function useFocus(page: Page): void {
     const frame = requestAnimationFrame(() => {
       // Who went elsewhere in this moment stays there.
       const isStill = document.activeElement === before
-      if ((isWanted && isStill) || isFocusLost()) focusContent()
+      if ((isWanted && isStill) || isFocusLost()) page.places.focusContent()
     })
     return () => cancelAnimationFrame(frame)
   }, [wanted, isCovered, ...shown])
 }
 
 function Middle({ page }: { page: Page }) {
+  if (!page.desk.value) return <Opening />
   const tab = page.tab.value
   if (tab) return <Room tab={tab} />
   return page.active.value === TASKS ? <Tasks tasks={page.tasks} /> : <Repository />
 }
 
-/** The keys of all commands, before the editor or a list gets them. */
-function listenForKeys(page: Page): () => void {
+/** Before the server has said what there is. Why it does not may have to be said. */
+function Opening() {
+  return (
+    <main class="repo">
+      <section class="middle" aria-label="Work">
+        <Notices tab={undefined} />
+      </section>
+    </main>
+  )
+}
+
+/**
+ * The keys of all commands, before the editor or a list gets them: from before anything is shown, so that none is lost
+ * that is pressed at once.
+ */
+function listenForKeys(page: Page): void {
   const listen = (event: KeyboardEvent) => {
     const keys = keysOf(event)
     const isFree = !page.dialog.peek() && !page.menu.peek() && !event.isComposing
     if (!isFree || isForTheList(event, keys)) return
-    const command = commandsOf(page).find(known => known.keys === keys && !known.isOfList)
+    const command = commandsOf(page).find(known => known.keys === keys)
     if (!command) return
     event.preventDefault()
     event.stopPropagation()
@@ -111,12 +125,13 @@ function listenForKeys(page: Page): () => void {
     })
   }
   window.addEventListener('keydown', listen, { capture: true })
-  return () => window.removeEventListener('keydown', listen, { capture: true })
 }
 
-/** F2 in the explorer is about the row there, not about the file that is shown. */
-function isForTheList(event: KeyboardEvent, keys: string): boolean {
-  return keys === 'F2' && event.target instanceof Element && event.target.closest('[role="tree"]') !== null
+/** F2 in the explorer is about the row there, not about the file that is shown: a list names the keys that it hears. */
+function isForTheList({ target }: KeyboardEvent, keys: string): boolean {
+  const heard =
+    target instanceof Element ? target.closest('[aria-keyshortcuts]')?.getAttribute('aria-keyshortcuts') : ''
+  return heard?.split(' ').includes(keys) === true
 }
 
 function nonceOfStyles(): string {
@@ -145,6 +160,7 @@ function begin(): void {
   watchFailed(page)
   keepLayoutAtEnd(page)
   keepWayBack(page)
+  listenForKeys(page)
   render(<Desk page={page} />, document.body)
 }
 

@@ -7,12 +7,12 @@ import { GRAPH_CHUNK as CHUNK } from '../../contract/graph.ts'
 import type { CommitRow } from '../../contract/reading.ts'
 import type { CodeSymbol } from '../files/symbols.ts'
 import { splitByRun } from '../graph/branches-of-runs.ts'
+import type { Command } from '../ui/action.ts'
 import { Icon } from '../ui/icons.tsx'
 import { baseName, folderOf, markedPieces, named, readable, shortId, toName, withoutTricks } from '../ui/names.ts'
 import { age, plural } from '../ui/times.ts'
 import { Waiting } from '../ui/words.tsx'
 import { newBranch } from './actions.ts'
-import type { Command } from './command.ts'
 import { commandsOf } from './commands.ts'
 import { shownKeys } from './keys.ts'
 import type { PaletteMode } from './palette-mode.ts'
@@ -252,6 +252,8 @@ function useGroups(page: Page, mode: PaletteMode, typed: string): { groups: Grou
   const { options: files, isWaiting } = useFiles(page, words, wantsFiles)
   const { options: commits, isWaiting: isFinding } = useCommits(page, words, wantsCommits)
   const symbols = useMemo(() => (mode === 'symbols' ? symbolsHere(page) : []), [page, mode])
+  // Before the branches are known, no words are those of a new one.
+  if (!page.desk.value) return { groups: [], isWaiting: true }
   if (mode === 'symbols') {
     const options = symbolOptions(page, symbols, typed.trim())
     return { groups: [{ title: 'Symbols', options }].filter(hasOptions), isWaiting: false }
@@ -287,9 +289,14 @@ function commandOptions(page: Page, words: string, isAlone: boolean): Option[] {
     key: `command ${item.words}`,
     icon: <Icon name={item.icon} />,
     words: name,
-    end: item.keys ? <kbd>{shownKeys(item.keys)}</kbd> : null,
+    end: <KeysOf command={item} />,
     run: item.run,
   }))
+}
+
+function KeysOf({ command: { keys, listKeys = '' } }: { command: Command }) {
+  const shown = keys ?? listKeys
+  return shown === '' ? null : <kbd>{shownKeys(shown)}</kbd>
 }
 
 function branchOptions(page: Page, words: string, isAlone: boolean): Option[] {

@@ -4,6 +4,7 @@ import { Chat, DockedChat } from '../chat/chat.tsx'
 import { Clashes } from '../files/clashes.tsx'
 import { EditorPane } from '../files/editor-pane.tsx'
 import { Explorer } from '../files/explorer.tsx'
+import { folderActions } from '../files/file-actions.ts'
 import { FileTabs } from '../files/file-tabs.tsx'
 import { placeOf } from '../files/files.ts'
 import { Find } from '../files/find.tsx'
@@ -15,10 +16,8 @@ import { History } from '../review/history.tsx'
 import { ReviewPane } from '../review/review.tsx'
 import { ReviewSide } from '../review/review-side.tsx'
 import { Boundary } from '../ui/boundary.tsx'
-import { Icon } from '../ui/icons.tsx'
 import { readable } from '../ui/names.ts'
-import { Empty } from '../ui/words.tsx'
-import { newFile } from './actions.ts'
+import { ActionWay, Empty } from '../ui/words.tsx'
 import { Notices } from './notices.tsx'
 import { type Tab, usePage } from './state.ts'
 
@@ -93,14 +92,7 @@ function FirstCommit({ tab }: { tab: Tab }) {
         {name ? `, as ${name}` : ''}.
       </p>
       <div class="ways">
-        <button type="button" class="way" onClick={() => newFile(page, tab)}>
-          <Icon name="new-file" size="m" />
-          <span>
-            <span class="strong">New file</span>
-            <span class="meta">It is the first commit</span>
-          </span>
-          <kbd>Alt N</kbd>
-        </button>
+        <ActionWay action={folderActions.newFile} about={{ page, tab }} words="It is the first commit" />
       </div>
       <p class="meta after">
         Files that lie in the folder are not touched: the desk works on commits. Commit them with git to see them here.

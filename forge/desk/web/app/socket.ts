@@ -53,7 +53,7 @@ export class Connection {
    * Called each time that the connection is there, before anything is asked again: the first time not where what came
    * with the page is still all there is to know.
    */
-  onUp: (isFirst: boolean) => void = () => {}
+  onUp: () => void = () => {}
   onNews: (news: News) => void = () => {}
 
   readonly #pending = new Map<number, Pending>()
@@ -144,14 +144,14 @@ export class Connection {
     const isFirst = !this.#wasUp
     this.#wasUp = true
     if (isFirst && this.#said !== undefined) this.#catchUp(this.#said)
-    else this.onUp(isFirst)
+    else this.onUp()
     for (const { question } of unanswered) this.#send(question)
   }
 
   /** What was said after the page was made, and before it could hear it, it has to ask for. */
   async #catchUp(said: number): Promise<void> {
     const hasMissed = await this.ask('has missed', { said }).catch(() => true)
-    if (hasMissed && this.isUp.peek()) this.onUp(false)
+    if (hasMissed && this.isUp.peek()) this.onUp()
   }
 
   #closed(): void {

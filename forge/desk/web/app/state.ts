@@ -18,6 +18,7 @@ import { GraphState } from '../graph/graph-state.ts'
 import { MergingState } from '../merging/merging-state.ts'
 import { Review } from '../review/review-state.ts'
 import { TasksState } from '../tasks/tasks-state.ts'
+import { FocusPlaces } from '../ui/focus.ts'
 import type { MenuContent, Offer } from '../ui/menu-content.ts'
 import type { DialogContent } from './dialog-content.ts'
 import type { PaletteMode } from './palette-mode.ts'
@@ -165,22 +166,25 @@ export interface Notice {
 
 type LeftBehind = Extract<News, { say: 'checkout left behind' }>
 
-/** Where `active` is no branch or commit. */
-export const [REPOSITORY, TASKS] = [-1, -2]
+/** Where `active` is no branch or commit; undecided: until the server has said what was open, or the person chooses. */
+export const [REPOSITORY, TASKS, UNDECIDED] = [-1, -2, -3]
 
 /** From this width on there is room for the chat beside the editor. */
-const WIDE = matchMedia('(min-width: 1180px)')
+const WIDE = '(min-width: 1180px)'
 const DOCKED = 'the chat is docked'
+/** Open files of a branch that are followed to the names that they got while the window was away. */
+const MAX_FOLLOWED_FILES = 1_000
 /** How long after the last change the layout is sent. */
 const KEEP_AFTER = 400
 
 export class Page {
   readonly connection = new Connection()
+  readonly places = new FocusPlaces()
   readonly files: OpenFiles
   readonly desk = signal<DeskInfo | undefined>(undefined)
   readonly tabs = signal<Tab[]>([])
-  /** The tab that is shown, from 0; or the repository, or the tasks. */
-  readonly active = signal(REPOSITORY)
+  /** The tab that is shown, from 0; or the repository, or the tasks; or none yet. */
+  readonly active = signal(UNDECIDED)
   readonly notices = signal<Notice[]>([])
   /** Good news: the newest, which leave by themselves. */
   readonly toast = signal<Notice | undefined>(undefined)
@@ -194,7 +198,8 @@ export class Page {
   readonly saves = new Saves()
   /** Whether the chat stands beside the editor, where there is room for it. */
   readonly isDocked = signal(kept(DOCKED) !== '')
-  readonly isWide = signal(WIDE.matches)
+  readonly #wide = matchMedia(WIDE)
+  readonly isWide = signal(this.#wide.matches)
   /** A word for those who can't see what just happened. */
   readonly spoken = signal('')
   /** Files of a branch that have to be settled, by branch. */
@@ -208,6 +213,10 @@ export class Page {
   readonly tasks = new TasksState(this.connection)
   readonly graph = new GraphState(this)
   #layoutTimer: ReturnType<typeof setTimeout> | undefined
+  /** Whether what was open in the last session is there again. */
+  #isRestored = false
+  /** The description of the desk that came by itself while one was asked for. */
+  #heardDesk: DeskInfo | undefined
 
   /** Called when a checkout did not follow a save. */
   onLeftBehind: (news: LeftBehind) => void = () => {}
@@ -216,19 +225,19 @@ export class Page {
     const choices = { nonce, isWrapped: this.isWrapped }
     this.files = new OpenFiles((at, path, position) => new OpenFile(this.connection, choices, at, path, position))
     this.connection.onNews = news => this.#hear(news)
-    this.connection.onUp = isFirst => this.#begin(isFirst)
+    this.connection.onUp = () => this.#begin()
   }
 
   /** Connects. Waits for what came with the page, if something did: it is what is shown first then. */
   async start(): Promise<void> {
     const isBrought = this.connection.start()
-    WIDE.addEventListener('change', ({ matches }) => {
+    this.#wide.addEventListener('change', ({ matches }) => {
       this.isWide.value = matches
     })
     effect(() => this.#showActive())
     effect(() => this.#watchLayout())
     if (!isBrought) return
-    await this.#begin(true)
+    await this.#begin()
     if (this.active.peek() === REPOSITORY) await this.graph.begin()
   }
 
@@ -378,20 +387,26 @@ export class Page {
     })
   }
 
-  async #begin(isFirst: boolean): Promise<void> {
+  /** Asks for what is so. The first answer brings what was open back; later ones have all that is shown asked for again. */
+  async #begin(): Promise<void> {
+    this.#heardDesk = undefined
+    const tips = new Map(this.desk.peek()?.branches.map(({ name, tip }) => [name, tip]))
+    let isFirst = false
     try {
       const { desk, layout } = await this.connection.ask('desk', {})
+      isFirst = !this.#isRestored
       batch(() => {
-        this.desk.value = desk
-        if (isFirst) {
-          this.#restore(desk, layout ?? undefined)
-          this.wantFocus()
-        }
+        // Each change of the desk is followed by a description: the one that was heard last is the newest.
+        this.desk.value = this.#heardDesk ?? desk
+        if (!isFirst) return
+        this.#isRestored = true
+        this.#restore(desk, layout ?? undefined)
+        this.wantFocus()
       })
     } catch (error) {
       this.complain(error)
     }
-    if (!isFirst) await this.#followRenames()
+    if (!isFirst) await this.#followRenames(tips)
     for (const tab of this.tabs.peek()) this.#askForClashes(tab.at)
     if (isFirst) return
     for (const file of this.files.all()) file.ask(true)
@@ -407,12 +422,32 @@ export class Page {
     for (const { name } of this.desk.peek()?.branches ?? []) this.#touch(name)
   }
 
-  /** A branch may have got another name while nobody told this window. */
-  async #followRenames(): Promise<void> {
+  /**
+   * A branch or a file may have got another name while this window was not told. `tips`: where the branches were, by
+   * the names that they had then.
+   */
+  async #followRenames(tips: ReadonlyMap<string, string>): Promise<void> {
     for (const { at } of this.tabs.peek()) {
-      if (at.kind === 'commit' || !this.isGone(at)) continue
-      const now = await this.connection.ask('name now', { branch: at.branch }).catch(() => at)
-      if (now.branch !== at.branch) this.renamed(at.branch, now.branch)
+      if (at.kind === 'commit') continue
+      const { branch } = this.isGone(at)
+        ? await this.connection.ask('name now', { branch: at.branch }).catch(() => at)
+        : at
+      if (branch !== at.branch) this.renamed(at.branch, branch)
+      const since = tips.get(at.branch)
+      if (since !== undefined && since !== this.branch(branch)?.tip) await this.#followFiles(branch, since)
+    }
+  }
+
+  async #followFiles(branch: string, since: string): Promise<void> {
+    const panes = this.#tabOf(branch)?.panes.peek() ?? []
+    const paths = panes.flatMap(pane => (pane.kind === 'file' ? [pane.path] : [])).slice(0, MAX_FOLLOWED_FILES)
+    if (paths.length === 0) return
+    const now = await this.connection.ask('paths now', { branch, since, paths }).catch(() => ({ paths }))
+    for (const [at, from] of paths.entries()) {
+      const to = now.paths[at]
+      if (to === undefined || to === from) continue
+      this.files.rename(branch, { from, to }, true)
+      this.#tabOf(branch)?.rename({ from, to })
     }
   }
 
@@ -430,22 +465,33 @@ export class Page {
     }
   }
 
+  /** What was open is there again. What the person has opened or chosen meanwhile stays, and stays chosen. */
   #restore(desk: DeskInfo, layout: Layout | undefined): void {
-    const kept = layout?.tabs ?? []
+    const [opened, chosen] = [this.tabs.peek(), this.active.peek()]
     this.graph.panes.chosen.value = layout?.panes ?? {}
-    if (kept.length > 0) {
-      this.tabs.value = kept.map(tab => new Tab(this, tab.at, tab))
-      this.active.value = Math.min(layout?.active ?? 0, kept.length) % (kept.length + 1)
-      if (this.active.value === kept.length) this.active.value = REPOSITORY
-      if (layout && layout.active > kept.length) this.active.value = TASKS
-      return
-    }
+    this.tabs.value = this.#firstTabs(desk, layout)
+    for (const { at } of opened) this.open(at)
+    const shown = opened[chosen]
+    if (shown) this.open(shown.at)
+    else this.active.value = chosen === UNDECIDED ? this.#firstActive(desk, layout) : chosen
+  }
+
+  #firstTabs(desk: DeskInfo, layout: Layout | undefined): Tab[] {
+    const kept = layout?.tabs ?? []
+    if (kept.length > 0) return kept.map(tab => new Tab(this, tab.at, tab))
     // The HEAD of a bare repository may name a branch that nobody has pushed.
     const isHeadThere = desk.isEmpty || desk.branches.some(({ name }) => name === desk.head)
     const first = isHeadThere ? desk.head : desk.branches[0]?.name
-    if (first !== undefined) this.open({ kind: 'branch', branch: first })
-    // A first start shows the repository; where there is none yet, where its first commit is made.
-    if (!desk.isEmpty) this.active.value = REPOSITORY
+    return first === undefined ? [] : [new Tab(this, { kind: 'branch', branch: first })]
+  }
+
+  /** A first start shows the repository; where there is none yet, where its first commit is made. */
+  #firstActive(desk: DeskInfo, layout: Layout | undefined): number {
+    const count = layout?.tabs.length ?? 0
+    if (!layout || count === 0) return desk.isEmpty && this.tabs.peek().length > 0 ? 0 : REPOSITORY
+    // As the layout is kept: the repository stands behind all tabs, the tasks behind that.
+    if (layout.active < count) return layout.active
+    return layout.active === count ? REPOSITORY : TASKS
   }
 
   #hear(news: News): void {
@@ -454,7 +500,9 @@ export class Page {
     this.tasks.hear(news)
     switch (news.say) {
       case 'desk':
-        this.desk.value = news.desk
+        this.#heardDesk = news.desk
+        // Before what was open is there, nothing that is shown could be of use.
+        if (this.#isRestored) this.desk.value = news.desk
         return
       case 'branch':
         this.#branchChanged(news.branch)

@@ -7,10 +7,11 @@ import type { At } from '../../contract/values.ts'
 import { isAtWork } from '../chat/turn-sign.tsx'
 import { AiDoing, AiFigures } from '../chat/turn-state.tsx'
 import type { OpenFile } from '../files/open-files.ts'
-import { remoteItems } from '../graph/branch-steps.ts'
+import { REMOTE } from '../graph/branch-actions.ts'
 import { pull, push } from '../graph/graph-steps.ts'
 import { tallyOf } from '../merging/merging-state.ts'
 import { TasksPlace } from '../tasks/tasks-place.tsx'
+import { itemsWith } from '../ui/action.ts'
 import { Icon } from '../ui/icons.tsx'
 import { placeOfMenu } from '../ui/menu-content.ts'
 import { named, readable, shortId } from '../ui/names.ts'
@@ -19,6 +20,7 @@ import { Button } from '../ui/words.tsx'
 import { draftsOf, save, undo } from './actions.ts'
 import { shownKeys } from './keys.ts'
 import { type Page, REPOSITORY, TASKS, type Tab, usePage } from './state.ts'
+import { branchTabActions } from './tab-actions.ts'
 
 /** How long after the last change of the drafts the server is asked what to call a save. */
 const ASK_AFTER = 250
@@ -131,7 +133,7 @@ function Place({ tab }: { tab: Tab }) {
 /** Finish is the save of a merge: what is settled is kept as it is typed. */
 function MergingPlace({ tab, branch }: { tab: Tab; branch: BranchInfo }) {
   const page = usePage()
-  const merging = tab.merging.merging.value
+  const merging = tab.merging.latest.value
   const { left, all } = tallyOf(merging?.files ?? [])
   return (
     <>
@@ -202,7 +204,7 @@ function Distance({ branch }: { branch: BranchInfo }) {
           type="button"
           class="button quiet small"
           title={`Pull ${plural(behind, 'commit')} from ${other}…`}
-          onClick={() => pull(page, name)}
+          onClick={() => void pull(page, name)}
         >
           <span aria-hidden="true">↓{behind}</span>
           <span class="vh">
@@ -218,7 +220,11 @@ function Distance({ branch }: { branch: BranchInfo }) {
           title={`Up to date with ${other}, as fetched last`}
           onClick={event => {
             const button = event.currentTarget
-            page.openMenu({ title: other, groups: [remoteItems(page, branch)] }, placeOfMenu(event, button), button)
+            page.openMenu(
+              { title: other, groups: [itemsWith({ page, branch: name }, REMOTE)] },
+              placeOfMenu(event, button),
+              button,
+            )
           }}
         >
           <Icon name="cloud" />
@@ -270,6 +276,7 @@ function SaveForm({ tab, branch }: { tab: Tab; branch: string }) {
   const clashes = page.clashes.value.get(branch) ?? []
   const hasClash = isThis ? clashes.includes(path) : clashes.length > 0
   const reason = offReason(drafts.length, hasClash)
+  const { save: saveThis, saveAll } = branchTabActions
 
   useEffect(() => {
     if (drafts.length === 0) {
@@ -308,13 +315,13 @@ function SaveForm({ tab, branch }: { tab: Tab; branch: string }) {
       />
       <button type="submit" class="button save" aria-disabled={reason !== undefined} title={reason}>
         {page.saves.running.value.has(branch) ? 'Saving' : 'Save'}
-        <kbd>{shownKeys(isThis || path === undefined || drafts.length === 0 ? 'Ctrl+S' : 'Ctrl+Shift+S')}</kbd>
+        <kbd>{shownKeys(isThis || path === undefined || drafts.length === 0 ? saveThis.keys : saveAll.keys)}</kbd>
       </button>
       {drafts.length > 1 ? (
         <button
           type="button"
           class="button save-all opt-wide"
-          title="Save all drafts in one commit  Ctrl+Shift+S"
+          title={`Save all drafts in one commit  ${shownKeys(saveAll.keys)}`}
           onClick={() => save(page, tab, 'all')}
         >
           All {drafts.length}

@@ -1,5 +1,5 @@
 /** The tabs on top: the repository, then what is open. Switching between them checks nothing out. */
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect } from 'preact/hooks'
 import type { At } from '../../contract/values.ts'
 import { type Sign, TurnWord, turnSign } from '../chat/turn-sign.tsx'
 import { isMerging } from '../merging/merging-actions.ts'
@@ -8,14 +8,17 @@ import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
 import { readable, shortId } from '../ui/names.ts'
 import { IconButton } from '../ui/words.tsx'
 import { draftsOf } from './actions.ts'
+import { deskActions, findActions } from './desk-actions.ts'
 import { shownKeys } from './keys.ts'
-import { branchMenu } from './menus.ts'
+import { usePlace } from './places.ts'
 import { type Page, REPOSITORY, TASKS, type Tab, usePage } from './state.ts'
+import { tabMenu } from './tab-actions.ts'
 import { onTabKeys } from './tab-keys.ts'
 
 export function Tabs() {
   const page = usePage()
   const shown = page.tab.value
+  const { find, openBranch } = findActions
   return (
     <header class="top">
       <h1 class="vh">{titleOf(page)}</h1>
@@ -29,10 +32,8 @@ export function Tabs() {
       <IconButton
         icon="plus"
         words="Open or make a branch"
-        keys="Alt+B"
-        onClick={() => {
-          page.palette.value = 'branches'
-        }}
+        keys={openBranch.keys}
+        onClick={() => openBranch.run(page)}
       />
       {shown ? (
         <IconButton
@@ -40,7 +41,7 @@ export function Tabs() {
           words="More of this tab"
           onClick={event => {
             const button = event.currentTarget
-            page.openMenu(branchMenu(page, shown), placeOfMenu(event, button), button)
+            page.openMenu(tabMenu(page, shown), placeOfMenu(event, button), button)
           }}
         />
       ) : null}
@@ -48,22 +49,13 @@ export function Tabs() {
         <IconButton
           icon="clock"
           words="Operations, undo and redo"
-          keys="Alt+O"
-          onClick={() => {
-            page.dialog.value = { kind: 'operations' }
-          }}
+          keys={deskActions.operations.keys}
+          onClick={() => deskActions.operations.run(page)}
         />
-        <button
-          type="button"
-          class="find"
-          aria-keyshortcuts="Control+K"
-          onClick={() => {
-            page.palette.value = 'all'
-          }}
-        >
+        <button type="button" class="find" aria-keyshortcuts="Control+K" onClick={() => find.run(page)}>
           <Icon name="search" />
-          <span class="word">Find or run</span>
-          <kbd>{shownKeys('Ctrl+K')}</kbd>
+          <span class="word">{find.label}</span>
+          <kbd>{shownKeys(find.keys)}</kbd>
         </button>
       </div>
     </header>
@@ -87,9 +79,11 @@ export function titleOf(page: Page): string {
 function PinnedTab({ to, icon, words }: { to: typeof REPOSITORY | typeof TASKS; icon: IconName; words: string }) {
   const page = usePage()
   const isSelected = page.active.value === to
+  const element = usePlace<HTMLButtonElement>(...(isSelected ? (['branch tab'] as const) : []))
   return (
     <button
       type="button"
+      ref={element}
       role="tab"
       class="tab pinned"
       aria-selected={isSelected}
@@ -109,8 +103,8 @@ function PinnedTab({ to, icon, words }: { to: typeof REPOSITORY | typeof TASKS; 
 function BranchTab({ tab, index }: { tab: Tab; index: number }) {
   const page = usePage()
   const { at } = tab
-  const element = useRef<HTMLButtonElement>(null)
   const isSelected = page.active.value === index
+  const element = usePlace<HTMLButtonElement>(...(isSelected ? (['branch tab'] as const) : []))
   const isGone = page.isGone(at)
   const hasDrafts = at.kind === 'branch' && draftsOf(page, at.branch).length > 0
   useEffect(() => {
@@ -140,12 +134,12 @@ function BranchTab({ tab, index }: { tab: Tab; index: number }) {
       }}
       onContextMenu={event => {
         event.preventDefault()
-        page.openMenu(branchMenu(page, tab), placeOfMenu(event, event.currentTarget), event.currentTarget)
+        page.openMenu(tabMenu(page, tab), placeOfMenu(event, event.currentTarget), event.currentTarget)
       }}
       onKeyDown={event => {
         if (asksForMenu(event)) {
           event.preventDefault()
-          page.openMenu(branchMenu(page, tab), placeOfMenu(event, event.currentTarget), event.currentTarget)
+          page.openMenu(tabMenu(page, tab), placeOfMenu(event, event.currentTarget), event.currentTarget)
         } else if (event.key === 'Delete' && !event.altKey) page.close(tab)
       }}
     >

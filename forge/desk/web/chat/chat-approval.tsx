@@ -6,7 +6,7 @@ import { type Tab, usePage } from '../app/state.ts'
 import { onTabKeys } from '../app/tab-keys.ts'
 import { DiffView } from '../review/diff-view.tsx'
 import { CodeBlock } from '../ui/code-block.tsx'
-import { DialogFrame } from '../ui/dialog-frame.tsx'
+import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { baseName, readable } from '../ui/names.ts'
 import { Button, Path } from '../ui/words.tsx'
@@ -23,7 +23,7 @@ export function ApprovalDialog({ tab, path, close }: { tab: Tab; path: string; c
         </div>
         <footer>
           <span class="grow" />
-          <Button words="Close" keys="Esc" isFirst onClick={close} />
+          <CloseButton words="Close" isFirst close={close} />
         </footer>
       </DialogFrame>
     )

@@ -1,7 +1,7 @@
-/** What can be done with the AI of a branch, by the palette and by keys. */
-import { branchOf } from '../app/actions.ts'
-import type { Command } from '../app/command.ts'
+/** What can be done with the AI of a branch, by keys and in the palette. */
+import type { Approval, Conversation } from '../../contract/chat.ts'
 import type { Page, Tab } from '../app/state.ts'
+import type { Actions } from '../ui/action.ts'
 import { baseName, readable } from '../ui/names.ts'
 import {
   allowCommands,
@@ -16,74 +16,120 @@ import {
   undoTurn,
 } from './chat-actions.ts'
 
-/** Where the model is chosen; it is in the page where the chat is. */
-const MODEL = '.model select'
-
-export function chatCommands(page: Page, tab: Tab): Command[] {
-  if (branchOf(tab) === undefined) return []
-  return [
-    { words: 'Write to the AI', keys: 'Alt+M', icon: 'chat', run: () => focusMessage(page, tab) },
-    ...(page.isWide.value ? [dockCommand(page)] : []),
-    ...turnCommands(page, tab),
-    ...contextCommands(page, tab),
-    ...settingCommands(page, tab),
-  ]
+/** The tab of a branch. */
+interface InTab {
+  page: Page
+  tab: Tab
 }
 
-function dockCommand(page: Page): Command {
-  return {
-    words: page.isDocked.value ? 'Chat in its tab alone' : 'Chat beside the editor',
+export const chatActions = {
+  write: { label: 'Write to the AI', keys: 'Alt+M', icon: 'chat', run: ({ page, tab }) => focusMessage(page, tab) },
+  dock: {
+    label: 'Chat beside the editor',
+    inPalette: ({ page }) => (page.isDocked.value ? 'Chat in its tab alone' : 'Chat beside the editor'),
     keys: 'Alt+Shift+J',
     icon: 'panel',
-    run: () => page.dock(!page.isDocked.peek()),
-  }
-}
-
-function turnCommands(page: Page, tab: Tab): Command[] {
-  const { composer, conversation } = tab
-  const commands: Command[] = []
-  const isChat = tab.pane.kind === 'chat' && composer.text.value.trim() !== ''
-  if (isChat) commands.push({ words: 'Send the message', keys: 'Ctrl+Enter', icon: 'chat', run: () => send(page, tab) })
-  if (conversation.isBusy.value) {
-    commands.push({ words: 'Stop the AI', keys: 'Alt+Q', icon: 'stop', run: () => stop(page, tab) })
-  }
-  if (conversation.isUnfinished.value) {
-    commands.push(
-      { words: 'Keep what the turn did', keys: 'Alt+Shift+Y', icon: 'check', run: () => keepTurn(page, tab) },
-      { words: 'Discard what the turn did…', keys: 'Alt+Shift+Q', icon: 'trash', run: () => discardTurn(page, tab) },
-    )
-  }
-  const end = conversation.undoable
-  if (end && !conversation.isBusy.value) {
-    commands.push({
-      words: 'Undo the last turn',
-      keys: 'Alt+U',
-      icon: 'undo',
-      run: () => undoTurn(page, tab, end.turn),
-    })
-  }
-  const [approval] = conversation.approvals
-  if (approval) {
-    const words = `Look at the tool ${readable(baseName(approval.path))}…`
-    commands.push({ words, keys: 'Alt+Y', icon: 'shield', run: () => lookAtTool(page, approval) })
-  }
-  return commands
-}
-
-function contextCommands(page: Page, tab: Tab): Command[] {
-  const path = pathInQuestion(tab)
-  const { head } = tab.conversation
-  if (path === undefined || !head.value || head.value.missing !== undefined) return []
-  const isIn = isInContext(tab, path)
-  const name = readable(baseName(path))
-  return [
-    {
-      words: isIn ? `Take ${name} out of the context` : `Give the AI all of ${name}`,
-      keys: 'Alt+A',
-      icon: 'bot',
-      run: () => setContext(page, tab, path, !isIn),
+    isPossible: ({ page }) => page.isWide.value,
+    run: ({ page }) => page.dock(!page.isDocked.peek()),
+  },
+  send: {
+    label: 'Send the message',
+    keys: 'Ctrl+Enter',
+    icon: 'chat',
+    isPossible: ({ tab }) => tab.pane.kind === 'chat' && tab.composer.text.value.trim() !== '',
+    run: ({ page, tab }) => send(page, tab),
+  },
+  stop: {
+    label: 'Stop the AI',
+    keys: 'Alt+Q',
+    icon: 'stop',
+    isPossible: ({ tab }) => tab.conversation.isBusy.value,
+    run: ({ page, tab }) => stop(page, tab),
+  },
+  keep: {
+    label: 'Keep what the turn did',
+    keys: 'Alt+Shift+Y',
+    icon: 'check',
+    isPossible: ({ tab }) => tab.conversation.isUnfinished.value,
+    run: ({ page, tab }) => keepTurn(page, tab),
+  },
+  discard: {
+    label: 'Discard what the turn did…',
+    keys: 'Alt+Shift+Q',
+    icon: 'trash',
+    isPossible: ({ tab }) => tab.conversation.isUnfinished.value,
+    run: ({ page, tab }) => discardTurn(page, tab),
+  },
+  undo: {
+    label: 'Undo the last turn',
+    keys: 'Alt+U',
+    icon: 'undo',
+    isPossible: ({ tab: { conversation } }) => conversation.undoable !== undefined && !conversation.isBusy.value,
+    run: ({ page, tab }) => {
+      const { undoable } = tab.conversation
+      if (undoable) undoTurn(page, tab, undoable.turn)
     },
-  ]
+  },
+  lookAtTool: {
+    label: 'Look at the tool that waits for your approval…',
+    inPalette: ({ tab }) => `Look at the tool ${readable(baseName(toolOf(tab)?.path ?? ''))}…`,
+    keys: 'Alt+Y',
+    icon: 'shield',
+    isPossible: ({ tab }) => toolOf(tab) !== undefined,
+    run: ({ page, tab }) => {
+      const tool = toolOf(tab)
+      if (tool) lookAtTool(page, tool)
+    },
+  },
+  context: {
+    label: 'Give the AI all of the file, or take it out of the context',
+    inPalette: ({ tab }) => {
+      const path = pathInQuestion(tab) ?? ''
+      const name = readable(baseName(path))
+      return isInContext(tab, path) ? `Take ${name} out of the context` : `Give the AI all of ${name}`
+    },
+    keys: 'Alt+A',
+    icon: 'bot',
+    isPossible: ({ tab }) => pathInQuestion(tab) !== undefined && modelOf(tab) !== undefined,
+    run: ({ page, tab }) => {
+      const path = pathInQuestion(tab)
+      if (path !== undefined) setContext(page, tab, path, !isInContext(tab, path))
+    },
+  },
+  chooseModel: {
+    label: 'Choose the model…',
+    keys: 'Alt+Shift+M',
+    icon: 'cpu',
+    isPossible: ({ tab }) => modelOf(tab) !== undefined,
+    run: ({ page, tab }) => {
+      tab.show({ kind: 'chat' })
+      // The chat is in the page after it was drawn.
+      setTimeout(() => page.places.focus('model'))
+    },
+  },
+  allowCommands: {
+    label: 'Let the AI run commands…',
+    inPalette: ({ tab }) =>
+      modelOf(tab)?.commands.isAllowed ? 'Forbid the AI to run commands' : 'Let the AI run commands…',
+    keys: 'Alt+Shift+R',
+    icon: 'cpu',
+    isPossible: ({ tab }) => {
+      const commands = modelOf(tab)?.commands
+      return commands !== undefined && (commands.isAllowed || commands.why === undefined)
+    },
+    run: ({ page, tab }) => allowCommands(page, tab),
+  },
+} satisfies Actions<InTab>
+
+/** The first of the repository's tools that wait for an approval. */
+function toolOf({ conversation }: Tab): Approval | undefined {
+  return conversation.approvals[0]
+}
+
+/** The conversation, where it has a model. */
+function modelOf({ conversation }: Tab): Conversation | undefined {
+  const head = conversation.head.value
+  return head?.missing === undefined ? head : undefined
 }
 
 /** The file that the explorer points at, which is the one that is shown, mostly. */
@@ -92,23 +138,4 @@ function pathInQuestion(tab: Tab): string | undefined {
   if (selected === tab.path) return tab.path
   const isFile = tab.tree.rows.value.some(({ path, kind }) => path === selected && kind === 'file')
   return isFile ? selected : tab.path
-}
-
-function settingCommands(page: Page, tab: Tab): Command[] {
-  const head = tab.conversation.head.value
-  if (!head || head.missing !== undefined) return []
-  const choose: Command = {
-    words: 'Choose the model…',
-    keys: 'Alt+Shift+M',
-    icon: 'cpu',
-    run: () => {
-      tab.show({ kind: 'chat' })
-      // The chat is in the page after it was drawn.
-      setTimeout(() => document.querySelector<HTMLElement>(MODEL)?.focus())
-    },
-  }
-  const { isAllowed, why } = head.commands
-  if (!isAllowed && why !== undefined) return [choose]
-  const words = isAllowed ? 'Forbid the AI to run commands' : 'Let the AI run commands…'
-  return [choose, { words, keys: 'Alt+Shift+R', icon: 'cpu', run: () => allowCommands(page, tab) }]
 }

@@ -1,5 +1,6 @@
 /** Where a person writes to the AI: one field, and one button that sends or stops. */
-import { useId, useLayoutEffect, useRef } from 'preact/hooks'
+import { useId, useLayoutEffect } from 'preact/hooks'
+import { usePlace } from '../app/places.ts'
 import { type Tab, usePage } from '../app/state.ts'
 import { clock, money } from '../ui/figures.ts'
 import { Icon } from '../ui/icons.tsx'
@@ -84,7 +85,8 @@ interface FieldProps {
 function Field({ tab, branch, describedBy }: FieldProps) {
   const page = usePage()
   const { composer, conversation } = tab
-  const field = useRef<HTMLTextAreaElement>(null)
+  // Beside an editor, the editor has the focus.
+  const field = usePlace<HTMLTextAreaElement>(...(tab.pane.kind === 'chat' ? (['message'] as const) : []))
   const text = composer.text.value
   const wanted = composer.focusWanted.value
   useLayoutEffect(() => {
@@ -140,6 +142,7 @@ function ModelChoice({ tab }: { tab: Tab }) {
   const page = usePage()
   const { head, isBusy } = tab.conversation
   const { model, models = [], missing } = head.value ?? {}
+  const select = usePlace<HTMLSelectElement>('model')
   if (missing !== undefined || (model === undefined && models.length === 0)) return null
   const all = model === undefined || models.includes(model) ? models : [model, ...models]
   return (
@@ -147,6 +150,7 @@ function ModelChoice({ tab }: { tab: Tab }) {
       <Icon name="cpu" />
       <span class="vh">Model</span>
       <select
+        ref={select}
         value={model ?? ''}
         disabled={isBusy.value}
         onChange={event => {

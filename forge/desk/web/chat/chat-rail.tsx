@@ -98,7 +98,7 @@ function TurnRow({ tab, section, number, isLast }: TurnRowProps) {
       class={`turnrow ${isRunning ? 'on' : ''}`}
       aria-current={isRunning ? 'true' : undefined}
       title={title}
-      onClick={() => goTo(section.turn)}
+      onClick={event => goTo(event.currentTarget, section.turn)}
     >
       <span class={isRunning ? 'by-ai' : 'meta'}>{number}</span>
       <bdi class="cut">{title}</bdi>
@@ -111,8 +111,9 @@ function firstLine(text: string): string {
   return withoutTricks(text.trim().split('\n')[0]?.slice(0, LONGEST_TITLE) ?? '')
 }
 
-function goTo(turn: string): void {
-  const element = document.querySelector<HTMLElement>(`.log [data-turn="${CSS.escape(turn)}"]`)
+function goTo(button: HTMLElement, turn: string): void {
+  const log = button.closest('.chat')
+  const element = log?.querySelector<HTMLElement>(`.log [data-turn="${CSS.escape(turn)}"]`)
   element?.scrollIntoView({ block: 'start' })
   element?.focus({ preventScroll: true })
 }

@@ -1,11 +1,15 @@
 /** The AI chat of a branch or a commit: the conversation, or what to set where there is no model. */
 import { useSignal } from '@preact/signals'
 import { branchOf, copy } from '../app/actions.ts'
-import { shownKeys } from '../app/keys.ts'
+import { findActions } from '../app/desk-actions.ts'
+import { usePlace } from '../app/places.ts'
 import { type Tab, usePage } from '../app/state.ts'
+import { tabActions } from '../app/tab-actions.ts'
+import { Failed } from '../ui/failed.tsx'
 import { Icon, type IconName } from '../ui/icons.tsx'
 import { readable, withoutTricks } from '../ui/names.ts'
-import { Empty, IconButton } from '../ui/words.tsx'
+import { ActionWay, Empty, IconButton } from '../ui/words.tsx'
+import { chatActions } from './chat-commands.ts'
 import { ChatPane } from './chat-pane.tsx'
 
 /** Each needs both of its lines: where to ask, and whom. */
@@ -28,15 +32,12 @@ const WAYS: { icon: IconName; setting: string; model: string; words: string }[] 
 export function Chat({ tab }: { tab: Tab }) {
   const { head, problem, sections } = tab.conversation
   if (!head.value && problem.value !== undefined) {
-    return (
-      <Empty title="The conversation can not be shown">
-        <p class="lede">{withoutTricks(problem.value)}</p>
-      </Empty>
-    )
+    const again = () => tab.conversation.refresh()
+    return <Failed title="The conversation cannot be shown" problem={problem.value} again={again} />
   }
   // What is written while the conversation is on its way is in the field already.
   if (!head.value) return <ChatPane tab={tab} isDocked={false} />
-  const hasStuck = tab.merging.merging.value?.forklift?.stuck !== undefined
+  const hasStuck = tab.merging.latest.value?.forklift?.stuck !== undefined
   const isFirst =
     head.value.missing !== undefined && sections.value.length === 0 && tab.at.kind === 'branch' && !hasStuck
   if (!isFirst) return <ChatPane tab={tab} isDocked={false} />
@@ -54,7 +55,7 @@ export function DockedChat({ tab }: { tab: Tab }) {
         <IconButton
           icon="x"
           words="Chat in its tab alone"
-          keys={shownKeys('Alt+Shift+J')}
+          keys={chatActions.dock.keys}
           onClick={() => page.dock(false)}
         />
       </div>
@@ -67,61 +68,30 @@ export function DockedChat({ tab }: { tab: Tab }) {
 function Start({ tab }: { tab: Tab }) {
   const page = usePage()
   const branch = branchOf(tab) ?? ''
-  const ways: { icon: IconName; title: string; words: string; keys?: string; run: () => void }[] = [
-    {
-      icon: 'file',
-      title: 'Go to file…',
-      words: 'By its name',
-      keys: 'Ctrl+P',
-      run: () => {
-        page.palette.value = 'files'
-      },
-    },
-    {
-      icon: 'search',
-      title: 'Find in all files',
-      words: 'Words or a regular expression',
-      keys: 'Ctrl+Shift+F',
-      run: () => tab.find(),
-    },
-    {
-      icon: 'diff',
-      title: 'Compare with…',
-      words: 'What this branch changes',
-      keys: 'Alt+R',
-      run: () => page.showHere(tab, { kind: 'review' }),
-    },
-    {
-      icon: 'clock',
-      title: 'History',
-      words: 'Its commits',
-      keys: 'Alt+H',
-      run: () => page.showHere(tab, { kind: 'history', path: undefined }),
-    },
-    {
-      icon: 'bot',
-      title: 'Set up the AI chat…',
-      words: 'It needs a model; everything else works without',
-      run: () => {
-        tab.composer.isWanted.value = true
-        page.wantFocus()
-      },
-    },
-  ]
+  const about = { page, tab }
+  const first = usePlace<HTMLButtonElement>('home')
+  const { goToFile, findInFiles } = findActions
+  const { review, history } = tabActions
+  const setUp = () => {
+    tab.composer.isWanted.value = true
+    page.wantFocus()
+  }
   return (
     <Empty title={readable(branch)}>
       <p class="lede cut">{withoutTricks(page.branch(branch)?.subject ?? '')}</p>
       <div class="ways">
-        {ways.map(({ icon, title, words, keys, run }, index) => (
-          <button key={title} type="button" class="way" data-home={index === 0 ? '' : undefined} onClick={run}>
-            <Icon name={icon} size="m" />
-            <span>
-              <span class="strong">{title}</span>
-              <span class="meta">{words}</span>
-            </span>
-            {keys === undefined ? <span /> : <kbd>{shownKeys(keys)}</kbd>}
-          </button>
-        ))}
+        <ActionWay action={goToFile} about={page} words="By its name" buttonRef={first} />
+        <ActionWay action={findInFiles} about={page} words="Words or a regular expression" />
+        <ActionWay action={review} about={about} words="What this branch changes" />
+        <ActionWay action={history} about={about} words="Its commits" />
+        <button type="button" class="way" onClick={setUp}>
+          <Icon name="bot" size="m" />
+          <span>
+            <span class="strong">Set up the AI chat…</span>
+            <span class="meta">It needs a model; everything else works without</span>
+          </span>
+          <span />
+        </button>
       </div>
     </Empty>
   )
@@ -167,10 +137,12 @@ function Way({ icon, setting, model, words }: (typeof WAYS)[number]) {
 
 function NoComposer({ branch, words }: { branch: string; words: string }) {
   const text = useSignal('')
+  const field = usePlace<HTMLTextAreaElement>('message')
   return (
     <form class="compose" aria-label="Message to the AI" onSubmit={event => event.preventDefault()}>
       <div class="compose-box">
         <textarea
+          ref={field}
           aria-label="Message"
           aria-describedby="no-model"
           placeholder={`What should change on ${readable(branch)}?`}

@@ -1,10 +1,12 @@
 /** What an AI has before it: a circle at each file, and how full its window is. */
 
+import { shownKeys } from '../app/keys.ts'
 import { type Tab, usePage } from '../app/state.ts'
 import type { Row } from '../files/tree.ts'
 import { tokens } from '../ui/figures.ts'
 import { plural } from '../ui/times.ts'
 import { setContext } from './chat-actions.ts'
+import { chatActions } from './chat-commands.ts'
 import { ContextFiles } from './context-files.tsx'
 
 const WORDS = {
@@ -18,7 +20,7 @@ export function contextWords(context: Row['context']): string | undefined {
   return context && WORDS[context]
 }
 
-/** Empty, half or full. It is for the mouse; the keyboard has Alt+A, and the row says the same in words. */
+/** Empty, half or full. It is for the mouse; the keyboard has keys for it, and the row says the same in words. */
 export function ContextCircle({ tab, row }: { tab: Tab; row: Row }) {
   const page = usePage()
   const { context, path } = row
@@ -29,7 +31,7 @@ export function ContextCircle({ tab, row }: { tab: Tab; row: Row }) {
     // biome-ignore lint/a11y/noStaticElementInteractions: see above
     <span
       class={`ctx ${context}`}
-      title={`${WORDS[context]}  Alt+A`}
+      title={`${WORDS[context]}  ${shownKeys(chatActions.context.keys)}`}
       onClick={event => {
         event.stopPropagation()
         if (tab.at.kind === 'branch') setContext(page, tab, path, context !== 'whole')

@@ -6,6 +6,7 @@ import { batch, computed, type ReadonlySignal, type Signal, signal } from '@prea
 import type { Approval, Call, Conversation, Item, TurnNews } from '../../contract/chat.ts'
 import type { At } from '../../contract/values.ts'
 import type { Connection } from '../app/socket.ts'
+import { ServerValue } from '../ui/server-value.ts'
 
 export type Turn = NonNullable<Conversation['turn']>
 export type End = Extract<Item, { kind: 'end' }>
@@ -34,60 +35,25 @@ export interface Again {
 
 /** Pieces that come within this time are shown together, also where the browser paints nothing. */
 const FLUSH_AFTER = 40
-/** After a branch has changed, the conversation is asked for, but not for each change of many. */
-const REFRESH_AFTER = 150
 
-export class ConversationState {
+export class ConversationState extends ServerValue<Conversation> {
   /** All of it but the items. */
   readonly head = signal<Conversation | undefined>(undefined)
   readonly sections = signal<readonly Section[]>([])
-  /** Why it could not be shown. */
-  readonly problem = signal<string | undefined>(undefined)
   readonly again = signal<Again | undefined>(undefined)
   /** Whether a turn is at work or waits for the person. */
   readonly isBusy: ReadonlySignal<boolean>
   readonly isUnfinished: ReadonlySignal<boolean>
 
-  readonly #connection: Connection
-  readonly #at: At
-  #isAsked = false
-  #asking = 0
   #waiting: TurnNews[] = []
   /** How long the page took to show the last pieces. */
   #took = 0
   #timer: ReturnType<typeof setTimeout> | undefined
-  #refreshTimer: ReturnType<typeof setTimeout> | undefined
 
   constructor(connection: Connection, at: At) {
-    this.#connection = connection
-    this.#at = at
+    super(() => connection.ask('conversation', { at }))
     this.isBusy = computed(() => this.head.value?.turn !== undefined && !this.isUnfinished.value)
     this.isUnfinished = computed(() => this.head.value?.turn?.state === 'unfinished')
-  }
-
-  /** Asks for it at the first time. */
-  load(): void {
-    if (!this.#isAsked) this.refresh()
-  }
-
-  /** Asks again if it was asked for before: something about it has changed. */
-  touch(): void {
-    if (!this.#isAsked) return
-    clearTimeout(this.#refreshTimer)
-    this.#refreshTimer = setTimeout(() => this.refresh(), REFRESH_AFTER)
-  }
-
-  async refresh(): Promise<void> {
-    this.#isAsked = true
-    clearTimeout(this.#refreshTimer)
-    const asking = ++this.#asking
-    try {
-      const conversation = await this.#connection.ask('conversation', { at: this.#at })
-      if (asking !== this.#asking) return
-      this.#take(conversation)
-    } catch (error) {
-      if (asking === this.#asking) this.problem.value = (error as Error).message
-    }
   }
 
   /** The tools of the repository that wait for the person's word. */
@@ -102,7 +68,7 @@ export class ConversationState {
   }
 
   receive(news: TurnNews): void {
-    if (!this.#isAsked) return
+    if (!this.isAsked) return
     if (news.is === 'changed' || news.is === 'begun') {
       this.#flush()
       this.refresh()
@@ -112,14 +78,13 @@ export class ConversationState {
     this.#timer ??= setTimeout(() => this.#flush(), Math.max(FLUSH_AFTER, 2 * this.#took))
   }
 
-  #take(conversation: Conversation): void {
+  protected override take(conversation: Conversation): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
     // What came before the answer is in it, but for when a cut answer is asked for again.
     const last = this.#waiting.at(-1)
     this.#waiting = []
     batch(() => {
-      this.problem.value = undefined
       if (last?.is === 'again') this.#wait(last)
       if (conversation.turn?.state !== 'running') this.again.value = undefined
       this.sections.value = sectionsOf(conversation.items, this.sections.peek())

@@ -3,6 +3,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import type { Clash } from '../../contract/branches.ts'
 import { attempt } from '../app/actions.ts'
+import { usePlace } from '../app/places.ts'
 import { type Page, type Tab, usePage } from '../app/state.ts'
 import { Icon } from '../ui/icons.tsx'
 import { baseName, readable, visible } from '../ui/names.ts'
@@ -28,11 +29,12 @@ export function Clashes({ tab }: { tab: Tab }) {
       clashes.value = await page.connection.ask('clashes', { branch })
     })
   }, [page, branch, paths])
+  const box = usePlace<HTMLElement>('home')
   if (branch === undefined) return null
   return (
     // It scrolls, and its keys choose: the keyboard must be able to reach it.
     // biome-ignore lint/a11y/noNoninteractiveTabindex: see above
-    <section class="diffs" tabIndex={0} data-home aria-label="Conflicts" onKeyDown={chooseByKey}>
+    <section class="diffs" tabIndex={0} ref={box} aria-label="Conflicts" onKeyDown={chooseByKey}>
       {clashes.value?.length === 0 ? (
         <Empty title="Nothing to choose">
           <p class="lede">All drafts fit the branch.</p>

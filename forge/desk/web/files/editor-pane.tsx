@@ -4,13 +4,15 @@ import { EditorView } from '@codemirror/view'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { File } from '../../contract/branches.ts'
 import { shownKeys } from '../app/keys.ts'
+import { usePlace } from '../app/places.ts'
 import { type Tab, usePage } from '../app/state.ts'
 import { isAtWork } from '../chat/turn-sign.tsx'
 import { ConflictBar, useConflicts, useMergingFile, WholeConflict } from '../merging/merging-pane.tsx'
 import { BlobImage } from '../ui/blob-image.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { baseName, readable, shortId, withoutTricks } from '../ui/names.ts'
-import { Button, Empty, IconButton, Waiting } from '../ui/words.tsx'
+import { ActionIcon, Button, Empty, Waiting } from '../ui/words.tsx'
+import { fileActions } from './file-actions.ts'
 import type { OpenFile } from './open-files.ts'
 
 export function EditorPane({ tab, path }: { tab: Tab; path: string }) {
@@ -43,6 +45,7 @@ function Crumbs({ tab, file }: { tab: Tab; file: OpenFile }) {
   const branch = tab.at.kind === 'branch' ? page.branch(tab.at.branch) : undefined
   const { added, deleted } = file.counts.value
   const isText = file.file.value?.kind === 'text'
+  const about = { page, tab, path: file.path }
   return (
     <div class="crumbs">
       <bdi class="crumb-path cut" title={readable(file.path)}>
@@ -64,16 +67,8 @@ function Crumbs({ tab, file }: { tab: Tab; file: OpenFile }) {
       ) : null}
       {isText ? (
         <>
-          <IconButton icon="arrow-down" words="Next change" keys="Alt+F5" onClick={() => file.goToNextChange()} />
-          <IconButton
-            icon="wrap"
-            words="Word wrap"
-            keys="Alt+Z"
-            isPressed={page.isWrapped.value}
-            onClick={() => {
-              page.isWrapped.value = !page.isWrapped.peek()
-            }}
-          />
+          <ActionIcon action={fileActions.nextChange} about={about} />
+          <ActionIcon action={fileActions.wordWrap} about={about} isPressed={page.isWrapped.value} />
         </>
       ) : null}
     </div>
@@ -83,7 +78,7 @@ function Crumbs({ tab, file }: { tab: Tab; file: OpenFile }) {
 function NotYet({ tab, file }: { tab: Tab; file: OpenFile }) {
   const page = usePage()
   const canType = file.problem.value === undefined && tab.at.kind === 'branch' && !isAtWork(page, tab.at.branch)
-  const box = useRef<HTMLDivElement>(null)
+  const box = usePlace<HTMLDivElement>('coming')
   useEffect(() => {
     if (!canType) return undefined
     const listen = (event: KeyboardEvent) => {
@@ -111,7 +106,7 @@ function SymbolCrumbs({ file }: { file: OpenFile }) {
       type="button"
       class="crumb-symbols cut"
       aria-label={`In ${names.join(', ')}: go to another symbol`}
-      title={`${names.join(' › ')}: go to symbol  ${shownKeys('Alt+L')}`}
+      title={`${names.join(' › ')}: go to symbol  ${shownKeys(fileActions.goToSymbol.keys)}`}
       onClick={() => {
         page.palette.value = 'symbols'
       }}
@@ -151,7 +146,9 @@ function Problem({ file }: { file: OpenFile }) {
           <p>What you typed last is kept in this window. It is sent when this is over, or with what you type next.</p>
         ) : null}
       </div>
-      {file.isUnsettled ? <Button words="Try again" onClick={() => file.sendAgain()} /> : null}
+      {file.isUnsettled || !file.file.value ? (
+        <Button words="Try again" onClick={() => (file.isUnsettled ? file.sendAgain() : file.ask())} />
+      ) : null}
     </div>
   )
 }
@@ -200,6 +197,7 @@ function TextEditor({ tab, file }: { tab: Tab; file: OpenFile }) {
     if (!box.current || !file.state) return undefined
     const view = new EditorView({ parent: box.current, state: file.state })
     file.show(view)
+    const leave = page.places.add(view.contentDOM, ['editor'])
     const isFree = document.activeElement === document.body || document.activeElement === null
     if (isFree) view.focus()
     const keep = () => {
@@ -208,6 +206,7 @@ function TextEditor({ tab, file }: { tab: Tab; file: OpenFile }) {
     }
     view.scrollDOM.addEventListener('scroll', keep, { passive: true })
     return () => {
+      leave()
       file.hide()
       view.destroy()
     }

@@ -1,15 +1,19 @@
 /** The files of a branch or a commit as a tree. Only the rows in view are in the page, however large a folder is. */
 import { useEffect } from 'preact/hooks'
-import { deleteFile, hasDraft, newFile, newFolder, renameFile } from '../app/actions.ts'
-import { rowMenu } from '../app/menus.ts'
+import { hasDraft } from '../app/actions.ts'
+import { findActions } from '../app/desk-actions.ts'
+import { usePlace } from '../app/places.ts'
 import { type Page, type Tab, usePage } from '../app/state.ts'
 import { ContextCircle, ContextMeter, contextWords } from '../chat/context.tsx'
 import { isMerging } from '../merging/merging-actions.ts'
+import { actionFor, listKeysIn } from '../ui/action.ts'
+import { FailedLine } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
 import { readable } from '../ui/names.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
-import { IconButton, Name } from '../ui/words.tsx'
+import { ActionIcon, IconButton, Name } from '../ui/words.tsx'
+import { fileActions, folderActions, rowMenu } from './file-actions.ts'
 import type { Row } from './tree.ts'
 
 const ROW_HEIGHT = 24
@@ -24,8 +28,8 @@ export function Explorer({ tab }: { tab: Tab }) {
         <h2 class="grow">Explorer</h2>
         {canEdit ? (
           <>
-            <IconButton icon="new-file" words="New file" keys="Alt+N" onClick={() => newFile(page, tab)} />
-            <IconButton icon="new-folder" words="New folder" keys="Alt+Shift+N" onClick={() => newFolder(page, tab)} />
+            <ActionIcon action={folderActions.newFile} about={{ page, tab }} />
+            <ActionIcon action={folderActions.newFolder} about={{ page, tab }} />
           </>
         ) : null}
         {isMerging(page, tab) ? (
@@ -37,8 +41,9 @@ export function Explorer({ tab }: { tab: Tab }) {
             }}
           />
         ) : null}
-        <IconButton icon="search" words="Find in all files" keys="Ctrl+Shift+F" onClick={() => tab.find()} />
+        <ActionIcon action={findActions.findInFiles} about={page} />
       </div>
+      <FailedLine problem={tab.tree.problem.value} again={() => tab.tree.refresh()} />
       <TreeRows tab={tab} />
       <ContextMeter tab={tab} />
     </aside>
@@ -47,6 +52,7 @@ export function Explorer({ tab }: { tab: Tab }) {
 
 function TreeRows({ tab }: { tab: Tab }) {
   const { tree } = tab
+  const box = usePlace<HTMLDivElement>('explorer')
   const page = usePage()
   useEffect(() => tree.load(), [tree])
   const rows = tree.rows.value
@@ -54,9 +60,11 @@ function TreeRows({ tab }: { tab: Tab }) {
   return (
     <VirtualList
       class="tree"
+      box={box}
       role="tree"
       aria-label="Explorer"
       tabIndex={0}
+      aria-keyshortcuts={listKeysIn(fileActions)}
       aria-activedescendant={active >= 0 ? rowId(active) : undefined}
       count={Math.max(1, rows.length)}
       rowHeight={ROW_HEIGHT}
@@ -72,9 +80,7 @@ function TreeRows({ tab }: { tab: Tab }) {
       onKeyDown={event => {
         const row = rows[active]
         if (asksForMenu(event)) openMenu(page, tab, row, event)
-        else if (row && event.key === 'F2' && !event.shiftKey) renameFile(page, tab, row.path)
-        else if (row && event.key === 'Delete' && !event.altKey) deleteFile(page, tab, row.path)
-        else if (!moveBy(event, tab, rows, active)) return
+        else if (!runOn(page, tab, row, event) && !moveBy(event, tab, rows, active)) return
         event.preventDefault()
         event.stopPropagation()
       }}
@@ -88,10 +94,10 @@ function TreeRows({ tab }: { tab: Tab }) {
 
 /** What stands where no file is. */
 function NoRow({ tab }: { tab: Tab }) {
-  const { problem, isThere } = tab.tree
+  const { isThere } = tab.tree
   const page = usePage()
   const isEmpty = isThere.value || page.desk.value?.isEmpty === true
-  const words = isEmpty ? 'No files yet' : (problem.value ?? '')
+  const words = isEmpty ? 'No files yet' : ''
   return (
     <div role="treeitem" class="meta no-row" aria-selected="false" tabIndex={-1}>
       {words}
@@ -106,11 +112,18 @@ function rowId(index: number): string {
 }
 
 function openMenu(page: Page, tab: Tab, row: Row | undefined, event: MouseEvent | KeyboardEvent): void {
-  const tree = document.querySelector<HTMLElement>('[role="tree"]')
+  const tree = page.places.find('explorer')
   if (!tree) return
   const index = row ? tab.tree.rows.peek().indexOf(row) : -1
-  const element = document.getElementById(rowId(index)) ?? tree
+  const element = tree.querySelector(`#${rowId(index)}`) ?? tree
   page.openMenu(rowMenu(page, tab, row), placeOfMenu(event, element), tree)
+}
+
+/** Answers whether the key was one of an action with the row. */
+function runOn(page: Page, tab: Tab, row: Row | undefined, event: KeyboardEvent): boolean {
+  const run = row && actionFor(fileActions, { page, tab, path: row.path, row }, event)
+  run?.()
+  return run !== undefined
 }
 
 /** The keys of a tree. Answers whether the key was one of them. */
@@ -129,8 +142,7 @@ function moveBy(event: KeyboardEvent, tab: Tab, rows: Row[], active: number): bo
   if (next !== undefined) select(tab, rows, next)
   else if (event.key === 'ArrowRight' && row) openOrEnter(tab, rows, row, active)
   else if (event.key === 'ArrowLeft' && row) closeOrLeave(tab, rows, row, active)
-  else if (event.key === 'Enter' && row?.kind === 'file') tab.edit(row.path)
-  else if ((event.key === 'Enter' || event.key === ' ') && row) activate(tab, row)
+  else if (event.key === ' ' && row) activate(tab, row)
   else return event.key.length === 1 && find(tab, rows, active, event.key)
   return true
 }

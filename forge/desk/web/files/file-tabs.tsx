@@ -1,8 +1,10 @@
 /** The tabs of a branch: the chat, its open files, and what is shown about all of it. */
-import { useEffect, useRef } from 'preact/hooks'
-import { draftsOf, hasDraft, newBranch } from '../app/actions.ts'
-import { paneMenu } from '../app/menus.ts'
+import { useEffect } from 'preact/hooks'
+import { draftsOf, hasDraft } from '../app/actions.ts'
+import { shownKeys } from '../app/keys.ts'
+import { usePlace } from '../app/places.ts'
 import { type Page, type Pane, paneKey, type Tab, usePage } from '../app/state.ts'
+import { paneMenu, tabActions } from '../app/tab-actions.ts'
 import { onTabKeys } from '../app/tab-keys.ts'
 import { isCross, TabEnd } from '../app/tabs.tsx'
 import { ChatEnd, isAtWork, LOCKED, turnSign } from '../chat/turn-sign.tsx'
@@ -10,7 +12,7 @@ import { isMerging } from '../merging/merging-actions.ts'
 import { Icon, type IconName } from '../ui/icons.tsx'
 import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
 import { baseName, readable, shortId, tellingFolder } from '../ui/names.ts'
-import { Button, IconButton } from '../ui/words.tsx'
+import { ActionButton, Button, IconButton } from '../ui/words.tsx'
 
 export function FileTabs({ tab }: { tab: Tab }) {
   return (
@@ -30,6 +32,7 @@ function EndBar({ tab }: { tab: Tab }) {
   const { at } = tab
   const drafts = at.kind === 'branch' ? draftsOf(page, at.branch).length : 0
   const { pane } = tab
+  const { history, review } = tabActions
   return (
     <div class="end-bar">
       {pane.kind === 'file' ? (
@@ -40,27 +43,22 @@ function EndBar({ tab }: { tab: Tab }) {
         />
       ) : null}
       {at.kind === 'commit' ? (
-        <Button
-          look="small"
-          icon="branch"
-          words="Branch from here"
-          onClick={() => newBranch(page, { commit: at.commit, words: shortId(at.commit) })}
-        />
+        <ActionButton action={tabActions.branchFromHere} about={{ page, tab }} look="small" />
       ) : null}
       {/* They stay where they are, whether their tab is open or not. */}
       <Button
         look="quiet small"
         icon="clock"
-        title="History  Alt+H"
-        words={<span class="word">History</span>}
-        onClick={() => page.showHere(tab, { kind: 'history', path: undefined })}
+        title={`${history.label}  ${shownKeys(history.keys)}`}
+        words={<span class="word">{history.label}</span>}
+        onClick={() => history.run({ page, tab })}
       />
       <Button
         look="quiet small"
         icon="diff"
-        title="Review  Alt+R"
+        title={`Review  ${shownKeys(review.keys)}`}
         words={drafts > 0 ? `Review ${drafts}` : 'Review'}
-        onClick={() => page.showHere(tab, { kind: 'review' })}
+        onClick={() => review.run({ page, tab })}
       />
     </div>
   )
@@ -68,8 +66,8 @@ function EndBar({ tab }: { tab: Tab }) {
 
 function PaneTab({ tab, pane }: { tab: Tab; pane: Pane }) {
   const page = usePage()
-  const element = useRef<HTMLButtonElement>(null)
   const isSelected = tab.active.value === paneKey(pane)
+  const element = usePlace<HTMLButtonElement>(...(isSelected ? (['file tab'] as const) : []))
   const hasDot = pane.kind === 'file' && hasDraft(page, tab.at, pane.path)
   const isOpenConflict = pane.kind === 'file' && isMerging(page, tab) && tab.merging.file(pane.path)?.state === 'open'
   const folder = pane.kind === 'file' ? tellingFolder(pane.path, pathsIn(tab)) : ''

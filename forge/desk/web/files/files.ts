@@ -45,8 +45,11 @@ export class OpenFiles {
     return [...this.#files.values()]
   }
 
-  /** A file or folder of a branch has another path: its files go on under that, with what was typed in them. */
-  rename(branch: string, renamed: { from: string; to: string }): void {
+  /**
+   * A file or folder of a branch has another path: its files go on under that, with what was typed in them. What of
+   * that is not sent yet is sent at once, but `isAfterBreak`: then all files are asked for first.
+   */
+  rename(branch: string, renamed: { from: string; to: string }, isAfterBreak = false): void {
     for (const file of this.of(branch)) {
       const path = pathAfter(renamed, file.path)
       if (path === file.path) continue
@@ -54,7 +57,7 @@ export class OpenFiles {
       this.#files.delete(key)
       this.#files.set(other, file)
       if (this.#unwanted.delete(key)) this.#unwanted.add(other)
-      file.moveTo(path)
+      file.moveTo(path, isAfterBreak)
     }
     this.#sayChanged()
   }

@@ -2,6 +2,7 @@
 import { useSignal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Match } from '../../contract/reading.ts'
+import { usePlace } from '../app/places.ts'
 import { type Page, type Tab, usePage } from '../app/state.ts'
 import { visible } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
@@ -31,7 +32,8 @@ export function Find({ tab }: { tab: Tab }) {
 }
 
 function FindBar({ search }: { search: TextSearch }) {
-  const field = useRef<HTMLInputElement>(null)
+  const page = usePage()
+  const field = usePlace<HTMLInputElement>('search field')
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
   const wanted = search.focusWanted.value
   // Before the browser paints: letters that are typed at once are meant for the field.
@@ -64,7 +66,7 @@ function FindBar({ search }: { search: TextSearch }) {
           onKeyDown={event => {
             if (event.key !== 'ArrowDown' || event.isComposing) return
             event.preventDefault()
-            event.currentTarget.closest('.finding')?.querySelector<HTMLElement>('[role="listbox"]')?.focus()
+            page.places.focus('list')
           }}
           onInput={event => {
             search.words.value = event.currentTarget.value
@@ -131,6 +133,7 @@ function Results({ tab, rows }: { tab: Tab; rows: Row[] }) {
   const page = usePage()
   const { search } = tab
   const active = useSignal(1)
+  const list = usePlace<HTMLDivElement>('list')
   const open = (row: Row | undefined) => {
     if (row?.kind === 'file') tab.edit(row.path)
     else if (row) openMatch(page, tab, row.match)
@@ -139,6 +142,7 @@ function Results({ tab, rows }: { tab: Tab; rows: Row[] }) {
     <VirtualList
       class="list results"
       role="listbox"
+      box={list}
       aria-label="Results"
       tabIndex={0}
       aria-activedescendant={rows.length > 0 ? `result-${active.value}` : undefined}

@@ -121,10 +121,10 @@ export class OpenFile {
     return this.#path
   }
 
-  /** It has another name, and is open under that. */
-  moveTo(path: string): void {
+  /** It has another name, and is open under that. `isAfterBreak`: it is asked for before anything is sent. */
+  moveTo(path: string, isAfterBreak: boolean): void {
     this.#path = path
-    this.sendAgain()
+    if (!isAfterBreak) this.sendAgain()
     if (this.state && this.state.doc.length < LARGEST_COLOURED) this.#colour()
   }
 

@@ -6,6 +6,7 @@ import { Icon } from '../ui/icons.tsx'
 import { visible } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 import { Button, IconButton } from '../ui/words.tsx'
+import { EDITOR_KEYS } from './editor-keys.ts'
 
 /** So much of a text is shown, in characters. */
 const MAX_SHOWN = 120
@@ -55,7 +56,7 @@ export function RefusedBox({ refused, insert, dismiss }: Props) {
         <Button
           look="small main"
           words={instead?.words ?? 'Insert again'}
-          keys={shownKeys('Ctrl+.')}
+          keys={shownKeys(EDITOR_KEYS.insertRefused.keys)}
           onClick={insert}
         />
       ) : null}

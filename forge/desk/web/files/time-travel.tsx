@@ -1,36 +1,23 @@
 /** Says which moment of history a tab shows. */
-import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
-import type { CommitRow } from '../../contract/reading.ts'
-import { usePage } from '../app/state.ts'
+import { useCommit } from '../review/use-commit.ts'
 import { Icon } from '../ui/icons.tsx'
 import { shortId, withoutTricks } from '../ui/names.ts'
 import { ago, fullTime } from '../ui/times.ts'
 
 export function TimeTravel({ commit }: { commit: string }) {
-  const page = usePage()
-  const row = useSignal<CommitRow | undefined>(undefined)
-  useEffect(() => {
-    page.connection.ask('commit', { commit }).then(
-      answer => {
-        row.value = answer.row
-      },
-      () => {},
-    )
-  }, [page, commit, row])
-  const { value } = row
+  const row = useCommit(commit).commit?.row
   return (
     <div class="then">
       <Icon name="clock" />
       <span class="nowrap">
         As it was in <span class="mono">{shortId(commit)}</span>
       </span>
-      {value ? (
+      {row ? (
         <>
-          <bdi class="cut">{withoutTricks(value.subject)}</bdi>
+          <bdi class="cut">{withoutTricks(row.subject)}</bdi>
           <span class="grow" />
-          <span class="meta nowrap" title={fullTime(value.committed)}>
-            {value.author.name}, {ago(value.committed)}
+          <span class="meta nowrap" title={fullTime(row.committed)}>
+            {row.author.name}, {ago(row.committed)}
           </span>
         </>
       ) : null}

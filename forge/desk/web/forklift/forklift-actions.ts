@@ -1,6 +1,12 @@
 /** What a person can do with Forklift: run it, stop it, go on with a run that did not end well, publish. */
+
+import type { Forklift } from '../../contract/forklift.ts'
 import { attempt, branchOf, settle } from '../app/actions.ts'
 import type { Page, Tab } from '../app/state.ts'
+import { isMerging } from '../merging/merging-actions.ts'
+import type { Action, Actions } from '../ui/action.ts'
+import { withoutTricks } from '../ui/names.ts'
+import { ago } from '../ui/times.ts'
 
 const TOPIC = 'forklift'
 
@@ -27,7 +33,7 @@ export function openRun(page: Page, run: string, known?: string): Promise<void> 
       const branch = known ?? (await page.connection.ask('open run', { run })).branch
       const tab = page.open({ kind: 'branch', branch })
       await tab.merging.refresh()
-      if (tab.merging.merging.peek()?.forklift?.stuck !== undefined && page.isWide.peek()) page.dock(true)
+      if (tab.merging.latest.peek()?.forklift?.stuck !== undefined && page.isWide.peek()) page.dock(true)
       page.wantFocus()
     },
     { topic: TOPIC },
@@ -47,3 +53,61 @@ export function publish(page: Page, tab: Tab): Promise<void> {
     { branch, topic: TOPIC },
   )
 }
+
+/** The fork; undefined where this is none, or where it is not known yet. */
+function forkOf(page: Page): Forklift | undefined {
+  const info = page.forklift.latest.value
+  return info?.missing === undefined ? info : undefined
+}
+
+export const forkliftActions = {
+  stop: {
+    label: 'Stop Forklift',
+    keys: 'Alt+Shift+L',
+    icon: 'stop',
+    isPossible: page => forkOf(page)?.isRunning === true,
+    run: stopForklift,
+  },
+  run: {
+    label: 'Run Forklift',
+    keys: 'Alt+Shift+L',
+    icon: 'play',
+    isPossible: page => forkOf(page)?.isRunning === false,
+    run: runForklift,
+  },
+} satisfies Actions<Page>
+
+/** The last runs that can be gone on with, at most so many. */
+const MAX_LISTED_RUNS = 3
+
+/** Where the window is narrow, the runs stand nowhere else but in the palette. */
+export function runsToGoOnWith(page: Page): OneRun[] {
+  const runs = forkOf(page)?.runs.filter(({ canOpen, isByHand }) => canOpen && !isByHand) ?? []
+  return runs.slice(0, MAX_LISTED_RUNS).map(run => ({ page, run }))
+}
+
+interface OneRun {
+  page: Page
+  run: Forklift['runs'][number]
+}
+
+export const goOnWithRun = {
+  label: 'Go on with a run of Forklift',
+  inPalette: ({ run: { words, started } }) => `Go on with Forklift’s run: ${withoutTricks(words)}, ${ago(started)}`,
+  icon: 'warning',
+  run: ({ page, run: { run, branch } }) => openRun(page, run, branch),
+} satisfies Action<OneRun>
+
+/** In the tab of a branch that goes on with a run of Forklift. */
+export const publishActions = {
+  publish: {
+    label: 'Publish by Forklift',
+    keys: 'Alt+Shift+U',
+    icon: 'merge',
+    isPossible: ({ page, tab }) => {
+      const isOfRun = page.forklift.latest.value?.runs.some(({ branch }) => branch === branchOf(tab)) ?? false
+      return isOfRun && !page.isGone(tab.at) && !isMerging(page, tab)
+    },
+    run: ({ page, tab }) => publish(page, tab),
+  },
+} satisfies Actions<{ page: Page; tab: Tab }>

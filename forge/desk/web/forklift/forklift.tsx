@@ -4,6 +4,7 @@ import type { Forklift, ForkliftRun } from '../../contract/forklift.ts'
 import { branchOf } from '../app/actions.ts'
 import { type Tab, usePage } from '../app/state.ts'
 import { isMerging } from '../merging/merging-actions.ts'
+import { FailedLine } from '../ui/failed.tsx'
 import { Icon, type IconName } from '../ui/icons.tsx'
 import { Link } from '../ui/link.tsx'
 import { readable, withoutTricks } from '../ui/names.ts'
@@ -27,14 +28,14 @@ const SIGNS: Record<ForkliftRun['end'], { icon: IconName; tone: string; word: st
 /** The fork: how far upstream is ahead, the last runs, and Run. */
 export function ForkliftPanel() {
   const page = usePage()
-  const { info, problem } = page.forklift
+  const { latest, problem } = page.forklift
   useEffect(() => page.forklift.load(), [page])
-  const known = info.value
+  const known = latest.value
   if (!known) {
     return problem.value === undefined ? null : (
       <section class="foot-block" aria-label="Forklift">
         <h3>Forklift</h3>
-        <p class="meta words">{withoutTricks(problem.value)}</p>
+        <FailedLine problem={problem.value} again={() => page.forklift.refresh()} />
       </section>
     )
   }
@@ -81,7 +82,7 @@ function RunRow({ run }: { run: ForkliftRun }) {
   const { icon, tone, word } = SIGNS[end]
   const words = withoutTricks(run.words)
   // Its process may be one of a terminal, or of a machine that was switched off.
-  const isElsewhere = end === 'running' && page.forklift.info.value?.isRunning === false
+  const isElsewhere = end === 'running' && page.forklift.latest.value?.isRunning === false
   const title = isElsewhere ? 'It has no end yet: it runs elsewhere, or was cut off' : words
   const isOpenable = !isByHand && (canOpen || branch !== undefined)
   const content = (
@@ -166,7 +167,7 @@ export function PublishStrip({ tab }: { tab: Tab }) {
   const page = usePage()
   const branch = branchOf(tab)
   useEffect(() => page.forklift.load(), [page])
-  const known = page.forklift.info.value
+  const known = page.forklift.latest.value
   const own = (known?.runs ?? []).filter(run => run.branch === branch)
   if (branch === undefined || !known || own.length === 0 || isMerging(page, tab)) return null
   const published = own.find(({ isByHand, pullRequest }) => isByHand && pullRequest !== undefined)

@@ -7,7 +7,7 @@ import { withoutTricks } from '../ui/names.ts'
 import { ago } from '../ui/times.ts'
 
 export function Letter({ tab }: { tab: Tab }) {
-  const forklift = tab.merging.merging.value?.forklift
+  const forklift = tab.merging.latest.value?.forklift
   if (forklift?.stuck === undefined) return null
   const time = timeOf(forklift.run)
   return (
@@ -25,7 +25,7 @@ export function Letter({ tab }: { tab: Tab }) {
 }
 
 export function hasLetter(tab: Tab): boolean {
-  return tab.merging.merging.value?.forklift?.stuck !== undefined
+  return tab.merging.latest.value?.forklift?.stuck !== undefined
 }
 
 /** A run's name ends with when it began, by the clock of its machine. */

@@ -1,35 +1,37 @@
 /** The commit that is selected: its message, what is known of it, its files, and what changed in each. */
-import { useSignal } from '@preact/signals'
-import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect } from 'preact/hooks'
 import type { Answer } from '../../contract/contract.ts'
 import type { GraphRow } from '../../contract/graph.ts'
-import { newBranch } from '../app/actions.ts'
+import { usePlace } from '../app/places.ts'
 import { usePage } from '../app/state.ts'
 import { ChangeSum, ChangesWithDiffs } from '../review/change-list.tsx'
 import { MessageBody } from '../review/message-body.tsx'
+import { useCommit } from '../review/use-commit.ts'
+import { FailedLine } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { placeOfMenu } from '../ui/menu-content.ts'
 import { shortId, visible, withoutTricks } from '../ui/names.ts'
 import { ago, plural, timeTitle, whenWords } from '../ui/times.ts'
-import { Button, IconButton } from '../ui/words.tsx'
-import { commitMenu } from './graph-menus.ts'
+import { ActionButton, IconButton } from '../ui/words.tsx'
+import { commitActions, commitMenu, sourceActions } from './graph-menus.ts'
 import { commitSource } from './step-ways.ts'
 
-/** Who holds an arrow key down passes many commits: only the one that stays is asked for. */
-const ASK_AFTER = 60
+/** A key that is held down passes many commits: only the one that stays is asked for. */
+const ASK_AFTER_MS = 60
 
 export function GraphDetail() {
   const page = usePage()
   const { row } = page.graph
-  const commit = useCommit(row?.oid)
+  const { commit, asked } = useCommit(row?.oid, { delayMs: ASK_AFTER_MS })
   const { panes } = page.graph
   const isLarge = panes.isCommitLarge.value
+  const { showLarge } = commitActions
   const width = isLarge ? undefined : panes.widthOf('commit')
   const style = { width: width === undefined ? '' : `${width}px` }
-  const pane = useRef<HTMLElement>(null)
+  const pane = usePlace<HTMLElement>('commit')
   // In a narrow window it covers the list, and takes the keys.
   useLayoutEffect(() => {
-    if (isLarge && document.querySelector<HTMLElement>('.graph-list')?.offsetParent === null) pane.current?.focus()
+    if (isLarge && page.places.find('home')?.offsetParent === null) pane.current?.focus()
   }, [isLarge])
   if (!row) return <aside class="detail" aria-label="Commit" style={style} />
   return (
@@ -55,45 +57,20 @@ export function GraphDetail() {
           </h2>
           <IconButton
             icon={isLarge ? 'shrink' : 'enlarge'}
-            words={isLarge ? 'Show the graph again' : 'Show the whole commit'}
-            keys="O"
+            words={isLarge ? 'Show the graph again' : showLarge.label}
+            keys={showLarge.listKeys}
             isPressed={isLarge}
-            onClick={() => {
-              panes.isCommitLarge.value = !isLarge
-            }}
+            onClick={() => showLarge.run({ page, row })}
           />
         </div>
         {commit ? <Body message={commit.message} isLarge={isLarge} /> : null}
       </div>
       <Facts row={row} isRead={commit !== undefined} />
       <Acts row={row} />
+      <FailedLine problem={asked.problem.value} again={() => asked.refresh()} />
       {commit ? <Files key={row.oid} commit={commit} isLarge={isLarge} /> : null}
     </aside>
   )
-}
-
-function useCommit(oid: string | undefined): Answer<'commit'> | undefined {
-  const page = usePage()
-  const commit = useSignal<Answer<'commit'> | undefined>(undefined)
-  useEffect(() => {
-    if (oid === undefined) return undefined
-    let isStale = false
-    const timer = setTimeout(() => {
-      page.connection.ask('commit', { commit: oid }).then(
-        answer => {
-          if (!isStale) commit.value = answer
-        },
-        error => {
-          if (!isStale) page.complain(error)
-        },
-      )
-    }, ASK_AFTER)
-    return () => {
-      isStale = true
-      clearTimeout(timer)
-    }
-  }, [page, oid, commit])
-  return commit.value?.row.oid === oid ? commit.value : undefined
 }
 
 /**
@@ -160,18 +137,11 @@ function Acts({ row }: { row: GraphRow }) {
   const page = usePage()
   return (
     <div class="acts">
-      <Button
+      <ActionButton action={commitActions.travel} about={{ page, row }} look="small" hasKeys />
+      <ActionButton
+        action={sourceActions.branchFromHere}
+        about={{ page, source: commitSource(row.oid) }}
         look="small"
-        icon="eye"
-        words="Time travel"
-        keys="Enter"
-        onClick={() => page.open({ kind: 'commit', commit: row.oid })}
-      />
-      <Button
-        look="small"
-        icon="branch"
-        words="Branch from here"
-        onClick={() => newBranch(page, commitSource(row.oid))}
       />
       <IconButton
         icon="more"

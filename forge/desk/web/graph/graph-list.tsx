@@ -6,15 +6,17 @@ import { useSignal } from '@preact/signals'
 import type { VNode } from 'preact'
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import type { GraphRow } from '../../contract/graph.ts'
+import { usePlace } from '../app/places.ts'
 import { type Page, usePage } from '../app/state.ts'
+import { actionFor } from '../ui/action.ts'
 import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
-import { toggleAbandoned } from './graph-commands.ts'
+import { graphActions, graphListActions } from './graph-actions.ts'
 import { drawLanes, type Palette, paletteOf } from './graph-drawing.ts'
 import type { Label } from './graph-labels.ts'
-import { commitMenu, labelMenu, letterOf } from './graph-menus.ts'
+import { commitActions, commitMenu, labelMenu, sourceActions, sourceAt, stepActions } from './graph-menus.ts'
 import { Row, RowToCome } from './graph-row.tsx'
 import { type GraphState, HEIGHTS } from './graph-state.ts'
-import { fetchRemotes } from './graph-steps.ts'
+import { commitSource } from './step-ways.ts'
 
 /** The view moves in steps of so many rows: between two of them nothing is made anew. */
 const STEP = 8
@@ -31,7 +33,7 @@ const NO_LABELS: readonly Label[] = []
 export function GraphList() {
   const page = usePage()
   const { graph } = page
-  const box = useRef<HTMLDivElement>(null)
+  const box = usePlace<HTMLDivElement>('home')
   const height = useSignal(800)
   const { value: rowHeight } = graph.rowHeight
   // Read here: what is shown changes with them.
@@ -55,7 +57,6 @@ export function GraphList() {
       role="listbox"
       aria-label="Commits"
       aria-busy={count === 0 && graph.total.value === undefined}
-      data-home
       tabIndex={0}
       aria-activedescendant={count > 0 ? `row-${graph.selected.value.row}` : undefined}
       onScroll={event => scrolledTo(event.currentTarget.scrollTop)}
@@ -342,7 +343,7 @@ function openMenu(page: Page, event: MouseEvent | KeyboardEvent): void {
     .peek()
     .get(row.oid)
     ?.find(it => it.ref === ref)
-  const place = placeOfMenu(event, document.getElementById(`row-${index}`) ?? list)
+  const place = placeOfMenu(event, list.querySelector(`#row-${index}`) ?? list)
   page.openMenu(label ? labelMenu(page, label) : commitMenu(page, row), place, list)
 }
 
@@ -352,13 +353,18 @@ function onKey(page: Page, event: KeyboardEvent, visible: number): void {
     return
   }
   if (event.altKey || event.ctrlKey || event.metaKey) return
-  if (!runKey(page, event.key, visible)) return
-  event.preventDefault()
+  if (moveBy(page, event.key, visible)) event.preventDefault()
+  else {
+    const run = actionOf(page, event)
+    if (!run) return
+    run()
+    event.preventDefault()
+  }
   event.stopPropagation()
 }
 
-/** Answers whether the key was one of the graph's. */
-function runKey(page: Page, key: string, visible: number): boolean {
+/** Answers whether the key was one that moves through the list. */
+function moveBy(page: Page, key: string, visible: number): boolean {
   const { graph } = page
   const { row: index } = graph.selected.peek()
   const moves: Record<string, number> = {
@@ -371,31 +377,19 @@ function runKey(page: Page, key: string, visible: number): boolean {
   }
   const next = moves[key]
   if (next !== undefined) graph.select(next)
-  else if (key === 'ArrowRight' || key === 'ArrowLeft')
-    graph.panBy((key === 'ArrowRight' ? 2 : -2) * graph.laneGap.peek())
-  else if (key === 'Enter') travel(page, index)
-  else if (key === ' ') showDetail(page)
-  else if (key === 'Escape' && page.graph.panes.isCommitLarge.peek()) page.graph.panes.isCommitLarge.value = false
-  else if (key === '/') graph.isFinding.value = true
-  else if (key === 'n') graph.findNext(1)
-  else if (key === 'N') graph.findNext(-1)
-  else if (key === '+' || key === '=') graph.zoom(1)
-  else if (key === '-') graph.zoom(-1)
-  else if (key === '0') graph.zoom(0)
-  else if (key === 'a') toggleAbandoned(page)
-  else if (key === 'f') fetchRemotes(page)
-  else return runLetter(page, key)
+  else if (key === 'Escape' && graph.panes.isCommitLarge.peek()) graph.panes.isCommitLarge.value = false
+  else return false
   return true
 }
 
-function runLetter(page: Page, key: string): boolean {
+/** What a key does with the list, or with the commit that is selected. */
+function actionOf(page: Page, event: KeyboardEvent): (() => void) | undefined {
+  const ofList = actionFor({ ...graphActions, ...graphListActions }, page, event)
   const { row } = page.graph
-  const run = row && key.length === 1 ? letterOf(page, row, key) : undefined
-  run?.()
-  return run !== undefined
-}
-
-function showDetail(page: Page): void {
-  page.graph.panes.showCommit()
-  requestAnimationFrame(() => document.querySelector<HTMLElement>('.repo .detail')?.focus())
+  if (ofList || !row) return ofList
+  return (
+    actionFor(commitActions, { page, row }, event) ??
+    actionFor(sourceActions, { page, source: commitSource(row.oid) }, event) ??
+    actionFor(stepActions, { page, source: sourceAt(page, row) }, event)
+  )
 }

@@ -1,68 +1,92 @@
-/** What can be done with a commit and with each label that stands at it, as the items of a menu. */
+/** What can be done with a commit and with each label that stands at it: actions, and the menus that offer them. */
 import type { GraphRow } from '../../contract/graph.ts'
 import type { Source } from '../../contract/steps.ts'
-import { copy, deleteBranch, newBranch, renameBranch } from '../app/actions.ts'
-import type { Command } from '../app/command.ts'
+import { copy, newBranch } from '../app/actions.ts'
 import type { Page } from '../app/state.ts'
+import { type Action, type Actions, itemsWith } from '../ui/action.ts'
 import type { IconName } from '../ui/icons.tsx'
 import type { MenuItem, Offer } from '../ui/menu-content.ts'
 import { readable, shortId } from '../ui/names.ts'
-import { remoteItems } from './branch-steps.ts'
+import { branchActions, REMOTE } from './branch-actions.ts'
 import type { Label } from './graph-labels.ts'
 import { chooseTarget, deleteTag, fetchRemotes, tagAt } from './graph-steps.ts'
-import { commitSource, sourceOf, titleInto, WAYS, type Way, wordsInto } from './step-ways.ts'
+import { commitSource, sourceOf, titleInto, type Way, wordsInto } from './step-ways.ts'
 
-const ICONS: Record<Way, IconName> = {
-  merge: 'merge',
-  land: 'land',
-  rebase: 'rebase',
-  'cherry-pick': 'pick',
-  move: 'move',
+export interface OneCommit {
+  page: Page
+  row: GraphRow
 }
-const KEYS: Record<Way, string> = { merge: 'M', land: 'L', rebase: 'R', 'cherry-pick': 'C', move: 'V' }
 
-/** The letters that do something with the row that is selected, as they stand in its menu. */
-export function letterOf(page: Page, row: GraphRow, letter: string): (() => void) | undefined {
-  const items = commitMenu(page, row).groups.flat()
-  return items.find(({ keys }) => keys === letter.toUpperCase())?.run
+export const commitActions = {
+  travel: {
+    label: 'Time travel',
+    listKeys: 'Enter',
+    icon: 'eye',
+    run: ({ page, row }) => page.open({ kind: 'commit', commit: row.oid }),
+  },
+  showLarge: {
+    label: 'Show the whole commit',
+    inMenu: ({ page }) => (page.graph.panes.isCommitLarge.peek() ? 'Show the graph again' : 'Show the whole commit'),
+    listKeys: 'O',
+    icon: ({ page }) => (page.graph.panes.isCommitLarge.peek() ? 'shrink' : 'enlarge'),
+    run: ({ page: { graph } }) => {
+      graph.panes.isCommitLarge.value = !graph.panes.isCommitLarge.peek()
+    },
+  },
+  goToDetail: { label: 'Go to the commit’s message and files', listKeys: 'Space', icon: 'panel', run: showDetail },
+  copyHash: { label: 'Copy the hash', icon: 'copy', run: ({ page, row }) => copy(page, row.oid) },
+} satisfies Actions<OneCommit>
+
+function showDetail({ page }: OneCommit): void {
+  page.graph.panes.showCommit()
+  requestAnimationFrame(() => page.places.focus('commit'))
 }
+
+/** A branch or a commit as what something is made at, merged or moved to. */
+export interface OneSource {
+  page: Page
+  source: Source
+}
+
+function stepAction(way: Way, icon: IconName, listKeys: string): Action<OneSource> {
+  return {
+    label: wordsInto(way),
+    inPalette: ({ source }) => titleInto(way, source),
+    listKeys,
+    icon,
+    isPossible: ({ source }) => way !== 'rebase' || source.branch !== undefined,
+    run: ({ page, source }) => chooseTarget(page, source, way),
+  }
+}
+
+export const sourceActions = {
+  branchFromHere: {
+    label: 'Branch from here…',
+    listKeys: 'B',
+    icon: 'branch',
+    run: ({ page, source }) => newBranch(page, source),
+  },
+  tag: { label: 'Tag here…', listKeys: 'T', icon: 'tag', run: ({ page, source }) => tagAt(page, source) },
+} satisfies Actions<OneSource>
+
+export const stepActions = {
+  merge: stepAction('merge', 'merge', 'M'),
+  land: stepAction('land', 'land', 'L'),
+  rebase: stepAction('rebase', 'rebase', 'R'),
+  cherryPick: stepAction('cherry-pick', 'pick', 'C'),
+  move: stepAction('move', 'move', 'V'),
+} satisfies Actions<OneSource>
 
 /** A commit as what is merged or moved to: what is done with a branch that stands there is done in its name. */
-function sourceAt({ graph }: Page, { oid }: GraphRow): Source {
+export function sourceAt({ graph }: Page, { oid }: GraphRow): Source {
   const branch = graph.labels.value.get(oid)?.find(label => label.kind === 'branch')
   return branch ? sourceOf(branch) : commitSource(oid)
 }
 
-/** What can be done with the commit that is selected, in whole words. */
-export function stepsWithSelected(page: Page): Command[] {
-  const { row } = page.graph
-  if (!row) return []
-  const source = sourceAt(page, row)
-  return waysOf(source).map(way => ({
-    words: titleInto(way, source),
-    ...{ icon: ICONS[way], keys: KEYS[way], isOfList: true },
-    run: () => chooseTarget(page, source, way),
-  }))
-}
-
 export function commitMenu(page: Page, row: GraphRow): Offer {
   const labels = page.graph.labels.peek().get(row.oid) ?? []
-  const source = sourceAt(page, row)
-  const travel: MenuItem = {
-    words: 'Time travel',
-    icon: 'eye',
-    keys: 'Enter',
-    run: () => page.open({ kind: 'commit', commit: row.oid }),
-  }
-  const { panes } = page.graph
-  const large: MenuItem = {
-    words: panes.isCommitLarge.peek() ? 'Show the graph again' : 'Show the whole commit',
-    icon: panes.isCommitLarge.peek() ? 'shrink' : 'enlarge',
-    keys: 'O',
-    run: () => {
-      panes.isCommitLarge.value = !panes.isCommitLarge.peek()
-    },
-  }
+  const { travel, showLarge, copyHash } = commitActions
+  const { branchFromHere, tag } = sourceActions
   const others = labels.map(
     (label): MenuItem => ({
       words: `${readable(label.name)}…`,
@@ -70,13 +94,15 @@ export function commitMenu(page: Page, row: GraphRow): Offer {
       run: () => openAgain(page, labelMenu(page, label)),
     }),
   )
+  const looking = itemsWith({ page, row }, [travel, showLarge], 'list')
+  const making = itemsWith({ page, source: commitSource(row.oid) }, [branchFromHere, tag], 'list')
   return {
     title: `${shortId(row.oid)} ${row.subject}`,
     groups: [
-      [travel, large, ...makingItems(page, commitSource(row.oid))],
-      stepItems(page, source),
+      [...looking, ...making],
+      itemsWith({ page, source: sourceAt(page, row) }, Object.values(stepActions), 'list'),
       others,
-      [{ words: 'Copy the hash', icon: 'copy', run: () => void copy(page, row.oid) }],
+      itemsWith({ page, row }, [copyHash]),
     ],
   }
 }
@@ -84,69 +110,71 @@ export function commitMenu(page: Page, row: GraphRow): Offer {
 /** A menu that opens where the one before it was. */
 function openAgain(page: Page, offer: Offer): void {
   const active = document.activeElement
-  const element = document.querySelector('.graph-list [aria-selected="true"]') ?? active
+  const element = page.places.find('home')?.querySelector('[aria-selected="true"]') ?? active
   const { left, bottom } = element?.getBoundingClientRect() ?? { left: 0, bottom: 0 }
   page.openMenu(offer, { x: left + 120, y: bottom }, active instanceof HTMLElement ? active : undefined)
 }
 
-function makingItems(page: Page, source: Source): MenuItem[] {
-  return [
-    { words: 'Branch from here…', icon: 'branch', keys: 'B', run: () => newBranch(page, source) },
-    { words: 'Tag here…', icon: 'tag', keys: 'T', run: () => tagAt(page, source) },
-  ]
+/** A branch, a branch of a remote or a tag, where it stands in the graph. */
+interface OneLabel {
+  page: Page
+  label: Label
 }
 
-const waysOf = ({ branch }: Source): Way[] => WAYS.filter(way => way !== 'rebase' || branch !== undefined)
-
-function stepItems(page: Page, source: Source): MenuItem[] {
-  return waysOf(source).map(way => ({
-    words: wordsInto(way),
-    icon: ICONS[way],
-    keys: KEYS[way],
-    run: () => chooseTarget(page, source, way),
-  }))
-}
-
-export function labelMenu(page: Page, label: Label): Offer {
-  const title = readable(label.name)
-  const source = sourceOf(label)
-  const { name } = label
-  const steps = stepItems(page, source).map(({ keys: _, ...item }) => item)
-  const making = makingItems(page, source).map(({ keys: _, ...item }) => item)
-  const only: MenuItem = {
-    words: 'Show only this',
+export const labelActions = {
+  open: {
+    label: 'Open',
+    icon: ({ label }) => (label.kind === 'branch' && label.branch.session ? 'bot' : 'sprout'),
+    isPossible: ({ label }) => label.kind === 'branch',
+    run: ({ page, label }) => page.open({ kind: 'branch', branch: label.name }),
+  },
+  fetch: {
+    label: 'Fetch its remote',
+    inMenu: ({ label }) => `Fetch ${label.kind === 'remote' ? readable(label.remote) : ''}`,
+    icon: 'download',
+    isPossible: ({ label }) => label.kind === 'remote',
+    run: ({ page, label }) => label.kind === 'remote' && fetchRemotes(page, { remote: label.remote }),
+  },
+  showOnly: {
+    label: 'Show only this',
     icon: 'funnel',
-    run: () => page.graph.setFilter({ ...page.graph.filter.peek(), refs: [label.ref] }, title),
-  }
+    run: ({ page: { graph }, label }) =>
+      graph.setFilter({ ...graph.filter.peek(), refs: [label.ref] }, readable(label.name)),
+  },
+  deleteTag: {
+    label: 'Delete the tag…',
+    icon: 'trash',
+    isPossible: ({ label }) => label.kind === 'tag',
+    run: ({ page, label }) => deleteTag(page, label.name),
+  },
+} satisfies Actions<OneLabel>
+
+/** Without keys: those of the list are about the commit that is selected. */
+export function labelMenu(page: Page, label: Label): Offer {
+  const about = { page, label }
+  const source = { page, source: sourceOf(label) }
+  const { open, fetch, showOnly, deleteTag: removeTag } = labelActions
+  const { branchFromHere, tag } = sourceActions
+  const steps = itemsWith(source, Object.values(stepActions), 'none')
+  const only = itemsWith(about, [showOnly], 'none')
+  const title = readable(label.name)
   if (label.kind === 'tag') {
-    const remove: MenuItem = { words: 'Delete the tag…', icon: 'trash', run: () => deleteTag(page, name) }
-    return { title, groups: [making.slice(0, 1), steps, [only, remove]] }
+    const making = itemsWith(source, [branchFromHere], 'none')
+    return { title, groups: [making, steps, [...only, ...itemsWith(about, [removeTag], 'none')]] }
   }
+  const making = itemsWith(source, [branchFromHere, tag], 'none')
   if (label.kind === 'remote') {
-    const { remote } = label
-    const fetch: MenuItem = {
-      words: `Fetch ${readable(remote)}`,
-      icon: 'download',
-      run: () => void fetchRemotes(page, { remote }),
-    }
-    return { title, groups: [[...making, fetch], steps, [only]] }
+    return { title, groups: [[...making, ...itemsWith(about, [fetch], 'none')], steps, only] }
   }
-  const open: MenuItem = {
-    words: 'Open',
-    icon: label.branch.session ? 'bot' : 'sprout',
-    run: () => page.open({ kind: 'branch', branch: name }),
-  }
+  const branch = { page, branch: label.name }
+  const changing = itemsWith(branch, [branchActions.rename, branchActions.delete], 'none')
   return {
     title,
     groups: [
-      [open, ...making],
+      [...itemsWith(about, [open], 'none'), ...making],
       steps,
-      remoteItems(page, label.branch).map(({ keys: _, ...item }) => item),
-      [
-        only,
-        { words: 'Rename…', icon: 'pencil', run: () => renameBranch(page, name) },
-        { words: 'Delete…', icon: 'trash', run: () => deleteBranch(page, name) },
-      ],
+      itemsWith(branch, REMOTE, 'none'),
+      [...only, ...changing],
     ],
   }
 }

@@ -10,19 +10,20 @@ type Pane = NonNullable<Panes[PaneName]>
 export const PANE_BOUNDS = { refs: { min: 140, max: 480 }, commit: { min: 220, max: 900 } } as const
 
 /** In a narrower window the refs are shown when they are asked for. */
-const HAS_ROOM = window.matchMedia('(min-width: 1181px)')
+const HAS_ROOM = '(min-width: 1181px)'
 
 export class GraphPanes {
   /** What a person has chosen; what they have not is as wide as the window suggests. */
   readonly chosen = signal<Panes>({})
   /** The commit has most of the room, and the list keeps its subjects alone. */
   readonly isCommitLarge = signal(false)
-  readonly #hasRoom = signal(HAS_ROOM.matches)
+  readonly #window = matchMedia(HAS_ROOM)
+  readonly #hasRoom = signal(this.#window.matches)
   readonly areRefsShown = computed(() => this.chosen.value.refs?.isShown ?? this.#hasRoom.value)
   readonly isCommitShown = computed(() => this.isCommitLarge.value || (this.chosen.value.commit?.isShown ?? true))
 
   constructor() {
-    HAS_ROOM.addEventListener('change', ({ matches }) => {
+    this.#window.addEventListener('change', ({ matches }) => {
       this.#hasRoom.value = matches
     })
   }

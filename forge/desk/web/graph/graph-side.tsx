@@ -3,6 +3,7 @@ import { type Signal, useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useMemo } from 'preact/hooks'
 import type { BranchInfo } from '../../contract/branches.ts'
+import { usePlace } from '../app/places.ts'
 import { type Page, usePage } from '../app/state.ts'
 import { ForkliftPanel } from '../forklift/forklift.tsx'
 import { BranchIcon, Icon } from '../ui/icons.tsx'
@@ -11,9 +12,9 @@ import { readable } from '../ui/names.ts'
 import { age, digits } from '../ui/times.ts'
 import { IconButton, Name, RefName } from '../ui/words.tsx'
 import { runOfBranch, splitByRun } from './branches-of-runs.ts'
+import { graphActions } from './graph-actions.ts'
 import type { Label } from './graph-labels.ts'
 import { labelMenu } from './graph-menus.ts'
-import { fetchRemotes } from './graph-steps.ts'
 import { outlookLook, outlookWord } from './step-words.tsx'
 import { byVersion } from './versions.ts'
 
@@ -23,11 +24,17 @@ const MORE = 100
 
 export function GraphSide({ width }: { width: number | undefined }) {
   const page = usePage()
+  const side = usePlace<HTMLElement>('refs')
   return (
-    <aside class="side" aria-label="Refs" style={{ width: width === undefined ? '' : `${width}px` }}>
+    <aside ref={side} class="side" aria-label="Refs" style={{ width: width === undefined ? '' : `${width}px` }}>
       <div class="side-head">
         <h2 class="grow cut">{page.desk.value?.name}</h2>
-        <IconButton icon="refresh" words="Fetch" keys="F" onClick={() => fetchRemotes(page)} />
+        <IconButton
+          icon="refresh"
+          words={graphActions.fetch.label}
+          keys={graphActions.fetch.keys}
+          onClick={() => graphActions.fetch.run(page)}
+        />
       </div>
       <nav class="list" aria-label="Branches and tags" onKeyDown={moveFocus}>
         <Branches />

@@ -252,7 +252,30 @@ export async function fetchRemotes(
   }
 }
 
-export function pull(page: Page, branch: string): void {
+async function hasUpstream(page: Page, branch: string): Promise<boolean> {
+  const step = { step: 'pull', branch, how: 'fast-forward' } as const
+  const { offers } = await page.connection.ask('preview', { step }).catch(() => ({ offers: undefined }))
+  return offers !== 'publish'
+}
+
+/** Without an upstream branch there is nothing to pull: the way to one is to publish the branch. */
+function offerToPublish(page: Page, branch: string): void {
+  const name = readable(branch)
+  page.dialog.value = {
+    kind: 'confirm',
+    title: `${name} has no upstream branch`,
+    words: [`There is nothing to pull from. Publish ${name} to a remote first: it then tracks the branch there.`],
+    button: 'Publish branch…',
+    run: () => push(page, branch),
+  }
+}
+
+export async function pull(page: Page, branch: string): Promise<void> {
+  // The page knows of an upstream branch only once it is known how far that is.
+  if (!page.branch(branch)?.upstream && !(await hasUpstream(page, branch))) {
+    offerToPublish(page, branch)
+    return
+  }
   const way = (how: 'fast-forward' | 'merge' | 'rebase', words: string, explains: string): StepWay => ({
     key: how,
     words,
@@ -281,6 +304,7 @@ export async function push(page: Page, branch: string): Promise<void> {
   if (!refs) return
   const remotes = refs.remotes.map(({ name }) => name)
   const followed = page.branch(branch)?.upstream?.name ?? ''
+  const isNew = followed === ''
   const own =
     remotes.find(name => followed.startsWith(`${name}/`)) ?? (remotes.includes('origin') ? 'origin' : remotes[0])
   if (own === undefined) {
@@ -291,7 +315,7 @@ export async function push(page: Page, branch: string): Promise<void> {
     {
       key: remote,
       words: `To ${readable(remote)}`,
-      button: 'Push',
+      button: isNew ? 'Publish' : 'Push',
       explains: `Adds the commits of ${readable(branch)} that ${readable(remote)} does not have yet.`,
       step: { step: 'push', branch, remote, isForced: false },
     },
@@ -306,10 +330,10 @@ export async function push(page: Page, branch: string): Promise<void> {
   ])
   page.dialog.value = {
     kind: 'step',
-    title: `Push ${readable(branch)}`,
+    title: `${isNew ? 'Publish' : 'Push'} ${readable(branch)}`,
     ways,
     first: 0,
-    pull: () => pull(page, branch),
+    pull: () => void pull(page, branch),
     isDone: done => finish(page, { ...done, isUndoable: false }),
   }
 }

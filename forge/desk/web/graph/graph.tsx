@@ -1,23 +1,25 @@
 /** The repository: all of its history as a graph, its refs at the side, and the commit that is selected. */
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { newBranch } from '../app/actions.ts'
+import { shownKeys } from '../app/keys.ts'
 import { Notices } from '../app/notices.tsx'
 import { type Page, usePage } from '../app/state.ts'
+import { FailedLine } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
 import type { MenuItem } from '../ui/menu-content.ts'
 import { placeOfMenu } from '../ui/menu-content.ts'
 import { readable } from '../ui/names.ts'
 import { Splitter } from '../ui/splitter.tsx'
 import { plural } from '../ui/times.ts'
-import { Button, Empty, IconButton } from '../ui/words.tsx'
+import { ActionButton, Button, Empty, IconButton } from '../ui/words.tsx'
 import { splitByRun } from './branches-of-runs.ts'
-import { branchInView, toggleAbandoned } from './graph-commands.ts'
+import { branchInView, graphActions } from './graph-actions.ts'
 import { GraphDetail } from './graph-detail.tsx'
 import { DragLayer, pressOn } from './graph-drag.tsx'
 import { GraphList } from './graph-list.tsx'
 import { PANE_BOUNDS, type PaneName } from './graph-panes.ts'
 import { GraphSide } from './graph-side.tsx'
-import { fetchRemotes, pull, push, stopStep } from './graph-steps.ts'
+import { stopStep } from './graph-steps.ts'
 
 /** How long after the last letter is looked for what was typed. */
 const FIND_AFTER = 200
@@ -32,15 +34,6 @@ export function Repository() {
   const { value: desk } = page.desk
   const { panes } = graph
   const areRefsShown = panes.areRefsShown.value && !panes.isCommitLarge.value
-  // Why there is nothing yet may have to be said.
-  if (!desk)
-    return (
-      <main class="repo">
-        <section class="middle" aria-label="Repository">
-          <Notices tab={undefined} />
-        </section>
-      </main>
-    )
   return (
     <main class={`repo ${panes.isCommitLarge.value ? 'large' : ''}`} onPointerDown={event => pressOn(page, event)}>
       {areRefsShown ? (
@@ -53,8 +46,8 @@ export function Repository() {
         <Toolbar />
         {graph.isFinding.value ? <FindBar /> : null}
         <Notices tab={undefined} />
-        {graph.problem.value !== undefined ? <p class="graph-problem is-bad">{graph.problem.value}</p> : null}
-        {desk.isEmpty && graph.count === 0 ? <NoCommits page={page} /> : <GraphList />}
+        <FailedLine problem={graph.problem.value} again={() => graph.look()} />
+        {desk?.isEmpty && graph.count === 0 ? <NoCommits page={page} /> : <GraphList />}
       </section>
       {panes.isCommitShown.value ? (
         <>
@@ -68,21 +61,20 @@ export function Repository() {
 }
 
 const PANES = {
-  refs: { words: 'the branches and tags', side: 'left', element: '.repo > .side' },
-  commit: { words: 'the commit', side: 'right', element: '.repo > .detail' },
+  refs: { words: 'the branches and tags', side: 'left' },
+  commit: { words: 'the commit', side: 'right' },
 } as const
 
 function PaneEdge({ pane }: { pane: PaneName }) {
-  const { panes } = usePage().graph
-  const { words, side, element } = PANES[pane]
+  const page = usePage()
+  const { panes } = page.graph
+  const { words, side } = PANES[pane]
   return (
     <Splitter
       words={words}
       side={side}
       {...PANE_BOUNDS[pane]}
-      width={() =>
-        document.querySelector<HTMLElement>(element)?.offsetWidth ?? panes.widthOf(pane) ?? PANE_BOUNDS[pane].min
-      }
+      width={() => page.places.find(pane)?.offsetWidth ?? panes.widthOf(pane) ?? PANE_BOUNDS[pane].min}
       resize={width => panes.resize(pane, width)}
     />
   )
@@ -116,7 +108,7 @@ function Toolbar() {
         />
       )}
       {progress === undefined ? (
-        <Button look="small quiet" icon="download" words="Fetch" onClick={() => fetchRemotes(page)} />
+        <ActionButton action={graphActions.fetch} about={page} look="small quiet" />
       ) : (
         <>
           <Icon name="arc" tone="spin" />
@@ -133,14 +125,14 @@ function Toolbar() {
             icon="arrow-down"
             words="Pull"
             title={`Pull ${name}`}
-            onClick={() => pull(page, branch)}
+            onClick={() => graphActions.pull.run(page)}
           />
           <Button
             look="small quiet"
             icon="upload"
             words="Push"
             title={`Push ${name}`}
-            onClick={() => push(page, branch)}
+            onClick={() => graphActions.push.run(page)}
           />
         </>
       )}
@@ -151,8 +143,8 @@ function Toolbar() {
             type="button"
             class="button small quiet"
             aria-pressed={filter.withAbandoned}
-            title="Commits that only reflogs still know  A"
-            onClick={() => toggleAbandoned(page)}
+            title={`Commits that only reflogs still know  ${shownKeys(graphActions.abandoned.keys)}`}
+            onClick={() => graphActions.abandoned.run(page)}
           >
             <Icon name="ghost" />
             Abandoned
@@ -174,7 +166,7 @@ function Toolbar() {
       <IconButton
         icon="search"
         words="Find a commit"
-        keys="/"
+        keys={graphActions.find.listKeys}
         isPressed={graph.isFinding.value}
         onClick={() => {
           graph.isFinding.value = !graph.isFinding.peek()

@@ -3,12 +3,13 @@ import { useSignal } from '@preact/signals'
 import { useEffect, useId, useRef } from 'preact/hooks'
 import type { Preview, Step } from '../../contract/steps.ts'
 import type { Change } from '../../contract/values.ts'
+import { saveAll } from '../app/actions.ts'
 import type { DialogContent, StepWay } from '../app/dialog-content.ts'
 import { shownKeys } from '../app/keys.ts'
 import { usePage } from '../app/state.ts'
 import { onTabKeys } from '../app/tab-keys.ts'
 import { ChangeSum, ChangesWithDiffs } from '../review/change-list.tsx'
-import { DialogFrame } from '../ui/dialog-frame.tsx'
+import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { withoutTricks } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
@@ -37,6 +38,7 @@ export function StepDialog({ content, close }: Props) {
   const fetch = useFetch(content.fetchesFor)
   const { preview, changes, look } = usePreview(step, fetch.isDone)
   const canPull = preview?.offers === 'pull' && content.pull !== undefined
+  const hasToSave = preview?.offers === 'save'
   const canTryAgain = fetch.problem !== undefined
   const isOff =
     isBusy.value || (!canTryAgain && !canPull && (!preview || preview.is === 'nothing' || preview.is === 'impossible'))
@@ -54,6 +56,14 @@ export function StepDialog({ content, close }: Props) {
     if (!preview) return
     isBusy.value = true
     problem.value = undefined
+    if (hasToSave) {
+      await saveAll(page, targetOf(step)).catch((error: Error) => {
+        problem.value = error.message
+      })
+      look()
+      isBusy.value = false
+      return
+    }
     try {
       const words = message.current?.value.trim()
       const isEdited = words !== undefined && words !== '' && words !== preview?.message?.trim()
@@ -180,22 +190,28 @@ export function StepDialog({ content, close }: Props) {
               }}
             />
           ) : (
-            <Button words="Cancel" keys="Esc" onClick={close} />
+            <CloseButton close={close} />
           )}
           <button
             type="submit"
-            class={`button ${(way.isDangerous || preview?.is === 'drops') && !canPull ? 'stop' : 'main'}`}
+            class={`button ${(way.isDangerous || preview?.is === 'drops') && !canPull && !hasToSave ? 'stop' : 'main'}`}
             aria-disabled={isOff}
             aria-keyshortcuts="Control+Enter"
             title={shownKeys('Ctrl+Enter')}
             autofocus={ways.length === 1}
           >
-            {canTryAgain ? 'Try again' : canPull ? 'Pull…' : buttonWords(way, preview)}
+            {canTryAgain ? 'Try again' : canPull ? 'Pull…' : hasToSave ? 'Save all drafts' : buttonWords(way, preview)}
           </button>
         </footer>
       </form>
     </DialogFrame>
   )
+}
+
+/** The branch that a step is done to; empty for one that is done to none. */
+function targetOf(step: Step): string {
+  if ('onto' in step && typeof step.onto === 'string') return step.onto
+  return ('branch' in step ? step.branch : undefined) ?? ''
 }
 
 function buttonWords({ button }: StepWay, preview: Preview | undefined): string {

@@ -4,11 +4,11 @@ import { useEffect, useId, useRef } from 'preact/hooks'
 import type { Outlook } from '../../contract/steps.ts'
 import type { Choice, DialogContent } from '../app/dialog-content.ts'
 import { usePage } from '../app/state.ts'
-import { DialogFrame } from '../ui/dialog-frame.tsx'
+import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { readable } from '../ui/names.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
-import { Button, Name, Waiting } from '../ui/words.tsx'
+import { Name, Waiting } from '../ui/words.tsx'
 import { outlookLook } from './step-words.tsx'
 
 interface Props {
@@ -112,7 +112,7 @@ export function PickDialog({ content, close }: Props) {
         )}
         <footer>
           <span class="grow" />
-          <Button words="Cancel" keys="Esc" onClick={close} />
+          <CloseButton close={close} />
           <button type="submit" class="button main" aria-disabled={choices.length === 0}>
             Continue
           </button>

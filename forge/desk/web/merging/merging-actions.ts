@@ -50,7 +50,7 @@ export async function askAi(page: Page, tab: Tab, paths: string[] | 'all', only?
 export async function finish(page: Page, tab: Tab): Promise<void> {
   const branch = branchOf(tab)
   const { merging } = tab
-  const known = merging.merging.peek()
+  const known = merging.latest.peek()
   if (branch === undefined || !known || merging.isEnding.peek()) return
   if (known.notYet !== undefined) {
     page.spoken.value = known.notYet
@@ -73,7 +73,7 @@ export async function finish(page: Page, tab: Tab): Promise<void> {
 
 export function abort(page: Page, tab: Tab): void {
   const branch = branchOf(tab)
-  const known = tab.merging.merging.peek()
+  const known = tab.merging.latest.peek()
   if (branch === undefined || !known) return
   const settled = known.files.filter(({ state }) => state !== 'open').length
   page.dialog.value = {
@@ -107,7 +107,7 @@ export async function goToFirstConflict(page: Page, tab: Tab): Promise<void> {
 /** Shows the next conflict that is left: in this file, else in the next one that has some. */
 export async function goToConflict(page: Page, tab: Tab, by: 1 | -1): Promise<void> {
   const shown = tab.active.peek()
-  const known = tab.merging.merging.peek() ?? (await tab.merging.known())
+  const known = tab.merging.latest.peek() ?? (await tab.merging.known())
   // Who was faster than the list, and went elsewhere then, stays there.
   if (page.tab.peek() !== tab || tab.active.peek() !== shown) return
   const { path } = tab

@@ -3,14 +3,16 @@
 import { Text } from '@codemirror/state'
 import { useEffect, useLayoutEffect } from 'preact/hooks'
 import type { ConflictFile, MergingFile } from '../../contract/merging.ts'
+import { usePlace } from '../app/places.ts'
 import { type Tab, usePage } from '../app/state.ts'
 import { isAtWork } from '../chat/turn-sign.tsx'
 import type { OpenFile } from '../files/open-files.ts'
 import { Icon } from '../ui/icons.tsx'
 import { readable, visible, withoutTricks } from '../ui/names.ts'
-import { Button, IconButton, Path } from '../ui/words.tsx'
+import { ActionIcon, Button, Path } from '../ui/words.tsx'
 import { conflictExtension } from './conflict-editor.ts'
-import { askAi, goToConflict, isMerging, takeSide } from './merging-actions.ts'
+import { askAi, isMerging, takeSide } from './merging-actions.ts'
+import { mergingActions } from './merging-commands.ts'
 
 interface Props {
   tab: Tab
@@ -40,7 +42,7 @@ const NO_CONFLICT = 'no conflict'
 export function useConflicts({ tab, file }: Props, known: MergingFile | undefined): void {
   const page = usePage()
   const sides = tab.merging.files.value.get(file.path)
-  const merging = tab.merging.merging.value
+  const merging = tab.merging.latest.value
   const shown = file.file.value
   const mark = sides?.mark
   useLayoutEffect(() => {
@@ -118,13 +120,8 @@ export function ConflictBar({ tab, file, known }: Props & { known: MergingFile }
       {kind !== 'text' && sides && (isText || known.state !== 'open') ? (
         <WholeChoices tab={tab} path={file.path} sides={sides} />
       ) : null}
-      <IconButton
-        icon="arrow-up"
-        words="Previous conflict"
-        keys="Shift+F8"
-        onClick={() => goToConflict(page, tab, -1)}
-      />
-      <IconButton icon="arrow-down" words="Next conflict" keys="F8" onClick={() => goToConflict(page, tab, 1)} />
+      <ActionIcon action={mergingActions.previous} about={{ page, tab }} />
+      <ActionIcon action={mergingActions.next} about={{ page, tab }} />
       {known.state === 'open' ? (
         <Button look="small ask-all" icon="bot" words="Ask the AI for all" onClick={() => askAi(page, tab, 'all')} />
       ) : null}
@@ -161,8 +158,9 @@ function WholeChoices({ tab, path, sides }: { tab: Tab; path: string; sides: Con
 /** A file that is no text on some side: the whole of it is chosen. */
 export function WholeConflict({ tab, sides, known }: { tab: Tab; sides: ConflictFile; known: MergingFile }) {
   const page = usePage()
-  const merging = tab.merging.merging.value
+  const merging = tab.merging.latest.value
   const { path } = sides
+  const box = usePlace<HTMLElement>('home')
   const choices = offered(sides)
   const choose = (side: (typeof choices)[number]['side']) => takeSide(page, tab, path, side)
   return (
@@ -172,7 +170,7 @@ export function WholeConflict({ tab, sides, known }: { tab: Tab; sides: Conflict
       aria-label="Conflict"
       // biome-ignore lint/a11y/noNoninteractiveTabindex: see above
       tabIndex={0}
-      data-home
+      ref={box}
       onKeyDown={event => {
         if (event.altKey || event.ctrlKey || event.metaKey) return
         const chosen = choices.find(({ key }) => key === event.key)

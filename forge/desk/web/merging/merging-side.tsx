@@ -1,8 +1,10 @@
 /** The files of a merge that waits, at the side where the explorer is otherwise: what is to do, and how it ends. */
 import { useEffect, useId } from 'preact/hooks'
 import type { Merging, MergingFile } from '../../contract/merging.ts'
+import { usePlace } from '../app/places.ts'
 import { type Tab, usePage } from '../app/state.ts'
 import { isAtWork } from '../chat/turn-sign.tsx'
+import { FailedLine } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { readable, withoutTricks } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
@@ -17,9 +19,9 @@ const GROUPS: { state: MergingFile['state']; title: string }[] = [
 ]
 
 export function MergingSide({ tab }: { tab: Tab }) {
-  const { merging, problem } = tab.merging
+  const { latest, problem } = tab.merging
   useEffect(() => tab.merging.load(), [tab])
-  const known = merging.value
+  const known = latest.value
   const { left, all } = tallyOf(known?.files ?? [])
   return (
     <aside class="side">
@@ -38,7 +40,11 @@ export function MergingSide({ tab }: { tab: Tab }) {
           }}
         />
       </div>
-      {known ? <Files tab={tab} merging={known} /> : <p class="meta no-row">{withoutTricks(problem.value ?? '')}</p>}
+      {known ? (
+        <Files tab={tab} merging={known} />
+      ) : (
+        <FailedLine problem={problem.value} again={() => tab.merging.refresh()} />
+      )}
       {known ? <End tab={tab} merging={known} /> : null}
     </aside>
   )
@@ -60,12 +66,13 @@ function Files({ tab, merging }: { tab: Tab; merging: Merging }) {
         </p>
       ) : null}
       {GROUPS.map(({ state, title }) => {
+        const [first] = GROUPS.flatMap(group => files.filter(file => file.state === group.state))
         const some = files.filter(file => file.state === state)
         return some.length === 0 ? null : (
           <section key={state} aria-label={title}>
             <h3>{title}</h3>
             {some.map(file => (
-              <FileRow key={file.path} tab={tab} file={file} />
+              <FileRow key={file.path} tab={tab} file={file} isFirst={file === first} />
             ))}
           </section>
         )
@@ -77,11 +84,13 @@ function Files({ tab, merging }: { tab: Tab; merging: Merging }) {
   )
 }
 
-function FileRow({ tab, file }: { tab: Tab; file: MergingFile }) {
+function FileRow({ tab, file, isFirst }: { tab: Tab; file: MergingFile; isFirst: boolean }) {
+  const button = usePlace<HTMLButtonElement>(...(isFirst ? (['conflicted files'] as const) : []))
   const { path, state, left, all, words, by } = file
   return (
     <button
       type="button"
+      ref={button}
       class="filerow plain"
       aria-current={tab.path === path}
       title={words === undefined ? readable(path) : `${readable(path)}: ${withoutTricks(words)}`}

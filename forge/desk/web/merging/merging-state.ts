@@ -3,14 +3,13 @@ import { effect, signal } from '@preact/signals'
 import type { ConflictFile, Merging, MergingFile } from '../../contract/merging.ts'
 import type { At } from '../../contract/values.ts'
 import type { Connection } from '../app/socket.ts'
+import { ServerValue } from '../ui/server-value.ts'
 
 /** How long after a change it is asked for again, in milliseconds. */
-const ASK_AFTER = 120
+const ASK_AFTER_MS = 120
 
-export class MergingState {
-  /** Undefined until the server has said it, null where nothing waits. */
-  readonly merging = signal<Merging | null | undefined>(undefined)
-  readonly problem = signal<string | undefined>(undefined)
+/** Its value is null where nothing waits. */
+export class MergingState extends ServerValue<Merging | null> {
   /** The sides of files in conflict that were asked for. */
   readonly files = signal<ReadonlyMap<string, ConflictFile>>(new Map())
   /** What a person made of the message; undefined: the server's words. */
@@ -25,34 +24,23 @@ export class MergingState {
 
   readonly #connection: Connection
   readonly #branch: string | undefined
-  #isAsked = false
-  #asking = 0
-  #timer: ReturnType<typeof setTimeout> | undefined
   /** What the sides are of: those of another commit are others. */
   #step = ''
 
   constructor(connection: Connection, at: At) {
+    const branch = at.kind === 'branch' ? at.branch : undefined
+    super(async () => (branch === undefined ? null : await connection.ask('merging', { branch })), {
+      delayMs: ASK_AFTER_MS,
+    })
     this.#connection = connection
-    this.#branch = at.kind === 'branch' ? at.branch : undefined
-  }
-
-  /** Asks for it at the first time. */
-  load(): void {
-    if (!this.#isAsked) this.refresh()
-  }
-
-  /** Asks again, if it was asked for before: something about it has changed. */
-  touch(): void {
-    if (!this.#isAsked) return
-    clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.refresh(), ASK_AFTER)
+    this.#branch = branch
   }
 
   /** What waits, as soon as the server has said it; null where nothing does. */
   async known(): Promise<Merging | null> {
     const { promise, resolve } = Promise.withResolvers<Merging | null>()
     const stop = effect(() => {
-      const { value } = this.merging
+      const { value } = this.latest
       if (value !== undefined) resolve(value)
     })
     try {
@@ -62,33 +50,19 @@ export class MergingState {
     }
   }
 
-  async refresh(): Promise<void> {
-    if (this.#branch === undefined) return
-    this.#isAsked = true
-    clearTimeout(this.#timer)
-    const asking = ++this.#asking
-    try {
-      const merging = await this.#connection.ask('merging', { branch: this.#branch })
-      if (asking === this.#asking) this.#take(merging)
-    } catch (error) {
-      if (asking === this.#asking) this.problem.value = (error as Error).message
-    }
-  }
-
-  #take(merging: Merging | null): void {
+  protected override take(merging: Merging | null): void {
     const step = merging ? `${merging.oursCommit} ${merging.theirsCommit}` : ''
     if (step !== this.#step) {
       this.#step = step
       this.files.value = new Map()
       this.message.value = undefined
     }
-    this.problem.value = undefined
-    this.merging.value = merging
+    super.take(merging)
   }
 
   /** A file among those of the merge; undefined for all others. */
   file(path: string): MergingFile | undefined {
-    return this.merging.value?.files.find(file => file.path === path)
+    return this.latest.value?.files.find(file => file.path === path)
   }
 
   /** Asks for the sides of a file in conflict. */

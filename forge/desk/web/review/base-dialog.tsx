@@ -4,12 +4,12 @@ import { useEffect, useId, useMemo } from 'preact/hooks'
 import type { CommitRow } from '../../contract/reading.ts'
 import type { DialogContent } from '../app/dialog-content.ts'
 import { usePage } from '../app/state.ts'
-import { DialogFrame } from '../ui/dialog-frame.tsx'
+import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { readable, withoutTricks } from '../ui/names.ts'
 import { age } from '../ui/times.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
-import { Button, RefName } from '../ui/words.tsx'
+import { RefName } from '../ui/words.tsx'
 import { type Base, basesFor, commitBase } from './review-base.ts'
 
 const ROW_HEIGHT = 28
@@ -117,7 +117,7 @@ export function BaseDialog({ content, close }: Props) {
         {options.length === 0 ? <p class="none meta">No results</p> : null}
         <footer>
           <span class="grow" />
-          <Button words="Cancel" keys="Esc" onClick={close} />
+          <CloseButton close={close} />
           <button type="submit" class="button main" aria-disabled={options.length === 0}>
             Compare
           </button>

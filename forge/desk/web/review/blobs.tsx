@@ -1,10 +1,10 @@
 /** The diff of one file, whose contents are asked for when it comes into view. */
-import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
 import type { Change } from '../../contract/values.ts'
 import { usePage } from '../app/state.ts'
 import { firstConflictLine } from '../merging/conflict-regions.ts'
+import { FailedLine } from '../ui/failed.tsx'
 import { shortId } from '../ui/names.ts'
+import { useServerValue } from '../ui/server-value.ts'
 import { DiffView } from './diff-view.tsx'
 
 type Side = { text?: string | null | undefined; encoding?: string | undefined }
@@ -22,24 +22,19 @@ interface BlobsProps {
 /** The diff of one file. The two contents are asked for when it comes into view. */
 export function Blobs({ change, mark, isSideBySide, ignoresBlanks, onCount }: BlobsProps) {
   const page = usePage()
-  const texts = useSignal<Texts | undefined>(undefined)
-  const problem = useSignal<string | undefined>(undefined)
-  useEffect(() => {
-    const text = async (oid: string | undefined): Promise<Side> =>
-      oid === undefined ? { text: '' } : await page.connection.ask('blob', { oid })
-    Promise.all([text(change.before?.oid), text(change.after?.oid)]).then(
-      ([before, after]) => {
-        texts.value = { before, after }
-      },
-      (error: Error) => {
-        problem.value = error.message
-      },
-    )
-  }, [page, change.before?.oid, change.after?.oid, texts, problem])
+  const text = async (oid: string | undefined): Promise<Side> =>
+    oid === undefined ? { text: '' } : await page.connection.ask('blob', { oid })
+  const [old, now] = [change.before?.oid, change.after?.oid]
+  const ask = async (): Promise<Texts> => {
+    const [before, after] = await Promise.all([text(old), text(now)])
+    return { before, after }
+  }
+  const texts = useServerValue(ask, [page, old, now])
+  const problem = texts.problem.value
 
-  if (problem.value !== undefined) return <p class="diff-none is-bad">{problem.value}</p>
-  if (!texts.value) return <div class="diff-far" aria-busy="true" />
-  const { before, after } = texts.value
+  if (problem !== undefined) return <FailedLine problem={problem} again={() => texts.refresh()} />
+  if (!texts.latest.value) return <div class="diff-far" aria-busy="true" />
+  const { before, after } = texts.latest.value
   if (change.status === 'mode') return <ModeChange change={change} />
   if (typeof before.text !== 'string' || typeof after.text !== 'string') {
     return <p class="diff-none meta">This is no text: {sidesOf(change)}.</p>

@@ -4,7 +4,9 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { Answer } from '../../contract/contract.ts'
 import type { CommitRow } from '../../contract/reading.ts'
 import { newBranch } from '../app/actions.ts'
+import { usePlace } from '../app/places.ts'
 import { type Page, type Tab, usePage } from '../app/state.ts'
+import { Failed, FailedLine } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { readable, shortId, withoutTricks } from '../ui/names.ts'
 import { age, fullTime, plural } from '../ui/times.ts'
@@ -12,6 +14,7 @@ import { VirtualList } from '../ui/virtual-list.tsx'
 import { Button, Empty, Waiting } from '../ui/words.tsx'
 import { ChangeSum, ChangesWithDiffs } from './change-list.tsx'
 import { MessageBody } from './message-body.tsx'
+import { useCommit } from './use-commit.ts'
 
 const ROW_HEIGHT = 26
 const WINDOW = 200
@@ -21,26 +24,28 @@ const FIND_AFTER_MS = 200
 export function History({ tab, path }: { tab: Tab; path: string | undefined }) {
   const page = usePage()
   const words = useSignal('')
-  const { rows, problem, isComplete, more } = useHistory(page, tab, path, words.value)
+  const { rows, problem, again, isComplete, more } = useHistory(page, tab, path, words.value)
   const selected = useSignal(0)
+  const list = usePlace<HTMLDivElement>('list')
   useEffect(() => {
     selected.value = 0
   }, [words.value, selected])
   const current = rows[selected.value]
   if (problem) {
-    return (
-      <Empty title="The history could not be read">
-        <p class="lede">{problem}</p>
-      </Empty>
-    )
+    return <Failed title="The history could not be read" problem={problem} again={again} />
   }
   if (isComplete && rows.length === 0 && words.value === '') return <Empty title="No commits yet" />
   return (
     <div class="history">
       <div class="history-list">
-        <Search words={words} found={isComplete || words.value !== '' ? rows.length : undefined} />
+        <Search
+          words={words}
+          leave={() => list.current?.focus()}
+          found={isComplete || words.value !== '' ? rows.length : undefined}
+        />
         <VirtualList
           class="list commit-list"
+          box={list}
           role="listbox"
           aria-label={path === undefined ? 'History' : `History of ${readable(path)}`}
           tabIndex={0}
@@ -96,7 +101,14 @@ function isFile(pane: { kind: string }): pane is { kind: 'file'; path: string } 
   return pane.kind === 'file'
 }
 
-function Search({ words, found }: { words: Signal<string>; found: number | undefined }) {
+interface SearchProps {
+  words: Signal<string>
+  found: number | undefined
+  /** To what was found. */
+  leave: () => void
+}
+
+function Search({ words, found, leave }: SearchProps) {
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
   useEffect(() => () => clearTimeout(timer.current), [])
   const look = (value: string, after: number) => {
@@ -121,7 +133,7 @@ function Search({ words, found }: { words: Signal<string>; found: number | undef
             event.currentTarget.value = ''
             look('', 0)
           } else if (event.key === 'Enter') look(event.currentTarget.value, 0)
-          else if (event.key === 'ArrowDown') document.querySelector<HTMLElement>('.commit-list')?.focus()
+          else if (event.key === 'ArrowDown') leave()
           else return
           event.preventDefault()
           event.stopPropagation()
@@ -169,7 +181,7 @@ function useHistory(page: Page, tab: Tab, path: string | undefined, words: strin
   const more = () => {
     if (!isComplete.peek() && rows.peek().length > 0) ask(rows.peek().length)
   }
-  return { rows: rows.value, problem: problem.value, isComplete: isComplete.value, more }
+  return { rows: rows.value, problem: problem.value, again: () => ask(0), isComplete: isComplete.value, more }
 }
 
 interface HistoryRowProps {
@@ -211,17 +223,9 @@ function HistoryRow({ row, index, isSelected, select, open }: HistoryRowProps) {
 
 function Detail({ tab, row, path }: { tab: Tab; row: CommitRow; path: string | undefined }) {
   const page = usePage()
-  const commit = useSignal<Answer<'commit'> | undefined>(undefined)
-  useEffect(() => {
-    page.connection.ask('commit', { commit: row.oid }).then(
-      answer => {
-        commit.value = answer
-      },
-      error => page.complain(error),
-    )
-  }, [page, row.oid, commit])
+  const { commit, asked } = useCommit(row.oid)
   const { author, committed, model, subject } = row
-  const body = commit.value?.message.slice(commit.value.message.indexOf('\n') + 1).trim()
+  const body = commit?.message.slice(commit.message.indexOf('\n') + 1).trim()
   return (
     <aside class="detail" aria-label="Commit">
       <div class="detail-head">
@@ -244,8 +248,9 @@ function Detail({ tab, row, path }: { tab: Tab; row: CommitRow; path: string | u
           />
         </div>
       </div>
-      {body && commit.value?.message.includes('\n') ? <MessageBody text={body} /> : null}
-      <Files commit={commit.value} path={path} />
+      {body && commit?.message.includes('\n') ? <MessageBody text={body} /> : null}
+      <FailedLine problem={asked.problem.value} again={() => asked.refresh()} />
+      <Files commit={commit} path={path} />
     </aside>
   )
 }

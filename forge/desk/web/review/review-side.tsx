@@ -20,8 +20,8 @@ const LETTERS: Record<Change['status'], { letter: string; look: string }> = {
 
 export function ReviewSide({ tab }: { tab: Tab }) {
   const { review } = tab
-  const isKnown = review.changes.value !== undefined
-  const changes = review.changes.value ?? []
+  const isKnown = review.latest.value !== undefined
+  const changes = review.latest.value ?? []
   const added = changes.reduce((sum, change) => sum + (review.countOf(change).added ?? 0), 0)
   const deleted = changes.reduce((sum, change) => sum + (review.countOf(change).deleted ?? 0), 0)
   return (

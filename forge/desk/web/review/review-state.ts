@@ -1,10 +1,11 @@
 /** What a review shows: which comparison, the files that differ, and what has been looked at. */
-import { effect, type ReadonlySignal, signal } from '@preact/signals'
+import { effect, type ReadonlySignal, signal, untracked } from '@preact/signals'
 import type { BranchInfo } from '../../contract/branches.ts'
 import type { DeskInfo } from '../../contract/desk.ts'
 import type { CommitRow } from '../../contract/reading.ts'
 import type { At, Change } from '../../contract/values.ts'
 import type { Connection } from '../app/socket.ts'
+import { ServerValue } from '../ui/server-value.ts'
 import { type Base, branchBase } from './review-base.ts'
 
 /** All changes against another branch, one commit's, what is not saved yet, or what others have brought. */
@@ -24,7 +25,8 @@ interface Desk {
   branch: (name: string) => BranchInfo | undefined
 }
 
-export class Review {
+/** Its value is the files that differ. */
+export class Review extends ServerValue<Change[]> {
   readonly kind = signal<Kind>('all')
   /** What it is compared with; undefined: what {@link base} takes by itself. */
   readonly chosenBase = signal<Base | undefined>(undefined)
@@ -34,8 +36,6 @@ export class Review {
   readonly commits = signal<CommitRow[]>([])
   /** Between which commits somebody else has moved the branch, if that was asked for. */
   readonly cameIn = signal<{ from: string; to: string } | undefined>(undefined)
-  readonly changes = signal<Change[] | undefined>(undefined)
-  readonly problem = signal<string | undefined>(undefined)
   readonly isSideBySide = signal(false)
   readonly ignoresBlanks = signal(false)
   /** The paths of files that a person has looked at, as they were then. */
@@ -47,9 +47,9 @@ export class Review {
 
   readonly #page: Desk
   readonly #at: At
-  #turn = 0
 
   constructor(page: Desk, at: At) {
+    super(isCurrent => this.#compareNow(isCurrent), { forgetsOnFailure: true })
     this.#page = page
     this.#at = at
     if (at.kind === 'commit') {
@@ -71,38 +71,45 @@ export class Review {
   /** Asks whenever what is compared becomes another, for as long as it is shown. */
   watch(): () => void {
     return effect(() => {
-      const { base } = this
+      // Read here, so that the effect runs when any of it changes.
+      this.base
+      this.kind.value
+      this.commit.value
       this.isStraight.value
-      const branch = this.#at.kind === 'branch' ? this.#at.branch : undefined
-      const tip = branch === undefined ? undefined : this.#page.branch(branch)?.tip
-      if (branch !== undefined) this.#page.changed.value.get(branch)
+      this.#tip
+      if (this.#branch !== undefined) this.#page.changed.value.get(this.#branch)
       this.cameIn.value
-      this.#load(this.kind.value, base, this.commit.value, tip)
+      untracked(() => this.refresh())
     })
   }
 
-  async #load(kind: Kind, base: Base | undefined, commit: string | undefined, tip: string | undefined): Promise<void> {
-    const turn = ++this.#turn
-    try {
-      const chosen = kind === 'commit' ? await this.#loadCommits(base, commit, turn) : commit
-      const changes = await this.#compare(kind, base, chosen, tip)
-      if (turn !== this.#turn) return
-      this.changes.value = changes
-      this.problem.value = undefined
-    } catch (error) {
-      if (turn !== this.#turn) return
-      this.changes.value = undefined
-      this.problem.value = (error as Error).message
-    }
+  get #branch(): string | undefined {
+    return this.#at.kind === 'branch' ? this.#at.branch : undefined
+  }
+
+  get #tip(): string | undefined {
+    return this.#branch === undefined ? undefined : this.#page.branch(this.#branch)?.tip
+  }
+
+  async #compareNow(isCurrent: () => boolean): Promise<Change[]> {
+    const kind = this.kind.peek()
+    const { base } = this
+    const commit = this.commit.peek()
+    const chosen = kind === 'commit' ? await this.#loadCommits(base, commit, isCurrent) : commit
+    return await this.#compare(kind, base, chosen, this.#tip)
   }
 
   /** The commits that the branch has and its base lacks; all of its own where it is the base. Gives the chosen one. */
-  async #loadCommits(base: Base | undefined, commit: string | undefined, turn: number): Promise<string | undefined> {
+  async #loadCommits(
+    base: Base | undefined,
+    commit: string | undefined,
+    isCurrent: () => boolean,
+  ): Promise<string | undefined> {
     const at = this.#at
     if (at.kind === 'commit') return commit
     const beyond = base === undefined ? {} : { beyond: base.at }
     const { rows } = await this.#page.connection.ask('history', { at, ...beyond, from: 0, count: MOST_COMMITS })
-    if (turn !== this.#turn) return undefined
+    if (!isCurrent()) return undefined
     const chosen = rows.find(({ oid }) => oid === commit) ?? rows[0]
     this.commits.value = rows
     this.commit.value = chosen?.oid

@@ -3,15 +3,18 @@ import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Change } from '../../contract/values.ts'
 import { branchOf } from '../app/actions.ts'
+import { usePlace } from '../app/places.ts'
 import { type Tab, usePage } from '../app/state.ts'
 import { onTabKeys } from '../app/tab-keys.ts'
 import { useMergingFile } from '../merging/merging-pane.tsx'
+import { Failed } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { LineCounts } from '../ui/line-counts.tsx'
 import { readable } from '../ui/names.ts'
-import { Button, Empty, IconButton, Path, Waiting } from '../ui/words.tsx'
+import { ActionIcon, Button, Empty, Path, Waiting } from '../ui/words.tsx'
 import { BaseName } from './base-dialog.tsx'
 import { Blobs } from './blobs.tsx'
+import { reviewActions } from './review-actions.ts'
 import { type Kind, Review } from './review-state.ts'
 
 const SESSION = '.forge/session.json'
@@ -37,24 +40,8 @@ function ReviewBar({ tab }: { tab: Tab }) {
       {isBranch && review.kind.value !== 'unsaved' ? <BaseChoice tab={tab} /> : null}
       <span class="grow" />
       {isBranch ? <KindTabs review={review} /> : null}
-      <IconButton
-        icon="columns"
-        words="Side by side"
-        keys="Alt+S"
-        isPressed={review.isSideBySide.value}
-        onClick={() => {
-          review.isSideBySide.value = !review.isSideBySide.peek()
-        }}
-      />
-      <IconButton
-        icon="pilcrow"
-        words="Hide whitespace changes"
-        keys="Alt+Shift+S"
-        isPressed={review.ignoresBlanks.value}
-        onClick={() => {
-          review.ignoresBlanks.value = !review.ignoresBlanks.peek()
-        }}
-      />
+      <ActionIcon action={reviewActions.sideBySide} about={tab} isPressed={review.isSideBySide.value} />
+      <ActionIcon action={reviewActions.ignoreWhitespace} about={tab} isPressed={review.ignoresBlanks.value} />
     </div>
   )
 }
@@ -147,17 +134,16 @@ function Diffs({ tab }: { tab: Tab }) {
   const { review } = tab
   const page = usePage()
   const count = useSignal(BATCH)
-  const changes = review.changes.value
+  const box = usePlace<HTMLElement>('diffs')
+  const changes = review.latest.value
   const more = (changes?.length ?? 0) - count.value
   const isAsking = changes === undefined && review.problem.value === undefined
   return (
     // It scrolls, and stays while what is compared becomes another: the keyboard must be able to reach it.
     // biome-ignore lint/a11y/noNoninteractiveTabindex: see above
-    <section class="diffs" tabIndex={0} aria-label="Diff" aria-busy={isAsking}>
+    <section ref={box} class="diffs" tabIndex={0} aria-label="Diff" aria-busy={isAsking}>
       {review.problem.value === undefined ? null : (
-        <Empty title="It could not be compared">
-          <p class="lede">{review.problem.value}</p>
-        </Empty>
+        <Failed title="It could not be compared" problem={review.problem.value} again={() => review.refresh()} />
       )}
       {changes?.length === 0 ? (
         <Empty title="Nothing is different">

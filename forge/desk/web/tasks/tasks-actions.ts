@@ -1,9 +1,9 @@
 /** What a person can do with a run: answer, pause, go on, stop, look at a result, land it. */
 import type { TasksWord } from '../../contract/tasks.ts'
-import { type LimitName, type Run, type RunTask, resultBranch } from '../../contract/tasks.ts'
+import { type RaisableLimit, type Run, type RunTask, resultBranch } from '../../contract/tasks.ts'
 import { attempt } from '../app/actions.ts'
 import type { Page } from '../app/state.ts'
-import type { IconName } from '../ui/icons.tsx'
+import type { Actions } from '../ui/action.ts'
 import { withoutTricks } from '../ui/names.ts'
 import type { TasksState } from './tasks-state.ts'
 
@@ -52,7 +52,7 @@ export function approve(page: Page, tasks: TasksState, run: Run): void {
 }
 
 /** How a limit is asked for: its unit, what was taken of it, and how a person writes it. */
-const LIMITS: Record<LimitName, { label: string; taken: (run: Run) => string; isGood: RegExp; wrong: string }> = {
+const LIMITS: Record<RaisableLimit, { label: string; taken: (run: Run) => string; isGood: RegExp; wrong: string }> = {
   cost: {
     label: 'What all of it may cost from now on, in dollars',
     taken: ({ spent }) => `$${spent.cost.toFixed(2)} is spent already, and counts.`,
@@ -155,55 +155,59 @@ function canStop({ run, task }: About): boolean {
   return !ENDED.includes(run.state) && !(task && ENDED.includes(task.state))
 }
 
-/** Something that can be done now: its verb, the words of its button, and its keys. */
-export interface TasksAction {
-  does: 'review' | 'land' | 'pause' | 'resume' | 'stop'
-  verb: string
-  /** Whether a dialog comes first. */
-  asks: boolean
-  icon: IconName
-  keys: string
-  run: () => void
+/** A run, or one of its tasks, and where it is shown. */
+export interface OneRun extends About {
+  page: Page
+  tasks: TasksState
 }
 
-/** All that can be done with a run or a task as it is, for its buttons and for the palette. */
-export function actionsOn(page: Page, tasks: TasksState, about: About): TasksAction[] {
-  const hasResult = branchOfResult(page, about) !== undefined
-  const all: [isPossible: boolean, action: TasksAction][] = [
-    [
-      hasResult,
-      { does: 'review', verb: 'Review', asks: false, icon: 'diff', keys: 'Alt+R', run: () => review(page, about) },
-    ],
-    [
-      hasResult,
-      { does: 'land', verb: 'Land', asks: true, icon: 'land', keys: 'Alt+Shift+F', run: () => land(page, about) },
-    ],
-    [
-      canPause(about),
-      { does: 'pause', verb: 'Pause', asks: false, icon: 'pause', keys: 'Alt+P', run: () => pause(page, tasks, about) },
-    ],
-    [
-      canResume(about),
-      {
-        does: 'resume',
-        verb: 'Go on',
-        asks: false,
-        icon: 'play',
-        keys: 'Alt+P',
-        run: () => resume(page, tasks, about),
-      },
-    ],
-    [
-      canStop(about),
-      {
-        does: 'stop',
-        verb: 'Stop',
-        asks: true,
-        icon: 'stop',
-        keys: 'Alt+Shift+Z',
-        run: () => stop(page, tasks, about),
-      },
-    ],
-  ]
-  return all.flatMap(([isPossible, action]) => (isPossible ? [action] : []))
+const hasResult = (about: OneRun): boolean => branchOfResult(about.page, about) !== undefined
+
+/** What is done with a run: the verb alone on its buttons, and with its title in the palette. */
+function of(verb: string) {
+  const [words, dots = ''] = verb.split(/(?=…)/)
+  return (about: OneRun): string => `${words} ${titleOf(about)}${dots}`
 }
+
+export const runActions = {
+  review: {
+    label: 'Review',
+    inPalette: of('Review'),
+    icon: 'diff',
+    keys: 'Alt+R',
+    isPossible: hasResult,
+    run: about => review(about.page, about),
+  },
+  land: {
+    label: 'Land…',
+    inPalette: of('Land…'),
+    icon: 'land',
+    keys: 'Alt+Shift+F',
+    isPossible: hasResult,
+    run: about => land(about.page, about),
+  },
+  pause: {
+    label: 'Pause',
+    inPalette: of('Pause'),
+    icon: 'pause',
+    keys: 'Alt+P',
+    isPossible: canPause,
+    run: about => pause(about.page, about.tasks, about),
+  },
+  resume: {
+    label: 'Go on',
+    inPalette: of('Go on with'),
+    icon: 'play',
+    keys: 'Alt+P',
+    isPossible: canResume,
+    run: about => resume(about.page, about.tasks, about),
+  },
+  stop: {
+    label: 'Stop…',
+    inPalette: of('Stop…'),
+    icon: 'stop',
+    keys: 'Alt+Shift+Z',
+    isPossible: canStop,
+    run: about => stop(about.page, about.tasks, about),
+  },
+} satisfies Actions<OneRun>

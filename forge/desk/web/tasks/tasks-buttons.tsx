@@ -1,24 +1,31 @@
 /** Buttons for what can be done with a run or with one of its tasks. */
 
+import { isPossible } from '../ui/action.ts'
 import { Button } from '../ui/words.tsx'
-import type { TasksAction } from './tasks-actions.ts'
-import type { TasksState } from './tasks-state.ts'
+import { type OneRun, runActions } from './tasks-actions.ts'
 
-export function TasksButtons({ actions, tasks }: { actions: TasksAction[]; tasks: TasksState }) {
-  // What is being told to a run has an answer first; looking at a result need not wait for that.
-  const isTelling = tasks.isTelling.value
+const { review, land, pause, resume, stop } = runActions
+/** Looking at a result need not wait for what is being told to the run. */
+const LOOKING: readonly unknown[] = [review, land]
+
+/** `hasLand`: whether Land is among them; the head of a run has a button of its own for it. */
+export function TasksButtons({ about, hasLand }: { about: OneRun; hasLand: boolean }) {
+  const isTelling = about.tasks.isTelling.value
+  const actions = [review, ...(hasLand ? [land] : []), pause, resume, stop]
   return (
     <>
-      {actions.map(({ does, verb, asks, icon, run }) => (
-        <Button
-          key={does}
-          look="small"
-          icon={icon}
-          words={asks ? `${verb}…` : verb}
-          isOff={isTelling && does !== 'review' && does !== 'land'}
-          onClick={run}
-        />
-      ))}
+      {actions
+        .filter(action => isPossible(action, about))
+        .map(action => (
+          <Button
+            key={action.label}
+            look="small"
+            icon={action.icon}
+            words={action.label}
+            isOff={isTelling && !LOOKING.includes(action)}
+            onClick={() => action.run(about)}
+          />
+        ))}
     </>
   )
 }

@@ -1,79 +1,76 @@
-/** The actions of the tab of the tasks. */
-import type { Run } from '../../contract/tasks.ts'
-import type { Command } from '../app/command.ts'
+/** What can be done in the tab of the tasks, by keys and in the palette. */
 import type { Page } from '../app/state.ts'
-import { focusOn } from '../ui/focus.ts'
-import { actionsOn, titleOf } from './tasks-actions.ts'
-import type { TasksState } from './tasks-state.ts'
+import { type Actions, type Command, commandsWith } from '../ui/action.ts'
+import { type OneRun, runActions, titleOf } from './tasks-actions.ts'
 
-export function tasksCommands(page: Page, tasks: TasksState): Command[] {
-  const rows = tasks.runs.value?.runs ?? []
+const runCount = ({ tasks }: Page): number => tasks.runs.value?.runs.length ?? 0
+
+export const runsActions = {
+  goToRuns: {
+    label: 'Go to the runs',
+    keys: 'Alt+X',
+    icon: 'list',
+    isPossible: page => runCount(page) > 0,
+    run: ({ places }) => places.focus('runs'),
+  },
+  // Also while a run is still on its way: who pages through the runs is faster than they come.
+  next: {
+    label: 'Next run',
+    keys: 'Alt+PageDown',
+    icon: 'arrow-down',
+    isPossible: page => runCount(page) > 1,
+    run: ({ tasks }) => tasks.step(1),
+  },
+  previous: {
+    label: 'Previous run',
+    keys: 'Alt+PageUp',
+    icon: 'arrow-up',
+    isPossible: page => runCount(page) > 1,
+    run: ({ tasks }) => tasks.step(-1),
+  },
+} satisfies Actions<Page>
+
+const waitsForApproval = ({ run }: OneRun): boolean => run.state === 'approving'
+
+/** Of the run that is shown; what is done with it as a whole, or with the task that is shown, is in {@link runActions}. */
+export const shownRunActions = {
+  goToTasks: {
+    label: 'Go to the tasks of the run',
+    keys: 'Alt+I',
+    icon: 'workflow',
+    run: ({ page }) => page.places.focus('home'),
+  },
+  answer: {
+    label: 'Answer',
+    inPalette: about => (waitsForApproval(about) ? 'Say what to change in the plan' : `Answer ${titleOf(about)}`),
+    keys: 'Alt+A',
+    icon: 'question',
+    isPossible: about =>
+      about.task ? about.task.state === 'asks' : about.run.state === 'asks' || waitsForApproval(about),
+    run: ({ tasks }) => {
+      tasks.answerWanted.value++
+    },
+  },
+  goToPlan: {
+    label: 'Go to the plan that waits for a yes',
+    keys: 'Alt+Y',
+    icon: 'shield',
+    isPossible: waitsForApproval,
+    run: ({ page }) => page.places.focus('approval'),
+  },
+  backToRun: {
+    label: 'Back to the run',
+    keys: 'Alt+Shift+W',
+    icon: 'x',
+    isPossible: ({ task }) => task !== undefined,
+    run: ({ tasks }) => tasks.chooseTask(undefined),
+  },
+} satisfies Actions<OneRun>
+
+export function tasksCommands(page: Page): Command[] {
+  const { tasks } = page
   const run = tasks.run.value
-  return [
-    ...(rows.length > 0
-      ? [
-          {
-            words: 'Go to the runs',
-            keys: 'Alt+X',
-            icon: 'list',
-            run: () => focusOn('.tasks .run[aria-current="true"]'),
-          } satisfies Command,
-        ]
-      : []),
-    ...(run ? runCommands(page, tasks, run) : []),
-    // Also while a run is still on its way: who pages through the runs is faster than they come.
-    ...(rows.length > 1
-      ? ([
-          { words: 'Next run', keys: 'Alt+PageDown', icon: 'arrow-down', run: () => tasks.step(1) },
-          { words: 'Previous run', keys: 'Alt+PageUp', icon: 'arrow-up', run: () => tasks.step(-1) },
-        ] satisfies Command[])
-      : []),
-  ]
-}
-
-/** What can be done with the run that is shown, and with the task of it that is. */
-function runCommands(page: Page, tasks: TasksState, run: Run): Command[] {
-  const state = tasks.state.value
-  const about = { run, ...(state && { task: state }) }
-  const what = titleOf(about)
-  const isAsked = state ? state.state === 'asks' : run.state === 'asks' || run.state === 'approving'
-  return [
-    { words: 'Go to the tasks of the run', keys: 'Alt+I', icon: 'workflow', run: () => focusOn('.plan [data-home]') },
-    ...(isAsked
-      ? [
-          {
-            words: run.state === 'approving' ? 'Say what to change in the plan' : `Answer ${what}`,
-            keys: 'Alt+A',
-            icon: 'question',
-            run: () => {
-              tasks.answerWanted.value++
-            },
-          } satisfies Command,
-        ]
-      : []),
-    ...(run.state === 'approving'
-      ? [
-          {
-            words: 'Go to the plan that waits for a yes',
-            keys: 'Alt+Y',
-            icon: 'shield',
-            run: () => focusOn('.whole-plan .approve'),
-          } satisfies Command,
-        ]
-      : []),
-    ...actionsOn(page, tasks, about).map(({ does, verb, asks, icon, keys, run }) => ({
-      words: `${verb} ${does === 'resume' ? 'with ' : ''}${what}${asks ? '…' : ''}`,
-      ...{ keys, icon, run },
-    })),
-    ...(state
-      ? [
-          {
-            words: 'Back to the run',
-            keys: 'Alt+Shift+W',
-            icon: 'x',
-            run: () => tasks.chooseTask(undefined),
-          } satisfies Command,
-        ]
-      : []),
-  ]
+  const about = run && { page, tasks, run, task: tasks.state.value }
+  const ofRun = about ? [...commandsWith(shownRunActions, about), ...commandsWith(runActions, about)] : []
+  return [...commandsWith(runsActions, page), ...ofRun]
 }

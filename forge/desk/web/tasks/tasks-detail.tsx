@@ -5,9 +5,10 @@ import { usePage } from '../app/state.ts'
 import { Icon } from '../ui/icons.tsx'
 import { visible, withoutTricks } from '../ui/names.ts'
 import { fullTime } from '../ui/times.ts'
-import { IconButton, Waiting } from '../ui/words.tsx'
-import { actionsOn, tell, titleOf } from './tasks-actions.ts'
+import { ActionIcon, Waiting } from '../ui/words.tsx'
+import { tell, titleOf } from './tasks-actions.ts'
 import { TasksButtons } from './tasks-buttons.tsx'
+import { shownRunActions } from './tasks-commands.ts'
 import type { TasksState } from './tasks-state.ts'
 import { isAnswered, journalSign, RUN_SIGNS, TASK_SIGNS, Told, taskWords } from './tasks-words.tsx'
 
@@ -83,7 +84,7 @@ const canAnswer = ({ state, asks, tasks }: Run): boolean =>
 function OfTask({ run, state, tasks }: { run: Run; state: RunTask; tasks: TasksState }) {
   const page = usePage()
   const detail = tasks.task.value
-  const about = { run, task: state }
+  const about = { page, tasks, run, task: state }
   const { icon, tone } = TASK_SIGNS[state.state]
   return (
     <>
@@ -95,7 +96,7 @@ function OfTask({ run, state, tasks }: { run: Run; state: RunTask; tasks: TasksS
           </span>
           <span class="grow" />
           <span class="micro cut">{state.id}</span>
-          <IconButton icon="x" words="Back to the run" onClick={() => tasks.chooseTask(undefined)} />
+          <ActionIcon action={shownRunActions.backToRun} about={about} />
         </div>
         <h2>{titleOf(about)}</h2>
         {state.words ? <Told class="prose" text={state.words} /> : null}
@@ -103,7 +104,7 @@ function OfTask({ run, state, tasks }: { run: Run; state: RunTask; tasks: TasksS
         {detail?.asks === undefined ? null : <Told class="asked" text={detail.asks} />}
         {state.state === 'asks' ? <Answer run={run} task={state} tasks={tasks} /> : null}
         <div class="acts">
-          <TasksButtons actions={actionsOn(page, tasks, about)} tasks={tasks} />
+          <TasksButtons about={about} hasLand />
         </div>
       </section>
       {detail ? <Planned detail={detail} run={run} /> : <Waiting words="Looking…" />}

@@ -1,6 +1,7 @@
 /** The tasks of a run as what they wait for: a list, drawn in columns with light lines between them. */
 import { useMemo, useRef } from 'preact/hooks'
 import type { Run } from '../../contract/tasks.ts'
+import { usePlace } from '../app/places.ts'
 import { Icon } from '../ui/icons.tsx'
 import { withoutTricks } from '../ui/names.ts'
 import { layOut, neighbour, type Placed } from './tasks-layout.ts'
@@ -56,15 +57,16 @@ interface NodeProps {
 
 function Node({ node: { task, left, top }, run, isChosen, isHome, choose }: NodeProps) {
   const { icon, tone, word } = TASK_SIGNS[task.state]
+  const button = usePlace<HTMLButtonElement>(...(isHome ? (['home'] as const) : []))
   const words = withoutTricks(taskWords(task, run.tasks))
   const title = withoutTricks(task.title)
   return (
     <li style={{ left: `${left}px`, top: `${top}px` }}>
       <button
         type="button"
+        ref={button}
         class={`node is-${task.state}`}
         data-task={task.id}
-        data-home={isHome ? '' : undefined}
         tabIndex={isHome ? 0 : -1}
         aria-current={isChosen}
         title={`${title} (${task.id}): ${words}`}

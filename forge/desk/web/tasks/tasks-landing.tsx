@@ -11,11 +11,10 @@ import { splitByRun } from '../graph/branches-of-runs.ts'
 import { changesOf } from '../graph/step-drag.ts'
 import { branchSource } from '../graph/step-ways.ts'
 import { ChangeSum, ChangesWithDiffs } from '../review/change-list.tsx'
-import { DialogFrame } from '../ui/dialog-frame.tsx'
+import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { readable, visible } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
-import { Button } from '../ui/words.tsx'
 import type { TasksState } from './tasks-state.ts'
 
 interface Props {
@@ -122,7 +121,7 @@ export function LandingDialog({ content, tasks, close }: Props) {
             {problem.value}
           </p>
           <span class="grow" />
-          <Button words="Cancel" keys="Esc" isFirst onClick={close} />
+          <CloseButton isFirst close={close} />
           <button
             type="submit"
             class={`button ${landing?.unchecked === undefined ? 'main' : 'stop'}`}

@@ -3,7 +3,8 @@
  * may cost. The button is behind all of it; what it approves is signed for with the person's key.
  */
 import type { ComponentChildren } from 'preact'
-import type { Plan, PlannedTask, Run } from '../../contract/tasks.ts'
+import type { PlannedTask, Run, ShownPlan } from '../../contract/tasks.ts'
+import { usePlace } from '../app/places.ts'
 import { usePage } from '../app/state.ts'
 import { visible, withoutTricks } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
@@ -15,6 +16,7 @@ import { Told } from './tasks-words.tsx'
 export function WholePlan({ run, tasks }: { run: Run; tasks: TasksState }) {
   const page = usePage()
   const plan = tasks.plan.value
+  const approval = usePlace<HTMLButtonElement>('approval')
   if (!plan)
     return <div class="contract">{tasks.problem.value === undefined ? <Waiting words="Looking…" /> : null}</div>
   const commands = plan.commands.length + plan.others.length
@@ -57,6 +59,7 @@ export function WholePlan({ run, tasks }: { run: Run; tasks: TasksState }) {
         />
         <Button
           look="main approve"
+          buttonRef={approval}
           icon="check"
           words="Approve"
           isOff={tasks.isTelling.value || !plan.waits}
@@ -79,7 +82,7 @@ function Part({ title, children }: { title: string; children: ComponentChildren 
   )
 }
 
-function WhatMustBeTrue({ plan }: { plan: Plan }) {
+function WhatMustBeTrue({ plan }: { plan: ShownPlan }) {
   return (
     <Part title="What must be true in the end">
       <ul class="plan-claims">
@@ -98,12 +101,12 @@ function WhatMustBeTrue({ plan }: { plan: Plan }) {
 }
 
 /** Commands stand once in the plan, below their tasks, with a number. */
-function numberOf({ commands }: Plan, command: string): string {
+function numberOf({ commands }: ShownPlan, command: string): string {
   const at = commands.findIndex(it => it.command === command)
   return at < 0 ? withoutTricks(command) : `[${at + 1}]`
 }
 
-function TaskOfPlan({ task, plan }: { task: PlannedTask; plan: Plan }) {
+function TaskOfPlan({ task, plan }: { task: PlannedTask; plan: ShownPlan }) {
   const { id, title, size, tier, recursion, after, write, never, claims, checks, reviews } = task
   const facts = [size, tier, ...(recursion > 0 ? [`sub-agents, ${plural(recursion, 'level')} deep`] : [])]
   const rows: [name: string, words: string][] = [
@@ -133,7 +136,7 @@ function TaskOfPlan({ task, plan }: { task: PlannedTask; plan: Plan }) {
   )
 }
 
-function Commands({ plan: { commands, others, hasNetwork } }: { plan: Plan }) {
+function Commands({ plan: { commands, others, hasNetwork } }: { plan: ShownPlan }) {
   const where = hasNetwork ? 'with the network, as you have allowed' : 'without network'
   return (
     <>

@@ -2,7 +2,7 @@
 import { batch, computed, signal } from '@preact/signals'
 import type { Fields } from '../../contract/contract.ts'
 import type { News } from '../../contract/news.ts'
-import type { JournalLine, Landing, Plan, Run, Runs, Task } from '../../contract/tasks.ts'
+import type { JournalLine, Landing, Run, Runs, ShownPlan, Task } from '../../contract/tasks.ts'
 import type { Connection } from '../app/socket.ts'
 
 /** Milliseconds from one look to the next: while something is under way, while nothing is, and after a trouble. */
@@ -17,7 +17,7 @@ export class TasksState {
   readonly chosenTask = signal<string | undefined>(undefined)
   readonly run = signal<Run | undefined>(undefined)
   /** The plan, whole, while it waits for a yes. */
-  readonly plan = signal<Plan | undefined>(undefined)
+  readonly plan = signal<ShownPlan | undefined>(undefined)
   readonly task = signal<Task | undefined>(undefined)
   readonly journal = signal<JournalLine[] | undefined>(undefined)
   /** Why it can't be seen, as a sentence. */

@@ -1,14 +1,17 @@
 /** The tab `Tasks`: the runs at the side, one of them in the middle, and what is asked and decided beside it. */
 import { useEffect } from 'preact/hooks'
-import type { Assertion, Run, RunRow } from '../../contract/tasks.ts'
+import type { PlanAssertion, Run, RunRow } from '../../contract/tasks.ts'
 import { Notices } from '../app/notices.tsx'
+import { usePlace } from '../app/places.ts'
 import { usePage } from '../app/state.ts'
+import { isPossible } from '../ui/action.ts'
 import { Boundary } from '../ui/boundary.tsx'
+import { FailedLine } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { placeOfMenu } from '../ui/menu-content.ts'
 import { withoutTricks } from '../ui/names.ts'
 import { Button, Empty, Waiting } from '../ui/words.tsx'
-import { actionsOn, titleOf } from './tasks-actions.ts'
+import { runActions, titleOf } from './tasks-actions.ts'
 import { TasksButtons } from './tasks-buttons.tsx'
 import { TasksDetail } from './tasks-detail.tsx'
 import { TaskGraph } from './tasks-graph.tsx'
@@ -31,11 +34,7 @@ export function Tasks({ tasks }: { tasks: TasksState }) {
       ) : null}
       <section class="middle" aria-label="Run">
         <Notices tab={undefined} />
-        {tasks.problem.value === undefined ? null : (
-          <p class="graph-problem is-bad" role="alert">
-            {withoutTricks(tasks.problem.value)}
-          </p>
-        )}
+        <FailedLine problem={tasks.problem.value} again={() => tasks.lookSoon(0)} />
         {runs && !hasRuns ? <NoRuns missing={runs.missing} /> : null}
         {run ? (
           <Boundary part="The run" about={run.run}>
@@ -84,19 +83,26 @@ function RunList({ tasks, runs }: { tasks: TasksState; runs: RunRow[] }) {
       </div>
       <nav class="list" aria-label="Runs">
         {runs.map(row => (
-          <button
-            key={row.run}
-            type="button"
-            class="run"
-            aria-current={row.run === chosen}
-            title={withoutTricks(row.wish)}
-            onClick={() => tasks.choose(row.run)}
-          >
-            <RunWords row={row} />
-          </button>
+          <RunButton key={row.run} row={row} isChosen={row.run === chosen} choose={() => tasks.choose(row.run)} />
         ))}
       </nav>
     </aside>
+  )
+}
+
+function RunButton({ row, isChosen, choose }: { row: RunRow; isChosen: boolean; choose: () => void }) {
+  const button = usePlace<HTMLButtonElement>(...(isChosen ? (['runs'] as const) : []))
+  return (
+    <button
+      ref={button}
+      type="button"
+      class="run"
+      aria-current={isChosen}
+      title={withoutTricks(row.wish)}
+      onClick={choose}
+    >
+      <RunWords row={row} />
+    </button>
   )
 }
 
@@ -125,9 +131,9 @@ function RunWords({ row }: { row: RunRow }) {
 
 function RunHead({ run, tasks }: { run: Run; tasks: TasksState }) {
   const page = usePage()
-  const about = { run }
-  const actions = actionsOn(page, tasks, about)
-  const landing = actions.find(({ does }) => does === 'land')
+  const about = { page, tasks, run }
+  const { land } = runActions
+  const canLand = isPossible(land, about)
   const { icon, tone, word } = RUN_SIGNS[run.state]
   return (
     <header class="run-head">
@@ -150,14 +156,14 @@ function RunHead({ run, tasks }: { run: Run; tasks: TasksState }) {
           {word}
         </span>
         <span class="grow" />
-        <TasksButtons actions={actions.filter(({ does }) => does !== 'land')} tasks={tasks} />
+        <TasksButtons about={about} hasLand={false} />
         <Button
-          look={landing ? 'small main' : 'small'}
-          icon="land"
-          words="Land…"
-          title={landing ? 'Look at it, and merge it as one commit' : 'There is no result of the run yet'}
-          isOff={!landing}
-          onClick={() => landing?.run()}
+          look={canLand ? 'small main' : 'small'}
+          icon={land.icon}
+          words={land.label}
+          title={canLand ? 'Look at it, and merge it as one commit' : 'There is no result of the run yet'}
+          isOff={!canLand}
+          onClick={() => land.run(about)}
         />
       </div>
       <Gauges run={run} />
@@ -224,7 +230,7 @@ function Gauge({ name, value, of, look, words = plain }: GaugeProps) {
 
 /** What must be true in the end. An assertion holds when its task has passed: nothing less has shown it. */
 function Contract({ run: { contract, tasks } }: { run: Run }) {
-  const stateOf = ({ task }: Assertion) => tasks.find(({ id }) => id === task)?.state ?? 'waits'
+  const stateOf = ({ task }: PlanAssertion) => tasks.find(({ id }) => id === task)?.state ?? 'waits'
   if (contract.length === 0) return <div class="contract" />
   const count = (state: string) => contract.filter(it => stateOf(it) === state).length
   const rest = contract.length - count('done') - count('runs')

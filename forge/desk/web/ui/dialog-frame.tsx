@@ -1,6 +1,7 @@
 /** What all dialogs have: a title, the focus kept inside, and Escape. */
 import type { ComponentChildren } from 'preact'
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
+import { Button } from './words.tsx'
 
 interface FrameProps {
   title: string
@@ -40,4 +41,16 @@ export function DialogFrame({ title, close, children, look = '' }: FrameProps) {
       {children}
     </dialog>
   )
+}
+
+interface CloseButtonProps {
+  words?: string
+  /** Whether it has the focus when its dialog opens. */
+  isFirst?: boolean
+  close: () => void
+}
+
+/** Closes a dialog without doing anything, as Escape does. */
+export function CloseButton({ words = 'Cancel', isFirst = false, close }: CloseButtonProps) {
+  return <Button words={words} keys="Esc" isFirst={isFirst} onClick={close} />
 }

@@ -6,7 +6,7 @@ import type { IconName } from './icons.tsx'
 export interface MenuItem {
   words: string
   icon: IconName
-  keys?: string
+  keys?: string | undefined
   run: () => void
 }
 

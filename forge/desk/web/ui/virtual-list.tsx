@@ -1,6 +1,6 @@
 /** A long list of rows of one height, of which only those in view are in the page. */
 import { useSignal } from '@preact/signals'
-import type { ComponentChildren, HTMLAttributes } from 'preact'
+import type { ComponentChildren, HTMLAttributes, RefObject } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 
 /**
@@ -22,10 +22,13 @@ interface Props extends Omit<HTMLAttributes<HTMLDivElement>, 'children'> {
   listOf?: unknown
   /** Called with the last row that is in view. */
   onReach?: (index: number) => void
+  /** Where the element of the list is wanted. */
+  box?: RefObject<HTMLDivElement | null>
 }
 
-export function VirtualList({ count, rowHeight, row, active, listOf, onReach, ...attributes }: Props) {
-  const box = useRef<HTMLDivElement>(null)
+export function VirtualList({ count, rowHeight, row, active, listOf, onReach, box: given, ...attributes }: Props) {
+  const own = useRef<HTMLDivElement>(null)
+  const box = given ?? own
   const top = useSignal(0)
   const height = useSignal(FIRST_HEIGHT)
   const margin = useSignal(0)

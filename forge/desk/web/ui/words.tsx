@@ -1,6 +1,7 @@
 /** Small pieces of the page that are used all over: names, keys and buttons. */
-import type { ComponentChildren, TargetedMouseEvent } from 'preact'
+import type { ComponentChildren, RefObject, TargetedMouseEvent } from 'preact'
 import { shownKeys } from '../app/keys.ts'
+import { type Action, iconOf } from './action.ts'
 import { Icon, type IconName } from './icons.tsx'
 import { baseName, folderOf, readable } from './names.ts'
 
@@ -70,6 +71,28 @@ export function IconButton({ icon, words, keys, isPressed, onClick }: IconButton
   )
 }
 
+interface ActionIconProps<About> {
+  action: Action<About>
+  about: About
+  /** Another name, where it depends on what is shown. */
+  words?: string
+  isPressed?: boolean
+}
+
+/** The button of an action, whose name and keys are in its title. */
+export function ActionIcon<About>({ action, about, words, isPressed }: ActionIconProps<About>) {
+  const { label, keys, listKeys, run } = action
+  return (
+    <IconButton
+      icon={iconOf(action, about)}
+      words={words ?? label.replace(/…$/, '')}
+      keys={keys ?? listKeys}
+      {...(isPressed !== undefined && { isPressed })}
+      onClick={() => run(about)}
+    />
+  )
+}
+
 interface ButtonProps {
   words: ComponentChildren
   look?: string
@@ -77,14 +100,16 @@ interface ButtonProps {
   keys?: string | undefined
   title?: string
   isOff?: boolean
+  buttonRef?: RefObject<HTMLButtonElement | null>
   /** Whether it has the focus when its dialog opens. */
   isFirst?: boolean
   onClick: () => void
 }
 
-export function Button({ words, look = '', icon, keys, title, isOff, isFirst, onClick }: ButtonProps) {
+export function Button({ words, look = '', icon, keys, title, isOff, isFirst, buttonRef, onClick }: ButtonProps) {
   return (
     <button
+      {...(buttonRef && { ref: buttonRef })}
       type="button"
       class={`button ${look}`}
       title={title}
@@ -97,6 +122,52 @@ export function Button({ words, look = '', icon, keys, title, isOff, isFirst, on
       {icon ? <Icon name={icon} /> : null}
       {words}
       <Keys of={keys} />
+    </button>
+  )
+}
+
+interface ActionButtonProps<About> {
+  action: Action<About>
+  about: About
+  look?: string
+  /** Whether its keys stand on it. */
+  hasKeys?: boolean
+}
+
+/** The button of an action, with its name on it. */
+export function ActionButton<About>({ action, about, look = '', hasKeys = false }: ActionButtonProps<About>) {
+  const { label, keys, listKeys, run } = action
+  const shown = keys ?? listKeys
+  return (
+    <Button
+      look={look}
+      icon={iconOf(action, about)}
+      words={label.replace(/…$/, '')}
+      keys={hasKeys && shown !== undefined ? shownKeys(shown) : undefined}
+      onClick={() => run(about)}
+    />
+  )
+}
+
+interface ActionWayProps<About> {
+  action: Action<About>
+  about: About
+  /** What it is for. */
+  words: string
+  buttonRef?: RefObject<HTMLButtonElement | null>
+}
+
+/** An action as one of the ways on, where there is nothing to show yet. */
+export function ActionWay<About>({ action, about, words, buttonRef }: ActionWayProps<About>) {
+  const { label, keys = '', run } = action
+  return (
+    <button {...(buttonRef && { ref: buttonRef })} type="button" class="way" onClick={() => run(about)}>
+      <Icon name={iconOf(action, about)} size="m" />
+      <span>
+        <span class="strong">{label}</span>
+        <span class="meta">{words}</span>
+      </span>
+      <kbd>{shownKeys(keys)}</kbd>
     </button>
   )
 }

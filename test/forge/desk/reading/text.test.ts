@@ -1,7 +1,7 @@
 /** What an editor shows of a file's bytes, and that nothing else comes back. */
 import { expect, test } from 'bun:test'
 import { MAX_EDITABLE_BYTES } from '../../../../forge/desk/contract/limits.ts'
-import { decode, encode, guess, showWithoutText, whyReadOnly } from '../../../../forge/desk/reading/text.ts'
+import { decodeText, encode, guess, showWithoutText, whyReadOnly } from '../../../../forge/desk/reading/text.ts'
 import { randomFrom } from '../../../support/random.ts'
 
 const bytes = (text: string) => Buffer.from(text, 'latin1')
@@ -24,7 +24,7 @@ test('line ends, byte order mark and final newline are told from each other', ()
     ['\xef\xbb\xbf\xef\xbb\xbfa', '\ufeffa', 'LF', true],
   ]
   for (const [file, text, lineEnd, bom] of cases)
-    expect(decode(bytes(file))).toEqual({ text, lineEnd: lineEnd as 'LF', bom })
+    expect(decodeText(bytes(file))).toEqual({ text, lineEnd: lineEnd as 'LF', bom })
 })
 
 test('bytes that are no UTF-8, and those with a NUL, are not edited', () => {
@@ -37,7 +37,7 @@ test('bytes that are no UTF-8, and those with a NUL, are not edited', () => {
     '\xf4\x90\x80\x80',
     '\xe2\x82',
   ])
-    expect(decode(bytes(file))).toBeUndefined()
+    expect(decodeText(bytes(file))).toBeUndefined()
 })
 
 test('any bytes that can be edited come back as they were', () => {
@@ -64,7 +64,7 @@ test('any bytes that can be edited come back as they were', () => {
       random.chance(0.02) ? String.fromCharCode(random.below(256)) : random.pick(list),
     )
     const file = bytes(parts.join(''))
-    const decoded = decode(file)
+    const decoded = decodeText(file)
     if (!decoded) continue
     edited++
     expect(encode(decoded.text, decoded).toString('latin1')).toBe(file.toString('latin1'))
@@ -77,7 +77,7 @@ test('an edit of one line leaves the ends of all others as they are', () => {
   for (let round = 0; round < 2000; round++) {
     const ends = random.pick([['\n'], ['\r\n'], ['\n', '\r\n']])
     const lines = Array.from({ length: 1 + random.below(6) }, (_, at) => `line ${at}${random.pick(ends)}`)
-    const decoded = decode(bytes(lines.join('')))
+    const decoded = decodeText(bytes(lines.join('')))
     if (!decoded) throw new Error('it is text')
     const at = random.below(lines.length)
     const after = encode(decoded.text.replace(`line ${at}`, 'other'), decoded).toString('latin1')

@@ -8,7 +8,7 @@ import { planCherryPick } from '../../../../forge/desk/steps/cherry-pick.ts'
 import { planMerge } from '../../../../forge/desk/steps/merge.ts'
 import { Outlooks } from '../../../../forge/desk/steps/outlooks.ts'
 import { writeChain } from '../../../../forge/desk/steps/perform.ts'
-import type { Plan } from '../../../../forge/desk/steps/plan.ts'
+import type { StepPlan } from '../../../../forge/desk/steps/plan.ts'
 import { planRebase } from '../../../../forge/desk/steps/rebase.ts'
 import { PERSON } from '../../../support/desk.ts'
 import { gitWith, PLAIN, tryGit } from '../../../support/git.ts'
@@ -113,7 +113,7 @@ const tipOf = async ({ objects }: Cases, branch: string): Promise<string> =>
   (await objects.info(`refs/heads/${branch}`))?.oid ?? ''
 
 /** What the desk would make, with its commits really made: no ref moves. */
-async function outcomeOf({ objects, path }: Cases, plan: Plan, from: string, made: string): Promise<Outcome> {
+async function outcomeOf({ objects, path }: Cases, plan: StepPlan, from: string, made: string): Promise<Outcome> {
   const { repository } = objects
   const tip = await writeChain(objects, plan.onto, plan.chain, readSignature(repository))
   const log = await gitWith(path, [

@@ -105,8 +105,11 @@ describe('what forge says', () => {
   test('is cut where it is endless', async () => {
     const status = { run: RUN, state: 'asks', words: 'x'.repeat(1e6), complaints: [], tasks: [] }
     const spent = { requests: 0, input: 0, output: 0, cost: 0 }
-    const FORGE_SAYS = JSON.stringify({ ...status, spent, wish: 'y'.repeat(1e5), limits: {} }).slice(0, 120_000)
-    const short = JSON.stringify({ ...status, words: 'z'.repeat(50_000), spent, wish: 'w', limits: {} })
+    const FORGE_SAYS = JSON.stringify({ ...status, spent, wish: 'y'.repeat(1e5), limits: { depth: 0 } }).slice(
+      0,
+      120_000,
+    )
+    const short = JSON.stringify({ ...status, words: 'z'.repeat(50_000), spent, wish: 'w', limits: { depth: 0 } })
     expect(await why((await open({ FORGE_SAYS })).run(RUN))).toContain('does not understand')
     const run = v.parse(questions['tasks run'].reply, await (await open({ FORGE_SAYS: short })).run(RUN))
     expect(run.words).toHaveLength(2_002)

@@ -17,25 +17,19 @@ export async function visit(context: BrowserContext, desk: Pick<RealDesk, 'addre
   return Object.assign(page, { sent })
 }
 
-/** Milliseconds after which a branch is chosen again: right after a reload, what was shown before may still come back. */
-const CHOOSE_AGAIN_MS = 5_000
-
 /** Opens a file of a branch for typing, at its beginning. */
 export async function openFile(page: Page, branch: string, path: string): Promise<void> {
-  await page.getByRole('tablist', { name: 'Branches' }).waitFor()
-  const tab = page.getByRole('tab', { name: branch, selected: true })
-  for (let isShown = false; !isShown; ) {
-    await page.keyboard.press('Alt+b')
-    await page.getByRole('combobox', { name: 'Find or run' }).fill(`@${branch}`)
-    // The option that Enter chooses.
-    await page.locator('#found [aria-selected="true"]').filter({ hasText: branch }).waitFor()
-    await page.keyboard.press('Enter')
-    isShown = await tab.waitFor({ timeout: CHOOSE_AGAIN_MS }).then(
-      () => true,
-      () => false,
-    )
-  }
+  await openBranch(page, branch)
   await openBeside(page, path)
+}
+
+/** Shows a branch by the keyboard, as soon as there is something to see. */
+export async function openBranch(page: Page, branch: string): Promise<void> {
+  await page.getByRole('tablist', { name: 'Branches' }).waitFor()
+  await page.keyboard.press('Alt+b')
+  await page.getByRole('combobox', { name: 'Find or run' }).fill(`@${branch}`)
+  await page.keyboard.press('Enter')
+  await page.getByRole('tab', { name: branch, selected: true }).waitFor()
 }
 
 /** Opens a file of the branch that is shown, for typing at its beginning. */

@@ -1,5 +1,5 @@
 /** Runs to look at: one that asks in the middle of eleven tasks, one that runs, one that is done, and others. */
-import type { JournalLine, Plan, PlannedTask, Run, RunTask, Task } from '../../../../forge/desk/contract/tasks.ts'
+import type { JournalLine, PlannedTask, Run, RunTask, ShownPlan, Task } from '../../../../forge/desk/contract/tasks.ts'
 import { TasksStandIn } from '../tasks-stand-in.ts'
 import type { StandIn } from '../web-stand-in.ts'
 import { SCENE_FILES } from './scene.ts'
@@ -114,7 +114,7 @@ export const APPROVING: Run = {
 }
 delete APPROVING.report
 
-export const PLAN: Plan = {
+export const PLAN: ShownPlan = {
   waits: true,
   seen: '0123456789abcdef0123456789abcdef01234567',
   title: 'Typed events',

@@ -88,6 +88,21 @@ describe.skipIf(!hasBrowser)('the page says what is so', () => {
     await until(async () => (await page.locator('.notice').count()) === 0)
   })
 
+  test('what the desk could not read is said, and can be tried again', async () => {
+    desk.refused.set('history', 'The disk can not be read.')
+    await page.keyboard.press('Alt+h')
+    await page.getByRole('alert').getByText('The disk can not be read.').waitFor()
+    desk.refused.delete('history')
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.getByRole('listbox', { name: 'History' }).getByRole('option').first().waitFor()
+    desk.refused.set('changes', 'A commit is missing.')
+    await page.keyboard.press('Alt+r')
+    await page.getByRole('alert').getByText('A commit is missing.').waitFor()
+    desk.refused.delete('changes')
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await until(async () => (await page.getByRole('alert').count()) === 0)
+  })
+
   test('a checkout that was left behind is said until the next save', async () => {
     const news = {
       say: 'checkout left behind',

@@ -8,8 +8,8 @@ import { openModel } from '../../../../forge/ai/providers.ts'
 import { ModelError } from '../../../../forge/ai/request.ts'
 import { Gate } from '../../../../forge/tasks/activities/gate.ts'
 import type { Sent } from '../../../../forge/tasks/contract.ts'
+import { NOTHING_SPENT } from '../../../../forge/tasks/run/state.ts'
 import { Ledger } from '../../../../forge/tasks/runs/budget.ts'
-import { NOTHING } from '../../../../forge/tasks/runs/stored-answer.ts'
 import { readTroubles, troubleInWords } from '../../../../forge/tasks/runs/troubles.ts'
 import { ModelServer, type Script, type Turn } from '../../../doubles/model-server.ts'
 import { refusedBy } from '../../../support/refusals.ts'
@@ -143,7 +143,7 @@ test('one account of what was spent: what was cut and what was lost is in it, an
   const [id = ''] = await readdir(join(it.scene.place.folder, 'state/forge'))
   const seen = Ledger.look(join(it.scene.place.folder, 'state/forge', id, 'runs', RUN))
   expect(seen).toMatchObject({ spent: { requests: 2 }, sending: { count: 0 } })
-  const status = { run: RUN, state: 'paused', words: '', complaints: [], tasks: [], spent: NOTHING } as const
+  const status = { run: RUN, state: 'paused', words: '', complaints: [], tasks: [], spent: NOTHING_SPENT } as const
   await it.scene.activities.rest({ ...status, complaints: [], tasks: [] })
   const kept = JSON.parse((await it.scene.store.get('status.json'))?.toString() ?? '')
   expect(kept.spent).toEqual(seen?.spent)

@@ -7,7 +7,7 @@ import type { Connection } from '@temporalio/client'
 import { connect, prepareNamespace } from '../../../../forge/tasks/engine/client.ts'
 import { connectTo, endOurServer, openServer } from '../../../../forge/tasks/engine/engine.ts'
 import { findServer, lookForServer } from '../../../../forge/tasks/engine/find.ts'
-import { isRunning } from '../../../../forge/tasks/engine/processes.ts'
+import { isProcessAlive } from '../../../../forge/tasks/engine/processes.ts'
 import { findRunning, openServerPlace } from '../../../../forge/tasks/engine/server.ts'
 import { refusedBy } from '../../../support/refusals.ts'
 import { hasNoTemporal, homeIn } from '../../../support/temporal.ts'
@@ -242,7 +242,7 @@ describe('a server that can’t be used', () => {
 })
 
 async function untilGone(server: { process: { pid: number; began: string } } | undefined): Promise<void> {
-  while (server && (await isRunning(server.process))) await Bun.sleep(10)
+  while (server && (await isProcessAlive(server.process))) await Bun.sleep(10)
 }
 
 /** The ports that a process listens at. */

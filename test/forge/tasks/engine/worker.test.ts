@@ -8,7 +8,7 @@ import { run as git } from '../../../../core/git/run.ts'
 import { writeBundle } from '../../../../forge/tasks/engine/bundle.ts'
 import { openRuns, queryRun, startRun, updateRun, workflowOf } from '../../../../forge/tasks/engine/client.ts'
 import { openEngine } from '../../../../forge/tasks/engine/engine.ts'
-import { isRunning } from '../../../../forge/tasks/engine/processes.ts'
+import { isProcessAlive } from '../../../../forge/tasks/engine/processes.ts'
 import { findWorker, openWorkerPlace } from '../../../../forge/tasks/engine/workers.ts'
 import { hasNoTemporal, startTemporal, type TestTemporal } from '../../../support/temporal.ts'
 import { workOn } from '../../../support/test-worker.ts'
@@ -161,14 +161,14 @@ describe.skipIf(hasNoTemporal)('with a server,', () => {
       const keyed = await open({ ANTHROPIC_API_KEY: 'sk-ant-SECRET-0123456789' })
       expect(keyed?.process.pid).not.toBe(bare?.process.pid as number)
       expect((await open({}))?.process).toEqual(keyed?.process as never)
-      await until('the first one has drained', async () => !bare || !(await isRunning(bare.process)))
+      await until('the first one has drained', async () => !bare || !(await isProcessAlive(bare.process)))
       const record = await readFile(place.record, 'utf8')
       expect(record + (await readFile(place.log, 'utf8'))).not.toContain('SECRET')
 
       await writeFile(place.record, JSON.stringify({ ...keyed, version: 'an older one' }))
       const newer = await open({})
       expect(newer?.process.pid).not.toBe(keyed?.process.pid as number)
-      await until('the older one has drained', async () => !keyed || !(await isRunning(keyed.process)))
+      await until('the older one has drained', async () => !keyed || !(await isProcessAlive(keyed.process)))
     }, 120_000)
 
     test('ends its own worker alone while another repository has one on the server, and all with --all', async () => {

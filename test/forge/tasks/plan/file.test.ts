@@ -1,6 +1,6 @@
 /** A plan as a file: written, read, edited, and edited wrongly. */
 import { describe, expect, test } from 'bun:test'
-import { complaintsOf, isPlan, readPlan, writePlan } from '../../../../forge/tasks/plan/file.ts'
+import { complaintsOf, isPlan, parsePlanFile, writePlan } from '../../../../forge/tasks/plan/file.ts'
 import type { Plan } from '../../../../forge/tasks/plan/schema.ts'
 import { randomFrom } from '../../../support/random.ts'
 import { checks, command, plan, review, task } from './plans.ts'
@@ -23,7 +23,7 @@ const PLAN = plan(
 
 const refusal = (text: string): string => {
   try {
-    readPlan(text, 'plan.yaml')
+    parsePlanFile(text, 'plan.yaml')
     return 'it was taken'
   } catch (error) {
     return (error as Error).message
@@ -37,7 +37,7 @@ const edited = (from: string, to: string): string => {
 }
 
 test('what is written is read again as it was', () => {
-  expect(readPlan(writePlan(PLAN), 'plan.yaml')).toEqual(PLAN)
+  expect(parsePlanFile(writePlan(PLAN), 'plan.yaml')).toEqual(PLAN)
 })
 
 test('text of several lines stands there as it is, and what goes without saying is left out', () => {
@@ -68,7 +68,7 @@ test('whatever stands in a text, it comes back', () => {
         .join('')
         .trim() || 'x'
     const it: Plan = { ...PLAN, summary: text, contract: [command('A1', text), review('A2')] }
-    expect(readPlan(writePlan(it), 'plan.yaml')).toEqual(it)
+    expect(parsePlanFile(writePlan(it), 'plan.yaml')).toEqual(it)
   }
 })
 
@@ -91,8 +91,8 @@ test('a plan is known by its content, whatever its file is called, and a wish is
 
 test('comments, another order and JSON are fine', () => {
   const text = edited('title: Count lines', '# mine\ntitle: Count lines # of files')
-  expect(readPlan(text, 'plan.yaml')).toEqual(PLAN)
-  expect(readPlan(JSON.stringify(PLAN), 'plan.json')).toEqual(PLAN)
+  expect(parsePlanFile(text, 'plan.yaml')).toEqual(PLAN)
+  expect(parsePlanFile(JSON.stringify(PLAN), 'plan.json')).toEqual(PLAN)
 })
 
 describe('what was edited wrongly is said with its line:', () => {

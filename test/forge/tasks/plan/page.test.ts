@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test'
 import { readFile } from 'node:fs/promises'
 import { toJsonSchema } from '@valibot/to-json-schema'
 import { PAGE, planPage } from '../../../../docs/plan.ts'
-import { readPlan } from '../../../../forge/tasks/plan/file.ts'
+import { parsePlanFile } from '../../../../forge/tasks/plan/file.ts'
 import { Plan } from '../../../../forge/tasks/plan/schema.ts'
 
 test('docs/plan.md is as docs/plan.ts makes it: run `bun docs/plan.ts`', async () => {
@@ -12,7 +12,7 @@ test('docs/plan.md is as docs/plan.ts makes it: run `bun docs/plan.ts`', async (
 
 test('its example is a plan', () => {
   const [, example = ''] = /```yaml\n([\s\S]*?)```/.exec(planPage()) ?? []
-  expect(readPlan(example, 'docs/plan.md').tasks).toHaveLength(2)
+  expect(parsePlanFile(example, 'docs/plan.md').tasks).toHaveLength(2)
 })
 
 test('each field of the schema has a row with words', () => {

@@ -1,6 +1,6 @@
 /** The plan as a person sees it before saying yes. */
 import { expect, test } from 'bun:test'
-import { estimateOf } from '../../../../forge/tasks/plan/estimate.ts'
+import { planEstimateOf } from '../../../../forge/tasks/plan/estimate.ts'
 import { showPlan } from '../../../../forge/tasks/plan/show.ts'
 import { checks, command, plan, review, task } from './plans.ts'
 
@@ -17,7 +17,7 @@ const PLAN = plan(
 
 test('tasks in their order, boundaries, commands in full, and what it may cost', () => {
   const shown = showPlan(PLAN, {
-    estimate: estimateOf(PLAN, () => PRICE),
+    estimate: planEstimateOf(PLAN, () => PRICE),
     limits: { depth: 2, cost: 5, requests: 100 },
   })
   expect(shown).toBe(`Count lines
@@ -68,7 +68,7 @@ It stops at $5.00, 100 requests.
 
 test('what costs nothing is said to, and no limit in dollars is promised to stop it', () => {
   const free = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }
-  const shown = showPlan(PLAN, { estimate: estimateOf(PLAN, () => free), limits: { depth: 2, cost: 5 } })
+  const shown = showPlan(PLAN, { estimate: planEstimateOf(PLAN, () => free), limits: { depth: 2, cost: 5 } })
   expect(shown.replaceAll('\n', ' ')).toContain('it costs nothing, as its models run on this machine.')
   expect(shown).toContain('There is no limit: set one with --requests or --minutes.')
   expect(shown).not.toContain('$0.00')
@@ -76,13 +76,13 @@ test('what costs nothing is said to, and no limit in dollars is promised to stop
 
 test('what costs less than cents is shown in its digits', () => {
   const cheap = { input: 0.01, output: 0.02, cacheRead: 0, cacheWrite: 0 }
-  const shown = showPlan(PLAN, { estimate: estimateOf(PLAN, () => cheap), limits: { depth: 2 } })
+  const shown = showPlan(PLAN, { estimate: planEstimateOf(PLAN, () => cheap), limits: { depth: 2 } })
   expect(shown).toMatch(/tokens; \$0\.00\d\d to \$0\.0\d\d\d\./)
 })
 
 test('a command that hides behind control characters or blank lines is seen', () => {
   const it = plan([task('a', checks(`bun test\u001b[2K${'\n'.repeat(3)}rm -rf /`))])
-  const shown = showPlan(it, { estimate: estimateOf(it, () => undefined), limits: { depth: 0 } })
+  const shown = showPlan(it, { estimate: planEstimateOf(it, () => undefined), limits: { depth: 0 } })
   expect(shown).toContain('$ bun test\\x1b[2K')
   expect(shown).toContain('rm -rf /')
   expect(shown).not.toContain('\u001b')
@@ -91,7 +91,7 @@ test('a command that hides behind control characters or blank lines is seen', ()
 test('what the repository itself asks for is shown, also where another command has the same words in it', () => {
   const it = plan([task('a', checks('bun test test/a.test.ts'))], [review('A1')])
   const shown = showPlan(it, {
-    estimate: estimateOf(it, () => PRICE),
+    estimate: planEstimateOf(it, () => PRICE),
     limits: { depth: 0 },
     commands: ['bun install', 'bun test', 'bun test test/a.test.ts'],
   })
@@ -106,14 +106,14 @@ And what the repository itself asks for (FORGE.md, ready-made checks)
 
 test('a network that was allowed is shown where the commands are', () => {
   const it = plan([task('a')])
-  const shown = showPlan(it, { estimate: estimateOf(it, () => PRICE), limits: { depth: 0 }, hasNetwork: true })
+  const shown = showPlan(it, { estimate: planEstimateOf(it, () => PRICE), limits: { depth: 0 }, hasNetwork: true })
   expect(shown).toContain('in a container with the network, as you have allowed')
 })
 
 test('without prices and limits, it says so', () => {
   const it = plan([task('a', { tier: 'reasoning' }), task('b')])
   const shown = showPlan(it, {
-    estimate: estimateOf(it, tier => (tier === 'generation' ? PRICE : undefined)),
+    estimate: planEstimateOf(it, tier => (tier === 'generation' ? PRICE : undefined)),
     limits: { depth: 0 },
   })
   expect(shown.replaceAll('\n', ' ')).toContain('as no price is known for reasoning: set FORGE_PRICES')

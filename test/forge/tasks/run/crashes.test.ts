@@ -10,8 +10,8 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { PassedBefore, PersonAnswer, Reference, RunInput, TaskShape } from '../../../../forge/tasks/contract.ts'
 import { decide } from '../../../../forge/tasks/run/decide.ts'
-import type { Command, Event, TaskEnd, Worked } from '../../../../forge/tasks/run/events.ts'
-import { newRun, type Run, type Work } from '../../../../forge/tasks/run/state.ts'
+import type { Event, RunCommand, TaskEnd, Worked } from '../../../../forge/tasks/run/events.ts'
+import { newRun, type RunRecord, type TaskWork } from '../../../../forge/tasks/run/state.ts'
 import { statusOf } from '../../../../forge/tasks/run/status.ts'
 import { Ledger, OutOfBudget, type Reservation } from '../../../../forge/tasks/runs/budget.ts'
 import { shape } from '../../../support/flow-activities.ts'
@@ -26,7 +26,7 @@ const OUTCOMES = ['failure_retryable', 'failure_terminal', 'blocked_on_human', '
 
 const ref = (kind: string, oid = kind): Reference => ({ kind, oid })
 
-type Start = Extract<Command, { do: 'start' }>
+type Start = Extract<RunCommand, { do: 'start' }>
 /** An attempt that is under way: at its step `at`, which has been sent where there is a reservation. */
 type Out = { start: Start; at: number; sent?: { reservation: Reservation; cost: number } }
 
@@ -58,7 +58,7 @@ function natureOf(seed: number): Nature {
 type Crashes = { worker: number; server: number }
 
 class World {
-  run: Run
+  run: RunRecord
   #now = 0
   #pending: (() => Event)[] = []
   #out: Out[] = []
@@ -106,7 +106,7 @@ class World {
     for (const command of commands) this.#carryOut(command)
   }
 
-  #carryOut(command: Command): void {
+  #carryOut(command: RunCommand): void {
     if (command.do === 'work')
       this.#pending.push(() => ({ is: 'worked', id: command.id, what: this.#worked(command.what) }))
     if (command.do === 'report')
@@ -118,7 +118,7 @@ class World {
     this.#out.push({ start: command, at: 0 })
   }
 
-  #worked(what: Work): Worked {
+  #worked(what: TaskWork): Worked {
     const spent = { requests: 1, input: 1, output: 1, cost: 0 }
     switch (what.do) {
       case 'begin': {

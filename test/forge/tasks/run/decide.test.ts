@@ -5,8 +5,8 @@
 import { describe, expect, test } from 'bun:test'
 import type { Reference, RunInput, TaskShape } from '../../../../forge/tasks/contract.ts'
 import { decide } from '../../../../forge/tasks/run/decide.ts'
-import type { Command, Event, TaskEnd, Worked } from '../../../../forge/tasks/run/events.ts'
-import { newRun, type Run, type Work } from '../../../../forge/tasks/run/state.ts'
+import type { Event, RunCommand, TaskEnd, Worked } from '../../../../forge/tasks/run/events.ts'
+import { newRun, type RunRecord, type TaskWork } from '../../../../forge/tasks/run/state.ts'
 import { statusOf } from '../../../../forge/tasks/run/status.ts'
 import { shape } from '../../../support/flow-activities.ts'
 import { randomFrom } from '../../../support/random.ts'
@@ -28,7 +28,7 @@ type World = {
 
 /** Lets a run live until nothing is under way any more; a person answers whatever is asked. */
 function live(world: World, input = INPUT) {
-  let run: Run = newRun(input, 'life')
+  let run: RunRecord = newRun(input, 'life')
   let now = 0
   let plans = 0
   const pending: (() => Event)[] = []
@@ -36,7 +36,7 @@ function live(world: World, input = INPUT) {
   const out = new Set<string>()
   const journal: string[] = []
 
-  const worked = (what: Work): Worked => {
+  const worked = (what: TaskWork): Worked => {
     switch (what.do) {
       case 'begin':
         return { of: 'begin', answers: [], facts: [], used: 0 }
@@ -62,7 +62,7 @@ function live(world: World, input = INPUT) {
     }
   }
 
-  function carryOut(command: Command): void {
+  function carryOut(command: RunCommand): void {
     if (command.do === 'note') journal.push(command.line.id)
     if (command.do === 'work') pending.push(() => ({ is: 'worked', id: command.id, what: worked(command.what) }))
     if (command.do === 'report')

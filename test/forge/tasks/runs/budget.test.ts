@@ -3,8 +3,8 @@ import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type { Limits } from '../../../../forge/tasks/contract.ts'
-import { type Asked, Ledger, OutOfBudget, type Reservation } from '../../../../forge/tasks/runs/budget.ts'
-import { estimateOf, missingPrice, priceOf, usualLimits } from '../../../../forge/tasks/runs/prices.ts'
+import { type AskedBudget, Ledger, OutOfBudget, type Reservation } from '../../../../forge/tasks/runs/budget.ts'
+import { missingPrice, priceOf, requestEstimateOf, usualLimits } from '../../../../forge/tasks/runs/prices.ts'
 import { makeFolder } from '../../../support/repository.ts'
 import { settingsOf } from '../../ai/models.ts'
 import { answer, makeScene, RUN, wholeStep } from '../activities/scene.ts'
@@ -13,13 +13,13 @@ const SPENDER = join(import.meta.dir, 'budget-spender.ts')
 const USAGE = { input: 100, output: 10, cacheRead: 0, cacheWrite: 0, cost: 0.5 }
 
 /** A request of 100 tokens with an answer of at most so many, that costs a dollar for a hundred tokens of it. */
-const asked = (key: string, more: Partial<Asked> = {}): Asked => ({
+const asked = (key: string, more: Partial<AskedBudget> = {}): AskedBudget => ({
   ...{ key, model: 'anthropic/a', kind: 'implement', tier: 'generation', input: 100, output: 100 },
   price: { input: 0, output: 10_000, cacheRead: 0, cacheWrite: 0 },
   ...more,
 })
 
-function reserve(ledger: Ledger, wanted: Asked, of: Limits): Reservation {
+function reserve(ledger: Ledger, wanted: AskedBudget, of: Limits): Reservation {
   const reservation = ledger.reserve(wanted, of)
   if (reservation === 'wait') throw new Error('It waits')
   return reservation
@@ -206,9 +206,9 @@ test('a price that is set is what a request may cost, and a model of one’s own
     OPENAI_BASE_URL: 'http://127.0.0.1:1/v1',
     FORGE_PRICES: 'anthropic/claude-x=4/20/0.4/5',
   })
-  const own = estimateOf({ input: 1e6, output: 1e6 }, priceOf('openai/local', settings))
+  const own = requestEstimateOf({ input: 1e6, output: 1e6 }, priceOf('openai/local', settings))
   expect(own.cost).toBe(0)
-  expect(estimateOf({ input: 1e6, output: 1e5 }, priceOf('anthropic/claude-x', settings)).cost).toBe(7)
+  expect(requestEstimateOf({ input: 1e6, output: 1e5 }, priceOf('anthropic/claude-x', settings)).cost).toBe(7)
 })
 
 test('a run has a limit also where nobody knows what its models cost: in requests, and it is said', async () => {

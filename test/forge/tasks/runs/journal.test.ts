@@ -2,11 +2,11 @@
 import { expect, test } from 'bun:test'
 import { appendFile, mkdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { JournalLine } from '../../../../forge/tasks/contract.ts'
+import type { NewJournalLine } from '../../../../forge/tasks/contract.ts'
 import { openRunFolder } from '../../../../forge/tasks/runs/folder.ts'
 import { Journal, journalFile, parseLines, readJournal } from '../../../../forge/tasks/runs/journal.ts'
 import { RunStore } from '../../../../forge/tasks/runs/store.ts'
-import { storyOf } from '../../../../forge/tasks/runs/story.ts'
+import { journalStory } from '../../../../forge/tasks/runs/story.ts'
 import { PLAIN } from '../../../support/git.ts'
 import { makePlace, type Place } from '../../../support/repository.ts'
 import { PROJECT } from '../../../support/world.ts'
@@ -14,7 +14,7 @@ import { PROJECT } from '../../../support/world.ts'
 const RUN = '20261122-test-abcd'
 const NOTER = join(import.meta.dir, 'journal-writer.ts')
 
-const line = (id: string, more: Partial<JournalLine> = {}): JournalLine => ({
+const line = (id: string, more: Partial<NewJournalLine> = {}): NewJournalLine => ({
   run: RUN,
   id,
   what: 'decided',
@@ -166,7 +166,7 @@ test('the journal reads as a story: the plan, then each task, then the end', asy
   await journal.note(line('a2', { task: 'parser', attempt: 2, what: 'success', words: 'Now\u001b[31m it holds.' }))
   await journal.note(line('e', { what: 'done', words: 'All results are together.' }))
   await appendFile(journalFile(place.folder), 'garbage\n')
-  const story = storyOf(await readJournal(store), { run: RUN, secrets: [] })
+  const story = journalStory(await readJournal(store), { run: RUN, secrets: [] })
   expect(story.join('\n')).toBe(
     [
       'Run 20261122-test-abcd: 5 decisions in 4 minutes, begun on 2026-11-22.',

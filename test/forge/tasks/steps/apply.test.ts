@@ -1,6 +1,6 @@
 /** Edits of a model on a commit: all or none, and nothing outside of what it may change. */
 import { expect, test } from 'bun:test'
-import type { Edit } from '../../../../forge/tasks/steps/answers.ts'
+import type { FileEdit } from '../../../../forge/tasks/steps/answers.ts'
 import { applyAll } from '../../../../forge/tasks/steps/apply.ts'
 import { commit, show } from '../../../support/git.ts'
 import { makePlace, type Place } from '../../../support/repository.ts'
@@ -12,13 +12,13 @@ const FILES = {
   'win.txt': 'one\r\ntwo\r\n',
 }
 
-async function scene(): Promise<Place & { base: string; apply: (edits: Edit[]) => ReturnType<typeof applyAll> }> {
+async function scene(): Promise<Place & { base: string; apply: (edits: FileEdit[]) => ReturnType<typeof applyAll> }> {
   const place = await makePlace()
   const base = await commit(place.path, 'main', FILES)
   return { ...place, base, apply: edits => applyAll(place.objects, base, edits, new AbortController().signal) }
 }
 
-const replace = (path: string, search: string, by: string): Edit => ({ kind: 'replace', path, search, replace: by })
+const replace = (path: string, search: string, by: string): FileEdit => ({ kind: 'replace', path, search, replace: by })
 
 test('a name with a drive or a backslash is refused, as a plan with one is', async () => {
   await using place = await scene()
@@ -67,7 +67,7 @@ test('one edit that finds no place, and nothing is changed; each fault is named'
 test('no complaint names a tool that a step does not have', async () => {
   await using place = await scene()
   const head = await commit(place.path, 'main', { 'a.txt': 'one\n', 'empty.txt': '' })
-  const failing: Edit[][] = [
+  const failing: FileEdit[][] = [
     [replace('a.txt', '', 'x')],
     [replace('a.txt', 'zzz', 'x')],
     [replace('missing.txt', 'one', 'x')],

@@ -9,7 +9,7 @@ import {
   NOW,
   runWords,
   systemWords,
-  taskWords,
+  taskPrompt,
 } from '../../../../forge/tasks/steps/prompts.ts'
 import { command, plan, review, task } from '../plan/plans.ts'
 
@@ -54,7 +54,7 @@ test('a task says what, where, when it is done, and what is done before', () => 
     ],
     [command('A1', 'bun test'), review('A2')],
   )
-  expect(taskWords(it.tasks[1] ?? task('b'), it)).toBe(`# The task b: Make b
+  expect(taskPrompt(it.tasks[1] ?? task('b'), it)).toBe(`# The task b: Make b
 Write it as the others are written.
 
 Files that are there, or changed, in the end:

@@ -1,9 +1,12 @@
 /** What models answer in steps, well and badly, and what they are told. */
 import { expect, test } from 'bun:test'
-import type { Answer } from '../../../../forge/ai/request.ts'
+import type { ModelAnswer } from '../../../../forge/ai/request.ts'
 import { readAnswer } from '../../../../forge/tasks/steps/receive.ts'
 
-const text = (words: string, end: Answer['end'] = 'done') => ({ blocks: [{ type: 'text' as const, text: words }], end })
+const text = (words: string, end: ModelAnswer['end'] = 'done') => ({
+  blocks: [{ type: 'text' as const, text: words }],
+  end,
+})
 const call = (sent: unknown, name = 'answer') => ({
   blocks: [{ type: 'call' as const, id: 'c1', name, arguments: sent }],
   end: 'calls' as const,

@@ -1,0 +1,157 @@
+/**
+ * The run directories of Forklift, one for each run, in the folder `forklift/runs` of the user's state folder. Forklift
+ * writes them and reads them again; the desk reads them to show the runs and to open one that got stuck.
+ *
+ *   <project>_<YYYYMMDD_HHMMSS>/
+ *     metadata.json    what the run is about; complete before anything is done, never changed
+ *     agent.json       how the container ended; written before anything is judged
+ *     outcome.json     how the run ended; written once
+ *     published.json   the same, of a later run that published this one's result
+ *     STUCK.md         what the agent asks, made harmless
+ *     workspace/       the repository that the agent worked in: hostile
+ *     harness-state/   what the harness needs and logs: the agent can write there
+ */
+import { readdir } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import * as v from 'valibot'
+import { xdgFolder } from '../folders.ts'
+import { sameRepository } from '../git/remote-url.ts'
+import { readUntrusted } from '../untrusted.ts'
+
+const text = v.string()
+const Conflict = v.object({ path: text, base: text, ours: text, theirs: text })
+/** What every run is about. Commits and blobs are full ids. */
+const RunSubject = {
+  version: text,
+  origin: text,
+  upstream: text,
+  branch: text,
+  upstreamBranch: text,
+  originCommit: text,
+  startCommit: text,
+  upstreamCommit: text,
+  conflicts: v.array(Conflict),
+  startedAt: v.pipe(text, v.isoTimestamp()),
+}
+/** A run in which an agent merges. */
+const AgentRunTask = v.object({
+  ...RunSubject,
+  forkMd: v.nullable(text),
+  image: text,
+  container: text,
+  model: text,
+  variant: text,
+  agent: text,
+  timeLimitSeconds: v.number(),
+})
+/** A run that publishes what a person merged: on which branch, and whether they lifted refusals. */
+const HandRunTask = v.object({ ...RunSubject, byHand: text, anyway: v.boolean() })
+const RunMetadata = v.union([AgentRunTask, HandRunTask])
+/** In Forklift's own exit codes. */
+const AgentEnd = v.object({
+  exitCode: v.number(),
+  seconds: v.number(),
+  requests: v.optional(v.number()),
+  tokens: v.optional(v.number()),
+})
+/** `result` is the tip of the agent's branch, `commit` what was published. */
+const RunOutcome = v.object({
+  exitCode: v.number(),
+  outcome: text,
+  startedAt: text,
+  endedAt: text,
+  agentSeconds: v.optional(v.number()),
+  result: v.optional(text),
+  commit: v.optional(text),
+  branch: v.optional(text),
+  pullRequest: v.optional(text),
+})
+const SCHEMAS = { metadata: RunMetadata, agent: AgentEnd, outcome: RunOutcome, published: RunOutcome }
+
+/** The JSON files of a run, by their names without `.json`. */
+export type RunFile = keyof typeof SCHEMAS
+export type RunSubject = { [Fact in keyof typeof RunSubject]: v.InferOutput<(typeof RunSubject)[Fact]> }
+export type AgentRunTask = v.InferOutput<typeof AgentRunTask>
+export type HandRunTask = v.InferOutput<typeof HandRunTask>
+export type RunMetadata = v.InferOutput<typeof RunMetadata>
+export type AgentEnd = v.InferOutput<typeof AgentEnd>
+export type RunOutcome = v.InferOutput<typeof RunOutcome>
+/** One run directory. A run whose host was killed has no outcome, and maybe no agent. */
+export type RecordedRun = {
+  path: string
+  metadata: RunMetadata
+  agent?: AgentEnd | undefined
+  outcome?: RunOutcome | undefined
+}
+/** A run in which an agent merges. */
+export type AgentRun = RecordedRun & { metadata: AgentRunTask }
+
+/** STUCK.md, in a run directory and in the top folder of its workspace: what the agent does not know how to settle. */
+export const STUCK_FILE = 'STUCK.md'
+/** How much of the agent's STUCK.md is kept in the run directory, in UTF-16 code units. */
+export const MAX_STUCK_CHARS = 65_536
+/** Metadata names each file in conflict, and nothing else of a run's JSON is long. */
+const MAX_JSON_BYTES = 32 << 20
+
+export const isByAgent = (run: RecordedRun): run is AgentRun => 'model' in run.metadata
+
+export const workspaceOf = (run: { path: string }): string => join(run.path, 'workspace')
+export const harnessStateOf = (run: { path: string }): string => join(run.path, 'harness-state')
+export const runFileOf = (run: { path: string }, file: RunFile): string => join(run.path, `${file}.json`)
+
+/** Where Forklift keeps its runs and its scratch repositories. */
+export const stateFolder = (env: Record<string, string | undefined>): string =>
+  join(xdgFolder(env.XDG_STATE_HOME, '.local/state'), 'forklift')
+/** Where in its state folder the run directories are. */
+export const runsFolderIn = (state: string): string => join(state, 'runs')
+
+/** A word for file names, after the top folder of a checkout. */
+export const projectOf = (top: string): string =>
+  basename(top)
+    .replace(/[^\w.-]+/g, '-')
+    .replace(/^[-.]+/, '') || 'fork'
+
+/** YYYYMMDD_HHMMSS in local time. */
+export function stamp(date: Date): string {
+  const local = new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString()
+  return local.slice(0, 19).replace(/[-:]/g, '').replace('T', '_')
+}
+
+/** The stamp of a run, by the name or the path of its directory. */
+export const stampOf = (run: string): string => run.slice(-15)
+/** The name of the directory of a run that begins now. */
+export const runName = (project: string): string => `${project}_${stamp(new Date())}`
+
+/** The paths of all run directories, or of those of one project, the newest first. */
+export async function listRunDirectories(folder: string, project?: string): Promise<string[]> {
+  const names = await readdir(folder).catch(() => [])
+  const runs = names.filter(name => /_\d{8}_\d{6}$/.test(name))
+  return runs
+    .filter(name => project === undefined || name.slice(0, -16) === project)
+    .sort((one, other) => stampOf(other).localeCompare(stampOf(one)))
+    .map(name => join(folder, name))
+}
+
+/** Of the run directories at some paths those of one fork, in their order. What is not Forklift's is passed over. */
+export async function readRunsOf(paths: readonly string[], origin: string): Promise<RecordedRun[]> {
+  const runs = await Promise.all(paths.map(readRun))
+  return runs.filter(run => run !== undefined).filter(run => sameRepository(run.metadata.origin, origin))
+}
+
+/** The run of a directory; undefined where there is none. */
+export async function readRun(path: string): Promise<RecordedRun | undefined> {
+  const metadata = await readRunFile({ path }, 'metadata')
+  if (!metadata) return undefined
+  const outcome = (await readRunFile({ path }, 'published')) ?? (await readRunFile({ path }, 'outcome'))
+  return { path, metadata, agent: await readRunFile({ path }, 'agent'), outcome }
+}
+
+async function readRunFile<File extends RunFile>(
+  run: { path: string },
+  file: File,
+): Promise<v.InferOutput<(typeof SCHEMAS)[File]> | undefined> {
+  const found = await readUntrusted(runFileOf(run, file), MAX_JSON_BYTES).catch(() => undefined)
+  if (found?.kind !== 'file') return undefined
+  const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), SCHEMAS[file]), found.bytes.toString())
+  return parsed.success ? (parsed.output as v.InferOutput<(typeof SCHEMAS)[File]>) : undefined
+}

@@ -1,0 +1,98 @@
+/** What can be done from everywhere in the desk. */
+import type { Action, Actions } from '../ui/action.ts'
+import { named } from '../ui/names.ts'
+import { goToCommit, newBranch, redoHere, undoableHere, undoHere } from './actions.ts'
+import type { PaletteMode } from './palette-mode.ts'
+import { type Page, REPOSITORY, TASKS } from './state.ts'
+
+const open = (mode: PaletteMode) => (page: Page) => {
+  page.palette.value = mode
+}
+
+export const findActions = {
+  find: { label: 'Find or run', keys: 'Ctrl+K', icon: 'search', run: open('all') },
+  goToFile: {
+    label: 'Go to file…',
+    keys: 'Ctrl+P',
+    icon: 'file',
+    isPossible: page => page.tab.value !== undefined,
+    run: open('files'),
+  },
+  findInFiles: {
+    label: 'Find in all files',
+    keys: 'Ctrl+Shift+F',
+    icon: 'search',
+    isPossible: page => page.tab.value !== undefined,
+    run: page => page.tab.peek()?.find(),
+  },
+  openBranch: { label: 'Open a branch…', keys: 'Alt+B', icon: 'branch', run: open('branches') },
+  goToCommit: { label: 'Go to a commit…', keys: 'Alt+C', icon: 'commit', run: goToCommit },
+} satisfies Actions<Page>
+
+/** Tabs that have a key of their own: the first nine. */
+const NUMBERED_TABS = 9
+
+function goToTab(index: number): Action<Page> {
+  return {
+    label: 'Go to the tab with this number',
+    inPalette: page => {
+      const at = page.tabs.value[index]?.at
+      return `Go to the tab ${at?.kind === 'branch' ? named(at.branch) : at?.commit.slice(0, 8)}`
+    },
+    keys: `Alt+${index + 1}`,
+    icon: 'branch',
+    isPossible: page => page.tabs.value[index] !== undefined,
+    run: page => goTo(page, index),
+  }
+}
+
+function goTo(page: Page, index: number): void {
+  page.active.value = index
+  page.wantFocus()
+}
+
+export const deskActions = {
+  newBranch: {
+    label: 'New branch…',
+    inPalette: page => (page.tab.value?.at.kind === 'commit' ? 'Branch from here…' : 'New branch…'),
+    keys: 'Alt+Shift+B',
+    icon: 'branch',
+    isPossible: page => page.desk.value !== undefined,
+    run: page => newBranch(page),
+  },
+  undo: {
+    label: 'Undo',
+    inPalette: page => `Undo: ${undoableHere(page).canUndo}`,
+    keys: 'Ctrl+Alt+Z',
+    icon: 'undo',
+    isPossible: page => undoableHere(page).canUndo !== undefined,
+    run: undoHere,
+  },
+  redo: {
+    label: 'Redo',
+    inPalette: page => `Redo: ${undoableHere(page).canRedo}`,
+    keys: 'Ctrl+Alt+Shift+Z',
+    icon: 'redo',
+    isPossible: page => undoableHere(page).canRedo !== undefined,
+    run: redoHere,
+  },
+  operations: {
+    label: 'Operations',
+    keys: 'Alt+O',
+    icon: 'clock',
+    run: page => {
+      page.dialog.value = { kind: 'operations' }
+    },
+  },
+  repository: { label: 'Repository', keys: 'Alt+0', icon: 'graph', run: page => goTo(page, REPOSITORY) },
+  tasks: { label: 'Tasks', keys: 'Alt+T', icon: 'workflow', run: page => goTo(page, TASKS) },
+  ...Object.fromEntries(Array.from({ length: NUMBERED_TABS }, (_, index) => [`tab${index + 1}`, goToTab(index)])),
+  keys: {
+    label: 'Keys',
+    keys: 'Alt+K',
+    icon: 'key',
+    run: page => {
+      page.dialog.value = { kind: 'keys' }
+    },
+  },
+} satisfies Actions<Page>

@@ -1,0 +1,82 @@
+/** What can be done in the repository view, by the palette, the list of commits, and the bar above it. */
+import type { Page } from '../app/state.ts'
+import type { Actions } from '../ui/action.ts'
+import { readable } from '../ui/names.ts'
+import { fetchRemotes, pull, push } from './graph-steps.ts'
+
+/** The branch that pull and push are about: that of the selected commit, else the one that is checked out. */
+export function branchInView(page: Page): string | undefined {
+  const { oid } = page.graph.selected.value
+  const label = oid === undefined ? undefined : page.graph.labels.value.get(oid)?.find(({ kind }) => kind === 'branch')
+  return label?.name ?? page.desk.value?.head ?? page.desk.value?.branches[0]?.name
+}
+
+const nameInView = (page: Page): string => readable(branchInView(page) ?? '')
+
+function withBranch(run: (page: Page, branch: string) => unknown) {
+  return (page: Page): void => {
+    const branch = branchInView(page)
+    if (branch !== undefined) run(page, branch)
+  }
+}
+
+export const graphActions = {
+  find: {
+    label: 'Find a commit…',
+    keys: 'Alt+G',
+    listKeys: '/',
+    icon: 'search',
+    run: ({ graph }) => {
+      graph.isFinding.value = true
+    },
+  },
+  abandoned: {
+    label: 'Show or hide abandoned commits',
+    inPalette: ({ graph }) => (graph.filter.value.withAbandoned ? 'Hide abandoned commits' : 'Show abandoned commits'),
+    keys: 'Alt+Shift+G',
+    listKeys: 'A',
+    icon: 'ghost',
+    run: ({ graph }) => {
+      const filter = graph.filter.peek()
+      graph.setFilter({ ...filter, withAbandoned: !filter.withAbandoned }, graph.filterWords.peek())
+    },
+  },
+  fetch: { label: 'Fetch', keys: 'Alt+U', listKeys: 'F', icon: 'download', run: page => fetchRemotes(page) },
+  pull: {
+    label: 'Pull…',
+    inPalette: page => `Pull ${nameInView(page)}…`,
+    keys: 'Alt+Shift+U',
+    icon: 'arrow-down',
+    isPossible: page => branchInView(page) !== undefined,
+    run: withBranch(pull),
+  },
+  push: {
+    label: 'Push…',
+    inPalette: page => `Push ${nameInView(page)}…`,
+    keys: 'Alt+Shift+P',
+    icon: 'upload',
+    isPossible: page => branchInView(page) !== undefined,
+    run: withBranch(push),
+  },
+} satisfies Actions<Page>
+
+/** Keys of the list of commits alone, which say nothing in the palette. */
+export const graphListActions = {
+  nextFound: { label: 'Next result', listKeys: 'N', icon: 'arrow-down', run: ({ graph }) => graph.findNext(1) },
+  previousFound: {
+    label: 'Previous result',
+    listKeys: 'Shift+N',
+    icon: 'arrow-up',
+    run: ({ graph }) => graph.findNext(-1),
+  },
+  zoomIn: { label: 'Zoom in', listKeys: '+', icon: 'zoom-in', run: ({ graph }) => graph.zoom(1) },
+  zoomOut: { label: 'Zoom out', listKeys: '-', icon: 'minus', run: ({ graph }) => graph.zoom(-1) },
+  resetZoom: { label: 'Reset zoom', listKeys: '0', icon: 'search', run: ({ graph }) => graph.zoom(0) },
+  panRight: { label: 'Scroll the lanes right', listKeys: 'ArrowRight', icon: 'arrow-down', run: pan(2) },
+  panLeft: { label: 'Scroll the lanes left', listKeys: 'ArrowLeft', icon: 'arrow-up', run: pan(-2) },
+} satisfies Actions<Page>
+
+/** By half a lane's width so many times. */
+function pan(lanes: number) {
+  return ({ graph }: Page): void => graph.panBy(lanes * graph.laneGap.peek())
+}

@@ -1,0 +1,55 @@
+/** What can be done in a branch in which a merge waits, by keys and in the palette. */
+import type { Page, Tab } from '../app/state.ts'
+import type { Actions } from '../ui/action.ts'
+import { abort, askAi, finish, goToConflict, isMerging } from './merging-actions.ts'
+
+interface InTab {
+  page: Page
+  tab: Tab
+}
+
+const isOn = ({ page, tab }: InTab): boolean => isMerging(page, tab)
+
+/** Before the list of files is there, there may be some. */
+function mayBeLeft(about: InTab): boolean {
+  const merging = about.tab.merging.latest.value
+  return isOn(about) && (merging?.files.some(({ state }) => state === 'open') ?? merging === undefined)
+}
+
+export const mergingActions = {
+  next: {
+    label: 'Next conflict',
+    keys: 'F8',
+    icon: 'arrow-down',
+    isPossible: mayBeLeft,
+    run: ({ page, tab }) => goToConflict(page, tab, 1),
+  },
+  previous: {
+    label: 'Previous conflict',
+    keys: 'Shift+F8',
+    icon: 'arrow-up',
+    isPossible: mayBeLeft,
+    run: ({ page, tab }) => goToConflict(page, tab, -1),
+  },
+  askForAll: {
+    label: 'Ask the AI for all conflicts',
+    keys: 'Alt+Shift+V',
+    icon: 'bot',
+    isPossible: mayBeLeft,
+    run: ({ page, tab }) => askAi(page, tab, 'all'),
+  },
+  finish: {
+    label: 'Finish what is merging',
+    keys: 'Alt+Shift+F',
+    icon: 'check',
+    isPossible: isOn,
+    run: ({ page, tab }) => finish(page, tab),
+  },
+  abort: {
+    label: 'Abort what is merging…',
+    keys: 'Alt+Shift+Z',
+    icon: 'x',
+    isPossible: isOn,
+    run: ({ page, tab }) => abort(page, tab),
+  },
+} satisfies Actions<InTab>

@@ -1,0 +1,31 @@
+/** Why something of the server can't be shown, and the way to try again. */
+import { withoutTricks } from './names.ts'
+import { Button, Empty } from './words.tsx'
+
+interface FailedProps {
+  problem: string | undefined
+  again: () => void
+}
+
+/** In the place of what would be shown. */
+export function Failed({ title, problem, again }: FailedProps & { title: string }) {
+  return (
+    <Empty title={title}>
+      <p class="lede" role="alert">
+        {withoutTricks(problem ?? '')}
+      </p>
+      <Button words="Try again" icon="refresh" onClick={again} />
+    </Empty>
+  )
+}
+
+/** In a line; nothing where there is no problem. */
+export function FailedLine({ problem, again }: FailedProps) {
+  if (problem === undefined) return null
+  return (
+    <p class="failed is-bad" role="alert">
+      <span>{withoutTricks(problem)}</span>
+      <Button look="small" words="Try again" onClick={again} />
+    </p>
+  )
+}

@@ -1,0 +1,112 @@
+/**
+ * A value that the server has. What was answered last stays shown until the next answer is there; of several answers on
+ * their way only that to the last question counts; a failure says why, and can be tried again (see failed.tsx).
+ */
+import { type Signal, signal } from '@preact/signals'
+import { useEffect, useMemo } from 'preact/hooks'
+
+export interface Settings {
+  /** How many milliseconds after a change it is asked for again: once for several changes. */
+  delayMs?: number
+  /** Whether a failure leaves nothing to show: what was there would be about something else. */
+  forgetsOnFailure?: boolean
+}
+
+const USUAL_DELAY_MS = 150
+
+export class ServerValue<Value> {
+  /** Undefined until the first answer. */
+  readonly latest: Signal<Value | undefined> = signal(undefined)
+  /** Why the last question got no answer. */
+  readonly problem = signal<string | undefined>(undefined)
+
+  readonly #ask: (isCurrent: () => boolean) => Promise<Value>
+  readonly #settings: Settings
+  #isAsked = false
+  #round = 0
+  #timer: ReturnType<typeof setTimeout> | undefined
+
+  /** `ask` is told by `isCurrent` whether its answer still counts. */
+  constructor(ask: (isCurrent: () => boolean) => Promise<Value>, settings: Settings = {}) {
+    this.#ask = ask
+    this.#settings = settings
+  }
+
+  get isAsked(): boolean {
+    return this.#isAsked
+  }
+
+  /** Asks for it at the first time. */
+  load(): void {
+    if (!this.#isAsked) this.refresh()
+  }
+
+  /** Asks again soon, if it was asked for before: something about it has changed. */
+  touch(): void {
+    if (this.#isAsked) this.#later(this.#settings.delayMs ?? USUAL_DELAY_MS)
+  }
+
+  /** Asks now. Resolves when the answer has been taken, or a later question has made it stale. */
+  async refresh(): Promise<void> {
+    this.#isAsked = true
+    clearTimeout(this.#timer)
+    const round = ++this.#round
+    const isCurrent = () => round === this.#round
+    try {
+      const value = await this.#ask(isCurrent)
+      if (!isCurrent()) return
+      this.problem.value = undefined
+      this.take(value)
+    } catch (error) {
+      if (!isCurrent()) return
+      this.problem.value = error instanceof Error ? error.message : String(error)
+      if (this.#settings.forgetsOnFailure) this.latest.value = undefined
+    }
+  }
+
+  /** Nobody waits for an answer any more. */
+  stop(): void {
+    clearTimeout(this.#timer)
+    this.#round++
+  }
+
+  protected take(value: Value): void {
+    this.latest.value = value
+  }
+
+  #later(milliseconds: number): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.refresh(), milliseconds)
+  }
+}
+
+/**
+ * A value of the server for as long as a component is there, asked for again whenever one of `inputs` is another one,
+ * `delayMs` after that: what is passed by on the way is not asked for. Without `ask`: nothing is asked for.
+ */
+export function useServerValue<Value>(
+  ask: (() => Promise<Value>) | undefined,
+  inputs: readonly unknown[],
+  { delayMs = 0, ...settings }: Settings = {},
+): ServerValue<Value> {
+  const latest = useMemo(() => ({ ask }), [])
+  latest.ask = ask
+  const known = useMemo(
+    () =>
+      new ServerValue<Value>(
+        () => latest.ask?.() ?? Promise.reject(new Error('Nothing is to be asked for.')),
+        settings,
+      ),
+    [],
+  )
+  useEffect(() => {
+    if (!ask) return undefined
+    const timer = delayMs > 0 ? setTimeout(() => known.refresh(), delayMs) : undefined
+    if (timer === undefined) known.refresh()
+    return () => {
+      clearTimeout(timer)
+      known.stop()
+    }
+  }, inputs)
+  return known
+}

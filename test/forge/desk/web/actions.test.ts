@@ -1,0 +1,44 @@
+/** The tables of actions: what docs/desk.md says of them, and that no two keys mean different things in one place. */
+import { expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { type Listed, TABLES } from '../../../../forge/desk/web/app/commands.ts'
+
+const DOCS = join(import.meta.dir, '../../../../docs/desk.md')
+
+/** Actions with one name are one row, such as those that go to a tab by its number. */
+function rowsOf(tables: readonly Record<string, Listed>[]): string[] {
+  const keys = new Map<string, string[]>()
+  for (const { label, ...action } of tables.flatMap(table => Object.values(table))) {
+    const all = [action.keys, action.listKeys].filter(it => it !== undefined)
+    if (all.length > 0) keys.set(label, [...(keys.get(label) ?? []), ...all])
+  }
+  return [...keys].map(([label, all]) => `| ${label} | ${[...new Set(all)].map(it => `\`${it}\``).join(' ')} |`)
+}
+
+test('docs/desk.md lists the keys of all actions', async () => {
+  const docs = await Bun.file(DOCS).text()
+  const [, listed = ''] = /<!-- keys -->\n\n(.*?)\n\n<!-- end of keys -->/s.exec(docs) ?? []
+  const tables = TABLES.map(({ title, tables }) =>
+    [`### ${title}`, '', '| action | keys |', '|---|---|', ...rowsOf(tables)].join('\n'),
+  )
+  expect(listed.split('\n')).toEqual(tables.join('\n\n').split('\n'))
+})
+
+test('the same keys in one table are of actions that are not possible at the same time', () => {
+  const shared = TABLES.flatMap(({ tables }) => {
+    const actions = tables.flatMap(table => Object.values(table))
+    const byKeys = Map.groupBy(
+      actions.filter(({ keys }) => keys !== undefined),
+      ({ keys }) => keys,
+    )
+    return [...byKeys.values()]
+      .filter(({ length }) => length > 1)
+      .map(some => some.map(({ label }) => label).join(', '))
+  })
+  expect(shared).toEqual([
+    'Stop Forklift, Run Forklift',
+    'Go to the explorer, Go to the conflicted files',
+    'Push…, Publish branch…',
+    'Pause, Go on',
+  ])
+})

@@ -1,0 +1,141 @@
+/** What can't be done as it is offers the way to it, and what was renamed while a window was away stays open. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { join } from 'node:path'
+import type { WebSocketRoute } from 'playwright-core'
+import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { git } from '../../../support/git.ts'
+import { openRealDesk, type RealDesk } from '../../../support/real-desk.ts'
+import { until as untilWithin } from '../../../support/repository.ts'
+import { builtPage } from '../web-stand-in.ts'
+import { openBranch, openFile, type RealPage, visit } from './real-page.ts'
+
+setDefaultTimeout(120_000)
+
+const LINES = 'one\ntwo\nthree\n'
+const until = (isSo: () => boolean | Promise<boolean>) => untilWithin(isSo, 15_000)
+
+describe.skipIf(!hasBrowser)('a desk that offers what helps', () => {
+  let browser: OpenBrowser
+  let desk: RealDesk
+  let page: RealPage
+
+  beforeAll(async () => {
+    browser = await openBrowser()
+    const files = { 'a.txt': LINES, 'b.txt': LINES, 'src/c.txt': LINES }
+    desk = await openRealDesk({ built: await builtPage(), branches: { main: files } })
+    for (const branch of ['topic', 'away']) await git(desk.path, 'branch', branch, 'main')
+    await desk.commit('topic', { 'a.txt': LINES.replace('two', 'TOPIC') })
+    await desk.commit('main', { 'a.txt': LINES.replace('two', 'MAIN') })
+    const remote = join(desk.path, '../remote.git')
+    await git('/', 'init', '--quiet', '--bare', remote)
+    await git(desk.path, 'remote', 'add', 'origin', remote)
+  })
+  afterAll(async () => {
+    await browser?.[Symbol.asyncDispose]()
+    await desk?.[Symbol.asyncDispose]()
+  })
+  beforeEach(async () => {
+    page = await visit(browser.context, desk)
+  })
+  afterEach(() => page.close({ runBeforeUnload: false }))
+
+  /** Loads the page anew, on a connection that can be broken, and be there again. */
+  const canGoAway = async () => {
+    let isAway = false
+    let current: WebSocketRoute | undefined
+    await page.routeWebSocket(/socket/, socket => {
+      current = socket
+      if (isAway) socket.close()
+      else socket.connectToServer()
+    })
+    await page.reload()
+    return async () => {
+      isAway = true
+      await current?.close()
+      const comeBack = () => {
+        isAway = false
+      }
+      return { comeBack }
+    }
+  }
+
+  const renameIn = async (window: RealPage, from: string, to: string) => {
+    await window.getByRole('treeitem', { name: from }).click()
+    await window.getByRole('tree', { name: 'Explorer' }).focus()
+    await window.keyboard.press('F2')
+    const field = window.getByRole('dialog').getByRole('textbox')
+    await field.fill(to)
+    await field.press('Enter')
+    await window.getByRole('dialog').waitFor({ state: 'hidden' })
+  }
+
+  const run = async (words: string) => {
+    await page.keyboard.press('Control+k')
+    await page.getByRole('combobox', { name: 'Find or run' }).fill(`>${words}`)
+    await page.getByRole('option').first().filter({ hasText: words }).waitFor()
+    await page.keyboard.press('Enter')
+  }
+
+  test('a merge with conflicts into a branch with drafts saves these first, and then merges', async () => {
+    await openFile(page, 'main', 'b.txt')
+    await page.keyboard.type('typed ')
+    await until(async () => (await desk.show('refs/forge/drafts/main', 'b.txt')) === `typed ${LINES}`)
+    await run('Merge a branch into main')
+    await page.getByRole('option').filter({ hasText: 'topic' }).click()
+    await page.getByRole('button', { name: 'Continue' }).click()
+    const dialog = page.getByRole('dialog', { name: 'topic → main' })
+    await dialog.getByText('main has drafts in 1 file: save or discard them first').waitFor()
+    await dialog.getByRole('button', { name: 'Save all drafts' }).click()
+    await dialog.getByRole('button', { name: 'Merge and resolve 1 file' }).waitFor()
+    expect(await desk.show('main', 'b.txt')).toBe(`typed ${LINES}`)
+    expect(await dialog.getByText('has drafts in').count()).toBe(0)
+    await dialog.getByRole('button', { name: 'Merge and resolve 1 file' }).click()
+    await page.getByRole('tab', { name: /^main ?, merging/, selected: true }).waitFor()
+  })
+
+  test('a pull into a branch without an upstream branch offers to publish it', async () => {
+    await openBranch(page, 'topic')
+    await page.keyboard.press('Alt+0')
+    await page.getByRole('toolbar', { name: 'Repository' }).getByRole('button', { name: 'Pull' }).click()
+    const dialog = page.getByRole('dialog', { name: /has no upstream branch$/ })
+    await dialog.getByText('There is nothing to pull from.').waitFor()
+    await dialog.getByRole('button', { name: 'Publish branch…' }).click()
+    const push = page.getByRole('dialog', { name: /^Publish / })
+    await push.getByRole('button', { name: 'Publish', exact: true }).click()
+    await page
+      .getByText(/^Pushed \w+ to origin/)
+      .first()
+      .waitFor()
+    expect(await git(desk.path, 'config', '--get-regexp', String.raw`branch\..*\.remote`)).toContain('origin')
+  })
+
+  test('a file and a folder that are renamed while a window is away are open there under their new names', async () => {
+    const goAway = await canGoAway()
+    await openFile(page, 'away', 'a.txt')
+    await page.getByRole('treeitem', { name: 'src' }).click()
+    await page.getByRole('treeitem', { name: 'c.txt' }).click()
+    await page.getByRole('tab', { name: 'c.txt', selected: true }).waitFor()
+    await page.getByRole('tab', { name: 'a.txt' }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.press('Control+Home')
+    const window = await goAway()
+    await page.getByText('The desk does not answer').waitFor()
+    await page.keyboard.type('while away ')
+    const other = await visit(browser.context, desk)
+    await openBranch(other, 'away')
+    await renameIn(other, 'a.txt', 'z.txt')
+    await renameIn(other, 'src', 'lib')
+    await other.close()
+    window.comeBack()
+    const titles = () =>
+      page
+        .getByRole('tablist', { name: 'Files' })
+        .getByRole('tab')
+        .evaluateAll(tabs => tabs.map(tab => tab.getAttribute('title')).filter(Boolean))
+    await until(async () => (await titles()).join() === 'z.txt,lib/c.txt')
+    await page.keyboard.type('and after ')
+    await until(async () => (await desk.show('refs/forge/drafts/away', 'z.txt')) === `while away and after ${LINES}`)
+    expect(await page.getByText('is not here').count()).toBe(0)
+    expect(await page.getByRole('alert').count()).toBe(0)
+  })
+})
