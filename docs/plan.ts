@@ -117,7 +117,7 @@ const EXAMPLE: Plan = {
         tests: ['test/cli.test.ts'],
         documents: [],
       },
-      validation: { checks: ['typescript', { command: 'bun test test/lines.test.ts', seconds: 60 }], reviews: [] },
+      validation: { checks: ['typescript'], reviews: ['Is a text that ends in CRLF counted right?'] },
       depends_on: [],
       tier: 'generation',
       recursion: 0,
@@ -134,7 +134,7 @@ const EXAMPLE: Plan = {
       claims: ['A2'],
       boundaries: { write: ['README.md'], never: [] },
       context: { files: [], tests: [], documents: [] },
-      validation: { checks: [], reviews: ['Would a newcomer understand it?'] },
+      validation: { checks: [], reviews: [] },
       depends_on: ['count'],
       tier: 'summarization',
       recursion: 0,
@@ -181,6 +181,7 @@ would be right:
   whose \`write\` is empty runs alone;
 - checks that can't run (a program that is not in the image, a file that is not there, the network), that never end, or
   that can't fail (\`… || true\`, \`… | tail\`); tasks that nothing checks, or that don't say when they are done;
+- tasks that write code and have no question for a reviewer (\`validation.reviews\`, or an assertion of kind \`review\`);
 - more tasks, levels of sub-agents, requests, tokens or money than the run may have;
 - changes of tasks that are done or under way; but what a done task claims, and how it is checked, may change: it is
   checked again then.

@@ -378,6 +378,34 @@ export async function touching(
   return { touches: wanted.slice(0, count), more: wanted.length > count }
 }
 
+/** A commit with what a reader wants to know of it. `date` is that of its commit, as 2026-11-23. */
+export type ShortCommit = { date: string; subject: string; files: Path[] }
+
+/**
+ * The last commits before and with a tip, merges left out: those that changed a file or folder, and those whose message
+ * has a text, whatever its case.
+ */
+export async function lastCommits(
+  repository: Repository,
+  tip: Oid,
+  { most, path, text, signal }: { most: number; path?: Path; text?: string; signal?: AbortSignal },
+): Promise<ShortCommit[]> {
+  const found = text === undefined ? [] : ['--fixed-strings', '--regexp-ignore-case', `--grep=${text}`]
+  const format = ['--format=%x01%cs%x02%s', '--name-only', '--full-diff', '--no-renames']
+  const where = path === undefined ? [] : [asText(path)]
+  const { stdout } = await run(
+    { ...repository, ...(signal && { signal }) },
+    ['log', '-z', '--no-merges', ...format, ...found, '--max-count', `${most}`, tip, '--', ...where],
+    { env: { GIT_LITERAL_PATHSPECS: '1' } },
+  )
+  const commits = stdout.toString('latin1').split('\x01').slice(1)
+  return commits.map(commit => {
+    const [head = '', ...files] = commit.split('\0')
+    const [date = '', subject = ''] = head.split('\x02')
+    return { date, subject: asText(subject), files: files.map(file => file.replace(/^\n/, '')).filter(Boolean) }
+  })
+}
+
 /** A commit that no ref reaches any more, and the newest line of a reflog that names it. */
 export type Forgotten = {
   oid: Oid

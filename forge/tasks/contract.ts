@@ -60,10 +60,18 @@ export type StepInput = StepPlace & {
 }
 
 /**
- * A request as it will be sent; `key` is the hash of all that is in it, by which its answer is found again. Kind and
- * tier are written down with the answer, for statistics.
+ * A request as it will be sent; `key` is the hash of all that is in it, by which its answer is found again. Kind, tier
+ * and prompt are written down with the answer, for statistics.
  */
-export type Constructed = { request: Reference; key: string; model: string; kind?: StepKind; tier?: Tier }
+export type Constructed = {
+  request: Reference
+  key: string
+  model: string
+  kind?: StepKind
+  tier?: Tier
+  /** The version of the kind's prompt. */
+  prompt?: number
+}
 export type Sent = { answer: Reference; model: string; spent: Spent; wasThere: boolean }
 /**
  * An answer as its schema reads it. Without `parsed` it could not be read: `words` say why in short, `evidence` in full. `isConfused`: it has a signal that is not one of {@link Signal}.
@@ -83,6 +91,7 @@ export type StepResult = {
   /** What is wrong with an answer that could not be read or applied, in full. */
   evidence?: Reference
   commit?: Oid
+  /** A text; of kind `looked`, what a planner wanted to see before it plans. */
   artifact?: Reference
   /** With an outline: its steps in order, a blob for each. */
   steps?: Reference[]

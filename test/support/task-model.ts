@@ -3,6 +3,7 @@
  * a function of what is asked; what that leaves out it does well.
  */
 import { type Heard, ModelServer, type Turn } from '../doubles/model-server.ts'
+import { callsOf } from '../doubles/task-calls.ts'
 
 export type StepWord = 'plan' | 'outline' | 'implement' | 'artifact' | 'review' | 'resolve' | 'summarise' | 'check plan'
 
@@ -104,17 +105,15 @@ export class TaskModel implements AsyncDisposable {
     const work = this.works.get(name)
     // What passed and failed is summed up without the wish, so that no work's name has to stand in it.
     if (!work && asked.kind === 'summarise')
-      return callOf(says('success', 'In short.', { text: 'It went as it went.' }))
+      return { calls: callsOf(says('success', 'In short.', { text: 'It went as it went.' })) }
     if (!work) return { status: 400, words: 'The scripted model knows no such work.' }
     this.heard.get(name)?.push(asked)
     const answer = (await work.answer?.(asked)) ?? usual(name, work, asked)
     if (typeof answer === 'string') return { text: answer }
     if (isTurn(answer)) return answer.turn
-    return callOf(answer)
+    return { calls: callsOf(answer) }
   }
 }
-
-const callOf = (answer: Record<string, unknown>): Turn => ({ calls: [{ name: 'answer', arguments: { answer } }] })
 
 const isTurn = (answer: object): answer is { turn: Turn } => 'turn' in answer
 

@@ -250,8 +250,10 @@ export class Turns implements AsyncDisposable {
   async #ask(turn: BranchTurn, { session, text, model, vfs }: Start): Promise<Session> {
     const { runTurn } = await import('../../ai/turn.ts')
     const { work, live, control, now, questions } = turn
-    const { limits, clean } = this.ai.models
-    const { tools, broken } = await this.ai.tools.of(vfs, { signal: control.signal, questions })
+    const { limits, clean, checksAfterTurn } = this.ai.models
+    const check = checksAfterTurn ? await this.ai.tools.checksOf(vfs) : undefined
+    const options = { signal: control.signal, questions, checksAfterTurn: check !== undefined }
+    const { tools, broken } = await this.ai.tools.of(vfs, options)
     for (const words of broken) live.hear({ type: 'note', words })
     return await runTurn(session, {
       turn: now.turn,
@@ -262,6 +264,7 @@ export class Turns implements AsyncDisposable {
       tools,
       sources: { objects: this.room.objects, summaries: await this.ai.summaries() },
       limits,
+      ...(check && { check }),
       signal: control.signal,
       onEvent: event => live.hear(event),
       checkpoint: (so, does) =>

@@ -125,8 +125,8 @@ export class RunWork implements RunActivities {
   }
 
   /** A plan can be made without them, only not as well. */
-  async #facts({ base }: RunInput, store: RunStore): Promise<Reference[]> {
-    const facts = (await this.means.options.facts?.(base)) ?? []
+  async #facts({ base, wish }: RunInput, store: RunStore): Promise<Reference[]> {
+    const facts = (await this.means.options.facts?.(base, await store.readText(wish))) ?? []
     return await Promise.all(facts.map(({ kind, text }) => store.put(kind, this.means.clean(text))))
   }
 

@@ -34,9 +34,10 @@ import { attemptRef } from '../runs/folder.ts'
 import { isAssumed, missingPrice, priceOf, requestEstimateOf, withCost } from '../runs/prices.ts'
 import type { RunStore } from '../runs/store.ts'
 import { parseStoredAnswer, spentOf, storedAnswer } from '../runs/stored-answer.ts'
-import type { AnswerOf, FileEdit } from '../steps/answers.ts'
+import type { AnswerOf, FileEdit, Look } from '../steps/answers.ts'
 import { applyAll } from '../steps/apply.ts'
 import { commitOn, findStep, messageOf, setRef } from '../steps/commits.ts'
+import { lookAtAll } from '../steps/look.ts'
 import { isMaterial, questionsInWords } from '../steps/prompts.ts'
 import { readAnswer } from '../steps/receive.ts'
 import { buildRequest, modelFor, parseRequest, type StoredRequest } from '../steps/request.ts'
@@ -71,7 +72,7 @@ export class StepWork implements StepActivities {
     const name = modelFor(settings, input.tier, input.choice)
     const { window } = await this.means.model(name)
     const from = input.kind === 'review' ? await this.#beganAt(input) : undefined
-    const { bytes, key, tokens, leftOut } = await buildRequest(input, {
+    const { bytes, key, tokens, leftOut, prompt } = await buildRequest(input, {
       objects,
       store,
       model: { name, window },
@@ -82,7 +83,7 @@ export class StepWork implements StepActivities {
     })
     const asked = `${name} for the step ${input.step} (${input.kind}), as its tier is ${input.tier}.`
     const left = leftOut.length > 0 ? ` There was no room for ${leftOut.join('; ')}.` : ''
-    const why = `About ${many(tokens, 'token')}.${left}`
+    const why = `About ${many(tokens, 'token')}, version ${prompt} of the prompt.${left}`
     const asking = verdicts && SIGNED.includes(input.kind) && (await this.#asked(input, key))
     const [request] = await Promise.all([
       store.put('request', bytes),
@@ -95,7 +96,7 @@ export class StepWork implements StepActivities {
         why,
       }),
     ])
-    return { request, key, model: name, kind: input.kind, tier: input.tier }
+    return { request, key, model: name, kind: input.kind, tier: input.tier, prompt }
   }
 
   async send(input: SendInput): Promise<Sent> {
@@ -140,6 +141,8 @@ export class StepWork implements StepActivities {
     const parsed = (await store.readJson(input.parsed)) as AnswerOf<StepInput['kind']>
     if (parsed.signal !== 'success') return {}
     if ('fan_out' in parsed && parsed.fan_out.length > 0) return {}
+    if ('looks' in parsed)
+      return { artifact: await store.put('looked', await this.#lookedAt(input.base, parsed.looks)) }
     if ('text' in parsed) return { artifact: await store.put('artifact', parsed.text) }
     if (!('edits' in parsed)) return {}
     return await this.#commit(input, parsed)
@@ -155,7 +158,7 @@ export class StepWork implements StepActivities {
     await this.#signAnswer(input, sent.answer)
     const { outcome, words } = endOf(received, serialized, parsed)
     const isGood = outcome === 'success'
-    const evidence = received.evidence ?? serialized?.evidence
+    const evidence = received.evidence ?? serialized?.evidence ?? (await this.#needed(store, parsed))
     const result: StepResult = {
       outcome,
       words: brief(this.means.clean(words)),
@@ -436,6 +439,20 @@ export class StepWork implements StepActivities {
     if (made === base) return { commit: base }
     await setRef(objects, ref, made, { message: `forge: ${input.step}` })
     return { commit: made }
+  }
+
+  /** What a planner wanted to see of the base, answered as the tools of a conversation do. */
+  async #lookedAt(base: Oid, looks: readonly Look[]): Promise<string> {
+    const { signal } = this.means.surroundings()
+    return this.means.clean(await lookAtAll(this.means.objects, base, looks, signal))
+  }
+
+  /** Files that a model has said it needs, in words that bring them: the step is asked once more then. */
+  async #needed(store: RunStore, parsed: AnswerOf<StepInput['kind']> | undefined): Promise<Reference | undefined> {
+    if (parsed?.signal !== 'failure_retryable' || parsed.needs.length === 0) return undefined
+    const list = parsed.needs.map(path => `- ${path}`).join('\n')
+    const words = `You needed these files whole; those that exist are here now:\n${list}\nDo the step with them.`
+    return await store.put('complaints', this.means.clean(words))
   }
 
   /** A task's changes are on its attempt's ref; a resolution, which is not yet judged, is at a ref of its own. */

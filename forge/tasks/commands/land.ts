@@ -19,20 +19,18 @@ import { read } from '../../../core/git/run.ts'
 import { many, short, visible, visibleLines, visiblePath } from '../../../core/text.ts'
 import type { ShownLanding } from '../../formats/tasks-json.ts'
 import { KEPT, Operations } from '../../operations.ts'
-import type { RunId, TaskId } from '../contract.ts'
-import type { Plan } from '../plan/schema.ts'
+import type { RunId } from '../contract.ts'
 import { findDone, findResult } from '../runs/done.ts'
-import { readJournal } from '../runs/journal.ts'
 import { readPlan, readRunInput } from '../runs/plans.ts'
-import { journalStory } from '../runs/story.ts'
 import { checkHere, openBelieved } from './checked.ts'
 import type { CommandContext } from './context.ts'
 import { doubtsOf } from './doubts.ts'
 import { askPerson } from './follow.ts'
+import { type Belief, type Landed, landingLines, messageOf, scriptLines } from './landing.ts'
 import { parse, wrong } from './options.ts'
 import { findRun, openPlace, openStore, type RunPlace } from './place.ts'
 
-const USAGE = 'forge land RUN [TASK] [--onto BRANCH] [--check] [--anyway] [--yes [--seen TREE] | --json]'
+const USAGE = 'forge land RUN [TASK] [--onto BRANCH] [--checks] [--check] [--anyway] [--yes [--seen TREE] | --json]'
 
 export const HELP = `${USAGE}
 
@@ -43,22 +41,21 @@ nothing is done at all.
 What was not checked by a worker of yours, as its signature shows, is not merged.
 
   --onto BRANCH   where it goes
+  --checks        only show the checks and questions of the contract, whole
   --check         where it was not: check all of it here and now, in the locked container
   --anyway        merge it although nobody has checked it; the commit says so
   --yes           you have reviewed it elsewhere, such as on the desk
   --json          merges nothing, and says as JSON what it would show, and the tree that would come of it
   --seen TREE     with --yes: only if what comes of it is that tree still`
 
-/** What of the journal a reviewer wants to know first. */
-const TOLD = ['failed', 'passed', 'answered', 'review', 'resolved', 'replanned', 'halted', 'degraded']
-
 /** What is landed: a branch of a run, and the words for it. */
 /** `name` is that of its branch, which a task has no more when its run has a result of all. */
-type Landing = { run: RunId; task?: TaskId; name: string; isBranch: boolean; tip: Oid; base: Oid; plan: Plan }
+type Landing = Landed & { name: string; isBranch: boolean }
 type Target = { ref: RefName; name: string; tip: Oid }
 
 const OPTIONS = {
   onto: { type: 'string' },
+  checks: { type: 'boolean' },
   check: { type: 'boolean' },
   anyway: { type: 'boolean' },
   yes: { type: 'boolean' },
@@ -71,7 +68,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   if (values.seen !== undefined && !values.yes) throw wrong('--seen is only for --yes', USAGE)
   if (values.json && (values.yes || values.check)) throw wrong('--json merges and checks nothing', USAGE)
   if (values.check && values.anyway) throw wrong('Either --check or --anyway', USAGE)
-  if (!context.isTerminal && !values.yes && !values.json)
+  if (!context.isTerminal && !values.yes && !values.json && !values.checks)
     throw new Failure(
       'Nobody can be asked here, as there is no terminal: look at the branch, then use --yes.',
       EXIT.usage,
@@ -79,6 +76,10 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   await using place = await openPlace(context)
   const run = await findRun(place, positionals[0] ?? 'last', context)
   const landing = await findLanding(place, run, positionals[1])
+  if (values.checks) {
+    for (const line of scriptLines(landing.plan, landing.task)) context.out(line)
+    return EXIT.done
+  }
   const target = await findTarget(place, values.onto)
   const tree = await mergedTree(place, landing, target)
   if (values.json) {
@@ -97,7 +98,8 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
     belief = await beliefIn(place, landing, context)
   }
   const { why } = belief
-  for (const line of await review(place, landing, { target, tree, belief })) context.out(line)
+  for (const line of await landingLines(place, landing, { onto: target.name, tip: target.tip, tree, belief }))
+    context.out(line)
   if (why !== undefined && !values.anyway) throw new Failure(`Nothing was merged. ${uncheckedWords(landing, why)}`)
   if (!values.yes && !(await isWanted(place, landing, target, { tree, context }))) {
     context.out('Nothing was merged.')
@@ -118,23 +120,22 @@ async function inFull(
   if (tree === undefined) return { onto: target.name, words: [`${target.name} has all of it already.`] }
   const belief = await beliefIn(place, landing, context)
   const { why } = belief
-  const words = await review(place, landing, { target, tree, belief })
+  const words = await landingLines(place, landing, { onto: target.name, tip: target.tip, tree, belief })
   return { onto: target.name, tree, words, unchecked: why && uncheckedWords(landing, why) }
 }
 
 // --- Whether it was checked
 
-/**
- * `why` it counts as not checked, whether the questions to reviewers were affirmed of these very files, and what the
- * checks do not show.
- */
-type Belief = { why: string | undefined; isAffirmed: boolean; doubts: string[] }
-
 async function beliefIn(place: RunPlace, landing: Landing, context: CommandContext): Promise<Belief> {
   const { task, tip } = landing
   const believed = await openBelieved(place, landing, context)
   const doubts = await doubtsOf(place, landing, believed.known)
-  return { why: await believed.whyNot(task, tip), isAffirmed: await believed.isAffirmed(task, tip), doubts }
+  return {
+    why: await believed.whyNot(task, tip),
+    isAffirmed: await believed.isAffirmed(task, tip),
+    doubts,
+    known: believed.known,
+  }
 }
 
 /** The sentence for a person that is about to merge it. */
@@ -196,45 +197,6 @@ async function mergedTree(
 
 // --- The review
 
-/** What a person has to know before it is merged, as lines. */
-async function review(
-  place: RunPlace,
-  landing: Landing,
-  { target, tree, belief }: { target: Target; tree: Oid; belief: Belief },
-) {
-  const { run, task, plan, tip, base } = landing
-  const [of] = plan.tasks.filter(({ id }) => id === task)
-  const about = visibleLines(of ? of.objective.behaviour : plan.summary).split('\n')
-  const claimed = plan.contract.filter(({ id }) => !of || of.claims.includes(id))
-  const holds = claimed.map(({ id, says, how }) => {
-    const shown = how.kind === 'command' ? how.command : `review: ${how.question}`
-    return `${id} ${visible(says)} [${visible(shown)}]`
-  })
-  const lines = (await readJournal(openStore(place, run))).filter(line => task === undefined || line.task === task)
-  const told = journalStory(lines.filter(({ what }) => TOLD.includes(what)))
-  const count = await read(place.repository, ['rev-list', '--count', tip, `^${base}`])
-  const stat = await read(place.repository, ['diff', '--stat=100', '--no-ext-diff', '--no-textconv', target.tip, tree])
-  const indented = (texts: string[]) => texts.map(text => `  ${text}`)
-  const isChecked = belief.why === undefined
-  const open = claimed.filter(({ how }) => how.kind === 'review').map(({ id }) => id)
-  const isYours = isChecked && open.length > 0 && !belief.isAffirmed
-  const isOther = (await place.objects.info(`${tip}^{tree}`))?.oid !== tree
-  return [
-    `${visible(task ?? plan.title)}, onto ${target.name}`,
-    ...(belief.doubts.length > 0 ? ['Look at this first:', ...indented(belief.doubts)] : []),
-    ...indented(about),
-    isChecked ? 'What is to be true, and how that was checked:' : 'What is to be true, and was not checked by you:',
-    ...indented(holds),
-    ...(isYours ? [`No reviewer has seen these very files: look yourself for ${open.join(', ')}.`] : []),
-    ...(isOther ? [`${target.name} has moved on since: what comes of both together was not checked.`] : []),
-    ...(told.length > 0
-      ? ['How it went, by the journal, which nobody signs (all of it: forge show --journal):', ...indented(told)]
-      : []),
-    `${many(Number(count), 'commit')} become one:`,
-    ...indented(visibleLines(stat).split('\n').slice(-60)),
-  ]
-}
-
 async function isWanted(
   place: RunPlace,
   landing: Landing,
@@ -242,11 +204,11 @@ async function isWanted(
   { tree, context }: { tree: Oid; context: CommandContext },
 ): Promise<boolean> {
   for (;;) {
-    const said = (await askPerson(context, `Merge it into ${target.name}? yes, no, or show the diff (y/n/d): `))
-      ?.trim()
-      .toLowerCase()
+    const question = `Merge it into ${target.name}? yes, no, show the diff, or the checks in full (y/n/d/c): `
+    const said = (await askPerson(context, question))?.trim().toLowerCase()
     if (said === undefined || said === 'n' || said === 'no') return false
     if (said === 'y' || said === 'yes') return true
+    if (said === 'c' || said === 'checks') for (const line of scriptLines(landing.plan, landing.task)) context.out(line)
     if (said !== 'd' && said !== 'diff') continue
     const args = ['diff', '--no-ext-diff', '--no-textconv', '--no-color', target.tip, tree]
     for (const line of visibleLines(await read(place.repository, args)).split('\n')) context.out(line)
@@ -320,14 +282,4 @@ function undoOf({ repository }: RunPlace, target: Target, to: Oid, followed: Che
   if (!followed) return `git update-ref ${target.ref} ${target.tip} ${to}`
   const isHere = followed.folder === repository.workTree
   return `git ${isHere ? '' : `-C ${quoted(followed.folder)} `}reset --keep ${target.tip.slice(0, 12)}`
-}
-
-/** `why`: for what reason it counts as not checked, where it is landed anyway. */
-function messageOf({ run, task, plan, tip }: Landing, why: string | undefined): string {
-  const of = plan.tasks.find(({ id }) => id === task)
-  const title = of?.title ?? plan.title
-  const list = of ? of.objective.behaviour : `${plan.summary}\n\n${plan.tasks.map(it => `- ${it.title}`).join('\n')}`
-  // A model's words: a line that looks like a trailer is none.
-  const body = list.replace(/^([A-Za-z-]+):/gm, ' $1:')
-  return `${short(title, 72)}\n\n${body.trim()}\n\nForge-Run: ${run}\n${task ? `Forge-Task: ${task}\n` : ''}Forge-Landed: ${tip}\n${why === undefined ? '' : `Forge-Unchecked: ${why}\n`}`
 }

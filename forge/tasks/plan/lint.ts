@@ -7,11 +7,12 @@ import type { Objects } from '../../../core/git/objects.ts'
 import { asBytes, asText, type Oid } from '../../../core/git/repository.ts'
 import { isSafeName, listFiles } from '../../../core/git/trees.ts'
 import { many, visible } from '../../../core/text.ts'
+import { isCode } from '../../ai/languages.ts'
 import { isOfTheForge } from '../../ai/model-files.ts'
 import type { Limits, Standing, TaskId, TaskShape } from '../contract.ts'
 import { type CommandRoom, whyNotRun } from './commands.ts'
-import { isReviewed, type PriceOf, planEstimateOf, REVIEWERS, type ReviewersOf } from './estimate.ts'
-import { distance, Files, speakOf, Writes } from './files.ts'
+import { isDoneInOneStep, isReviewed, type PriceOf, planEstimateOf, REVIEWERS, type ReviewersOf } from './estimate.ts'
+import { distance, Files, isTestFile, speakOf, Writes } from './files.ts'
 import { fits, isCovered, isLiteral, plain, readGlob } from './globs.ts'
 import { graphOf, type TaskGraph } from './graph.ts'
 import { holdsAlready } from './holds-already.ts'
@@ -181,7 +182,7 @@ const shapeOf = (task: Task, plan: Plan, reviewersOf: ReviewersOf): PlannedShape
   dependsOn: [...new Set(task.depends_on)],
   tier: task.tier,
   recursion: task.recursion,
-  isSmall: task.size === 'small',
+  isSmall: isDoneInOneStep(task),
   reviews: isReviewed(task, plan) ? reviewersOf(task.tier) : 0,
   isAlone: task.boundaries.write.length === 0,
 })
@@ -345,6 +346,7 @@ function* oneTask(task: Task, room: Room): Generator<string> {
   const { checks, reviews } = task.validation
   if (checks.length + reviews.length + task.claims.length === 0)
     yield `${at('validation')}: nobody could see whether it is done; give it a check that fails while it is not, or a review.`
+  else yield* unreviewed(task, room)
   yield* pathsOf(task)
   yield* boundariesOf(task, room)
   yield* contextOf(task, room)
@@ -369,6 +371,20 @@ function* oneTask(task: Task, room: Room): Generator<string> {
       yield `${at('validation.checks')}: the command ${quote(check.command)} ${why}.`
     yield* tooLong(at('validation.checks'), check, linting)
   }
+}
+
+/** A task that writes logic: its commands show the cases that somebody has thought of, so a reviewer is asked as well. */
+function* unreviewed(task: Task, { plan }: Room): Generator<string> {
+  if (isReviewed(task, plan)) return
+  const code = codeOf(task)
+  if (code.length > 0)
+    yield `Task ${quote(task.id)}, validation.reviews: it writes code (${listed(code, 3)}), and nothing is asked that its commands can't answer; add one such question (a case that its tests may miss, an error that may be swallowed, what its callers need).`
+}
+
+/** The files of logic that a task is to write, as far as it names them. */
+function codeOf({ objective, boundaries }: Task): string[] {
+  const named = [...objective.outputs, ...boundaries.write.filter(isLiteral)].map(plain)
+  return [...new Set(named)].filter(path => isCode(asBytes(path)) && !isTestFile(path))
 }
 
 /** Paths that are none. */

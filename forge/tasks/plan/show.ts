@@ -2,7 +2,7 @@
 import { many, visible, visibleLines, wrap } from '../../../core/text.ts'
 import type { PlannedTask, ShownPlan } from '../../formats/tasks-json.ts'
 import type { Limits } from '../contract.ts'
-import type { EstimateRange, PlanEstimate } from './estimate.ts'
+import { type EstimateRange, type PlanEstimate, sizeOf } from './estimate.ts'
 import { graphOf } from './graph.ts'
 import { type Check, contractOf, type Plan, type Task } from './schema.ts'
 
@@ -100,8 +100,10 @@ const inFull = ({
 const ORDER = (at: number): string => (at === 0 ? 'First' : at === 1 ? 'Then' : `Then (${at + 1})`)
 
 function taskLines(task: Task, commands: Commands, width: number): string[] {
-  const { id, title, boundaries, validation, depends_on, claims, tier, size, recursion } = task
-  const facts = [size, tier, recursion > 0 && `sub-agents, ${many(recursion, 'level')} deep`].filter(Boolean).join(', ')
+  const { id, title, boundaries, validation, depends_on, claims, tier, recursion } = task
+  const facts = [sizeOf(task), tier, recursion > 0 && `sub-agents, ${many(recursion, 'level')} deep`]
+    .filter(Boolean)
+    .join(', ')
   const rows: [string, string][] = [
     ['after', depends_on.join(', ')],
     ['writes', boundaries.write.length > 0 ? boundaries.write.join(', ') : 'not known: runs alone'],
@@ -186,7 +188,7 @@ const rough = (count: number): string => {
 
 function costLines(plan: Plan, { requests, tokens, cost, unpriced }: PlanEstimate, limits: Limits): string[] {
   const sizes = (['small', 'medium', 'large'] as const).flatMap(size => {
-    const count = plan.tasks.filter(task => task.size === size).length
+    const count = plan.tasks.filter(task => sizeOf(task) === size).length
     return count > 0 ? [`${count} ${size}`] : []
   })
   const isFree = cost?.high === 0

@@ -22,6 +22,8 @@ import {
 
 /** Plans that a model may propose before a person is asked. */
 const TRIES = 3
+/** How often a planner may look at the repository before it plans. */
+export const ROUNDS_OF_LOOKS = 2
 
 /** Before there is a plan, what the person wants stands in its place. */
 export const planOrWish = ({ plan, input }: RunRecord): Reference => plan ?? input.wish
@@ -123,7 +125,6 @@ function summarise(draft: Draft, status: Reference): void {
 }
 
 function propose(draft: Draft): void {
-  const { run } = draft
   const planning = edited(draft)
   if (!planning) return
   if (planning.tries === TRIES) {
@@ -132,8 +133,13 @@ function propose(draft: Draft): void {
     return
   }
   planning.tries++
+  askForPlan(draft, planning)
+}
+
+function askForPlan(draft: Draft, planning: Planning): void {
+  const { run } = draft
   const step = `${planning.kind === 'plan' ? 'plan' : 'check-plan'}/${++run.proposals}`
-  const about = [...run.facts, ...planning.wish, ...planning.told]
+  const about = [...run.facts, ...planning.wish, ...(planning.looked ?? []), ...planning.told]
   draft.work({ do: 'ask', step, wish: { kind: planning.kind, base: run.input.base, about, tier: 'reasoning' } })
 }
 
@@ -165,6 +171,10 @@ function answered(draft: Draft, result: StepResult): void {
     propose(draft)
     return
   }
+  if (result.artifact?.kind === 'looked') {
+    lookedAt(draft, planning, result.artifact)
+    return
+  }
   const plan = result.plan ?? (planning.kind === 'plan' ? result.parsed : undefined)
   if (plan) {
     lint(draft, 'model', plan, step)
@@ -174,6 +184,18 @@ function answered(draft: Draft, result: StepResult): void {
   endPlanning(draft)
   const failures = planning.doubts.find(({ why }) => why === 'failures')
   if (failures) holdAsDegraded(draft, failures.words)
+}
+
+/** A planner has seen what it wanted, and is asked again with that: the same try goes on. */
+function lookedAt(draft: Draft, planning: Planning, looked: Reference): void {
+  const before = planning.looked ?? []
+  if (before.length >= ROUNDS_OF_LOOKS) {
+    planning.words = `It only looks at the repository, also after ${ROUNDS_OF_LOOKS} rounds of that.`
+    propose(draft)
+    return
+  }
+  planning.looked = [...before, looked]
+  askForPlan(draft, planning)
 }
 
 function lint(draft: Draft, by: NonNullable<Planning['linted']>['by'], plan: Reference, step: string): void {
@@ -297,6 +319,8 @@ export function decideOnPlan(draft: Draft, decision: Decision, proposal: GoodPla
   }
   planning.told = []
   planning.tries = 0
+  // What a person says may be about other files.
+  planning.looked = []
   if (decision.is === 'answer')
     planning.wish = [...planning.wish, ...(proposal ? [proposal.plan] : []), decision.answer]
   propose(draft)

@@ -114,6 +114,8 @@ export type Planning = {
   doubts: Doubt[]
   /** What the planner is told, whatever it has proposed. */
   wish: Reference[]
+  /** What it has looked at, a reference for each round; a run that began with an older version has none. */
+  looked?: Reference[]
   /** What is wrong with its last proposals. */
   told: Reference[]
   /** Proposals since a person has spoken. */

@@ -304,6 +304,13 @@ export const BAD: Bad[] = [
     ],
   },
   {
+    what: 'a task that writes code, about which no question is asked',
+    plan: plan([task('a', { validation: { reviews: [] } })]),
+    says: [
+      'Task "a", validation.reviews: it writes code ("src/a.ts"), and nothing is asked that its commands can\'t answer; add one such question (a case that its tests may miss, an error that may be swallowed, what its callers need).',
+    ],
+  },
+  {
     what: 'a check that is always well',
     plan: plan([task('a', checks('true'))]),
     says: [
@@ -430,7 +437,7 @@ export const BAD: Bad[] = [
     plan: plan([task('a', { size: 'large' })]),
     limits: { tokens: 50_000 },
     says: [
-      'The plan takes at least about 99,000 tokens, and the run may use 50,000: plan fewer or smaller tasks, or lower tiers, and say in the summary what is left out.',
+      'The plan takes at least about 132,000 tokens, and the run may use 50,000: plan fewer or smaller tasks, or lower tiers, and say in the summary what is left out.',
     ],
   },
   {
@@ -438,7 +445,7 @@ export const BAD: Bad[] = [
     plan: plan([task('a', { size: 'large', tier: 'reasoning' })]),
     limits: { cost: 0.5 },
     says: [
-      'The plan costs at least about $0.68, and the run may cost $0.50: plan fewer or smaller tasks, or lower tiers, and say in the summary what is left out.',
+      'The plan costs at least about $0.90, and the run may cost $0.50: plan fewer or smaller tasks, or lower tiers, and say in the summary what is left out.',
     ],
   },
   // --- What is done
