@@ -86,7 +86,7 @@ test('an edit that finds no place fails the step in words, and nothing is writte
   const { outcome, words, evidence, commit: made } = await scene.step()
   expect({ outcome, made }).toEqual({ outcome: 'failure_retryable', made: undefined })
   // What stands in a history has nothing of the file in it.
-  expect(words).toEndWith('could not be made: edits[0] (replace "a.txt"): not found.')
+  expect(words).toEndWith('could not be made: search_replace "a.txt": not found.')
   expect(await scene.store.readText(evidence ?? { kind: '', oid: '' })).toContain('The search is nowhere in the file.')
   expect(await scene.place.git('for-each-ref', 'refs/heads/forge')).toBe('')
 })
