@@ -27,7 +27,7 @@ import { allOf } from './together.ts'
 
 /** `start` is where the agent began, `origin` the branch that the pull request goes to, `result` the agent's branch. */
 export type Commits = { origin: Oid; start: Oid; upstream: Oid; result: Oid }
-export type Resolution = "upstream's version" | "the fork's version" | 'a mixture of both' | 'deleted'
+type Resolution = "upstream's version" | "the fork's version" | 'a mixture of both' | 'deleted'
 /** A path that git could not settle, git's word for why, and what the result has there. */
 export type ReviewedConflict = { path: Path; kind: string; stages: Stage[]; resolution: Resolution }
 /** A change of a file that the merge did not need; `to` is where its content went. */
@@ -35,7 +35,7 @@ export type ReviewedEdit = { path: Path; change: 'added' | 'changed' | 'deleted'
 /**
  * A file of upstream's, and how many of its lines the fork's version adds and deletes: `before` the merge, and `after`.
  */
-export type Shrunk = { path: Path; before: number; after: number }
+type Shrunk = { path: Path; before: number; after: number }
 
 /** How the result differs from git's own merge of origin's branch and upstream. */
 type Ledger = {

@@ -3,7 +3,7 @@ import type { Review, ReviewedConflict } from '../core/review.ts'
 import { many, visiblePath } from '../core/text.ts'
 
 /** Something that the agent says, in its words, and what git says of it. */
-export type CheckedClaim = { claim: string; isTrue: boolean; finding: string }
+type CheckedClaim = { claim: string; isTrue: boolean; finding: string }
 
 /** That nothing but what was named before has been touched. */
 const OF_THE_REST =

@@ -21,7 +21,7 @@ import type {
 type Environment = Record<string, string | undefined>
 
 /** A repository on a GitHub: `web` is its page, `api` the address of that GitHub's REST API. */
-export type GitHubPlace = { host: string; owner: string; name: string; web: string; api: string }
+type GitHubPlace = { host: string; owner: string; name: string; web: string; api: string }
 export type Token = { value: string; source: string }
 
 /**

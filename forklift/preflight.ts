@@ -369,7 +369,7 @@ async function verifyRules(
  * Throws where this clone lacks files of a commit that is going to be merged: a run would find it out when it has begun.
  * Older history is not read here: it takes as long as making the workspace.
  */
-export async function verifyFilesAreHere({ repository }: Fork, commits: readonly Oid[]): Promise<void> {
+async function verifyFilesAreHere({ repository }: Fork, commits: readonly Oid[]): Promise<void> {
   const walk = ['rev-list', '--objects', '--no-walk', '--quiet', ...commits, '--']
   const walked = await attempt(repository, walk)
   if (walked.code !== 0) throw new Failure(damaged(firstLine(walked.stderr)))

@@ -15,7 +15,7 @@ import type { Report } from './terminal.ts'
 export type Publishable = Extract<ForkliftPlan, { leftBehind: Head[] }>
 
 /** What is published: a commit, how it was judged, and what the page tells besides. */
-export type Publication = {
+type Publication = {
   /** The repository that has the commit. */
   from: Repository
   commit: Oid

@@ -14,7 +14,7 @@ const LAST_EVENT = { pattern: /(?:data: ?\[DONE\]|"message_stop" ?\})\s*$/, leng
 /** What the AI SDK's providers send their requests by. */
 export type Fetch = typeof fetch
 
-export type LineOptions = {
+type LineOptions = {
   asked: ModelEndpoint
   /** Seconds without a byte after which the line is cut. */
   silence: number

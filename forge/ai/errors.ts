@@ -27,7 +27,7 @@ const NO_MODEL = /model[^.]{0,80}(?:not found|does not exist|not exist|not a val
 export const hostOf = (address: string): string => new URL(address).host
 
 /** How far an answer had come when it broke: whether it had begun at all, and what of it was text. */
-export type Progressed = { hasBegun: boolean; text: string }
+type Progressed = { hasBegun: boolean; text: string }
 
 /** Whatever was thrown while a model was asked, as a {@link ModelError}. */
 export function troubleOf(error: unknown, asked: ModelEndpoint, { hasBegun, text }: Progressed): ModelError {

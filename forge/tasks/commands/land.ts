@@ -117,11 +117,13 @@ async function inFull(
   landing: Landing,
   { target, tree, context }: { target: Target; tree: Oid | undefined; context: CommandContext },
 ): Promise<ShownLanding> {
-  if (tree === undefined) return { onto: target.name, words: [`${target.name} has all of it already.`] }
+  if (tree === undefined) return { onto: target.name, words: [`${target.name} has all of it already.`], doubts: [] }
   const belief = await beliefIn(place, landing, context)
   const { why } = belief
-  const words = await landingLines(place, landing, { onto: target.name, tip: target.tip, tree, belief })
-  return { onto: target.name, tree, words, unchecked: why && uncheckedWords(landing, why) }
+  // What is to be looked at first has a field of its own.
+  const told = { ...belief, doubts: [] }
+  const words = await landingLines(place, landing, { onto: target.name, tip: target.tip, tree, belief: told })
+  return { onto: target.name, tree, words, doubts: belief.doubts, unchecked: why && uncheckedWords(landing, why) }
 }
 
 // --- Whether it was checked

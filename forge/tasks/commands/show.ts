@@ -4,6 +4,7 @@ import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { visible, visibleLines } from '../../../core/text.ts'
 import type { ShownPlan, ShownRun, ShownTask } from '../../formats/tasks-json.ts'
 import type { Oid, RunStatus, TaskId } from '../contract.ts'
+import { writePlan } from '../plan/file.ts'
 import { contractOf } from '../plan/schema.ts'
 import { findDone, findResult } from '../runs/done.ts'
 import { runsFolder } from '../runs/folder.ts'
@@ -125,7 +126,8 @@ async function showPlan(
   context: CommandContext,
 ): Promise<ExitCode> {
   const looked = await lookAtPlan(place, status.run, status.plan, context)
-  const shown: ShownPlan = { waits: status.state === 'approving', ...looked.inFull }
+  const file = writePlan(looked.plan)
+  const shown: ShownPlan = { waits: status.state === 'approving', ...looked.inFull, file }
   if (isJson) context.out(JSON.stringify({ run: status.run, ...shown }))
   else tellPlan(looked, context)
   return EXIT.done

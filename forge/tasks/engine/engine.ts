@@ -37,7 +37,7 @@ export type Engine = AsyncDisposable & {
 /** A server that was found or started, and what it is called in sentences. */
 export type OpenServer = Server & { running?: RunningServer; isNew?: boolean }
 
-export type OpenOptions = {
+type OpenOptions = {
   /** Whether to start a server and a worker where there is none. */
   start: boolean
   /** Is told what takes long. */

@@ -43,7 +43,7 @@ export type Linting = {
 }
 
 /** `tasks` is empty where there are complaints; `notes` are sentences for the journal of a plan that is good. */
-export type LintedPlan = { tasks: PlannedShape[]; complaints: string[]; notes: string[] }
+type LintedPlan = { tasks: PlannedShape[]; complaints: string[]; notes: string[] }
 /** What the flow has to know of a task, but for the hash of its part of the plan. */
 export type PlannedShape = Omit<TaskShape, 'hash'>
 

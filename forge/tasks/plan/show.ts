@@ -6,7 +6,7 @@ import { type EstimateRange, type PlanEstimate, sizeOf } from './estimate.ts'
 import { graphOf } from './graph.ts'
 import { type Check, contractOf, type Plan, type Task } from './schema.ts'
 
-export type Showing = {
+type Showing = {
   estimate: PlanEstimate
   limits: Limits
   /** Whether the person lets checks of this repository reach the network. */

@@ -364,7 +364,7 @@ const endPlanning = ({ run }: Draft): void => {
 }
 
 /** What a new plan has changed. */
-export type PlanChanges = { added: TaskId[]; changed: TaskId[]; gone: TaskId[]; rechecked: TaskId[] }
+type PlanChanges = { added: TaskId[]; changed: TaskId[]; gone: TaskId[]; rechecked: TaskId[] }
 
 /** Differences of a new plan that the journal tells. */
 const MAX_CHANGES = 6

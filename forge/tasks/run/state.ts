@@ -129,7 +129,7 @@ export type Planning = {
 }
 
 /** What a step of the run itself is asked. */
-export type StepWish = Pick<StepInput, 'kind' | 'base' | 'about' | 'tier'> & Partial<Pick<StepInput, 'choice'>>
+type StepWish = Pick<StepInput, 'kind' | 'base' | 'about' | 'tier'> & Partial<Pick<StepInput, 'choice'>>
 
 /** What the run itself does. Each can be done again, and is, when a person has mended what it was halted by. */
 export type TaskWork =

@@ -15,7 +15,7 @@ import type { FileEdit } from './answers.ts'
  * The files as they became, not written yet; or why not, in words from which a model recovers. `inShort` names only the
  * edits, without anything of a file.
  */
-export type AppliedEdits =
+type AppliedEdits =
   | { files: WorkInProgressVfs; words?: never; inShort?: never }
   | { files?: never; words: string; inShort: string }
 

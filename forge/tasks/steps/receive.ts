@@ -15,7 +15,7 @@ import { ANSWER_NAME, EDITING_NAMES, editsOfCall, isPlanning, mayEdit, READING_N
  * An answer as its schema has it, or why it is none; `inShort` has nothing of the answer in it. `isConfused`: it has a
  * signal that is not known, so that a person has to look.
  */
-export type ReadAnswer<Kind extends StepKind> =
+type ReadAnswer<Kind extends StepKind> =
   | { parsed: AnswerOf<Kind>; words: string; inShort?: never }
   | { parsed?: never; words: string; inShort: string; isConfused: boolean }
 
