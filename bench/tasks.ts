@@ -22,6 +22,7 @@ import type { Plan } from '../forge/tasks/plan/schema.ts'
 import type { TaskEnd, TaskInput } from '../forge/tasks/run/events.ts'
 import { RunStore } from '../forge/tasks/runs/store.ts'
 import { type Heard, ModelServer, type Turn } from '../test/doubles/model-server.ts'
+import { callsOf } from '../test/doubles/task-calls.ts'
 import { plan, task } from '../test/forge/tasks/plan/plans.ts'
 import { bare, type Files, commit as filesAsCommit, git } from '../test/support/git.ts'
 import { hasNoTemporal, startTemporal, type TestTemporal } from '../test/support/temporal.ts'
@@ -98,7 +99,7 @@ function answerTo(heard: Heard): object {
   return { signal: 'success', words: 'Change a file.', edits }
 }
 
-const play = (heard: Heard): Turn => ({ calls: [{ name: 'answer', arguments: { answer: answerTo(heard) } }] })
+const play = (heard: Heard): Turn => ({ calls: callsOf(answerTo(heard)) })
 
 /** The moments of the requests that a server had, from `from` on. */
 async function clocksOf(model: ModelServer, from: number): Promise<Clock[]> {

@@ -12,7 +12,7 @@ import { endChild, GitError, run, start } from './run.ts'
 export type Row = { oid: Oid; parents: Oid[]; author: CommitIdentity; committed: number; subject: string }
 
 /** In which order commits come, none before its children: lines of development not mixed, or the newest first. */
-export type HistoryOrder = 'topology' | 'date'
+type HistoryOrder = 'topology' | 'date'
 
 /**
  * The number of commits that are read first, and the milliseconds after which the rest follows, unless a caller needs
@@ -339,7 +339,7 @@ export function subjectOf({ message, encoding }: Pick<Commit, 'message' | 'encod
 /** A commit that touched a path, and the path's name there, which another commit may have changed. */
 export type Touch = { oid: Oid; path: Path }
 
-export type TouchingOptions = {
+type TouchingOptions = {
   /** The most commits to give, and how many to pass over before them. */
   count: number
   after?: number
@@ -378,8 +378,36 @@ export async function touching(
   return { touches: wanted.slice(0, count), more: wanted.length > count }
 }
 
+/** A commit with what a reader wants to know of it. `date` is that of its commit, as 2026-11-23. */
+export type ShortCommit = { date: string; subject: string; files: Path[] }
+
+/**
+ * The last commits before and with a tip, merges left out: those that changed a file or folder, and those whose message
+ * has a text, whatever its case.
+ */
+export async function lastCommits(
+  repository: Repository,
+  tip: Oid,
+  { most, path, text, signal }: { most: number; path?: Path; text?: string; signal?: AbortSignal },
+): Promise<ShortCommit[]> {
+  const found = text === undefined ? [] : ['--fixed-strings', '--regexp-ignore-case', `--grep=${text}`]
+  const format = ['--format=%x01%cs%x02%s', '--name-only', '--full-diff', '--no-renames']
+  const where = path === undefined ? [] : [asText(path)]
+  const { stdout } = await run(
+    { ...repository, ...(signal && { signal }) },
+    ['log', '-z', '--no-merges', ...format, ...found, '--max-count', `${most}`, tip, '--', ...where],
+    { env: { GIT_LITERAL_PATHSPECS: '1' } },
+  )
+  const commits = stdout.toString('latin1').split('\x01').slice(1)
+  return commits.map(commit => {
+    const [head = '', ...files] = commit.split('\0')
+    const [date = '', subject = ''] = head.split('\x02')
+    return { date, subject: asText(subject), files: files.map(file => file.replace(/^\n/, '')).filter(Boolean) }
+  })
+}
+
 /** A commit that no ref reaches any more, and the newest line of a reflog that names it. */
-export type Forgotten = {
+type Forgotten = {
   oid: Oid
   ref: string
   /** Its number in the reflog, as in main@{3}. */

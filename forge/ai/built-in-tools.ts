@@ -1,25 +1,24 @@
-/** The tools that every model has, without anybody's approval: they work on files through the Vfs alone. */
+/** The tools that every model has without approval: they work on files through the Vfs alone. */
 import * as v from 'valibot'
 import { Failure } from '../../core/failure.ts'
 import { findText, type GrepMatch, textSearch } from '../../core/git/grep.ts'
+import { lastCommits } from '../../core/git/history.ts'
 import type { Path } from '../../core/git/repository.ts'
 import { many, short, sizeInWords, visible, visiblePath } from '../../core/text.ts'
 import { listOf, parseArguments, whole } from './arguments.ts'
-import { applyEdits, countLines, type EditRefusal, inFormOf, type Made, type TextEdit } from './edits.ts'
+import { applyEdits, countLines, type EditRefusal, inFormOf, lineEnds, type Made, type TextEdit } from './edits.ts'
 import { lineStarts, numbered, readableLine } from './lines.ts'
 import { MAX_MODEL_FILE_BYTES, type ModelFile, modelFileAt, pathFrom, verifyMayChange } from './model-files.ts'
 import type { Tool, ToolResult, ToolRoom } from './tool.ts'
 
 /** All of them, in an order that does not change: a model's cache begins with it. */
-export const builtInTools = (): Tool[] => [
-  searchReplace,
-  writeFile,
-  deleteFile,
-  renameFile,
-  getLines,
-  grepOpen,
-  updateContext,
-]
+export const builtInTools = (): Tool[] => [...editingTools(), getLines, grepOpen, updateContext]
+
+/** Those that change files: how a model edits, on the desk and in a step of a task alike. */
+export const editingTools = (): Tool[] => [searchReplace, writeFile, appendToFile, deleteFile, renameFile]
+
+/** Those that read files and need no context: for a model that looks around once, such as a planner. */
+export const readingTools = (): Tool[] => [getLines, grepFiles, getHistory]
 
 type Definition<Schema extends v.GenericSchema> = {
   name: string
@@ -97,11 +96,11 @@ const MAX_WRITTEN_BYTES = 2 << 20
 const writeFile = define({
   name: 'write_file',
   description: 'Writes a whole file, new or in place of the old one. For parts of a file, search_replace is better.',
-  properties: { path: PATH, content: STRING },
+  properties: { path: PATH, content: STRING, executable: { type: 'boolean' } },
   required: ['path', 'content'],
-  schema: v.strictObject({ path: PathText, content: v.string() }),
+  schema: v.strictObject({ path: PathText, content: v.string(), executable: v.optional(v.boolean()) }),
   about: ({ path }) => path,
-  run: async ({ path: text, content }, room) => {
+  run: async ({ path: text, content, executable }, room) => {
     const path = await changeablePath(room, text)
     const name = visiblePath(path)
     verifyText(content)
@@ -112,15 +111,59 @@ const writeFile = define({
     const old = found.kind === 'text' ? found.bytes : undefined
     if (found.kind === 'text' && !found.isUtf8) throw new Failure(notUtf8(name))
     const { bytes, kept } = old ? inFormOf(old, content) : { bytes: Buffer.from(content), kept: [] }
-    if (old?.equals(bytes))
+    const mode = executable === undefined ? undefined : executable ? '100755' : '100644'
+    const isSameMode = mode === undefined || (await room.vfs.entryAt(path))?.mode === mode
+    if (old?.equals(bytes) && isSameMode)
       return { text: `${name} is like this already: nothing changed.`, isError: false, words: 'no change' }
     const counts = countLines(old ?? Buffer.alloc(0), bytes)
-    await room.vfs.writeFile(path, bytes)
+    await room.vfs.writeFile(path, bytes, mode && { mode })
     const form = kept.length > 0 ? ` It kept ${kept.join(' and ')}.` : ''
     if (old) return done(`Wrote ${name}: ${counted(counts)} lines.${form}`, counted(counts), [path])
     return done(`Wrote ${name}, a new file of ${many(counts.added, 'line')}.`, `new  ${counted(counts)}`, [path])
   },
 })
+
+const appendToFile = define({
+  name: 'append_to_file',
+  description: 'Adds lines at the end of a file that exists.',
+  properties: { path: PATH, content: STRING },
+  required: ['path', 'content'],
+  schema: v.strictObject({ path: PathText, content: v.pipe(v.string(), v.minLength(1)) }),
+  about: ({ path }) => path,
+  run: async ({ path: text, content }, room) => {
+    const path = await changeablePath(room, text)
+    const name = visiblePath(path)
+    verifyText(content)
+    const found = await modelFileAt(room.vfs, path)
+    if (found.kind === 'none') throw new Failure(`${await missing(room, path)} To make it, write the whole file.`)
+    if (found.kind === 'folder') throw new Failure(`${name} is a folder: give the name of a file in it.`)
+    if (found.kind === 'other') throw new Failure(`${found.words} Nothing was added.`)
+    const { bytes: old, isUtf8 } = found
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: what is not ASCII would be in another encoding
+    if (!isUtf8 && /[^\x00-\x7f]/.test(content)) throw new Failure(notUtf8(name))
+    const bytes = Buffer.concat([old, addedTo(old, content)])
+    if (bytes.length > Math.max(MAX_MODEL_FILE_BYTES, old.length))
+      throw new Failure(`${name} would have ${sizeInWords(bytes.length)}: that is too much. Nothing was added.`)
+    const counts = countLines(old, bytes)
+    await room.vfs.writeFile(path, bytes)
+    const { first, last } = { first: lineStarts(old).length, last: lineStarts(bytes).length }
+    const { text: shown } = numbered(bytes, lineStarts(bytes), {
+      first: Math.max(1, first - LINES_AROUND),
+      last: Math.min(last, first + LINES_AROUND + 1),
+      most: MAX_SHOWN_CHARACTERS,
+    })
+    const end = `It is now (line number and tab in front):\n${shown}${last > first + LINES_AROUND + 1 ? '\n…' : ''}`
+    return done(`Added to ${name}: ${counted(counts)} lines. ${end}`, counted(counts), [path])
+  },
+})
+
+/** The bytes that go behind a file: on a line of their own, with a newline at the end, and with the file's line ends. */
+function addedTo(old: Buffer, content: string): Buffer {
+  const isCrlf = lineEnds(old) === 'CRLF'
+  const lines = `${content.replaceAll('\r\n', '\n').replace(/\n$/, '')}\n`
+  const text = `${old.length > 0 && old.at(-1) !== 0x0a ? '\n' : ''}${lines}`
+  return Buffer.from(isCrlf ? text.replaceAll('\n', '\r\n') : text)
+}
 
 const notUtf8 = (name: string): string =>
   [
@@ -406,11 +449,19 @@ const getLines = define({
 })
 
 const MAX_MATCHES = 200
-/** Seconds after which a search ends with what it has: an expression can be written that takes for ever. */
+/** Seconds after which a search ends with what it has: some expressions take exponential time. */
 const SEARCH_SECONDS = 10
 
 /** Lines that a search shows before and after each match. */
 const MAX_CONTEXT_LINES = 10
+
+/** What is looked for, and how it is shown. */
+const QUESTION = {
+  text: v.string(),
+  regex: v.optional(v.boolean(), false),
+  ignore_case: v.optional(v.boolean(), false),
+  context: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(MAX_CONTEXT_LINES)), 0),
+}
 
 const grepOpen = define({
   name: 'grep_open',
@@ -428,46 +479,69 @@ const grepOpen = define({
   },
   required: ['text'],
   schema: v.strictObject({
-    text: v.string(),
-    regex: v.optional(v.boolean(), false),
-    ignore_case: v.optional(v.boolean(), false),
+    ...QUESTION,
     everywhere: v.optional(v.boolean(), false),
     folder: v.optional(v.string(), ''),
-    context: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(MAX_CONTEXT_LINES)), 0),
   }),
   about: ({ text }) => text,
-  run: async ({ text, regex, ignore_case, everywhere, folder, context }, room) => {
-    const { repository } = room.vfs.objects
+  run: async ({ folder, everywhere, ...question }, room) => {
     const below = folder.replace(/^(\.\/)+|\/+$/g, '')
     const only = await searched(room, below, everywhere)
-    // The forge's own files are full of what was said.
-    const besides = ['.forge']
-    const tree = await room.vfs.writeTree()
-    const question = { tree, words: text, isRegex: regex, matchCase: !ignore_case }
-    const matches: GrepMatch[] = []
-    const { isCut } = await findText(repository, await textSearch(repository, question), {
-      signal: room.signal,
-      onFound: found => matches.push(...found),
-      seconds: SEARCH_SECONDS,
-      most: MAX_MATCHES,
-      only,
-      besides,
-    })
     const isOpen = only.length > 0 && below === ''
-    const where = isOpen
-      ? `the ${many(only.length, 'active file')}`
-      : below
-        ? visiblePath(only[0] ?? '')
-        : 'the repository'
-    if (matches.length === 0 && isCut)
-      throw new Failure('That takes too long: look for something simpler, or in a folder.')
-    if (matches.length === 0) return { text: `Nothing in ${where}.`, isError: false, words: 'nothing found' }
-    const { rows, isShort } = context > 0 ? await rowsInContext(room, matches, context) : rowsOf(matches)
-    const more = isCut || isShort ? '\nThere may be more: look for something rarer, or in a folder.' : ''
-    const head = `${many(matches.length, 'line')} in ${where}:`
-    return { text: `${head}\n${rows.join('\n')}${more}`, isError: false, words: many(matches.length, 'line') }
+    const where = isOpen ? `the ${many(only.length, 'active file')}` : placeOf(only)
+    return await search(question, { only, where }, room)
   },
 })
+
+const grepFiles = define({
+  name: 'grep',
+  description: 'Finds lines by a text, or by a regular expression (Perl syntax), in all files.',
+  properties: {
+    text: STRING,
+    regex: { type: 'boolean' },
+    ignore_case: { type: 'boolean' },
+    folder: { type: 'string', description: 'Only below this folder, or in this file' },
+    context: { type: 'integer', minimum: 0, maximum: MAX_CONTEXT_LINES, description: 'Lines shown around each match' },
+  },
+  required: ['text'],
+  schema: v.strictObject({ ...QUESTION, folder: v.optional(v.string(), '') }),
+  about: ({ text }) => text,
+  run: async ({ folder, ...question }, room) => {
+    const only = await searched(room, folder.replace(/^(\.\/)+|\/+$/g, ''), true)
+    return await search(question, { only, where: placeOf(only) }, room)
+  },
+})
+
+const placeOf = ([only]: readonly Path[]): string => (only === undefined ? 'the repository' : visiblePath(only))
+
+/** Finds lines in some files and folders, in all where none is named. */
+async function search(
+  { text, regex, ignore_case, context }: v.InferOutput<v.StrictObjectSchema<typeof QUESTION, undefined>>,
+  { only, where }: { only: Path[]; where: string },
+  room: ToolRoom,
+): Promise<ToolResult> {
+  const { repository } = room.vfs.objects
+  // The forge's own files are full of what was said.
+  const besides = ['.forge']
+  const tree = await room.vfs.writeTree()
+  const question = { tree, words: text, isRegex: regex, matchCase: !ignore_case }
+  const matches: GrepMatch[] = []
+  const { isCut } = await findText(repository, await textSearch(repository, question), {
+    signal: room.signal,
+    onFound: found => matches.push(...found),
+    seconds: SEARCH_SECONDS,
+    most: MAX_MATCHES,
+    only,
+    besides,
+  })
+  if (matches.length === 0 && isCut)
+    throw new Failure('That takes too long: look for something simpler, or in a folder.')
+  if (matches.length === 0) return { text: `Nothing in ${where}.`, isError: false, words: 'nothing found' }
+  const { rows, isShort } = context > 0 ? await rowsInContext(room, matches, context) : rowsOf(matches)
+  const more = isCut || isShort ? '\nThere may be more: look for something rarer, or in a folder.' : ''
+  const head = `${many(matches.length, 'line')} in ${where}:`
+  return { text: `${head}\n${rows.join('\n')}${more}`, isError: false, words: many(matches.length, 'line') }
+}
 
 /** The files and folders to look in; none for everywhere. */
 async function searched(room: ToolRoom, folder: string, everywhere: boolean): Promise<Path[]> {
@@ -532,6 +606,44 @@ function around({ text, ranges }: GrepMatch): string {
   if (text.length <= MAX_MATCH_CHARS) return text
   const from = Math.max(0, Math.min((ranges[0]?.[0] ?? 0) - 60, text.length - MAX_MATCH_CHARS))
   return `${from > 0 ? '…' : ''}${text.slice(from, from + MAX_MATCH_CHARS)}…`.toWellFormed()
+}
+
+// --- History
+
+/** Commits that are listed, and files of each that are named. */
+const MAX_COMMITS = 15
+const MAX_COMMIT_FILES = 8
+
+const getHistory = define({
+  name: 'get_history',
+  description: [
+    `Lists the last commits, at most ${MAX_COMMITS}, each with its date, its subject and its files:`,
+    'those that changed a file or folder, those whose message has a text, or all.',
+  ].join(' '),
+  properties: { path: PATH, text: STRING },
+  required: [],
+  schema: v.strictObject({ path: v.optional(PathText), text: v.optional(v.string()) }),
+  about: ({ path, text }) => [path, text && `"${text}"`].filter(Boolean).join(' '),
+  run: async ({ path: wanted, text }, room) => {
+    const { base, objects } = room.vfs
+    if (base === undefined) throw new Failure('There is no commit yet.')
+    const path = wanted === undefined ? undefined : await pathFrom(room.vfs, wanted.replace(/\/$/, ''))
+    const commits = await lastCommits(objects.repository, base, {
+      most: MAX_COMMITS,
+      signal: room.signal,
+      ...(path !== undefined && { path }),
+      ...(text !== undefined && { text }),
+    })
+    if (commits.length === 0) return { text: 'No commit is like that.', isError: false, words: 'nothing found' }
+    const rows = commits.map(({ date, subject, files }) => `${date} ${short(visible(subject), 100)}${filesIn(files)}`)
+    return { text: rows.join('\n'), isError: false, words: many(commits.length, 'commit') }
+  },
+})
+
+function filesIn(files: readonly Path[]): string {
+  if (files.length === 0) return ''
+  const named = files.slice(0, MAX_COMMIT_FILES).map(visiblePath).join(', ')
+  return `\n  ${named}${files.length > MAX_COMMIT_FILES ? ` and ${files.length - MAX_COMMIT_FILES} more` : ''}`
 }
 
 // --- Context

@@ -14,6 +14,7 @@ import { firstLine, many, short, visible, visiblePath } from '../../core/text.ts
 import { readUntrusted } from '../../core/untrusted.ts'
 import { materializedIn, removeLeftBehind, type WorkInProgressVfs } from '../vfs.ts'
 import { openAll, runClosed, whyNoContainer } from './closed-container.ts'
+import { CHECKS_RUN } from './desk-words.ts'
 import type { Tool, ToolResult } from './tool.ts'
 import { takeTrial, trialOf, verifyMayBeWritten } from './trial.ts'
 
@@ -68,12 +69,13 @@ export async function whyNoCommands(state: string, signal: AbortSignal): Promise
 
 /**
  * The tool run_command. `state` is the repository's state folder, which has the switch, and in which the files are
- * put for as long as a command runs.
+ * put for as long as a command runs. `checksAfterTurn`: the checks of FORGE.md run by themselves, which it says.
  */
-export function commandTool(state: string): Tool {
+export function commandTool(state: string, { checksAfterTurn = false } = {}): Tool {
   const description = [
     'Runs a shell command (bash) in a container with a copy of the files as they are now, without any network.',
     'For tests, linters, formatters and builds. What it changes in the files is lost unless keep_changes names it.',
+    ...(checksAfterTurn ? [CHECKS_RUN] : []),
   ].join(' ')
   const parameters = {
     type: 'object',

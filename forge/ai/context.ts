@@ -5,7 +5,15 @@
 import type { Objects } from '../../core/git/objects.ts'
 import type { Oid, Path } from '../../core/git/repository.ts'
 import { visiblePath } from '../../core/text.ts'
-import { ASK_FOR_MESSAGE, ASK_FOR_SUMMARY, FILES_ARE_FROM_HERE, PERSON_SAYS, SYSTEM } from './desk-words.ts'
+import {
+  ASK_FOR_MESSAGE,
+  ASK_FOR_SUMMARY,
+  CHECKS_FAIL,
+  CHECKS_FAIL_STILL,
+  FILES_ARE_FROM_HERE,
+  PERSON_SAYS,
+  SYSTEM,
+} from './desk-words.ts'
 import { bytesIn, fenced, fileInWords, isWhole, quoted, tokensIn } from './fence.ts'
 import { cacheOf, contentOf, type Sources } from './opening.ts'
 import type { CallBlock, Mark, ReasoningBlock, Request, RequestMessage, ResultBlock, TextBlock } from './request.ts'
@@ -220,6 +228,7 @@ class Transcript {
       this.user(`${PERSON_SAYS}\n${entry.text}`)
     } else if (entry?.kind === 'answer') this.#answer(entry, at)
     else if (entry?.kind === 'file') this.#file(entry, at)
+    else if (entry?.kind === 'checks') this.#checks(entry)
     else if (entry?.kind === 'end') this.#end(entry)
   }
 
@@ -242,7 +251,8 @@ class Transcript {
     const sent = blocks.flatMap((block): AssistantBlock[] => {
       if (block.type === 'call') return calls.slice(call, ++call)
       if (block.type === 'text') return texts.includes(block) ? [block] : []
-      // Thoughts are wanted back in the turn that they belong to. Later they go when all is sent anew anyway.
+      // Providers want reasoning back within its turn. After that it is dropped when the whole request is rebuilt
+      // anyway.
       return this.#sweptTurns.has(turn) ? [] : [block]
     })
     const last = this.messages.at(-1)
@@ -321,6 +331,13 @@ class Transcript {
     const said =
       why === 'active' ? 'is active from here on' : 'has changed, not by your edits: this replaces what you had'
     return fileInWords(path, said, this.contents.get(oid), bytesIn(this.window * ONE_FILE))
+  }
+
+  /** What failed is said where the model has answered, so that it answers to that. */
+  #checks({ isGood, isAgain, text }: EntryOf<'checks'>): void {
+    if (isGood) return
+    this.#isOver = true
+    this.user(`${isAgain ? CHECKS_FAIL_STILL : CHECKS_FAIL}\n${fenced(text)}`)
   }
 
   #end({ how, words, message }: EntryOf<'end'>): void {

@@ -225,8 +225,8 @@ export function summarise(path: Path, bytes: Buffer, size: number): string {
 // --- What code offers
 // ---------------------------------------------------------------------------------------------------
 
-/** A name that a file offers to others, and the line that says so. */
-export type OfferedName = { name: string; line: string }
+/** A name that a file offers, the line that defines it without what is around it, and its number from 0. */
+type OfferedName = { name: string; line: string; at: number }
 
 /** Of longer files, the others are not looked at. */
 const MAX_CODE_LINES = 20_000
@@ -242,14 +242,14 @@ export function offersOf(path: Path, text: string): OfferedName[] {
   const language = languageOf(path, lines[0] ?? '')
   if (NO_CODE.has(language.name)) return []
   const offers: OfferedName[] = []
-  for (const line of lines) {
+  for (const [at, line] of lines.entries()) {
     const found = language.offers.map(offer => offer.exec(line)).find(it => it !== null)
     if (!found) continue
     const said = visible(line.trim().replace(/\s*[{:]$/, ''))
     for (const part of (found[1] ?? '').split(',')) {
       // `a as b` offers b, `static int *read` read.
       const name = /([\w$?!]+)\s*$/.exec(part)?.[1]
-      if (name) offers.push({ name, line: said })
+      if (name) offers.push({ name, line: said, at })
     }
   }
   return offers

@@ -3,9 +3,9 @@
  * out or were changed from outside. Above the end nothing is rewritten while the provider's cache is warm; once it is
  * cold, a new opening has all files as they are, and what was said about them before is sent no more.
  */
+import { lastCommits } from '../../core/git/history.ts'
 import type { Objects } from '../../core/git/objects.ts'
 import type { Entry, Oid, Path } from '../../core/git/repository.ts'
-import { run } from '../../core/git/run.ts'
 import { isFolder, readTree, type TreeEntry } from '../../core/git/trees.ts'
 import { short, visible } from '../../core/text.ts'
 import { SYSTEM } from './desk-words.ts'
@@ -79,7 +79,7 @@ export async function prepareSession(session: Session, state: State, now: number
  * What tools did to files and to the context, as they were run for one answer. `touched` are those of which the results
  * tell the model what they are now; what a tool changed without telling is not among them, and is sent anew.
  */
-export type ToolsDone = { touched: Iterable<Path>; activated: Iterable<Path>; deactivated: Iterable<Path> }
+type ToolsDone = { touched: Iterable<Path>; activated: Iterable<Path>; deactivated: Iterable<Path> }
 
 /** To be called when all calls of an answer have their results: says which files the next request brings. */
 export async function withToolsDone(session: Session, state: State, done: ToolsDone): Promise<Session> {
@@ -123,10 +123,9 @@ const MAX_SUBJECTS = 5
 
 /** Subjects of the last commits, without those that the desk made up itself. */
 async function lastSubjects(objects: Objects, base: Oid): Promise<string[]> {
-  const count = `${4 * MAX_SUBJECTS}`
-  const { stdout } = await run(objects.repository, ['log', '--no-merges', '--format=%s', '--max-count', count, base])
-  const subjects = stdout.toString().split('\n').filter(Boolean)
-  return subjects
+  const commits = await lastCommits(objects.repository, base, { most: 4 * MAX_SUBJECTS })
+  return commits
+    .map(({ subject }) => subject)
     .filter(subject => !/^(?:edit|add|delete|rename): /.test(subject))
     .slice(0, MAX_SUBJECTS)
     .map(subject => short(visible(subject), 100))
@@ -180,7 +179,7 @@ const keyOf = ({ model, tools }: State): string =>
     .slice(0, 16)
 
 /** The files that the model has been told about since the opening, and those that it has whole. */
-export function knownFiles({ opening, messages }: Session): { known: Map<Path, Oid | null>; active: Set<Path> } {
+function knownFiles({ opening, messages }: Session): { known: Map<Path, Oid | null>; active: Set<Path> } {
   const known = new Map<Path, Oid | null>(opening?.files.map(({ path, oid }) => [path, oid]))
   const active = new Set(known.keys())
   for (const entry of messages.slice(opening?.from ?? 0)) {

@@ -95,6 +95,19 @@ export const SessionEntry = v.variant('kind', [
   /** The model's summary of everything before it, which is not sent any more. */
   v.object({ kind: v.literal('summary'), turn: TurnId, text: Text, usage: UsageInFile }),
   /**
+   * What the checks of FORGE.md said when the model had nothing more to do; what failed is sent to it. `isAgain`: those
+   * that had failed, after the model had seen that.
+   */
+  v.object({
+    kind: v.literal('checks'),
+    turn: TurnId,
+    isGood: v.boolean(),
+    isAgain: v.boolean(),
+    text: Text,
+    words: Text,
+    seconds: Finite,
+  }),
+  /**
    * The end of a turn. `message` is that of its commit, as the model wrote it when it was asked: the next request has
    * the question and this answer in it. The commit bears the turn's id in a trailer.
    */
@@ -198,9 +211,9 @@ export function withInactive(session: Session, path: Path): Session {
 /** Files that are in the context from the start, where they are in the root or above an active file. */
 export const INSTRUCTIONS = ['AGENTS.md', 'CLAUDE.md', 'FORGE.md']
 
-export const isInstructions = (path: Path): boolean => INSTRUCTIONS.includes(path.slice(path.lastIndexOf('/') + 1))
+const isInstructions = (path: Path): boolean => INSTRUCTIONS.includes(path.slice(path.lastIndexOf('/') + 1))
 
-/** The next request begins anew, with all files as they are then. */
+/** The next request is built from scratch, with all files as they are then. */
 export function withoutOpening({ opening: _, ...session }: Session): Session {
   return session
 }
@@ -254,6 +267,13 @@ export function withResult(session: Session, result: Omit<EntryOf<'result'>, 'ki
   const [text, words] = [cleanText(result.text, clean), cleanText(result.words, clean)]
   const names = { id: cleanText(id, clean), name: cleanText(name, clean) }
   return withEntries(session, { kind: 'result', turn, ...names, text, isError, words, seconds })
+}
+
+/** What checks said at the end of a turn. */
+export function withChecks(session: Session, checks: Omit<EntryOf<'checks'>, 'kind'>, clean: Clean): Session {
+  const { turn, isGood, isAgain, seconds } = checks
+  const [text, words] = [cleanText(checks.text, clean), cleanText(checks.words, clean)]
+  return withEntries(session, { kind: 'checks', turn, isGood, isAgain, text, words, seconds })
 }
 
 /**

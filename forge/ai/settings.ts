@@ -87,6 +87,11 @@ function priceOf(text: string): [name: string, price: Price | undefined] {
   return [name, { input, output, cacheRead, cacheWrite }]
 }
 
+const OnOff = v.pipe(
+  v.picklist(['on', 'off'], 'must be on or off'),
+  v.transform(text => text === 'on'),
+)
+
 const SettingsSchema = v.strictObject({
   ANTHROPIC_API_KEY: v.optional(Key),
   ANTHROPIC_BASE_URL: v.optional(Address),
@@ -100,6 +105,8 @@ const SettingsSchema = v.strictObject({
   FORGE_TURN_MINUTES: v.optional(whole(1, 1440), '30'),
   /** Holds where prices are known: OpenRouter tells them, those of the others stand in FORGE_PRICES. */
   FORGE_TURN_COST: v.optional(Dollars, '5'),
+  /** Whether the checks of FORGE.md run after a turn, where commands are allowed. */
+  FORGE_TURN_CHECKS: v.optional(OnOff, 'on'),
   FORGE_PRICES: v.optional(Prices, ''),
   FORGE_WINDOW: v.optional(whole(4096, 100_000_000)),
   FORGE_TIER_REASONING: v.optional(Names, ''),
@@ -154,6 +161,11 @@ export class Settings {
   get limits(): TurnLimits {
     const { FORGE_TURN_STEPS: steps, FORGE_TURN_MINUTES: minutes, FORGE_TURN_COST: cost } = this.#parsed
     return { steps, seconds: minutes * 60, cost }
+  }
+
+  /** Whether the checks of FORGE.md run after a turn that changed files, where commands are allowed. */
+  get checksAfterTurn(): boolean {
+    return this.#parsed.FORGE_TURN_CHECKS
   }
 
   /** What a model costs, where the person has set that. */
@@ -231,7 +243,7 @@ export class Settings {
 const versioned = (address: string | undefined): string | undefined =>
   address === undefined || /\/v\d+$/.test(address) ? address : `${address}/v1`
 
-/** Whom a model's name belongs to; undefined where it is no name of a model. */
+/** The provider that a model's name begins with; undefined where it has none. */
 export function providerOf(name: string): Provider | undefined {
   if (!NAME.test(name)) return undefined
   const [provider] = name.split('/')

@@ -1,4 +1,5 @@
 /** What a tool is: something that a model can call, which works on files through the Vfs alone. */
+import { Failure } from '../../core/failure.ts'
 import type { Path } from '../../core/git/repository.ts'
 import type { WorkInProgressVfs } from '../vfs.ts'
 import type { ToolDescription } from './request.ts'
@@ -20,6 +21,20 @@ export type ToolRoom = {
   forPerson: <Value>(wait: () => Promise<Value>) => Promise<Value>
   signal: AbortSignal
 }
+
+/** What tools may use where there is no conversation: the files alone, without a person and without a context. */
+export const roomWithoutPerson = (vfs: WorkInProgressVfs, signal: AbortSignal): ToolRoom => ({
+  vfs,
+  activate: () => undefined,
+  deactivate: () => undefined,
+  active: new Set<Path>(),
+  misses: new Map(),
+  changed: async () => undefined,
+  forPerson: () => {
+    throw new Failure('There is no person to ask.')
+  },
+  signal,
+})
 
 export type ToolResult = {
   /** What the model reads: short, and it says what changed. */

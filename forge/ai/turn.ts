@@ -13,10 +13,11 @@ import { requestFor } from './context.ts'
 import { needsShortening } from './meter.ts'
 import { prepareSession, type Sources, type State, withToolsDone } from './opening.ts'
 import type { CallBlock, Model, ModelAnswer, Progress, Request, TextBlock, Usage } from './request.ts'
-import { type Clean, NO_USAGE, type Session, withAnswer, withEnd, withResult, withUser } from './session.ts'
+import { type Clean, NO_USAGE, type Session, withAnswer, withChecks, withEnd, withResult, withUser } from './session.ts'
 import { Fullness, whyTooMuch } from './session-file.ts'
 import { shorten } from './shorten.ts'
 import type { Tool, ToolResult, ToolRoom } from './tool.ts'
+import type { Checked } from './turn-checks.ts'
 
 export type TurnEvent =
   /** An answer, as it comes. */
@@ -52,6 +53,11 @@ export type TurnMeans = {
    * come of it, once a second at most: one of these that throws is left to the next one.
    */
   checkpoint: (session: Session, does: 'asks' | 'works' | 'hears') => Promise<void>
+  /**
+   * Runs the repository's checks on the turn's files; `only`: those of these commands. Undefined where nothing can be
+   * run. Without it, nothing is.
+   */
+  check?: (signal: AbortSignal, only?: readonly string[]) => Promise<Checked | undefined>
   /** Takes secrets out of a text. */
   clean: Clean
 }
@@ -80,6 +86,8 @@ class Turn {
   /** The tree of the files as the last tool has left them. */
   #tree: Oid | undefined
   #inVain = 0
+  /** The checks that failed at the end of the turn; undefined before they have run, none when they have run for the last time. */
+  #failing: readonly string[] | undefined
   #hasTriedToShorten = false
   readonly #fullness = new Fullness()
 
@@ -110,9 +118,31 @@ class Turn {
     for (;;) {
       const { blocks } = await this.#ask()
       const calls = blocks.filter(block => block.type === 'call')
-      if (calls.length === 0) return
-      await this.#run(calls)
+      if (calls.length > 0) await this.#run(calls)
+      else if (!(await this.#hasFailing())) return
     }
+  }
+
+  /**
+   * Runs the checks once the model has nothing more to do, and gives whether it is to be asked again, since some fail.
+   * After that answer these run once more, so that it is known how the turn ended.
+   */
+  async #hasFailing(): Promise<boolean> {
+    const { check, vfs, turn, clean, checkpoint } = this.means
+    if (!check || vfs.changes.size === 0 || this.#failing?.length === 0) return false
+    const only = this.#failing
+    this.#failing = []
+    this.#say('Runs the checks of FORGE.md')
+    const begun = performance.now()
+    const checked = await check(this.#signal, only)
+    if (!checked) return false
+    const seconds = Math.round(performance.now() - begun) / 1000
+    const { isGood, text, words } = checked
+    this.session = withChecks(this.session, { turn, isGood, isAgain: only !== undefined, text, words, seconds }, clean)
+    await checkpoint(this.session, 'works')
+    if (isGood || only) return false
+    this.#failing = checked.failed
+    return true
   }
 
   // --- Steps

@@ -60,10 +60,18 @@ export type StepInput = StepPlace & {
 }
 
 /**
- * A request as it will be sent; `key` is the hash of all that is in it, by which its answer is found again. Kind and
- * tier are written down with the answer, for statistics.
+ * A request as it will be sent; `key` is the hash of all that is in it, by which its answer is found again. Kind, tier
+ * and prompt are written down with the answer, for statistics.
  */
-export type Constructed = { request: Reference; key: string; model: string; kind?: StepKind; tier?: Tier }
+export type Constructed = {
+  request: Reference
+  key: string
+  model: string
+  kind?: StepKind
+  tier?: Tier
+  /** The version of the kind's prompt. */
+  prompt?: number
+}
 export type Sent = { answer: Reference; model: string; spent: Spent; wasThere: boolean }
 /**
  * An answer as its schema reads it. Without `parsed` it could not be read: `words` say why in short, `evidence` in full. `isConfused`: it has a signal that is not one of {@link Signal}.
@@ -83,6 +91,7 @@ export type StepResult = {
   /** What is wrong with an answer that could not be read or applied, in full. */
   evidence?: Reference
   commit?: Oid
+  /** A text; of kind `looked`, what a planner wanted to see before it plans. */
   artifact?: Reference
   /** With an outline: its steps in order, a blob for each. */
   steps?: Reference[]
@@ -162,6 +171,8 @@ export type Linted = {
   report?: Reference
   /** What a new plan allows beyond the one that was approved before: wider boundaries, other commands, a higher cost. */
   widens: string[]
+  /** The first of all that is different from that one. */
+  changes?: string[]
 }
 
 /**
@@ -244,11 +255,18 @@ export type Remembered = {
   /** A list of {@link PersonAnswer}. */
   answers?: List
   facts?: Reference[]
+  /** With a plan: a list of {@link PassedBefore}. */
+  passed?: List
   /** For each tier the next more capable one that has another model. */
   above?: Partial<Record<Tier, Tier>>
   /** Milliseconds that it has worked before, where its minutes are counted. */
   used?: number
 }
+/**
+ * A task that has passed, and by which part of a plan ({@link TaskShape.hash}); where that is another one than the
+ * plan's that holds, it has to be checked again.
+ */
+export type PassedBefore = { task: TaskId; attempt: number; head: Oid; from: Oid; hash: string }
 export type PersonAnswer = { task: TaskId | ''; count: number; answer: Reference }
 
 export interface RunActivities {

@@ -3,6 +3,7 @@
  * and plays until it is ended. It has one plan, makes one mistake, and asks one question.
  */
 import { type Heard, ModelServer, type Turn } from './model-server.ts'
+import { callsOf } from './task-calls.ts'
 
 const PLAN = {
   title: 'Tags for notes',
@@ -162,7 +163,7 @@ function explain(asked: string): Answer {
 }
 
 const play = async (heard: Heard): Promise<Turn> => ({
-  calls: [{ name: 'answer', arguments: { answer: answerTo(heard) } }],
+  calls: callsOf(answerTo(heard)),
   delay: Number(process.env.TASK_MODEL_DELAY ?? 300),
 })
 

@@ -3,6 +3,7 @@
  * fails and a conflict between tasks, and their work. It has no memory: the same request gets the same answer.
  */
 import type { Heard, Turn } from '../doubles/model-server.ts'
+import { callsOf } from '../doubles/task-calls.ts'
 
 type Answer = Record<string, unknown>
 type Wish = { files: string[]; after?: string[]; size?: 'small' | 'medium'; recursion?: number; check?: string }
@@ -145,6 +146,6 @@ export function fansOut(tasks: number, agents: number) {
 
 /** An answer of the only tool, as a turn. */
 export const saying = (answer: Answer, delay = 0): Turn => ({
-  calls: [{ name: 'answer', arguments: { answer } }],
+  calls: callsOf(answer),
   delay,
 })

@@ -70,6 +70,7 @@ export const modelsOf = (model: Model, more: Partial<Models> = {}): Models => ({
   names: [model.name],
   usual: model.name,
   limits: { steps: 12, seconds: 60, cost: 5 },
+  checksAfterTurn: true,
   missing: () => undefined,
   look: async () => undefined,
   windowOf: async () => model.window,

@@ -3,8 +3,9 @@
  * a function of what is asked; what that leaves out it does well.
  */
 import { type Heard, ModelServer, type Turn } from '../doubles/model-server.ts'
+import { callsOf } from '../doubles/task-calls.ts'
 
-export type StepWord = 'plan' | 'outline' | 'implement' | 'artifact' | 'review' | 'resolve' | 'check plan'
+export type StepWord = 'plan' | 'outline' | 'implement' | 'artifact' | 'review' | 'resolve' | 'summarise' | 'check plan'
 
 /** A step as the model hears it. */
 export type AskedStep = {
@@ -102,12 +103,15 @@ export class TaskModel implements AsyncDisposable {
     const names = [...this.works.keys()].sort((a, b) => b.length - a.length)
     const name = names.find(name => new RegExp(`\\b${name}\\b`).test(asked.text)) ?? ''
     const work = this.works.get(name)
+    // What passed and failed is summed up without the wish, so that no work's name has to stand in it.
+    if (!work && asked.kind === 'summarise')
+      return { calls: callsOf(says('success', 'In short.', { text: 'It went as it went.' })) }
     if (!work) return { status: 400, words: 'The scripted model knows no such work.' }
     this.heard.get(name)?.push(asked)
     const answer = (await work.answer?.(asked)) ?? usual(name, work, asked)
     if (typeof answer === 'string') return { text: answer }
     if (isTurn(answer)) return answer.turn
-    return { calls: [{ name: 'answer', arguments: { answer } }] }
+    return { calls: callsOf(answer) }
   }
 }
 
@@ -118,6 +122,7 @@ const KINDS: Record<string, StepWord> = {
   'an outline': 'outline',
   'change the files': 'implement',
   'a text': 'artifact',
+  'a summary': 'summarise',
   'a review': 'review',
   'bring two changes together': 'resolve',
   'is the plan still right?': 'check plan',
@@ -147,6 +152,7 @@ function usual(name: string, { tasks, plan }: Work, { kind, task }: AskedStep): 
     case 'review':
       return says('success', 'It does what it should.', { verdict: 'good', findings: [] })
     case 'artifact':
+    case 'summarise':
       return says('success', 'Found.', { text: 'What was found.' })
     case 'check plan':
       return says('success', 'The plan is still right.')

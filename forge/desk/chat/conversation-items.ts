@@ -10,7 +10,7 @@ export type Shown = {
   session: Session
   /** Why the conversation of the branch could not be read, as a sentence. */
   unreadable?: string | undefined
-  /** What to know of a conversation that is somebody else's, in sentences. */
+  /** Sentences of warning about a conversation that was written on another machine. */
   stranger?: string | undefined
   /** The turn that runs. */
   live?: LiveTurn | undefined
@@ -51,6 +51,8 @@ function itemsFor(entry: SessionEntry, means: Means): Item[] {
       return entry.why === 'edited' ? [] : [{ kind: 'file', path: entry.path, why: entry.why }]
     case 'summary':
       return [{ kind: 'summary', text: entry.text }]
+    case 'checks':
+      return [{ kind: 'call', turn: entry.turn, call: checksAsCall(entry) }]
     case 'end':
       return [endOf(entry, means)]
     case 'result':
@@ -67,6 +69,17 @@ function callOf(turn: string, { id, name, arguments: sent }: CallInSession, { re
   const { words, text, seconds, isError } = result
   return { id, name, title, state: isError ? 'failed' : 'done', words, result: text, seconds }
 }
+
+/** The checks of FORGE.md look like what the model runs itself: a line, with their output behind it. */
+const checksAsCall = ({ isGood, isAgain, text, words, seconds }: EntryOf<'checks'>): Call => ({
+  id: isAgain ? 'checks-again' : 'checks',
+  name: 'checks',
+  title: isAgain ? 'Checks of FORGE.md, again' : 'Checks of FORGE.md',
+  state: isGood ? 'done' : 'failed',
+  words,
+  result: text,
+  seconds,
+})
 
 /** What a model sent can be anything, and the tool may not be there any more. */
 function titleOf(tools: readonly Tool[], name: string, sent: unknown): string {

@@ -12,11 +12,13 @@ export interface Models {
   /** The one that is asked where a branch has chosen none. */
   readonly usual: string | undefined
   readonly limits: TurnLimits
+  /** Whether the checks of FORGE.md run after a turn, where commands are allowed. */
+  readonly checksAfterTurn: boolean
   /** Looks whether the person has set something else meanwhile. */
   look(): Promise<void>
   /** Why a model (the usual one, where none is named) can't be asked: what to set, in one line. */
   missing(name?: string): string | undefined
-  /** How many tokens a request and its answer may have together; 0 where nobody knows. */
+  /** How many tokens a request and its answer may have together; 0 where that is not known. */
   windowOf(name: string): Promise<number>
   /** Throws a {@link Failure} where it can't be asked. */
   open(name: string): Promise<Model>
@@ -29,6 +31,7 @@ export const NO_MODELS: Models = {
   names: [],
   usual: undefined,
   limits: { steps: 0, seconds: 0, cost: 0 },
+  checksAfterTurn: false,
   look: async () => undefined,
   missing: () => NOT_THERE,
   windowOf: async () => 0,
@@ -71,6 +74,10 @@ export class SetModels implements Models {
 
   get limits(): TurnLimits {
     return this.#settings?.limits ?? NO_MODELS.limits
+  }
+
+  get checksAfterTurn(): boolean {
+    return this.#settings?.checksAfterTurn ?? NO_MODELS.checksAfterTurn
   }
 
   missing(name = this.usual): string | undefined {

@@ -11,6 +11,7 @@ import type { whyNoCommands } from '../../ai/commands.ts'
 import type { RepositoryTool, RepositoryTools, ToolQuestion } from '../../ai/repository-tools.ts'
 import type { Sandbox } from '../../ai/sandbox.ts'
 import type { Tool, ToolResult, ToolRoom } from '../../ai/tool.ts'
+import type { TurnMeans } from '../../ai/turn.ts'
 import type { WorkInProgressVfs } from '../../vfs.ts'
 import type { Approval } from '../contract/chat.ts'
 
@@ -25,7 +26,7 @@ export class TurnTools implements AsyncDisposable {
   #builtIn: readonly Tool[] | undefined
   #ofRepository: Promise<{ tools: RepositoryTools; sandbox: Sandbox }> | undefined
 
-  #commands: { tool: Tool } | undefined
+  #commands: { tool: Tool; checksAfterTurn: boolean } | undefined
   /** Why no command can run, as it was seen last. */
   #whyNot: { at: number; words: string | undefined } | undefined
 
@@ -46,9 +47,9 @@ export class TurnTools implements AsyncDisposable {
   /** All tools of a turn in these files, always in the same order, and what is wrong with those that are none. */
   async of(
     vfs: WorkInProgressVfs,
-    { signal, questions }: { signal: AbortSignal; questions: ToolQuestions },
+    { signal, questions, checksAfterTurn }: { signal: AbortSignal; questions: ToolQuestions; checksAfterTurn: boolean },
   ): Promise<{ tools: readonly Tool[]; broken: string[] }> {
-    const own = [...(await this.builtIn()), ...(await this.#commandTools(signal))]
+    const own = [...(await this.builtIn()), ...(await this.#commandTools(signal, checksAfterTurn))]
     if ((await vfs.listFiles(FOLDER)).length === 0) return { tools: own, broken: [] }
     this.#ofRepository ??= this.#open()
     const { tools } = await this.#ofRepository
@@ -68,7 +69,7 @@ export class TurnTools implements AsyncDisposable {
     return { isAllowed: true, ...(words !== undefined && { why: words }) }
   }
 
-  /** An engine that hangs holds nobody up for long. */
+  /** An engine that hangs is not waited for long. */
   async #lookForDocker(whyNot: typeof whyNoCommands, signal: AbortSignal): Promise<string | undefined> {
     try {
       return await whyNot(this.state, AbortSignal.any([signal, AbortSignal.timeout(DOCKER_CHECK_TIMEOUT_MS)]))
@@ -85,17 +86,27 @@ export class TurnTools implements AsyncDisposable {
     await switchCommands(this.state, isAllowed)
   }
 
-  async #commandTools(signal: AbortSignal): Promise<readonly Tool[]> {
+  /** Runs the checks of FORGE.md, as it stands in a turn's base, on the turn's files; undefined where it lists none. */
+  async checksOf(vfs: WorkInProgressVfs): Promise<TurnMeans['check']> {
+    const { readForgeMd } = await import('../../ai/forge-md.ts')
+    const forge = vfs.base === undefined ? undefined : await readForgeMd(vfs.objects, vfs.base)
+    if (!forge || forge.checks.length === 0) return undefined
+    const { runChecks } = await import('../../ai/turn-checks.ts')
+    return async (signal, only) => await runChecks(this.state, forge, { vfs, signal, ...(only && { only }) })
+  }
+
+  async #commandTools(signal: AbortSignal, checksAfterTurn: boolean): Promise<readonly Tool[]> {
     const { isAllowed, why } = await this.commands(signal)
     if (!isAllowed || why !== undefined) return []
-    this.#commands ??= { tool: await this.#openCommands() }
+    if (this.#commands?.checksAfterTurn !== checksAfterTurn)
+      this.#commands = { tool: await this.#openCommands(checksAfterTurn), checksAfterTurn }
     return [this.#commands.tool]
   }
 
-  async #openCommands(): Promise<Tool> {
+  async #openCommands(checksAfterTurn: boolean): Promise<Tool> {
     const { commandTool, removeLeftCommands } = await import('../../ai/commands.ts')
     await removeLeftCommands(this.state)
-    return commandTool(this.state)
+    return commandTool(this.state, { checksAfterTurn })
   }
 
   async #open(): Promise<{ tools: RepositoryTools; sandbox: Sandbox }> {

@@ -16,6 +16,7 @@ import { Slots } from '../checks/slots.ts'
 import { validate } from '../checks/validate.ts'
 import { Verdicts } from '../checks/verdicts.ts'
 import { openCodeMap } from '../context/map.ts'
+import { wishedInWords } from '../context/wished.ts'
 import type { Activities } from '../contract.ts'
 import { lintPlan } from '../plan/lint.ts'
 import { listRuns } from '../runs/folder.ts'
@@ -37,7 +38,7 @@ const IMAGE_CHECK_TIMEOUT_MS = 90_000
 type Environment = Record<string, string | undefined>
 
 /** What flows may do, and what has to be closed in the end: journals, ledgers, a git that reads. */
-export type OpenActivities = { activities: Activities } & AsyncDisposable
+type OpenActivities = { activities: Activities } & AsyncDisposable
 
 /**
  * All activities for a worker of a repository, with the models of the user's settings and checks in the container.
@@ -110,7 +111,7 @@ const lintOf =
     return await lintPlan(plan, {
       ...input,
       objects,
-      canRun: { readyMade, hasNetwork, ...(programs && { programs }) },
+      canRun: { readyMade, hasNetwork, ...(programs && { programs: new Set(programs.keys()) }) },
       priceOf: tier => {
         const [name] = settings.modelsOf(tier)
         return name === undefined ? undefined : priceOf(name, settings)
@@ -124,19 +125,24 @@ type FactSources = Pick<LintSources, 'objects' | 'state' | 'network'> & { env: E
 /** What a planner is told besides the wish and the files. */
 const factsOf =
   ({ objects, state, network, env }: FactSources): PlannerFacts =>
-  async base => {
+  async (base, wish) => {
     const [programs, hasNetwork, runs] = await Promise.all([
       programsOf(state, AbortSignal.timeout(IMAGE_CHECK_TIMEOUT_MS)).catch(() => undefined),
       network.isGiven(),
       listRuns(objects.repository, env),
     ])
     const names = runs.filter(({ isInGit }) => isInGit).map(({ run }) => run)
-    const [checks, stats] = await Promise.all([
+    const [checks, stats, wished] = await Promise.all([
       checksInWords(objects, base, { hasNetwork, ...(programs && { programs }) }),
       // A run that can't be read any more is no reason to plan nothing.
       statsForPlanners(objects, names).catch(() => undefined),
+      wishedInWords(objects, base, wish).catch(() => ''),
     ])
-    return [...(stats === undefined ? [] : [{ kind: 'stats' as const, text: stats }]), { kind: 'checks', text: checks }]
+    return [
+      ...(stats === undefined ? [] : [{ kind: 'stats' as const, text: stats }]),
+      { kind: 'checks', text: checks },
+      ...(wished === '' ? [] : [{ kind: 'wished' as const, text: wished }]),
+    ]
   }
 
 /** The same with means of any kind: what tests give. */

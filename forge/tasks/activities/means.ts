@@ -71,8 +71,8 @@ export type Lint = (
   input: { tree: Oid; limits: Limits; standing: readonly Standing[]; before?: Plan },
 ) => Promise<{ tasks: PlannedShape[]; complaints: string[]; notes?: string[] }>
 
-/** What a planner is told besides the wish and the files, of a run that begins with a commit. */
-export type PlannerFacts = (base: Oid) => Promise<{ kind: 'checks' | 'stats'; text: string }[]>
+/** What a planner is told besides the files, of a run that begins with a commit and a person's words. */
+export type PlannerFacts = (base: Oid, wish: string) => Promise<{ kind: 'checks' | 'stats' | 'wished'; text: string }[]>
 
 export type ActivityOptions = {
   objects: Objects
@@ -322,7 +322,7 @@ export function guarded<Input extends { run: RunId }, Output>(
       return await means.using(input.run, () => work(input))
     } catch (error) {
       if (error instanceof ModelError)
-        throw ApplicationFailure.nonRetryable(means.clean(error.message), 'ModelError', error.trouble)
+        throw ApplicationFailure.nonRetryable(means.clean(error.inRun), 'ModelError', error.trouble)
       if (error instanceof Failure) throw ApplicationFailure.nonRetryable(means.clean(error.message), 'Failure')
       const full = await whyFull(error, await means.foldersOf(input.run))
       if (full !== undefined) throw ApplicationFailure.create({ message: full, type: FULL_DISK })

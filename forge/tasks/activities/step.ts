@@ -7,7 +7,6 @@ import { createHash } from 'node:crypto'
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common'
 import { Failure } from '../../../core/failure.ts'
 import { many, visible } from '../../../core/text.ts'
-import { outsideOfChat } from '../../ai/errors.ts'
 import { tokensIn } from '../../ai/fence.ts'
 import { type Model, type ModelAnswer, ModelError, type Usage } from '../../ai/request.ts'
 import { MARK } from '../../ai/secrets.ts'
@@ -35,9 +34,10 @@ import { attemptRef } from '../runs/folder.ts'
 import { isAssumed, missingPrice, priceOf, requestEstimateOf, withCost } from '../runs/prices.ts'
 import type { RunStore } from '../runs/store.ts'
 import { parseStoredAnswer, spentOf, storedAnswer } from '../runs/stored-answer.ts'
-import type { AnswerOf, FileEdit } from '../steps/answers.ts'
+import type { AnswerOf, FileEdit, Look } from '../steps/answers.ts'
 import { applyAll } from '../steps/apply.ts'
 import { commitOn, findStep, messageOf, setRef } from '../steps/commits.ts'
+import { lookAtAll } from '../steps/look.ts'
 import { isMaterial, questionsInWords } from '../steps/prompts.ts'
 import { readAnswer } from '../steps/receive.ts'
 import { buildRequest, modelFor, parseRequest, type StoredRequest } from '../steps/request.ts'
@@ -72,7 +72,7 @@ export class StepWork implements StepActivities {
     const name = modelFor(settings, input.tier, input.choice)
     const { window } = await this.means.model(name)
     const from = input.kind === 'review' ? await this.#beganAt(input) : undefined
-    const { bytes, key, tokens, leftOut } = await buildRequest(input, {
+    const { bytes, key, tokens, leftOut, prompt } = await buildRequest(input, {
       objects,
       store,
       model: { name, window },
@@ -83,7 +83,7 @@ export class StepWork implements StepActivities {
     })
     const asked = `${name} for the step ${input.step} (${input.kind}), as its tier is ${input.tier}.`
     const left = leftOut.length > 0 ? ` There was no room for ${leftOut.join('; ')}.` : ''
-    const why = `About ${many(tokens, 'token')}.${left}`
+    const why = `About ${many(tokens, 'token')}, version ${prompt} of the prompt.${left}`
     const asking = verdicts && SIGNED.includes(input.kind) && (await this.#asked(input, key))
     const [request] = await Promise.all([
       store.put('request', bytes),
@@ -96,7 +96,7 @@ export class StepWork implements StepActivities {
         why,
       }),
     ])
-    return { request, key, model: name, kind: input.kind, tier: input.tier }
+    return { request, key, model: name, kind: input.kind, tier: input.tier, prompt }
   }
 
   async send(input: SendInput): Promise<Sent> {
@@ -126,7 +126,7 @@ export class StepWork implements StepActivities {
     const { store } = await this.means.run(input.run)
     const stored = parseStoredAnswer(await store.read(input.answer))
     const read = readAnswer(input.kind, stored)
-    const words = brief(this.means.clean(read.words))
+    const words = brief(this.means.clean(read.inShort ?? read.words))
     if (!read.parsed) {
       const evidence = await store.put('complaints', this.means.clean(read.words))
       return { words, evidence, ...(read.isConfused && { isConfused: true }) }
@@ -141,6 +141,8 @@ export class StepWork implements StepActivities {
     const parsed = (await store.readJson(input.parsed)) as AnswerOf<StepInput['kind']>
     if (parsed.signal !== 'success') return {}
     if ('fan_out' in parsed && parsed.fan_out.length > 0) return {}
+    if ('looks' in parsed)
+      return { artifact: await store.put('looked', await this.#lookedAt(input.base, parsed.looks)) }
     if ('text' in parsed) return { artifact: await store.put('artifact', parsed.text) }
     if (!('edits' in parsed)) return {}
     return await this.#commit(input, parsed)
@@ -156,7 +158,7 @@ export class StepWork implements StepActivities {
     await this.#signAnswer(input, sent.answer)
     const { outcome, words } = endOf(received, serialized, parsed)
     const isGood = outcome === 'success'
-    const evidence = received.evidence ?? serialized?.evidence
+    const evidence = received.evidence ?? serialized?.evidence ?? (await this.#needed(store, parsed))
     const result: StepResult = {
       outcome,
       words: brief(this.means.clean(words)),
@@ -172,9 +174,11 @@ export class StepWork implements StepActivities {
     const took = `${many(read, 'token')} read, ${many(output, 'token')} written${money}`
     const how = sent.wasThere ? 'its answer was there already, and was not asked for again' : `${sent.model}: ${took}`
     const why = `Step ${input.step}, ${how}.`
+    // What is in no history may be in the journal.
+    const told = evidence ? await store.readText(evidence) : words
     const id = `${input.step} ends ${sent.answer.oid.slice(0, 12)}`
     const refs = [result.parsed, result.evidence, result.artifact, result.question].filter(it => it !== undefined)
-    await journal.note({ ...lineOf(input), id, what: outcome, words: shortly(words), why, refs })
+    await journal.note({ ...lineOf(input), id, what: outcome, words: shortly(told), why, refs })
     return result
   }
 
@@ -426,7 +430,7 @@ export class StepWork implements StepActivities {
     const applied = await applyAll(objects, base, parsed.edits, signal)
     if (!applied.files) {
       const { store } = await this.means.run(input.run)
-      return { words: brief(applied.words), evidence: await store.put('complaints', this.means.clean(applied.words)) }
+      return { words: brief(applied.inShort), evidence: await store.put('complaints', this.means.clean(applied.words)) }
     }
     const who = await this.means.user(Math.floor(this.means.now() / 1000))
     const message = messageOf(this.means.clean(parsed.words), input, key)
@@ -435,6 +439,20 @@ export class StepWork implements StepActivities {
     if (made === base) return { commit: base }
     await setRef(objects, ref, made, { message: `forge: ${input.step}` })
     return { commit: made }
+  }
+
+  /** What a planner wanted to see of the base, answered as the tools of a conversation do. */
+  async #lookedAt(base: Oid, looks: readonly Look[]): Promise<string> {
+    const { signal } = this.means.surroundings()
+    return this.means.clean(await lookAtAll(this.means.objects, base, looks, signal))
+  }
+
+  /** Files that a model has said it needs, in words that bring them: the step is asked once more then. */
+  async #needed(store: RunStore, parsed: AnswerOf<StepInput['kind']> | undefined): Promise<Reference | undefined> {
+    if (parsed?.signal !== 'failure_retryable' || parsed.needs.length === 0) return undefined
+    const list = parsed.needs.map(path => `- ${path}`).join('\n')
+    const words = `You needed these files whole; those that exist are here now:\n${list}\nDo the step with them.`
+    return await store.put('complaints', this.means.clean(words))
   }
 
   /** A task's changes are on its attempt's ref; a resolution, which is not yet judged, is at a ref of its own. */
@@ -469,7 +487,7 @@ const pauseAfter = (attempt: number): number => Math.min(2 ** attempt, 120) * 10
 /** What Temporal is told of a model that gave no answer. */
 function failureOf(error: ModelError, gate: Gate): ApplicationFailure {
   const { trouble, retryAfter = 0 } = error
-  const message = outsideOfChat(error.message)
+  const message = error.inRun
   if (!PASSING.includes(trouble)) return ApplicationFailure.nonRetryable(message, 'ModelError', trouble)
   const wait = Math.max(gate.closedFor, retryAfter * 1000)
   return ApplicationFailure.create({

@@ -6,13 +6,13 @@ import { changesIn, diffTrees } from '../../../core/git/diffs.ts'
 import { asText, type Entry, type Oid, type Path, type Repository } from '../../../core/git/repository.ts'
 import { isLockFile, steersAgents, steersCi, steersPackages } from '../../../core/steering.ts'
 import { visiblePath } from '../../../core/text.ts'
+import { FORGE_MD } from '../../ai/forge-md.ts'
 import { speakOf } from '../plan/files.ts'
 import { fits, type Glob, plain, readGlob } from '../plan/globs.ts'
 import type { Task } from '../plan/schema.ts'
-import { FORGE_MD } from './forge-md.ts'
 
 /** Globs as a plan has them; plan/globs.ts says what they mean. */
-export type Boundaries = Task['boundaries']
+type Boundaries = Task['boundaries']
 
 /** What tells git how to treat other files. */
 const OF_GIT = /(^|\/)\.git(attributes|modules|ignore|keep)?(\/|$)/i

@@ -11,47 +11,26 @@ import { readJson, writeJson } from '../../../core/state.ts'
 import { visible } from '../../../core/text.ts'
 import { readUntrusted } from '../../../core/untrusted.ts'
 import { findImage, openAll, runClosed, whyNoContainer } from '../../ai/closed-container.ts'
-import { readForgeMd } from './forge-md.ts'
+import { readForgeMd } from '../../ai/forge-md.ts'
 import { readyMade, readyMadeIn } from './ready-made.ts'
+import type { TextCheck } from './texts.ts'
 
 const FILE = 'programs.json'
-const Stored = v.object({ image: v.string(), programs: v.array(v.string()) })
+const Stored = v.object({
+  image: v.string(),
+  programs: v.array(v.string()),
+  versions: v.record(v.string(), v.string()),
+})
 
-/** Seconds for a list of names, also on a machine that is busy. */
+/** Seconds for a list of names and some versions, also on a machine that is busy. */
 const SECONDS = 60
+/** Seconds in which a program has to say its version. */
+const VERSION_SECONDS = 10
 /** Of a list that is longer, the image is not ours. */
 const MAX_LIST_BYTES = 4 << 20
 
-/**
- * The programs of the image that checks run in, as its shell finds them: asked for once an image, and kept in the state
- * folder. Undefined where there is no engine, or no image.
- */
-export async function programsOf(state: string, signal: AbortSignal): Promise<ReadonlySet<string> | undefined> {
-  const image = await findImage(signal)
-  if (image === undefined) return undefined
-  const path = join(state, FILE)
-  const known = await readJson(path, Stored)
-  if (known?.image === image) return new Set(known.programs)
-  if ((await whyNoContainer(signal)) !== undefined) return undefined
-  const programs = await askFor(state, signal)
-  if (programs.length === 0) return undefined
-  await writeJson(path, { image, programs })
-  return new Set(programs)
-}
-
-/** By a file, since there are more than what is kept of a command's output. */
-async function askFor(state: string, signal: AbortSignal): Promise<string[]> {
-  const folder = await mkdtemp(join(state, 'programs-'))
-  try {
-    await runClosed(folder, { command: 'compgen -c > names', seconds: SECONDS }, signal)
-    const names = await readUntrusted(join(folder, 'names'), MAX_LIST_BYTES)
-    if (names?.kind !== 'file') return []
-    return [...new Set(names.bytes.toString().split('\n'))].filter(name => /^[\w.+[-]{1,100}$/.test(name)).sort()
-  } finally {
-    await openAll(folder)
-    await rm(folder, { recursive: true, force: true })
-  }
-}
+/** The programs of an image by their names, each with its version; '' where it is not known. */
+export type Programs = ReadonlyMap<string, string>
 
 /** Of two thousand programs, those by which a planner decides. What every system has needs no telling. */
 const THAT_MATTER: Record<string, string> = {
@@ -65,11 +44,80 @@ const THAT_MATTER: Record<string, string> = {
   'Other tools': 'make cmake ninja meson git jq yq rg sqlite3 psql redis-server xmllint pandoc',
 }
 
+/**
+ * The programs of the image that checks run in, as its shell finds them: asked for once an image, and kept in the state
+ * folder. Undefined where there is no engine, or no image.
+ */
+export async function programsOf(state: string, signal: AbortSignal): Promise<Programs | undefined> {
+  const image = await findImage(signal)
+  if (image === undefined) return undefined
+  const path = join(state, FILE)
+  const known = await readJson(path, Stored).catch(() => undefined)
+  if (known?.image === image) return programsIn(known)
+  if ((await whyNoContainer(signal)) !== undefined) return undefined
+  const asked = await askFor(state, signal)
+  if (asked.programs.length === 0) return undefined
+  await writeJson(path, { image, ...asked })
+  return programsIn(asked)
+}
+
+const programsIn = ({ programs, versions }: Omit<v.InferOutput<typeof Stored>, 'image'>): Programs =>
+  new Map(programs.map(name => [name, versions[name] ?? '']))
+
+/** Programs that say their version to another word than --version. */
+const OWN_WORDS: Record<string, string> = { go: 'version', lua: '-v' }
+
+/** A shell command that writes the names of all programs to `names`, and what some say of themselves to `versions`. */
+function question(): string {
+  const asks = namesThatMatter().map(
+    name =>
+      `(command -v ${name} >&2 && timeout ${VERSION_SECONDS} ${name} ${OWN_WORDS[name] ?? '--version'} ` +
+      `</dev/null 2>&1 | head -n 2 | tr '\\n' ' ' > v.${name}) &`,
+  )
+  return [
+    'compgen -c > names',
+    ...asks,
+    'wait',
+    'for file in v.*; do printf "%s\\t%s\\n" "$file" "$(cat "$file")"; done > versions',
+  ].join('\n')
+}
+
+/** By files, since there are more names than what is kept of a command's output. */
+async function askFor(state: string, signal: AbortSignal): Promise<Omit<v.InferOutput<typeof Stored>, 'image'>> {
+  const folder = await mkdtemp(join(state, 'programs-'))
+  const linesOf = async (name: string): Promise<string[]> => {
+    const file = await readUntrusted(join(folder, name), MAX_LIST_BYTES)
+    return file?.kind === 'file' ? file.bytes.toString().split('\n') : []
+  }
+  try {
+    await runClosed(folder, { command: question(), seconds: SECONDS }, signal)
+    const names = await linesOf('names')
+    const programs = [...new Set(names)].filter(name => /^[\w.+[-]{1,100}$/.test(name)).sort()
+    const said = (await linesOf('versions')).flatMap(line => {
+      const [, name = '', version] = /^v\.([\w.+-]+)\t.*?(\d{1,4}(?:\.\d{1,6}){1,3})/.exec(line) ?? []
+      return version === undefined ? [] : [[name, version] as const]
+    })
+    return { programs, versions: Object.fromEntries(said) }
+  } finally {
+    await openAll(folder)
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+const namesThatMatter = (): string[] => Object.values(THAT_MATTER).flatMap(names => names.split(' '))
+
+/** What the checks of texts look at, in files that a task has written. */
+const TEXT_CHECKS: Record<TextCheck, string> = {
+  citations: 'links of Markdown lead to files that are there, and notes are both said and cited',
+  complete: 'nothing is empty or left to be filled in, and no heading stands above nothing',
+  format: 'JSON, YAML and TOML can be read, fences of Markdown are closed, levels of headings are not skipped',
+}
+
 /** What the planner is told of all this, at a commit; the same files and the same image give the same words. */
 export async function checksInWords(
   objects: Objects,
   commit: Oid,
-  { programs, hasNetwork }: { programs?: ReadonlySet<string>; hasNetwork: boolean },
+  { programs, hasNetwork }: { programs?: Programs; hasNetwork: boolean },
 ): Promise<string> {
   const [forge, fitting] = await Promise.all([readForgeMd(objects, commit), readyMadeIn(objects, commit, [])])
   const network = hasNetwork ? 'with a network' : 'without any network'
@@ -77,7 +125,10 @@ export async function checksInWords(
   if (programs) {
     lines.push('Programs of it by which to decide; of these kinds it has no others:')
     for (const [kind, names] of Object.entries(THAT_MATTER)) {
-      const there = names.split(' ').filter(name => programs.has(name))
+      const there = names.split(' ').flatMap(name => {
+        const version = programs.get(name)
+        return version === undefined ? [] : [`${name} ${version}`.trimEnd()]
+      })
       lines.push(`- ${kind}: ${there.join(', ') || 'none'}`)
     }
   } else lines.push('Which programs it has is not known.')
@@ -85,13 +136,16 @@ export async function checksInWords(
     lines.push('FORGE.md lists these, which are run for every task and need not be asked for:')
     lines.push(...forge.checks.map(command => `- ${visible(command)}`))
   }
-  lines.push('Ready-made checks that fit this repository, by name:')
-  for (const name of fitting) {
-    const commands = isText(name) ? [] : (await readyMade(objects, commit, name)).checks
-    lines.push(commands.length > 0 ? `- ${name}: ${commands.map(visible).join(' · ')}` : `- ${name}`)
+  // What a repository runs for every task by its own word, a ready-made check would only repeat.
+  const ready = [...fitting].filter(name => isText(name) || forge.checks.length === 0)
+  lines.push('Ready-made checks, to be named in a task:')
+  for (const name of ready) {
+    const words = isText(name)
+      ? TEXT_CHECKS[name]
+      : (await readyMade(objects, commit, name)).checks.map(visible).join(' · ')
+    lines.push(`- ${name}: ${words}`)
   }
   return lines.join('\n')
 }
 
-const isText = (name: string): name is 'citations' | 'complete' | 'format' =>
-  ['citations', 'complete', 'format'].includes(name)
+const isText = (name: string): name is TextCheck => name in TEXT_CHECKS

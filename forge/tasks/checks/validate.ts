@@ -9,11 +9,11 @@ import { asBytes, asText, type Oid, type Path } from '../../../core/git/reposito
 import { entryAt, type TreeChange } from '../../../core/git/trees.ts'
 import { many, short, visible, visibleLines, visiblePath } from '../../../core/text.ts'
 import { runClosed, whyNoContainer } from '../../ai/closed-container.ts'
+import { readForgeMd } from '../../ai/forge-md.ts'
 import type { Reference, Validated } from '../contract.ts'
 import type { Plan, Task } from '../plan/schema.ts'
 import { boundaryOf, findViolations, findViolationsOfAll } from './boundaries.ts'
 import { type Finding, findingsIn, newFindings } from './findings.ts'
-import { readForgeMd } from './forge-md.ts'
 import { type ReadyMade, readyMade } from './ready-made.ts'
 import type { Slot, Slots } from './slots.ts'
 import { checkTexts, type TextCheck, type WrittenText } from './texts.ts'
@@ -44,7 +44,7 @@ export type Attempt = { plan: Plan; task?: Task; base: Oid; head: Oid; isWhole?:
 export type Judged = Validated & { commands: string }
 
 /** One check, and what came of it. */
-export type CheckResult = {
+type CheckResult = {
   /** The command, or the name of a check of texts. */
   name: string
   /** `not new`: the base fails in the same way. `flaky`: it failed once and then did not. */

@@ -3,12 +3,13 @@
  * signed, and of the files themselves; never of what a model or the journal says.
  */
 import { changesIn, diffTrees } from '../../../core/git/diffs.ts'
-import { visible, visiblePath } from '../../../core/text.ts'
-import { readForgeMd } from '../checks/forge-md.ts'
+import { visiblePath } from '../../../core/text.ts'
+import { readForgeMd } from '../../ai/forge-md.ts'
 import { tasksIn, type ValidationReport } from '../checks/validate.ts'
 import type { BelievedFacts, FactOf } from '../checks/verdicts.ts'
 import { filesOfCheck } from '../plan/own-files.ts'
 import type { Result } from './checked.ts'
+import { nameOfCheck } from './landing.ts'
 import { openStore, type RunPlace } from './place.ts'
 
 /** A sentence for each doubt, those about the contract first. */
@@ -28,13 +29,14 @@ export async function doubtsOf(place: RunPlace, result: Result, { facts }: Belie
   }
   return [
     ...names(({ heldBefore }) => heldBefore).map(
-      name => `${claimOf(name)} passed before anything was done, so it does not show that it was [${visible(name)}]`,
+      name =>
+        `${claimOf(name)} passed before anything was done, so it does not show that it was [${nameOfCheck(name)}]`,
     ),
     ...names(({ came }) => came === 'flaky').map(
-      name => `${claimOf(name)} is flaky: it failed, and passed when it was run again [${visible(name)}]`,
+      name => `${claimOf(name)} is flaky: it failed, and passed when it was run again [${nameOfCheck(name)}]`,
     ),
     ...names(({ came }) => came === 'not new').map(
-      name => `${claimOf(name)} fails, as it did before [${visible(name)}]`,
+      name => `${claimOf(name)} fails, as it did before [${nameOfCheck(name)}]`,
     ),
     ...(await ownFilesIn(place, result)),
   ]
@@ -69,6 +71,6 @@ async function ownFilesIn({ objects }: RunPlace, { task, plan, base, tip }: Resu
   const changed = new Map([...changes].map(([path, before]) => [visiblePath(path), before ? 'changed' : 'new']))
   return [...new Set(commands)].flatMap(command => {
     const own = filesOfCheck(command).filter(path => changed.has(path))
-    return own.map(path => `${path} is ${changed.get(path)} here, and is what a check runs [${visible(command)}]`)
+    return own.map(path => `${path} is ${changed.get(path)} here, and is what a check runs [${nameOfCheck(command)}]`)
   })
 }

@@ -19,20 +19,18 @@ import { read } from '../../../core/git/run.ts'
 import { many, short, visible, visibleLines, visiblePath } from '../../../core/text.ts'
 import type { ShownLanding } from '../../formats/tasks-json.ts'
 import { KEPT, Operations } from '../../operations.ts'
-import type { RunId, TaskId } from '../contract.ts'
-import type { Plan } from '../plan/schema.ts'
-import { doneRef, resultRef } from '../runs/folder.ts'
-import { readJournal } from '../runs/journal.ts'
+import type { RunId } from '../contract.ts'
+import { findDone, findResult } from '../runs/done.ts'
 import { readPlan, readRunInput } from '../runs/plans.ts'
-import { journalStory } from '../runs/story.ts'
 import { checkHere, openBelieved } from './checked.ts'
 import type { CommandContext } from './context.ts'
 import { doubtsOf } from './doubts.ts'
 import { askPerson } from './follow.ts'
+import { type Belief, type Landed, landingLines, messageOf, scriptLines } from './landing.ts'
 import { parse, wrong } from './options.ts'
 import { findRun, openPlace, openStore, type RunPlace } from './place.ts'
 
-const USAGE = 'forge land RUN [TASK] [--onto BRANCH] [--check] [--anyway] [--yes [--seen TREE] | --json]'
+const USAGE = 'forge land RUN [TASK] [--onto BRANCH] [--checks] [--check] [--anyway] [--yes [--seen TREE] | --json]'
 
 export const HELP = `${USAGE}
 
@@ -43,21 +41,21 @@ nothing is done at all.
 What was not checked by a worker of yours, as its signature shows, is not merged.
 
   --onto BRANCH   where it goes
+  --checks        only show the checks and questions of the contract, whole
   --check         where it was not: check all of it here and now, in the locked container
   --anyway        merge it although nobody has checked it; the commit says so
   --yes           you have reviewed it elsewhere, such as on the desk
   --json          merges nothing, and says as JSON what it would show, and the tree that would come of it
   --seen TREE     with --yes: only if what comes of it is that tree still`
 
-/** What of the journal a reviewer wants to know first. */
-const TOLD = ['failed', 'passed', 'answered', 'review', 'resolved', 'replanned', 'halted', 'degraded']
-
 /** What is landed: a branch of a run, and the words for it. */
-type Landing = { run: RunId; task?: TaskId; ref: RefName; tip: Oid; base: Oid; plan: Plan }
+/** `name` is that of its branch, which a task has no more when its run has a result of all. */
+type Landing = Landed & { name: string; isBranch: boolean }
 type Target = { ref: RefName; name: string; tip: Oid }
 
 const OPTIONS = {
   onto: { type: 'string' },
+  checks: { type: 'boolean' },
   check: { type: 'boolean' },
   anyway: { type: 'boolean' },
   yes: { type: 'boolean' },
@@ -70,7 +68,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   if (values.seen !== undefined && !values.yes) throw wrong('--seen is only for --yes', USAGE)
   if (values.json && (values.yes || values.check)) throw wrong('--json merges and checks nothing', USAGE)
   if (values.check && values.anyway) throw wrong('Either --check or --anyway', USAGE)
-  if (!context.isTerminal && !values.yes && !values.json)
+  if (!context.isTerminal && !values.yes && !values.json && !values.checks)
     throw new Failure(
       'Nobody can be asked here, as there is no terminal: look at the branch, then use --yes.',
       EXIT.usage,
@@ -78,6 +76,10 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   await using place = await openPlace(context)
   const run = await findRun(place, positionals[0] ?? 'last', context)
   const landing = await findLanding(place, run, positionals[1])
+  if (values.checks) {
+    for (const line of scriptLines(landing.plan, landing.task)) context.out(line)
+    return EXIT.done
+  }
   const target = await findTarget(place, values.onto)
   const tree = await mergedTree(place, landing, target)
   if (values.json) {
@@ -96,7 +98,8 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
     belief = await beliefIn(place, landing, context)
   }
   const { why } = belief
-  for (const line of await review(place, landing, { target, tree, belief })) context.out(line)
+  for (const line of await landingLines(place, landing, { onto: target.name, tip: target.tip, tree, belief }))
+    context.out(line)
   if (why !== undefined && !values.anyway) throw new Failure(`Nothing was merged. ${uncheckedWords(landing, why)}`)
   if (!values.yes && !(await isWanted(place, landing, target, { tree, context }))) {
     context.out('Nothing was merged.')
@@ -114,26 +117,27 @@ async function inFull(
   landing: Landing,
   { target, tree, context }: { target: Target; tree: Oid | undefined; context: CommandContext },
 ): Promise<ShownLanding> {
-  if (tree === undefined) return { onto: target.name, words: [`${target.name} has all of it already.`] }
+  if (tree === undefined) return { onto: target.name, words: [`${target.name} has all of it already.`], doubts: [] }
   const belief = await beliefIn(place, landing, context)
   const { why } = belief
-  const words = await review(place, landing, { target, tree, belief })
-  return { onto: target.name, tree, words, unchecked: why && uncheckedWords(landing, why) }
+  // What is to be looked at first has a field of its own.
+  const told = { ...belief, doubts: [] }
+  const words = await landingLines(place, landing, { onto: target.name, tip: target.tip, tree, belief: told })
+  return { onto: target.name, tree, words, doubts: belief.doubts, unchecked: why && uncheckedWords(landing, why) }
 }
 
 // --- Whether it was checked
-
-/**
- * `why` it counts as not checked, whether the questions to reviewers were affirmed of these very files, and what the
- * checks do not show.
- */
-type Belief = { why: string | undefined; isAffirmed: boolean; doubts: string[] }
 
 async function beliefIn(place: RunPlace, landing: Landing, context: CommandContext): Promise<Belief> {
   const { task, tip } = landing
   const believed = await openBelieved(place, landing, context)
   const doubts = await doubtsOf(place, landing, believed.known)
-  return { why: await believed.whyNot(task, tip), isAffirmed: await believed.isAffirmed(task, tip), doubts }
+  return {
+    why: await believed.whyNot(task, tip),
+    isAffirmed: await believed.isAffirmed(task, tip),
+    doubts,
+    known: believed.known,
+  }
 }
 
 /** The sentence for a person that is about to merge it. */
@@ -149,14 +153,13 @@ async function findLanding(place: RunPlace, run: RunId, task: string | undefined
   const plan = await readPlan(store)
   if (task !== undefined && !plan.tasks.some(({ id }) => id === task))
     throw new Failure(`The run ${run} has no task ${visible(task)}: forge show ${run} lists them.`)
-  const ref = task === undefined ? resultRef(run) : doneRef(run, task)
-  const tip = (await place.objects.info(`${ref}^{commit}`))?.oid
-  if (tip === undefined)
+  const found = await (task === undefined ? findResult(place.objects, run) : findDone(place.objects, run, task))
+  if (!found)
     throw new Failure(
       `${task === undefined ? `The run ${run}` : `The task ${task}`} has nothing yet that passed its checks: forge show ${run} says how it is.`,
     )
   const { base } = await readRunInput(store)
-  return { run, ...(task !== undefined && { task }), ref, tip, base, plan }
+  return { run, ...(task !== undefined && { task }), ...found, base, plan }
 }
 
 async function findTarget({ repository, objects }: RunPlace, onto: string | undefined): Promise<Target> {
@@ -170,7 +173,11 @@ async function findTarget({ repository, objects }: RunPlace, onto: string | unde
 }
 
 /** The tree after the merge; undefined where there is nothing to merge. */
-async function mergedTree({ objects }: RunPlace, { ref, tip }: Landing, target: Target): Promise<Oid | undefined> {
+async function mergedTree(
+  { objects }: RunPlace,
+  { name, isBranch, tip }: Landing,
+  target: Target,
+): Promise<Oid | undefined> {
   const { repository } = objects
   const bases = await mergeBases(repository, target.tip, tip)
   if (bases.length === 0)
@@ -179,9 +186,11 @@ async function mergedTree({ objects }: RunPlace, { ref, tip }: Landing, target: 
   const merge = await mergeTrees(repository, target.tip, tip, { objects })
   if (merge.conflicts.length > 0) {
     const files = [...new Set(merge.stages.map(({ path }) => visiblePath(path)))]
-    const branch = visiblePath(ref.slice('refs/heads/'.length))
+    const where = isBranch
+      ? `Open the desk with forge, and merge ${name} there.`
+      : `Make a branch of it, git branch NAME ${tip.slice(0, 12)}, open the desk with forge, and merge that there.`
     throw new Failure(
-      `${target.name} has changed meanwhile, and ${many(files.length, 'file')} can't be merged by itself (${short(files.join(', '), 200)}). Open the desk with forge, and merge ${branch} there.`,
+      `${target.name} has changed meanwhile, and ${many(files.length, 'file')} can't be merged by itself (${short(files.join(', '), 200)}). ${where}`,
     )
   }
   const before = (await objects.info(`${target.tip}^{tree}`))?.oid
@@ -190,45 +199,6 @@ async function mergedTree({ objects }: RunPlace, { ref, tip }: Landing, target: 
 
 // --- The review
 
-/** What a person has to know before it is merged, as lines. */
-async function review(
-  place: RunPlace,
-  landing: Landing,
-  { target, tree, belief }: { target: Target; tree: Oid; belief: Belief },
-) {
-  const { run, task, plan, tip, base } = landing
-  const [of] = plan.tasks.filter(({ id }) => id === task)
-  const about = visibleLines(of ? of.objective.behaviour : plan.summary).split('\n')
-  const claimed = plan.contract.filter(({ id }) => !of || of.claims.includes(id))
-  const holds = claimed.map(({ id, says, how }) => {
-    const shown = how.kind === 'command' ? how.command : `review: ${how.question}`
-    return `${id} ${visible(says)} [${visible(shown)}]`
-  })
-  const lines = (await readJournal(openStore(place, run))).filter(line => task === undefined || line.task === task)
-  const told = journalStory(lines.filter(({ what }) => TOLD.includes(what)))
-  const count = await read(place.repository, ['rev-list', '--count', tip, `^${base}`])
-  const stat = await read(place.repository, ['diff', '--stat=100', '--no-ext-diff', '--no-textconv', target.tip, tree])
-  const indented = (texts: string[]) => texts.map(text => `  ${text}`)
-  const isChecked = belief.why === undefined
-  const open = claimed.filter(({ how }) => how.kind === 'review').map(({ id }) => id)
-  const isYours = isChecked && open.length > 0 && !belief.isAffirmed
-  const isOther = (await place.objects.info(`${tip}^{tree}`))?.oid !== tree
-  return [
-    `${visible(task ?? plan.title)}, onto ${target.name}`,
-    ...(belief.doubts.length > 0 ? ['Look at this first:', ...indented(belief.doubts)] : []),
-    ...indented(about),
-    isChecked ? 'What is to be true, and how that was checked:' : 'What is to be true, and was not checked by you:',
-    ...indented(holds),
-    ...(isYours ? [`No reviewer has seen these very files: look yourself for ${open.join(', ')}.`] : []),
-    ...(isOther ? [`${target.name} has moved on since: what comes of both together was not checked.`] : []),
-    ...(told.length > 0
-      ? ['How it went, by the journal, which nobody signs (all of it: forge show --journal):', ...indented(told)]
-      : []),
-    `${many(Number(count), 'commit')} become one:`,
-    ...indented(visibleLines(stat).split('\n').slice(-60)),
-  ]
-}
-
 async function isWanted(
   place: RunPlace,
   landing: Landing,
@@ -236,15 +206,15 @@ async function isWanted(
   { tree, context }: { tree: Oid; context: CommandContext },
 ): Promise<boolean> {
   for (;;) {
-    const said = (await askPerson(context, `Merge it into ${target.name}? yes, no, or show the diff (y/n/d): `))
-      ?.trim()
-      .toLowerCase()
+    const question = `Merge it into ${target.name}? yes, no, show the diff, or the checks in full (y/n/d/c): `
+    const said = (await askPerson(context, question))?.trim().toLowerCase()
     if (said === undefined || said === 'n' || said === 'no') return false
     if (said === 'y' || said === 'yes') return true
+    if (said === 'c' || said === 'checks') for (const line of scriptLines(landing.plan, landing.task)) context.out(line)
     if (said !== 'd' && said !== 'diff') continue
     const args = ['diff', '--no-ext-diff', '--no-textconv', '--no-color', target.tip, tree]
     for (const line of visibleLines(await read(place.repository, args)).split('\n')) context.out(line)
-    context.out(`(${landing.ref.slice('refs/heads/'.length)})`)
+    context.out(`(${landing.name})`)
   }
 }
 
@@ -272,7 +242,7 @@ async function land(
     message: messageOf(landing, why),
     sign: await wantsSigning(repository),
   })
-  const name = landing.ref.slice('refs/heads/'.length)
+  const { name } = landing
   const kept: RefName = `${KEPT}${name}-${landing.tip.slice(0, 8)}`
   const there = (await objects.info(kept))?.oid
   const moves = [
@@ -314,14 +284,4 @@ function undoOf({ repository }: RunPlace, target: Target, to: Oid, followed: Che
   if (!followed) return `git update-ref ${target.ref} ${target.tip} ${to}`
   const isHere = followed.folder === repository.workTree
   return `git ${isHere ? '' : `-C ${quoted(followed.folder)} `}reset --keep ${target.tip.slice(0, 12)}`
-}
-
-/** `why`: for what reason it counts as not checked, where it is landed anyway. */
-function messageOf({ run, task, plan, tip }: Landing, why: string | undefined): string {
-  const of = plan.tasks.find(({ id }) => id === task)
-  const title = of?.title ?? plan.title
-  const list = of ? of.objective.behaviour : `${plan.summary}\n\n${plan.tasks.map(it => `- ${it.title}`).join('\n')}`
-  // A model's words: a line that looks like a trailer is none.
-  const body = list.replace(/^([A-Za-z-]+):/gm, ' $1:')
-  return `${short(title, 72)}\n\n${body.trim()}\n\nForge-Run: ${run}\n${task ? `Forge-Task: ${task}\n` : ''}Forge-Landed: ${tip}\n${why === undefined ? '' : `Forge-Unchecked: ${why}\n`}`
 }

@@ -9,6 +9,7 @@ import { asBytes, asText, type Oid, type Path } from '../../../core/git/reposito
 import { many, sizeInWords, visiblePath } from '../../../core/text.ts'
 import { bytesIn, fenced, fileInWords, quoted, tokensSent } from '../../ai/fence.ts'
 import { readFolders } from '../../ai/folders.ts'
+import { FORGE_MD, type ForgeMd, proseOf } from '../../ai/forge-md.ts'
 import { modelFileAt } from '../../ai/model-files.ts'
 import { makeOutline } from '../../ai/outline.ts'
 import type { RequestMessage, TextBlock, ToolDescription } from '../../ai/request.ts'
@@ -18,12 +19,24 @@ import { CommitVfs } from '../../vfs.ts'
 import type { StepKind } from '../contract.ts'
 import { fits, folderOfGlob, isLiteral, plain, readGlob } from '../plan/globs.ts'
 import type { Plan, Task } from '../plan/schema.ts'
-import { type About, aboutWords, inOrder, isOrder, NOW, runWords, systemWords, taskPrompt } from '../steps/prompts.ts'
-import type { CodeMap, Near } from './map.ts'
+import {
+  type About,
+  aboutWords,
+  inOrder,
+  isOrder,
+  nowWords,
+  runWords,
+  systemWords,
+  taskPrompt,
+} from '../steps/prompts.ts'
+import { isPlanning } from '../steps/tools.ts'
+import { excerptInWords, namesIn } from './excerpt.ts'
+import type { CodeMap } from './map.ts'
+import { companionsOf, relatedTo } from './related.ts'
 
 export type Packing = {
   objects: Objects
-  /** Whose files are seen: a tree, or a commit for its tree. */
+  /** Whose files are seen: a commit, whose history counts too; or a tree. */
   tree: Oid
   kind: StepKind
   plan?: Plan
@@ -32,6 +45,14 @@ export type Packing = {
   about: readonly About[]
   /** Files to be read besides those of the task: those of an outline's step, or that a sub-agent is asked about. */
   files?: readonly string[]
+  /** Files that somebody asked for by name: they are whole, however long. */
+  whole?: readonly string[]
+  /** For a review: the files that the change is about. The change itself shows them. */
+  changed?: readonly Path[]
+  /** Whether it may ask sub-agents. */
+  subAgents?: boolean
+  /** What FORGE.md says: its commands run for every task. */
+  forgeMd?: ForgeMd
   /** In tokens: all of the model's window, and what is kept for its answer. */
   window: number
   output: number
@@ -39,7 +60,7 @@ export type Packing = {
   tools?: readonly ToolDescription[]
   /** Lines about files that are kept between requests. Without them, they are made each time. */
   summaries?: Summaries
-  /** The code around the task's files. Without it, signatures are left away. */
+  /** The code around the task's files. Without it, related files are left away. */
   map?: CodeMap
   /** Values of keys, which are blacked out wherever they stand. */
   secrets?: readonly string[]
@@ -58,24 +79,38 @@ const USED = 0.9
 const FOUND_FILES = 0.25
 const WIDER = { planning: 0.8, doing: 0.3 }
 /**
- * In tokens: what stands there for the case that it matters is paid for with each request, whatever window the model
- * has. A planner has to see all of the project; a small task gets hardly any of it.
+ * Tokens of the list of files: a planner has to see all of the project; a step that changes files gets those around its
+ * own, a review or a small task none.
  */
-const MAX_WIDER_TOKENS = { planning: 32_000, doing: 8000, small: 3000 }
-const MAX_NEAR_TOKENS = 12_000
-const MAX_FOUND_TOKENS = 24_000
-/** How many files are read that only a glob names. */
+const MAX_WIDER: Record<StepKind, number> = {
+  plan: 24_000,
+  'check plan': 24_000,
+  outline: 2000,
+  artifact: 3000,
+  implement: 1000,
+  review: 0,
+  resolve: 0,
+  summarise: 0,
+}
+const MAX_RELATED = 3000
+const MAX_FOUND = 24_000
+/** Files that only a pattern names, and that are looked at. */
 const MAX_FOUND_FILES = 200
-/** Larger texts are not sent: what has to be known of them stands in the task, or in a smaller file. */
+/** Larger texts are not sent whole, whoever asks for them. */
 const MAX_FILE_BYTES = 128 << 10
-/** Files that say how a project is built: for every step, and for planners only. */
+/** Bytes up to which a file is shown whole, and of the parts of a longer one. */
+const SHOWN = {
+  write: { whole: 24 << 10, parts: 20 << 10 },
+  read: { whole: 8 << 10, parts: 8 << 10 },
+  named: { whole: MAX_FILE_BYTES, parts: MAX_FILE_BYTES },
+}
+/** Files that say how a project is written, and bytes of each. */
 const INSTRUCTIONS = ['AGENTS.md', 'CLAUDE.md']
-const FOR_PLANNERS = ['FORGE.md', 'README.md']
-/** How much of each of them is sent, in bytes. */
-const MAX_INSTRUCTIONS_BYTES = 24 << 10
+const MAX_INSTRUCTIONS = 12 << 10
+/** Bytes of a README's beginning, without its badges: what the project is, and not all that it can do. */
+const README = 'README.md'
+const MAX_README = 1500
 
-/** Kinds that decide about the whole project. */
-const isPlanning = (kind: StepKind): boolean => kind === 'plan' || kind === 'check plan'
 /** Kinds that are about texts alone. */
 const needsFiles = (kind: StepKind): boolean => kind !== 'summarise'
 
@@ -88,15 +123,16 @@ type Part = { place: (typeof PLACES)[number]; text: string }
  * @throws Failure where not even the task itself fits into the model's window.
  */
 export async function packContext(packing: Packing): Promise<Packed> {
-  const { kind, plan, task, about, window, output, tools = [], secrets = [] } = packing
+  const { kind, plan, task, about, window, output, tools = [], secrets = [], subAgents = false, forgeMd } = packing
   const clean = blackOutFor(secrets)
-  const system = systemWords(kind)
+  const system = systemWords(kind, { subAgents })
   const room = new Room(bytesIn((window - output) * USED) - bytesOf(system) - bytesOf(JSON.stringify(tools)))
 
   // 1: what it is about, and when it is done.
+  const telling = { kind, ...(plan && { plan }), ...(forgeMd && { always: forgeMd.checks }) }
   const orders = inOrder(about.filter(isOrder)).map(aboutWords)
-  const now = [task && taskPrompt(task, plan), ...orders, NOW[kind]].filter(it => it !== undefined).join('\n\n')
-  room.take('now', clean(now))
+  const own = [...(task ? [taskPrompt(task, telling)] : []), ...orders]
+  room.take('now', clean([...own, nowWords(kind, about)].join('\n\n')))
   if (plan) room.take('run', clean(runWords(plan)))
   if (room.left < 0) throw new Failure(tooSmall(packing, -room.left))
   const reports = inOrder(about.filter(it => !isOrder(it)))
@@ -104,44 +140,46 @@ export async function packContext(packing: Packing): Promise<Packed> {
   const urgent = reports.filter(({ kind: it }) => URGENT.has(it))
   for (const it of urgent) room.offer('about', clean(aboutWords(it)), nameOf(it))
 
-  const files = needsFiles(kind) ? await filesOf(packing) : { wanted: [], found: [] }
   const vfs = new CommitVfs(packing.objects, packing.tree)
-  for (const name of isPlanning(kind) ? [...INSTRUCTIONS, ...FOR_PLANNERS] : needsFiles(kind) ? INSTRUCTIONS : [])
-    await offerFile(vfs, room, name, 'says how this project is written', clean, 'instructions', MAX_INSTRUCTIONS_BYTES)
+  if (needsFiles(kind)) await offerInstructions(packing, { vfs, room, clean })
 
   // 2: files to read and write.
-  for (const path of files.wanted) await offerFile(vfs, room, path, saidOf(path, packing), clean)
-  const foundRoom = room.within(Math.min(bytesIn(MAX_FOUND_TOKENS), Math.floor(room.left * FOUND_FILES)))
-  for (const path of files.found) await offerFile(vfs, foundRoom, path, 'may be written', clean)
+  const names = namesIn(...own, ...urgent.map(({ text }) => text))
+  const files = needsFiles(kind) ? await filesOf(packing) : { wanted: [], found: [] }
+  const offering: Offering = { vfs, clean, names }
+  for (const path of files.wanted) await offerFile(packing, path, { ...offering, room })
+  const foundRoom = room.within(Math.min(bytesIn(MAX_FOUND), Math.floor(room.left * FOUND_FILES)))
+  for (const path of files.found) await offerFile(packing, path, { ...offering, room: foundRoom })
 
-  // 3: what is near to them.
-  const own = [...files.wanted, ...files.found]
-  const near = needsFiles(kind) && own.length > 0 ? ((await packing.map?.near(packing.tree, own)) ?? []) : []
-  const isSmall = task?.size === 'small'
-  const nearRoom = room.within(bytesIn(MAX_NEAR_TOKENS))
-  for (const it of near.filter(({ isNext }) => isNext)) nearRoom.offer('interfaces', clean(nearWords(it)), nearName(it))
+  // 3: what these have to do with.
+  const all = [...files.wanted, ...files.found, ...(packing.changed ?? [])]
+  if (needsFiles(kind) && !isPlanning(kind) && all.length > 0)
+    await offerRelated(packing, all, { ...offering, room: room.within(bytesIn(MAX_RELATED)) })
 
   // 4: results and reports. 5: lessons of earlier runs will stand here.
   for (const it of reports.filter(report => !urgent.includes(report)))
     room.offer('about', clean(aboutWords(it)), nameOf(it))
 
   // 6: the wider project.
-  if (needsFiles(kind)) {
-    const role = isPlanning(kind) ? 'planning' : 'doing'
-    const most = bytesIn(MAX_WIDER_TOKENS[isSmall ? 'small' : role])
-    const wider = Math.min(most, Math.floor(room.left * WIDER[role]))
-    const outline = await outlineOf(packing, own, wider)
-    if (outline) room.offer('project', clean(outline), 'the outline of the project')
-    if (!isSmall) {
-      const further = room.within(Math.max(0, wider - bytesOf(outline)))
-      for (const it of near.filter(({ isNext }) => !isNext)) further.offer('interfaces', clean(nearWords(it)))
-    }
-  }
+  const most = task?.size === 'small' ? 0 : bytesIn(MAX_WIDER[kind])
+  const share = WIDER[isPlanning(kind) ? 'planning' : 'doing']
+  const outline = most > 0 ? await outlineOf(packing, all, Math.min(most, Math.floor(room.left * share))) : ''
+  if (outline) room.offer('project', clean(outline), 'the outline of the project')
   return { system: [{ type: 'text', text: system, mark: '5m' }], ...messagesOf(room) }
 }
 
 /** Without these, the same is done wrong again. */
-const URGENT = new Set(['report', 'complaints', 'conflict', 'diff', 'question', 'plan', 'status', 'discovered'])
+const URGENT = new Set([
+  'report',
+  'complaints',
+  'conflict',
+  'diff',
+  'question',
+  'plan',
+  'status',
+  'discovered',
+  'looked',
+])
 
 const bytesOf = (text: string): number => Buffer.byteLength(text)
 
@@ -216,18 +254,25 @@ const inShort = (names: readonly string[]): string[] =>
 // --- Files
 
 /** `wanted` are named by the task or the step, those to be written first; `found` only fit its boundaries. */
-async function filesOf({ objects, tree, task, files = [] }: Packing): Promise<{ wanted: Path[]; found: Path[] }> {
+async function filesOf(packing: Packing): Promise<{ wanted: Path[]; found: Path[] }> {
+  const { objects, tree, kind, task, files = [], whole = [], changed = [] } = packing
   const { context, objective, boundaries } = task ?? {}
   const write = boundaries?.write ?? []
+  const toWrite = [...(objective?.outputs ?? []), ...write.filter(isLiteral)]
+  const isReview = kind === 'review'
   const named = [
+    ...whole,
     ...files,
-    ...(objective?.outputs ?? []),
-    ...write.filter(isLiteral),
+    ...(isReview ? [] : toWrite),
     ...(context?.files ?? []),
     ...(context?.tests ?? []),
     ...(context?.documents ?? []),
   ]
-  const wanted = [...new Set(named.map(pathOf))]
+  // What a review is about, its change shows.
+  const asked = new Set(whole.map(pathOf))
+  const shown = new Set(isReview ? changed.filter(path => !asked.has(path)) : [])
+  const wanted = [...new Set(named.map(pathOf))].filter(path => !shown.has(path))
+  if (isReview) return { wanted, found: [] }
   const globs = write.filter(glob => !isLiteral(glob)).map(readGlob)
   const known = new Set(wanted)
   const found = new Set<Path>()
@@ -248,50 +293,120 @@ const pathOf = (text: string): Path => asBytes(plain(text))
 function saidOf(path: Path, { kind, task, files = [] }: Packing): string {
   if (kind === 'resolve' && files.map(pathOf).includes(path)) return 'is in conflict, and is to be brought together'
   if (!task) return 'is this'
-  const globs = task.boundaries.write.map(readGlob)
-  const mayWrite = globs.some(glob => typeof glob !== 'string' && fits(glob, asText(path)))
-  return mayWrite ? 'may be written' : task.boundaries.write.length > 0 ? 'is to be read, not written' : 'is this'
+  if (mayWrite(path, task)) return kind === 'review' ? 'may be written by the task' : 'may be written'
+  return task.boundaries.write.length > 0 ? 'is to be read, not written' : 'is this'
 }
 
+function mayWrite(path: Path, { boundaries }: Task): boolean {
+  const globs = boundaries.write.map(readGlob)
+  return globs.some(glob => typeof glob !== 'string' && fits(glob, asText(path)))
+}
+
+/** How much of a file a step needs. */
+function shownOf(path: Path, { kind, task, files = [], whole = [] }: Packing): { whole: number; parts: number } {
+  if (whole.map(pathOf).includes(path)) return SHOWN.named
+  const isSubject = !task || kind === 'resolve'
+  if (isSubject && files.map(pathOf).includes(path)) return SHOWN.named
+  return task && kind !== 'review' && mayWrite(path, task) ? SHOWN.write : SHOWN.read
+}
+
+type Offering = { vfs: CommitVfs; clean: (text: string) => string; names: ReadonlySet<string> }
+type WithRoom = { room: Room }
+
 async function offerFile(
-  vfs: CommitVfs,
-  room: Room,
+  packing: Packing,
   path: Path,
-  said: string,
-  clean: (text: string) => string,
-  place: Part['place'] = 'files',
-  most = MAX_FILE_BYTES,
+  { vfs, clean, names, room }: Offering & WithRoom,
 ): Promise<void> {
   const name = `The file ${quoted(path)}`
+  const said = saidOf(path, packing)
   const found = await modelFileAt(vfs, path)
   switch (found.kind) {
     case 'none':
-      if (place === 'files') room.offer(place, `${name} does not exist yet.`)
+      room.offer('files', `${name} does not exist yet.`)
       return
     case 'folder':
-      if (place === 'files') room.offer(place, `${quoted(path)} is a folder of ${many(found.files.length, 'file')}.`)
+      room.offer('files', `${quoted(path)} is a folder of ${many(found.files.length, 'file')}.`)
       return
     case 'other':
-      room.offer(place, `${clean(found.words)} It is not shown.`)
+      room.offer('files', `${clean(found.words)} It is not shown.`)
       room.leftOut.push(`${visiblePath(path)} (no text that can be sent)`)
       return
-    case 'text':
-      if (found.bytes.length > most) {
+    case 'text': {
+      const shown = shownOf(path, packing)
+      if (found.bytes.length > shown.whole && shown === SHOWN.named) {
         const size = sizeInWords(found.bytes.length)
-        room.offer(place, `${name} ${said}, but it has ${size}: too much to be shown.`)
-        room.leftOut.push(`${visiblePath(path)} (${size}, more than is sent of one file)`)
-        return
+        room.leftOut.push(`${visiblePath(path)} (${size}, of which parts are sent)`)
       }
-      room.offer(place, clean(fileInWords(path, said, found.bytes)), visiblePath(path))
+      const { text } = excerptInWords(path, said, found.bytes, { names, ...shown })
+      room.offer('files', clean(text), visiblePath(path))
+    }
   }
+}
+
+/** What says how the project is written; for a planner also what it is. */
+async function offerInstructions(
+  { kind, forgeMd }: Packing,
+  { vfs, room, clean }: Omit<Offering, 'names'> & WithRoom,
+): Promise<void> {
+  for (const name of INSTRUCTIONS) {
+    const found = await modelFileAt(vfs, asBytes(name))
+    if (found.kind !== 'text') continue
+    const text = fileInWords(asBytes(name), 'says how this project is written', found.bytes, MAX_INSTRUCTIONS)
+    room.offer('instructions', clean(text), name)
+  }
+  const rules = forgeMd ? proseOf(forgeMd.text) : ''
+  if (rules) {
+    const bytes = Buffer.from(rules)
+    const said = 'says how this project is written (without its checks)'
+    room.offer('instructions', clean(fileInWords(asBytes(FORGE_MD), said, bytes, MAX_INSTRUCTIONS)), FORGE_MD)
+  }
+  if (!isPlanning(kind)) return
+  const readme = await modelFileAt(vfs, asBytes(README))
+  const intro = readme.kind === 'text' ? introOf(readme.bytes.toString()) : ''
+  if (intro) room.offer('instructions', clean(`The file "${README}" begins, without badges:\n${fenced(intro)}`), README)
+}
+
+/** The first paragraphs of a README that are sentences. */
+function introOf(text: string): string {
+  const lines = text
+    .split(/\r?\n/)
+    .filter(line => !/^\s*(?:\[?!\[|<|\.\. |\[[^\]]+\]:|:\w+:|[-*]\s*\[[^\]]*\]\([^)]*\)\s*$)/.test(line))
+    .join('\n')
+    .replace(/\n{3,}/g, '\n\n')
+    .trim()
+  if (lines.length <= MAX_README) return lines
+  const end = lines.lastIndexOf('\n', MAX_README)
+  return `${lines.slice(0, end > 0 ? end : MAX_README)}\n…`
 }
 
 // --- Around them
 
-const nearName = ({ path }: Near): string => `signatures of ${visiblePath(path)}`
+/** What the step's files use of others, where these are used, and what else changes with them. */
+async function offerRelated(
+  packing: Packing,
+  own: readonly Path[],
+  { clean, names, room }: Offering & WithRoom,
+): Promise<void> {
+  const { objects, tree, map } = packing
+  const relating = { objects, commit: tree, own, names }
+  const near = (await map?.near(tree, own)) ?? []
+  for (const { path, how, lines } of await relatedTo(near, relating)) {
+    const said =
+      how === 'imported' ? 'is imported here; of it, this is used' : 'uses these files, for example in the lines'
+    room.offer(
+      'interfaces',
+      clean(`The file ${quoted(path)} ${said}:\n${fenced(lines.join('\n'))}`),
+      nameOfRelated(path),
+    )
+  }
+  const companions = packing.kind === 'review' ? [] : await companionsOf(relating)
+  const lines = companions.map(({ path, together, of }) => `${quoted(path)} (${together} of ${of})`)
+  if (lines.length > 0)
+    room.offer('interfaces', clean(`Commits that changed these files often changed also: ${lines.join(', ')}.`))
+}
 
-const nearWords = ({ path, lines }: Near): string =>
-  `Of the file ${quoted(path)}, which is not shown, what others use:\n${fenced(lines.join('\n'))}`
+const nameOfRelated = (path: Path): string => `what is used of ${visiblePath(path)}`
 
 /** The files of the project, a line each, those near the task's first. */
 async function outlineOf(packing: Packing, own: readonly Path[], bytes: number): Promise<string> {

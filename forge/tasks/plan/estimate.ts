@@ -4,6 +4,8 @@
  */
 import type { Price } from '../../ai/settings.ts'
 import type { Tier } from '../contract.ts'
+import { isTestFile } from './files.ts'
+import { isLiteral, plain } from './globs.ts'
 import type { Plan, Task } from './schema.ts'
 
 export type EstimateRange = { low: number; high: number }
@@ -33,6 +35,20 @@ export const isReviewed = (task: Task, plan: Plan): boolean =>
 
 const MILLION = 1_000_000
 
+/** A small task, or one whose outputs are a file and its test: an outline would have one step. */
+export function isDoneInOneStep({ size, objective, boundaries }: Task): boolean {
+  if (size === 'small') return true
+  const { outputs } = objective
+  const isKnown = outputs.length > 0 && boundaries.write.length > 0 && boundaries.write.every(isLiteral)
+  if (size !== 'medium' || !isKnown) return false
+  const files = [...new Set([...outputs, ...boundaries.write].map(plain))]
+  const tests = files.filter(isTestFile)
+  return tests.length <= 1 && files.length - tests.length <= 1
+}
+
+/** A task's size as it will be done. */
+export const sizeOf = (task: Task): Task['size'] => (isDoneInOneStep(task) ? 'small' : task.size)
+
 /** How many models of a tier are asked about a result. */
 export type ReviewersOf = (tier: Tier) => number
 
@@ -48,7 +64,7 @@ export function planEstimateOf(
   const unpriced = new Set<Tier>()
   for (const task of plan.tasks) {
     if (done.includes(task.id)) continue
-    const size = SIZES[task.size]
+    const size = SIZES[sizeOf(task)]
     const price = priceOf(task.tier)
     if (!price) unpriced.add(task.tier)
     const reviews = isReviewed(task, plan) ? reviewersOf(task.tier) : 0

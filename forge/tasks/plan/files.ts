@@ -37,6 +37,10 @@ export class Writes {
 
 const TEST = /(?:^|\/)(?:test_[^/]*\.py|[^/]*[._-](?:test|spec)\.[a-z]+|[^/]*_test\.(?:go|py))$/
 
+/** Whether a file is a test, by its name or its folder. */
+export const isTestFile = (path: string): boolean =>
+  TEST.test(path) || /(?:^|\/)(?:tests?|__tests__|specs?)\//.test(path)
+
 /** The files of the tree, and what is to be known of all of them. */
 export class Files {
   readonly files: ReadonlySet<string>

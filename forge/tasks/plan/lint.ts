@@ -7,13 +7,15 @@ import type { Objects } from '../../../core/git/objects.ts'
 import { asBytes, asText, type Oid } from '../../../core/git/repository.ts'
 import { isSafeName, listFiles } from '../../../core/git/trees.ts'
 import { many, visible } from '../../../core/text.ts'
+import { isCode } from '../../ai/languages.ts'
 import { isOfTheForge } from '../../ai/model-files.ts'
 import type { Limits, Standing, TaskId, TaskShape } from '../contract.ts'
 import { type CommandRoom, whyNotRun } from './commands.ts'
-import { isReviewed, type PriceOf, planEstimateOf, REVIEWERS, type ReviewersOf } from './estimate.ts'
-import { distance, Files, speakOf, Writes } from './files.ts'
+import { isDoneInOneStep, isReviewed, type PriceOf, planEstimateOf, REVIEWERS, type ReviewersOf } from './estimate.ts'
+import { distance, Files, isTestFile, speakOf, Writes } from './files.ts'
 import { fits, isCovered, isLiteral, plain, readGlob } from './globs.ts'
 import { graphOf, type TaskGraph } from './graph.ts'
+import { holdsAlready } from './holds-already.ts'
 import { heritage, overlaps } from './overlaps.ts'
 import { filesOfCheck } from './own-files.ts'
 import type { Check, Plan, READY_MADE, Task } from './schema.ts'
@@ -41,7 +43,7 @@ export type Linting = {
 }
 
 /** `tasks` is empty where there are complaints; `notes` are sentences for the journal of a plan that is good. */
-export type LintedPlan = { tasks: PlannedShape[]; complaints: string[]; notes: string[] }
+type LintedPlan = { tasks: PlannedShape[]; complaints: string[]; notes: string[] }
 /** What the flow has to know of a task, but for the hash of its part of the plan. */
 export type PlannedShape = Omit<TaskShape, 'hash'>
 
@@ -69,7 +71,7 @@ export async function lintPlan(plan: Plan, linting: Linting): Promise<LintedPlan
     standing: new Map(standing.map(({ id, is }) => [id, is])),
   }
   const complaints = new Set<string>()
-  for (const sentence of complaintsIn(room)) {
+  for await (const sentence of allIn(room)) {
     if (complaints.size === MAX_COMPLAINTS) {
       complaints.add('There are further complaints, which will be told when these are mended.')
       break
@@ -87,6 +89,34 @@ export async function lintPlan(plan: Plan, linting: Linting): Promise<LintedPlan
     return { ...shape, dependsOn: [...shape.dependsOn, ...(heirs.get(task.id) ?? [])] }
   })
   return { tasks, complaints: [], notes: [...notesOn(tasks), ...ownChecks(room)].map(visible) }
+}
+
+async function* allIn(room: Room): AsyncGenerator<string> {
+  yield* complaintsIn(room)
+  yield* heldAlready(room)
+}
+
+/** Bytes of a file that is looked into for what an assertion's command would find there. */
+const MAX_LOOKED_BYTES = 1 << 20
+
+/** Assertions that are true before anything is done: they would show nothing of it. */
+async function* heldAlready({ plan, linting, there, standing }: Room): AsyncGenerator<string> {
+  const { objects, tree } = linting
+  const root = await objects.info(`${tree}^{tree}`)
+  const textOf = async (path: string): Promise<string | undefined> => {
+    if (!root || !there.files.has(path)) return undefined
+    return (await objects.read(`${root.oid}:${path}`, { limit: MAX_LOOKED_BYTES }))?.bytes?.toString()
+  }
+  const before = {
+    isFile: (path: string) => there.files.has(path),
+    isFolder: (path: string) => there.folders.has(path),
+    textOf,
+  }
+  for (const { id, how } of plan.contract) {
+    const isOpen = plan.tasks.some(task => task.claims.includes(id) && !standing.has(task.id))
+    if (!isOpen || how.kind !== 'command' || !(await holdsAlready(how.command, before))) continue
+    yield `Assertion ${id}: the command ${quote(how.command)} ends well already, before anything is done: give one that shows what will be different, or make it a check of the task.`
+  }
 }
 
 /** Complaints are yielded as they are found, so that the caller can stop early. */
@@ -152,7 +182,7 @@ const shapeOf = (task: Task, plan: Plan, reviewersOf: ReviewersOf): PlannedShape
   dependsOn: [...new Set(task.depends_on)],
   tier: task.tier,
   recursion: task.recursion,
-  isSmall: task.size === 'small',
+  isSmall: isDoneInOneStep(task),
   reviews: isReviewed(task, plan) ? reviewersOf(task.tier) : 0,
   isAlone: task.boundaries.write.length === 0,
 })
@@ -271,6 +301,9 @@ function* limits({ plan, linting, standing }: Room): Generator<string> {
     yield `The plan costs at least about $${cost.low.toFixed(2)}, and the run may cost $${most.cost.toFixed(2)}: ${smaller}.`
 }
 
+/** Fields of a task that say how it is checked. */
+const CHECKS: readonly string[] = ['validation', 'claims']
+
 /** What is done or under way stays as it is; of what is done, the checks may change, which are run again then. */
 function* frozen({ plan, linting, standing }: Room): Generator<string> {
   const { before } = linting
@@ -289,7 +322,7 @@ function* frozen({ plan, linting, standing }: Room): Generator<string> {
     }
     const fields = Object.keys(task).filter(
       name =>
-        !(is === 'done' && name === 'validation') &&
+        !(is === 'done' && CHECKS.includes(name)) &&
         !Bun.deepEquals(same[name as keyof Task], task[name as keyof Task]),
     )
     if (fields.length > 0)
@@ -313,6 +346,7 @@ function* oneTask(task: Task, room: Room): Generator<string> {
   const { checks, reviews } = task.validation
   if (checks.length + reviews.length + task.claims.length === 0)
     yield `${at('validation')}: nobody could see whether it is done; give it a check that fails while it is not, or a review.`
+  else yield* unreviewed(task, room)
   yield* pathsOf(task)
   yield* boundariesOf(task, room)
   yield* contextOf(task, room)
@@ -337,6 +371,20 @@ function* oneTask(task: Task, room: Room): Generator<string> {
       yield `${at('validation.checks')}: the command ${quote(check.command)} ${why}.`
     yield* tooLong(at('validation.checks'), check, linting)
   }
+}
+
+/** A task that writes logic: its commands show the cases that somebody has thought of, so a reviewer is asked as well. */
+function* unreviewed(task: Task, { plan }: Room): Generator<string> {
+  if (isReviewed(task, plan)) return
+  const code = codeOf(task)
+  if (code.length > 0)
+    yield `Task ${quote(task.id)}, validation.reviews: it writes code (${listed(code, 3)}), and nothing is asked that its commands can't answer; add one such question (a case that its tests may miss, an error that may be swallowed, what its callers need).`
+}
+
+/** The files of logic that a task is to write, as far as it names them. */
+function codeOf({ objective, boundaries }: Task): string[] {
+  const named = [...objective.outputs, ...boundaries.write.filter(isLiteral)].map(plain)
+  return [...new Set(named)].filter(path => isCode(asBytes(path)) && !isTestFile(path))
 }
 
 /** Paths that are none. */

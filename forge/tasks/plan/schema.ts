@@ -87,7 +87,11 @@ export const Task = v.object({
     v.pipe(
       v.object({
         files: v.optional(
-          v.pipe(v.array(Path), v.maxLength(200), v.description('Code that has to be read, whole.')),
+          v.pipe(
+            v.array(Path),
+            v.maxLength(200),
+            v.description('Code that has to be read: short files whole, of long ones what `behaviour` names.'),
+          ),
           [],
         ),
         tests: v.optional(
@@ -115,7 +119,14 @@ export const Task = v.object({
           [],
         ),
         reviews: v.optional(
-          v.pipe(v.array(Words(2000)), v.maxLength(10), v.description('What two models are asked about the result.')),
+          v.pipe(
+            v.array(Words(2000)),
+            v.maxLength(10),
+            v.description(
+              'Questions about the result to models of two providers. A task that writes code has one that its commands ' +
+                "can't answer.",
+            ),
+          ),
           [],
         ),
       }),
@@ -144,7 +155,7 @@ export const Task = v.object({
   size: v.optional(
     v.pipe(
       v.picklist(['small', 'medium', 'large']),
-      v.description('A small one is done in one step, without an outline.'),
+      v.description('A small one is done in one step, without an outline; so is a file with its test.'),
     ),
     'medium',
   ),

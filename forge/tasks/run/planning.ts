@@ -4,7 +4,7 @@ import type { Draft } from './draft.ts'
 import type { LintedTasks, Worked } from './events.ts'
 import { holdAsDegraded } from './holds.ts'
 import { hopeAgain } from './outcomes.ts'
-import { because, command, counted, progress } from './sentences.ts'
+import { because, command, counted, listed, progress } from './sentences.ts'
 import {
   ATTEMPTS,
   type Decision,
@@ -22,6 +22,8 @@ import {
 
 /** Plans that a model may propose before a person is asked. */
 const TRIES = 3
+/** How often a planner may look at the repository before it plans. */
+export const ROUNDS_OF_LOOKS = 2
 
 /** Before there is a plan, what the person wants stands in its place. */
 export const planOrWish = ({ plan, input }: RunRecord): Reference => plan ?? input.wish
@@ -81,10 +83,12 @@ export function planOn(draft: Draft, worked: Worked): void {
 }
 
 /** What is known of the run: it may have been begun before. */
-function known(draft: Draft, { plan, answers, facts, used, above }: Extract<Worked, { of: 'begin' }>): void {
+function known(draft: Draft, found: Extract<Worked, { of: 'begin' }>): void {
   const { run } = draft
+  const { plan, answers, passed = [], facts, used, above } = found
   run.used += used
   run.remembered = answers
+  run.passedBefore = passed
   run.facts = facts
   if (above) run.above = above
   if (plan) {
@@ -121,7 +125,6 @@ function summarise(draft: Draft, status: Reference): void {
 }
 
 function propose(draft: Draft): void {
-  const { run } = draft
   const planning = edited(draft)
   if (!planning) return
   if (planning.tries === TRIES) {
@@ -130,8 +133,13 @@ function propose(draft: Draft): void {
     return
   }
   planning.tries++
+  askForPlan(draft, planning)
+}
+
+function askForPlan(draft: Draft, planning: Planning): void {
+  const { run } = draft
   const step = `${planning.kind === 'plan' ? 'plan' : 'check-plan'}/${++run.proposals}`
-  const about = [...run.facts, ...planning.wish, ...planning.told]
+  const about = [...run.facts, ...planning.wish, ...(planning.looked ?? []), ...planning.told]
   draft.work({ do: 'ask', step, wish: { kind: planning.kind, base: run.input.base, about, tier: 'reasoning' } })
 }
 
@@ -163,6 +171,10 @@ function answered(draft: Draft, result: StepResult): void {
     propose(draft)
     return
   }
+  if (result.artifact?.kind === 'looked') {
+    lookedAt(draft, planning, result.artifact)
+    return
+  }
   const plan = result.plan ?? (planning.kind === 'plan' ? result.parsed : undefined)
   if (plan) {
     lint(draft, 'model', plan, step)
@@ -174,12 +186,30 @@ function answered(draft: Draft, result: StepResult): void {
   if (failures) holdAsDegraded(draft, failures.words)
 }
 
+/** A planner has seen what it wanted, and is asked again with that: the same try goes on. */
+function lookedAt(draft: Draft, planning: Planning, looked: Reference): void {
+  const before = planning.looked ?? []
+  if (before.length >= ROUNDS_OF_LOOKS) {
+    planning.words = `It only looks at the repository, also after ${ROUNDS_OF_LOOKS} rounds of that.`
+    propose(draft)
+    return
+  }
+  planning.looked = [...before, looked]
+  askForPlan(draft, planning)
+}
+
 function lint(draft: Draft, by: NonNullable<Planning['linted']>['by'], plan: Reference, step: string): void {
   const planning = edited(draft)
   if (!planning) return
   planning.linted = { by, plan, step }
-  draft.work({ do: 'lint', plan, standing: standingsOf(draft.run) })
+  const standing =
+    by === 'before'
+      ? passedBefore(draft.run).map(({ task: id }) => ({ id, is: 'done' as const }))
+      : standingsOf(draft.run)
+  draft.work({ do: 'lint', plan, standing })
 }
+
+const passedBefore = ({ passedBefore = [] }: RunRecord) => passedBefore
 
 /** How far the tasks are, for the linter of another plan. */
 export const standingsOf = ({ tasks }: RunRecord): Standings =>
@@ -206,6 +236,7 @@ function linted(draft: Draft, found: LintedTasks): void {
     run.questions = Math.max(0, ...run.remembered.filter(({ task }) => !task).map(({ count }) => count))
     draft.say('plan/remembered', 'approved', 'Goes on with the plan that was approved before.', { refs: [plan] })
     adopt(draft, good)
+    takeUpPassed(draft)
     endPlanning(draft)
     return
   }
@@ -228,11 +259,11 @@ function linted(draft: Draft, found: LintedTasks): void {
 /** What the linter and the run's own limit say of a plan. */
 export function goodIn(
   run: RunRecord,
-  { plan, tasks, complaints, widens }: LintedTasks,
+  { plan, tasks, complaints, widens, changes = [] }: LintedTasks,
 ): GoodPlan | { complaints: string[] } {
   if (!plan || complaints.length > 0) return { complaints }
   const most = run.limits.tasks
-  if (most === undefined || tasks.length <= most) return { plan, tasks, widens }
+  if (most === undefined || tasks.length <= most) return { plan, tasks, widens, changes }
   return { complaints: [`The plan has ${tasks.length} tasks, and this run may have ${most}.`] }
 }
 
@@ -288,6 +319,8 @@ export function decideOnPlan(draft: Draft, decision: Decision, proposal: GoodPla
   }
   planning.told = []
   planning.tries = 0
+  // What a person says may be about other files.
+  planning.looked = []
   if (decision.is === 'answer')
     planning.wish = [...planning.wish, ...(proposal ? [proposal.plan] : []), decision.answer]
   propose(draft)
@@ -331,18 +364,23 @@ const endPlanning = ({ run }: Draft): void => {
 }
 
 /** What a new plan has changed. */
-export type PlanChanges = { added: TaskId[]; changed: TaskId[]; gone: TaskId[]; rechecked: TaskId[] }
+type PlanChanges = { added: TaskId[]; changed: TaskId[]; gone: TaskId[]; rechecked: TaskId[] }
+
+/** Differences of a new plan that the journal tells. */
+const MAX_CHANGES = 6
 
 /** Says to the journal what is another one in a plan that now holds. */
-export function sayChanged(draft: Draft, { plan }: GoodPlan, found: PlanChanges, why: string): void {
+export function sayChanged(draft: Draft, { plan, changes }: GoodPlan, found: PlanChanges, why: string): void {
   const { added, changed, gone, rechecked } = found
   const parts = [
-    added.length > 0 && `new: ${added.join(', ')}`,
-    changed.length > 0 && `changed, with ${ATTEMPTS} fresh attempts: ${changed.join(', ')}`,
-    rechecked.length > 0 && `checked again: ${rechecked.join(', ')}`,
-    gone.length > 0 && `gone: ${gone.join(', ')}`,
+    added.length > 0 && `new: ${listed(added)}`,
+    changed.length > 0 && `changed, with ${ATTEMPTS} fresh attempts: ${listed(changed)}`,
+    rechecked.length > 0 && `checked again: ${listed(rechecked)}`,
+    gone.length > 0 && `gone: ${listed(gone)}`,
   ].filter(Boolean)
-  const words = `There is a new plan; ${parts.join('; ') || 'its tasks are the same'}.`
+  const told = changes.slice(0, MAX_CHANGES)
+  if (told.length < changes.length) told.push(`And ${counted(changes.length - told.length, 'other change')}.`)
+  const words = [`There is a new plan; ${parts.join('; ') || 'its tasks are the same'}.`, ...told].join(' ')
   draft.sayOnce('replanned', words, { refs: [plan], ...(why && { why }) })
 }
 
@@ -377,6 +415,22 @@ export function adopt(draft: Draft, { plan, tasks: shapes }: GoodPlan): PlanChan
   draft.setTasks([...next.values()])
   hopeAgain(draft)
   return found
+}
+
+/** What has passed before the server lost the run is done; where its part of the plan is another one, it is checked. */
+function takeUpPassed(draft: Draft): void {
+  const taken: TaskId[] = []
+  for (const { task, attempt, head, from, hash } of passedBefore(draft.run)) {
+    const record = draft.edit(task)
+    if (!record || record.attempt > 0) continue
+    Object.assign(record, { attempt, head, from, isCounted: true })
+    if (record.shape.hash === hash) record.state = 'done'
+    else Object.assign(record, { isAgain: true, isRechecked: true })
+    taken.push(task)
+  }
+  delete draft.run.passedBefore
+  if (taken.length === 0) return
+  draft.sayOnce('approved', `Passed before, and not done again: ${listed(taken)}.`)
 }
 
 /** Whether what decides about a task is the same in both plans. */

@@ -19,6 +19,8 @@ const StoredAnswer = v.object({
   /** Which work it was, and of which tier, for statistics: what was kept long ago does not say so. */
   kind: v.optional(v.string()),
   tier: v.optional(v.picklist(TIERS)),
+  /** The version of the prompt that it answers. */
+  prompt: v.optional(v.number()),
   task: v.optional(v.string()),
   attempt: v.optional(v.number()),
   end: v.picklist(['done', 'calls', 'length', 'refused']),
@@ -35,18 +37,19 @@ export type StoredAnswer = Omit<v.InferOutput<typeof StoredAnswer>, 'usage'> & {
 
 /** What is kept of an answer: no more of it is read again than this. */
 export function storedAnswer(
-  asked: Pick<StoredAnswer, 'key' | 'step' | 'model' | 'kind' | 'tier' | 'task' | 'attempt'>,
+  asked: Pick<StoredAnswer, 'key' | 'step' | 'model' | 'kind' | 'tier' | 'prompt' | 'task' | 'attempt'>,
   { end, usage, blocks }: ModelAnswer,
 ): StoredAnswer {
   const plain = blocks.map(block => {
     if (block.type !== 'call') return { type: block.type, text: block.text }
     return { type: block.type, id: block.id, name: block.name, arguments: block.arguments }
   })
-  const { key, step, model, kind, tier, task, attempt } = asked
+  const { key, step, model, kind, tier, prompt, task, attempt } = asked
   return {
     ...{ key, step, model },
     ...(kind !== undefined && { kind }),
     ...(tier !== undefined && { tier }),
+    ...(prompt !== undefined && { prompt }),
     ...(task !== undefined && { task }),
     ...(attempt !== undefined && { attempt }),
     ...{ end, usage, blocks: plain },

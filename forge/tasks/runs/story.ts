@@ -9,11 +9,13 @@ import type { WrittenLine } from '../../formats/tasks-json.ts'
 import type { RunId, TaskId } from '../contract.ts'
 import type { Plan } from '../plan/schema.ts'
 
-export type StoryOptions = {
+type StoryOptions = {
   run?: RunId
   /** For the titles of tasks. */
   plan?: Plan | undefined
   secrets?: readonly string[]
+  /** Where only some lines are told: all of them, for how many decisions there were and how long it took. */
+  all?: readonly WrittenLine[]
   columns?: number
   /** How far east of Greenwich the reader's clock is, in minutes. */
   zone?: number
@@ -21,10 +23,11 @@ export type StoryOptions = {
 
 /** The story as lines of text. */
 export function journalStory(written: readonly WrittenLine[], options: StoryOptions = {}): string[] {
-  const [first] = written
-  const last = written.at(-1)
+  const { all = written, plan, columns = 100 } = options
+  const [first] = all
+  const last = all.at(-1)
   if (!first || !last) return ['Nothing is written in the journal yet.']
-  const { run = first.run, plan, columns = 100 } = options
+  const { run = first.run } = options
   const ofTasks = Map.groupBy(
     written.filter(({ task }) => task),
     ({ task = '' }) => task,
@@ -37,7 +40,9 @@ export function journalStory(written: readonly WrittenLine[], options: StoryOpti
   const between = ofRun(at => firstOfTasks >= 0 && at > firstOfTasks && at < lastOfTasks)
   const after = ofRun(at => firstOfTasks >= 0 && at > lastOfTasks)
   const day = new Date(first.at).toISOString().slice(0, 10)
-  const length = `${many(written.length, 'decision')} in ${duration(last.at - first.at)}`
+  const some =
+    all.length > written.length ? `, of which ${written.length} ${written.length === 1 ? 'is' : 'are'} told here` : ''
+  const length = `${many(all.length, 'decision')} in ${duration(last.at - first.at)}${some}`
   const head = `Run ${visible(run)}: ${length}, begun on ${day}.`
   const title = plan ? wrap(`It does: ${visible(plan.title)}`, columns) : []
   const parts = [

@@ -1,23 +1,27 @@
 /**
  * What a model may answer in a step, by the step's kind. Every answer ends in one of six signals; the rest depends on
- * it. The schema is given to the model as the parameters of its only tool, `answer`.
+ * it. A model is offered the signals that its kind of step can end by; one of the others is understood all the same.
  */
 import * as v from 'valibot'
 import { TaskId } from '../../formats/tasks-json.ts'
-import type { StepKind } from '../contract.ts'
+import type { Signal, StepKind } from '../contract.ts'
 import { Plan, TIERS } from '../plan/schema.ts'
 
 const Words = (most: number) => v.pipe(v.string(), v.trim(), v.nonEmpty(), v.maxLength(most))
 const Path = v.pipe(v.string(), v.nonEmpty(), v.maxLength(1000))
 
-/** One change of one file. Edits of a file are applied in the order in which they come. */
+/** One change of one file, as a call of a tool says it. Edits of a file are applied in the order in which they come. */
 export const FileEdit = v.variant('kind', [
   v.object({ kind: v.literal('replace'), path: Path, search: v.string(), replace: v.string() }),
   v.object({ kind: v.literal('write'), path: Path, content: v.string(), executable: v.optional(v.boolean()) }),
+  v.object({ kind: v.literal('append'), path: Path, content: v.string() }),
   v.object({ kind: v.literal('delete'), path: Path }),
   v.object({ kind: v.literal('rename'), path: Path, to: Path }),
 ])
 export type FileEdit = v.InferOutput<typeof FileEdit>
+
+/** A call of a reading tool, by which a planner looks at something before it plans. */
+export type Look = { name: string; arguments: unknown }
 
 /** A question to a model that has no part in the work: its answer is a text, never a commit. */
 const SubAgentWish = v.object({
@@ -28,10 +32,15 @@ const SubAgentWish = v.object({
 })
 
 const words = v.pipe(Words(2000), v.description('What was done and why, or what is in the way, in a few sentences.'))
+const needs = v.pipe(
+  v.array(Path),
+  v.maxLength(20),
+  v.description('Files that you need whole and that are not here: the step is asked again with them.'),
+)
 
 /** The ends of a step that are the same for all kinds. */
 const ENDS = [
-  v.object({ signal: v.literal('failure_retryable'), words }),
+  v.object({ signal: v.literal('failure_retryable'), words, needs: v.optional(needs, []) }),
   v.object({ signal: v.literal('failure_terminal'), words }),
   v.object({
     signal: v.literal('new_tasks_discovered'),
@@ -42,7 +51,7 @@ const ENDS = [
   v.object({ signal: v.literal('blocked_on_sibling'), words, sibling: TaskId }),
 ] as const
 
-const fan_out = v.optional(v.pipe(v.array(SubAgentWish), v.maxLength(1000)), [])
+const fan_out = v.pipe(v.array(SubAgentWish), v.maxLength(1000))
 const success = v.literal('success')
 
 /** Breaks a task into steps, which are done in this order. */
@@ -55,14 +64,31 @@ const Outline = v.object({
     v.maxLength(20),
   ),
 })
+/** Edits are calls of their own, so that what is offered to a model has none. */
+const edits = v.pipe(v.array(FileEdit), v.maxLength(500))
 /** With `fan_out`, nothing is changed yet: the step is asked again with what its sub-agents have found. */
-const Implement = v.object({ signal: success, words, edits: v.pipe(v.array(FileEdit), v.maxLength(500)), fan_out })
-const Artifact = v.object({ signal: success, words, text: v.pipe(v.string(), v.maxLength(200_000)), fan_out })
+const Change = { signal: success, words }
+const Text = { signal: success, words, text: v.pipe(v.string(), v.maxLength(200_000)) }
 const Review = v.object({
   signal: success,
   words,
   verdict: v.picklist(['good', 'bad']),
-  findings: v.pipe(v.array(v.object({ path: v.optional(Path), says: Words(2000) })), v.maxLength(50)),
+  answers: v.optional(
+    v.pipe(
+      v.array(v.object({ question: Words(20), answer: v.picklist(['yes', 'no', 'unclear']), why: Words(1000) })),
+      v.maxLength(50),
+      v.description('One for each question that is put to you, by its name (Q1, A3).'),
+    ),
+    [],
+  ),
+  findings: v.optional(
+    v.pipe(
+      v.array(v.object({ path: v.optional(Path), says: Words(2000) })),
+      v.maxLength(50),
+      v.description('With a bad verdict: what has to change. Leave it out where all is good.'),
+    ),
+    [],
+  ),
 })
 const PlanAnswer = v.object({ signal: success, words, plan: Plan })
 const CheckPlan = v.object({
@@ -72,16 +98,78 @@ const CheckPlan = v.object({
   plan: v.optional(Plan),
 })
 
-/** The schema of each kind's answer. */
+const WITH_EDITS = v.variant('signal', [
+  v.object({ ...Change, edits: v.optional(edits, []), fan_out: v.optional(fan_out, []) }),
+  ...ENDS,
+])
+const WITH_TEXT = v.variant('signal', [v.object({ ...Text, fan_out: v.optional(fan_out, []) }), ...ENDS])
+
+/** The schema by which each kind's answer is read. */
 export const ANSWERS = {
   plan: v.variant('signal', [PlanAnswer, ...ENDS]),
   outline: v.variant('signal', [Outline, ...ENDS]),
-  implement: v.variant('signal', [Implement, ...ENDS]),
-  resolve: v.variant('signal', [Implement, ...ENDS]),
-  artifact: v.variant('signal', [Artifact, ...ENDS]),
-  summarise: v.variant('signal', [Artifact, ...ENDS]),
+  implement: WITH_EDITS,
+  resolve: WITH_EDITS,
+  artifact: WITH_TEXT,
+  summarise: WITH_TEXT,
   review: v.variant('signal', [Review, ...ENDS]),
   'check plan': v.variant('signal', [CheckPlan, ...ENDS]),
 } as const satisfies Record<StepKind, v.GenericSchema>
 
-export type AnswerOf<Kind extends StepKind> = v.InferOutput<(typeof ANSWERS)[Kind]>
+/** A planner's answer that looks at something first, in place of one of its schema. */
+export type LookAnswer = { signal: 'success'; words: string; looks: Look[] }
+type Planning = 'plan' | 'check plan'
+export type AnswerOf<Kind extends StepKind> =
+  | v.InferOutput<(typeof ANSWERS)[Kind]>
+  | (Kind extends Planning ? LookAnswer : never)
+
+/** The signals by which a step of each kind can end, as its model is told. */
+export const SIGNALS: Record<StepKind, readonly Signal[]> = {
+  plan: ['success', 'failure_terminal', 'blocked_on_human'],
+  'check plan': ['success', 'blocked_on_human'],
+  outline: [
+    'success',
+    'failure_retryable',
+    'failure_terminal',
+    'new_tasks_discovered',
+    'blocked_on_human',
+    'blocked_on_sibling',
+  ],
+  implement: [
+    'success',
+    'failure_retryable',
+    'failure_terminal',
+    'new_tasks_discovered',
+    'blocked_on_human',
+    'blocked_on_sibling',
+  ],
+  resolve: ['success', 'failure_retryable', 'blocked_on_human'],
+  artifact: ['success', 'failure_retryable'],
+  review: ['success', 'failure_retryable'],
+  summarise: ['success', 'failure_retryable'],
+}
+
+/** Kinds whose models are asked again with files that they need. */
+const MAY_NEED: readonly StepKind[] = ['outline', 'implement', 'resolve', 'review', 'artifact']
+
+/** The schema that a model is shown: what its kind of step can end by, and sub-agents only where it may ask some. */
+export function offeredSchema(kind: StepKind, { subAgents }: { subAgents: boolean }): v.GenericSchema {
+  const change = subAgents ? v.object({ ...Change, fan_out: v.optional(fan_out) }) : v.object(Change)
+  const text = subAgents ? v.object({ ...Text, fan_out: v.optional(fan_out) }) : v.object(Text)
+  const done: Record<StepKind, v.GenericSchema> = {
+    plan: PlanAnswer,
+    'check plan': CheckPlan,
+    outline: Outline,
+    implement: change,
+    resolve: change,
+    artifact: text,
+    summarise: v.object(Text),
+    review: Review,
+  }
+  const ends = ENDS.filter(({ entries }) => SIGNALS[kind].includes(entries.signal.literal)).map(end =>
+    end.entries.signal.literal === 'failure_retryable' && !MAY_NEED.includes(kind)
+      ? v.object({ signal: v.literal('failure_retryable'), words })
+      : end,
+  )
+  return v.union([done[kind], ...ends])
+}

@@ -2,26 +2,29 @@
  * A model's edits made on the files of a commit: all of them or none, in memory, by the tools that the models of the
  * desk have. Nothing is written but one commit.
  */
-import { Failure } from '../../../core/failure.ts'
 import type { Objects } from '../../../core/git/objects.ts'
-import type { Path } from '../../../core/git/repository.ts'
 import { many } from '../../../core/text.ts'
-import { builtInTools } from '../../ai/built-in-tools.ts'
+import { editingTools } from '../../ai/built-in-tools.ts'
 import { pathFrom } from '../../ai/model-files.ts'
-import type { ToolRoom } from '../../ai/tool.ts'
+import { roomWithoutPerson } from '../../ai/tool.ts'
 import { WorkInProgressVfs } from '../../vfs.ts'
 import type { Oid } from '../contract.ts'
 import type { FileEdit } from './answers.ts'
 
-/** The files as they became, not written yet; or why not, in words from which a model recovers. */
-export type AppliedEdits = { files: WorkInProgressVfs; words?: never } | { files?: never; words: string }
+/**
+ * The files as they became, not written yet; or why not, in words from which a model recovers. `inShort` names only the
+ * edits, without anything of a file.
+ */
+type AppliedEdits =
+  | { files: WorkInProgressVfs; words?: never; inShort?: never }
+  | { files?: never; words: string; inShort: string }
 
 /** How many complaints are given at once. */
 const MAX_COMPLAINTS = 5
 /** How many edits of one file are made in one go. */
 const MAX_EDITS_AT_ONCE = 100
 
-/** One call of a tool, and which of the edits it makes. */
+/** One call of a tool, the edits that it makes by their numbers, and the first of them. */
 type Call = { name: string; arguments: unknown; edits: number[]; edit: FileEdit }
 
 /** Makes edits on the files of a commit, in their order. Nothing of the repository changes. */
@@ -32,23 +35,22 @@ export async function applyAll(
   signal: AbortSignal,
 ): Promise<AppliedEdits> {
   const files = new WorkInProgressVfs(objects, base)
-  const tools = new Map(builtInTools().map(tool => [tool.description.name, tool]))
-  const room = roomOf(files, signal)
+  const tools = new Map(editingTools().map(tool => [tool.description.name, tool]))
+  const room = roomWithoutPerson(files, signal)
   const complaints: string[] = []
+  const failed: string[] = []
   for (const call of callsFor(edits)) {
     const unusable = await whyNoName(files, call.edit)
     const result = unusable === undefined ? await tools.get(call.name)?.run(call.arguments, room) : undefined
-    if (!result || result.isError) {
-      complaints.push(`${named(call)}: ${unusable ?? result?.text ?? 'nothing of that kind is known.'}`)
-      // What comes after it may only fail since this did. A few are told all the same: they can be mended at once.
-      if (complaints.length === MAX_COMPLAINTS) break
-      continue
-    }
-    if (call.edit.kind === 'write' && call.edit.executable !== undefined) await setMode(files, call.edit)
+    if (result && !result.isError) continue
+    failed.push(`${named(call)}: ${(unusable ?? result?.words ?? 'unknown').replace(/\.$/, '')}`)
+    complaints.push(`${named(call)}: ${unusable ?? result?.text ?? 'nothing of that kind is known.'}`)
+    // What comes after it may only fail since this did. A few are told all the same: they can be mended at once.
+    if (complaints.length === MAX_COMPLAINTS) break
   }
   if (complaints.length === 0) return { files }
   const head = `Nothing was changed, since ${many(complaints.length, 'edit')} could not be made.`
-  return { words: [head, ...complaints].join('\n') }
+  return { words: [head, ...complaints].join('\n'), inShort: `${head.slice(0, -1)}: ${failed.join('; ')}.` }
 }
 
 /** Why an edit can't make a file of that name: on some systems it would be another one, as plans are told, too. */
@@ -82,7 +84,9 @@ function callFor(edit: FileEdit): Pick<Call, 'name' | 'arguments'> {
     case 'replace':
       return { name: 'search_replace', arguments: searchReplace([edit]) }
     case 'write':
-      return { name: 'write_file', arguments: { path: edit.path, content: edit.content } }
+      return { name: 'write_file', arguments: withoutKind(edit) }
+    case 'append':
+      return { name: 'append_to_file', arguments: withoutKind(edit) }
     case 'delete':
       return { name: 'delete_file', arguments: { path: edit.path } }
     case 'rename':
@@ -95,32 +99,6 @@ const searchReplace = (edits: readonly FileEdit[]) => ({
   edits: edits.flatMap(edit => (edit.kind === 'replace' ? [{ search: edit.search, replace: edit.replace }] : [])),
 })
 
-function named({ edits, edit }: Call): string {
-  const [first = 0] = edits
-  const numbers = edits.length === 1 ? `edits[${first}]` : `edits[${first}] to edits[${first + edits.length - 1}]`
-  return `${numbers} (${edit.kind} ${JSON.stringify(edit.path)})`
-}
+const withoutKind = ({ kind: _, ...wanted }: FileEdit) => wanted
 
-async function setMode(files: WorkInProgressVfs, edit: Extract<FileEdit, { kind: 'write' }>): Promise<void> {
-  const path = await pathFrom(files, edit.path)
-  await files.writeFile(path, await files.readFile(path), { mode: edit.executable ? '100755' : '100644' })
-}
-
-/**
- * What the tools may use: the files alone. No person can be asked, and there is no conversation that a file could be
- * added to.
- */
-function roomOf(vfs: WorkInProgressVfs, signal: AbortSignal): ToolRoom {
-  return {
-    vfs,
-    activate: () => undefined,
-    deactivate: () => undefined,
-    active: new Set<Path>(),
-    misses: new Map(),
-    changed: async () => undefined,
-    forPerson: () => {
-      throw new Failure('There is nobody to ask.')
-    },
-    signal,
-  }
-}
+const named = ({ name, edit }: Call): string => `${name} ${JSON.stringify(edit.path)}`

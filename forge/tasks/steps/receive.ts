@@ -1,22 +1,23 @@
 /**
- * Reads what a model answered in a step: the one call of the tool `answer`, or a text that is just its JSON. What is no
- * answer is told in words from which a model recovers.
+ * Reads what a model answered in a step: one call of the tool `answer`, or a text that is just its JSON, with the calls
+ * of tools that edit or read beside it. What is no answer is told in words from which a model recovers.
  */
 import * as v from 'valibot'
+import { Failure } from '../../../core/failure.ts'
 import { many, short, visible } from '../../../core/text.ts'
 import { parseJson } from '../../ai/json.ts'
-import type { ModelAnswer } from '../../ai/request.ts'
+import type { CallBlock, ModelAnswer } from '../../ai/request.ts'
 import type { StepKind } from '../contract.ts'
-import { ANSWERS, type AnswerOf } from './answers.ts'
-import { ANSWER_NAME } from './prompts.ts'
+import { ANSWERS, type AnswerOf, type FileEdit, type LookAnswer } from './answers.ts'
+import { ANSWER_NAME, EDITING_NAMES, editsOfCall, isPlanning, mayEdit, READING_NAMES } from './tools.ts'
 
 /**
- * An answer as its schema has it, or why it is none. `isConfused`: it has a signal that is not known, so that a person
- * has to look.
+ * An answer as its schema has it, or why it is none; `inShort` has nothing of the answer in it. `isConfused`: it has a
+ * signal that is not known, so that a person has to look.
  */
-export type ReadAnswer<Kind extends StepKind> =
-  | { parsed: AnswerOf<Kind>; words: string }
-  | { parsed?: never; words: string; isConfused: boolean }
+type ReadAnswer<Kind extends StepKind> =
+  | { parsed: AnswerOf<Kind>; words: string; inShort?: never }
+  | { parsed?: never; words: string; inShort: string; isConfused: boolean }
 
 const SIGNALS = [
   'success',
@@ -32,42 +33,115 @@ const CUT = [
 ].join(' ')
 /** How many complaints about one answer are given. */
 const MAX_COMPLAINTS = 5
+/** The most places that a planner may look at in one response. */
+export const MAX_LOOKS = 12
+
+type Sent = Pick<ModelAnswer, 'blocks' | 'end'>
 
 /** Reads an answer to a step of a kind. */
-export function readAnswer<Kind extends StepKind>(
-  kind: Kind,
-  answer: Pick<ModelAnswer, 'blocks' | 'end'>,
-): ReadAnswer<Kind> {
+export function readAnswer<Kind extends StepKind>(kind: Kind, answer: Sent): ReadAnswer<Kind> {
   if (answer.end === 'length') return noAnswer(CUT)
-  const calls = answer.blocks.filter(block => block.type === 'call' && block.name === ANSWER_NAME)
-  if (calls.length > 1)
-    return noAnswer(`There were ${calls.length} calls of the tool ${ANSWER_NAME}: call it once, with everything in it.`)
-  const [call] = calls
+  const calls = answer.blocks.filter((block): block is CallBlock => block.type === 'call')
+  const answers = calls.filter(({ name }) => name === ANSWER_NAME)
+  if (answers.length > 1)
+    return noAnswer(
+      `There were ${answers.length} calls of the tool ${ANSWER_NAME}: call it once, with everything in it.`,
+    )
+  const others = calls.filter(({ name }) => name !== ANSWER_NAME)
+  const looks = isPlanning(kind) ? others.filter(({ name }) => READING_NAMES.includes(name)) : []
+  // What is looked at comes first: a plan that was sent along was made without it.
+  if (looks.length > 0) return lookedAt(looks) as ReadAnswer<Kind>
+  const edits = mayEdit(kind) ? others.filter(({ name }) => EDITING_NAMES.includes(name)) : []
+  const stray = others.find(call => !edits.includes(call))
+  if (stray) return noAnswer(`There is no tool ${short(visible(stray.name), 60)} here: ${toolsOf(kind)}.`)
+  const [call] = answers
   const text = answer.blocks.flatMap(block => (block.type === 'text' ? [block.text] : [])).join('')
-  const sent = call?.type === 'call' ? call.arguments : jsonIn(text)
-  if (sent === undefined) return noAnswer(withoutCall(answer, text))
+  const sent = call ? call.arguments : jsonIn(text)
+  if (sent === undefined) return noAnswer(withoutCall(answer, text, edits.length))
   const wanted = unwrapped(sent)
   if (typeof wanted !== 'object' || wanted === null || Array.isArray(wanted))
-    return noAnswer(`The arguments of ${ANSWER_NAME} are no JSON object (${short(visible(JSON.stringify(sent)), 80)}).`)
-  const whole = withoutStrings(wanted)
-  const parsed = v.safeParse(ANSWERS[kind], whole)
-  // The schema of each kind is known by its kind alone.
-  if (parsed.success) return { parsed: parsed.output as AnswerOf<Kind>, words: parsed.output.words }
-  const { signal } = whole as { signal?: unknown }
-  if (typeof signal === 'string' && !SIGNALS.includes(signal)) {
-    const words = `It ended with the signal ${JSON.stringify(short(visible(signal), 60))}, which nobody knows.`
-    return { words: `${words} It is one of ${SIGNALS.join(', ')}.`, isConfused: true }
-  }
-  return noAnswer(complaintsAbout(parsed.issues))
+    return noAnswer(
+      `The arguments of ${ANSWER_NAME} are no JSON object (${short(visible(JSON.stringify(sent)), 80)}).`,
+      `The arguments of ${ANSWER_NAME} are no JSON object.`,
+    )
+  return readParts(kind, withoutStrings(wanted), edits)
 }
 
-const noAnswer = (words: string): ReadAnswer<never> => ({ words, isConfused: false })
+/** The answer itself, and the edits that were called for beside it. */
+function readParts<Kind extends StepKind>(kind: Kind, whole: object, calls: readonly CallBlock[]): ReadAnswer<Kind> {
+  const parsed = v.safeParse(ANSWERS[kind], whole)
+  if (!parsed.success) {
+    const { signal } = whole as { signal?: unknown }
+    if (typeof signal !== 'string' || SIGNALS.includes(signal)) {
+      const places = parsed.issues.slice(0, MAX_COMPLAINTS).map(placeOf)
+      return noAnswer(complaintsAbout(parsed.issues), `The answer does not fit its schema: ${places.join(', ')}.`)
+    }
+    const words = `It ended with the signal ${JSON.stringify(short(visible(signal), 60))}, which nobody knows.`
+    return { words: `${words} It is one of ${SIGNALS.join(', ')}.`, inShort: words, isConfused: true }
+  }
+  const { output } = parsed
+  const why = 'verdict' in output ? contradictionIn(output) : undefined
+  if (why) return noAnswer(why)
+  // The schema of each kind is known by its kind alone.
+  if (!('edits' in output)) return { parsed: output as AnswerOf<Kind>, words: output.words }
+  const edits: FileEdit[] = []
+  const complaints: string[] = []
+  for (const [at, { name, arguments: sent }] of calls.entries()) {
+    try {
+      edits.push(...editsOfCall(name, sent))
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error
+      complaints.push(`Call ${at + 1} (${name}): ${error.message}`)
+    }
+  }
+  if (complaints.length > 0)
+    return noAnswer(
+      ['Nothing was changed.', ...complaints.slice(0, MAX_COMPLAINTS), 'Send all of it again.'].join(' '),
+      `Nothing was changed, as ${many(complaints.length, 'call')} could not be read.`,
+    )
+  const all = { ...output, edits: [...edits, ...output.edits] }
+  return { parsed: all as AnswerOf<Kind>, words: output.words }
+}
 
-function withoutCall({ end, blocks }: Pick<ModelAnswer, 'blocks' | 'end'>, text: string): string {
+/** Why a verdict can't be believed: it is good, and a question that decides about it was not answered with yes. */
+function contradictionIn({
+  verdict,
+  answers,
+}: {
+  verdict: string
+  answers: { question: string; answer: string }[]
+}): string | undefined {
+  const doubtful = answers.filter(({ answer }) => answer !== 'yes')
+  if (verdict === 'bad' || doubtful.length === 0) return undefined
+  const named = doubtful.map(({ question, answer }) => `${short(visible(question), 20)} is answered "${answer}"`)
+  return `The verdict is good, and ${named.join(', ')}: make it bad with findings, or correct the answers. Send all of it again.`
+}
+
+function lookedAt(calls: readonly CallBlock[]): ReadAnswer<'plan'> {
+  const looks = calls.slice(0, MAX_LOOKS).map(call => ({ name: call.name, arguments: call.arguments }))
+  const words = `It looks at ${many(looks.length, 'place')} before it plans.`
+  const parsed: LookAnswer = { signal: 'success', words, looks }
+  return { parsed, words }
+}
+
+function toolsOf(kind: StepKind): string {
+  const others = mayEdit(kind) ? EDITING_NAMES : isPlanning(kind) ? READING_NAMES : []
+  return others.length === 0
+    ? `the only one is ${ANSWER_NAME}. Call it once`
+    : `there are ${others.join(', ')} and ${ANSWER_NAME}`
+}
+
+const noAnswer = (words: string, inShort = words): ReadAnswer<never> => ({ words, inShort, isConfused: false })
+
+function withoutCall({ end }: Sent, text: string, edits: number): string {
   if (end === 'refused') return 'The model refused to answer this.'
-  const other = blocks.find(block => block.type === 'call')
-  if (other?.type === 'call')
-    return `There is no tool ${short(visible(other.name), 60)}: the only one is ${ANSWER_NAME}. Call it once.`
+  if (edits > 0)
+    return (
+      `There ${edits === 1 ? 'is' : 'are'} ${many(edits, 'edit')} and no call of ${ANSWER_NAME}, so nothing was changed. ` +
+      `Send all edits and ${ANSWER_NAME} in one response. If you can make one call only, put them into its field edits: ` +
+      '{"kind": "replace", "path", "search", "replace"}, {"kind": "write", "path", "content"}, ' +
+      '{"kind": "append", "path", "content"}, {"kind": "delete", "path"} or {"kind": "rename", "path", "to"} each.'
+    )
   if (text.trim() === '') return `The answer was empty: call the tool ${ANSWER_NAME} once.`
   const what = `The answer was a text that is not the JSON of ${ANSWER_NAME}`
   return `${what}: call the tool ${ANSWER_NAME} once, with all that is to be said in it.`
@@ -82,7 +156,7 @@ function unwrapped(sent: unknown): unknown {
 
 /** Lists and objects that some models send as a string of their JSON. */
 function withoutStrings(wanted: object): object {
-  const nested = ['edits', 'fan_out', 'steps', 'plan', 'findings', 'discovered']
+  const nested = ['edits', 'fan_out', 'steps', 'plan', 'answers', 'findings', 'discovered', 'needs']
   const entries = Object.entries(wanted).map(([name, value]) => {
     const isNested = nested.includes(name) && typeof value === 'string'
     return [name, isNested ? (jsonIn(value) ?? value) : value] as const
@@ -112,9 +186,14 @@ function complaintsAbout(issues: readonly v.BaseIssue<unknown>[]): string {
   return `The answer does not fit its schema. ${told.join(' ')}${more} Send all of it again.`
 }
 
-function sentenceOf(issue: v.BaseIssue<unknown>): string {
+/** Where in an answer a fault is. */
+function placeOf(issue: v.BaseIssue<unknown>): string {
   const path = (issue.path ?? []).map(({ key }) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`))
-  const where = short(visible(`answer${path.join('')}`), 120)
+  return short(visible(`answer${path.join('')}`), 120)
+}
+
+function sentenceOf(issue: v.BaseIssue<unknown>): string {
+  const where = placeOf(issue)
   if (issue.received === 'undefined') return `${where} is missing.`
   if (issue.kind === 'validation' && issue.type === 'max_length')
     return `${where} is too long: at most ${issue.expected?.replace(/\D+/, '')}.`

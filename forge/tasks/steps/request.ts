@@ -3,15 +3,15 @@
  * written down as it will be sent. The same step gives the same bytes, whenever it is asked for.
  */
 import { createHash } from 'node:crypto'
-import { toJsonSchema } from '@valibot/to-json-schema'
 import * as v from 'valibot'
 import { Failure } from '../../../core/failure.ts'
-import { patchOf } from '../../../core/git/diffs.ts'
+import { changedFiles, patchOf } from '../../../core/git/diffs.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import { entryAt } from '../../../core/git/trees.ts'
 import { visible } from '../../../core/text.ts'
 import { tokensIn } from '../../ai/fence.ts'
-import { ModelError, type Request, type Thinking, type ToolDescription } from '../../ai/request.ts'
+import { readForgeMd } from '../../ai/forge-md.ts'
+import { ModelError, type Request, type Thinking } from '../../ai/request.ts'
 import { providerOf, type Settings } from '../../ai/settings.ts'
 import type { Summaries } from '../../ai/summaries.ts'
 import type { CodeMap } from '../context/map.ts'
@@ -20,8 +20,8 @@ import type { Oid, Reference, StepInput, StepKind, Tier } from '../contract.ts'
 import { REVIEWERS } from '../plan/estimate.ts'
 import { Plan, type Task } from '../plan/schema.ts'
 import type { RunStore } from '../runs/store.ts'
-import { ANSWERS } from './answers.ts'
-import { type About, ANSWER_NAME, ANSWER_WORDS } from './prompts.ts'
+import { type About, PROMPT_VERSIONS } from './prompts.ts'
+import { toolsFor } from './tools.ts'
 
 /** Tokens that an answer of each kind may have, where the window has room for them: a plan or a new file is long. */
 const ANSWER_TOKENS: Record<StepKind, number> = {
@@ -40,27 +40,21 @@ const THINKING: Partial<Record<Tier, Thinking>> = { reasoning: 'high', generatio
 const THINKING_TOKENS: Record<Thinking, number> = { low: 4_000, medium: 8_000, high: 16_000 }
 /** Bytes of a change that a reviewer sees. */
 const MAX_DIFF_BYTES = 400_000
+/** Lines around each change that a reviewer sees: the files themselves are not shown to it. */
+const REVIEW_CONTEXT_LINES = 20
 
 /** A request as it is kept: its key is the hash of these bytes. */
 const StoredRequest = v.object({
   model: v.string(),
   kind: v.string(),
+  /** The version of the prompt; what was kept before there were versions has none. */
+  prompt: v.optional(v.number()),
   attempt: v.number(),
   request: v.custom<Request>(it => typeof it === 'object' && it !== null),
 })
 export type StoredRequest = v.InferOutput<typeof StoredRequest>
 
 export const parseRequest = (json: unknown): StoredRequest => v.parse(StoredRequest, json)
-
-/** What the only tool of a step takes. Some providers refuse a choice at the top of it, so it stands in a property. */
-function toolFor(kind: StepKind): ToolDescription {
-  const { $schema: _, ...answer } = toJsonSchema(ANSWERS[kind], { typeMode: 'input', errorMode: 'ignore' })
-  return {
-    name: ANSWER_NAME,
-    description: ANSWER_WORDS,
-    parameters: { type: 'object', properties: { answer }, required: ['answer'], additionalProperties: false },
-  }
-}
 
 /**
  * The model that a tier means; of several, `choice` goes through their makers first, so that a second one is another
@@ -94,7 +88,7 @@ function makerOf(name: string): string | undefined {
 export const reviewersOf = (settings: Settings, tier: Tier): number =>
   new Set(settings.modelsOf(tier).map(makerOf)).size > 1 ? REVIEWERS : 1
 
-export type RequestSources = {
+type RequestSources = {
   objects: Objects
   store: RunStore
   /** The model's name and window. */
@@ -106,35 +100,43 @@ export type RequestSources = {
   from?: Oid
 }
 
-export type BuiltRequest = {
+type BuiltRequest = {
   /** What is kept, and its hash. */
   bytes: string
   key: string
   /** An estimate of the tokens that will be sent. */
   tokens: number
   leftOut: string[]
+  /** The version of its prompt. */
+  prompt: number
 }
 
 /** Builds the request of a step. Throws a {@link Failure} where what it is about is gone, or larger than the window. */
 export async function buildRequest(input: StepInput, sources: RequestSources): Promise<BuiltRequest> {
   const { objects, store, model, secrets, summaries, map, from } = sources
-  const tree = (await objects.info(`${input.base}^{tree}`))?.oid
-  if (!tree) throw new Failure(`The commit ${input.base.slice(0, 12)} is not in this repository any more.`)
+  const { kind, attempt, depth, base } = input
+  const tree = (await objects.info(`${base}^{tree}`))?.oid
+  if (!tree) throw new Failure(`The commit ${base.slice(0, 12)} is not in this repository any more.`)
   const { plan, task, about, files } = await gatherAbout(input, store)
-  if (from !== undefined) about.push({ kind: 'diff', text: await changeSince(objects, from, input.base) })
-  files.push(...(await namedFiles(objects, tree, about)))
+  const changed = from === undefined ? [] : (await changedFiles(objects.repository, from, base)).flat()
+  if (from !== undefined) about.push({ kind: 'diff', text: await changeSince(objects, from, base) })
   const thinking = THINKING[input.tier]
-  const wanted = ANSWER_TOKENS[input.kind] + (thinking ? THINKING_TOKENS[thinking] : 0)
+  const wanted = ANSWER_TOKENS[kind] + (thinking ? THINKING_TOKENS[thinking] : 0)
   const output = Math.max(1024, Math.min(wanted, Math.floor(model.window / 4)))
-  const tools = [toolFor(input.kind)]
+  const subAgents = depth > 0 && (kind === 'implement' || kind === 'artifact')
+  const tools = toolsFor(kind, { subAgents })
   const { system, messages, leftOut } = await packContext({
     objects,
-    tree,
-    kind: input.kind,
+    tree: base,
+    kind,
     ...(plan && { plan }),
     ...(task && { task }),
     about,
     files,
+    whole: await namedFiles(objects, tree, about),
+    changed,
+    subAgents,
+    forgeMd: await readForgeMd(objects, base),
     window: model.window,
     output,
     tools,
@@ -143,10 +145,10 @@ export async function buildRequest(input: StepInput, sources: RequestSources): P
     secrets,
   })
   const request: Request = { tools, system, messages, output, mustCall: true, ...(thinking && { thinking }) }
-  const { kind, attempt } = input
-  const bytes = JSON.stringify({ model: model.name, kind, attempt, request } satisfies StoredRequest)
+  const prompt = PROMPT_VERSIONS[kind]
+  const bytes = JSON.stringify({ model: model.name, kind, prompt, attempt, request } satisfies StoredRequest)
   const key = createHash('sha256').update(bytes).digest('hex')
-  return { bytes, key, tokens: tokensIn(JSON.stringify([tools, system, messages])), leftOut }
+  return { bytes, key, tokens: tokensIn(JSON.stringify([tools, system, messages])), leftOut, prompt }
 }
 
 type Gathered = { plan?: Plan; task?: Task; about: About[]; files: string[] }
@@ -173,7 +175,7 @@ async function gatherAbout(input: StepInput, store: RunStore): Promise<Gathered>
 const References = v.array(v.object({ kind: v.string(), oid: v.string() }))
 
 /** References with those in lists of what sub-agents have found, in the lists' place. */
-export async function flattened(about: readonly Reference[], store: RunStore): Promise<Reference[]> {
+async function flattened(about: readonly Reference[], store: RunStore): Promise<Reference[]> {
   const all = about.map(async reference =>
     reference.kind === 'found' ? v.parse(References, await store.readJson(reference)) : [reference],
   )
@@ -184,6 +186,7 @@ const WithFiles = v.object({ text: v.string(), files: v.optional(v.array(v.strin
 const WithWords = v.looseObject({
   signal: v.string(),
   words: v.string(),
+  answers: v.optional(v.array(v.object({ question: v.string(), answer: v.string(), why: v.string() })), []),
   findings: v.optional(v.array(v.object({ path: v.optional(v.string()), says: v.string() })), []),
   discovered: v.optional(v.array(v.object({ title: v.string(), why: v.string() })), []),
 })
@@ -199,10 +202,11 @@ export function keptWords({ kind }: Pick<Reference, 'kind'>, text: string): { wo
   if (texts.success) return { words: texts.output.text, files: texts.output.files }
   const answer = v.safeParse(WithWords, json)
   if (!answer.success) return { words: text, files: [] }
-  const { words, findings, discovered } = answer.output
+  const { words, answers, findings, discovered } = answer.output
+  const said = answers.filter(it => it.answer !== 'yes').map(it => `- ${it.question}, ${it.answer}: ${it.why}`)
   const found = findings.map(({ path, says }) => `- ${path === undefined ? '' : `${path}: `}${says}`)
   const tasks = discovered.map(({ title, why }) => `- ${title}: ${why}`)
-  return { words: [words, ...found, ...tasks].join('\n'), files: [] }
+  return { words: [words, ...said, ...found, ...tasks].join('\n'), files: [] }
 }
 
 function jsonOf(text: string): unknown {
@@ -234,7 +238,11 @@ async function namedFiles(objects: Objects, tree: Oid, about: readonly About[]):
 
 /** What a reviewer looks at: a patch, cut where it is very long. */
 async function changeSince(objects: Objects, from: Oid, to: Oid): Promise<string> {
-  const patch = await patchOf(objects.repository, from, to, { context: 10, limit: MAX_DIFF_BYTES, biggestFile: '512k' })
+  const patch = await patchOf(objects.repository, from, to, {
+    context: REVIEW_CONTEXT_LINES,
+    limit: MAX_DIFF_BYTES,
+    biggestFile: '512k',
+  })
   const text = Buffer.from(patch.text, 'latin1')
     .toString()
     // Ids of blobs say nothing to a reader.

@@ -1,6 +1,6 @@
 /** What a model can do by the tools that need no approval, on the files of a real repository. */
 import { expect, test } from 'bun:test'
-import { builtInTools } from '../../../forge/ai/built-in-tools.ts'
+import { builtInTools, readingTools } from '../../../forge/ai/built-in-tools.ts'
 import type { ToolResult, ToolRoom } from '../../../forge/ai/tool.ts'
 import { CommitVfs, WorkInProgressVfs } from '../../../forge/vfs.ts'
 import { refusedBy } from '../../support/refusals.ts'
@@ -58,7 +58,7 @@ async function makeScene(files = FILES): Promise<Scene> {
     signal: new AbortController().signal,
   }
   const call = async (name: string, sent: unknown) => {
-    const tool = builtInTools().find(it => it.description.name === name)
+    const tool = [...builtInTools(), ...readingTools()].find(it => it.description.name === name)
     if (!tool) throw new Error(`There is no tool ${name}`)
     const result = await tool.run(sent, room)
     if (result.missed) misses.set(result.missed, (misses.get(result.missed) ?? 0) + 1)
@@ -382,10 +382,12 @@ test('each tool says what it takes, and is titled whatever was sent', () => {
     update_context: { add: ['a'], remove: ['b'] },
     get_lines: { path: 'a', from: 3, to: 9 },
     grep_open: { text: 'needle' },
+    append_to_file: { path: 'log.md', content: 'x' },
     delete_file: 7,
   }
   const tools = builtInTools()
   expect(tools.map(tool => tool.title(titles[tool.description.name])).sort()).toEqual([
+    'append_to_file log.md',
     'delete_file',
     'get_lines a 3–9',
     'grep_open needle',
@@ -398,6 +400,41 @@ test('each tool says what it takes, and is titled whatever was sent', () => {
     expect(description.parameters).toMatchObject({ type: 'object', additionalProperties: false })
     expect(description.description.length).toBeLessThan(300)
   }
+})
+
+test('lines are added at the end of a file, on lines of their own and as the file ends its lines', async () => {
+  await using scene = await makeScene({ ...FILES, 'open.txt': 'one\ntwo' })
+  const added = await scene.call('append_to_file', { path: 'open.txt', content: 'three' })
+  expect(added).toMatchObject({ isError: false, touched: ['open.txt'], words: '+2 −1' })
+  expect(added.text).toContain('It is now (line number and tab in front):\n1\tone\n2\ttwo\n3\tthree')
+  expect(await scene.textOf('open.txt')).toBe('one\ntwo\nthree\n')
+  await scene.call('append_to_file', { path: 'crlf.txt', content: 'three\nfour\n' })
+  expect(await scene.textOf('crlf.txt')).toEndWith('two\r\nthree\r\nfour\r\n')
+  const told = async (path: string, content = 'é') => (await scene.call('append_to_file', { path, content })).text
+  expect(await told('nowhere.txt')).toBe('There is no file nowhere.txt. To make it, write the whole file.')
+  expect(await told('latin.txt')).toContain('has bytes that are no UTF-8')
+  expect(await told('link')).toContain('a symbolic link')
+  expect(await told('a.ts', '')).toStartWith('The argument content is empty.')
+})
+
+test('a file is made executable where that is asked for', async () => {
+  await using scene = await makeScene()
+  const mode = async (path: string) => (await scene.vfs.entryAt(path))?.mode
+  await scene.call('write_file', { path: 'new.sh', content: 'true\n', executable: true })
+  await scene.call('write_file', { path: 'a.ts', content: 'export {}\n' })
+  await scene.call('write_file', { path: 'run.sh', content: '#!/bin/sh\n', executable: false })
+  expect(await Promise.all(['new.sh', 'a.ts', 'run.sh'].map(mode))).toEqual(['100755', '100644', '100644'])
+})
+
+test('a planner finds lines in all files, and the commits that changed one', async () => {
+  await using scene = await makeScene()
+  expect((await scene.call('grep', { text: 'needle', folder: 'src/' })).text).toBe(
+    '1 line in src:\nsrc/deep/x.ts\n1\tconst x = "needle"',
+  )
+  expect((await scene.call('grep', { text: 'nothing like it' })).text).toBe('Nothing in the repository.')
+  const history = await scene.call('get_history', { path: 'src/deep' })
+  expect(history.text).toMatch(/^\d{4}-\d\d-\d\d x\n {2}\S+(?:, \S+)* and \d+ more$/)
+  expect((await scene.call('get_history', { text: 'no such words' })).text).toBe('No commit is like that.')
 })
 
 test('a tool that is stopped throws the reason', async () => {

@@ -14,6 +14,7 @@ import {
   whyNoCommands,
 } from '../../../forge/ai/commands.ts'
 import type { ToolResult } from '../../../forge/ai/tool.ts'
+import { runChecks } from '../../../forge/ai/turn-checks.ts'
 import { WorkInProgressVfs } from '../../../forge/vfs.ts'
 import { commit } from '../../support/git.ts'
 import { refusedBy } from '../../support/refusals.ts'
@@ -222,4 +223,33 @@ test('what a killed process has left is removed, also where the command had clos
   await chmod(left, 0)
   await removeLeftCommands(state)
   expect(await readdir(join(state, 'materialized'))).toEqual([])
+})
+
+test('the checks of FORGE.md run on the turn’s files, prepared, and those that fail are told with what they printed', async () => {
+  const forge = {
+    prepare: ['echo ready > ready'],
+    checks: ['grep -q ready ready', 'echo bad; grep -q x a.txt', 'cat new.txt'],
+  }
+  await vfs.writeFile('new.txt', Buffer.from('new\n'))
+  const checked = await runChecks(state, forge, { vfs, signal: never })
+  expect(checked).toMatchObject({
+    isGood: false,
+    words: 'failed: echo bad; grep -q x a.txt',
+    failed: ['echo bad; grep -q x a.txt'],
+  })
+  expect(checked?.text).toBe('$ echo bad; grep -q x a.txt\n(it ended with 1)\nbad')
+  // Nothing that they wrote comes back, and only those that failed run again.
+  expect(await vfs.fileExists('ready')).toBe(false)
+  expect(await runChecks(state, forge, { vfs, signal: never, only: ['cat new.txt'] })).toMatchObject({
+    isGood: true,
+    words: '1 check passed',
+  })
+  const broken = await runChecks(state, { ...forge, prepare: ['exit 3'] }, { vfs, signal: never })
+  expect(broken).toMatchObject({ isGood: false, failed: ['exit 3'] })
+})
+
+test('no check runs where commands are switched off, or there are none', async () => {
+  expect(await runChecks(state, { prepare: [], checks: [] }, { vfs, signal: never })).toBeUndefined()
+  await switchCommands(state, false)
+  expect(await runChecks(state, { prepare: [], checks: ['true'] }, { vfs, signal: never })).toBeUndefined()
 })

@@ -81,6 +81,67 @@ test('the message of the commit is asked for at the end of the same chain of req
   expect(third.length).toBe(second.length + 2)
 })
 
+const failing = (...failed: string[]) => ({
+  ...{ isGood: failed.length === 0, text: failed.map(it => `$ ${it}\n(it ended with 1)`).join('\n'), failed },
+  words: failed.length === 0 ? '2 checks passed' : `failed: ${failed.join(', ')}`,
+})
+
+test('what fails of the checks is shown once when all is done, and these run again before the commit', async () => {
+  const asked: (readonly string[] | undefined)[] = []
+  const came = [failing('bun test'), failing()]
+  const { session, end, model, events } = await play(
+    [
+      { calls: [write('b.txt', '1\n')] },
+      { text: 'Done.' },
+      { calls: [write('b.txt', '2\n')] },
+      { text: 'Mended.' },
+      { text: 'Write b' },
+    ],
+    {
+      check: async (_, only) => {
+        asked.push(only)
+        return came.shift()
+      },
+    },
+  )
+  expect(asked).toEqual([undefined, ['bun test']])
+  expect(kindsOf(session)).toEqual([
+    ...(['user', 'answer', 'result', 'file', 'answer', 'checks'] as const),
+    ...(['answer', 'result', 'file', 'answer', 'checks', 'end'] as const),
+  ])
+  const third = JSON.stringify(model.requests[2]?.messages.at(-1))
+  expect(third).toContain('[The desk says:] The checks of FORGE.md were run on your changes, and these failed.')
+  expect(third).toContain('$ bun test\\n(it ended with 1)')
+  expect(end).toMatchObject({ how: 'done', message: 'Write b' })
+  expect(events).toContainEqual(expect.objectContaining({ type: 'doing', words: 'Runs the checks of FORGE.md' }))
+  // Each request begins with the one before it.
+  const sent = model.requests.map(({ messages }) => JSON.stringify(messages).slice(0, -3))
+  for (const [at, it] of sent.entries()) if (at > 0) expect(it).toStartWith(sent[at - 1]?.slice(0, -20) ?? '?')
+})
+
+test('a model that can not mend what fails is not asked a third time, and the next turn knows of it', async () => {
+  const { session, model } = await play(
+    [{ calls: [write('b.txt', '1\n')] }, { text: 'Done.' }, { text: 'It was broken before.' }, { text: 'Write b' }],
+    { check: async () => failing('bun test') },
+  )
+  expect(model.requests).toHaveLength(4)
+  expect(session.messages.filter(({ kind }) => kind === 'checks')).toMatchObject([
+    { isAgain: false },
+    { isAgain: true },
+  ])
+  expect(JSON.stringify(model.requests[3]?.messages)).toContain('These checks of FORGE.md still failed')
+})
+
+test('no checks run where nothing has changed', async () => {
+  let runs = 0
+  const check = async () => {
+    runs++
+    return failing()
+  }
+  await play([{ text: 'It is fine.' }], { check })
+  expect(runs).toBe(0)
+})
+
 test('wrong arguments, an unknown tool and a tool that throws are told to the model, and it goes on', async () => {
   const broken: Tool = {
     description: { name: 'broken', description: 'Throws.', parameters: { type: 'object' } },

@@ -24,6 +24,7 @@ import { openEngine } from '../../../forge/tasks/engine/engine.ts'
 import { readPlan } from '../../../forge/tasks/runs/plans.ts'
 import { RunStore } from '../../../forge/tasks/runs/store.ts'
 import { type Heard, ModelServer, type Turn } from '../../doubles/model-server.ts'
+import { callsOf } from '../../doubles/task-calls.ts'
 import { bare, git, gitWith } from '../../support/git.ts'
 import { commitsOf, type HistoryPlan, planOf } from '../../support/history-plan.ts'
 import { type Random, randomFrom } from '../../support/random.ts'
@@ -174,7 +175,7 @@ function modelOf(history: HistoryPlan, trouble: Trouble, random: Random): (heard
   return heard => {
     const answer = answerTo(wordsOf(heard))
     const delay = trouble.isShuffled ? random.below(LONGEST) : 0
-    return { calls: [{ name: 'answer', arguments: { answer } }], delay }
+    return { calls: callsOf(answer), delay }
   }
 }
 

@@ -104,7 +104,7 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
       await page.keyboard.press('Alt+c')
       await page.keyboard.type(desk.branches.get('main')?.commits[0]?.oid.slice(0, 8) ?? '')
       await page.keyboard.press('Enter')
-      await page.getByText('As it was in').first().waitFor()
+      await page.getByText('Files at').first().waitFor()
     },
   }
 
@@ -222,7 +222,7 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
     await page.locator('.cm-content:focus').waitFor()
     desk.branches.delete('main')
     desk.sayDesk()
-    await page.getByRole('button', { name: 'Bring it back' }).click()
+    await page.getByRole('button', { name: 'Restore branch' }).click()
     await until(async () => (await page.locator('.notice').count()) === 0)
     await page.locator('.cm-content:focus').waitFor()
   })
@@ -348,7 +348,7 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
   test('a commit’s rows can be looked at, not changed', async () => {
     await page.keyboard.press('Alt+h')
     await page.getByRole('option').first().dblclick()
-    await page.getByText('As it was in').first().waitFor()
+    await page.getByText('Files at').first().waitFor()
     await tree().getByRole('treeitem', { name: 'README.md' }).click({ button: 'right' })
     expect(await page.getByRole('menuitem').locator('.grow').allTextContents()).toEqual([
       'Open',

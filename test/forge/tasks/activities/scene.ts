@@ -6,12 +6,14 @@ import type {
   Activities,
   Limits,
   Reference,
+  RunInput,
   StepInput,
   StepKind,
   StepResult,
 } from '../../../../forge/tasks/contract.ts'
 import type { Plan } from '../../../../forge/tasks/plan/schema.ts'
 import { RunStore } from '../../../../forge/tasks/runs/store.ts'
+import { callsOf } from '../../../doubles/task-calls.ts'
 import { commit, type Files } from '../../../support/git.ts'
 import { makePlace, type Place } from '../../../support/repository.ts'
 import { type Script, ScriptedModel } from '../../../support/scripted-model.ts'
@@ -21,7 +23,7 @@ export const RUN = '20261122-test-abcd'
 export const MODEL = 'openai/scripted'
 
 /** One call of the tool `answer`. */
-export const answer = (sent: object) => ({ calls: [{ name: 'answer', arguments: { answer: sent } }] })
+export const answer = (sent: object) => ({ calls: callsOf(sent) })
 export const edits = (...wanted: object[]) =>
   answer({ signal: 'success', words: 'Do it. Since it was asked.', edits: wanted })
 export const replace = (path: string, search: string, by: string) => ({ kind: 'replace', path, search, replace: by })
@@ -55,6 +57,8 @@ export type Scene = AsyncDisposable & {
   /** The same activities as another process has them. */
   again: (more?: Partial<ActivityOptions>) => Activities
   input: (more?: Partial<StepInput>) => StepInput
+  /** What the run was begun with. */
+  runInput: RunInput
   /** All five activities of a step. */
   step: (more?: Partial<StepInput>) => Promise<StepResult>
   /** Calls off what activities do that begin while it is there. */
@@ -141,6 +145,7 @@ export async function makeScene({
     plan,
     again,
     input,
+    runInput: run,
     step: more => wholeStep(activities, input(more)),
     calls,
     tidied: async () => {

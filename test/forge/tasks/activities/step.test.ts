@@ -83,9 +83,11 @@ test('two steps follow each other on the branch, and each is found', async () =>
 
 test('an edit that finds no place fails the step in words, and nothing is written', async () => {
   await using scene = await makeScene({ script: [edits(replace('a.txt', 'four\n', 'vier\n'))] })
-  const { outcome, words, commit: made } = await scene.step()
+  const { outcome, words, evidence, commit: made } = await scene.step()
   expect({ outcome, made }).toEqual({ outcome: 'failure_retryable', made: undefined })
-  expect(words).toContain('The search is nowhere in the file.')
+  // What stands in a history has nothing of the file in it.
+  expect(words).toEndWith('could not be made: search_replace "a.txt": not found.')
+  expect(await scene.store.readText(evidence ?? { kind: '', oid: '' })).toContain('The search is nowhere in the file.')
   expect(await scene.place.git('for-each-ref', 'refs/heads/forge')).toBe('')
 })
 
@@ -109,6 +111,58 @@ test.each([
 ])('the signal of %j ends the step', async (sent, more) => {
   await using scene = await makeScene({ script: [answer(sent)] })
   expect(await scene.step()).toMatchObject({ outcome: sent.signal, words: sent.words, ...more })
+})
+
+test('a planner looks at files, lines and commits of the base, and plans with what these are', async () => {
+  const look = {
+    calls: [
+      { name: 'get_lines', arguments: { path: 'a.txt', from: 2 } },
+      { name: 'grep', arguments: { text: 'three' } },
+      { name: 'get_history', arguments: {} },
+      { name: 'get_lines', arguments: { path: 'missing.txt' } },
+    ],
+  }
+  await using scene = await makeScene({
+    script: [look, answer({ signal: 'blocked_on_human', words: 'x', question: '?' })],
+  })
+  const { wish } = scene.runInput
+  const planning = scene.input({ kind: 'plan', step: 'plan/1', tier: 'reasoning', depth: 0, about: [wish] })
+  const { task: _, ...input } = planning
+  const first = await wholeStep(scene.activities, input)
+  expect(first).toMatchObject({
+    outcome: 'success',
+    words: 'It looks at 4 places before it plans.',
+    artifact: { kind: 'looked' },
+  })
+  expect(first.plan).toBeUndefined()
+  const found = await scene.store.readText(first.artifact ?? wish)
+  expect(found).toContain('## get_lines {"path":"a.txt","from":2}\na.txt, lines 2 to 3 of 3:\n2\ttwo\n3\tthree')
+  expect(found).toContain('## grep {"text":"three"}\n1 line in the repository:\na.txt\n3\tthree')
+  expect(found).toMatch(/## get_history \{\}\n\d{4}-\d\d-\d\d .*\n {2}a\.txt/)
+  expect(found).toContain('There is no file missing.txt.')
+  await wholeStep(scene.activities, { ...input, step: 'plan/2', about: [wish, first.artifact ?? wish] })
+  const [before, after] = scene.model.requests
+  const words = JSON.stringify(after?.messages)
+  expect(words).toContain('# What you have looked at before this plan')
+  expect(words).toContain('Look once more, ')
+  expect(after?.tools).toEqual(before?.tools ?? [])
+  expect(after?.system).toEqual(before?.system ?? [])
+})
+
+test('a model that needs a file is asked once more, with that file whole', async () => {
+  const needs = { signal: 'failure_retryable', words: 'I must see long.txt.', needs: ['long.txt', 'nowhere.txt'] }
+  const long = Array.from({ length: 4000 }, (_, at) => `line ${at} of many\n`).join('')
+  await using scene = await makeScene({
+    files: { 'a.txt': 'one\n', 'long.txt': long },
+    script: [answer(needs), answer(needs)],
+  })
+  const { outcome, evidence } = await scene.step()
+  expect({ outcome, kind: evidence?.kind }).toEqual({ outcome: 'failure_retryable', kind: 'complaints' })
+  await scene.step({ step: 'stack/1/1/mended', about: [scene.plan, evidence ?? scene.plan] })
+  const words = scene.model.requests.map(({ messages }) => JSON.stringify(messages))
+  expect(words[0]).not.toContain('line 2000 of many')
+  expect(words[1]).toContain('line 2000 of many')
+  expect(words[1]).toContain('You needed these files whole')
 })
 
 test('a signal that nobody knows is a confused end, and a bad answer is not', async () => {

@@ -40,6 +40,8 @@ test('the programs of the image are asked for once, and known from then on', asy
   const programs = await ask()
   expect(['git', 'cat', '['].filter(name => !programs?.has(name))).toEqual([])
   expect(programs?.has('no-such-program')).toBe(false)
+  expect(programs?.get('git')).toMatch(/^\d+\.\d+/)
+  expect(programs?.get('cat')).toBe('')
   expect(await runs()).toBe(1)
   expect(await ask()).toEqual(programs)
   expect(await runs()).toBe(1)
@@ -79,22 +81,26 @@ test('one that would run nothing fits nowhere', async () => {
 test('the planner hears in short what there is, and the same words each time', async () => {
   const forge = '# Checks\n- `make lint`\n'
   const base = await commit(place.path, 'main', { 'FORGE.md': forge, 'Cargo.toml': '' })
-  const programs = new Set(['bun', 'python3', 'make', 'gawk', ...Array.from({ length: 2000 }, (_, at) => `p${at}`)])
+  const names = ['make', 'gawk', ...Array.from({ length: 2000 }, (_, at) => `p${at}`)]
+  const programs = new Map([...names.map(name => [name, ''] as const), ['bun', '1.4.5'], ['python3', '3.12.1']])
   const words = await checksInWords(place.objects, base, { programs, hasNetwork: false })
   expect(words).toBe(`Commands run by bash, in the top folder of the repository, in a container without any network.
 Programs of it by which to decide; of these kinds it has no others:
-- Languages: bun, python3
+- Languages: bun 1.4.5, python3 3.12.1
 - Package managers: none
 - Test runners: none
 - Compilers, linters and formatters: none
 - Other tools: make
 FORGE.md lists these, which are run for every task and need not be asked for:
 - make lint
-Ready-made checks that fit this repository, by name:
-- tests: cargo test --quiet
-- citations
-- complete
-- format`)
+Ready-made checks, to be named in a task:
+- citations: links of Markdown lead to files that are there, and notes are both said and cited
+- complete: nothing is empty or left to be filled in, and no heading stands above nothing
+- format: JSON, YAML and TOML can be read, fences of Markdown are closed, levels of headings are not skipped`)
+  const bare = await commit(place.path, 'bare', { 'Cargo.toml': '' })
+  expect(await checksInWords(place.objects, bare, { programs, hasNetwork: false })).toContain(
+    '- tests: cargo test --quiet',
+  )
   const unknown = await checksInWords(place.objects, base, { hasNetwork: true })
   expect(unknown).toContain('in a container with a network')
   expect(unknown).toContain('Which programs it has is not known.')

@@ -19,7 +19,7 @@ describe.skipIf(hasNoTemporal)('forge land', () => {
     scene = await TaskScene.open()
     base = await scene.git('rev-parse', 'main')
     const ended = await scene.run('landed', {
-      tasks: [task('a'), task('b', { write: ['b.txt', 'README.md'] })],
+      tasks: [task('a'), task('b', { write: ['b.txt', 'README.md'], reviews: ['Is it right?'] })],
       answer: ({ kind, task }) =>
         kind === 'implement' && task === 'b'
           ? done('Make b.', write('b.txt', 'done\n'), write('README.md', '# Notes\n\nWith b.\n'))
@@ -45,11 +45,13 @@ describe.skipIf(hasNoTemporal)('forge land', () => {
       expect((await land()).code).toBe(64)
       const { code, out, err } = await land('--yes')
       expect({ code, err }).toEqual({ code: 0, err: '' })
-      expect(out).toContain('a.txt says done. [grep -q done a.txt]')
+      expect(out).toContain('  A1 a.txt says done.\n     checked: grep -q done a.txt\n')
+      expect(out).toContain('What reviewing models said:\n  b: good\nOnly commands have looked at a.\n')
       expect(out).toMatch(/README\.md +\| +2 \+\+/)
       expect(await scene.git('rev-parse', 'main^')).toBe(base)
       expect(await readFile(join(scene.folder, 'README.md'), 'utf8')).toContain('With b.')
-      expect(await scene.git('log', '-1', '--format=%an%n%B')).toContain(`Forge-Run: ${run}`)
+      const message = await scene.git('log', '-1', '--format=%an%n%B')
+      expect(message).toContain(`landed\n\n- a.txt says done.\n- b.txt says done.\n\nForge-Run: ${run}`)
       expect(await scene.git('status', '--porcelain')).toBe('')
       expect((await land('--yes')).out).toBe('main has all of it already.\n')
       // It is an operation as the desk's own are, in the same transaction.
@@ -77,17 +79,17 @@ describe.skipIf(hasNoTemporal)('forge land', () => {
     async () => {
       await reset()
       const terminal = scene.terminal(['land', run])
-      await terminal.shows('(y/n/d): ')
+      await terminal.shows('(y/n/d/c): ')
       terminal.type('d\r')
       await terminal.shows('+With b.')
-      await terminal.shows(/\(y\/n\/d\): [\s\S]*\(y\/n\/d\): /)
+      await terminal.shows(/\(y\/n\/d\/c\): [\s\S]*\(y\/n\/d\/c\): /)
       terminal.type('n\r')
       const { code, text } = await terminal.ended()
       expect(text).toContain('Nothing was merged.')
       expect(code).toBe(4)
       expect(await scene.git('rev-parse', 'main')).toBe(base)
       const again = scene.terminal(['land', run])
-      await again.shows('(y/n/d): ')
+      await again.shows('(y/n/d/c): ')
       again.type('y\r')
       expect((await again.ended()).code).toBe(0)
       expect(await scene.git('rev-parse', 'main^')).toBe(base)
@@ -146,9 +148,10 @@ describe.skipIf(hasNoTemporal)('forge land', () => {
       await scene.git(...who, 'commit', '--quiet', '-m', 'A check')
       const was = join(scene.temporal.folder, 'was-here')
       const flaky = `test -e ${was} || { touch ${was}; exit 1; }`
-      const held = 'test -e README.md'
+      // Which the linter can't tell without running it.
+      const held = 'wc -l README.md'
       const planned = planOf('doubtful', [
-        task('f', { write: ['f.txt', 'check.sh'], checks: [{ command: 'sh check.sh' }] }),
+        task('f', { write: ['f.txt', 'check.sh'], checks: [{ command: 'sh check.sh' }], reviews: ['Is it so?'] }),
       ])
       const contract = [flaky, held].map((command, at) => ({
         ...{ id: `A${at + 1}`, says: 'It is so.', how: { kind: 'command', command } },
@@ -159,6 +162,7 @@ describe.skipIf(hasNoTemporal)('forge land', () => {
         tasks: [],
         answer: ({ kind }) => {
           if (kind === 'plan') return says('success', 'Planned.', { plan })
+          if (kind === 'review') return undefined
           return done('Make f.', write('f.txt', 'done\n'), write('check.sh', 'exit 0\n'))
         },
       })
@@ -173,6 +177,24 @@ describe.skipIf(hasNoTemporal)('forge land', () => {
       ])
       await scene.forge(['runs', '--prune', ended.run, '--all'])
       await scene.git('reset', '--hard', '--quiet', base)
+    },
+    LONG,
+  )
+
+  test(
+    'shows how many decisions there were as forge show does, and the checks of the contract whole when asked',
+    async () => {
+      await reset()
+      const { words } = JSON.parse((await land('--json')).out) as { words: string[] }
+      const shown = (await scene.forge(['show', run, '--journal'])).out
+      const [, length = ''] = /: (\d+ decisions in [^,]*), begun/.exec(shown) ?? []
+      expect(length).not.toBe('')
+      expect(words.find(line => line.includes('decisions in'))).toContain(`${length}, of which `)
+      const checks = await land('--checks')
+      expect({ code: checks.code, out: checks.out }).toEqual({
+        code: 0,
+        out: 'A1 a.txt says done.\n  $ grep -q done a.txt\nA2 b.txt says done.\n  $ grep -q done b.txt\n',
+      })
     },
     LONG,
   )
@@ -371,7 +393,7 @@ describe.skipIf(hasNoTemporal)('forge land', () => {
           await terminal.shows('Run them? yes or no (y/n): ')
           expect(terminal.text).toContain('  grep -q done a.txt')
           terminal.type('y\r')
-          await terminal.shows('(y/n/d): ')
+          await terminal.shows('(y/n/d/c): ')
           terminal.type('y\r')
           expect((await terminal.ended()).code).toBe(0)
           expect(await scene.git('rev-parse', 'main^')).toBe(base)

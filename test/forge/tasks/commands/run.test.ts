@@ -24,7 +24,9 @@ describe.skipIf(hasNoTemporal)('forge run', () => {
   test(
     'does a wish in a file, and says how to look at the result',
     async () => {
-      scene.model.knows('from-a-file', { tasks: [task('a'), task('b', { after: ['a'], size: 'medium' })] })
+      scene.model.knows('from-a-file', {
+        tasks: [task('a'), task('b', { after: ['a'], size: 'medium', write: ['b.txt', 'c.txt'] })],
+      })
       await writeFile(join(scene.folder, 'TASK.md'), '# from-a-file\n\nMake a, then b.\n')
       const { code, out, err } = await scene.forge(['run', '--yes', 'TASK.md'])
       expect(code).toBe(0)

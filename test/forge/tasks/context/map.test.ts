@@ -123,12 +123,12 @@ test('what a file offers, by its language', () => {
   expect(
     offersOf('a.ts', "export { a, b as c } from 'x'\nfunction own() {}\nexport class Tide extends Sea {\n"),
   ).toEqual([
-    { name: 'a', line: "export { a, b as c } from 'x'" },
-    { name: 'c', line: "export { a, b as c } from 'x'" },
-    { name: 'Tide', line: 'export class Tide extends Sea' },
+    { name: 'a', line: "export { a, b as c } from 'x'", at: 0 },
+    { name: 'c', line: "export { a, b as c } from 'x'", at: 0 },
+    { name: 'Tide', line: 'export class Tide extends Sea', at: 2 },
   ])
   expect(offersOf('a.c', 'static int own(void) {\nint *tide_read(const char *path)\n')).toEqual([
-    { name: 'tide_read', line: 'int *tide_read(const char *path)' },
+    { name: 'tide_read', line: 'int *tide_read(const char *path)', at: 1 },
   ])
   expect(offersOf('a.md', '# A heading\n')).toEqual([])
 })

@@ -1,5 +1,6 @@
 /** What a model gets for one step: what matters most first, whole or not at all, and always the same. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { parseForgeMd } from '../../../../forge/ai/forge-md.ts'
 import { openSummaries, type Summaries } from '../../../../forge/ai/summaries.ts'
 import { type CodeMap, openCodeMap } from '../../../../forge/tasks/context/map.ts'
 import { type Packed, type Packing, packContext } from '../../../../forge/tasks/context/pack.ts'
@@ -15,6 +16,7 @@ const MORE: Files = {
   'src/keys.ts': `export const key = '${KEY}'\nexport const mine = 'correct horse battery'\n`,
   'src/large.ts': `// Large.\n\n// ${'x'.repeat(200_000)}\n`,
   'src/middle.ts': `// Middle.\n\n// ${'middle '.repeat(3000)}\n`,
+  'src/lots.ts': '// Lots.\n'.repeat(900),
   'logo.png': '\x89PNG\0\0\n',
   'big.bin': 'version https://git-lfs.github.com/spec/v1\noid sha256:aa\nsize 5\n',
   'latest.ts': { mode: '120000', content: 'src/cli.ts' },
@@ -66,7 +68,7 @@ test('the task, its files, what is near to them, and the project', async () => {
   const packed = await pack()
   const text = wordsOf(packed)
   expect(packed.system[0]?.text).toContain('You are one worker of an orchestrator')
-  expect(text).toContain('# The whole piece of work: Count lines')
+  expect(text).toContain('# Background: Count lines')
   expect(text).toContain('# The task parser: Make parser')
   expect(text).toContain('The file "src/parse.ts" may be written (3 lines):')
   expect(text).toContain('The file "src/words.ts" does not exist yet.')
@@ -75,7 +77,7 @@ test('the task, its files, what is near to them, and the project', async () => {
   expect(text).toContain('The file "AGENTS.md" says how this project is written')
   expect(text).toContain('src/lines.ts: lines')
   expect(packed.leftOut).toEqual([])
-  expect(text).toEndWith('Answer with the edits, by `answer`.')
+  expect(text).toEndWith('Make the edits, and end with `answer`.')
 })
 
 test('the same step is packed into the same bytes, whatever was asked before', async () => {
@@ -102,13 +104,13 @@ test('no id of a commit stands in a request', async () => {
 
 test('what does not fit is left out whole and named; what is smaller goes in', async () => {
   const { leftOut, ...packed } = await pack({
-    task: reading('src/middle.ts', 'src/lines.ts'),
-    window: 8000,
+    task: reading('src/lots.ts', 'src/lines.ts'),
+    window: 5500,
     output: 2000,
   })
-  expect(leftOut).toContain('src/middle.ts (20.6 KB)')
+  expect(leftOut).toContain('src/lots.ts (8.0 KB)')
   expect(wordsOf({ leftOut, ...packed })).toContain('The file "src/lines.ts"')
-  expect(wordsOf({ leftOut, ...packed })).not.toContain('middle middle')
+  expect(wordsOf({ leftOut, ...packed })).not.toContain('// Lots.')
 })
 
 test('however small the window, what is sent fits into it', async () => {
@@ -133,16 +135,14 @@ test('what is no text, or too much of it, is said and not sent', async () => {
   expect(text).toContain('logo.png is a binary file. It is not shown.')
   expect(text).toContain('big.bin is a pointer of Git LFS')
   expect(text).toContain('latest.ts is a symbolic link to src/cli.ts')
-  expect(text).toContain(
-    'The file "src/large.ts" is to be read, not written, but it has 195.3 KB: too much to be shown.',
-  )
+  expect(text).toContain('The file "src/large.ts" is to be read, not written (3 lines; only parts of it are here):')
+  expect(text).toContain('x… (the line is cut here)')
   expect(text).toContain('"src/deep" is a folder of 1 file.')
-  expect(text).not.toContain('xxxxxxxx')
+  expect(text.length).toBeLessThan(8000)
   expect(packed.leftOut).toEqual([
     'logo.png (no text that can be sent)',
     'big.bin (no text that can be sent)',
     'latest.ts (no text that can be sent)',
-    'src/large.ts (195.3 KB, more than is sent of one file)',
   ])
 })
 
@@ -172,24 +172,50 @@ test('secrets are blacked out, wherever they stand', async () => {
   expect(wordsOf(packed)).toContain("export const key = '[secret]'")
 })
 
-test('who plans gets the whole project, its README and its FORGE.md', async () => {
+test('a planner gets the whole project, what its README begins with and its FORGE.md', async () => {
   const text = wordsOf(
     await packContext({
       objects: place.objects,
       tree,
       kind: 'plan',
       about: [{ kind: 'wish', text: 'Count the lines.' }],
+      forgeMd: parseForgeMd('Small functions.\n\n# Checks\n- `bun test`\n'),
       window: 200_000,
       output: 16_000,
       summaries,
       map,
     }),
   )
-  expect(text).toContain('The file "FORGE.md"')
-  expect(text).toContain('The file "README.md"')
+  expect(text).toContain('The file "FORGE.md" says how this project is written (without its checks) (1 line')
+  expect(text).toContain('Small functions.')
+  expect(text).not.toContain('- `bun test`')
+  expect(text).toContain('The file "README.md" begins, without badges:\n```\n# Tides\n```')
   expect(text).toContain('src/deep/a.ts: deep')
   expect(text).toContain('# What the person wants\nCount the lines.')
-  expect(text).toEndWith('Answer with the plan, by `answer`.')
+  expect(text).toEndWith('answer with the plan, by `answer`.')
+})
+
+test('a review has the change, and not the files again that it is about', async () => {
+  const change = { kind: 'diff', text: '+export const parse = 1' }
+  const packed = await pack({ kind: 'review', about: [change], changed: ['src/parse.ts' as never] })
+  const text = wordsOf(packed)
+  expect(text).toContain('# The change\n```\n+export const parse = 1')
+  expect(text).not.toContain('The file "src/parse.ts"')
+  expect(text).toContain('The file "src/cli.ts" is to be read, not written')
+  expect(text).not.toContain('# The files of the project')
+  expect(text).toContain('# The questions that you answer\n- Q1: Is it right?')
+})
+
+test('what FORGE.md runs for every task is told to the one that is checked by it', async () => {
+  const text = wordsOf(await pack({ forgeMd: parseForgeMd('# Checks\n- `make check`\n') }))
+  expect(text).toContain('Besides, these will be run to check it:\n- `bun test`\n- `make check`')
+})
+
+test('a file that was asked for by name is whole, however long; else parts of it are here', async () => {
+  const cut = wordsOf(await pack({ task: reading('src/middle.ts') }))
+  expect(cut).toContain('(the line is cut here)')
+  const whole = wordsOf(await pack({ task: reading(), whole: ['src/middle.ts'] }))
+  expect(whole).toContain('The file "src/middle.ts" is to be read, not written (3 lines):')
 })
 
 test('a summary is about texts alone', async () => {

@@ -96,6 +96,13 @@ export const BAD: Bad[] = [
       'Assertion A1: the command "bun test || true" can never fail, since what stands behind "||" ends well: leave that away.',
     ],
   },
+  ...['test -f src/parse.ts', '[ -d src ] && ! test -e src/none.ts', 'grep -q "export" src/parse.ts'].map(holds => ({
+    what: `an assertion that holds before anything is done (${holds})`,
+    plan: plan([task('a')], [command('A1', holds)]),
+    says: [
+      `Assertion A1: the command "${holds}" ends well already, before anything is done: give one that shows what will be different, or make it a check of the task.`,
+    ],
+  })),
   {
     what: 'an assertion whose test nobody writes',
     plan: plan([task('a')], [command('A1', 'bun test test/lines.test.ts')]),
@@ -297,6 +304,13 @@ export const BAD: Bad[] = [
     ],
   },
   {
+    what: 'a task that writes code, about which no question is asked',
+    plan: plan([task('a', { validation: { reviews: [] } })]),
+    says: [
+      'Task "a", validation.reviews: it writes code ("src/a.ts"), and nothing is asked that its commands can\'t answer; add one such question (a case that its tests may miss, an error that may be swallowed, what its callers need).',
+    ],
+  },
+  {
     what: 'a check that is always well',
     plan: plan([task('a', checks('true'))]),
     says: [
@@ -423,7 +437,7 @@ export const BAD: Bad[] = [
     plan: plan([task('a', { size: 'large' })]),
     limits: { tokens: 50_000 },
     says: [
-      'The plan takes at least about 99,000 tokens, and the run may use 50,000: plan fewer or smaller tasks, or lower tiers, and say in the summary what is left out.',
+      'The plan takes at least about 132,000 tokens, and the run may use 50,000: plan fewer or smaller tasks, or lower tiers, and say in the summary what is left out.',
     ],
   },
   {
@@ -431,7 +445,7 @@ export const BAD: Bad[] = [
     plan: plan([task('a', { size: 'large', tier: 'reasoning' })]),
     limits: { cost: 0.5 },
     says: [
-      'The plan costs at least about $0.68, and the run may cost $0.50: plan fewer or smaller tasks, or lower tiers, and say in the summary what is left out.',
+      'The plan costs at least about $0.90, and the run may cost $0.50: plan fewer or smaller tasks, or lower tiers, and say in the summary what is left out.',
     ],
   },
   // --- What is done

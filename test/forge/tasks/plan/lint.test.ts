@@ -164,8 +164,20 @@ describe('the linter lets through', () => {
 test('the flow gets the shape of each task', async () => {
   const { tasks } = await lint(
     plan([
-      task('a', { size: 'small', recursion: 2, tier: 'reasoning', boundaries: { write: [] } }),
-      task('b', { depends_on: ['a', 'a'], validation: { reviews: ['Is it short?'] } }),
+      task('a', {
+        size: 'small',
+        recursion: 2,
+        tier: 'reasoning',
+        objective: { outputs: ['docs/a.md'] },
+        boundaries: { write: [] },
+        validation: { reviews: [] },
+      }),
+      task('b', {
+        depends_on: ['a', 'a'],
+        objective: { outputs: ['src/b.ts', 'src/c.ts'] },
+        boundaries: { write: ['src/*.ts'] },
+        validation: { reviews: ['Is it short?'] },
+      }),
     ]),
   )
   expect(tasks).toEqual([
@@ -190,6 +202,18 @@ test('the flow gets the shape of each task', async () => {
       isAlone: false,
     },
   ])
+})
+
+test('a file with its test is done in one step, without an outline; two files are outlined first', async () => {
+  const writes = (...files: string[]) => ({ objective: { outputs: files }, boundaries: { write: files } })
+  const { tasks } = await lint(
+    plan([
+      task('a', writes('src/a.ts', 'test/a.test.ts')),
+      task('b', writes('src/b.ts', 'src/c.ts')),
+      task('c', { ...writes('src/d.ts'), size: 'large' }),
+    ]),
+  )
+  expect(tasks.map(({ isSmall }) => isSmall)).toEqual([true, false, false])
 })
 
 test('a thousand tasks are checked in less than a second, also where all of them are wrong', async () => {
@@ -221,7 +245,12 @@ test('a thousand tasks are checked in less than a second, also where all of them
 
 test('a tier whose models are of one provider reviews with one of them, and says so; another one with two', async () => {
   const reviews = { validation: { checks: [], reviews: ['Is it right?'] } }
-  const it = plan([task('a', { claims: ['A1'], ...reviews }), task('b', { tier: 'reasoning', ...reviews }), task('c')])
+  const text = { objective: { outputs: ['c.md'] }, boundaries: { write: ['c.md'] }, validation: { reviews: [] } }
+  const it = plan([
+    task('a', { claims: ['A1'], ...reviews }),
+    task('b', { tier: 'reasoning', ...reviews }),
+    task('c', text),
+  ])
   const { tasks, notes } = await lint(it, { reviewersOf: tier => (tier === 'reasoning' ? 2 : 1) })
   expect(tasks.map(({ id, reviews }) => [id, reviews])).toEqual([
     ['a', 1],

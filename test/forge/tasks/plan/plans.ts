@@ -42,7 +42,11 @@ export function task(id: string, parts: Parts<Task> = {}): Task {
     claims: parts.claims ?? [],
     boundaries: { write: [file], never: [], ...parts.boundaries },
     context: { files: [], tests: [], documents: [], ...parts.context },
-    validation: { checks: [{ command: 'bun test', seconds: 300 }], reviews: [], ...(parts.validation as object) },
+    validation: {
+      checks: [{ command: 'bun test', seconds: 300 }],
+      reviews: ['Is it right?'],
+      ...(parts.validation as object),
+    },
     depends_on: parts.depends_on ?? [],
     tier: parts.tier ?? 'generation',
     recursion: parts.recursion ?? 0,
@@ -74,7 +78,7 @@ export function plan(tasks: Task[], contract: Assertion[] = [command('A1', 'bun 
   })
 }
 
-/** A check by a command. */
+/** A check by a command; and the question that a task which writes code has. */
 export const checks = (...lines: string[]) => ({
   validation: { checks: lines.map(line => ({ command: line, seconds: 300 })) },
 })

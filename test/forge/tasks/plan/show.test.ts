@@ -8,7 +8,12 @@ const PRICE = { input: 5, output: 25, cacheRead: 0.5, cacheWrite: 6 }
 const PLAN = plan(
   [
     task('base', { size: 'small', claims: ['A1'] }),
-    task('left', { depends_on: ['base'], claims: ['A2'], boundaries: { never: ['src/deep/**'] } }),
+    task('left', {
+      depends_on: ['base'],
+      claims: ['A2'],
+      objective: { outputs: ['src/left.ts', 'src/more.ts'] },
+      boundaries: { write: ['src/*.ts'], never: ['src/deep/**'] },
+    }),
     task('right', { depends_on: ['base'], boundaries: { write: [] }, recursion: 1 }),
     task('end', { depends_on: ['left', 'right'], ...checks('bun test\ntsc --noEmit') }),
   ],
@@ -33,24 +38,28 @@ First
       writes     src/base.ts
       makes true A1
       checks     [1]
+      reviews    Is it right?
 
 Then, at the same time
   left  Make left (medium, generation)
       after      base
-      writes     src/left.ts
+      writes     src/*.ts
       never      src/deep/**
       makes true A2
       checks     [1]
+      reviews    Is it right?
   right  Make right (medium, generation, sub-agents, 1 level deep)
       after      base
       writes     not known: runs alone
       checks     [1]
+      reviews    Is it right?
 
 Then (3)
-  end  Make end (medium, generation)
+  end  Make end (small, generation)
       after      left, right
       writes     src/end.ts
       checks     [2]
+      reviews    Is it right?
 
 Commands that will run, in a container without network
   [1]  $ bun test
@@ -59,8 +68,8 @@ Commands that will run, in a container without network
          tsc --noEmit
          at most 300 s, for end
 
-It may take 12 to 50 requests and 130,000 to 1,700,000 tokens; $0.88 to $13.56.
-That is a guess by the sizes of the tasks (1 small, 3 medium): from where all goes well to where
+It may take 16 to 56 requests and 150,000 to 1,700,000 tokens; $1.05 to $13.88.
+That is a guess by the sizes of the tasks (2 small, 2 medium): from where all goes well to where
 each needs its second attempt. Sub-agents are not in it.
 It stops at $5.00, 100 requests.
 `)

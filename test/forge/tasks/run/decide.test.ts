@@ -22,6 +22,8 @@ type World = {
   tasks: TaskShape[]
   ends: (task: string, attempt: number) => Partial<TaskEnd>
   replans?: (times: number) => TaskShape[] | undefined
+  /** What a planner looks at, by what it has been told; undefined: it plans. */
+  looks?: (about: readonly Reference[]) => string | undefined
   /** Which of the things that are under way comes to its end next. */
   next: (count: number) => number
 }
@@ -35,6 +37,7 @@ function live(world: World, input = INPUT) {
   const started: string[] = []
   const out = new Set<string>()
   const journal: string[] = []
+  const asked: [step: string, about: readonly Reference[]][] = []
 
   const worked = (what: TaskWork): Worked => {
     switch (what.do) {
@@ -47,6 +50,12 @@ function live(world: World, input = INPUT) {
         return { of: 'lint', linted: { plan: what.plan, tasks, complaints: [], widens: [] } }
       }
       case 'ask': {
+        asked.push([what.step, what.wish.about])
+        const looked = world.looks?.(what.wish.about)
+        if (looked !== undefined) {
+          const artifact = ref('looked', looked)
+          return { of: 'ask', result: { outcome: 'success', words: '', spent: NOTHING, artifact }, spent: NOTHING }
+        }
         const tasks = what.wish.kind === 'plan' ? world.tasks : world.replans?.(++plans)
         const plan = tasks && what.wish.kind !== 'summarise' ? { plan: ref('plan', JSON.stringify(tasks)) } : {}
         return { of: 'ask', result: { outcome: 'success', words: '', spent: NOTHING, ...plan }, spent: NOTHING }
@@ -104,7 +113,7 @@ function live(world: World, input = INPUT) {
     else if (run.question) happens({ is: 'decided', decision: { is: 'answer', answer: ref('answer', `${steps}`) } })
     else throw new Error(`It stands still: ${JSON.stringify(statusOf(run, now))}`)
   }
-  return { run, started, journal }
+  return { run, started, journal, asked }
 }
 
 const OUTCOMES = [
@@ -140,6 +149,31 @@ describe('a run of random tasks', () => {
     // An attempt that was interrupted by the machine is begun again under its number, and no other one.
     const last = run.tasks.map(({ shape, attempt }) => `${shape.id}/${attempt}`)
     expect(last.every(it => started.includes(it))).toBe(true)
+  })
+})
+
+describe('a planner', () => {
+  const looked = (about: readonly Reference[]) => about.filter(({ kind }) => kind === 'looked').map(({ oid }) => oid)
+  const tasks = [shape('a')]
+
+  test('looks at the repository twice before it plans, and has all that it has seen then', () => {
+    const looks = (about: readonly Reference[]) => ['first', 'second'][looked(about).length]
+    const { run, asked } = live({ tasks, next: () => 0, ends: () => ({}), looks })
+    expect(run.ending?.state).toBe('done')
+    expect(asked.map(([step, about]) => [step, looked(about)])).toEqual([
+      ['plan/1', []],
+      ['plan/2', ['first']],
+      ['plan/3', ['first', 'second']],
+    ])
+  })
+
+  test('that only looks comes to no plan, and a person is asked', () => {
+    let rounds = 0
+    const looks = () => (++rounds > 6 ? undefined : `round ${rounds}`)
+    const { run, asked } = live({ tasks, next: () => 0, ends: () => ({}), looks })
+    // Two rounds, three tries that look again; then a person's word, and two rounds again.
+    expect(asked.map(([, about]) => looked(about).length)).toEqual([0, 1, 2, 2, 2, 0, 1])
+    expect(run.ending?.state).toBe('done')
   })
 })
 

@@ -41,13 +41,14 @@ test('all kinds of edits, each on what the ones before it left', async () => {
     replace('sub/b.txt', 'three\n', 'drei\n'),
     { kind: 'write', path: 'new.sh', content: 'echo\n', executable: true },
     replace('win.txt', 'two\n', 'zwei\n'),
+    { kind: 'append', path: 'win.txt', content: 'drei' },
     { kind: 'delete', path: 'run.sh' },
   ])
   const tree = (await files?.writeTree()) ?? ''
   const list = await place.git('ls-tree', '-r', '--format=%(objectmode) %(path)', tree)
   expect(list.split('\n')).toEqual(['120000 link', '100755 new.sh', '100644 sub/b.txt', '100644 win.txt'])
   expect(await show(place.path, tree, 'sub/b.txt')).toBe('uno\nzwei\ndrei')
-  expect(await place.git('cat-file', 'blob', `${tree}:win.txt`)).toBe('one\r\nzwei')
+  expect(await place.git('cat-file', 'blob', `${tree}:win.txt`)).toBe('one\r\nzwei\r\ndrei')
 })
 
 test('one edit that finds no place, and nothing is changed; each fault is named', async () => {
@@ -59,9 +60,9 @@ test('one edit that finds no place, and nothing is changed; each fault is named'
   ])
   expect(files).toBeUndefined()
   expect(words).toContain('Nothing was changed, since 2 edits could not be made.')
-  expect(words).toContain('edits[0] to edits[1] (replace "a.txt"): a.txt was not edited')
+  expect(words).toContain('search_replace "a.txt": a.txt was not edited')
   expect(words).toContain('Edit 2 of 2: The search is nowhere in the file.')
-  expect(words).toContain('edits[2] (delete "nowhere.txt"): There is no file nowhere.txt.')
+  expect(words).toContain('delete_file "nowhere.txt": There is no file nowhere.txt.')
 })
 
 test('no complaint names a tool that a step does not have', async () => {
@@ -77,7 +78,7 @@ test('no complaint names a tool that a step does not have', async () => {
   for (const edits of failing) {
     const { words } = await applyAll(place.objects, head, edits, new AbortController().signal)
     expect(words).toMatch(/^Nothing was changed/)
-    expect(words).not.toMatch(/write_file|search_replace|get_lines|delete_file|rename_file|grep_open/)
+    expect(words).not.toMatch(/get_lines|grep|update_context/)
   }
 })
 

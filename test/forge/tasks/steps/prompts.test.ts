@@ -1,31 +1,41 @@
 /** The words that each kind of step says to its model. */
 import { describe, expect, test } from 'bun:test'
 import type { StepKind } from '../../../../forge/tasks/contract.ts'
-import { ANSWERS } from '../../../../forge/tasks/steps/answers.ts'
+import { ANSWERS, SIGNALS } from '../../../../forge/tasks/steps/answers.ts'
 import {
   ABOUT,
   aboutWords,
   inOrder,
   NOW,
+  nowWords,
+  PROMPT_VERSIONS,
   runWords,
   systemWords,
   taskPrompt,
 } from '../../../../forge/tasks/steps/prompts.ts'
+import { toolsFor } from '../../../../forge/tasks/steps/tools.ts'
 import { command, plan, review, task } from '../plan/plans.ts'
 
 const KINDS = Object.keys(ANSWERS) as StepKind[]
 
+/** The version of each kind's prompt, with a digest of its words: with other words goes another version. */
+const WORDS: Record<StepKind, Record<number, string>> = {
+  plan: { 2: 'd5d24e17bbad' },
+  outline: { 2: '3e176702c7cd' },
+  implement: { 2: '3f87029050ba' },
+  artifact: { 2: '33ac9be07c75' },
+  review: { 2: '9d1b173e548a' },
+  resolve: { 2: '55267010f790' },
+  summarise: { 2: '8d413308aafe' },
+  'check plan': { 2: '90a747c783ae' },
+}
+
 describe.each(KINDS)('to %s,', kind => {
-  test('all six signals are told, and that the answer is one call', () => {
-    for (const signal of [
-      'success',
-      'failure_retryable',
-      'failure_terminal',
-      'new_tasks_discovered',
-      'blocked_on_human',
-      'blocked_on_sibling',
-    ])
-      expect(systemWords(kind)).toContain(`\`${signal}\``)
+  test('those signals are told by which it can end, and that it ends by one call', () => {
+    const ends = systemWords(kind).split('# How a step ends')[1] ?? ''
+    const told = [...ends.matchAll(/^- `([a-z_]+)`: /gm)].map(([, name]) => name)
+    expect(told).toEqual([...SIGNALS[kind]])
+    expect(told[0]).toBe('success')
     expect(NOW[kind]).toContain('`answer`')
   })
 
@@ -33,6 +43,20 @@ describe.each(KINDS)('to %s,', kind => {
     const common = systemWords('plan').split('# Your task')[0] ?? ''
     expect(systemWords(kind)).toStartWith(common)
     expect(systemWords(kind).length).toBeLessThan(8000)
+  })
+
+  test('sub-agents are told of where they may be asked, and offered in the schema there', () => {
+    expect(systemWords(kind)).not.toContain('fan_out')
+    expect(JSON.stringify(toolsFor(kind, { subAgents: false }))).not.toContain('fan_out')
+    if (kind !== 'implement' && kind !== 'artifact') return
+    expect(systemWords(kind, { subAgents: true })).toContain('# Sub-agents')
+    expect(JSON.stringify(toolsFor(kind, { subAgents: true }))).toContain('fan_out')
+  })
+
+  test('changed words have another version', () => {
+    const words = [systemWords(kind, { subAgents: true }), JSON.stringify(toolsFor(kind, { subAgents: true }))]
+    const digest = new Bun.CryptoHasher('sha256').update(words.join('\n')).digest('hex').slice(0, 12)
+    expect({ [PROMPT_VERSIONS[kind]]: digest }).toEqual(WORDS[kind])
   })
 })
 
@@ -54,7 +78,8 @@ test('a task says what, where, when it is done, and what is done before', () => 
     ],
     [command('A1', 'bun test'), review('A2')],
   )
-  expect(taskPrompt(it.tasks[1] ?? task('b'), it)).toBe(`# The task b: Make b
+  const [, second = task('b')] = it.tasks
+  expect(taskPrompt(second, { kind: 'implement', plan: it, always: ['make check'] })).toBe(`# The task b: Make b
 Write it as the others are written.
 
 Files that are there, or changed, in the end:
@@ -63,7 +88,7 @@ Files that are there, or changed, in the end:
 It is done when:
 - It is there.
 
-Of the whole work, it makes true:
+It makes true:
 - A2: It reads well. (reviewed: Does it?)
 
 Write only files that these fit:
@@ -72,15 +97,44 @@ Write only files that these fit:
 Never touch:
 - \`src/deep/**\`
 
-What will be run to check it:
+Besides, these will be run to check it:
 - the ready-made check tests
+- \`make check\`
 
 What reviewers will be asked:
 - Is it short?
 
 Done before, and in the files already:
 - a: Make a`)
-  expect(runWords(it)).toContain('- A1: It works. (shown by `bun test`)')
+})
+
+test('a reviewer has names for the questions, and no order to write', () => {
+  const it = plan([task('b', { claims: ['A2'], validation: { reviews: ['Is it short?'] } as never })], [review('A2')])
+  const words = taskPrompt(it.tasks[0] ?? task('b'), { kind: 'review', plan: it, always: ['make check'] })
+  expect(words).toEndWith(`# The questions that you answer
+- Q1: Is it short?
+- A2: Does it? (It claims: It reads well.)`)
+  expect(words).toContain('It may write only files that these fit:')
+  expect(words).not.toContain('make check')
+})
+
+test('of the whole work a task is told one line for each assertion, and that its summary orders nothing', () => {
+  const it = plan([task('a', { claims: ['A1'] })], [command('A1', 'bun test')])
+  const words = runWords(it)
+  expect(words).toContain('- A1 (a): It works.')
+  expect(words).not.toContain('bun test')
+  expect(words).toContain('it orders nothing.\nCounting first, then showing it.')
+})
+
+test('a planner is told how often it may still look at something', () => {
+  const looked = { kind: 'looked', text: 'It is there.' }
+  expect(nowWords('plan', [])).toBe(
+    'Look first, by the tools that read, or, if what is here is enough: answer with the plan, by `answer`.',
+  )
+  expect(nowWords('plan', [looked])).toStartWith('Look once more, ')
+  expect(nowWords('check plan', [looked, looked])).toEndWith(
+    'You have looked as often as you may: plan with what is here.',
+  )
 })
 
 test('orders stand last, and what is not known stands in fences', () => {

@@ -11,6 +11,11 @@ const call = (sent: unknown, name = 'answer') => ({
   blocks: [{ type: 'call' as const, id: 'c1', name, arguments: sent }],
   end: 'calls' as const,
 })
+/** Several calls in one response: their names and arguments. */
+const calls = (...sent: [name: string, sent: unknown][]) => ({
+  blocks: sent.map(([name, it], at) => ({ type: 'call' as const, id: `c${at}`, name, arguments: it })),
+  end: 'calls' as const,
+})
 const GOOD = { signal: 'success', words: 'Done.', edits: [{ kind: 'delete', path: 'a.txt' }] }
 
 test.each([
@@ -30,9 +35,17 @@ test.each([
   ['empty', text('  '), /was empty: call the tool answer once/],
   ['prose', text('I would rather talk about it.'), /is not the JSON of answer: call the tool/],
   ['refused', text('', 'refused'), /refused/],
-  ['another tool', call({ path: 'x' }, 'write_file'), /no tool write_file: the only one is answer/],
+  [
+    'edits alone',
+    call({ path: 'x', content: '' }, 'write_file'),
+    /1 edit and no call of answer.*Send all edits and answer in one response/,
+  ],
+  [
+    'a tool that a step does not have',
+    call({ path: 'x' }, 'run_command'),
+    /no tool run_command here: there are search_replace, .* and answer/,
+  ],
   ['a list', call([1]), /no JSON object/],
-  ['no edits', call({ answer: { signal: 'success', words: 'x' } }), /answer\.edits is missing/],
   ['no signal', call({ answer: { words: 'x' } }), /answer\.signal is missing/],
   [
     'a wrong edit',
@@ -43,6 +56,59 @@ test.each([
 ])('%s is none, and the model is told why', (_, answer, words) => {
   const read = readAnswer('implement', answer)
   expect(read).toMatchObject({ words: expect.stringMatching(words), isConfused: false })
+})
+
+const FINE = { answer: { signal: 'success', words: 'Done.' } }
+
+test('edits are calls of their own, in their order, and the answer stands behind them', () => {
+  const edits = [{ search: '\\d+', replace: '\\w+' }]
+  const answer = calls(
+    ['search_replace', { path: 'a.txt', edits }],
+    ['write_file', { path: 'new.sh', content: '#!/bin/sh\n', executable: true }],
+    ['append_to_file', { path: 'log.md', content: '- One more.' }],
+    ['rename_file', { from: 'b.txt', to: 'c.txt' }],
+    ['delete_file', { path: 'd.txt' }],
+    ['answer', FINE],
+  )
+  expect(readAnswer('implement', answer).parsed).toMatchObject({
+    signal: 'success',
+    edits: [
+      { kind: 'replace', path: 'a.txt', search: '\\d+', replace: '\\w+' },
+      { kind: 'write', path: 'new.sh', content: '#!/bin/sh\n', executable: true },
+      { kind: 'append', path: 'log.md', content: '- One more.' },
+      { kind: 'rename', path: 'b.txt', to: 'c.txt' },
+      { kind: 'delete', path: 'd.txt' },
+    ],
+  })
+})
+
+test('a call with wrong arguments is told by its number and name, and nothing is changed', () => {
+  const answer = calls(['delete_file', { path: 'a.txt' }], ['write_file', { path: 'b.txt' }], ['answer', FINE])
+  expect(readAnswer('implement', answer)).toMatchObject({
+    words: expect.stringContaining('Call 2 (write_file): The argument content is missing.'),
+    isConfused: false,
+  })
+})
+
+test('a planner looks at something by calls that read; a plan that was sent along does not count', () => {
+  const looking = calls(['grep', { text: 'parse' }], ['get_lines', { path: 'a.ts' }], ['answer', { answer: {} }])
+  expect(readAnswer('plan', looking)).toMatchObject({
+    parsed: { signal: 'success', looks: [{ name: 'grep' }, { name: 'get_lines', arguments: { path: 'a.ts' } }] },
+    words: 'It looks at 2 places before it plans.',
+  })
+  expect(readAnswer('implement', looking).words).toContain('There is no tool grep here')
+})
+
+test('a good verdict with an answer that is not yes is sent back', () => {
+  const verdict = (how: string, answer: string) =>
+    call({
+      answer: { signal: 'success', words: 'Read.', verdict: how, answers: [{ question: 'Q1', answer, why: 'So.' }] },
+    })
+  expect(readAnswer('review', verdict('good', 'yes')).parsed).toMatchObject({ verdict: 'good', findings: [] })
+  expect(readAnswer('review', verdict('bad', 'no')).parsed).toMatchObject({ verdict: 'bad' })
+  expect(readAnswer('review', verdict('good', 'unclear')).words).toContain(
+    'The verdict is good, and Q1 is answered "unclear"',
+  )
 })
 
 test('two answers at once are none', () => {

@@ -1,6 +1,6 @@
 /** What FORGE.md says of checks. */
 import { expect, test } from 'bun:test'
-import { parseForgeMd } from '../../../../forge/tasks/checks/forge-md.ts'
+import { parseForgeMd } from '../../../forge/ai/forge-md.ts'
 
 const TEXT = `# For the forge
 

@@ -4,9 +4,9 @@
  * installing of packages), `mend:` for a formatter that may change files before they are judged. The rest of the file is
  * for the planner.
  */
-import { type Objects, readStart } from '../../../core/git/objects.ts'
-import type { Oid } from '../../../core/git/repository.ts'
-import { entryAt } from '../../../core/git/trees.ts'
+import { type Objects, readStart } from '../../core/git/objects.ts'
+import type { Oid } from '../../core/git/repository.ts'
+import { entryAt } from '../../core/git/trees.ts'
 
 export type ForgeMd = {
   checks: string[]
@@ -43,4 +43,19 @@ export function parseForgeMd(text: string): ForgeMd {
     found[kind?.toLowerCase() === 'prepare' ? 'prepare' : kind ? 'mend' : 'checks'].push(command.trim())
   }
   return found
+}
+
+/** What it says beside its checks: how the project is written. */
+export function proseOf(text: string): string {
+  const lines: string[] = []
+  let isInside = false
+  let fence: string | undefined
+  for (const line of text.split(/\r?\n/)) {
+    const [, mark] = /^ {0,3}(```+|~~~+)/.exec(line) ?? []
+    if (mark && (fence === undefined || line.trim().startsWith(fence))) fence = fence === undefined ? mark : undefined
+    const [, heading] = fence === undefined ? (/^ {0,3}#{1,6}\s+(.*?)\s*#*\s*$/.exec(line) ?? []) : []
+    if (heading !== undefined) isInside = /^checks$/i.test(heading)
+    if (!isInside) lines.push(line)
+  }
+  return lines.join('\n').trim()
 }

@@ -1,0 +1,158 @@
+/** What a person sees before something is merged, and the message of the commit that it becomes. */
+import { read } from '../../../core/git/run.ts'
+import { many, reflow, short, visible, visibleLines, wrap } from '../../../core/text.ts'
+import type { BelievedFacts } from '../checks/verdicts.ts'
+import type { Oid, RunId, TaskId } from '../contract.ts'
+import { contractOf, type Plan, type Task } from '../plan/schema.ts'
+import { readJournal } from '../runs/journal.ts'
+import { journalStory } from '../runs/story.ts'
+import { openStore, type RunPlace } from './place.ts'
+
+/** What is landed: a branch of a run, and what is known of it. */
+export type Landed = { run: RunId; task?: TaskId; tip: Oid; base: Oid; plan: Plan }
+
+/**
+ * `why` it counts as not checked, whether the questions to reviewers were affirmed of these very files, what the checks
+ * do not show, and all that the user's own worker has signed.
+ */
+export type Belief = { why: string | undefined; isAffirmed: boolean; doubts: string[]; known: BelievedFacts }
+
+/** What of the journal a reviewer wants to know first. */
+const TOLD = ['failed', 'passed', 'answered', 'review', 'resolved', 'replanned', 'halted', 'degraded']
+const COLUMNS = 100
+/** Characters of a command by which it is known; all of it is shown on demand. */
+const MAX_CHECK_NAME = 80
+
+/** Lines about what would be merged onto a branch: what must be known first stands first. */
+export async function landingLines(
+  place: RunPlace,
+  landed: Landed,
+  { onto, tip, tree, belief }: { onto: string; tip: Oid; tree: Oid; belief: Belief },
+): Promise<string[]> {
+  const { run, task, plan, base } = landed
+  const of = plan.tasks.find(({ id }) => id === task)
+  const lines = (await readJournal(openStore(place, run))).filter(line => task === undefined || line.task === task)
+  const told = journalStory(
+    lines.filter(({ what }) => TOLD.includes(what)),
+    { all: lines },
+  )
+  const count = await read(place.repository, ['rev-list', '--count', landed.tip, `^${base}`])
+  const stat = await read(place.repository, ['diff', '--stat=100', '--no-ext-diff', '--no-textconv', tip, tree])
+  const isOther = (await place.objects.info(`${landed.tip}^{tree}`))?.oid !== tree
+  const about = of ? of.objective.behaviour : plan.summary
+  return [
+    `${visible(task ?? plan.title)}, onto ${onto}`,
+    ...(belief.doubts.length > 0 ? ['Look at this first:', ...indented(belief.doubts)] : []),
+    ...indented(reflow(about, COLUMNS - 2)),
+    ...assertionLines(plan, of, belief),
+    ...reviewLines(plan, of, belief.known),
+    ...(isOther ? [`${onto} has moved on since: what comes of both together was not checked.`] : []),
+    ...(lines.length > 0
+      ? ['How it went, by the journal, which nobody signs (all of it: forge show --journal):', ...indented(told)]
+      : []),
+    `${many(Number(count), 'commit')} become one:`,
+    ...indented(visibleLines(stat).split('\n').slice(-60)),
+  ]
+}
+
+const indented = (texts: readonly string[]): string[] => texts.map(text => `  ${text}`)
+const claimedBy = (plan: Plan, of: Task | undefined) =>
+  contractOf(plan).filter(({ id }) => !of || of.claims.includes(id))
+
+/** Each assertion as its sentence, below it its state and the name of what shows it. */
+function assertionLines(plan: Plan, of: Task | undefined, { why, isAffirmed }: Belief): string[] {
+  const isChecked = why === undefined
+  const rows = claimedBy(plan, of).flatMap(({ id, says, how, isReview }) => {
+    const state = isReview ? (isAffirmed ? 'reviewers say so' : 'for you to judge') : 'checked'
+    const name = isReview ? short(visible(how.replace(/\s+/g, ' ')), MAX_CHECK_NAME) : nameOfCheck(how)
+    const sentence = wrap(`${id} ${visible(says.replace(/\s+/g, ' '))}`, COLUMNS - 5)
+    return [
+      ...sentence.map((line, at) => (at === 0 ? `  ${line}` : `     ${line}`)),
+      `     ${isChecked ? state : 'not checked by you'}: ${name}`,
+    ]
+  })
+  const open = claimedBy(plan, of)
+    .filter(({ isReview }) => isReview)
+    .map(({ id }) => id)
+  const isYours = isChecked && open.length > 0 && !isAffirmed
+  return [
+    isChecked ? 'What is to be true, and how that was checked:' : 'What is to be true, and was not checked by you:',
+    ...rows,
+    ...(isYours ? [`No reviewer has seen these very files: look yourself for ${open.join(', ')}.`] : []),
+  ]
+}
+
+/** A command on one line: of a script, the line by which it is known, and how many there are. */
+export function nameOfCheck(command: string): string {
+  const lines = command.split('\n').filter(line => line.trim() !== '')
+  const telling = lines.find(line => !/^\s*(?:#|set -|cd |export |\w+=)/.test(line)) ?? lines[0] ?? ''
+  const first = short(visible(telling.trim()), MAX_CHECK_NAME)
+  return lines.length > 1 ? `${first} (a script of ${lines.length} lines)` : first
+}
+
+/** The commands and questions of what is to be true, whole. */
+export const scriptLines = (plan: Plan, task: TaskId | undefined): string[] =>
+  claimedBy(
+    plan,
+    plan.tasks.find(({ id }) => id === task),
+  ).flatMap(({ id, says, how, isReview }) => [
+    `${id} ${visible(says)}`,
+    ...visibleLines(how)
+      .split('\n')
+      .map((line, at) => `  ${at > 0 ? '  ' : isReview ? '? ' : '$ '}${line}`),
+  ])
+
+/** What models were asked about the results and said, by the signatures of the user's worker; and what only commands saw. */
+function reviewLines(plan: Plan, of: Task | undefined, { facts }: BelievedFacts): string[] {
+  const tasks = of ? [of] : plan.tasks
+  const reviewed = facts.filter(it => it.fact === 'reviewed')
+  const rows = tasks.flatMap(({ id }) => {
+    const own = reviewed.filter(({ task }) => task === id)
+    return own.length > 0 ? [`${id}: ${verdictsInWords(own)}`] : []
+  })
+  const whole = of ? [] : reviewed.filter(({ task }) => task === '')
+  if (whole.length > 0) rows.push(`all results together: ${verdictsInWords(whole)}`)
+  const unseen = whole.length > 0 ? [] : tasks.map(({ id }) => id).filter(id => !reviewed.some(it => it.task === id))
+  return [
+    ...(rows.length > 0 ? ['What reviewing models said:', ...indented(rows.map(visible))] : []),
+    ...(unseen.length > 0 ? hangingAt(`Only commands have looked at ${unseen.map(visible).join(', ')}.`) : []),
+  ]
+}
+
+const hangingAt = (text: string): string[] => wrap(text, COLUMNS - 2).map((line, at) => (at === 0 ? line : `  ${line}`))
+
+/** The verdicts on the last attempt that was reviewed, and whether there were others before. */
+function verdictsInWords(verdicts: readonly { step: string; isGood: boolean }[]): string {
+  const rounds = [...Map.groupBy(verdicts, ({ step }) => step.replace(/\/[^/]*$/, '')).values()]
+  const last = rounds.at(-1) ?? []
+  const good = last.filter(({ isGood }) => isGood).length
+  const said = last.length === 1 ? (good === 1 ? 'good' : 'bad') : `${good} of ${last.length} say good`
+  const before = rounds.length - 1
+  return before > 0 ? `${said}, after ${many(before, 'earlier review')}` : said
+}
+
+// --- The commit
+
+const BODY_COLUMNS = 72
+/** Lines about what became true; with more of them, the message names the tasks. */
+const MAX_POINTS = 10
+
+/** `why`: for what reason it counts as not checked, where it is landed anyway. */
+export function messageOf({ run, task, plan, tip }: Landed, why: string | undefined): string {
+  const of = plan.tasks.find(({ id }) => id === task)
+  const points = claimedBy(plan, of).map(({ says }) => says)
+  const told = points.length > 0 && points.length <= MAX_POINTS ? points : plan.tasks.map(({ title }) => title)
+  // A model's words: a line that looks like a trailer is none.
+  const body = told
+    .map(point => reflow(`- ${visible(point.replace(/\s+/g, ' ').trim())}`, BODY_COLUMNS).join('\n'))
+    .join('\n')
+    .replace(/^([A-Za-z-]+):/gm, ' $1:')
+  const trailers = [
+    `Forge-Run: ${run}`,
+    ...(task === undefined ? [] : [`Forge-Task: ${task}`]),
+    `Forge-Landed: ${tip}`,
+    ...(why === undefined ? [] : [`Forge-Unchecked: ${why}`]),
+  ]
+  const title = short(visible((of?.title ?? plan.title).replace(/\s+/g, ' ')), BODY_COLUMNS)
+  return `${title}\n\n${body.trim()}\n\n${trailers.join('\n')}\n`
+}

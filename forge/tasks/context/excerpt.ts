@@ -1,0 +1,149 @@
+/**
+ * A file as a step needs it: whole where it is short, else the parts that the task is about, and what the parts between
+ * them define. Lines are shown as they are, without numbers, so that an edit can copy them.
+ */
+import type { Path } from '../../../core/git/repository.ts'
+import { short } from '../../../core/text.ts'
+import { fenced, fileInWords, quoted } from '../../ai/fence.ts'
+import { offersOf } from '../../ai/languages.ts'
+
+export type Excerpting = {
+  /** Words that say what the file is here for: those of the task. */
+  names: ReadonlySet<string>
+  /** Bytes up to which a file is shown whole, and of the parts of a longer one. */
+  whole: number
+  parts: number
+}
+
+/** Lines at the top of a file of code, or of a text, which often gets new entries there; and at its end. */
+const HEAD_LINES = { code: 25, text: 60 }
+const TAIL_LINES = { code: 4, text: 12 }
+/** Lines of one definition, and around a line that has one of the names. */
+const MAX_DEFINITION_LINES = 150
+const LINES_AROUND = 4
+/** Places outside of definitions that are shown since they have one of the names. */
+const MAX_MENTIONS = 15
+/** A gap of fewer lines is shown. */
+const MIN_GAP_LINES = 8
+/** Definitions that are named of a gap, and characters of each. */
+const MAX_NAMED = 20
+const MAX_SIGNATURE = 110
+
+/** What of a text tells which parts of a file matter to it. */
+export const namesIn = (...texts: readonly string[]): Set<string> =>
+  new Set(texts.flatMap(text => text.match(/[A-Za-z_$][\w$]{2,60}/g) ?? []))
+
+/** Names that can be nothing but code: those that also stand in sentences say little about a line. */
+const looksLikeCode = (name: string): boolean => /_|\d|[a-z][A-Z]/.test(name)
+
+/** The file in words; `isWhole` where nothing of it is left out. */
+export function excerptInWords(
+  path: Path,
+  said: string,
+  bytes: Buffer,
+  { names, whole, parts }: Excerpting,
+): { text: string; isWhole: boolean } {
+  const isText = !bytes.subarray(0, 8192).includes(0)
+  if (bytes.length <= whole || !isText) return { text: fileInWords(path, said, bytes, whole), isWhole: true }
+  const lines = bytes.toString().replaceAll('\r\n', '\n').split('\n').map(cutLine)
+  if (lines.at(-1) === '') lines.pop()
+  const offers = offersOf(path, lines.join('\n'))
+  const kept = chosenLines(lines, offers, { names, most: parts })
+  const pieces: string[] = []
+  for (let at = 0; at < lines.length; ) {
+    const isShown = kept.has(at)
+    let end = at
+    while (end < lines.length && kept.has(end) === isShown) end++
+    pieces.push(isShown ? shownWords(lines, at, end) : gapWords(offers, at, end))
+    at = end
+  }
+  const crlf = /^[^\n]*\r\n/.test(bytes.toString('latin1', 0, 4096)) ? ', which end in CRLF' : ''
+  const head = `The file ${quoted(path)} ${said} (${lines.length.toLocaleString('en')} lines${crlf}; only parts of it are here):`
+  return { text: [head, ...pieces].join('\n'), isWhole: false }
+}
+
+/** Characters of a line: a longer one was not written by hand. */
+const MAX_LINE = 1000
+
+const cutLine = (line: string): string =>
+  line.length <= MAX_LINE ? line : `${line.slice(0, MAX_LINE).toWellFormed()}… (the line is cut here)`
+
+const shownWords = (lines: readonly string[], from: number, to: number): string =>
+  `Lines ${from + 1} to ${to}:\n${fenced(lines.slice(from, to).join('\n'))}`
+
+function gapWords(offers: readonly { line: string; at: number }[], from: number, to: number): string {
+  const inside = [...new Map(offers.filter(({ at }) => at >= from && at < to).map(it => [it.at, it])).values()]
+  const head = `Lines ${from + 1} to ${to} are left out`
+  if (inside.length === 0) return `${head}.`
+  const more = inside.length > MAX_NAMED ? `\n(${inside.length - MAX_NAMED} more)` : ''
+  const list = inside.slice(0, MAX_NAMED).map(({ line }) => short(line, MAX_SIGNATURE))
+  return `${head}; they define:\n${fenced(list.join('\n'))}${more}`
+}
+
+/** The lines that are shown, by their numbers from 0: what matters most first, until there is no more room. */
+function chosenLines(
+  lines: readonly string[],
+  offers: readonly { name: string; at: number }[],
+  { names, most }: { names: ReadonlySet<string>; most: number },
+): Set<number> {
+  const kind = offers.length > 0 ? 'code' : 'text'
+  const head = Math.min(HEAD_LINES[kind], lines.length)
+  const ranges: [from: number, to: number][] = [[0, head]]
+  for (const { name, at } of offers) if (names.has(name)) ranges.push(definitionAt(lines, at))
+  ranges.push([Math.max(0, lines.length - TAIL_LINES[kind]), lines.length])
+  const telling = [...names].filter(looksLikeCode)
+  const mention = telling.length > 0 ? new RegExp(`\\b(?:${telling.map(escaped).join('|')})\\b`) : undefined
+  let mentions = 0
+  for (const [at, line] of lines.entries()) {
+    if (!mention?.test(line) || ranges.some(([from, to]) => at >= from && at < to)) continue
+    if (++mentions > MAX_MENTIONS) break
+    ranges.push([Math.max(0, at - LINES_AROUND), Math.min(lines.length, at + LINES_AROUND + 1)])
+  }
+  const kept = new Set<number>()
+  let left = most
+  for (const [from, to] of ranges) {
+    for (let at = from; at < to && left > 0; at++) {
+      if (kept.has(at)) continue
+      kept.add(at)
+      left -= Buffer.byteLength(lines[at] ?? '') + 1
+    }
+  }
+  return withoutShortGaps(kept, lines.length)
+}
+
+const escaped = (name: string): string => name.replaceAll('$', '\\$')
+
+/** A definition with what stands directly above it, up to the next line that is not deeper. */
+function definitionAt(lines: readonly string[], at: number): [from: number, to: number] {
+  const indentOf = (line: string): number => line.length - line.trimStart().length
+  const own = indentOf(lines[at] ?? '')
+  let from = at
+  while (from > 0 && at - from < 12 && /^\s*(?:@|#|\/\/|\/?\*|--|;)/.test(lines[from - 1] ?? '')) from--
+  let to = at + 1
+  for (; to < lines.length && to - at < MAX_DEFINITION_LINES; to++) {
+    const line = lines[to] ?? ''
+    if (line.trim() === '' || indentOf(line) > own) continue
+    const isClosing = /^\s*(?:[)\]}]|end\b)/.test(line)
+    if (!isClosing) break
+    // A closing bracket may be that of the parameters: then a block follows.
+    if (!/[{:(]\s*$/.test(line)) {
+      to++
+      break
+    }
+  }
+  return [from, to]
+}
+
+function withoutShortGaps(kept: ReadonlySet<number>, count: number): Set<number> {
+  const all = new Set(kept)
+  let gap = 0
+  for (let at = 0; at <= count; at++) {
+    if (at < count && !kept.has(at)) {
+      gap++
+      continue
+    }
+    if (gap > 0 && gap < MIN_GAP_LINES) for (let back = at - gap; back < at; back++) all.add(back)
+    gap = 0
+  }
+  return all
+}

@@ -1,0 +1,169 @@
+/**
+ * The files that a step's own files have to do with, by what can be shown: they import each other, or one uses what the
+ * other defines and both often change together. That they have a name in common is not enough.
+ */
+import { posix } from 'node:path'
+import { lastCommits } from '../../../core/git/history.ts'
+import type { Objects } from '../../../core/git/objects.ts'
+import { asText, type Oid, type Path } from '../../../core/git/repository.ts'
+import { entryAt } from '../../../core/git/trees.ts'
+import { short } from '../../../core/text.ts'
+import { offersOf } from '../../ai/languages.ts'
+import type { Near } from './map.ts'
+
+/** A file and how it is related: `lines` are what the own files use of it, or where it uses them. */
+export type Related = { path: Path; how: 'imported' | 'importing'; lines: string[] }
+/** A file that changed together with the own ones, and how often. */
+export type Companion = { path: Path; together: number; of: number }
+
+export type Relating = {
+  objects: Objects
+  /** Whose files are seen, and whose history counts; a tree has none. */
+  commit: Oid
+  own: readonly Path[]
+  /** Words of the task. */
+  names: ReadonlySet<string>
+}
+
+const MAX_BYTES = 256 << 10
+const MAX_CANDIDATES = 60
+const MAX_IMPORTED = 8
+const MAX_IMPORTING = 6
+const MAX_SIGNATURES = 12
+const MAX_USES = 4
+const MAX_LINE = 160
+/** Commits of the whole repository that are looked at; one with more files says nothing about two of them. */
+const MAX_COMMITS = 600
+const MAX_COMMIT_FILES = 20
+/** A file that changed with the others so often, and in such a share of their commits. */
+const MIN_TOGETHER = 3
+const MIN_SHARE = 0.3
+const MAX_COMPANIONS = 4
+
+/** Of the files near some others, those that are related. Always the same for the same commit and files. */
+export async function relatedTo(near: readonly Near[], relating: Relating): Promise<Related[]> {
+  const { objects, commit, own, names } = relating
+  const texts = new Map<Path, string>()
+  for (const path of own) texts.set(path, (await textAt(objects, commit, path)) ?? '')
+  const ownText = [...texts.values()].join('\n')
+  const ownNames = new Set([...texts].flatMap(([path, text]) => offersOf(path, text).map(({ name }) => name)))
+  const wanted = new Set([...names, ...(ownText.match(/[A-Za-z_$][\w$]{2,60}/g) ?? [])])
+  const found: Related[] = []
+  const count = (how: Related['how']) => found.filter(it => it.how === how).length
+  for (const { path } of near.filter(({ isNext }) => isNext).slice(0, MAX_CANDIDATES)) {
+    const text = await textAt(objects, commit, path)
+    if (text === undefined) continue
+    const isImported = [...texts].some(([from, it]) => doesImport(from, it, path))
+    const isImporting = own.some(it => doesImport(path, text, it))
+    if (isImported && count('imported') < MAX_IMPORTED) {
+      const used = offersOf(path, text).filter(({ name }) => wanted.has(name))
+      const lines = [...new Set(used.map(({ line }) => short(line, MAX_LINE)))].slice(0, MAX_SIGNATURES)
+      if (lines.length > 0) found.push({ path, how: 'imported', lines })
+    } else if (isImporting && count('importing') < MAX_IMPORTING) {
+      const lines = usesIn(text, ownNames)
+      if (lines.length > 0) found.push({ path, how: 'importing', lines })
+    }
+  }
+  return found
+}
+
+/** Lines that use one of some names, without those that only import it. */
+function usesIn(text: string, names: ReadonlySet<string>): string[] {
+  const lines = text.split('\n').flatMap((line, at) => {
+    if (/^\s*(?:import|from|use|#include|export \{)\b/.test(line)) return []
+    const isUse = (line.match(/[A-Za-z_$][\w$]{2,60}/g) ?? []).some(name => names.has(name))
+    return isUse ? [`${at + 1}: ${short(line.trim(), MAX_LINE)}`] : []
+  })
+  return lines.slice(0, MAX_USES)
+}
+
+/** What usually changes together with some files, and is not among them. */
+export async function companionsOf({ objects, commit, own }: Relating): Promise<Companion[]> {
+  const isCommit = (await objects.info(commit))?.type === 'commit'
+  if (!isCommit || own.length === 0) return []
+  const commits = await lastCommits(objects.repository, commit, { most: MAX_COMMITS })
+  const isOwn = new Set(own)
+  const touching = commits.filter(({ files }) => files.length <= MAX_COMMIT_FILES && files.some(it => isOwn.has(it)))
+  const counts = new Map<Path, number>()
+  for (const { files } of touching)
+    for (const path of files) if (!isOwn.has(path)) counts.set(path, (counts.get(path) ?? 0) + 1)
+  const of = touching.length
+  const often = [...counts].filter(([, together]) => together >= MIN_TOGETHER && together / of >= MIN_SHARE)
+  const there = await Promise.all(often.map(async ([path]) => (await entryAt(objects, commit, path)) !== undefined))
+  return often
+    .filter((_, at) => there[at])
+    .map(([path, together]) => ({ path, together, of }))
+    .sort((a, b) => b.together - a.together || (a.path < b.path ? -1 : 1))
+    .slice(0, MAX_COMPANIONS)
+}
+
+async function textAt(objects: Objects, commit: Oid, path: Path): Promise<string | undefined> {
+  const entry = await entryAt(objects, commit, path)
+  if (!entry?.mode.startsWith('100')) return undefined
+  const object = await objects.read(entry.oid, { limit: MAX_BYTES })
+  return object?.bytes && !object.bytes.subarray(0, 8192).includes(0) ? object.bytes.toString() : undefined
+}
+
+// --- Imports
+
+/** Whether a file imports another one, as far as its text tells without knowing how its project is built. */
+export function doesImport(from: Path, text: string, to: Path): boolean {
+  const name = asText(to)
+  const folder = posix.dirname(asText(from))
+  // Files of one folder are one package, and import nothing of each other.
+  if (/\.go$/.test(from) && /\.go$/.test(to)) {
+    if (posix.dirname(name) === folder) return true
+    const target = posix.dirname(name)
+    return importsOf(from, text).some(spec => spec === target || spec.endsWith(`/${target}`))
+  }
+  const stem = stemOf(name)
+  return importsOf(from, text).some(spec => {
+    const wanted = spec.startsWith('.') ? stemOf(posix.join(folder, spec)) : stemOf(spec)
+    if (spec.startsWith('.')) return wanted === stem
+    return wanted !== '' && (stem === wanted || stem.endsWith(`/${wanted}`))
+  })
+}
+
+/** A path without its ending, and without the name by which a folder is imported. */
+const stemOf = (path: string): string =>
+  path
+    .replace(/\.(?:[cm]?[jt]sx?|py|rs|go|rb|php|java|kt|h|hpp|hh|c|cc|cpp|vue|svelte)$/, '')
+    .replace(/\/(?:index|__init__|mod|lib)$/, '')
+
+/** What a file imports: as paths, relative ones with a dot in front. */
+export function importsOf(path: Path, text: string): string[] {
+  const ending = /\.(\w+)$/.exec(path)?.[1] ?? ''
+  const all = (pattern: RegExp) =>
+    [...text.matchAll(pattern)].map(([, found = '', second = '']) => [found, second] as const)
+  if (/^[cm]?[jt]sx?$|^vue$|^svelte$/.test(ending))
+    return all(/(?:\bfrom|\bimport|\brequire\(|\bimport\()\s*['"]([^'"\n]+)['"]/g).map(([found]) => found)
+  if (ending === 'py') return pythonImports(all)
+  if (ending === 'go') return all(/^\s*(?:import\s+)?(?:[\w.]+\s+)?"([\w./-]+)"$/gm).map(([found]) => found)
+  if (ending === 'rs')
+    return [
+      ...all(/^\s*(?:pub\s+)?use\s+(?:crate|super|self)::([\w:]+)/gm).flatMap(([found]) => {
+        const names = found.split('::')
+        return names.map((_, at) => names.slice(0, at + 1).join('/'))
+      }),
+      ...all(/^\s*(?:pub\s+)?mod\s+(\w+);/gm).map(([found]) => `./${found}`),
+    ]
+  if (/^(?:java|kt|scala)$/.test(ending))
+    return all(/^import\s+(?:static\s+)?([\w.]+)/gm).map(([it]) => it.replaceAll('.', '/'))
+  if (/^(?:c|cc|cpp|h|hpp|hh)$/.test(ending)) return all(/^#include\s+"([^"\n]+)"/gm).map(([found]) => `./${found}`)
+  if (ending === 'rb') return all(/^\s*require(?:_relative)?\s+['"]([^'"\n]+)['"]/gm).map(([found]) => found)
+  return []
+}
+
+function pythonImports(all: (pattern: RegExp) => (readonly [string, string])[]): string[] {
+  const plain = all(/^\s*import\s+([\w., ]+)/gm).flatMap(([found]) =>
+    found.split(',').map(it => (it.trim().split(' ')[0] ?? '').replaceAll('.', '/')),
+  )
+  const from = all(/^\s*from\s+([.\w]+)\s+import\s+\(?([^#)\n]+)/gm).flatMap(([module, names]) => {
+    const dots = /^\.*/.exec(module)?.[0].length ?? 0
+    const rest = module.slice(dots).replaceAll('.', '/')
+    const base = dots === 0 ? rest : `${'./'}${'../'.repeat(dots - 1)}${rest}`.replace(/\/$/, '')
+    // What is imported may be a module of a package, too.
+    return [base, ...names.split(',').map(it => `${base}/${it.trim().split(' ')[0] ?? ''}`)]
+  })
+  return [...plain, ...from]
+}
