@@ -232,7 +232,7 @@ test('conflicts are settled one by one in the text, and what is settled is kept 
     work,
     'main',
     'a.txt',
-    (await textOf(work, 'main', 'a.txt'))?.replace(/^<{7} [^]*^>{7} .*\n/m, 'FIVE\n') ?? '',
+    (await textOf(work, 'main', 'a.txt'))?.replace(/^<{7} [\s\S]*^>{7} .*\n/m, 'FIVE\n') ?? '',
   )
   await ask(work, 'save', { branch: 'main', paths: 'all' })
   const settled = START.replace('two', 'MINE and THEIRS').replace('five', 'FIVE')
