@@ -73,7 +73,7 @@ describe.skipIf(!hasBrowser)('drafts in conflict with their branch', () => {
     await page.keyboard.press('3')
     await until(() => conflict(page, 2).evaluate(box => box === document.activeElement))
     await page.keyboard.press('2')
-    await page.getByRole('heading', { name: 'Settled' }).waitFor()
+    await page.getByRole('heading', { name: 'Resolved' }).waitFor()
     await picture(page, 'drafts-settled')
     // The other window has it, with what is settled.
     await openFile(other, 'main', 'a.txt')
