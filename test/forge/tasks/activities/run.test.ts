@@ -161,6 +161,24 @@ test('the report to a person is a file and in git', async () => {
   expect(await readFile(join(folder, 'report.md'), 'utf8')).toBe(text)
 })
 
+test('a report of a run of a thousand tasks that all ask is about one of them', async () => {
+  await using scene = await makeScene()
+  const tasks = Array.from({ length: 1000 }, (_, at) => ({
+    ...{ id: `t${at}`, title: `Task ${at}`, state: 'asks' as const, attempt: 2, doing: '', dependsOn: [] },
+    words: `Why ${at}. `.repeat(40),
+  }))
+  const spent = { requests: 3, input: 10, output: 2, cost: 0 }
+  const status: RunStatus = { run: RUN, state: 'asks', words: '', complaints: [], spent, tasks }
+  const input = { run: RUN, task: 't7', plan: scene.plan, words: 'It failed.', evidence: [], status }
+  const report = await scene.activities.escalate(input)
+  const text = await scene.store.readText(report)
+  expect(text).toContain('| t7 | asks | 2 | Task 7 | Why 7.')
+  expect(text).toContain('| t8 | asks | 2 | Task 8 |  |')
+  const kept = await readEscalation(scene.store, report)
+  expect(JSON.stringify(kept).length).toBeLessThan(200_000)
+  expect(kept?.plan?.title).toBeTruthy()
+})
+
 test('a line is noted once, whoever notes it again', async () => {
   await using scene = await makeScene()
   const line = { run: RUN, id: 'begins', what: 'begins', words: 'It begins.' }
