@@ -101,6 +101,7 @@ const MAX_FILE_BYTES = 128 << 10
 /** Bytes up to which a file is shown whole, and of the parts of a longer one. */
 const SHOWN = {
   write: { whole: 24 << 10, parts: 20 << 10 },
+  text: { whole: 8 << 10, parts: 8 << 10 },
   read: { whole: 8 << 10, parts: 8 << 10 },
   named: { whole: MAX_FILE_BYTES, parts: MAX_FILE_BYTES },
 }
@@ -307,7 +308,9 @@ function shownOf(path: Path, { kind, task, files = [], whole = [] }: Packing): {
   if (whole.map(pathOf).includes(path)) return SHOWN.named
   const isSubject = !task || kind === 'resolve'
   if (isSubject && files.map(pathOf).includes(path)) return SHOWN.named
-  return task && kind !== 'review' && mayWrite(path, task) ? SHOWN.write : SHOWN.read
+  if (!task || kind === 'review' || !mayWrite(path, task)) return SHOWN.read
+  // An entry in a long text needs its top, its end and what is named in it.
+  return /\.(?:md|markdown|rst|adoc|txt)$/i.test(path) ? SHOWN.text : SHOWN.write
 }
 
 type Offering = { vfs: CommitVfs; clean: (text: string) => string; names: ReadonlySet<string> }
