@@ -20,23 +20,12 @@ import { bytesByPart, partsOf } from '../../support/request-parts.ts'
 
 /** Bytes that each part may have. */
 const MOST: Record<string, Record<string, number>> = {
-  plan: { all: 15663, instructions: 1697, 'list of files': 668, orders: 238, system: 5182, tools: 7878 },
-  outline: {
-    all: 10340,
-    files: 2857,
-    instructions: 139,
-    'list of files': 668,
-    related: 301,
-    run: 402,
-    system: 2178,
-    task: 1220,
-    tools: 2575,
-  },
+  plan: { all: 14256, instructions: 236, 'list of files': 668, orders: 238, system: 5236, tools: 7878 },
+  outline: { all: 9672, files: 2857, instructions: 139, related: 301, run: 402, system: 2178, task: 1220, tools: 2575 },
   implement: {
-    all: 13177,
+    all: 12509,
     files: 2857,
     instructions: 139,
-    'list of files': 668,
     related: 301,
     run: 402,
     system: 3202,
@@ -44,16 +33,15 @@ const MOST: Record<string, Record<string, number>> = {
     tools: 4387,
   },
   'implement, of a long text': {
-    all: 12198,
-    files: 2273,
+    all: 10930,
+    files: 1673,
     instructions: 139,
-    'list of files': 668,
     run: 402,
     system: 3202,
     task: 1127,
     tools: 4387,
   },
-  review: { all: 6927, change: 1171, instructions: 139, related: 301, run: 402, system: 2049, task: 1179, tools: 1686 },
+  review: { all: 7000, change: 1171, instructions: 139, related: 301, run: 402, system: 2116, task: 1179, tools: 1692 },
   'first message of a chat': {
     all: 7559,
     files: 220,
