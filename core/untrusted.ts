@@ -17,7 +17,7 @@ import { visible } from './text.ts'
 export const DISABLED = '.disabled'
 
 /** At most `limit` bytes of a regular file, the target of a link, or what else is there; undefined for nothing. */
-export type Untrusted = { kind: 'file' | 'link'; bytes: Buffer } | { kind: 'other' }
+type Untrusted = { kind: 'file' | 'link'; bytes: Buffer } | { kind: 'other' }
 
 export async function readUntrusted(path: string, limit: number): Promise<Untrusted | undefined> {
   const stats = await lstat(path).catch(() => undefined)

@@ -21,7 +21,7 @@ import type {
 type Environment = Record<string, string | undefined>
 
 /** A repository on a GitHub: `web` is its page, `api` the address of that GitHub's REST API. */
-export type GitHubPlace = { host: string; owner: string; name: string; web: string; api: string }
+type GitHubPlace = { host: string; owner: string; name: string; web: string; api: string }
 export type Token = { value: string; source: string }
 
 /**
@@ -162,6 +162,7 @@ const pullRequestOf = (pull: Pull): PullRequest => ({
   number: pull.number,
   id: pull.node_id,
   url: pull.html_url,
+  title: pull.title,
   body: pull.body ?? '',
   isOpen: pull.state === 'open',
   isDraft: pull.draft,

@@ -38,7 +38,7 @@ export type RunFindings = Partial<Omit<RunOutcome, 'exitCode' | 'outcome' | 'sta
 export const sha256 = (data: string | Uint8Array): string => new Bun.CryptoHasher('sha256').update(data).digest('hex')
 
 /** What git can't settle between two commits: each path with the blobs of both sides and of their base. */
-export async function conflictsBetween(scratch: Scratch, ours: Oid, theirs: Oid): Promise<RunMetadata['conflicts']> {
+async function conflictsBetween(scratch: Scratch, ours: Oid, theirs: Oid): Promise<RunMetadata['conflicts']> {
   const stages = Map.groupBy((await mergeTrees(scratch, ours, theirs)).stages, ({ path }) => path)
   return [...stages].map(([path, entries]) => {
     const blob = (stage: number) => entries.find(entry => entry.stage === stage)?.oid ?? ''
@@ -162,7 +162,7 @@ export function thrownAway(
 }
 
 /** What an agent would be paid for: the conflicts where there are any, else the pair of commits; FORK.md; the model. */
-export function questionDigest({
+function questionDigest({
   conflicts,
   startCommit,
   upstreamCommit,

@@ -43,7 +43,7 @@ export async function verifyTheAgentEndedWell(scratch: Scratch, run: runs.Finish
 }
 
 /** A result to be judged and published. `verify` throws a {@link Failure} where it is not acceptable. */
-export type Candidate = {
+type Candidate = {
   commits: Commits
   /** The newest commit of the agent or person: its messages are shown on the page. */
   tip: Oid

@@ -72,7 +72,6 @@ const SCHEMAS = { metadata: RunMetadata, agent: AgentEnd, outcome: RunOutcome, p
 export type RunFile = keyof typeof SCHEMAS
 export type RunSubject = { [Fact in keyof typeof RunSubject]: v.InferOutput<(typeof RunSubject)[Fact]> }
 export type AgentRunTask = v.InferOutput<typeof AgentRunTask>
-export type HandRunTask = v.InferOutput<typeof HandRunTask>
 export type RunMetadata = v.InferOutput<typeof RunMetadata>
 export type AgentEnd = v.InferOutput<typeof AgentEnd>
 export type RunOutcome = v.InferOutput<typeof RunOutcome>

@@ -8,7 +8,7 @@ import { run, type Where } from './run.ts'
 import { isFolder, isSafeName, readTree, type TreeEntry } from './trees.ts'
 
 /** A place to run git in, where these attributes count and no others of a commit or checkout. Closing it removes it. */
-export type AttributesPlace = Where & AsyncDisposable
+type AttributesPlace = Where & AsyncDisposable
 
 const NAME = '.gitattributes'
 /** Git itself reads none that is longer. */

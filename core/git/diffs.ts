@@ -32,7 +32,7 @@ export async function changedFiles(where: Where, from: Oid, to: Oid): Promise<Pa
   return files
 }
 
-export type PatchOptions = {
+type PatchOptions = {
   /** The lines around a change that are shown. */
   context: number
   /** The most bytes of the patch, which is cut there. */

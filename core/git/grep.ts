@@ -9,10 +9,10 @@ import { emptyTree } from './trees.ts'
 /** A line, from 1, and which characters of it were looked for. A long line is shown around the first of them. */
 export type GrepMatch = { path: Path; line: number; text: string; ranges: [number, number][] }
 
-export type TextQuestion = { tree: Oid; words: string; isRegex: boolean; matchCase: boolean }
+type TextQuestion = { tree: Oid; words: string; isRegex: boolean; matchCase: boolean }
 /** A question that was understood, and how git is to read it. */
 export type TextSearch = TextQuestion & { dialect: '-F' | '-P' | '-E' }
-export type TextOptions = {
+type TextOptions = {
   /** Ends the search: no more is found then. */
   signal: AbortSignal
   onFound: (matches: GrepMatch[]) => void

@@ -12,7 +12,7 @@ import { endChild, GitError, run, start } from './run.ts'
 export type Row = { oid: Oid; parents: Oid[]; author: CommitIdentity; committed: number; subject: string }
 
 /** In which order commits come, none before its children: lines of development not mixed, or the newest first. */
-export type HistoryOrder = 'topology' | 'date'
+type HistoryOrder = 'topology' | 'date'
 
 /**
  * The number of commits that are read first, and the milliseconds after which the rest follows, unless a caller needs
@@ -339,7 +339,7 @@ export function subjectOf({ message, encoding }: Pick<Commit, 'message' | 'encod
 /** A commit that touched a path, and the path's name there, which another commit may have changed. */
 export type Touch = { oid: Oid; path: Path }
 
-export type TouchingOptions = {
+type TouchingOptions = {
   /** The most commits to give, and how many to pass over before them. */
   count: number
   after?: number
@@ -407,7 +407,7 @@ export async function lastCommits(
 }
 
 /** A commit that no ref reaches any more, and the newest line of a reflog that names it. */
-export type Forgotten = {
+type Forgotten = {
   oid: Oid
   ref: string
   /** Its number in the reflog, as in main@{3}. */

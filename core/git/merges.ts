@@ -14,7 +14,7 @@ export type MergeConflict = { kind: string; paths: Path[] }
 /** What `git merge-tree --write-tree` makes of two commits: a tree, and what it could not settle. */
 export type MergedTree = { tree: Oid; stages: Stage[]; conflicts: MergeConflict[] }
 
-export type TreeMergeOptions = {
+type TreeMergeOptions = {
   /**
    * The commit or tree that both sides are compared with, instead of their common ancestors: a cherry-pick of C onto B
    * is the merge of B and C with C's parent as the base. Then ours and theirs may be trees, too.

@@ -3,10 +3,10 @@ import type { ChildProcess } from 'node:child_process'
 import { type Format, isOid, type Oid, type Repository } from './repository.ts'
 import { endChild, GitError, run, start } from './run.ts'
 
-export type ObjectType = 'blob' | 'tree' | 'commit' | 'tag'
-export type Info = { oid: Oid; type: ObjectType; size: number }
+type ObjectType = 'blob' | 'tree' | 'commit' | 'tag'
+type Info = { oid: Oid; type: ObjectType; size: number }
 /** `bytes` is undefined where the object is longer than what was asked for. */
-export type GitObject = Info & { bytes: Buffer | undefined }
+type GitObject = Info & { bytes: Buffer | undefined }
 /**
  * What names an object: a full id, HEAD or a ref from `refs/` on, and, to get from a tag or commit to what it stands
  * for, `^{commit}`, `^{tree}`, `^{blob}` or `^{}` behind it; or a full id, a colon and a path without line ends, for

@@ -10,7 +10,7 @@ import { read, type Where } from './run.ts'
 /** Closing it removes it: `await using scratch = await openScratch(…)`. */
 export type Scratch = Repository & AsyncDisposable
 
-export type ScratchOptions = {
+type ScratchOptions = {
   /** The folder in which its own is made. */
   parent: string
   /** The object folders that it reads from. */

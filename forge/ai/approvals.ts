@@ -1,6 +1,6 @@
 /**
  * What of a repository the person has approved to be run: by its content, never by its name, so that what changes is
- * asked about again. Approvals are in the branch's tree, where everybody who can push may write; so each counts only
+ * asked about again. Approvals are in the branch's tree, where anyone with push access can write; so each counts only
  * with a signature by a key of this user's, which is outside of any repository. A branch of a stranger's brings
  * whatever it likes into that file, and approves nothing by it.
  */

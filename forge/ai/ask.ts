@@ -36,7 +36,7 @@ export const DEFAULT_PATIENCE: Patience = {
 
 type Options = { signal: AbortSignal; onProgress: (progress: Progress) => void }
 
-export type AskedModelOptions = {
+type AskedModelOptions = {
   asked: ModelEndpoint
   window: number
   /** Gives the AI SDK's model, which sends its requests by the fetch that it is given. */

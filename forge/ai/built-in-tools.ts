@@ -1,4 +1,4 @@
-/** The tools that every model has, without anybody's approval: they work on files through the Vfs alone. */
+/** The tools that every model has without approval: they work on files through the Vfs alone. */
 import * as v from 'valibot'
 import { Failure } from '../../core/failure.ts'
 import { findText, type GrepMatch, textSearch } from '../../core/git/grep.ts'
@@ -449,7 +449,7 @@ const getLines = define({
 })
 
 const MAX_MATCHES = 200
-/** Seconds after which a search ends with what it has: an expression can be written that takes for ever. */
+/** Seconds after which a search ends with what it has: some expressions take exponential time. */
 const SEARCH_SECONDS = 10
 
 /** Lines that a search shows before and after each match. */

@@ -1,7 +1,4 @@
-/**
- * A cache in a file, of which nothing is lost but time: one that can't be read is made anew; where none can be made,
- * nothing is kept, and all goes on.
- */
+/** A cache in an SQLite file. An unreadable file is replaced; where none can be made, nothing is cached. */
 import { Database } from 'bun:sqlite'
 import { rmSync } from 'node:fs'
 

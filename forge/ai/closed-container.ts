@@ -15,10 +15,10 @@ const MAX_WRITTEN_FILE_BYTES = 1 << 30
 const USER = 1000
 
 /** What is run, by bash in the top folder, and for how many seconds at most. */
-export type ClosedCommand = { command: string; seconds: number; mounts?: Mount[]; hasNetwork?: boolean }
+type ClosedCommand = { command: string; seconds: number; mounts?: Mount[]; hasNetwork?: boolean }
 
 /** How it ended, and what it printed: the beginning and the end of that, without colours. */
-export type ClosedEnd = ContainerEnd & { output: string }
+type ClosedEnd = ContainerEnd & { output: string }
 
 /** What a container lacks to be run here, as the end of a sentence: "… need docker, which is not installed: …". */
 export async function whyNoContainer(signal: AbortSignal): Promise<string | undefined> {

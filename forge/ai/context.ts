@@ -251,7 +251,8 @@ class Transcript {
     const sent = blocks.flatMap((block): AssistantBlock[] => {
       if (block.type === 'call') return calls.slice(call, ++call)
       if (block.type === 'text') return texts.includes(block) ? [block] : []
-      // Thoughts are wanted back in the turn that they belong to. Later they go when all is sent anew anyway.
+      // Providers want reasoning back within its turn. After that it is dropped when the whole request is rebuilt
+      // anyway.
       return this.#sweptTurns.has(turn) ? [] : [block]
     })
     const last = this.messages.at(-1)

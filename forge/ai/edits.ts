@@ -32,7 +32,7 @@ export type Why = 'none' | 'several' | 'same' | 'there' | 'empty' | 'overlap' | 
 export type EditRefusal = { edit: number; why: Why; text: string }
 
 /** All edits, or none. */
-export type EditOutcome = { bytes: Buffer; made: Made[] } | { refusals: EditRefusal[] }
+type EditOutcome = { bytes: Buffer; made: Made[] } | { refusals: EditRefusal[] }
 
 /** The most refusals that are told at once: each takes a search of the whole file. */
 const MAX_REFUSALS = 3

@@ -17,9 +17,12 @@ export type Folder = {
 }
 
 /** How many files, and the endings that most of them have. */
-export type FolderCount = { files: number; endings: readonly (readonly [ending: string, files: number])[] }
+type FolderCount = { files: number; endings: readonly (readonly [ending: string, files: number])[] }
 
-/** Of a repository of more files or folders, the others are left out: a few trees can stand for endlessly many. */
+/**
+ * Of a repository of more files or folders, the others are left out: a hostile repository can have any number with a
+ * few tree objects.
+ */
 const MAX_FILES_AND_FOLDERS = 500_000
 /** No file system takes a longer path. */
 const MAX_PATH_BYTES = 4096

@@ -225,9 +225,8 @@ export function summarise(path: Path, bytes: Buffer, size: number): string {
 // --- What code offers
 // ---------------------------------------------------------------------------------------------------
 
-/** A name that a file offers to others, and the line that says so. */
 /** A name that a file offers, the line that defines it without what is around it, and its number from 0. */
-export type OfferedName = { name: string; line: string; at: number }
+type OfferedName = { name: string; line: string; at: number }
 
 /** Of longer files, the others are not looked at. */
 const MAX_CODE_LINES = 20_000

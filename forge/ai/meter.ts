@@ -6,7 +6,7 @@ import { contentOf, filesIn, prepareSession, type State } from './opening.ts'
 import { newSession, type Session } from './session.ts'
 
 /** How a file is in the context: not, by its summary, or whole. */
-export type Circle = 'none' | 'summary' | 'whole'
+type Circle = 'none' | 'summary' | 'whole'
 
 /**
  * How files are in the next request: the active ones whole from the moment they are made active; summaries are those that
@@ -26,7 +26,7 @@ export async function warm(session: Session, state: State, now: number): Promise
 }
 
 /** In tokens. `words` is a sentence about the summaries where they are not complete. */
-export type Meter = { used: number; of: number; files: { path: Path; tokens: number }[]; words?: string }
+type Meter = { used: number; of: number; files: { path: Path; tokens: number }[]; words?: string }
 
 /** How full the window is: as the provider counted the last request, or, before the first one, about so. */
 export async function meterOf(session: Session, state: State): Promise<Meter> {
@@ -48,7 +48,7 @@ export const needsShortening = async (session: Session, state: State): Promise<b
   (await tokensUsed(session, state)) > FULL * state.model.window
 
 /** How many tokens the next request has. */
-export async function tokensUsed(session: Session, state: State): Promise<number> {
+async function tokensUsed(session: Session, state: State): Promise<number> {
   const from = session.opening?.from ?? Number.POSITIVE_INFINITY
   const last = session.messages.findLastIndex(
     (entry, at) => at >= from && entry.kind === 'answer' && entry.usage.input > 0,

@@ -79,7 +79,7 @@ export async function prepareSession(session: Session, state: State, now: number
  * What tools did to files and to the context, as they were run for one answer. `touched` are those of which the results
  * tell the model what they are now; what a tool changed without telling is not among them, and is sent anew.
  */
-export type ToolsDone = { touched: Iterable<Path>; activated: Iterable<Path>; deactivated: Iterable<Path> }
+type ToolsDone = { touched: Iterable<Path>; activated: Iterable<Path>; deactivated: Iterable<Path> }
 
 /** To be called when all calls of an answer have their results: says which files the next request brings. */
 export async function withToolsDone(session: Session, state: State, done: ToolsDone): Promise<Session> {
@@ -179,7 +179,7 @@ const keyOf = ({ model, tools }: State): string =>
     .slice(0, 16)
 
 /** The files that the model has been told about since the opening, and those that it has whole. */
-export function knownFiles({ opening, messages }: Session): { known: Map<Path, Oid | null>; active: Set<Path> } {
+function knownFiles({ opening, messages }: Session): { known: Map<Path, Oid | null>; active: Set<Path> } {
   const known = new Map<Path, Oid | null>(opening?.files.map(({ path, oid }) => [path, oid]))
   const active = new Set(known.keys())
   for (const entry of messages.slice(opening?.from ?? 0)) {

@@ -25,7 +25,7 @@ export type Shift = (indent: string) => string | undefined
 /** Places at the first rung that has any: never none. */
 export type FoundPlaces = { rung: Rung; places: TextPlace[] }
 
-/** More places than anybody wants to read of. */
+/** Further places are not looked for. */
 const MAX_PLACES = 1000
 const [TAB, LF, CR, SPACE] = [9, 10, 13, 32]
 

@@ -35,7 +35,7 @@ const NoteSchema = v.object({
 })
 export type Note = v.InferOutput<typeof NoteSchema>
 
-/** Whom a request is for: `name` as a person writes it. */
+/** The model that a request is for: `name` as a person writes it. */
 export type ModelTarget = { name: string; provider: Provider }
 
 /** The options of one call: prompt, tools, the most tokens of the answer, and how it is to be thought about. */

@@ -38,7 +38,7 @@ const MAX_CONCURRENT_READS = 3
 type Described = ToolDescription | { words: string }
 
 /** A tool's file that can't be one, and why: a sentence. */
-export type BrokenTool = { path: Path; words: string }
+type BrokenTool = { path: Path; words: string }
 
 /** What the person is shown before a tool's first use: its source, and the one that was approved before. */
 export type ToolQuestion = { path: Path; oid: Oid; source: string; before: string | undefined }

@@ -49,7 +49,7 @@ export class SandboxError extends Failure {
 /** The source of a tool, and the name of its file for its errors. */
 export type ToolSource = { file: string; source: string }
 
-export type SandboxOptions = {
+type SandboxOptions = {
   /** How long a run may take, and the reading of a schema. */
   seconds?: number
   schemaSeconds?: number

@@ -1,6 +1,6 @@
 /**
- * Secrets blacked out before a conversation is written where others read it. What is known by its value is found in any
- * plain encoding; what is not known, by the forms that those who give out keys have made tellable.
+ * Secrets blacked out before a conversation is written where others read it. Secrets with a known value are found in
+ * any plain encoding; unknown ones by the prefixes that issuers of keys use.
  */
 
 /** What stands in a secret's place. */
@@ -46,7 +46,7 @@ const FORMS: readonly RegExp[] = [
   apart(/\d{8,10}:AA[\w-]{33}/g),
   // A token of three parts, the first of which is a JSON object in base64
   apart(/eyJ[\w-]{8,1000}\.eyJ[\w-]{8,8000}\.[\w-]{10,2000}/g),
-  // What an Authorization header bears, whoever it is for
+  // The value of an Authorization header
   /(?<keep>authorization\\?["']?\s{0,3}[=:]\s{0,3}\\?["']?(?:bearer|basic|token)\s{1,3})[\w.~+/=-]{12,4000}/gi,
 ]
 

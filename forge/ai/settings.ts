@@ -243,7 +243,7 @@ export class Settings {
 const versioned = (address: string | undefined): string | undefined =>
   address === undefined || /\/v\d+$/.test(address) ? address : `${address}/v1`
 
-/** Whom a model's name belongs to; undefined where it is no name of a model. */
+/** The provider that a model's name begins with; undefined where it has none. */
 export function providerOf(name: string): Provider | undefined {
   if (!NAME.test(name)) return undefined
   const [provider] = name.split('/')

@@ -25,7 +25,7 @@ type Options = {
 }
 
 /** `usage` is what was paid, also where nothing came of it. `words` say what happened, in a sentence. */
-export type Shortened = { session: Session; isShortened: boolean; words: string; usage: Usage }
+type Shortened = { session: Session; isShortened: boolean; words: string; usage: Usage }
 
 /**
  * Has the older part of a conversation summarised, by one request at the end of the chain, so that it is read from the

@@ -35,7 +35,7 @@ export const openSummaries = (objects: Objects, { folder }: { folder: string }):
   new Summaries(objects, new SummaryCache(join(folder, 'summaries.sqlite')))
 
 /** What a list of summaries is made for: `window` is the model's, in tokens. */
-export type WantedSummaries = { tree: Oid; active: readonly Path[]; window: number }
+type WantedSummaries = { tree: Oid; active: readonly Path[]; window: number }
 
 export class Summaries implements Disposable {
   /** The last ones that were asked for, as they are asked for with each request. */
@@ -106,7 +106,7 @@ export class Summaries implements Disposable {
   }
 }
 
-/** A sentence that so many files of a folder begin with tells nothing about one of them. */
+/** How many files of a folder may begin with the same sentence before it is left out, for example a licence. */
 const COMMON_IN_FILES = 3
 
 /** Summaries of a folder's files, without what several of them begin with, where there is more to say of them. */
@@ -133,7 +133,7 @@ const TABLES = [
 ]
 
 /** What was made before. */
-export class SummaryCache implements Disposable {
+class SummaryCache implements Disposable {
   readonly #file: CacheFile
 
   constructor(readonly path: string) {

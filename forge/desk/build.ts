@@ -9,16 +9,16 @@ import { join } from 'node:path'
 import { brotliCompressSync, constants } from 'node:zlib'
 
 /** A file of the page, as a server serves it. */
-export interface BuiltFile {
+interface BuiltFile {
   name: string
   type: string
   size: number
 }
 
-export interface Manifest {
+interface Manifest {
   /** The page itself: see Pages for what in it is replaced at each visit. */
   page: string
-  /** All else. Their names change with their content: they can be kept for ever. */
+  /** All other files. Their names change with their content, so browsers may cache them without a limit. */
   files: BuiltFile[]
 }
 

@@ -68,7 +68,7 @@ export class Desk implements AsyncDisposable {
   #forklift: ForkliftOnDesk | undefined
   readonly #tasks: Tasks | undefined
   #layout: Promise<unknown> = Promise.resolve()
-  /** When the desk is described anew. */
+  /** When the state of the desk is next sent. */
   #deskNews: { clock: ReturnType<typeof setTimeout>; at: number } | undefined
   #known: { known: Promise<Settings>; since: number } | undefined
   /** How much was said to all windows. It begins anywhere: so that no page takes it for what another desk has said. */
@@ -136,7 +136,7 @@ export class Desk implements AsyncDisposable {
     return { hear: text => window.hear(text), leave: () => this.#leave(window) }
   }
 
-  /** What comes with a page, for a person who may see all of the repository: the answers to what it asks first. */
+  /** What is embedded in a page for a person with access: the answers to its first questions. */
   async beginning(): Promise<PageBeginning> {
     const said = this.#said
     const answers = [{ ask: 'desk', fields: {}, value: await this.#describeAll() }]
@@ -173,7 +173,7 @@ export class Desk implements AsyncDisposable {
   #say(news: News): void {
     const isOfDrafts = news.say === 'branch' && news.isOfDrafts === true
     const isOfRefs = (news.say === 'branch' && !isOfDrafts) || news.say === 'saved' || news.say === 'repository'
-    // Before it is said: who hears it asks.
+    // Before the news is sent, since windows ask as soon as they get it.
     if (isOfRefs) this.#graph.touch()
     if (news.say === 'renamed file') for (const window of this.#windows) window.renamed(news)
     this.#tell(news)
@@ -251,7 +251,7 @@ export class Desk implements AsyncDisposable {
     }
   }
 
-  /** What a page begins with: how the user has set things is read anew then. */
+  /** The first state of a page: the user's settings are read again for it. */
   async #describeAll() {
     const [desk, layout] = await Promise.all([this.#describe(this.#readSettings()), this.#readLayout()])
     return { desk, layout }

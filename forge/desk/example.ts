@@ -288,7 +288,7 @@ async function fill(folder: string): Promise<void> {
   const inside = { ...where, cwd: folder }
   await run(inside, ['fast-import', '--quiet'], { input: streamOf(HISTORY) })
   await run(inside, ['reset', '--quiet', '--hard'])
-  // So that something can be saved on a machine on which git knows nobody yet.
+  // So that commits can be made on a machine where git has no user.name yet.
   const person = await run({ cwd: folder }, ['var', 'GIT_AUTHOR_IDENT'], { ok: 'any' })
   if (person.code === 0) return
   await run(inside, ['config', 'user.name', 'Somebody'])

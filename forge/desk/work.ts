@@ -39,14 +39,14 @@ import { stepHandlers } from './steps/handlers.ts'
 import { Plannings } from './steps/plannings.ts'
 import { Steps } from './steps/steps.ts'
 
-export type WorkOptions = {
+type WorkOptions = {
   /** The folder for this repository's files outside of it. */
   state: string
   /** What has become different. It must not throw. */
   onNews: (news: News) => void
   /** The user's folder of settings for the forge: the key of approvals is in there. By default, that of the state. */
   config?: string | undefined
-  /** Whom turns ask; without them everything but the chat works. */
+  /** The models that turns ask; without them everything but the chat works. */
   models?: Models | undefined
 }
 
@@ -81,7 +81,7 @@ export class Work implements AsyncDisposable {
   /** What can be done to refs, and what waits for a person because of it. */
   readonly steps: Steps
   readonly mergings: Mergings
-  /** Where branches and checkouts were when somebody last looked. */
+  /** Where branches and checkouts were when the refs were last read. */
   #tips: ReadonlyMap<string, Oid> = new Map()
   #heads: ReadonlyMap<RefName, string> = new Map()
 
@@ -138,7 +138,7 @@ export class Work implements AsyncDisposable {
     await this.chat.turns.look(unfinished)
   }
 
-  /** Looks now whether somebody else has moved a ref, as it does by itself every second. */
+  /** Checks now whether another program has moved a ref, as it does by itself every second. */
   async look(): Promise<void> {
     await this.#watch.look()
   }
@@ -155,7 +155,7 @@ export class Work implements AsyncDisposable {
     for (const name of touched) await this.branches.refresh(name).catch(error => this.#complain(error))
   }
 
-  /** The branches that are not where they were. Of those that nobody works on it is said at once. */
+  /** The branches that are not where they were. For branches that are not open, the news is sent at once. */
   async #branchesMoved(): Promise<string[]> {
     const before = this.#tips
     this.#tips = await tipsBelow(this.#repository, HEADS)
@@ -262,7 +262,7 @@ export class Work implements AsyncDisposable {
     return new Map(kinds.flatMap(([name, kind]) => (kind ? [[name, kind] as const] : [])))
   }
 
-  /** Branches that somebody else deleted, and that have drafts: they can be brought back. */
+  /** Branches that another program deleted, and that have drafts: they can be restored. */
   async vanished(): Promise<{ branch: string; drafts: Path[] }[]> {
     const works = await this.branches.all()
     const gone = works.filter(({ isGone, draftPaths }) => isGone && draftPaths.length > 0)
@@ -354,7 +354,7 @@ export class Work implements AsyncDisposable {
 /** In words, what an undo and a redo would do. */
 type Undoable = { undo?: string; redo?: string }
 
-/** Branches are told what can be undone in them if one of so many operations was about them: the newest. */
+/** How many of the newest operations are searched for one that can be undone in a branch. */
 const RECENT_OPERATIONS = 300
 
 /** All refs that are about a branch. */

@@ -69,7 +69,7 @@ export type Limits = v.InferOutput<typeof Limits>
 export const LimitName = v.picklist(['requests', 'tokens', 'cost', 'minutes'])
 export type LimitName = v.InferOutput<typeof LimitName>
 
-export const TaskStatus = v.object({
+const TaskStatus = v.object({
   id: TaskId,
   title: text,
   state: TaskState,
@@ -133,6 +133,8 @@ export const ShownRun = v.object({
   tells: v.optional(text),
   /** Of all results together. */
   unchecked,
+  /** When it was begun, while it is at work: milliseconds since 1970. */
+  began: v.optional(v.number()),
 })
 export type ShownRun = v.InferOutput<typeof ShownRun>
 
@@ -172,7 +174,7 @@ export const PlannedTask = v.object({
 })
 export type PlannedTask = v.InferOutput<typeof PlannedTask>
 
-/** `forge show RUN --plan --json`: a plan, whole, for a person who is to say yes to it. */
+/** `forge show RUN --plan --json`: a plan in full, to be approved by a person. */
 export const ShownPlan = v.object({
   /** Whether it waits for a yes. */
   waits: v.boolean(),
@@ -190,8 +192,20 @@ export const ShownPlan = v.object({
   hasNetwork: v.boolean(),
   /** What it may take and cost, and its limits, as sentences. */
   cost: v.array(text),
+  /** The plan as a file that a person edits. */
+  file: v.optional(text),
 })
 export type ShownPlan = v.InferOutput<typeof ShownPlan>
+
+/**
+ * `forge plan RUN --file PLAN --json`: what is wrong with the plan in that file, and at which line of it, counted from
+ * 1; where that is nothing, the plan whole.
+ */
+export const CheckedPlan = v.object({
+  complaints: v.array(v.object({ words: text, line: v.optional(Count) })),
+  plan: v.optional(ShownPlan),
+})
+export type CheckedPlan = v.InferOutput<typeof CheckedPlan>
 
 /** `forge show RUN [TASK] --journal --json`, and the lines of the journal's file: one decision each. */
 export const WrittenLine = v.object({
@@ -214,6 +228,8 @@ export const ShownLanding = v.object({
   onto: text,
   tree: v.optional(text),
   words: v.array(text),
+  /** What its checks do not show, as sentences: to be looked at first. */
+  doubts: v.array(text),
   /** Why it is refused, unless anyway. */
   unchecked: v.optional(text),
 })

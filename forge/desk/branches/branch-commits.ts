@@ -26,11 +26,11 @@ import {
 } from './drafts.ts'
 import { type CommitSignature, makeCommit, messageFor, type SaveStep } from './save.ts'
 
-/** Of so many files in a folder it is known how they are kept. */
+/** How many files of a folder are remembered with their filter. */
 const MAX_REMEMBERED_FILES = 100_000
 
 /** What is saved: some files, or all. */
-export type Selection = readonly Path[] | 'all'
+type Selection = readonly Path[] | 'all'
 
 /** Commits some drafts, or all, to the branch. Gives undefined where there was nothing to commit. */
 export async function save(work: BranchWork, selection: Selection, message?: string): Promise<Oid | undefined> {
@@ -175,7 +175,7 @@ const namesOf = (paths: readonly Path[]): string =>
 // --- Every commit
 // ------------------------------------------------------------------------------------------------------
 
-export type NewCommit = {
+type NewCommit = {
   kind: string
   words: string
   message: string

@@ -9,12 +9,13 @@ type Waiting = { isBrief: boolean; begin: () => void }
 export class BranchLock {
   readonly #waiting: Waiting[] = []
   #isHeld = false
-  /** Somebody has it, and has stepped aside: nothing but what is brief may come between. */
+  /** The holder has stepped aside: only brief tasks may run meanwhile. */
   #isAside = false
   #isSomebodyWaiting = false
 
   /**
-   * Is told when something that is not brief begins to wait for who has stepped aside, and when nothing does any more.
+   * Called with true when a task that is not brief queues behind a holder that has stepped aside, and with false when
+   * none does any more.
    */
   constructor(readonly onWaiting: (isWaiting: boolean) => void) {}
 
@@ -28,7 +29,7 @@ export class BranchLock {
     }
   }
 
-  /** To be called by who holds it: waits for something while what is brief may come between. */
+  /** Called by the holder: waits for something, and lets brief tasks run meanwhile. */
   async stepAside<Result>(wait: () => Promise<Result>): Promise<Result> {
     this.#isAside = true
     this.#leave()

@@ -6,8 +6,8 @@ import { isOid, type Oid } from '../../../core/git/repository.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
 import type { NewOperation } from '../../operations.ts'
 import { draftsRef } from '../refs.ts'
-import { renameRefs } from './branch-renames.ts'
-import type { HeldBranch } from './branch-work.ts'
+import { renameTransition } from './branch-renames.ts'
+import { carryOut, type HeldBranch } from './branch-work.ts'
 import { branchOf, HEADS, headRef, verifyBranchName } from './branches.ts'
 import { putAside } from './moving-refs.ts'
 import { nameOfRef, type OpenBranches } from './open-branches.ts'
@@ -69,7 +69,7 @@ export async function deleteBranch(branches: OpenBranches, name: string): Promis
   await branches.leave(name)
 }
 
-/** Makes a branch again where it was when it vanished, whoever deleted it. */
+/** Makes a branch again where it was when it was deleted, by the desk or by another program. */
 export async function restoreBranch(branches: OpenBranches, name: string): Promise<void> {
   verifyBranchName(name, await branchNames(branches))
   const { tip, drafts } = await branches.whereItWas(name)
@@ -110,8 +110,10 @@ export async function moveBranch(branches: OpenBranches, name: string, to: strin
     // What was typed since it was written goes along, too; what is typed from here on comes with the work itself.
     await held.collect()
     await held.writeDrafts()
-    await moveRefsOf(branches, name, to, operation)
-    branches.rename(held, to)
+    const renaming = await renameTransition(branches.room, { from: name, to }, operation.words, () =>
+      branches.rename(held, to),
+    )
+    await carryOut(branches.room, [renaming], operation)
   })
   await branches.refresh(to)
   for (const branch of [name, to]) branches.room.say({ say: 'branch', branch })
@@ -119,16 +121,6 @@ export async function moveBranch(branches: OpenBranches, name: string, to: strin
 
 /** What is written down of an operation besides what it moves. */
 export type How = { kind: string; words: string; of?: Oid }
-
-async function moveRefsOf(branches: OpenBranches, name: string, to: string, operation: How): Promise<void> {
-  const { checkouts, objects } = branches.room
-  // A checkout that is still to follow a save is looked for by the name that the branch has had then.
-  await checkouts.settled()
-  const infos = await Promise.all([headRef(name), draftsRef(name)].map(ref => objects.info(ref)))
-  const [tip, drafts] = infos.map(info => info?.oid)
-  if (tip === undefined) throw new Failure(`There is no branch ${visiblePath(name)}.`)
-  await renameRefs(branches.room, { from: name, to }, { tip, drafts }, operation)
-}
 
 /** Throws a {@link Failure} that says in which folder a branch is checked out. */
 export async function verifyNotCheckedOut(branches: OpenBranches, name: string): Promise<void> {
@@ -145,7 +137,7 @@ export async function branchNames(branches: OpenBranches): Promise<string[]> {
 }
 
 /** Records an operation; one whose refs have moved meanwhile is a {@link Failure}. */
-export async function recordOperation(branches: OpenBranches, operation: NewOperation): Promise<void> {
+async function recordOperation(branches: OpenBranches, operation: NewOperation): Promise<void> {
   await orInWords(branches.room.operations.record(operation))
 }
 

@@ -12,40 +12,47 @@
  * What an earlier process has begun is finished at the start of the next one ({@link finishRenames}).
  */
 
+import { Failure } from '../../../core/failure.ts'
 import type { Checkout } from '../../../core/git/checkouts.ts'
-import { type Move, RefMoved } from '../../../core/git/refs.ts'
+import { RefMoved } from '../../../core/git/refs.ts'
 import { asText, fields, type Oid } from '../../../core/git/repository.ts'
 import { run } from '../../../core/git/run.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
-import { type NewOperation, refsOf } from '../../operations.ts'
 import { draftsRef, renamingRef } from '../refs.ts'
-import type { BranchServices } from './branch-work.ts'
+import { type BranchServices, isMove, type Transition } from './branch-work.ts'
 import { HEADS, headRef } from './branches.ts'
 import { moveOwnRefs } from './moving-refs.ts'
 import { type Renaming, renamedBy } from './open-branches.ts'
 
-/**
- * Renames a branch at a commit, with its drafts, as an operation. Throws where one of its refs has moved: then nothing
- * has happened.
- */
-export async function renameRefs(
+/** How a locked branch gets another name, with its drafts. `arrive` is called when all is done. */
+export async function renameTransition(
   room: BranchServices,
   { from, to }: Renaming,
-  { tip, drafts }: { tip: Oid; drafts: Oid | undefined },
-  operation: Omit<NewOperation, 'moves'>,
-): Promise<void> {
-  const { checkouts, operations } = room
-  const made: Move[] = [{ ref: headRef(to), from: undefined, to: tip }]
-  if (drafts) made.push({ ref: draftsRef(from), from: drafts, to: undefined })
-  if (drafts) made.push({ ref: draftsRef(to), from: undefined, to: drafts })
+  words: string,
+  arrive: () => void,
+): Promise<Transition> {
+  const { checkouts, objects } = room
+  // A checkout that is still to follow a save is looked for by the name that the branch has had then.
+  await checkouts.settled()
+  const infos = await Promise.all([headRef(from), draftsRef(from), renamingRef(from)].map(ref => objects.info(ref)))
+  const [tip, drafts, begun] = infos.map(info => info?.oid)
+  if (tip === undefined) throw new Failure(`There is no branch ${visiblePath(from)}.`)
   const gone = { ref: headRef(from), from: tip, to: undefined }
-  const on = (await checkouts.list()).filter(({ head }) => head === headRef(from))
-  const begun = (await room.objects.info(renamingRef(from)))?.oid
-  const mark = { ref: renamingRef(from), from: begun, to: tip }
-  // Where somebody is on it, the old name is only held to where it is.
-  const first = on.length === 0 ? gone : { ...gone, to: tip }
-  await operations.record({ ...operation, moves: [first, ...made, mark], refs: refsOf([gone, ...made]) })
-  await finish(room, { from, to }, tip, operation.words)
+  const made = [
+    { ref: headRef(to), from: undefined, to: tip },
+    { ref: draftsRef(from), from: drafts, to: undefined },
+    { ref: draftsRef(to), from: undefined, to: drafts },
+  ].filter(isMove)
+  // While a checkout is on it, the old name stays, and is only verified.
+  const first = (await onBranch(room, from)).length === 0 ? gone : { ...gone, to: tip }
+  return {
+    moves: [first, ...made, { ref: renamingRef(from), from: begun, to: tip }],
+    recorded: [gone, ...made],
+    arrive: async () => {
+      await finish(room, { from, to }, tip, words)
+      arrive()
+    },
+  }
 }
 
 /** Finishes what was begun, by their old names and where they were. What can't be done is said, and not thrown. */
@@ -81,7 +88,7 @@ async function finish(room: BranchServices, { from, to }: Renaming, tip: Oid, wo
     const gone = { ref: headRef(from), from: old, to: undefined }
     await moveOwnRefs(objects, old === undefined ? [mark] : [gone, mark], words)
   } catch (error) {
-    // Another desk has finished it, or somebody has gone on under the old name at this moment.
+    // Either another desk has finished the rename, or another program has just committed to the old name.
     if (error instanceof RefMoved && error.found === undefined) return
     if (error instanceof RefMoved) return await keepBoth(room, { from, to }, tip)
     const why = visible(error instanceof Error ? error.message : String(error))
@@ -96,7 +103,7 @@ const onBranch = async ({ checkouts }: BranchServices, branch: string): Promise<
 const turn = ({ checkouts }: BranchServices, checkout: Checkout, to: string, words: string): Promise<void> =>
   checkouts.turnTo(checkout, `${HEADS}${to}`, words)
 
-/** Somebody has gone on under the old name: that is theirs, and stays. */
+/** Another program has committed to the old name: both branches stay. */
 async function keepBoth(room: BranchServices, { from, to }: Renaming, tip: Oid): Promise<void> {
   await forget(room, from, tip)
   const [old, young] = [visiblePath(from), visiblePath(to)]

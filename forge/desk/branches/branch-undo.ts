@@ -11,7 +11,7 @@ import { mergeDrafts } from './draft-merges.ts'
 import { type DraftFile, type Drafts, entryInTip, filesBetween, noDrafts, readDrafts, renamedFiles } from './drafts.ts'
 
 /** Where an operation takes a branch. */
-export type UndoTarget = {
+type UndoTarget = {
   /** Where the branch is to go; undefined where it stays. */
   head: { before?: Oid | undefined; after?: Oid | undefined } | undefined
   /** What is not in the commit any more becomes drafts. */
@@ -34,7 +34,7 @@ export async function prepare(held: HeldBranch, target: UndoTarget): Promise<Nex
   const { work } = held
   if (!target.isTurn) work.verifyFree()
   await held.collect()
-  // Another desk may have moved the branch, or written drafts, since somebody looked here.
+  // Another desk may have moved the branch, or written drafts, since the refs were last read.
   await held.lookAgain()
   const { head, merging, renamed } = target
   const there = work.isGone ? undefined : work.head

@@ -54,8 +54,8 @@ export type BranchServices = {
 }
 
 /**
- * The branch's files as an AI is changing them: they are shown instead of its own, and nobody else may change them.
- * `why` says so in a sentence.
+ * The branch's files as an AI is changing them: they are shown instead of its own, and can't be edited meanwhile. `why`
+ * says so in a sentence.
  */
 export type AtWork = { files: Drafts; why: string }
 
@@ -88,15 +88,19 @@ export type Deed = {
 }
 
 /** How a branch becomes something: what has to be written and moved, and what follows, or what is taken back. */
-type Transition = {
+export type Transition = {
   moves: Move[]
-  made: readonly NewObject[]
-  renamed: Renamed | undefined
-  announce: () => Promise<() => Promise<void>>
+  /** What undo takes back, where these are not the moves themselves. */
+  recorded?: readonly Move[]
+  made?: readonly NewObject[]
+  renamed?: Renamed | undefined
+  /** Before the refs move; gives what takes that back where they don't. */
+  announce?: () => Promise<() => Promise<void>>
+  /** After the refs have moved. */
   arrive: () => Promise<void>
 }
 
-/** A branch that is locked by whoever has this: the only way to collect, write or move anything of it. */
+/** A locked branch: the only way to collect its edits, write its drafts or move its refs. */
 export interface HeldBranch {
   readonly work: BranchWork
   /** Takes what was typed in open files among the drafts; a file that is as it was saved is none. */
@@ -105,7 +109,7 @@ export interface HeldBranch {
   writeDrafts(): Promise<void>
   /** Looks where the branch and its drafts are in the repository, and brings the drafts along. */
   lookAgain(): Promise<void>
-  /** Does something anew, on what there is then, where somebody else has moved a ref meanwhile. */
+  /** Retries a task on the new state where another program has moved a ref meanwhile. */
   again<Result>(task: () => Promise<Result>): Promise<Result>
   /**
    * Waits for something (a commit's signature) that may take as long as a person does: files are opened meanwhile, and
@@ -138,11 +142,20 @@ export async function becomeTogether(
   deed?: Deed,
 ): Promise<void> {
   const transitions = await Promise.all(all.map(([held, next]) => held.transitionTo(next)))
-  const withdrawals = await Promise.all(transitions.map(({ announce }) => announce()))
+  await carryOut(room, transitions, deed)
+}
+
+/** Announces transitions of locked branches, moves their refs, all or none, and follows up; or takes all back. */
+export async function carryOut(
+  room: BranchServices,
+  transitions: readonly Transition[],
+  deed: Deed | undefined,
+): Promise<void> {
+  const withdrawals = await Promise.all(transitions.map(({ announce }) => announce?.()))
   try {
     await record(room, transitions, deed)
   } catch (error) {
-    for (const withdraw of withdrawals) await withdraw()
+    for (const withdraw of withdrawals) await withdraw?.()
     throw error
   }
   for (const { arrive } of transitions) await arrive()
@@ -154,30 +167,31 @@ async function record(
   deed?: Deed,
 ): Promise<void> {
   const own = transitions.flatMap(({ moves }) => moves)
-  const made = [...(deed?.made ?? []), ...transitions.flatMap(it => it.made)]
+  const made = [...(deed?.made ?? []), ...transitions.flatMap(it => it.made ?? [])]
   if (!deed) {
     await writeObjects(objects.repository, made)
     await moveOwnRefs(objects, own, '')
     return
   }
   const { kind, words, of, also = [], unrecorded = [] } = deed
-  const recorded = [...own, ...also].filter(isMove)
+  const recorded = [...transitions.flatMap(it => it.recorded ?? it.moves), ...also].filter(isMove)
   const renamed = transitions.find(it => it.renamed)?.renamed
-  const moves = [...recorded, ...unrecorded.filter(isMove)]
+  const moves = [...own, ...[...also, ...unrecorded].filter(isMove)]
   await operations.record({ kind, words, moves, refs: refsOf(recorded), made, renamed, ...(of && { of }) })
 }
 
-const isMove = ({ from, to }: Move): boolean => from !== to
+/** Whether a ref really moves. */
+export const isMove = ({ from, to }: Move): boolean => from !== to
 
 /** Whether the same is to be chosen: between drafts and what they stand on, or what others have typed there. */
 const hasSameClashes = (one: Drafts, other: Drafts): boolean =>
   isSameDrafts(one, { ...other, files: one.files }) &&
   [...one.clashes.keys()].every(path => one.files.get(path)?.oid === other.files.get(path)?.oid)
 
-/** What waits longer for a signature, in milliseconds, waits for a person, who should know it. */
+/** Milliseconds after which a wait for a signature is shown: it probably waits for a person. */
 const LONG_WAIT = 500
 
-/** How often work begins anew because somebody else has moved the same refs. */
+/** How often a task is retried because another program has moved the same refs. */
 const TRIES = 10
 
 export class BranchWork {
@@ -197,7 +211,7 @@ export class BranchWork {
   #hasSaidWaiting = false
   /** The files with drafts when it was last said that there are others. */
   #saidDrafts = ''
-  /** Given to nobody but those who have locked the branch. */
+  /** Given only to tasks that have locked the branch. */
   readonly #held: HeldBranch = {
     work: this,
     collect: () => this.#collect(),
@@ -267,7 +281,7 @@ export class BranchWork {
     return this.#written.commit
   }
 
-  /** The branch was deleted by somebody else; what was typed in it is kept. */
+  /** The branch was deleted by another program; its drafts are kept. */
   get isGone(): boolean {
     return this.#isGone
   }
@@ -277,7 +291,7 @@ export class BranchWork {
     return this.#atWork?.files ?? this.#drafts
   }
 
-  /** What somebody else did to the branch while there were drafts, for as long as there are. */
+  /** How another program moved the branch while there were drafts, for as long as there are. */
   get moved(): Moved | undefined {
     return this.draftPaths.length > 0 ? this.#moved : undefined
   }
@@ -451,7 +465,7 @@ export class BranchWork {
     this.#sayWaiting(false)
   }
 
-  /** Who discards or undoes something while a commit waits for its signature would else see nothing happen. */
+  /** Otherwise a discard or an undo would show nothing while a commit waits for its signature. */
   #sayWaiting(isWaiting: boolean): void {
     clearTimeout(this.#waitingTimer)
     const { say } = this.room
@@ -484,8 +498,8 @@ export class BranchWork {
   // ---------------------------------------------------------------------------------------
 
   /**
-   * Works on the newest state there is, and anew where somebody else has moved a ref meanwhile. While an AI is at work
-   * in the branch, only that which ends its work may do so (`isTurn`); while a merge waits in it, only what settles or
+   * Works on the newest state, and retries where another program has moved a ref meanwhile. While an AI is at work in
+   * the branch, only that which ends its work may do so (`isTurn`); while a merge waits in it, only what settles or
    * ends that (`isMerging`).
    */
   async inOneGo<Result>(
@@ -496,7 +510,7 @@ export class BranchWork {
       if (!isTurn) this.verifyFree()
       if (!isMerging) this.verifyNotMerging()
       const signature = readSignature(this.room.objects.repository)
-      // Whoever waits for it is told; where nobody does, nothing was to be signed.
+      // Waiting callers get the error; without any, nothing was to be signed.
       signature.catch(() => undefined)
       await this.#collect()
       this.#verifyThere()
@@ -529,7 +543,7 @@ export class BranchWork {
     await putAside(this.room.operations, this.name)
   }
 
-  /** A refusal of git's or of the disk's, as a sentence for the person who wanted something done. */
+  /** An error of git or of the disk, as a sentence for the person. */
   async #inWords(error: unknown): Promise<unknown> {
     if (!(error instanceof GitError)) return error
     const why = await whyNotWritten(this.room.objects.repository, error)
@@ -562,7 +576,9 @@ export class BranchWork {
   // --- What others have done
   // -------------------------------------------------------------------------------------------
 
-  /** Looks where the branch and its drafts are, and brings the drafts along where somebody has moved one of them. */
+  /**
+   * Looks where the branch and its drafts are, and brings the drafts along where another program has moved one of them.
+   */
   async refresh(): Promise<void> {
     await this.brieflyLocked(async () => {
       await this.#collect()
@@ -593,7 +609,7 @@ export class BranchWork {
     const { objects } = this.room
     const theirs = commit === undefined ? noDrafts(this.tip) : await readDrafts(objects, commit)
     if (!theirs) throw new Failure(`${draftsRef(this.name)} is no commit: delete it by git update-ref -d.`)
-    // Where none were written, the branch may have moved since somebody last looked for some.
+    // Without written drafts, the branch may have moved since its refs were last read.
     const before = this.#written.commit === undefined ? noDrafts(this.tip) : this.#written.drafts
     const merged = await this.#merged(drafts => mergeDrafts(objects, before, drafts, theirs))
     this.#written = { commit, drafts: theirs }
@@ -699,7 +715,7 @@ export class BranchWork {
       this.#written = { commit: undefined, drafts: noDrafts(this.tip) }
       await this.#show(isTypedIn ? this.#drafts : this.#written.drafts)
     }
-    return { moves: moves.filter(isMove), made: [], renamed: undefined, announce: async () => async () => {}, arrive }
+    return { moves: moves.filter(isMove), arrive }
   }
 
   #rename(to: string): void {

@@ -11,7 +11,7 @@ export const headRef = (branch: string): RefName => `${HEADS}${branch}`
 export const branchOf = (ref: RefName): string => ref.slice(HEADS.length)
 
 /** What git tells of a branch by itself. `upstream` is a ref's name. */
-export type ListedBranch = { name: string; tip: Oid; committed: number; subject: string; upstream: RefName | undefined }
+type ListedBranch = { name: string; tip: Oid; committed: number; subject: string; upstream: RefName | undefined }
 
 const FORMAT = ['%(refname)', '%(objectname)', '%(committerdate:unix)', '%(upstream)', '%(contents:subject)'].join(
   '%00',
@@ -50,13 +50,13 @@ export async function tipsBelowEach(repository: Repository, prefixes: readonly s
   })
 }
 
-/** So many commits are counted, and so many people named: of more, a person would not read. */
+/** How many commits are counted, and how many authors named, at most. */
 const [MAX_COUNTED_COMMITS, MAX_NAMED_AUTHORS] = [1000, 3]
 
 /** How many commits one commit has that another lacks, and whose they are. */
 export async function cameIn(repository: Repository, from: Oid, to: Oid): Promise<{ commits: number; by: string[] }> {
   const range = [`--max-count=${MAX_COUNTED_COMMITS}`, '--format=%an', `${from}..${to}`, '--']
-  // Where the old commit has been collected as garbage meanwhile, nobody knows.
+  // Undefined where the old commit has been garbage-collected.
   const { stdout } = await run(repository, ['log', '-z', '--no-show-signature', ...range], { ok: [0, 128] })
   const names = fields(stdout).map(asText)
   return { commits: names.length, by: [...new Set(names)].slice(0, MAX_NAMED_AUTHORS) }
@@ -77,7 +77,7 @@ export function verifyBranchName(name: string, others: readonly string[]): void 
 
 /** Where an AI's conversation is kept in a branch's tree. */
 const SESSION = '.forge/session.json'
-/** So many branches' counts are waited for; those of more are told when they are known. */
+/** The counts of this many branches are waited for; further ones are sent when they are known. */
 const COUNTED_AT_ONCE = 20
 
 export type Counts = { ahead: number; behind: number }
@@ -136,7 +136,7 @@ export class BranchFacts {
         this.onCounted(name)
       }
     } catch {
-      // The repository is closed, or broken: whoever lists branches is told then.
+      // The repository is closed, or broken: listing the branches reports that.
     } finally {
       this.#counting = undefined
     }

@@ -22,7 +22,7 @@ const Pending = v.object({
   branch: v.string(),
   from: v.string(),
   to: v.string(),
-  /** Somebody has been told that it could not. */
+  /** A notice has said that it could not. */
   isTold: v.boolean(),
 })
 type Pending = v.InferOutput<typeof Pending>

@@ -107,8 +107,8 @@ export class Document {
 }
 
 /**
- * A change as it came from a page, which could be anybody's. Its form is a list: a number for so many characters kept,
- * or for so many replaced and the lines that stand there instead.
+ * A change as it came from a page, not validated. Its form is a list: a number for so many characters kept, or for so
+ * many replaced and the lines that stand there instead.
  */
 function changeFrom(json: unknown, length: number): ChangeSet {
   if (!Array.isArray(json) || !json.every(isSection)) throw notAnEdit()

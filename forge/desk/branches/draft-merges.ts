@@ -53,7 +53,7 @@ export async function mergeDrafts(objects: Objects, start: Drafts, ours: Drafts,
   const merge = await mergeTrees(objects.repository, one, other, { base, objects })
   const files = await filesBetween(objects, theirs.tip, merge.tree)
   for (const [path, stages] of Map.groupBy(merge.stages, stage => stage.path)) {
-    // The markers of a conflict are in nobody's text: the file stays as it is there.
+    // Conflict markers are never written into a draft: the file stays as it is there.
     files.delete(path)
     if (theirs.files.has(path)) files.set(path, theirs.files.get(path))
     const [from, mine] = [1, 2].map(number => stages.find(({ stage }) => stage === number))

@@ -78,7 +78,7 @@ export async function contentIn(
 }
 
 /** Why a file can't be saved or typed in; undefined where it can. */
-export function whyClashing({ clashes }: Drafts, path: Path): string | undefined {
+function whyClashing({ clashes }: Drafts, path: Path): string | undefined {
   if (!clashes.has(path)) return undefined
   const name = visiblePath(path)
   return `${name} was changed in two places that can't be merged: choose what it shall be, then go on.`
@@ -165,7 +165,7 @@ async function makeClashes(objects: Objects, clashes: ReadonlyMap<Path, Clashing
   return { oid: oidOf(objects.repository.format, commit), tree: tree.oid, made: [...tree.made, commit] }
 }
 
-/** More drafts than anybody has typed. */
+/** Further drafts are not listed. */
 const MAX_DRAFTS = 100_000
 
 /** The drafts in a commit that {@link makeDrafts} made; undefined where it is none. */

@@ -26,7 +26,7 @@ export async function attributesChange(objects: Objects, treeish: Oid | undefine
   const entry = treeish === undefined ? undefined : await entryAt(objects, treeish, ATTRIBUTES)
   const isFile = entry?.mode === '100644' || entry?.mode === '100755'
   const text = isFile ? (await objects.read(entry.oid, { limit: MAX_FILE_BYTES }))?.bytes : Buffer.of()
-  // Nobody has written so much by hand: whatever it is, it stays as it is.
+  // A larger file is not one that the desk edits: it stays as it is.
   if (!text) return new Map()
   if (text.toString('latin1').split(/\r?\n/).includes(RULE)) return new Map()
   const between = text.length === 0 || text.at(-1) === 0x0a ? '' : '\n'
@@ -45,7 +45,7 @@ const KEEP = [
 /** As it was before it looked where it is. */
 const ANYWHERE = 'true'
 
-/** Tells git what the rule means: to leave our side as it is. Who has told it something else has the last word. */
+/** Tells git what the rule means: to leave our side as it is. A setting of the user's own is kept. */
 export async function setUpMergeDriver(repository: Repository): Promise<void> {
   const key = `merge.${DRIVER}.driver`
   const { code, stdout } = await run(repository, ['config', '--get', key], { ok: [0, 1] })

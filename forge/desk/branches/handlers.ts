@@ -14,7 +14,7 @@ import { pathsNow } from './renamed-files.ts'
 const MAX_OPERATIONS = 500
 
 /** Those that concern what stands above the branches, too (chats), are answered by the work as a whole. */
-export type OwnQuestions = Omit<typeof branchQuestions, 'rename branch' | 'undo' | 'redo'>
+type OwnQuestions = Omit<typeof branchQuestions, 'rename branch' | 'undo' | 'redo'>
 
 export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, Window> {
   const work = (branch: string) => branches.work(branch)

@@ -1,5 +1,5 @@
 /**
- * What somebody else did to branches while there were drafts in them: from where to where they moved. It is kept in the
+ * How other programs moved branches while there were drafts in them: from which commit to which. It is kept in the
  * desk's folder of state, so that a person is told also after a restart; where it can't be written, only that is lost.
  */
 import { join } from 'node:path'
@@ -28,7 +28,7 @@ export class MovedBranches {
     return this.all.get(branch)
   }
 
-  /** Keeps what was done to a branch; undefined where nobody needs to know it any more. */
+  /** Keeps how a branch was moved; undefined removes the record. */
   keep(branch: string, moved: Moved | undefined): void {
     if (moved === undefined && !this.all.has(branch)) return
     if (moved) this.all.set(branch, moved)

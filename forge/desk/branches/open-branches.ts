@@ -15,9 +15,9 @@ import { readDrafts } from './drafts.ts'
 
 export class OpenBranches {
   readonly #works = new Map<string, Promise<BranchWork>>()
-  /** Other names that branches got, by their old ones, as far as somebody has asked for these. */
+  /** The new names of renamed branches, by their old ones, for the old names that were asked for. */
   readonly #renamed = new Map<string, string>()
-  /** Where branches were that somebody else has deleted while the desk ran. */
+  /** The tips of branches that another program deleted while the desk ran. */
   readonly vanished = new Map<string, Oid>()
 
   constructor(readonly room: BranchServices) {}
@@ -36,7 +36,7 @@ export class OpenBranches {
 
   /**
    * The work on a branch. One that was deleted is worked on where it was, and says so: what is typed there are drafts.
-   * Throws a {@link Failure} where there is no such branch, and nobody knows where one was.
+   * Throws a {@link Failure} where there is no such branch, and its last tip is not known.
    */
   async work(name: string): Promise<BranchWork> {
     const to = this.#works.has(name) || !isRefName(headRef(name)) ? undefined : await this.#renamedTo(name)
@@ -62,11 +62,11 @@ export class OpenBranches {
   }
 
   /**
-   * The work on a branch that is still to be made, at a commit: for who makes it by one operation together with what
-   * begins in it. Where `make` fails nobody works on it any more.
+   * The work on a branch that is still to be made, at a commit: `make` creates it by one operation, together with what
+   * begins in it. Where that fails, the work is dropped.
    */
   async workToBe<Result>(name: string, at: Oid, make: (held: HeldBranch) => Promise<Result>): Promise<Result> {
-    // Whoever typed in one of this name that is gone has it open: it goes on from there.
+    // A deleted branch of this name may still be open in a window: its work goes on from there.
     const known = this.#works.get(name)
     const opened = known ?? openWork(this.room, name, at)
     if (!known) this.#works.set(name, opened)
@@ -105,8 +105,8 @@ export class OpenBranches {
   // -----------------------------------------------------------------------------------------------------
 
   /**
-   * A branch has another name: its work goes on under that, with what is typed in this very moment. Whoever has not
-   * heard of it yet finds it by its old name, too. To be called after its refs have moved.
+   * A branch has another name: its work goes on under that, with what is typed in this very moment. Windows that do not
+   * know of it yet find it by its old name, too. To be called after its refs have moved.
    */
   rename(held: HeldBranch, to: string): void {
     const { work } = held
@@ -151,8 +151,8 @@ export class OpenBranches {
   }
 
   /**
-   * A branch is no more. What is typed in it from then on is kept as that of one that others have deleted; where nobody
-   * has it open, nobody works on it any more.
+   * A branch is no more. What is typed in it from then on is kept, as for a branch that another program deleted; where
+   * no window has it open, its work is dropped.
    */
   async leave(name: string): Promise<void> {
     await this.refresh(name)
@@ -164,7 +164,7 @@ export class OpenBranches {
     this.room.say({ say: 'branch', branch: name })
   }
 
-  /** Looks what others have done to a branch, if somebody works on it. */
+  /** Reads the refs of an open branch again. */
   async refresh(name: string): Promise<void> {
     await (await this.#works.get(name))?.refresh()
   }
@@ -207,7 +207,7 @@ export const nameOfRef = (ref: RefName): string => visiblePath(branchNameOf(ref)
 
 /**
  * Does something while no other work on any of these branches' refs comes between. They are locked in the order of
- * their names: two that want the same ones would else wait for each other for ever.
+ * their names, which avoids deadlocks.
  */
 export async function lockedAll<Result>(
   works: readonly BranchWork[],

@@ -18,7 +18,7 @@ import { branchNameOf, lockedAll, nameOfRef, type OpenBranches } from './open-br
 /** Whether an undo holds a ref to where it was: what is typed, and a merge that waits, go on by themselves. */
 const isHeld = ({ ref }: { ref: RefName }): boolean => !ref.startsWith(DRAFTS) && !ref.startsWith(MERGING)
 
-/** How often an undo begins anew because another desk has written drafts. */
+/** How often an undo is retried because another desk has written drafts. */
 const TRIES = 10
 
 /**

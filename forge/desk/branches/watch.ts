@@ -1,5 +1,5 @@
 /**
- * Notices that refs have been moved by somebody else: a terminal, a pull, another desk.
+ * Notices that refs were moved by another program: a terminal, a pull, another desk.
  *
  * Git writes each ref that it moves by renaming a file into its folder, or rewrites the list of packed refs; both
  * change the times of a folder or file. Looking at those of a few folders once a second takes a fraction of a

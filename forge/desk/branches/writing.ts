@@ -2,7 +2,8 @@
 
 /**
  * Milliseconds from the first unwritten keystroke until it is written, and between tries where the disk refuses. No
- * more than a second is to be lost where everything is killed; but each time leaves some objects that nobody needs later.
+ * more than a second is to be lost where everything is killed; but each write leaves some objects that are not needed
+ * later.
  */
 const WRITE_AFTER = 800
 const TRY_AGAIN_AFTER = 1000

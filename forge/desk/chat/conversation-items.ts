@@ -10,7 +10,7 @@ export type Shown = {
   session: Session
   /** Why the conversation of the branch could not be read, as a sentence. */
   unreadable?: string | undefined
-  /** What to know of a conversation that is somebody else's, in sentences. */
+  /** Sentences of warning about a conversation that was written on another machine. */
   stranger?: string | undefined
   /** The turn that runs. */
   live?: LiveTurn | undefined

@@ -103,7 +103,7 @@ export class Conversations {
     }
   }
 
-  /** How the AI of a branch knows some files; nothing is said where nobody can be asked, or not yet. */
+  /** How the AI of a branch knows some files; empty where no model is configured, or not known yet. */
   async circlesIn(branch: string, paths: readonly Path[]): Promise<ReadonlyMap<Path, FolderEntry['context']>> {
     return await this.#inTime(branch, this.#circlesIn(branch, paths), new Map())
   }
@@ -143,7 +143,7 @@ export class Conversations {
     return { session: withWishes(taken, this.choices.wishesIn(at.branch)), unreadable, commit, isOwn }
   }
 
-  /** Where a conversation is somebody else's, what to know before the AI goes on with it, in sentences. */
+  /** Sentences of warning before the AI continues a conversation that was written on another machine. */
   async #strangerIn({ session, isOwn }: Looked, commits: ReadonlyMap<string, TurnCommit>): Promise<string | undefined> {
     if (isOwn || session.messages.length === 0) return undefined
     const last = commits.get(lastTurn(session)?.turn ?? '')
@@ -163,7 +163,7 @@ export class Conversations {
     this.#commits.delete(key)
     this.#commits.set(key, found)
     for (const old of [...this.#commits.keys()].slice(0, -MAX_HISTORIES)) this.#commits.delete(old)
-    // An error is nobody's answer the next time.
+    // Errors are not cached.
     found.catch(() => this.#commits.delete(key))
     return await found
   }
@@ -174,8 +174,8 @@ export class Conversations {
   }
 
   /**
-   * A large repository takes long to be read for the first time: nobody waits for that. As soon as it is done it is told
-   * that there is something else to be seen of the branch; who asks then waits.
+   * Reading a large repository for the first time takes long, and is not waited for. When it is done, the page is told
+   * to ask again.
    */
   async #inTime<Value>(branch: string, coming: Promise<Value>, instead: Value): Promise<Value> {
     const known = coming.then(
@@ -199,12 +199,12 @@ export class Conversations {
     if (!state) return NO_CONTEXT
     const { meterOf, warm } = await import('../../ai/meter.ts')
     const meter = await meterOf(session, state)
-    // Whoever looks at a chat may write in it next. A turn that fails in the same way says so.
+    // A person that opens a chat may write in it next, so the model is prepared. Errors are shown by the turn.
     void warm(session, state, Date.now()).catch(() => undefined)
     return meter
   }
 
-  /** What the next request of a branch would be made from; undefined where nobody can be asked. */
+  /** What the next request of a branch would be made from; undefined where no model is configured. */
   async #stateOf(session: Session, branch: string): Promise<State | undefined> {
     const { objects, ai } = this
     const model = ai.modelOf(session, this.choices)

@@ -18,7 +18,7 @@ export interface Models {
   look(): Promise<void>
   /** Why a model (the usual one, where none is named) can't be asked: what to set, in one line. */
   missing(name?: string): string | undefined
-  /** How many tokens a request and its answer may have together; 0 where nobody knows. */
+  /** How many tokens a request and its answer may have together; 0 where that is not known. */
   windowOf(name: string): Promise<number>
   /** Throws a {@link Failure} where it can't be asked. */
   open(name: string): Promise<Model>

@@ -5,7 +5,7 @@ import { SESSION } from '../../ai/session.ts'
 import { type LoadedSession, loadSession } from '../../ai/session-file.ts'
 import type { Vfs } from '../../vfs.ts'
 
-/** So many are kept, and, of several, so many bytes of their files. */
+/** How many conversations are cached, and, if more than one, how many bytes of their files. */
 const [MAX_SESSIONS, MAX_SESSION_FILES_BYTES] = [8, 16 << 20]
 
 type Known = { loaded: Promise<LoadedSession>; bytes: number }
@@ -15,7 +15,7 @@ export class SessionCache {
 
   constructor(readonly objects: Objects) {}
 
-  /** The conversation in some files, as {@link loadSession} reads it. Nobody changes what is given. */
+  /** The conversation in some files, as {@link loadSession} reads it. The result must not be changed. */
   async in(vfs: Vfs): Promise<LoadedSession> {
     const entry = await vfs.entryAt(SESSION)
     if (!entry?.mode.startsWith('100')) return await loadSession(vfs)

@@ -77,8 +77,8 @@ export class Checkpoints {
   }
 
   /**
-   * Writes a newer one in place of the last. Throws a {@link Failure} where somebody else has done something there, or
-   * where the disk refuses.
+   * Writes a newer one in place of the last. Throws a {@link Failure} where another program has moved the ref, or where
+   * the disk refuses.
    */
   async write(checkpoint: Checkpoint): Promise<void> {
     try {

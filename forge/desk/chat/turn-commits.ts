@@ -15,9 +15,9 @@ export type TurnCommit = {
   isUndone: boolean
 }
 
-/** More turns than anybody looks through. */
+/** Older turns are not listed. */
 const MAX_TURNS = 2000
-/** Whoever wrote the conversation says since when: all of a long history may have to be looked through for nothing. */
+/** The conversation says since when it exists: older commits are not searched. */
 const BOUNDS: Bounds = { seconds: 10, memory: Number.POSITIVE_INFINITY, output: 32 << 20 }
 /** Clocks of several machines differ, by less than this many seconds. */
 const SLACK = 86_400

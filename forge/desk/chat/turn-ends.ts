@@ -153,7 +153,10 @@ export async function keepTurn(
 const filesOf = ({ files }: Checkpoint, isWanted: (path: Path) => boolean): Map<Path, DraftFile> =>
   new Map([...files].filter(([path]) => isWanted(path)))
 
-/** What belongs to the conversation beside it, such as approvals: committed with it, where nobody else has changed it. */
+/**
+ * What belongs to the conversation beside it, such as approvals: committed with it, unless another program has changed
+ * it.
+ */
 async function ownChanges({ room: { objects }, tip }: BranchWork, turn: Checkpoint): Promise<Map<Path, TreeChange>> {
   const own = asChanges(filesOf(turn, isOfForge))
   for (const path of own.keys()) {

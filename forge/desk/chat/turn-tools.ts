@@ -69,7 +69,7 @@ export class TurnTools implements AsyncDisposable {
     return { isAllowed: true, ...(words !== undefined && { why: words }) }
   }
 
-  /** An engine that hangs holds nobody up for long. */
+  /** An engine that hangs is not waited for long. */
   async #lookForDocker(whyNot: typeof whyNoCommands, signal: AbortSignal): Promise<string | undefined> {
     try {
       return await whyNot(this.state, AbortSignal.any([signal, AbortSignal.timeout(DOCKER_CHECK_TIMEOUT_MS)]))

@@ -172,7 +172,8 @@ export class Turns implements AsyncDisposable {
     const { session: loaded, unreadable } = await loadSession(vfs)
     if (unreadable !== undefined) await setAside(vfs)
     const wishes = this.choices.wishesIn(work.name)
-    // What requests of somebody else began with is in nobody's cache for this person, and may name any content.
+    // The beginning of requests that another person sent is not in the provider's cache for this one, and may name any
+    // content.
     const session = withWishes((await this.#isOwn(work.tip)) ? loaded : withoutOpening(loaded), wishes)
     const model = await this.#openModel(session)
     // What could not be committed is not begun.
@@ -268,7 +269,7 @@ export class Turns implements AsyncDisposable {
       signal: control.signal,
       onEvent: event => live.hear(event),
       checkpoint: (so, does) =>
-        // What is just coming is seen as it comes: it is written only, for whoever comes after a kill -9.
+        // The text that is just coming is shown as it comes; it is written for a restart after a kill -9.
         does === 'hears'
           ? turn.checkpoints.write({ ...turn.now, session: so })
           : this.#checkpoint(turn, { session: so, files: filesIn(vfs), does }),
@@ -373,7 +374,7 @@ export class Turns implements AsyncDisposable {
       else if (keep) await keepTurn(work, now, checkpoints, this.own)
       else await discardTurn(work, now, checkpoints)
     } catch (error) {
-      // Somebody else has ended it meanwhile: it waits no more, or not as it was.
+      // Another desk has ended it meanwhile.
       if (error instanceof RefMoved) await this.look()
       throw error
     }

@@ -1,6 +1,6 @@
 /**
- * Which conversations this desk has written, by their content: a branch of somebody else's brings one in which a person
- * says what this one never said. It is kept in the desk's folder of state, where nobody else writes.
+ * Which conversations this desk has written, by their content: a fetched branch may bring a conversation that this user
+ * never had. It is kept in the desk's state folder, where only this user writes.
  */
 import { appendFile, mkdir, readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'

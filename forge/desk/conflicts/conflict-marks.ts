@@ -1,6 +1,6 @@
 /**
- * Conflicts in a text, between marks as git's diff3 style has them. All texts are one character per byte, so that no
- * line changes that nobody has touched.
+ * Conflicts in a text, between marks as git's diff3 style has them. All texts are one character per byte, so that
+ * untouched lines keep their bytes.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { run } from '../../../core/git/run.ts'
 import { visiblePath } from '../../../core/text.ts'
 
 /** Lines that are the same for all, or a conflict: what each side has there, and what both were made from. */
-export type MarkedPart = { same: string } | { ours: string; base: string; theirs: string; lines: string }
+type MarkedPart = { same: string } | { ours: string; base: string; theirs: string; lines: string }
 
 /** What git writes by itself. */
 const USUAL_MARK_LENGTH = 7

@@ -17,7 +17,7 @@ import type { ConflictRow, MergingKind } from './merging-commits.ts'
 /** Paths in conflict that are settled together, and what git calls it. */
 export type Group = { path: Path; paths: Path[]; original: Path | undefined; stages: Stage[]; git: Set<string> }
 
-/** So many texts are merged at a time. */
+/** How many texts are merged at a time. */
 const MAX_CONCURRENT_MERGES = 4
 /** Behind the name of a file that git has put aside: the side that it is of, and a number where that is taken. */
 const ASIDE = /^(.*)~([0-9a-f]{40}|[0-9a-f]{64})(_\d+)?$/s
@@ -145,7 +145,7 @@ export async function kindOf(objects: Objects, merge: MergedTree, group: Group, 
 
 type About = { kind: MergingKind; stages: readonly Stage[]; original?: Path | undefined }
 
-/** What a conflict is about, for a person, who calls the two sides so. */
+/** What a conflict is about, for a person, with the names of the two sides. */
 export function wordsFor({ kind, stages, original }: About, sides: { ours: string; theirs: string }): string {
   const [ours, theirs] = [visiblePath(sides.ours), visiblePath(sides.theirs)]
   const has = (number: number) => stages.find(({ stage }) => stage === number)

@@ -11,7 +11,7 @@ import { visiblePath } from '../../../core/text.ts'
 import { FORGE_AUTHOR } from '../../operations.ts'
 
 /** What kinds of conflicts there are, as a person is told. */
-export const MERGING_KINDS = [
+const MERGING_KINDS = [
   'text',
   'binary',
   'modify/delete',

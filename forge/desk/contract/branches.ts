@@ -3,7 +3,7 @@ import * as v from 'valibot'
 import { Nothing, question, repeatable } from './question.ts'
 import { At, Branch, Count, Oid, Path, Paths, RefName } from './values.ts'
 
-/** Where somebody else has moved a branch while there were drafts in it, by how many commits, and whose. */
+/** How another program moved a branch while there were drafts in it: by how many commits, and their authors. */
 export const Moved = v.object({ from: Oid, to: Oid, commits: Count, by: v.array(v.string()) })
 export type Moved = v.InferOutput<typeof Moved>
 
@@ -56,7 +56,7 @@ export const File = v.variant('kind', [
 ])
 export type File = v.InferOutput<typeof File>
 
-/** An edit as @codemirror/collab has it: who made it, and a ChangeSet as JSON. */
+/** An edit as @codemirror/collab has it: the id of the client, and a ChangeSet as JSON. */
 export const Edit = v.object({ client: v.string(), changes: v.unknown() })
 export type Edit = v.InferOutput<typeof Edit>
 

@@ -20,7 +20,7 @@ export const Call = v.object({
   title: v.string(),
   state: v.picklist(['coming', 'waits', 'runs', 'done', 'failed']),
   words: v.optional(v.string()),
-  /** What it said to the model, for whoever opens the row. */
+  /** The result that the model got, shown when the row is opened. */
   result: v.optional(v.string()),
   seconds: v.optional(v.number()),
 })
@@ -88,7 +88,7 @@ export const Conversation = v.object({
   /** The model of this branch, and those that can be chosen. */
   model: v.optional(v.string()),
   models: v.array(v.string()),
-  /** Why nobody can be asked: what to set, in one line. */
+  /** Why no model can be asked: what to set, in one line. */
   missing: v.optional(v.string()),
   /**
    * The turn that is under way or that did not end well: `unfinished` waits for Keep or Discard. Its items are the last
@@ -125,14 +125,14 @@ export const Conversation = v.object({
 })
 export type Conversation = v.InferOutput<typeof Conversation>
 
-/** What becomes of a turn while it runs. Whoever missed some asks for the conversation again. */
+/** The progress of a turn. A window that missed some asks for the conversation again. */
 export const TurnNews = v.variant('is', [
   v.object({ is: v.literal('begun'), turn: v.string() }),
   v.object({ is: v.literal('text'), turn: v.string(), delta: v.string() }),
   v.object({ is: v.literal('reasoning'), turn: v.string(), delta: v.string() }),
   /** A call is new, or is in another state than it was. */
   v.object({ is: v.literal('call'), turn: v.string(), call: Call }),
-  /** What it is doing, in a few words for the status bar; tried again in so many seconds, for example. */
+  /** What it is doing, in a few words for the status bar, for example that a request is retried in 5 s. */
   v.object({ is: v.literal('doing'), turn: v.string(), words: v.string(), usage: TurnUsage }),
   /** What came of the answer that was cut is not part of the conversation: take its text away. */
   v.object({ is: v.literal('again'), turn: v.string(), words: v.string(), seconds: v.number() }),

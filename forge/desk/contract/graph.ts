@@ -48,7 +48,7 @@ export const Refs = v.object({
     }),
   ),
   tags: v.array(v.object({ ref: RefName, name: v.string(), tip: Oid })),
-  /** When somebody fetched here last. */
+  /** The time of the last fetch. */
   fetched: v.optional(v.number()),
 })
 export type Refs = v.InferOutput<typeof Refs>

@@ -15,7 +15,7 @@ export interface Question<
 }
 
 /** Questions by their names. */
-export type Questions = Readonly<Record<string, Question>>
+type Questions = Readonly<Record<string, Question>>
 
 /** Declares a question that is asked at most once: where the connection breaks before the reply, asking fails. */
 export function question<const Fields extends v.ObjectEntries, Reply extends v.GenericSchema>(

@@ -19,7 +19,7 @@ export const BranchStep = v.variant('step', [
   }),
   /** One commit with all that the source has, without .forge/; the source's tip is kept at refs/forge/kept/. */
   v.object({ step: v.literal('land'), source: Source, onto: Branch, message: v.optional(v.string()) }),
-  /** The commits of a branch since it parted, anew on another commit. */
+  /** Rebases the commits of a branch onto another commit. */
   v.object({ step: v.literal('rebase'), branch: Branch, onto: Source }),
   v.object({ step: v.literal('cherry-pick'), commits: v.array(Oid), onto: Branch }),
   /** A confirmed reset. */

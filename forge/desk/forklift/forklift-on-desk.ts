@@ -39,9 +39,9 @@ export type ForkliftOptions = {
   env: Environment
 }
 
-/** So many runs are told. */
+/** How many runs are shown. */
 const MAX_RUNS_SHOWN = 12
-/** Of what it says so many lines are kept, and so much of each. */
+/** How many lines of its output are kept, and how much of each. */
 const MAX_OUTPUT_LINES = 500
 const MAX_OUTPUT_LINE_CHARS = 2_000
 /** Ends that a person can go on from. */
@@ -82,7 +82,7 @@ export class ForkliftOnDesk {
     return { ...(upstream && { upstream }), runs: told, ...this.#now() }
   }
 
-  /** What it says, as it is when the answer goes: who has heard lines while that was made does not lose them by it. */
+  /** The output at the moment of the reply: a window that got lines meanwhile does not lose them. */
   #now(): Pick<Told, 'isRunning' | 'said'> {
     const said = this.#said && { said: { ...this.#said, lines: [...this.#said.lines] } }
     return { isRunning: this.#child !== undefined, ...said }

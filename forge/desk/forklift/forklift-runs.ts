@@ -46,7 +46,7 @@ export function endOfRun(run: RecordedRun, now = Date.now()): ForkliftRun['end']
 }
 
 /** What is known of a run beside what lies in its folder. */
-export type KnownOfRun = {
+type KnownOfRun = {
   /** How many of upstream's commits it was about. */
   commits: number | undefined
   /** This desk has started it, and it has not ended. */
@@ -99,7 +99,7 @@ export function pullRequestOf({ outcome, metadata: { origin } }: RecordedRun): s
   return hostname === host ? href : undefined
 }
 
-/** What a person who opens a run should read first: STUCK.md, or why the result was not taken. */
+/** What is shown first when a run is opened: STUCK.md, or why the result was not taken. */
 export async function letterOf(run: RecordedRun): Promise<string | undefined> {
   // The copy beside the workspace is Forklift's own.
   for (const folder of [run.path, workspaceOf(run)]) {

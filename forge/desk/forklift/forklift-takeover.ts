@@ -26,7 +26,7 @@ const USUAL_MARK_LENGTH = 7
 /** What Forklift and its agent say to each other is no part of a merge. */
 const LETTERS: readonly Path[] = [STUCK_FILE, 'FORK.md']
 
-export type TakenOver = {
+type TakenOver = {
   /** A tree with what is settled in it. */
   result: Oid
   /** What could not be taken over, as a sentence. */
@@ -132,7 +132,7 @@ async function leftBehind(
   }
   const changed = await workspace.changesFrom(objects, tree, (await workspace.timeOf('MERGE_HEAD')) ?? 0)
   const inConflict = new Set(rows.flatMap(row => [...row.paths, row.original ?? row.path]))
-  // Git has put a file aside under a name of its own there, which is no file of anybody's.
+  // In a conflict of a file and a folder, git writes the file under another name (`name~HEAD`): that one is not taken.
   const isOfConflict = (at: Path) => inConflict.has(at) || inConflict.has(at.replace(/~[^/]*$/, '')) || isLetter(at)
   for (const [at, change] of changed.files) if (!isOfConflict(at)) changes.set(at, change)
   for (const at of [...changed.odd, ...changed.deleted]) if (!isOfConflict(at)) left.add(at)
@@ -144,7 +144,7 @@ async function leftBehind(
 
 const isLetter = (path: Path): boolean => LETTERS.includes(path) || isOfForge(path)
 
-/** So many files are named. */
+/** How many files a sentence names. */
 const NAMED = 5
 
 /** What was not taken over, and where it lies, as a sentence. */
@@ -170,7 +170,7 @@ type Settled = TreeChange | { bytes: Buffer }
 
 /**
  * The text of a file in conflict as the agent left it, with our own marks around what is still open there; nothing
- * where nothing is settled, and `left` where nobody can tell.
+ * where nothing is settled, and `left` where that can't be told.
  */
 async function settledText(
   workspace: Workspace,
@@ -180,7 +180,7 @@ async function settledText(
   const found = await workspace.read(path)
   if (found.is !== 'file') return 'left'
   const parts = markedPartsOf(found.bytes.toString('latin1'), USUAL_MARK_LENGTH)
-  // Of marks in another style nobody tells more than that all of them are there still.
+  // Of marks in another style, only their number can be compared.
   if (!parts) return marksLeft(found.bytes.toString('latin1'), USUAL_MARK_LENGTH) >= all ? new Map() : 'left'
   const left = parts.filter(part => !('same' in part)).length
   if (left >= all) return new Map()
@@ -216,7 +216,7 @@ async function settledOther(
   let open = 0
   for (const path of paths) {
     const [entry, found] = await Promise.all([entryAt(objects, tree, path), workspace.read(path)])
-    // Nobody can tell from its folder at which commit a submodule was left.
+    // The folder of a submodule does not tell at which commit it was left.
     if (entry?.mode === '160000') continue
     if (found.is === 'nothing') {
       if (entry) settled.set(path, undefined)

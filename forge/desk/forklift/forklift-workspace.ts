@@ -21,14 +21,11 @@ const MAX_FILES_LISTED = 300_000
 const MAX_FOLDER_DEPTH = 60
 /** Lists of what git is to ignore, and the bytes of one. */
 const [MAX_IGNORE_LISTS, MAX_IGNORE_LIST_BYTES] = [500, 1 << 16]
-/** Whether a folder is ignored as a whole is told by a name in it that nobody has. */
+/** Whether a whole folder is ignored is asked by an unused name in it. */
 const UNUSED_NAME = 'forge-looks-whether-this-is-ignored'
 
 /** A file as it is in the folder. Of a link the bytes are its target. */
-export type WorkspaceFile =
-  | { is: 'file' | 'link'; bytes: Buffer; isExecutable: boolean }
-  | { is: 'nothing' }
-  | { is: 'other' }
+type WorkspaceFile = { is: 'file' | 'link'; bytes: Buffer; isExecutable: boolean } | { is: 'nothing' } | { is: 'other' }
 
 /** A folder that a stranger could write, and how much of it is still read. */
 export class Workspace {
@@ -155,7 +152,7 @@ export class Workspace {
 
 type Seen = { isFile: boolean; written: number; moved: number; size: number }
 
-export type WorkspaceChanges = {
+type WorkspaceChanges = {
   /** What can be taken over, with those that are new. */
   files: Map<Path, { mode: string; bytes: Buffer }>
   deleted: Path[]

@@ -10,7 +10,7 @@ import { OWN_REFS } from '../refs.ts'
 /** A commit to begin with, and what still knows it, as main@{3}. */
 export type Abandoned = { oid: Oid; words: string }
 
-/** So many at most, and from so many operations. */
+/** How many abandoned commits are listed, and how many operations are read for them. */
 const MAX_ABANDONED = 1000
 const OPERATIONS = 300
 

@@ -20,12 +20,12 @@ import { describeRefs } from './remotes.ts'
 const SHOWN = [HEADS, 'refs/remotes/', 'refs/tags/']
 /** Filters whose graphs are kept. */
 const KEPT = 3
-/** So many commits are found at most, within so many milliseconds. */
+/** How many commits a search finds at most, and after how many milliseconds it ends. */
 const [MAX_FOUND_COMMITS, SEARCH_TIMEOUT_MS] = [1000, 20_000]
 
 type Listing = { refs: Ref[]; head: { ref?: RefName; oid?: Oid }; main: RefName | undefined }
 
-/** What is laid out of one order of commits: both are made anew when a ref has moved. */
+/** The layout of one order of commits: both are rebuilt when a ref has moved. */
 type Layout = { order: Int32Array; lanes: Lanes; isReached: Uint8Array | undefined }
 
 type Tips = {
@@ -39,7 +39,7 @@ type Tips = {
 
 type View = { history: History; tips: Tips; layout: Layout | undefined; isSaid: boolean }
 
-/** Who reads a history: one that is not kept any more ends when nobody does. */
+/** How many readers a history has: one that is no longer cached is closed when it has none. */
 type Readers = { count: number; isOld: boolean }
 
 export class GraphView implements AsyncDisposable {
@@ -279,7 +279,7 @@ async function endUnread(history: History, { count, isOld }: Readers): Promise<v
   if (isOld && count === 0) await history[Symbol.asyncDispose]()
 }
 
-export type FoundCommits = { rows: { row: number; oid: Oid }[]; isCut: boolean }
+type FoundCommits = { rows: { row: number; oid: Oid }[]; isCut: boolean }
 
 /** Of a commit that is not there, as at the end of what was fetched. */
 const NOT_READ = { parents: [], subject: '', author: { name: '', email: '' }, committed: 0 }

@@ -23,9 +23,9 @@ export type Shape = {
 }
 
 /** A line from the middle of a row to the middle of the next one. `child`: the row of the commit that it begins at. */
-export type LaneLine = { from: number; to: number; color: number; child: number }
+type LaneLine = { from: number; to: number; color: number; child: number }
 
-/** More lanes nobody can read: what finds no place shares the last one. */
+/** Further lines share the last lane. */
 const MAX_LANES = 500
 /** The lines that run through some rows are kept, so that a window need not look for them from the top. */
 const BLOCK = 256

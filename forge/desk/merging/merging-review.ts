@@ -10,9 +10,9 @@ import { FORGE_FOLDER, isOfForge } from '../branches/forge-folder.ts'
 import type { StoredMerging } from '../conflicts/merging-commits.ts'
 
 /** What is odd: of some files, and of all of it, in words. */
-export type Oddities = { files: Map<Path, string>; words: string[] }
+type Oddities = { files: Map<Path, string>; words: string[] }
 
-/** So many judgements are kept. */
+/** How many reviews are cached. */
 const MAX_KEPT_REVIEWS = 50
 
 export class MergingReviews {
@@ -73,7 +73,7 @@ export class MergingReviews {
     return await writeTree(objects, whole.oid, new Map([[FORGE_FOLDER, undefined]]))
   }
 
-  /** Commits that nobody has made: the same each time, so that nothing piles up. */
+  /** The author and time of helper commits: fixed, so that equal trees give equal commits. */
   async #make(wanted: readonly { tree: Oid; parents: Oid[]; words?: string }[]): Promise<Oid[]> {
     const { repository } = this.objects
     const nobody = identityLine({

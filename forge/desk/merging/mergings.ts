@@ -43,7 +43,7 @@ type State = StoredMerging & { tree: Oid }
 export type Beginning = { result?: Oid | undefined; forklift?: StoredMerging['forklift'] }
 type Which = 'ours' | 'theirs' | 'base' | 'both'
 
-/** So many states are kept: each is read once, and never changes. */
+/** How many states are cached: each is read once, and never changes. */
 const MAX_KEPT_STATES = 200
 
 export class Mergings {
@@ -343,7 +343,7 @@ async function fileOf(work: BranchWork, state: State, row: ConflictRow): Promise
   return { path, kind, all, left, state: left > 0 ? 'open' : 'settled', words, ...(by !== undefined && { by }) }
 }
 
-/** The model that settled a file, where nobody has changed it since. */
+/** The model that settled a file, if the file has not changed since. */
 async function modelBehind({ room: { objects }, drafts }: BranchWork, state: State, { path }: ConflictRow) {
   const by = state.by[path]
   return by && (await entryIn(objects, drafts, path))?.oid === by.oid ? by.model : undefined

@@ -9,7 +9,7 @@ import { many } from '../../../core/text.ts'
 import type { Change } from '../contract/values.ts'
 import { isNotFetched } from '../not-fetched.ts'
 
-/** More than anybody reads. */
+/** Further changes are not listed. */
 const MAX_CHANGES = 20_000
 /** Where more files differ, only names are compared: their contents would take too long. */
 const MAX_COMPARED_FILES = 3000

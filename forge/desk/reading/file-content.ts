@@ -20,7 +20,7 @@ export async function textAt(objects: Objects, path: Path, entry: NonNullable<En
   return (decodeText(content.bytes) ?? guess(content.bytes))?.text
 }
 
-/** What is shown of a file that nobody edits; `why` says so in a sentence. */
+/** What is shown of a read-only file; `why` says so in a sentence. */
 export async function showFile(
   objects: Objects,
   path: Path,

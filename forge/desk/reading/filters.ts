@@ -20,7 +20,7 @@ import { visible, visiblePath } from '../../../core/text.ts'
 const WORD = 'filter'
 /** Git itself reads none that is longer. */
 const MAX_ATTRIBUTES_BYTES = 100 << 20
-/** So many answers are kept. */
+/** How many answers are cached. */
 const MAX_KEPT_ANSWERS = 10_000
 
 /** The filters of a repository's files. What was found out is kept, by the attributes that it is from. */

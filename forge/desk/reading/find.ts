@@ -8,13 +8,13 @@ export type FoundFile = { path: Path; ranges: [number, number][] }
 type Named = { path: Path; text: string }
 type Names = { all: readonly Named[]; index: ReturnType<typeof fuzzysort.snapshot> }
 
-/** Trees whose names are known: those between which somebody goes to and fro, and those of the last saves. */
+/** How many trees are cached with their names: those of the open branches and of the last saves. */
 const KEPT_TREES = 64
 /** Names that are kept in all, at about a kilobyte each; those of the tree that was asked for last always are. */
 const KEPT_NAMES = 100_000
-/** Bytes of the names of all files; a hostile tree can stand for endlessly many, and the first of them will do. */
+/** Bytes of the names of all files; a hostile tree can have any number of them, and only the first are searched. */
 const MAX_NAMES_BYTES = 64 << 20
-/** So many of the best are put in order by their own names. */
+/** How many of the best matches are sorted by name. */
 const LOOKED_AT = 500
 /** What a hit in the file's own name is worth beside one somewhere in its folders. */
 const OWN_NAME = 0.3

@@ -7,7 +7,7 @@ import { many, visiblePath } from '../../../core/text.ts'
 import type { FolderEntry } from '../contract/reading.ts'
 import type { FolderPlace } from './place.ts'
 
-/** More names than anybody looks through: a list of them would only hold up everything else. */
+/** A longer listing would block the server: it is refused. */
 const MAX_FOLDER_ENTRIES = 200_000
 
 /** Folders first, then by name. `draft` marks files that are not saved, and folders with such files in them. */

@@ -92,7 +92,7 @@ export class Histories implements AsyncDisposable {
   }
 }
 
-/** Ends what is not kept any more, once nobody waits for it. */
+/** Closes a history that is no longer cached, once no caller waits for it. */
 async function endUnused({ history, users, isOld }: Loaded): Promise<void> {
   if (isOld && users === 0) await history[Symbol.asyncDispose]()
 }
@@ -114,7 +114,7 @@ export async function rowsTouching(
   return objects.repository.isShallow ? await withParents(objects, rows) : rows
 }
 
-/** At the end of a shallow clone git takes all files for new: what a commit there has touched, nobody knows. */
+/** At the boundary of a shallow clone git takes all files for new: what the commit changed is not known. */
 async function withParents(objects: Objects, rows: readonly CommitRow[]): Promise<CommitRow[]> {
   const parents = await Promise.all(rows.map(({ parents: [first] }) => first && objects.info(first)))
   return rows.filter((row, at) => row.parents.length === 0 || parents[at])
@@ -132,7 +132,7 @@ export async function rowsBeyond(
   return await rowsOf(objects, listed === '' ? [] : listed.split('\n'))
 }
 
-/** At most so many commits are found in a history, within so many seconds. */
+/** How many commits a search finds at most, and after how many seconds it ends. */
 const MAX_FOUND_COMMITS = 1000
 const SEARCH_SECONDS = 20
 

@@ -1,6 +1,6 @@
 /**
- * A file's bytes as an editor shows them, and the text of an editor as the file's bytes: what nobody has touched comes
- * out as it was, byte by byte.
+ * A file's bytes as an editor shows them, and the text of an editor as the file's bytes: untouched parts keep their
+ * bytes.
  */
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
 import { sizeInWords, visiblePath } from '../../../core/text.ts'
@@ -34,7 +34,7 @@ export function decodeText(bytes: Uint8Array): (Form & { text: string }) | undef
 }
 
 /** What may be the encoding of a text of one byte a character, as far as its bytes tell. */
-export type Guess = 'Latin-1' | 'Windows-1252'
+type Guess = 'Latin-1' | 'Windows-1252'
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: a text has none of these
 const IN_NO_TEXT = /[\0-\x06\x0e-\x1a\x1c-\x1f\x7f]/
@@ -101,7 +101,7 @@ export function showWithoutText(path: Path, entry: NonNullable<Entry>, content: 
 const isPointer = (bytes: Buffer): boolean =>
   bytes.length < 1024 && bytes.toString('latin1', 0, 43).startsWith('version https://git-lfs.github.com/spec/v1\n')
 
-/** Why a text of so many bytes is only shown. */
+/** Why a text of that size is read-only. */
 export function whyReadOnly(path: Path, size: number): string | undefined {
   if (size <= MAX_EDITABLE_BYTES) return undefined
   return `${visiblePath(path)} has ${sizeInWords(size)}: files of more than 2 MB are shown and not edited.`

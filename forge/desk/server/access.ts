@@ -1,6 +1,6 @@
 /**
- * Who may speak to the desk: the browser of the user who started it, on a page that the desk itself served. Any page in
- * that browser, and any program on the machine, can send requests to a port of this machine; so each of them has to
+ * Access to the desk: only for the browser of the user that started it, on a page that the desk itself served. Any page
+ * in that browser, and any program on the machine, can send requests to a port of this machine; so each of them has to
  * show what it was given, name this machine (a foreign name could be pointed here by whoever owns it), and come from
  * our own page.
  *
@@ -22,7 +22,7 @@ export type Door = 'page' | 'asset' | 'socket' | 'content' | 'here'
 
 export const newToken = (): string => Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('base64url')
 
-/** From what is made here nobody learns the token, nor what is made of it for another purpose or port. */
+/** The values derived here reveal neither the token nor the values for another purpose or port. */
 const madeOf = ({ token, port }: Key, purpose: string): string =>
   new Bun.CryptoHasher('sha256', token).update(`${purpose}\n${port}`).digest('base64url')
 
@@ -38,8 +38,8 @@ export const cookieFor = (key: Key): string =>
 export const secretFor = (key: Key): string => madeOf(key, 'page')
 
 /**
- * How another start of the command asks whether the desk is there, without showing anything to whoever else may have
- * taken the port meanwhile: both sides show that they have the token for a word that is new each time.
+ * How another start of the command asks whether the desk is there, without revealing anything to another program that
+ * may have taken the port meanwhile: both sides show that they have the token for a word that is new each time.
  */
 export const CHALLENGE_HEADER = 'x-forge-challenge'
 export const questionFor = (key: Key, challenge: string): string => madeOf(key, `is it you\n${challenge}`)
@@ -47,7 +47,7 @@ export const proofFor = (key: Key, challenge: string): string => madeOf(key, `it
 
 const LOOPBACK = /^(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?$/
 
-/** What is said to a browser that has no key. `name` is the repository's: its folder is nobody else's business. */
+/** The page for a browser without a key. It names the repository, not its folder. */
 const byTheAddress = (name: string): string =>
   `This window has no key to the desk: run \`forge\` again in the folder of ${name}, and use the address that it prints.`
 

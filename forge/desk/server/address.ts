@@ -12,8 +12,8 @@ export const urlWith = ({ port }: Pick<Key, 'port'>, ticket: string): string =>
   `http://127.0.0.1:${port}/?ticket=${ticket}`
 
 /**
- * Gets a ticket from the desk that wrote this address; undefined where it does not answer there any more. Whoever else
- * does learns nothing by that.
+ * Gets a ticket from the desk that wrote this address; undefined where it does not answer there any more. Another
+ * program at the port learns nothing from the request.
  */
 export async function askForTicket(address: Address): Promise<string | undefined> {
   const challenge = newToken()
@@ -27,7 +27,7 @@ export async function askForTicket(address: Address): Promise<string | undefined
     const answer = v.safeParse(Answer, await response.json())
     return answer.success && answer.output.proof === proofFor(address, challenge) ? answer.output.ticket : undefined
   } catch {
-    // Nobody there, or somebody else.
+    // No program answers at the port, or another one.
     return undefined
   }
 }

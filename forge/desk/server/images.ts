@@ -34,9 +34,9 @@ export async function imageAnswer(objects: Objects, oid: string): Promise<Respon
   return new Response(new Uint8Array(blob.bytes), {
     headers: {
       'content-type': type,
-      // An id stands for its content for ever.
+      // The content of an id never changes.
       'cache-control': 'private, max-age=31536000, immutable',
-      // Nor does the browser's cache give it to who does not show the secret.
+      // The browser's cache, too, gives it only with the secret in the address.
       vary: SECRET_HEADER,
       // Opened by itself, it is still nothing but pixels.
       'content-security-policy': "sandbox; default-src 'none'",

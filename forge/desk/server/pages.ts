@@ -13,7 +13,7 @@ const BEGINNING_MARK = 'PAGE_BEGINNING'
 export type Visit = {
   /** The word without which a style of a script's is not taken. */
   nonce: string
-  /** What the page keeps, for who has just been let in. It has no characters that mean anything in HTML. */
+  /** The key that a new page keeps. It has no characters with a meaning in HTML. */
   secret?: string
   /** The answers to what the page asks first, as a part of HTML; empty where the page has to ask. */
   beginning?: string
@@ -62,7 +62,7 @@ export class Pages {
   files(): Promise<ReadonlyMap<string, Asset>> {
     const assets = this.#assets ?? readAssets(this.#folder)
     this.#assets = assets
-    // Who asks for one of them is told, and whoever asks next has it tried again.
+    // The request gets the error, and the next one tries again.
     assets.catch(() => {
       if (this.#assets === assets) this.#assets = undefined
     })

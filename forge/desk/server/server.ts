@@ -30,19 +30,19 @@ export type WindowSocket = {
 /** What listens to one window. */
 export type Listener = { hear(text: string): void; leave(): void }
 
-/** What is served: the page, what the desk has besides it, and who listens to the windows. */
-export type Served = {
+/** What is served: the page, other files of the desk, and the handler of the windows' sockets. */
+type Served = {
   pages: Pages
   /** Answers what is asked for below /image/; undefined where there is nothing of that id. */
   image(oid: string): Promise<Response | undefined>
-  /** What the repository is called, for who has no key. */
+  /** The repository's name, shown without a key. */
   name: string
   enter(line: WindowSocket): Listener
-  /** What comes with the page of somebody who may see all of the repository. */
+  /** What is embedded in the page of a person with access. */
   beginning(): Promise<unknown>
 }
 
-export type DeskServer = {
+type DeskServer = {
   key: Key
   /** A word for an address that lets in once, soon. */
   ticket(): string
@@ -107,8 +107,8 @@ export function serve(served: Served, { port, last }: { port?: number | undefine
   let windows = 0
   const settings = {
     development: false,
-    // Where it is not in development, Bun shares a port with whoever of this user wants it, too: half of the requests
-    // would go to another desk.
+    // Where it is not in development, Bun shares a port with any other process of this user that wants it: half of the
+    // requests would go to another desk.
     reusePort: false,
     idleTimeout: SILENT_REQUEST,
     maxRequestBodySize: 1024,
@@ -160,7 +160,7 @@ function listen(settings: object, port: number | undefined, wish: number | undef
     try {
       if (wish !== undefined) return on('127.0.0.1', wish)
     } catch {
-      // Somebody else has it now.
+      // Another program has the port now.
     }
     return on('127.0.0.1', 0)
   }
@@ -222,7 +222,7 @@ function doorOf(pathname: string): Door {
   if (pathname === '/') return 'page'
   if (pathname === '/socket') return 'socket'
   if (pathname === '/here') return 'here'
-  // What is no image and no key is not there, for who may ask.
+  // For a request with access, anything but an image or a key is not found.
   return pathname === '/key' || pathname.startsWith('/image/') ? 'content' : 'asset'
 }
 

@@ -34,7 +34,7 @@ export async function writeAddress(state: string, address: Address): Promise<voi
   await writeJson(addressFile(state), address)
 }
 
-/** What the windows showed last; undefined where nobody knows, or where it can't be read any more. */
+/** What the windows showed last; undefined where it was never written, or can't be read any more. */
 export async function readLayout<Schema extends v.GenericSchema>(
   state: string,
   schema: Schema,

@@ -14,9 +14,9 @@ import type { WindowSocket } from './server.ts'
 
 /** Questions that wait for an answer; a page that has more of them has gone wild. */
 const MAX_OPEN_QUESTIONS = 1000
-/** Messages: so many at once, and so many a second. A person who types makes thirty. */
+/** How many messages a window may send at once, and per second. Typing makes about thirty per second. */
 const [MAX_MESSAGES_AT_ONCE, MAX_MESSAGES_PER_SECOND] = [4000, 500]
-/** Searches that go on at a time: who looks for something else waits no longer for what was looked for before. */
+/** How many searches of a window run at a time: a new one does not wait for the one before. */
 const MAX_SEARCHES = 2
 
 export class Window {
@@ -45,7 +45,7 @@ export class Window {
     if (!this.#isGone) this.line.send(JSON.stringify(words))
   }
 
-  /** Reads a message and answers it. One that can't be answered, since nobody knows what it asks, ends the window. */
+  /** Reads a message and answers it. A message that can't be parsed ends the connection. */
   async hear(text: string): Promise<void> {
     if (this.#isGone) return
     const now = performance.now()
@@ -83,7 +83,7 @@ export class Window {
     this.#finds.delete(search)
   }
 
-  /** A window shows one preview at a time: nobody looks at the one before any more. */
+  /** A window shows one preview at a time: the one before is ended. */
   beginToPreview(): AbortSignal {
     this.endPreview()
     this.#preview = new AbortController()

@@ -22,7 +22,7 @@ import {
   treeOfCommit,
 } from './plan.ts'
 
-export type MergeOptions = { message?: string | undefined; isCommitWanted?: boolean | undefined }
+type MergeOptions = { message?: string | undefined; isCommitWanted?: boolean | undefined }
 
 /** Plans a merge. Throws a {@link Failure} where the two share no history. */
 export async function planMerge(

@@ -7,7 +7,7 @@ import type { Source } from '../contract/steps.ts'
 import { countBetween } from './merge.ts'
 import { type StepPlan, type StepTarget, treeOfCommit } from './plan.ts'
 
-/** Of the commits that no other name has, so many are named. */
+/** How many of the commits that would be on no other branch are named. */
 const NAMED = 3
 
 export async function planMove(objects: Objects, { branch, tip }: StepTarget, to: Source): Promise<StepPlan> {

@@ -15,10 +15,13 @@ import type { Outlook } from '../contract/steps.ts'
 import type { Pace } from './picks.ts'
 import { filesInConflict, type StepPlan, treeOfCommit } from './plan.ts'
 
-/** So many gits merge at a time, each so many pairs at most; and so many other steps are planned at a time. */
+/**
+ * How many git processes merge at a time, how many pairs each merges at most, and how many other steps are planned at a
+ * time.
+ */
 const MAX_CONCURRENT_MERGES = 2
 const TOGETHER = 16
-/** So many outlooks are kept. */
+/** How many outlooks are cached. */
 const MAX_KEPT_OUTLOOKS = 20_000
 /** What takes longer to be planned, in milliseconds, is not known of many targets: only of the one that is chosen. */
 const MAX_PLANNING_MS = 1000

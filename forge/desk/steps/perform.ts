@@ -106,7 +106,7 @@ export type WaitingMerge = {
   forklift?: StoredMerging['forklift']
   /** The drafts of the merge that waited before, as they went into the commit that this one stands on. */
   settled?: Drafts
-  /** A commit or tree with files that somebody has settled already: they are drafts from the start. */
+  /** A commit or tree with files that were settled before: they are drafts from the start. */
   result?: Oid | undefined
   /** The model that has settled them. */
   by?: string | undefined

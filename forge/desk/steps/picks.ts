@@ -1,4 +1,6 @@
-/** Commits made anew on another one, each as git's cherry-pick does: what a rebase and a cherry-pick have in common. */
+/**
+ * Commits applied to another commit, each as git's cherry-pick does: what a rebase and a cherry-pick have in common.
+ */
 import { type Commit, parseCommit } from '../../../core/git/commits.ts'
 import { subjectOf } from '../../../core/git/history.ts'
 import { type MergedTree, mergeTrees } from '../../../core/git/merges.ts'
@@ -11,10 +13,10 @@ import { isClean, withPlainNames } from '../conflicts/conflicts.ts'
 import { hasSameFolder } from './merge.ts'
 import { type Planned, type Stop, treeOfCommit } from './plan.ts'
 
-/** A long computation: what ends it, and who is told how far it is. */
+/** A long computation: the signal that ends it, and the callback for its progress. */
 export type Pace = { signal: AbortSignal; tell: (words: string) => void }
 
-export type PickRules = {
+type PickRules = {
   does: 'rebase' | 'cherry-pick'
   /** How a person calls what the commits are put on. */
   ours: string

@@ -20,7 +20,7 @@ export type Planned =
       tree: Oid
       /** Its parents after the first. */
       others: readonly Oid[]
-      /** Text of a person's, or the bytes of the message of a commit that is made anew. */
+      /** A text that a person typed, or the bytes of the message of a commit that is copied. */
       message: string | Buffer
       encoding?: string | undefined
       /** The user, now, where it is not given. */

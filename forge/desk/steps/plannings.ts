@@ -1,6 +1,6 @@
 /**
- * What takes long to be planned: many commits made anew. A preview and the step after it are one computation, kept by
- * the commits that it is about, which never change. Each can be stopped, and then leaves nothing.
+ * Plans that take long: many commits to be rebased or picked. A preview and the step after it are one computation, kept
+ * by the commits that it is about, which never change. Each can be stopped, and then leaves nothing.
  */
 import { Failure } from '../../../core/failure.ts'
 import type { Objects } from '../../../core/git/objects.ts'
@@ -8,17 +8,17 @@ import type { Oid } from '../../../core/git/repository.ts'
 import type { News } from '../contract/news.ts'
 import type { Pace, Picks } from './picks.ts'
 
-/** Commits that are made anew; `same`: so many are left out, since they are there as another commit. */
-export type Picked = { picks: Picks; commits: number; same: number }
+/** Commits that were copied; `same`: how many were left out because an equal commit is there already. */
+type Picked = { picks: Picks; commits: number; same: number }
 
 /** Makes something of a key, or gives what was made of it before. */
 export type Once = (key: string, make: (pace: Pace) => Promise<Picked>) => Promise<Picked>
 
-/** Where nothing is kept, and nobody stops it. */
+/** Without a cache and without a signal. */
 export const everyTime: Once = async (_, make) =>
   await make({ signal: new AbortController().signal, tell: () => undefined })
 
-/** So many are kept: of a dialog in which somebody goes to and fro. */
+/** How many plans are cached, for a dialog in which options are switched. */
 const MAX_KEPT_PLANS = 6
 /** What is over by then says nothing of how far it is, and nothing again before so long; in milliseconds. */
 const [QUICK, PAUSE] = [600, 250]
@@ -37,7 +37,7 @@ export class Plannings {
 
   readonly once: Once = this.onceFor(undefined)
 
-  /** For one who may stop to wait: what nobody else waits for is ended then. */
+  /** For a caller that may stop waiting: a computation without callers is ended. */
   onceFor(signal: AbortSignal | undefined): Once {
     return async (key, make) => {
       const known = this.#known.get(key)
@@ -62,7 +62,7 @@ export class Plannings {
     const leave = () => {
       planning.waiting--
       if (planning.waiting > 0) return
-      // Who asks for it from now on does not get what is ended.
+      // Later callers do not get the computation that is ending.
       this.#forget(key, planning)
       planning.control.abort(stopped())
     }

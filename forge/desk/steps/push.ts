@@ -26,8 +26,8 @@ import { hooksFor } from './warnings.ts'
 
 export type PushStep = Extract<Step, { step: 'push' }>
 
-/** What a push would do, as far as this repository knows: nobody is asked before. */
-export type PushPlan = {
+/** What a push would do, as far as this repository knows: the server is not asked. */
+type PushPlan = {
   remotes: Remotes
   remote: RemoteSettings
   target: StepTarget

@@ -1,4 +1,4 @@
-/** A rebase: the commits of a branch since it parted, made anew on another commit, as `git rebase` does. */
+/** A rebase: the commits of a branch since the merge base, applied to another commit, as `git rebase` does. */
 import { Failure } from '../../../core/failure.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid, Repository } from '../../../core/git/repository.ts'
@@ -11,7 +11,7 @@ import { endedBy, planPicks, readCommit } from './picks.ts'
 import { filesInConflict, type StepPlan, type StepTarget, treeOfCommit } from './plan.ts'
 import { everyTime, type Once } from './plannings.ts'
 
-/** More than anybody puts on another commit. */
+/** A rebase of more commits is refused. */
 const MAX_COMMITS = 5000
 
 export async function planRebase(

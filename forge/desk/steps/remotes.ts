@@ -19,7 +19,7 @@ export type RemoteSettings = {
 
 export type Remotes = {
   all: readonly RemoteSettings[]
-  /** What must not be shown to anybody: names, passwords and keys in addresses. */
+  /** What must not be shown: names, passwords and keys in addresses. */
   secrets: readonly string[]
 }
 
@@ -103,7 +103,7 @@ export function trackingRef({ fetch }: RemoteSettings, ref: RefName): RefName | 
   return undefined
 }
 
-/** Refs that are nobody's to write but the desk's and the user's. */
+/** Refs that a fetch must not write: those of the desk, and the user's branches. */
 const OWN = [HEADS, OWN_REFS]
 
 /** Throws a {@link Failure} where a fetch would write into local branches: an undo would not bring them back. */

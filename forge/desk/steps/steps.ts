@@ -30,7 +30,7 @@ import { Stopped, Transfers } from './transfer.ts'
 import { warningsFor } from './warnings.ts'
 
 /** What a preview has shown: the commits of the target, and of the remote's branch. */
-export type PreviewedStep = { before?: Oid | undefined; there?: Oid | null | undefined }
+type PreviewedStep = { before?: Oid | undefined; there?: Oid | null | undefined }
 type TagStep = Extract<Step, { step: 'tag' | 'delete tag' }>
 type FetchStep = Extract<Step, { step: 'fetch' }>
 
@@ -79,10 +79,7 @@ export class Steps {
     return (await this.room.objects.info(`refs/heads/${branch}^{commit}`))?.oid
   }
 
-  /**
-   * What a step would do. What makes it impossible is said in words. When the signal says that nobody waits for it any
-   * more, what takes long of it ends.
-   */
+  /** What a step would do. What makes it impossible is said in words. The signal ends long computations. */
   async preview(step: Step, signal?: AbortSignal): Promise<Preview> {
     try {
       if (isTagStep(step)) return previewOfTag(await this.#planTag(step))

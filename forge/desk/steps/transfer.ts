@@ -17,7 +17,7 @@ const SAFE = ['-c', 'core.hooksPath=/dev/null', '-c', 'protocol.ext.allow=never'
 
 /** Characters of a line of progress, and of a quoted line; milliseconds from one progress to the next. */
 const [MAX_PROGRESS_CHARS, MAX_QUOTE_CHARS, PROGRESS_INTERVAL_MS] = [200, 400, 100]
-/** So many lines that a server says are passed on. */
+/** How many lines of a server's output are passed on. */
 const MAX_SERVER_LINES = 5
 
 /** What is thrown where the person has stopped it. */
@@ -97,7 +97,7 @@ class Words {
 
   take(text: string): void {
     const lines = (this.#rest + text).split(/[\r\n]/)
-    // A line without an end is nobody's progress.
+    // A very long line is not progress.
     this.#rest = (lines.pop() ?? '').slice(-65_536)
     for (const line of lines) {
       const said = line.trim()
@@ -150,7 +150,7 @@ const UNKNOWN =
 const MISSING = /not found|does not appear to be a git repository|does not exist|returned error: 404/i
 const FORBIDDEN = /transport '[^']*' not allowed/i
 
-/** Lines that tell nobody why: a server's, a count, and that which git says after whatever ssh has said. */
+/** Lines without a reason: those of the server, counts, and git's line after the error of ssh. */
 const NOT_WHY = /^remote: |: +\d+% \(|^fatal: could not read from remote repository/i
 
 /** Why a git that speaks to a remote failed, in a sentence. What is no failure of git's comes back as it is. */
@@ -172,7 +172,7 @@ function sentenceFor(stderr: string, name: string, why: string): string {
   if (FORBIDDEN.test(stderr)) return `Git may not use the address of ${name} (${why}): give it another one.`
   if (/host key verification failed/i.test(stderr))
     return `The host of ${name} is not known to ssh here (${why}): connect to it once in a terminal, and try again.`
-  // A server that is not there is told by words of its own; one that refuses somebody says that first.
+  // An unreachable server has an error of its own; a refusal comes first.
   if (UNKNOWN.test(stderr))
     return `${name} doesn't let git in (${why}): sign in once with git in a terminal, and try again.`
   if (UNREACHABLE.test(stderr)) return `${name} can't be reached (${why}): look at the network, and try again.`

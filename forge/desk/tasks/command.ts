@@ -11,7 +11,7 @@ export type CommandOptions = {
   env: Environment
 }
 
-export type ForgeCall = {
+type ForgeCall = {
   args: readonly string[]
   /** The folder that it is started in. */
   cwd: string
@@ -21,7 +21,7 @@ export type ForgeCall = {
 
 /** It says no more than this: a thousand tasks with all their texts fit into it. In bytes. */
 const MAX_OUTPUT_BYTES = 32 << 20
-/** Of what it complains about, so much is kept. */
+/** How many bytes of its standard error are kept. */
 const MAX_ERROR_BYTES = 64_000
 
 /**

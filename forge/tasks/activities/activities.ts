@@ -38,7 +38,7 @@ const IMAGE_CHECK_TIMEOUT_MS = 90_000
 type Environment = Record<string, string | undefined>
 
 /** What flows may do, and what has to be closed in the end: journals, ledgers, a git that reads. */
-export type OpenActivities = { activities: Activities } & AsyncDisposable
+type OpenActivities = { activities: Activities } & AsyncDisposable
 
 /**
  * All activities for a worker of a repository, with the models of the user's settings and checks in the container.

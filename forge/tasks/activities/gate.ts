@@ -7,9 +7,9 @@
 export type Ended = { how: 'good' | 'other' } | { how: 'busy'; retryAfter?: number }
 
 /** The permission to send one request; to be disposed of when that has ended. */
-export type Pass = { epoch: number }
+type Pass = { epoch: number }
 
-export type GateOptions = {
+type GateOptions = {
   /** Requests at a time while all is well. */
   most?: number
   /** Seconds that all wait for after a first refusal that names no time; after each further one twice as long. */

@@ -11,7 +11,7 @@ import type { Plan } from '../plan/schema.ts'
 import { Signatures, type Signed } from './signatures.ts'
 
 /** What of a run a person asks for: what stands in the rest of its input, others may say. */
-export type AskedRun = Pick<RunInput, 'wish' | 'plan' | 'base' | 'limits'>
+type AskedRun = Pick<RunInput, 'wish' | 'plan' | 'base' | 'limits'>
 
 /** A plan by its content: the same one gives the same. */
 export const hashOfPlan = (plan: Plan): string => sha256(JSON.stringify(plan))

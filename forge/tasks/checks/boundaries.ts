@@ -12,7 +12,7 @@ import { fits, type Glob, plain, readGlob } from '../plan/globs.ts'
 import type { Task } from '../plan/schema.ts'
 
 /** Globs as a plan has them; plan/globs.ts says what they mean. */
-export type Boundaries = Task['boundaries']
+type Boundaries = Task['boundaries']
 
 /** What tells git how to treat other files. */
 const OF_GIT = /(^|\/)\.git(attributes|modules|ignore|keep)?(\/|$)/i

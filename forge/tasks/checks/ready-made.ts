@@ -11,7 +11,7 @@ import { READY_MADE } from '../plan/schema.ts'
 export type ReadyMade = 'typescript' | 'python' | 'tests'
 
 /** `mend` are commands that may change files before they are judged. */
-export type ReadyMadeCommands = { checks: string[]; mend: string[] }
+type ReadyMadeCommands = { checks: string[]; mend: string[] }
 
 const MAX_MANIFEST_BYTES = 1 << 20
 

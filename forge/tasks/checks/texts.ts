@@ -10,7 +10,7 @@ export type TextCheck = 'citations' | 'complete' | 'format'
 export type WrittenText = { path: Path; text: string }
 
 /** What stands in a tree: whether there is such a file or folder. */
-export type Exists = (path: Path) => Promise<boolean>
+type Exists = (path: Path) => Promise<boolean>
 
 /** What a check finds in the texts; nothing is well. */
 export async function checkTexts(check: TextCheck, texts: readonly WrittenText[], exists: Exists): Promise<Finding[]> {

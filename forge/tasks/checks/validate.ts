@@ -45,7 +45,7 @@ export type Attempt = { plan: Plan; task?: Task; base: Oid; head: Oid; isWhole?:
 export type Judged = Validated & { commands: string }
 
 /** One check, and what came of it. */
-export type CheckResult = {
+type CheckResult = {
   /** The command, or the name of a check of texts. */
   name: string
   /** `not new`: the base fails in the same way. `flaky`: it failed once and then did not. */

@@ -120,7 +120,7 @@ export function hashOfPart(plan: Plan, task: TaskId | undefined): string {
 }
 
 /** Of anything that JSON can say. */
-export const hashOfWords = (value: unknown): string =>
+const hashOfWords = (value: unknown): string =>
   new Bun.CryptoHasher('sha256').update(JSON.stringify(value)).digest('hex')
 
 /** The same fact is the same words, in whichever order its parts were given. */

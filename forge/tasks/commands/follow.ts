@@ -18,7 +18,7 @@ export type PlanWord =
   | { says: 'change'; answer: Reference }
   | { says: 'later' }
 
-export type Following = {
+type Following = {
   server: RunServer
   store: RunStore
   run: RunId
@@ -100,7 +100,7 @@ export function sayRefused(error: unknown, context: CommandContext): void {
  * The exit code of a run that does not go on by itself; undefined for one that does. What was sent before may still be
  * under way: it is kept, and nothing follows from it before a person has spoken.
  */
-export function exitCodeOf({ state }: RunStatus): ExitCode | undefined {
+function exitCodeOf({ state }: RunStatus): ExitCode | undefined {
   switch (state) {
     case 'done':
       return EXIT.done

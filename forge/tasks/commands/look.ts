@@ -92,7 +92,7 @@ async function lookAtServer(server: RunServer, store: RunStore): Promise<Looked>
 }
 
 /** The same without a server, or where it does not answer: `why` is the sentence of that. */
-export async function lookWithout(store: RunStore, why: string): Promise<Looked> {
+async function lookWithout(store: RunStore, why: string): Promise<Looked> {
   const last = await readLastStatus(store)
   if (!last || RESTING.includes(last.state)) return { isUnderWay: false, ...(last && { status: last }) }
   return { isUnderWay: false, status: { ...withoutWork(last, 'waits'), state: 'unreachable', words: why } }
@@ -112,7 +112,7 @@ export async function lookSomehow(server: RunServer | Failure, store: RunStore, 
 }
 
 /** How the server says that a run has ended without its own word, and what to do next. */
-export function whyEnded(run: RunId, standing: Exclude<WorkflowStanding, { is: 'open' }>): string {
+function whyEnded(run: RunId, standing: Exclude<WorkflowStanding, { is: 'open' }>): string {
   const again = `forge resume ${run} submits it again; what is done stays done.`
   switch (standing.is) {
     case 'unknown':

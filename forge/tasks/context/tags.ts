@@ -11,7 +11,7 @@ import { offersOf } from '../../ai/languages.ts'
 /** `defines` and `refers` are names as {@link numberOf} gives them, each once, in rising order. */
 export type Tags = { defines: Uint32Array; refers: Uint32Array }
 /** The names on a line that a file defines, and the line. */
-export type DefinitionLine = { name: number; line: string }
+type DefinitionLine = { name: number; line: string }
 
 /** Counted up where other tags come out for the same content. */
 const VERSION = 1

@@ -148,7 +148,7 @@ async function addSearchAttributes(
 // --- Runs
 
 /** The name of a run's workflow for the server, with the version of what it does: older.ts says when it is another one. */
-export const RUN_TYPE = 'forgeRun'
+const RUN_TYPE = 'forgeRun'
 
 /** The id of a run's workflow. */
 export const workflowOf = (run: string): string => `forge-run-${run}`

@@ -37,7 +37,7 @@ export type Engine = AsyncDisposable & {
 /** A server that was found or started, and what it is called in sentences. */
 export type OpenServer = Server & { running?: RunningServer; isNew?: boolean }
 
-export type OpenOptions = {
+type OpenOptions = {
   /** Whether to start a server and a worker where there is none. */
   start: boolean
   /** Is told what takes long. */
@@ -63,7 +63,7 @@ export async function openEngine(
   })
   try {
     if (start) await ensureWorker(repository, env, { server, queue })
-    const telemetry = await startTelemetry(env)
+    const telemetry = await startTelemetry(env, say)
     const { Client } = await loaded
     const interceptors = { workflow: telemetry.client }
     const client = new Client({ connection, namespace: server.namespace, interceptors })

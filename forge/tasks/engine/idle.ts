@@ -8,7 +8,7 @@ export const IDLE_MS = 15 * 60_000
 /** Milliseconds between two looks. */
 const LOOK_MS = 60_000
 
-export type IdleOptions = {
+type IdleOptions = {
   /** Whether a run is under way that may go on by itself, such as one that waits for a provider. */
   isNeeded: () => Promise<boolean>
   /** Ends the worker. */

@@ -11,7 +11,7 @@ import { historyFromJSON } from '@temporalio/common/lib/proto-utils.js'
 import { DefaultLogger, Runtime, Worker } from '@temporalio/worker'
 
 /** A history as it is kept: with the id of its workflow, since the ids of its children begin with that. */
-export type RecordedHistory = { workflowId: string; history: unknown }
+type RecordedHistory = { workflowId: string; history: unknown }
 
 /** Gives a sentence for each history that does not go on; none where all do. */
 export async function replay(histories: readonly RecordedHistory[], bundle: string): Promise<string[]> {

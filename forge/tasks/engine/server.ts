@@ -43,7 +43,7 @@ const RunningServer = v.object({
 export type RunningServer = v.InferOutput<typeof RunningServer>
 
 /** What our server keeps, and where it is written down that it runs. */
-export type ServerPlace = { folder: string; record: string; claim: string; log: string }
+type ServerPlace = { folder: string; record: string; claim: string; log: string }
 
 export async function openServerPlace(env: Environment): Promise<ServerPlace> {
   const folder = await openFolder(join(xdgFolder(env.XDG_STATE_HOME, '.local/state'), 'forge', 'temporal'))

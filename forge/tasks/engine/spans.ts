@@ -7,7 +7,7 @@ import { type Attributes, type Span, SpanKind, SpanStatusCode, trace } from '@op
 const tracer = () => trace.getTracer('forge')
 
 /** A request as the conventions for generative AI have it. */
-export type ModelRequest = {
+type ModelRequest = {
   /** What kind of request: chat, embeddings … */
   operation: 'chat' | 'text_completion' | 'embeddings'
   /** The provider: anthropic, openai, openrouter. */
@@ -32,7 +32,7 @@ export type ModelAnswer = {
 }
 
 /** Tells the trace what came back. */
-export type TellAnswer = (answer: ModelAnswer) => void
+type TellAnswer = (answer: ModelAnswer) => void
 
 /** A span around one request to a model. An error ends it as one, by its name alone: its words may hold content. */
 export async function withModelSpan<T>(request: ModelRequest, ask: (tell: TellAnswer) => Promise<T>): Promise<T> {

@@ -22,7 +22,7 @@ import { startTelemetry, type Telemetry } from './telemetry.ts'
 
 type Environment = Record<string, string | undefined>
 
-export type WorkerOptions = {
+type WorkerOptions = {
   server: Server
   queue: string
   /** Every function of it is an activity. */

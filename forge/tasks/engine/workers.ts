@@ -43,9 +43,9 @@ const WorkerRecord = v.object({
   /** The folder of its repository, for sentences. */
   folder: v.string(),
 })
-export type WorkerRecord = v.InferOutput<typeof WorkerRecord>
+type WorkerRecord = v.InferOutput<typeof WorkerRecord>
 
-export type WorkerPlace = { record: string; claim: string; starting: string; log: string; folder: string }
+type WorkerPlace = { record: string; claim: string; starting: string; log: string; folder: string }
 
 export async function openWorkerPlace(
   repository: Pick<Repository, 'commonDir'>,

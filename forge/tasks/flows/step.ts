@@ -117,7 +117,7 @@ async function askAgain(input: StepInput, spent: Spent, about: Reference[], fail
   return { result: { ...result, words: `${result.words}${failed}`, spent: all }, spent: all }
 }
 
-export function stepEndOf(error: unknown, spent: Spent): StepEnd {
+function stepEndOf(error: unknown, spent: Spent): StepEnd {
   const trouble = failureOf(error)
   if ('halt' in trouble) return { halt: trouble.halt, spent }
   return { result: { outcome: 'failure_retryable', words: trouble.words, spent }, spent }

@@ -8,7 +8,7 @@ import { graphOf } from './graph.ts'
 import { overlapping } from './overlaps.ts'
 import type { Plan, Task } from './schema.ts'
 
-export type Amendment = {
+type Amendment = {
   task: TaskId
   /** Globs that it may write besides. */
   mayWrite: readonly string[]
@@ -17,7 +17,7 @@ export type Amendment = {
 }
 
 /** The changed plan, and a sentence for each thing that is another one. */
-export type Amended = { plan: Plan; notes: string[] }
+type Amended = { plan: Plan; notes: string[] }
 
 /** `isFixed`: tasks that are done or under way, which wait for nothing more. */
 export function amend(

@@ -139,7 +139,7 @@ export function goOn(draft: Draft, record: TaskRecord, answer?: Reference): void
 }
 
 /** It waits for its turn again. */
-export function waitAgain(record: TaskRecord): void {
+function waitAgain(record: TaskRecord): void {
   record.state = 'waits'
   record.words = ''
   record.isGivenUp = false

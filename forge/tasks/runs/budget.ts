@@ -43,7 +43,7 @@ export type AskedBudget = {
 export type Reservation = { id: number; output: number }
 
 /** An answer that git knows, for a ledger that was lost. */
-export type PaidAnswer = {
+type PaidAnswer = {
   key: string
   usage: Usage
   model?: string | undefined

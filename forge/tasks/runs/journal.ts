@@ -13,7 +13,7 @@ import { WrittenLine } from '../../formats/tasks-json.ts'
 import type { NewJournalLine } from '../contract.ts'
 import type { RunStore } from './store.ts'
 
-export type JournalOptions = {
+type JournalOptions = {
   store: RunStore
   /** The run's folder. */
   folder: string

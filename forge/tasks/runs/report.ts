@@ -36,7 +36,7 @@ export async function readEscalation(store: RunStore, report: Reference): Promis
 }
 
 /** Lines and columns of a screen. */
-export type Screen = { lines: number; columns: number }
+type Screen = { lines: number; columns: number }
 
 const STATES: Record<TaskState, string> = {
   done: 'done',

@@ -13,7 +13,7 @@ import { RunStore } from './store.ts'
 import { parseStoredAnswer, type StoredAnswer } from './stored-answer.ts'
 
 /** What models of a tier did. */
-export type StatsRow = {
+type StatsRow = {
   /** `unknown` for what was kept before tiers were written down. */
   tier: Tier | 'unknown'
   model: string

@@ -9,7 +9,7 @@ import type { WrittenLine } from '../../formats/tasks-json.ts'
 import type { RunId, TaskId } from '../contract.ts'
 import type { Plan } from '../plan/schema.ts'
 
-export type StoryOptions = {
+type StoryOptions = {
   run?: RunId
   /** For the titles of tasks. */
   plan?: Plan | undefined

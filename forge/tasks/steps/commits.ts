@@ -22,7 +22,7 @@ import { cleanMessage } from '../../ai/commit-message.ts'
 import type { Oid, StepPlace, TaskId } from '../contract.ts'
 
 /** What the trailers of a commit say. */
-export type Trailers = { run: string; task?: TaskId; step: string; attempt: number; request: string }
+type Trailers = { run: string; task?: TaskId; step: string; attempt: number; request: string }
 
 /** A message with trailers: the words of a model, cleaned, and what only this program writes. */
 export function messageOf(words: string, place: StepPlace, request: string): string {

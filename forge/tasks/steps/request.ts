@@ -88,7 +88,7 @@ function makerOf(name: string): string | undefined {
 export const reviewersOf = (settings: Settings, tier: Tier): number =>
   new Set(settings.modelsOf(tier).map(makerOf)).size > 1 ? REVIEWERS : 1
 
-export type RequestSources = {
+type RequestSources = {
   objects: Objects
   store: RunStore
   /** The model's name and window. */
@@ -100,7 +100,7 @@ export type RequestSources = {
   from?: Oid
 }
 
-export type BuiltRequest = {
+type BuiltRequest = {
   /** What is kept, and its hash. */
   bytes: string
   key: string
@@ -175,7 +175,7 @@ async function gatherAbout(input: StepInput, store: RunStore): Promise<Gathered>
 const References = v.array(v.object({ kind: v.string(), oid: v.string() }))
 
 /** References with those in lists of what sub-agents have found, in the lists' place. */
-export async function flattened(about: readonly Reference[], store: RunStore): Promise<Reference[]> {
+async function flattened(about: readonly Reference[], store: RunStore): Promise<Reference[]> {
   const all = about.map(async reference =>
     reference.kind === 'found' ? v.parse(References, await store.readJson(reference)) : [reference],
   )

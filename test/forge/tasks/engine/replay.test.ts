@@ -90,7 +90,12 @@ if (recorded.length > 0)
         from: "startChild<AttemptFlow>('forgeAttempt'",
         to: "startChild<AttemptFlow>('attempt'",
       },
-      { what: 'fewer sub-agents work at a time', file: 'flows/fan-out.ts', from: 'AT_MOST = 50', to: 'AT_MOST = 1' },
+      {
+        what: 'fewer sub-agents work at a time',
+        file: 'flows/fan-out.ts',
+        from: 'MAX_CONCURRENT_AGENTS = 50',
+        to: 'MAX_CONCURRENT_AGENTS = 1',
+      },
       {
         what: 'a line is written to the journal before all else',
         file: 'flows/step.ts',
