@@ -7,7 +7,6 @@ import { many } from '../../../core/text.ts'
 import type { Recorded } from '../../operations.ts'
 import type { Operation } from '../contract/branches.ts'
 import { DRAFTS, draftsRef, MERGING, mergingRef, turnRef } from '../refs.ts'
-import { SETTLE } from './branch-clashes.ts'
 import { type How, moveBranch, verifyNotCheckedOut } from './branch-operations.ts'
 import { DRAFTS_ELSEWHERE, reverseDraftsElsewhere, reverseSaveElsewhere, SAVE_ELSEWHERE } from './branch-split.ts'
 import { prepare } from './branch-undo.ts'
@@ -105,6 +104,9 @@ async function moveBack(branches: OpenBranches, operation: Recorded, original: O
 const isFirst = ({ kind }: Operation): boolean => ['save', 'new file', 'turn', 'keep turn'].includes(kind)
 
 /** The kinds of operations that have let drafts go, or made some. */
+/** The kind of operation by which a person takes one side of a draft that is in conflict. */
+export const SETTLE = 'choose'
+
 const ABOUT_DRAFTS = ['discard', SETTLE, 'delete', 'delete branch', 'keep turn']
 
 /** Moves all refs of an operation back, with the drafts of their branches; gives the error where one has moved. */

@@ -375,7 +375,9 @@ function* oneTask(task: Task, room: Room): Generator<string> {
 
 /** A task that writes logic: its commands show the cases that somebody has thought of, so a reviewer is asked as well. */
 function* unreviewed(task: Task, { plan }: Room): Generator<string> {
-  if (isReviewed(task, plan)) return
+  // What a low tier can do is mechanical: a rename, a constant.
+  const isLogic = task.tier === 'generation' || task.tier === 'reasoning'
+  if (!isLogic || isReviewed(task, plan)) return
   const code = codeOf(task)
   if (code.length > 0)
     yield `Task ${quote(task.id)}, validation.reviews: it writes code (${listed(code, 3)}), and nothing is asked that its commands can't answer; add one such question (a case that its tests may miss, an error that may be swallowed, what its callers need).`

@@ -103,7 +103,7 @@ function readParts<Kind extends StepKind>(kind: Kind, whole: object, calls: read
   return { parsed: all as AnswerOf<Kind>, words: output.words }
 }
 
-/** Why a verdict can't be believed: it is good, and a question that decides about it was not answered with yes. */
+/** Why a verdict can't be believed: it is good, and what a question is about was not found to be fine. */
 function contradictionIn({
   verdict,
   answers,
@@ -111,7 +111,7 @@ function contradictionIn({
   verdict: string
   answers: { question: string; answer: string }[]
 }): string | undefined {
-  const doubtful = answers.filter(({ answer }) => answer !== 'yes')
+  const doubtful = answers.filter(({ answer }) => answer !== 'fine')
   if (verdict === 'bad' || doubtful.length === 0) return undefined
   const named = doubtful.map(({ question, answer }) => `${short(visible(question), 20)} is answered "${answer}"`)
   return `The verdict is good, and ${named.join(', ')}: make it bad with findings, or correct the answers. Send all of it again.`

@@ -41,6 +41,16 @@ export function draftsOf(page: Page, branch: string): string[] {
   return [...new Set([...known, ...typed])]
 }
 
+/** Files of a branch whose drafts are in conflict with what has become of it. */
+export function conflictsIn(page: Page, branch: string): string[] {
+  // What was settled just now is not yet known to the server.
+  const isSettled = (path: string) => {
+    const { all = 0, open = [] } = page.files.find({ kind: 'branch', branch }, path)?.conflicts.value ?? {}
+    return all > 0 && open.length === 0
+  }
+  return (page.branch(branch)?.conflicts ?? []).filter(path => !isSettled(path))
+}
+
 export function hasDraft(page: Page, at: At, path: string): boolean {
   if (at.kind === 'commit') return false
   const file = page.files.find(at, path)

@@ -32,7 +32,6 @@ export type Pane =
   | { kind: 'review' }
   | { kind: 'history'; path: string | undefined }
   | { kind: 'find' }
-  | { kind: 'clashes' }
 
 export function paneKey(pane: Pane): string {
   return pane.kind === 'file' ? `file ${pane.path}` : pane.kind
@@ -215,8 +214,6 @@ export class Page {
   readonly isWide = signal(this.#wide.matches)
   /** A word for those who can't see what just happened. */
   readonly spoken = signal('')
-  /** Files of a branch that have to be settled, by branch. */
-  readonly clashes = signal<ReadonlyMap<string, string[]>>(new Map())
   /** Commits that a branch was moved to from outside, which the person has taken note of. */
   readonly seen = signal<ReadonlySet<string>>(new Set())
   /** Counts up when a branch is another one: what shows it asks again. */
@@ -423,7 +420,6 @@ export class Page {
       this.complain(error)
     }
     if (!isFirst) await this.#followRenames(tips)
-    for (const tab of this.tabs.peek()) this.#askForClashes(tab.at)
     for (const file of this.files.all()) if (!isFirst || file.isFromBeforeBreak) file.ask(true)
     if (isFirst) return
     for (const tab of this.tabs.peek()) {
@@ -464,20 +460,6 @@ export class Page {
       if (to === undefined || to === from) continue
       this.files.rename(branch, { from, to }, true)
       this.#tabOf(branch)?.rename({ from, to })
-    }
-  }
-
-  /** Drafts of an earlier session that wait to be settled. */
-  async #askForClashes(at: At): Promise<void> {
-    if (at.kind === 'commit' || (this.branch(at.branch)?.drafts.length ?? 0) === 0) return
-    try {
-      const clashes = await this.connection.ask('clashes', { branch: at.branch })
-      this.clashing(
-        at.branch,
-        clashes.map(({ path }) => path),
-      )
-    } catch (error) {
-      this.complain(error, { branch: at.branch })
     }
   }
 
@@ -543,9 +525,6 @@ export class Page {
       case 'checkout left behind':
         this.onLeftBehind(news)
         return
-      case 'clashes':
-        this.clashing(news.branch, news.paths)
-        return
       case 'found':
         for (const tab of this.tabs.peek()) tab.search.receive(news)
         return
@@ -588,24 +567,6 @@ export class Page {
     })
   }
 
-  /** These files of a branch have to be settled: until then they can't be edited. */
-  clashing(branch: string, paths: string[]): void {
-    const before = this.clashes.peek().get(branch) ?? []
-    this.clashes.value = new Map(this.clashes.peek()).set(branch, paths)
-    const isOther = (path: string) => before.includes(path) !== paths.includes(path)
-    for (const file of this.files.of(branch)) if (isOther(file.path)) file.ask()
-    const [settled] = before
-    if (paths.length === 0 && settled !== undefined) this.#leaveClashes(branch, settled)
-  }
-
-  /** All is chosen: a person who did that goes on in the file that was the last one. */
-  #leaveClashes(branch: string, path: string): void {
-    const tab = this.tabs.peek().find(({ at }) => at.kind === 'branch' && at.branch === branch)
-    if (!tab) return
-    if (tab.pane.kind === 'clashes') tab.edit(path)
-    tab.close({ kind: 'clashes' })
-  }
-
   #fileIn(branch: string, path: string) {
     return this.files.find({ kind: 'branch', branch }, path)
   }
@@ -639,7 +600,8 @@ export class Page {
     const { pane } = tab
     tab.tree.load()
     tab.conversation.load()
-    if (tab.at.kind === 'branch' && this.branch(tab.at.branch)?.merging) tab.merging.load()
+    const branch = tab.at.kind === 'branch' ? this.branch(tab.at.branch) : undefined
+    if (branch?.merging || branch?.conflicts) tab.merging.load()
     if (pane.kind !== 'file') return
     const { path } = pane
     if (!this.files.find(tab.at, path)) this.files.open(tab.at, path, tab.positions.get(path))
