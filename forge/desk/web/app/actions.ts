@@ -78,7 +78,7 @@ async function saveWhenSettled(page: Page, tab: Tab, branch: string, paths: Path
     try {
       const fields = { branch, paths, ...(message ? { message } : {}) }
       const { commit } = await page.connection.ask('save', fields)
-      tab.message.value = undefined
+      tab.writeMessage(undefined)
       if (commit) page.saved(branch, commit)
       else page.spoken.value = 'Nothing to save'
       return
@@ -380,9 +380,16 @@ async function reverse(page: Page, ask: () => Promise<{ words: string }>): Promi
     const { words } = await ask()
     const { isUndo, title } = reversalOf(words)
     page.notices.value = page.notices.peek().filter(({ topic }) => topic !== UNDO)
+    // The desk tells what can be done again a little after it has answered.
+    let wasThere = false
     page.tell({
       title,
-      lasts: now => (isUndo ? undoableHere(now).canRedo : undoableHere(now).canUndo) !== undefined,
+      lasts: now => {
+        const { canUndo, canRedo } = undoableHere(now)
+        const isThere = (isUndo ? canRedo : canUndo) !== undefined
+        wasThere ||= isThere
+        return isThere || !wasThere
+      },
       actions: [isUndo ? { words: 'Redo', run: () => redoHere(page) } : { words: 'Undo', run: () => undoHere(page) }],
     })
   } catch (error) {

@@ -1,5 +1,5 @@
 /** What the page knows and shows. The server is the truth: this is its copy, and what only this window needs. */
-import { batch, computed, effect, type Signal, signal, untracked } from '@preact/signals'
+import { batch, computed, effect, type ReadonlySignal, type Signal, signal, untracked } from '@preact/signals'
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { BranchInfo } from '../../contract/branches.ts'
@@ -7,7 +7,7 @@ import type { DeskInfo, Layout } from '../../contract/desk.ts'
 import type { News } from '../../contract/news.ts'
 import { pathAfter } from '../../contract/paths.ts'
 import type { At } from '../../contract/values.ts'
-import { ComposerState, keep, kept } from '../chat/composer-state.ts'
+import { ComposerState, keep, kept as keptInBrowser } from '../chat/composer-state.ts'
 import { ConversationState } from '../chat/conversation-state.ts'
 import { OpenFiles, placeOf } from '../files/files.ts'
 import { OpenFile } from '../files/open-files.ts'
@@ -55,8 +55,8 @@ export class Tab {
   /** Counts up when the editor is to have the focus, and how many of these it has had. */
   readonly focusWanted = signal(0)
   focusGiven = 0
-  /** What a person made of the commit's message; undefined: the server's words. */
-  readonly message = signal<string | undefined>(undefined)
+  readonly #message: Signal<string | undefined>
+  readonly #messageKey: string
 
   constructor(page: Page, at: At, kept?: Layout['tabs'][number]) {
     this.at = at
@@ -65,11 +65,24 @@ export class Tab {
     this.search = new TextSearch(page.connection, at)
     this.conversation = new ConversationState(page.connection, at)
     this.merging = new MergingState(page.connection, at)
-    this.composer = new ComposerState(`${page.desk.peek()?.folder} ${placeOf(at)}`)
+    const place = `${page.desk.peek()?.folder} ${placeOf(at)}`
+    this.composer = new ComposerState(place)
+    this.#messageKey = `commit message in ${place}`
+    this.#message = signal(keptInBrowser(this.#messageKey) || undefined)
     this.positions = new Map((kept?.files ?? []).map(({ path, top, cursor }) => [path, { top, cursor }]))
     this.panes = signal<Pane[]>([CHAT, ...(kept?.files ?? []).map(({ path }): Pane => ({ kind: 'file', path }))])
     this.active = signal(kept?.active === undefined ? 'chat' : paneKey({ kind: 'file', path: kept.active }))
     if (kept?.active !== undefined) this.tree.selected.value = kept.active
+  }
+
+  /** What a person made of the commit's message, kept in this browser until it is used; undefined: the server's words. */
+  get message(): ReadonlySignal<string | undefined> {
+    return this.#message
+  }
+
+  writeMessage(message: string | undefined): void {
+    this.#message.value = message
+    keep(this.#messageKey, message ?? '')
   }
 
   get pane(): Pane {
@@ -196,7 +209,7 @@ export class Page {
   /** The branches that are just being saved, and what is to be saved in them next. */
   readonly saves = new Saves()
   /** Whether the chat stands beside the editor, where there is room for it. */
-  readonly isDocked = signal(kept(DOCKED) !== '')
+  readonly isDocked = signal(keptInBrowser(DOCKED) !== '')
   readonly #wide = matchMedia(WIDE)
   readonly isWide = signal(this.#wide.matches)
   /** A word for those who can't see what just happened. */
@@ -335,6 +348,8 @@ export class Page {
     const tab = new Tab(this, { kind: 'branch', branch: to }, this.#layoutOf(old))
     tab.composer.write(old.composer.text.peek())
     old.composer.write('')
+    tab.writeMessage(old.message.peek())
+    old.writeMessage(undefined)
     for (const pane of old.panes.peek()) {
       if (pane.kind === 'file') this.files.close(old.at, pane.path)
     }
@@ -405,8 +420,8 @@ export class Page {
       this.complain(error)
     }
     if (!isFirst) await this.#followRenames(tips)
+    for (const file of this.files.all()) if (!isFirst || file.isFromBeforeBreak) file.ask(true)
     if (isFirst) return
-    for (const file of this.files.all()) file.ask(true)
     for (const tab of this.tabs.peek()) {
       tab.tree.refresh()
       tab.conversation.touch()

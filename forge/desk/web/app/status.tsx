@@ -310,7 +310,7 @@ function SaveForm({ tab, branch }: { tab: Tab; branch: string }) {
         autocomplete="off"
         value={tab.message.value ?? (reason === undefined ? suggested.value : '')}
         onInput={event => {
-          tab.message.value = event.currentTarget.value
+          tab.writeMessage(event.currentTarget.value)
         }}
       />
       <button type="submit" class="button save" aria-disabled={reason !== undefined} title={reason}>

@@ -123,7 +123,7 @@ function askForDrafts(page: Page, tab: Tab, branch: string, drafts: string[]): v
     await settle(page, branch, 'all')
     const message = tab.message.peek()?.trim()
     await page.connection.ask('save', { branch, paths: 'all', ...(message ? { message } : {}) })
-    tab.message.value = undefined
+    tab.writeMessage(undefined)
     await sendNow(page, tab, branch)
   }
   const discard = async () => {
