@@ -136,7 +136,7 @@ function kindFor({ plan }: HistoryPlan, id: TaskId, kind: Kind): Kind {
 const answerOf = (id: TaskId): string => `Go on with ${id}.`
 
 /** Whether it is about the plan as a whole, every few tasks: a summary of what was done, and whether it is still right. */
-const isLook = (asked: string): boolean => /Answer (?:with the summary|whether the plan is right), by/.test(asked)
+const isLook = (asked: string): boolean => /answer (?:with the summary|whether the plan is right), by/i.test(asked)
 
 /** Answers each task with its commit's edits; those in trouble only when they are asked again. */
 function modelOf(history: HistoryPlan, trouble: Trouble, random: Random): (heard: Heard) => Turn {
