@@ -86,7 +86,7 @@ export async function fetchOurHeads(fork: Fork, { open, closed }: Pulls, report:
     const pulls = [from(open, ref) ?? (await host?.pullsFrom(ref, origin.branch)) ?? []].flat()
     const pull = pulls.find(({ isOpen }) => isOpen)
     const tip = pull || pulls.length === 0 ? await fetchHead(fork, ref, report) : undefined
-    if (tip) heads.push({ ref, tip, ...(pull && { pull }) })
+    if (tip) heads.push({ ref, tip, pull })
   }
   return heads
 }

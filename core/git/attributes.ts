@@ -64,8 +64,8 @@ export async function openAttributesPlace(
   return {
     cwd: top,
     env: { ...repository.env, GIT_WORK_TREE: top, GIT_INDEX_FILE: join(top, '.git/none') },
-    ...(repository.signal && { signal: repository.signal }),
-    ...(repository.bounds && { bounds: repository.bounds }),
+    signal: repository.signal,
+    bounds: repository.bounds,
     [Symbol.asyncDispose]: close,
   }
 }

@@ -103,7 +103,7 @@ export class AskedModel implements Model {
     const asked = this.#asked
     const { misses } = this
     const rewrite = asked.provider === 'openrouter' ? withContentParts : misses?.asking(request)
-    const line = new ModelExchange({ asked, silence: this.patience.silence, signal, ...(rewrite && { rewrite }) })
+    const line = new ModelExchange({ asked, silence: this.patience.silence, signal, rewrite })
     const assembly = new Assembly(asked, callIds(request), onProgress)
     try {
       let miss: string | undefined

@@ -371,7 +371,7 @@ class Calls {
     const { call } = said
     try {
       const { value = null, bytes: content } = await this.#answer(said, bytes)
-      return { reply: { type: 'reply', call, ok: true, value }, ...(content && { bytes: content }) }
+      return { reply: { type: 'reply', call, ok: true, value }, bytes: content }
     } catch (error) {
       if (!(error instanceof Failure)) throw error
       return { reply: { type: 'reply', call, ok: false, words: error.message } }

@@ -246,9 +246,9 @@ export class Work implements AsyncDisposable {
         subject,
         session: sessions.has(tip) || turn !== undefined,
         ...(upstream && count && { upstream: { name: upstream.replace(/^refs\/(remotes|heads)\//, ''), ...count } }),
-        ...(checkout !== undefined && { checkout }),
+        checkout,
         drafts: works.get(name)?.draftPaths ?? [],
-        ...(moved && { moved }),
+        moved,
         ...(turn && { turn }),
         ...(kind && { merging: kind }),
       }

@@ -133,7 +133,7 @@ const factsOf =
     ])
     const names = runs.filter(({ isInGit }) => isInGit).map(({ run }) => run)
     const [checks, stats, wished] = await Promise.all([
-      checksInWords(objects, base, { hasNetwork, ...(programs && { programs }) }),
+      checksInWords(objects, base, { hasNetwork, programs }),
       // A run that can't be read any more is no reason to plan nothing.
       statsForPlanners(objects, names).catch(() => undefined),
       wishedInWords(objects, base, wish).catch(() => ''),

@@ -170,11 +170,11 @@ export class RunWork implements RunActivities {
       words: this.means.clean(input.words),
       // What failed the same way several times is told once.
       evidence: [...new Set(evidence.map(text => this.means.clean(text)))],
-      ...(input.task !== undefined && { task: input.task }),
+      task: input.task,
       // The id comes from a command line: it must name an answer that this run keeps.
       ...(input.resume?.startsWith(`forge resume ${input.run}`) &&
         /^[\w -]+$/.test(input.resume) && { resume: input.resume }),
-      ...(plan && { plan }),
+      plan,
       ...(asked && { question: this.means.clean(await store.readText(asked)) }),
     }
     const text = reportAsMarkdown(escalation)

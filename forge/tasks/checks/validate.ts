@@ -199,7 +199,7 @@ async function commandsOf(objects: Objects, { plan, task, base, head, isWhole }:
 
 /** The commands that a plan will want to run at a commit, for a person to see before they approve it. */
 export async function commandsOfPlan(objects: Objects, plan: Plan, base: Oid): Promise<string[]> {
-  const of = (task: Task | undefined) => commandsOfAttempt(objects, { plan, ...(task && { task }), base, head: base })
+  const of = (task: Task | undefined) => commandsOfAttempt(objects, { plan, task, base, head: base })
   const all = await Promise.all([undefined, ...plan.tasks].map(of))
   return [...new Set(all.flat())]
 }

@@ -129,7 +129,7 @@ export async function packContext(packing: Packing): Promise<Packed> {
   const room = new Room(bytesIn((window - output) * USED) - bytesOf(system) - bytesOf(JSON.stringify(tools)))
 
   // 1: what it is about, and when it is done.
-  const telling = { kind, ...(plan && { plan }), ...(forgeMd && { always: forgeMd.checks }) }
+  const telling = { kind, plan, ...(forgeMd && { always: forgeMd.checks }) }
   const orders = inOrder(about.filter(isOrder)).map(aboutWords)
   const own = [...(task ? [taskPrompt(task, telling)] : []), ...orders]
   room.take('now', clean([...own, nowWords(kind, about)].join('\n\n')))

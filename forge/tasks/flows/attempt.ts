@@ -268,9 +268,9 @@ const WRITTEN: Outcome[] = ['failure_retryable', 'failure_terminal', 'blocked_on
 const endOf = ({ outcome, words, question, sibling, parsed }: StepResult) => ({
   outcome,
   words,
-  ...(question && { question }),
-  ...(sibling !== undefined && { sibling }),
-  ...(parsed && { parsed }),
+  question,
+  sibling,
+  parsed,
 })
 
 const refusedBy = (results: StepResult[]) => ({

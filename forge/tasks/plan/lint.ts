@@ -261,7 +261,7 @@ function* limits({ plan, linting, standing }: Room): Generator<string> {
       yield `Task ${quote(id)}, recursion: ${recursion} levels of sub-agents are more than the ${most.depth} that the run may have; set at most ${most.depth}.`
   const { requests, tokens, cost } = planEstimateOf(plan, priceOf, {
     done: [...standing.keys()],
-    ...(linting.reviewersOf && { reviewersOf: linting.reviewersOf }),
+    reviewersOf: linting.reviewersOf,
   })
   const smaller = 'plan fewer or smaller tasks, or lower tiers, and say in the summary what is left out'
   if (most.requests !== undefined && requests.low > most.requests)
