@@ -334,7 +334,7 @@ async function finding(running: RunningDesk, bench: Bench): Promise<Row> {
   return { what: 'find text in all files', desk: median(desk), bare, goal: '< 1.2' }
 }
 
-/** Memory after all this, and what the processor does for ten seconds in which nobody does anything. */
+/** Memory after all this, and processor time in ten idle seconds. */
 async function resting(page: Page, running: RunningDesk): Promise<Row[]> {
   const tools = await page.context().newCDPSession(page)
   await tools.send('Performance.enable')

@@ -215,7 +215,7 @@ test('a file moved by the agent is neither dropped nor new', async () => {
   expect(review.dropped).toEqual([])
 })
 
-test('conflict markers left in are refused, whoever labelled them', async () => {
+test('conflict markers left in are refused, whatever their labels', async () => {
   await using history = await makeHistory()
   const { start, upstream, reviewOf } = await fork(history)
   const left = (ours: string, theirs: string, base = '') =>
@@ -271,7 +271,7 @@ test('a merge committed as it was, with conflicts and all, is refused', async ()
   expect((await reviewOf(merged)).refusals).toEqual(['Conflict markers were left in both.'])
 })
 
-test('conflict markers in a file that nobody asked about are refused', async () => {
+test('conflict markers in a file without conflict are refused', async () => {
   await using history = await makeHistory()
   const { reviewOf } = await fork(history)
   const review = await reviewOf({ ...RESOLVED, fork1: `<<<<<<< HEAD\n${text({ 1: 'fork' })}` })

@@ -85,7 +85,7 @@ export const hurry = (world: World) => world.tool('sleep', '[ "$1" = 1 ] && set 
 
 const TRACKED = /^\/\.git\/(objects|refs\/remotes|logs\/refs\/remotes)(\/|$)/
 
-/** All of the checkout that is nobody's but the user's: files, index, HEAD, config, branches, stashes, hooks. */
+/** All of the checkout that Forklift must not change: files, index, HEAD, config, branches, stashes, hooks. */
 export const belongings = (world: World): Promise<string> => snapshot(world.checkout, TRACKED)
 
 /** Waits until whatever was under way has ended, and looks at what is left. */
@@ -105,7 +105,7 @@ export async function nothingIsLeft(world: World, before: string): Promise<void>
   expect(names.filter(name => /\.lock$|\btmp_|incoming-/.test(name))).toEqual([])
 }
 
-/** Nobody can see a branch that is not whole, nor has anything reached where only people merge. */
+/** No incomplete branch is visible, and the branch that people merge into has not changed. */
 async function nothingIsHalfPublished(world: World, main: string | undefined): Promise<void> {
   expect(await world.tip('origin')).toBe(main)
   const branches = await world.branches()

@@ -207,7 +207,7 @@ test('a choice that is about other texts by now is not made for the person: they
   const newest = START.replace('two', 'NEWEST')
   await commit(desk.path, 'main', { 'a.txt': newest })
   await desk.work.look()
-  // Whoever has it open is told.
+  // Windows that have it open get the news.
   expect(told()).toBe(before + 1)
   expect(
     await refusedBy(

@@ -19,7 +19,7 @@ async function makeChat(script: Script, files: Record<string, string> = { 'a.txt
   return { model, desk, [Symbol.asyncDispose]: () => desk[Symbol.asyncDispose]() }
 }
 
-/** Why something was not done. (Bun's own `rejects` waits in a loop of its own, and now and then for ever.) */
+/** The message of the error of a promise. (Bun's own `rejects` sometimes never returns.) */
 const refusal = (promise: Promise<unknown>): Promise<string> =>
   promise.then(
     () => 'it was done',
@@ -356,7 +356,7 @@ test('a branch in which an AI is at work is not taken away by the undo of what m
   await untilEnded(chat.desk, 'mine')
 })
 
-test('where somebody else has ended a turn, the branch is the person’s again', async () => {
+test('where another desk has ended a turn, the branch is the person’s again', async () => {
   await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { error: new Error('It broke') }])
   const { desk } = chat
   await run(desk)

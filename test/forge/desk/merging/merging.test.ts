@@ -565,7 +565,7 @@ test('what was changed beside the conflicts is listed as odd, and does not stop 
   await work.mergings.finish('main')
 })
 
-test('a merge begins with what somebody has settled already, also where git has no conflict', async () => {
+test('a merge begins with what was settled before, also where git has no conflict', async () => {
   await using desk = await makePair({ ...TWO, theirs: { 'b.txt': 'changed\n' } })
   const { work, source } = desk
   const result = await commit(
