@@ -165,7 +165,7 @@ async function startServer(repository: Repository, desk: Desk, state: string, { 
   return server
 }
 
-/** Without waiting for it, and whatever comes of it: an address that does the same is printed. */
+/** Not awaited, and errors are ignored: the address is printed, too. */
 function openInBrowser(url: string): void {
   const program = process.platform === 'darwin' ? 'open' : 'xdg-open'
   try {
@@ -189,7 +189,7 @@ const interruption = (signal: AbortSignal): Promise<void> =>
 /** The one place where an error becomes a sentence and an exit code. */
 function inWords(error: unknown): Failure {
   if (error instanceof Failure) return error
-  // What failed while the desk was being closed says more than why it was.
+  // An error while the desk is closing is reported instead of the reason for closing it.
   if (error instanceof SuppressedError) return inWords(error.error)
   if (error instanceof GitError) return new Failure(`Git failed: ${error.message}.`)
   const { code, path, message } = error as NodeJS.ErrnoException

@@ -521,7 +521,7 @@ async function search(
   room: ToolRoom,
 ): Promise<ToolResult> {
   const { repository } = room.vfs.objects
-  // The forge's own files are full of what was said.
+  // The conversations in the forge's own folder are not searched.
   const besides = ['.forge']
   const tree = await room.vfs.writeTree()
   const question = { tree, words: text, isRegex: regex, matchCase: !ignore_case }

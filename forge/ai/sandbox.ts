@@ -366,7 +366,7 @@ class Calls {
     this.#vfs = vfs
   }
 
-  /** What a tool is told; expected failures are told, too. */
+  /** The reply to a tool's call; expected failures are replies, too. */
   async answer(said: Call, bytes: Buffer): Promise<{ reply: SandboxReply; bytes?: Uint8Array }> {
     const { call } = said
     try {

@@ -104,7 +104,7 @@ function withoutPrivateKeys(text: string): string {
     const isWhole = next?.groups?.edge === 'END' && next.index - from <= MAX_PRIVATE_KEY_CHARS
     const length = isWhole ? inside.length : inside.search(NOT_IN_KEY)
     const body = length < 0 ? inside : inside.slice(0, length)
-    // A sentence about private keys has no key in it.
+    // Text that only mentions private keys has no such block.
     if (!/[\w+/]{40}/.test(body)) continue
     pieces.push(text.slice(at, index), MARK)
     at = from + body.length + (isWhole ? next[0].length : 0)

@@ -62,7 +62,7 @@ export class Turns implements AsyncDisposable {
   readonly #turns = new Map<string, BranchTurn>()
   /** The work on branches in which one is just beginning. */
   readonly #beginning = new Set<BranchWork>()
-  /** Git knows how conversations are merged. */
+  /** Done when git's merge driver for conversations is configured. */
   #driver: Promise<void> | undefined
 
   constructor(

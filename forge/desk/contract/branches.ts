@@ -79,7 +79,7 @@ export type ClashSide = v.InferOutput<typeof ClashSide>
 
 /**
  * Drafts that can't be merged onto a tip that moved: for each file the three sides, until the person has chosen.
- * `choice` is another one where one of the sides is.
+ * `choice` is a digest of the sides.
  */
 export const Clash = v.object({
   path: Path,

@@ -201,8 +201,8 @@ async function settledText(
 }
 
 /**
- * What the agent made of a conflict that is not of lines: what is otherwise there than git has left it is its choice.
- * Nothing where it is as git has left it; `left` where only a part is settled, or it is nothing that can be taken.
+ * What the agent made of a conflict that is not of lines: a file that differs from what git left is its choice. Nothing
+ * where it is as git has left it; `left` where only a part is settled, or it is nothing that can be taken.
  */
 async function settledOther(
   objects: Objects,

@@ -434,7 +434,7 @@ async function entryOfSide(
   return { mode: found.mode, oid: found.oid }
 }
 
-/** What stands where a conflict is, if one side has its way. */
+/** The tree entries at the paths of a conflict if one side is taken. */
 async function entriesOf(
   objects: Objects,
   state: State,

@@ -40,7 +40,7 @@ export async function showFile(
   return { kind: 'text', text, version: 0, saved, ...form, mode: entry.mode, readOnly: why ?? because }
 }
 
-/** A file as one side of a choice: its text if it could be edited, else what it is, in a sentence. */
+/** A file as one side of a conflict: its text if it is editable, otherwise a sentence that says what it is. */
 export async function sideOf(objects: Objects, path: Path, entry: NonNullable<Entry>): Promise<ClashSide> {
   const content = await readContent(objects, entry)
   const other = showWithoutText(path, entry, content)

@@ -16,7 +16,7 @@ import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
 
-/** Only where a file with attributes has this word, git is asked. */
+/** Git is asked only if an attributes file contains this word. */
 const WORD = 'filter'
 /** Git itself reads none that is longer. */
 const MAX_ATTRIBUTES_BYTES = 100 << 20

@@ -65,7 +65,7 @@ export async function makeActivities({
     env,
     summaries,
     map,
-    // What is worth it to be asked again, Temporal asks again: two that do would multiply.
+    // Temporal retries failed requests: retries in the client, too, would multiply them.
     openModel: name => openModel(name, settings, { again: {} }),
     check: checkOf({ objects, slots, approvals, network }),
     lint: lintOf({ objects, settings, state, network }),

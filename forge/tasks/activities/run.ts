@@ -161,7 +161,7 @@ export class RunWork implements RunActivities {
     const { store, folder, ledger } = await this.means.run(input.run)
     const plan = input.plan && (await this.means.plan(store, input.plan))
     const state = input.status.tasks.find(({ id }) => id === input.task)
-    // One that is asked just now is no part of the status yet.
+    // A question that is just being asked is not in the status yet.
     const asked = input.evidence.find(isQuestion) ?? state?.question ?? input.status.question
     const failures = input.evidence.filter(it => !isQuestion(it))
     const evidence = await Promise.all(failures.map(it => evidenceInWords(store, it)))

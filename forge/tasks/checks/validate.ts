@@ -51,7 +51,7 @@ type CheckResult = {
   came: 'good' | 'bad' | 'not new' | 'flaky'
   /** Of a claim that is good: it was so on the base, too, so it does not show that the task has done anything. */
   heldBefore?: boolean
-  /** Why it counts as it does, in a few words: its exit code, its time. */
+  /** The reason for its state in a few words: its exit code, its time. */
   words: string
   findings: Finding[]
   /** The end of what it printed, where no finding could be read from that. */

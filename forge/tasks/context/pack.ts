@@ -151,7 +151,7 @@ export async function packContext(packing: Packing): Promise<Packed> {
   const foundRoom = room.within(Math.min(bytesIn(MAX_FOUND), Math.floor(room.left * FOUND_FILES)))
   for (const path of files.found) await offerFile(packing, path, { ...offering, room: foundRoom })
 
-  // 3: what these have to do with.
+  // 3: files that these refer to.
   const all = [...files.wanted, ...files.found, ...(packing.changed ?? [])]
   if (needsFiles(kind) && !isPlanning(kind) && all.length > 0)
     await offerRelated(packing, all, { ...offering, room: room.within(bytesIn(MAX_RELATED)) })

@@ -349,7 +349,7 @@ function* unreviewed(task: Task, { plan }: Room): Generator<string> {
     yield `Task ${quote(task.id)}, validation.reviews: it writes code (${listed(code, 3)}), and nothing is asked that its commands can't answer; add one such question (a case that its tests may miss, an error that may be swallowed, what its callers need).`
 }
 
-/** The files of logic that a task is to write, as far as it names them. */
+/** The source code files that a task names as its outputs or boundaries. */
 function codeOf({ objective, boundaries }: Task): string[] {
   const named = [...objective.outputs, ...boundaries.write.filter(isLiteral)].map(plain)
   return [...new Set(named)].filter(path => isCode(asBytes(path)) && !isTestFile(path))
