@@ -72,8 +72,7 @@ async function main(options: DeskOptions, signal: AbortSignal): Promise<string> 
   throw signal.reason
 }
 
-// --- The repository
-// ---------------------------------------------------------------------------------------------------
+// --- The repository --------------------------------------------------------------------------------------------------
 
 async function findRepository({ folder }: DeskOptions, signal: AbortSignal): Promise<Repository> {
   const path = resolve(folder)
@@ -103,8 +102,7 @@ async function verifyGitIsNewEnough(): Promise<void> {
   if (major * 1000 + minor < 2038) throw new Failure(`Forge needs git 2.38 or newer, and this is ${major}.${minor}.`)
 }
 
-// --- A desk that is open already
-// --------------------------------------------------------------------------------------
+// --- A desk that is open already -------------------------------------------------------------------------------------
 
 /** Another process has the repository: its desk, or one that is just becoming it. */
 async function openTheOneThatIsThere(repository: Repository, state: string, options: DeskOptions): Promise<string> {
@@ -130,8 +128,7 @@ async function lookForTheOther(state: string): Promise<{ address: Address | unde
   }
 }
 
-// --- The desk
-// ---------------------------------------------------------------------------------------------------------
+// --- The desk --------------------------------------------------------------------------------------------------------
 
 async function openDesk(repository: Repository, state: string): Promise<Desk> {
   // Loaded here: a command of the tasks needs none of it.
@@ -175,8 +172,7 @@ function openInBrowser(url: string): void {
   }
 }
 
-// --- Ends
-// -------------------------------------------------------------------------------------------------------------
+// --- Ends ------------------------------------------------------------------------------------------------------------
 
 const say = (words: string): void => console.log(visible(words))
 

@@ -95,8 +95,7 @@ async function startDesk(repository: string, home: string): Promise<RunningDesk>
   }
 }
 
-// --- In the page
-// ------------------------------------------------------------------------------------------------------
+// --- In the page -----------------------------------------------------------------------------------------------------
 
 /** In the page: until the frame is made that shows how the page is now. */
 const DRAWN = `new Promise(resolve => requestAnimationFrame(() => {
@@ -187,8 +186,7 @@ async function openBranch(page: Page, name: string): Promise<void> {
   await page.getByRole('tab', { name: new RegExp(name), selected: true }).waitFor()
 }
 
-// --- What is measured
-// ---------------------------------------------------------------------------------------------------
+// --- What is measured ------------------------------------------------------------------------------------------------
 
 type Bench = { folder: string; desk: string; checkout: string; home: string; env: Record<string, string | undefined> }
 

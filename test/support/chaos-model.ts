@@ -111,8 +111,7 @@ export const FILES = {
   'old/two.md': 'two\n',
 }
 
-// --- Many requests at the same time
-// -----------------------------------------------------------------------------------
+// --- Many requests at the same time ----------------------------------------------------------------------------------
 
 /** A plan of `tasks` that each ask that many sub-agents, and then write what these have found. */
 export function fansOut(tasks: number, agents: number) {

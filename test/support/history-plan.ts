@@ -82,8 +82,7 @@ export async function planOf(objects: Objects, commits: readonly Oid[]): Promise
 
 const needsName = boundaryOf({ write: [], never: [] })
 
-// --- What a commit does
-// -----------------------------------------------------------------------------------------------
+// --- What a commit does ----------------------------------------------------------------------------------------------
 
 async function touchesOf(objects: Objects, from: Oid, to: Oid): Promise<Touch[]> {
   const output = await bytesFrom(
@@ -135,8 +134,7 @@ function withoutGiven(touch: Touch, given: ReadonlySet<Path>): Touch[] {
   return [gone, made].filter(it => !given.has(it.path))
 }
 
-// --- The edits
-// --------------------------------------------------------------------------------------------------------
+// --- The edits -------------------------------------------------------------------------------------------------------
 
 type Wanted = { before: Oid; tree: Oid; touches: readonly Touch[] }
 
@@ -236,8 +234,7 @@ function partOf(
 
 const linesOf = (text: string): string[] => text.match(/[^\n]*\n|[^\n]+$/g) ?? []
 
-// --- The order
-// --------------------------------------------------------------------------------------------------------
+// --- The order -------------------------------------------------------------------------------------------------------
 
 /** The tasks that add to a folder, and those that delete from it: each waits for the last ones that did the other. */
 type Turn = { kind: 'adds' | 'takes' | 'both'; now: TaskId[]; before: TaskId[] }
@@ -295,8 +292,7 @@ function foldersOf(path: Path): Path[] {
   return names.slice(1).map((_, at) => names.slice(0, at + 1).join('/'))
 }
 
-// --- The plan
-// ---------------------------------------------------------------------------------------------------------
+// --- The plan --------------------------------------------------------------------------------------------------------
 
 type Known = { id: TaskId; commit: Oid; base: Oid; touches: readonly Touch[]; dependsOn: TaskId[] }
 

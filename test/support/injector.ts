@@ -80,8 +80,7 @@ export async function runCounted(
 /** The watchdog's seconds pass ten times as fast. */
 export const hurry = (world: World) => world.tool('sleep', '[ "$1" = 1 ] && set -- 0.1; exec /bin/sleep "$@"')
 
-// --- What is left
-// -----------------------------------------------------------------------------------------------------
+// --- What is left ----------------------------------------------------------------------------------------------------
 
 const TRACKED = /^\/\.git\/(objects|refs\/remotes|logs\/refs\/remotes)(\/|$)/
 
@@ -140,8 +139,7 @@ export async function theEndIsSaid(world: World, ended: Ended, signals: Signal[]
   if (newest && others.length >= runs) expect(newest.outcome).toMatchObject({ exitCode: CODES[signal] })
 }
 
-// --- What comes next
-// --------------------------------------------------------------------------------------------------
+// --- What comes next -------------------------------------------------------------------------------------------------
 
 /** Whether an agent's result for upstream's newest commit is there. */
 async function isPaidFor(world: World): Promise<boolean> {

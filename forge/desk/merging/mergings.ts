@@ -59,8 +59,7 @@ export class Mergings {
     this.#reviews = new MergingReviews(room.objects)
   }
 
-  // --- What waits
-  // ------------------------------------------------------------------------------------------------------
+  // --- What waits ----------------------------------------------------------------------------------------------------
 
   /** What waits in a branch, as its tab says it. */
   async kindIn({ merging }: BranchWork): Promise<BranchInfo['merging']> {
@@ -154,8 +153,7 @@ export class Mergings {
     })
   }
 
-  // --- A file in conflict
-  // ----------------------------------------------------------------------------------------------
+  // --- A file in conflict --------------------------------------------------------------------------------------------
 
   /** A file in conflict, with its sides. */
   async conflict(branch: string, path: Path): Promise<ConflictFile> {
@@ -224,8 +222,7 @@ export class Mergings {
     })
   }
 
-  // --- The end
-  // ---------------------------------------------------------------------------------------------------------
+  // --- The end -------------------------------------------------------------------------------------------------------
 
   /** Makes the commit of what is settled. A rebase goes on to the next conflict or its end. */
   async finish(branch: string, message?: string): Promise<Done> {
@@ -323,8 +320,7 @@ async function keptMoves(objects: Objects, { keep, theirsCommit }: State): Promi
   return [{ ref: keep, from: (await objects.info(keep))?.oid, to: theirsCommit }]
 }
 
-// --- What is left of a conflict
-// ----------------------------------------------------------------------------------------
+// --- What is left of a conflict --------------------------------------------------------------------------------------
 
 function rowAt({ rows }: State, path: Path): ConflictRow {
   const row = rows.find(it => it.path === path) ?? rows.find(it => it.paths.includes(path))
@@ -414,8 +410,7 @@ async function sideOf(objects: Objects, entry: Entry): Promise<ConflictFile['our
   return { is: 'other', words: `${many(object?.size ?? 0, 'byte')} that are no text to be edited here`, mode, oid }
 }
 
-// --- A side taken
-// ----------------------------------------------------------------------------------------------------
+// --- A side taken ----------------------------------------------------------------------------------------------------
 
 const STAGE = { base: 1, ours: 2, theirs: 3 } as const
 
@@ -481,8 +476,7 @@ async function bothOf(work: BranchWork, row: ConflictRow): Promise<Map<Path, Dra
   return wanted
 }
 
-// --- What is odd about it
-// ---------------------------------------------------------------------------------------------
+// --- What is odd about it --------------------------------------------------------------------------------------------
 
 function withOdd(rows: readonly MergingFile[], odd: ReadonlyMap<Path, string>): MergingFile[] {
   const known = new Set(rows.map(({ path }) => path))

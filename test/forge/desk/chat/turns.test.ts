@@ -520,8 +520,7 @@ test('without a key the chat says what to set, and the rest works', async () => 
   expect((await ask(desk.work, 'save', { branch: 'main', paths: 'all' })).commit).toBeString()
 })
 
-// --- Tools of the repository
-// ------------------------------------------------------------------------------------------
+// --- Tools of the repository -----------------------------------------------------------------------------------------
 
 const SHOUT = `export const schema = {
   name: 'shout',
@@ -573,8 +572,7 @@ test('a tool that is not approved does not run, and the model is told', async ()
   expect(await desk.git('show', 'main:a.txt')).toBe('one')
 }, 120_000)
 
-// --- A conversation that is a stranger's
-// ------------------------------------------------------------------------------
+// --- A conversation that is a stranger's -----------------------------------------------------------------------------
 
 test('a conversation that can’t be read is kept beside a new one, and said', async () => {
   await using chat = await makeChat([{ text: 'Yes.' }], { 'a.txt': 'one\n', '.forge/session.json': '{"version": 99' })
