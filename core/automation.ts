@@ -1,10 +1,19 @@
 /** What files make machines do by themselves, read from their content. Any of it may be a stranger's. */
 import type { Path } from './git/repository.ts'
+import {
+  ANYTHING,
+  isFields,
+  restarts,
+  runsAnything,
+  runsMore,
+  startsOfWorkflow,
+  type Versions,
+  type Workflow,
+  workflowOf,
+} from './workflows.ts'
 
 /** Longer files are not parsed: whatever they are, they count as one thing that starts. */
 const MAX_PARSED_BYTES = 1 << 20
-/** Events that only a person or another workflow causes. */
-const BY_HAND = ['workflow_dispatch', 'workflow_call', 'repository_dispatch']
 const WORKFLOW = /^\.(github|gitea|forgejo)\/workflows\/[^/]+\.ya?ml$/i
 const GITLAB = /(^|\/)([^/]*\.)?gitlab-ci\.ya?ml$/i
 /** What runs only where a workflow calls it, and what GitHub does not read in its folder of workflows. */
@@ -24,13 +33,10 @@ export const isCalledByOthers = (path: Path): boolean => CALLED.test(path)
  */
 export function startsOf(path: Path, bytes: Uint8Array | undefined): ReadonlySet<string> {
   if (!bytes || isBlank(path, bytes)) return new Set()
-  if (WORKFLOW.test(path)) return startsOfWorkflow(parse(bytes))
+  if (WORKFLOW.test(path)) return startsOfWorkflow(workflowOf(parse(bytes)))
   if (GITLAB.test(path)) return startsOfGitLab(parse(bytes))
   return new Set([ANYTHING])
 }
-
-/** What can't be read may start anything. */
-const ANYTHING = 'anything'
 
 /** Files in which two slashes begin a comment. In a script they begin the path of a program. */
 const HAS_SLASH_COMMENTS = /(Jenkinsfile(\.[^/]*)?|\.(jsonc?|json5|jsonnet|kts|groovy|cue))$/i
@@ -98,25 +104,6 @@ function isShort(value: unknown): boolean {
   return true
 }
 
-/** A value of a setting as a word. A list or a map has none of its own: it is written out. */
-const wordOf = (value: unknown): string =>
-  typeof value === 'object' && value !== null ? JSON.stringify(value) : `${value}`
-
-type Fields = Record<string, unknown>
-const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-function startsOfWorkflow(workflow: unknown): ReadonlySet<string> {
-  if (!isFields(workflow)) return new Set([ANYTHING])
-  const { jobs } = workflow
-  // By the rules of YAML 1.1, `on` is a word for true.
-  const events = eventsOf(workflow.on ?? workflow.true)
-  const running = isFields(jobs) ? Object.entries(jobs).filter(([, job]) => !isOff(job)) : [[ANYTHING]]
-  if (events.length === 0 || running.length === 0) return new Set()
-  const steps = running.flatMap(([name, job]) => stepsOf(job).map(step => `${stepPrefix(`${name}`)}${step}`))
-  return new Set([...events, ...running.map(([name]) => `job ${name}`), ...steps])
-}
-
 /**
  * Whether another file may run what a file says, though that starts nothing by itself: a workflow that others call, or
  * jobs, templates and defaults of GitLab that others include.
@@ -124,52 +111,11 @@ function startsOfWorkflow(workflow: unknown): ReadonlySet<string> {
 export function mayBeCalled(path: Path, bytes: Uint8Array | undefined): boolean {
   if (!bytes || isBlank(path, bytes)) return false
   if (!WORKFLOW.test(path)) return true
-  const workflow = parse(bytes)
-  if (!isFields(workflow)) return true
-  const { jobs } = workflow
-  const isRunning = !isFields(jobs) || Object.values(jobs).some(job => !isOff(job))
-  return isRunning && JSON.stringify(workflow.on ?? workflow.true ?? '').includes('workflow_call')
+  const parsed = parse(bytes)
+  const workflow = workflowOf(parsed)
+  if (!workflow || !isFields(parsed)) return true
+  return runsAnything(workflow) && JSON.stringify(parsed.on ?? parsed.true ?? '').includes('workflow_call')
 }
-
-/** What the steps of a job run: their commands, and the actions that they use without the version. */
-function stepsOf(job: unknown): string[] {
-  const steps = isFields(job) && Array.isArray(job.steps) ? job.steps.filter(isFields) : []
-  return steps.flatMap(({ run, uses }) =>
-    run === undefined ? wordOf(uses ?? '').replace(/@.*/s, '') : wordOf(run).trim(),
-  )
-}
-
-const stepPrefix = (job: string): string => `step of ${job}: `
-
-function eventsOf(on: unknown): string[] {
-  if (typeof on === 'string') return eventsOf([on])
-  const named = Array.isArray(on) ? on.map((event): [string, unknown] => [wordOf(event), undefined]) : undefined
-  const entries = named ?? (isFields(on) ? Object.entries(on) : [[ANYTHING, undefined] as [string, unknown]])
-  return entries
-    .filter(([event]) => !BY_HAND.includes(event))
-    .flatMap(([event, filters]) => {
-      const narrowed = isFields(filters)
-        ? Object.entries(filters).flatMap(([name, values]) => filterWords(event, name, values))
-        : []
-      return narrowed.length > 0 ? narrowed : [event]
-    })
-}
-
-/** A filter that lets more through with each of its values, value by value; one that keeps things out as a whole. */
-function filterWords(event: string, name: string, values: unknown): string[] {
-  if (/^(branches|tags|types)$/.test(name) && Array.isArray(values) && values.every(it => !wordOf(it).startsWith('!')))
-    return values.map(value => `${event} ${name} ${wordOf(value)}`)
-  return /^(branches|tags|types|paths)/.test(name) ? [`${event} ${name} ${JSON.stringify(values)}`] : []
-}
-
-/**
- * A job whose condition never holds. An empty condition holds, and so does text with anything around its `${{ }}`, be it
- * a line end: that is a text which is not empty.
- */
-const isOff = (job: unknown): boolean =>
-  isFields(job) &&
-  ['string', 'number', 'boolean'].includes(typeof job.if) &&
-  /^(\s*(false|0|''|null)\s*|\$\{\{\s*(false|0|''|null)\s*\}\})$/i.test(`${job.if}`)
 
 function startsOfGitLab(pipeline: unknown): ReadonlySet<string> {
   if (!isFields(pipeline)) return new Set([ANYTHING])
@@ -191,25 +137,37 @@ function startsOfGitLab(pipeline: unknown): ReadonlySet<string> {
   return new Set([...jobs.map(([name]) => `job ${name}`), ...included])
 }
 
+/** The versions of a file that meet in a merge, and what came of them; undefined where there is none. */
+export type FileVersions = Record<keyof Versions, Uint8Array | undefined>
+
 /**
- * Whether a version of a CI file starts what the fork has switched off: anything at all where the fork's version starts
- * nothing, and else what was there before and is not in the fork's version any more. `base` is what both sides come
- * from. A step that the fork has only replaced by another one is not switched off.
+ * Whether what came out of a merge as a CI file starts what the fork has switched off: anything at all where the fork's
+ * version starts nothing, and else what was there before and is not in the fork's version any more.
  */
-export function startsWhatIsOff(
-  path: Path,
-  { base, ours, result }: Record<'base' | 'ours' | 'result', Uint8Array | undefined>,
-): boolean {
+export function startsWhatIsOff(path: Path, versions: FileVersions): boolean {
   if (isCalledByOthers(path)) return false
+  const { base, ours, result } = versions
   const [before, own, now] = [base, ours, result].map(bytes => startsOf(path, bytes))
   if (!before || !own || !now || now.size === 0) return false
   if (own.size === 0) return true
-  const stepsIn = (words: ReadonlySet<string>, prefix: string) => [...words].filter(it => it.startsWith(prefix)).length
-  const isReplaced = (word: string) => {
-    const prefix = /^step of .*?: /.exec(word)?.[0]
-    return prefix !== undefined && stepsIn(own, prefix) >= stepsIn(before, prefix)
-  }
-  return [...now].some(word => !own.has(word) && ((before.has(word) && !isReplaced(word)) || word === ANYTHING))
+  if (now.has(ANYTHING) && !own.has(ANYTHING)) return true
+  if (WORKFLOW.test(path)) return restarts(workflowsOf(versions))
+  return [...now].some(word => !own.has(word) && before.has(word))
+}
+
+/**
+ * Whether a CI file that is of neither side runs more than the two do, though all its lines are theirs: a line that
+ * keeps something from running may be left out. `isChangedAround` says whether it has other lines than git's own merge
+ * where nothing was in conflict.
+ */
+export function startsMore(path: Path, versions: FileVersions, isChangedAround: boolean): boolean {
+  if (!WORKFLOW.test(path)) return isChangedAround
+  return runsMore(workflowsOf(versions))
+}
+
+function workflowsOf({ base, ours, theirs, result }: FileVersions): Versions {
+  const read = (bytes: Uint8Array | undefined): Workflow | undefined => bytes && workflowOf(parse(bytes))
+  return { base: read(base), ours: read(ours), theirs: read(theirs), result: read(result) }
 }
 
 /** Scripts that a package manager runs by itself. */

@@ -2,11 +2,14 @@
  * Judges a merge of upstream with git alone: the result is compared, file by file, with the merge that git makes
  * by itself.
  */
+import { changedAround, conflictLines } from './around.ts'
 import {
+  type FileVersions,
   isCalledByOthers,
   isOfBothSides,
   lifecycleScripts,
   mayBeCalled,
+  startsMore,
   startsOf,
   startsWhatIsOff,
 } from './automation.ts'
@@ -21,13 +24,18 @@ import { read } from './git/run.ts'
 import type { Scratch } from './git/scratch.ts'
 import { entryAt, isFolder, readTree, treeBytes, verifyFewChanges } from './git/trees.ts'
 import { linksOf, type SteersCi, steersCiThrough } from './links.ts'
-import { looksAutomatic, steersAgents, steersCi } from './steering.ts'
+import { isLockFile, isRecipe, looksAutomatic, steersAgents, steersCi } from './steering.ts'
 import { visiblePath } from './text.ts'
 import { allOf } from './together.ts'
 
 /** `start` is where the agent began, `origin` the branch that the pull request goes to, `result` the agent's branch. */
 export type Commits = { origin: Oid; start: Oid; upstream: Oid; result: Oid }
-type Resolution = "upstream's version" | "the fork's version" | 'a mixture of both' | 'deleted'
+type Resolution =
+  | "upstream's version"
+  | "the fork's version"
+  | "git's own merge of both"
+  | 'a mixture of both'
+  | 'deleted'
 /** A path that git could not settle, git's word for why, and what the result has there. */
 export type ReviewedConflict = { path: Path; kind: string; stages: Stage[]; resolution: Resolution }
 /** A change of a file that the merge did not need; `to` is where its content went. */
@@ -66,6 +74,8 @@ export type Review = Ledger & {
   stuck: Oid | undefined
   /** The result has upstream's history but not the start's: the trees alone were judged. */
   rebased: boolean
+  /** Files with a conflict that differ from git's own merge where nothing was in conflict, too. */
+  around: Path[]
   /** Files that machines tend to run or obey, as neither git's own merge nor a side has them. */
   automation: Path[]
   /** Files in which what the start had beyond origin is gone, though nothing was in its way. */
@@ -114,11 +124,12 @@ export async function review(scratch: Scratch, commits: Commits): Promise<Review
     commitsBetween(scratch, origin, upstream, SHOWN.commits),
   ])
   const shown = origin === start ? judged : await compare(scratch, objects, origin, commits)
+  const around = await besideConflicts(scratch, objects, judged, commits)
   const [diffs, shrunk, markers, ci, restarted, automation, losses] = await allOf([
     diffsOf(scratch, shown, commits),
     shrunkIn(scratch, shown),
     withMarkers(objects, commits, judged),
-    slippedIntoCi(objects, judged),
+    slippedIntoCi(objects, judged, around),
     restartedCi(objects, judged),
     newAutomation(objects, judged),
     lossesOf(scratch, judged),
@@ -153,6 +164,7 @@ export async function review(scratch: Scratch, commits: Commits): Promise<Review
     ...naming("The fork's changes were undone, though nothing was in their way:", vanished),
     ...naming('What the start had is gone, though nothing was in its way:', goneFromStart),
     ...naming('Edited beyond the conflicts:', edits.map(pathOf)),
+    ...naming('Changed beside a conflict, in the same file:', around),
     ...naming("Automation that git's own merge does not have may run by itself:", automation),
   ]
   const seen = { ...shown.ledger, diffs, shrunk, upstreamCommits }
@@ -162,6 +174,7 @@ export async function review(scratch: Scratch, commits: Commits): Promise<Review
     unliftable: [...history, ...unresolved],
     meantByHand,
     partial,
+    around,
     automation,
     stuck: isStuck ? stuck.result?.oid : undefined,
     rebased,
@@ -233,7 +246,7 @@ async function compare(
     if (!kinds.has(path)) files.fork++
   }
   const whole = toResult === toOurs ? 'the fork' : toResult === toTheirs ? 'upstream' : undefined
-  const conflicts = conflictsIn(spots)
+  const conflicts = conflictsIn(spots, ofSides)
   const off = await switchedOff(objects, ours, upstream, arrived)
   const { lost, ...changes } = changesBeyond(conflicts, spots, off)
   const started = [...off].filter(path => !spots.has(path) || spots.get(path)?.result)
@@ -290,20 +303,24 @@ async function bytesOf(objects: Objects, entry: Entry): Promise<Buffer | undefin
   return (await objects.read(entry?.oid ?? '', { limit: READ_BYTES }))?.bytes ?? Buffer.from('too long')
 }
 
-function conflictsIn(spots: Map<Path, Spot>): ReviewedConflict[] {
+function conflictsIn(spots: Map<Path, Spot>, ofSides: ReadonlySet<Oid>): ReviewedConflict[] {
   return [...spots.values()].flatMap(spot => {
     const { path, kind, stages, automatic, result } = spot
     // Git names some paths in a conflict that have no stages: the old name of a renamed file, a file where a folder has
     // to be. They matter only where the result differs from git's own merge there.
     const isNamed = kind && (stages.length > 0 || !same(result, automatic))
-    return isNamed ? [{ path, kind, stages, resolution: resolutionOf(spot) }] : []
+    return isNamed ? [{ path, kind, stages, resolution: resolutionOf(spot, ofSides) }] : []
   })
 }
 
-function resolutionOf({ stages, ours, theirs, result }: Spot): Resolution {
+function resolutionOf({ stages, ours, theirs, result }: Spot, ofSides: ReadonlySet<Oid>): Resolution {
   if (!result) return 'deleted'
-  if (same(result, stages.length > 0 ? stageOf(stages, 3) : theirs)) return "upstream's version"
-  return same(result, stages.length > 0 ? stageOf(stages, 2) : ours) ? "the fork's version" : 'a mixture of both'
+  const [own, upstreams] = stages.length > 0 ? [stageOf(stages, 2), stageOf(stages, 3)] : [ours, theirs]
+  // Where both sides renamed a file, git merges it first, and has what came of it in the place of a side's version.
+  const isOfSide = (entry: Entry, atPath: Entry) => same(entry, atPath) || ofSides.has(entry?.oid ?? '')
+  if (same(result, upstreams)) return isOfSide(upstreams, theirs) ? "upstream's version" : "git's own merge of both"
+  if (same(result, own)) return isOfSide(own, ours) ? "the fork's version" : "git's own merge of both"
+  return 'a mixture of both'
 }
 
 /**
@@ -479,10 +496,10 @@ async function verifyReadable(objects: Objects, files: Spot[]): Promise<void> {
 }
 
 /** FORK.md as neither the start nor git's own merge has it: the agent was told in private what may now be in it. */
-function guidance({ spots }: Comparison): Path[] {
+function guidance({ spots, ofSides }: Comparison): Path[] {
   const spot = spots.get('FORK.md')
   if (!spot || same(spot.result, spot.automatic) || same(spot.result, spot.ours)) return []
-  return spot.kind && resolutionOf(spot) !== 'a mixture of both' ? [] : [spot.path]
+  return spot.kind && resolutionOf(spot, ofSides) !== 'a mixture of both' ? [] : [spot.path]
 }
 
 /** Whether the result has a version of its own at a path: none that git's own merge or, in a conflict, a side has. */
@@ -495,8 +512,9 @@ function isOwnVersion({ kind, stages, automatic, ours, theirs, result }: Spot): 
  * CI files in which something would run for the first time. What the start has runs already, and what is gone runs no
  * more; a conflict may be resolved with the lines of both sides, and with nothing of the agent's own.
  */
-async function slippedIntoCi(objects: Objects, { spots, steerCi }: Comparison): Promise<Path[]> {
-  const isNew = async ({ path, kind, stages, result }: Spot): Promise<boolean> => {
+async function slippedIntoCi(objects: Objects, { spots, steerCi }: Comparison, around: Path[]): Promise<Path[]> {
+  const isNew = async (spot: Spot): Promise<boolean> => {
+    const { path, kind, stages, result } = spot
     if (!isFile(result)) return true
     const { size = 0 } = (await objects.info(result?.oid ?? '')) ?? {}
     if (size > READ_BYTES) return true
@@ -504,19 +522,22 @@ async function slippedIntoCi(objects: Objects, { spots, steerCi }: Comparison): 
     if (!bytes || (startsOf(path, bytes).size === 0 && !mayBeCalled(path, bytes))) return false
     if (!kind) return true
     const sides = await allOf([2, 3, 1].map(number => bytesOf(objects, stageOf(stages, number))))
-    return !isOfBothSides(bytes, sides)
+    return !isOfBothSides(bytes, sides) || startsMore(path, await versionsOf(objects, spot), around.includes(path))
   }
   const own = [...spots.values()].filter(spot => isOwnVersion(spot) && steerCi(spot.path, spot.result))
   return (await allOf(own.map(async spot => ((await isNew(spot)) ? [spot.path] : [])))).flat()
 }
 
+/** What a file in conflict holds on both sides and in their common ancestor, and in the result. */
+async function versionsOf(objects: Objects, { stages, ours, result: now }: Spot): Promise<FileVersions> {
+  const entries = [stageOf(stages, 1), ours, stageOf(stages, 3), now]
+  const [base, own, theirs, result] = await allOf(entries.map(entry => bytesOf(objects, entry)))
+  return { base, ours: own, theirs, result }
+}
+
 /** CI files in conflict that start what the fork has switched off: deleted, emptied, or kept from running. */
 async function restartedCi(objects: Objects, { spots, steerCi }: Comparison): Promise<Path[]> {
-  const isStarted = async ({ path, stages, ours: there, result: now }: Spot): Promise<boolean> => {
-    const [base, result] = await allOf([bytesOf(objects, stageOf(stages, 1)), bytesOf(objects, now)])
-    const ours = await bytesOf(objects, there)
-    return startsWhatIsOff(path, { base, ours, result })
-  }
+  const isStarted = async (spot: Spot) => startsWhatIsOff(spot.path, await versionsOf(objects, spot))
   const changed = [...spots.values()].filter(
     ({ path, kind, ours, result }) => kind && result && !same(result, ours) && steerCi(path, result),
   )
@@ -534,6 +555,7 @@ async function newAutomation(objects: Objects, { spots, steerCi }: Comparison): 
       return lifecycleScripts(await read(result)).some(script => !known.has(script))
     }
     if (!steerCi(path, result) && !looksAutomatic(path)) return false
+    if (kind && isRecipe(path)) return false
     const bytes = await read(result)
     return !kind || !bytes || !isOfBothSides(bytes, await allOf(sides.map(read)))
   }
@@ -558,6 +580,34 @@ async function lossesOf(scratch: Scratch, comparison: Comparison): Promise<strin
       : []),
     ...(lost.fork.length * 2 > ledger.files.fork ? most("The fork's", ledger.files.fork, lost.fork) : []),
   ]
+}
+
+/**
+ * Files with a conflict that git's own merge differs from beside it, too; also those that are neither a file any more nor
+ * what a side has. A lock file does not count: its conflicts are settled by writing it anew.
+ */
+async function besideConflicts(
+  scratch: Scratch,
+  objects: Objects,
+  { spots }: Comparison,
+  { start, upstream }: Commits,
+): Promise<Path[]> {
+  const merged = [...spots.values()].filter(({ path, kind, stages, automatic, result }) => {
+    const before = [automatic, stageOf(stages, 2), stageOf(stages, 3)]
+    return kind && result && before.every(isFile) && !isLockFile(path) && !same(automatic, result)
+  })
+  const isOther = ({ stages, result }: Spot) => ![2, 3].some(side => stageOf(stages, side)?.mode === result?.mode)
+  const others = merged.filter(isOther).map(pathOf)
+  const files = merged.filter(spot => !isOther(spot))
+  const marked = files.map(async ({ path, automatic }, number) => {
+    const bytes = (await bytesOf(objects, automatic)) ?? Buffer.alloc(0)
+    return { path, number, conflicts: conflictLines(bytes, start, upstream) }
+  })
+  const compared = (await allOf(marked)).filter(({ conflicts }) => conflicts.length > 0)
+  if (compared.length === 0) return others
+  const sides = [files.map(({ automatic }) => automatic), files.map(({ result }) => result)]
+  const [automatic = '', result = ''] = await numberedTrees(scratch, sides)
+  return [...others, ...(await changedAround(scratch, [automatic, result], compared))]
 }
 
 /** Whether the side that every conflict went against also lost changes that were in no conflict, in the same files. */

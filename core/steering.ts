@@ -70,13 +70,21 @@ const AUTOMATION = [
   /(^|\/)\.[^/]*(rc|\.(ya?ml|toml|jsonc?|json5|[cm]?js|nix|kts))$/i,
   // Configuration in the root, where nearly all services look for their own.
   /^[^/]+\.(ya?ml|toml|star|jsonnet|nix|hcl|cue)$/i,
-  // Hooks, recipes of builds and images, and what package managers run at an installation.
+  // From where git itself brings more, and what it makes of files.
+  /^\.(gitmodules|lfsconfig)$|(^|\/)\.gitattributes$/i,
+  // Hooks, recipes of images, and what package managers run at an installation.
   /(^|\/)(git-?)?hooks?\/[^/]+$/i,
-  /(^|\/)((GNU)?Makefile|Justfile|Taskfile(\.dist)?\.ya?ml|Rakefile|Vagrantfile|Tiltfile|BUILD\.bazel|MODULE\.bazel)$/i,
   /(^|\/)((Docker|Container)file[^/]*|[^/]*\.(Docker|Container)file|(docker-)?compose[^/]*\.ya?ml)$/i,
-  /(^|\/)(setup\.py|conftest\.py|sitecustomize\.py|build\.rs|binding\.gyp|[^/]*\.gemspec|extconf\.rb|CMakeLists\.txt)$/i,
+  /(^|\/)(setup\.py|conftest\.py|sitecustomize\.py|build\.rs|binding\.gyp|[^/]*\.gemspec|extconf\.rb)$/i,
   /(^|\/)([^/]*[-_.])?(deploy|release|publish|postinstall|preinstall|bootstrap)([-_.][^/]*)?\.(sh|ya?ml|toml|py|[cm]?js)$/i,
 ]
+
+/** Recipes of builds that a person starts, as any other code of theirs. */
+const RECIPES =
+  /(^|\/)((GNU)?Makefile|Justfile|Taskfile(\.dist)?\.ya?ml|Rakefile|Vagrantfile|Tiltfile|BUILD\.bazel|MODULE\.bazel|CMakeLists\.txt)$/i
+
+/** Whether a file says how something is built, where a person starts that: in a conflict it is code as any other. */
+export const isRecipe = (path: Path): boolean => RECIPES.test(path) && !steersCi(path)
 
 /** Files that package managers write: a change of one is a change of what runs, wherever the files themselves lie. */
 const LOCK_FILES =
@@ -90,4 +98,8 @@ export const isLockFile = (path: Path): boolean => LOCK_FILES.test(path)
  * lock file has not, wherever it lies: its conflicts are settled by generating it again, and nothing runs it.
  */
 export const looksAutomatic = (path: Path): boolean =>
-  steersCi(path) || steersAgents(path) || (among(AUTOMATION, path) && !isLockFile(path))
+  steersCi(path) ||
+  steersAgents(path) ||
+  steersPackages(path) ||
+  RECIPES.test(path) ||
+  (among(AUTOMATION, path) && !isLockFile(path))

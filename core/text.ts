@@ -116,7 +116,7 @@ function fill(lines: readonly string[], width: number): string[] {
  */
 export const harmless = (text: string): string =>
   text
-    .replace(/#(?=\w)(?!(?<=\(#)\d+\))|[@!](?=\w)|\bGH-(?=\d)|:(?=\/\/)/gi, '$& ')
+    .replace(/#(?=\w)(?!(?<=\(#)\d+\))|[@!](?=\w)|\bGH-(?=\d)|:(?=\/\/)|\bwww(?=\.)/gi, '$& ')
     .replaceAll('[', '(')
     .replaceAll(']', ')')
     .replace(/\*{3,}/g, '**')

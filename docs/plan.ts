@@ -172,7 +172,8 @@ A plan is checked before anything of it is paid, a model's and yours alike. Refu
 would be right:
 
 - tasks that wait for each other in a circle, or for one that does not exist; ids that stand there twice;
-- assertions that no task claims, or more than one; a contract of reviews alone where there are tests;
+- assertions that no task claims, or more than one; a contract of reviews alone where there are tests; assertions whose
+  command only looks for files, or for words in one, and would end well before anything is done;
 - files to read that do not exist and that no task before outputs; paths that are absolute or lead out of the repository;
 - outputs outside of what the task may write; boundaries into \`.git\` or \`.forge\`; those that reach CI or lock files
   without naming them;
@@ -182,7 +183,8 @@ would be right:
   that can't fail (\`… || true\`, \`… | tail\`); tasks that nothing checks, or that don't say when they are done;
 - tasks that write code and have no question for a reviewer (\`validation.reviews\`, or an assertion of kind \`review\`);
 - more tasks, levels of sub-agents, requests, tokens or money than the run may have;
-- changes of tasks that have begun.
+- changes of tasks that are done or under way; but what a done task claims, and how it is checked, may change: it is
+  checked again then.
 `
 
 if (import.meta.main) await writeFile(PAGE, planPage())

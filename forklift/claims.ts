@@ -1,4 +1,5 @@
 /** What an agent says of its merge, as far as git can check it. */
+import type { Path } from '../core/git/repository.ts'
 import type { Review, ReviewedConflict } from '../core/review.ts'
 import { many, visiblePath } from '../core/text.ts'
 
@@ -8,6 +9,12 @@ type CheckedClaim = { claim: string; isTrue: boolean; finding: string }
 /** That nothing but what was named before has been touched. */
 const OF_THE_REST =
   /\b(everything else|all (the )?other (files|changes)|(the )?other files|the rest( of (the )?\w+)?|nothing else|no other (file|change)s?)\b/i
+/** That what is spoken of is as it was, or as git or a side has it. */
+const AS_IT_WAS =
+  /\b(un(changed|touched|modified|affected)|identical|clean(ly)?|as (is|it|they|git|before|upstream|the fork|in)|(is|are|was|were|been|stays?|stayed|left|kept|taken|took|takes?|comes?|came|merged|changed|touched|edited|modified)|no (other )?(changes?|edits?))\b/i
+/** What was done to find out whether it works: git knows nothing of that. */
+const OF_CHECKS =
+  /\b(run|ran|runs|tests?|tested|checked|compiled?|builds?|built|verified|pass(es|ed)?|fails?|failed)\b/i
 /** That a file is as a side has it. */
 const OF_A_SIDE =
   /\b(upstream|theirs|fork|ours)\b('s)? (version|side|copy)|\b(version|side|copy) (of|from) (upstream|the fork)\b/i
@@ -17,8 +24,8 @@ const MAX_CLAIMS = 8
 export const MAX_WORDS_CHARS = 20_000
 
 /**
- * The claims in an agent's words that git can check: that all besides the conflicts is untouched, and that a file in
- * conflict is as one side has it. Of the latter only those are given that are not true.
+ * The claims in an agent's words that git can check: that all besides the conflicts, and what the words name, is
+ * untouched, and that a file in conflict is as one side has it. Of the latter only those are given that are not true.
  */
 export function checkClaims(review: Review, words: string): CheckedClaim[] {
   const sentences = words
@@ -31,20 +38,27 @@ export function checkClaims(review: Review, words: string): CheckedClaim[] {
         .trim(),
     )
   return sentences
-    .flatMap(claim => [...checkTheRest(review, claim), ...checkSides(review.conflicts, claim)])
+    .flatMap(claim => [...checkTheRest(review, claim, words), ...checkSides(review.conflicts, claim)])
     .slice(0, MAX_CLAIMS)
 }
 
-function checkTheRest(review: Review, claim: string): CheckedClaim[] {
-  if (!OF_THE_REST.test(claim)) return []
+function checkTheRest(review: Review, claim: string, words: string): CheckedClaim[] {
+  if (!OF_THE_REST.test(claim) || !AS_IT_WAS.test(claim) || OF_CHECKS.test(claim)) return []
   const { edits, dropped, vanished, goneFromStart, keptOff, files } = review
-  const touched = edits.length + dropped.length + vanished.length + goneFromStart.length + keptOff.length
-  if (touched > 0) {
-    const finding = `${many(touched, 'file')} beyond the conflicts ${touched === 1 ? 'is' : 'are'} not as git's own merge has it`
-    return [{ claim, isTrue: false, finding }]
-  }
+  const of = (paths: Path[]) => paths.filter(path => !namesFile(words, visiblePath(path)))
+  const touched = of([...edits.map(({ path }) => path), ...dropped, ...vanished, ...goneFromStart, ...keptOff])
+  const around = of(review.around)
+  const isOne = touched.length === 1
+  const findings = [
+    touched.length > 0 &&
+      `${many(touched.length, 'file')} beyond the conflicts ${isOne ? 'is' : 'are'} not as git's own merge has ${isOne ? 'it' : 'them'}`,
+    around.length > 0 && `${many(around.length, 'file')} with a conflict changed beside it, too`,
+  ].filter(it => it !== false)
+  if (findings.length > 0) return [{ claim, isTrue: false, finding: findings.join(', and ') }]
   const own = files.fork > 0 ? `, with the fork's changes to ${files.fork} of them` : ''
-  return [{ claim, isTrue: true, finding: `all files beyond the conflicts are as git's own merge has them${own}` }]
+  const others =
+    edits.length > 0 ? 'all files beyond the conflicts that these words do not name' : 'all files beyond the conflicts'
+  return [{ claim, isTrue: true, finding: `${others} are as git's own merge has them${own}` }]
 }
 
 function checkSides(conflicts: readonly ReviewedConflict[], claim: string): CheckedClaim[] {

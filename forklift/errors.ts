@@ -20,7 +20,7 @@ export async function inWords(error: unknown, signal: AbortSignal, folder: strin
   const full = new Failure('The disk is full: free some space and run forklift again.')
   if (error instanceof ProcessOutput || error instanceof GitError) {
     if (await isFull(folder).catch(() => false)) return full
-    if (MISSING_OBJECT.test(reasonOf(error))) return new Failure(damaged(reasonOf(error)))
+    if (MISSING_OBJECT.test(reasonOf(error))) return new DamagedClone(reasonOf(error))
     return new Failure(`git or docker failed: ${reasonOf(error)}.`)
   }
   const { code, path, message } = error as NodeJS.ErrnoException
@@ -33,9 +33,14 @@ export async function inWords(error: unknown, signal: AbortSignal, folder: strin
 const MISSING_OBJECT =
   /unable to (read|find|parse)|could not (read|parse|open) .*(object|commit|tree)|missing (blob|tree|commit|object)|bad (tree )?object|(object|packfile).* (is )?corrupt|corrupt (loose )?object|unable to unpack|did not receive expected object|failed to traverse|revision walk setup failed/i
 
-/** What it means that this clone lacks objects, and how it gets them again. */
-export const damaged = (reason: string): string =>
-  `This clone lacks an object, or can't read it (${visible(reason)}): see git fsck, then git fetch --refetch origin and upstream (or clone anew), and run forklift again.`
+/** The clone lacks objects, or can't read them: what that means, and how it gets them again. */
+export class DamagedClone extends Failure {
+  constructor(reason: string) {
+    super(
+      `This clone lacks an object, or can't read it (${visible(reason)}): see git fsck, then git fetch --refetch origin and upstream (or clone anew), and run forklift again.`,
+    )
+  }
+}
 
 function reasonOf(error: ProcessOutput | GitError): string {
   if (error instanceof GitError) return error.message

@@ -162,6 +162,7 @@ const pullRequestOf = (pull: Pull): PullRequest => ({
   number: pull.number,
   id: pull.node_id,
   url: pull.html_url,
+  title: pull.title,
   body: pull.body ?? '',
   isOpen: pull.state === 'open',
   isDraft: pull.draft,

@@ -12,6 +12,7 @@ export type PullRequest = {
   id?: string
   /** The address of its page. */
   url: string
+  title: string
   body: string
   isOpen: boolean
   isDraft: boolean

@@ -3,10 +3,15 @@
  * Nothing in there is run or followed. Each step is a few processes, however many files there are, and ends in time.
  */
 import { execFile } from 'node:child_process'
-import { chmod, cp, lstat, mkdir, mkdtemp, rename, rm } from 'node:fs/promises'
+import { chmod, chown, cp, lstat, mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { harnessStateOf, workspaceOf } from '../core/formats/forklift-run.ts'
+import { QUESTIONS } from '../core/git/bounds.ts'
+import { fields } from '../core/git/repository.ts'
+import { run as runGit } from '../core/git/run.ts'
+import { openScratch } from '../core/git/scratch.ts'
+import { isSafeName } from '../core/git/trees.ts'
 import { shellIn } from '../core/shell.ts'
 import { DISABLED } from '../core/untrusted.ts'
 
@@ -50,27 +55,33 @@ const OPENERS = ['.git', '.hg', '.jj', '.sl']
  */
 export async function makeSafeToLookAt(run: Place): Promise<string | undefined> {
   const folders = [workspaceOf(run), harnessStateOf(run)]
+  let changed: string | undefined
   try {
     if (await isFolder(workspaceOf(run))) {
       await openFolders(folders)
-      await resetGit(run)
+      changed = await resetGit(run)
       await disableOthers(folders).catch(() => deleteOpeners(folders))
+      // Git does not look into a folder of another user's, as which the agent ran.
+      if (process.getuid?.() === 0) await chown(workspaceOf(run), 0, 0)
     }
     await rm(settingsOf(run), { recursive: true, force: true })
-    return undefined
+    return changed
   } catch {
     for (const folder of folders) await chmod(folder, 0).catch(() => undefined)
     return 'What the agent left could not be made safe to look at, so its folders are closed (chmod 0): run no git in them.'
   }
 }
 
-/** Puts Forklift's own settings in place of the agent's, whose other files go to a folder that git does not open. */
-async function resetGit(run: Place): Promise<void> {
+/**
+ * Puts Forklift's own settings in place of the agent's, whose other files go to a folder that git does not open. Gives a
+ * sentence where a person finds something else than the agent left.
+ */
+async function resetGit(run: Place): Promise<string | undefined> {
   const dotGit = join(workspaceOf(run), '.git')
-  if (!(await lstat(dotGit).catch(() => undefined))) return
+  if (!(await lstat(dotGit).catch(() => undefined))) return undefined
   const aside = join(await mkdtemp(join(harnessStateOf(run), 'git-of-the-agent-')), 'git')
   await rename(dotGit, aside)
-  if (!(await isFolder(aside))) return
+  if (!(await isFolder(aside))) return undefined
   await mkdir(dotGit)
   for (const name of KEPT_FILES)
     if ((await lstat(join(aside, name)).catch(() => undefined))?.isFile())
@@ -86,6 +97,27 @@ async function resetGit(run: Place): Promise<void> {
   await dropPackedReplacements(dotGit)
   for (const name of CACHE_FILES) await sh`find ${dotGit} -type f -name ${name} -delete`
   for (const name of SETTINGS) await cp(join(settingsOf(run), name), join(dotGit, name), { recursive: true })
+  const index = join(dotGit, 'index')
+  if (!(await lstat(index).catch(() => undefined)) || (await hasSafeNames(run, index))) return undefined
+  await rename(index, join(aside, 'index'))
+  return "The agent's index can't be trusted and was put aside: git reset in the workspace makes a new one."
+}
+
+/**
+ * Whether an index has only names that git itself would put there. Git trusts it: a checkout of its files writes those
+ * named `.git/config`, too, which the next git obeys. It is read from a repository of our own.
+ */
+async function hasSafeNames(run: Place, index: string): Promise<boolean> {
+  const config = await readFile(join(settingsOf(run), 'config'), 'utf8')
+  const format = /objectformat\s*=\s*sha256/i.test(config) ? 'sha256' : 'sha1'
+  await using scratch = await openScratch({ parent: run.path, borrowed: [], format })
+  const bounds = { ...QUESTIONS, seconds: STEP_SECONDS }
+  try {
+    const { stdout } = await runGit(scratch, ['ls-files', '-z'], { env: { GIT_INDEX_FILE: index }, bounds })
+    return fields(stdout).every(path => path.split('/').every(isSafeName))
+  } catch {
+    return false
+  }
 }
 
 /** Takes the refs that show other objects in place of the real ones out of the list of packed refs. */

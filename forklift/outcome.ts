@@ -1,7 +1,8 @@
 /** How a run ends: what its steps found is recorded, whatever happens. */
 import { EXIT, type ExitCode } from '../core/failure.ts'
 import type { RecordedRun } from '../core/formats/forklift-run.ts'
-import { inWords } from './errors.ts'
+import { DamagedClone, inWords } from './errors.ts'
+import { removeFolders } from './leftovers.ts'
 import { type RunFindings, recordFile } from './runs.ts'
 
 /** The steps to an end: they yield what they found as soon as it is true, and return the last line of a good end. */
@@ -43,7 +44,10 @@ export async function recordTheEnd(
     return line
   } catch (error) {
     const failure = await inWords(error, signal, path)
-    if (file === 'outcome' || failure.code === EXIT.refused) await end(failure.code, failure.message)
+    // Found out as the workspace was made, since it takes as long: there is nothing in the directory to look at.
+    const isNothing = failure instanceof DamagedClone && Object.keys(found).length === 0
+    if (isNothing) await removeFolders([path])
+    else if (file === 'outcome' || failure.code === EXIT.refused) await end(failure.code, failure.message)
     throw failure
   }
 }

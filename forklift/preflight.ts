@@ -16,7 +16,7 @@ import { shellIn } from '../core/shell.ts'
 import { firstLine, visible } from '../core/text.ts'
 import { AGENT, agentSettingsFile, readAgentSettings } from '../harness/agents/chosen/settings.ts'
 import { describeDisk } from './disk-space.ts'
-import { damaged } from './errors.ts'
+import { DamagedClone } from './errors.ts'
 import type { Fork, Remote, RemoteName } from './fork.ts'
 import type { HostedRepository, PullRequestHost, Pulls } from './host.ts'
 import { HOST } from './hosts.ts'
@@ -372,7 +372,7 @@ async function verifyRules(
 async function verifyFilesAreHere({ repository }: Fork, commits: readonly Oid[]): Promise<void> {
   const walk = ['rev-list', '--objects', '--no-walk', '--quiet', ...commits, '--']
   const walked = await attempt(repository, walk)
-  if (walked.code !== 0) throw new Failure(damaged(firstLine(walked.stderr)))
+  if (walked.code !== 0) throw new DamagedClone(firstLine(walked.stderr))
 }
 
 /** Throws what would make judging or publishing fail, before a model is paid for. */

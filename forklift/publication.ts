@@ -8,7 +8,7 @@ import type { Review } from '../core/review.ts'
 import type { Fork, Head } from './fork.ts'
 import type { RunSteps } from './outcome.ts'
 import type { ForkliftPlan } from './plan.ts'
-import { ledgerText, mergeBody, page, type Story } from './pull-request.ts'
+import { isOurTitle, ledgerText, mergeBody, page, type Story } from './pull-request.ts'
 import * as remotes from './remotes.ts'
 import type { Report } from './terminal.ts'
 
@@ -59,7 +59,10 @@ export async function* publish(
   const { title, body, draft } = page(judged, story)
   const pull = head?.pull
   try {
-    const text = { title, body: mergeBody(pull?.body ?? '', body) }
+    const text = {
+      title: pull && !isOurTitle(pull.title) ? pull.title : title,
+      body: mergeBody(pull?.body ?? '', body),
+    }
     if (pull && draft && !(await host.makeDraft(pull)))
       report.note(
         `${pull.url} stays ready, as ${host.name} makes no draft of it: look at its page before you merge it.`,

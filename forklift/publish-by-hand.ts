@@ -234,21 +234,24 @@ async function resultOf(
 }
 
 /**
- * The start with what has changed on a branch since it was published: the start has a commit with the same files as one
- * of the branch. Undefined where there is none, or where that conflicts with what others have added.
+ * The start with what has changed on a branch since it was published: the start has a commit of Forklift's with the same
+ * files as one of the branch. (A commit of a teammate's may have the files of an older one, as a revert has: from there
+ * the branch would bring back what they took out.) Undefined where there is none, or where that conflicts with what
+ * others have added.
  */
 async function continuedFrom(fork: Fork, scratch: Scratch, tip: Oid, start: Oid): Promise<Oid | undefined> {
   const { origin, upstream } = fork
+  const format = '%H %T %(trailers:key=Forklift-Upstream,valueonly,separator=%x2C)'
   const list = async (...range: string[]) => {
-    const log = await read(scratch, ['log', `--max-count=${MAX_COMMITS_LOOKED_AT}`, '--format=%H %T', ...range])
-    return log.split('\n').map(line => line.split(' ') as [commit: Oid, tree: Oid])
+    const log = await read(scratch, ['log', `--max-count=${MAX_COMMITS_LOOKED_AT}`, `--format=${format}`, ...range])
+    return log.split('\n').map(line => line.split(' ') as [commit: Oid, tree: Oid, upstream?: Oid])
   }
   const [published, own] = await allOf([
     list('--first-parent', start, '--not', origin.tip),
     list(tip, '--not', origin.tip, upstream.tip),
   ])
   const trees = new Set(own.map(([, tree]) => tree))
-  const [from] = published.find(([, tree]) => tree && trees.has(tree)) ?? []
+  const [from] = published.find(([, tree, upstream]) => upstream && trees.has(tree)) ?? []
   if (!from) return undefined
   const { tree, stages } = await mergeTrees(scratch, start, tip, { base: from })
   return stages.length > 0 ? undefined : await aidTo(scratch, tree, [start, tip], 'Bring what has changed since')

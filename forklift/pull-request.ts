@@ -118,7 +118,7 @@ function verdict({ conflicts, edits, dropped, vanished, upstreamCommits, files, 
 
 /** What a person has to judge: nothing at all where the result is what git makes by itself. */
 function worthALook(review: Review): Group[] {
-  const { dropped, vanished, goneFromStart, automation, edits, shrunk, conflicts, diffs, settledOn } = review
+  const { dropped, vanished, goneFromStart, automation, edits, around, shrunk, conflicts, diffs, settledOn } = review
   const all = conflicts.map(({ path }) => ({ path }))
   const isGone = ({ resolution, stages }: ReviewedConflict) =>
     resolution === "upstream's version" || (resolution === 'deleted' && stages.some(({ stage }) => stage === 2))
@@ -131,6 +131,7 @@ function worthALook(review: Review): Group[] {
     ['**What the pull request had already is gone**, though nothing was in the way:', goneFromStart.map(itemOf)],
     ["**Automation that git's own merge does not have**, which may run by itself:", automation.map(itemOf)],
     ['**Edited beyond the conflicts:**', edits.map(describeEdit), diffs],
+    ['**Changed beside a conflict**, where git had merged the same file:', around.map(itemOf)],
     ["**The fork's change is gone**, because the conflict went against it:", settledOn ? [] : gone],
     ["**The fork's change is smaller** than it was:", smaller],
   ]
@@ -303,6 +304,9 @@ export function wordsIn(message: string): { words: string | undefined; isByHand:
   const [, said, quoted] = new RegExp(`^(${SAID.byAgent}|${SAID.byHand}):\\n\\n((?:>.*\\n?)+)`, 'm').exec(message) ?? []
   return { words: quoted?.replace(/^> ?/gm, ''), isByHand: said === SAID.byHand }
 }
+
+/** Whether a pull request has the title that {@link page} gave it: another one is a person's. */
+export const isOurTitle = (title: string): boolean => /^Merge .+ \([\d,]+ commits?\)$/.test(title)
 
 const subjectOf = ({ upstreamCommits }: Review, { upstreamBranch }: Story): string =>
   `Merge ${harmless(short(visible(upstreamBranch), 60))} (${many(upstreamCommits.count, 'commit')})`

@@ -274,11 +274,14 @@ list_fork_commits() {
     ((SECONDS < until)) || break
     commits=$(timeout "$most_telling_seconds" git --literal-pathspecs log --no-merges --no-decorate --format='  - %h %s' \
       --max-count="$most_commits_told" "$upstream..$start" -- "$file" | cut -c 1-160) || true
-    [[ -n $commits ]] || commits='  - none but merges'
+    [[ -n $commits ]] || commits='  - none but merges: see the diff'
     printf -- '- %.300s\n%s\n' "$file" "$commits"
   done
   if ((${#files[@]} > most_files_told)); then echo "- of the others, ask git log $upstream..$start -- FILE"; fi
 }
+
+# What the fork and upstream have both come from: with several such commits, one of them.
+fork_base() { git merge-base "$start" "$upstream" | cut -c 1-12; }
 
 # Bounded, since the instructions are one argument, and that has a limit.
 list_files() {
@@ -332,7 +335,8 @@ how_git_left_it() {
       echo
       list_files
       echo
-      echo "The fork's own commits that touched them, the newest first: they tell what the fork wants there."
+      echo "The fork's own commits that touched them, the newest first: they tell what the fork wants there. All that it has"
+      echo "changed in a file, in its merges too: git diff $(fork_base) ${start:0:12} -- FILE"
       list_fork_commits
       ;;
     none) echo "Git could not begin the merge; what it said is in $logs/harness.log." ;;
@@ -356,6 +360,8 @@ What to do
    reading is defensible, keep the fork's behaviour and name the choice in the message.
    Where the fork holds a copy of code that upstream changed (a file of its own made from one of upstream's, a second
    flavour), bring the change to the copy too where it fits, or say that you did not.
+   Where upstream renamed something or changed how it is called, look for all of its users (git grep): git sees no
+   conflict in the fork's own files.
 2. Check it, and mend what the merge broke. Take no more than half of your time for it: run what covers the files that
    the merge or you changed, not everything. Where a test fails, run the same test on the fork's side of the merge
    (git worktree add --detach "\$TMPDIR/fork" ${start:0:12}) and say whether the merge caused it; else say "cause not

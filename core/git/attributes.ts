@@ -12,7 +12,7 @@ type AttributesPlace = Where & AsyncDisposable
 
 const NAME = '.gitattributes'
 /** Git itself reads none that is longer. */
-const MAX_ATTRIBUTES_BYTES = 100 << 20
+export const MAX_ATTRIBUTES_BYTES = 100 << 20
 
 /**
  * Those .gitattributes of a commit that hold for some paths, by the folder that they are in: '' or with a `/` behind.

@@ -2,7 +2,7 @@
  * The way to a provider for one request: it goes to the address that was set and nowhere else, ends when the provider
  * says nothing for too long or too much, and can be cut at any time.
  */
-import { hostOf, type ModelEndpoint } from './errors.ts'
+import { hostOf, type ModelEndpoint, sendAgain } from './errors.ts'
 import { ModelError } from './request.ts'
 
 /** No answer of a model is larger. */
@@ -108,7 +108,7 @@ export class ModelExchange {
   private listen(): void {
     clearTimeout(this.timer)
     const { silence } = this.options
-    const words = `${this.host} said nothing for ${silence} s: send the message again, or choose another model.`
+    const words = sendAgain(`${this.host} said nothing for ${silence} s`, ', or choose another model')
     this.timer = setTimeout(() => this.cut(new ModelError('cut', words)), silence * 1000)
   }
 

@@ -2,7 +2,7 @@
 import { APICallError, InvalidResponseDataError } from '@ai-sdk/provider'
 import * as v from 'valibot'
 import { short, visible } from '../../core/text.ts'
-import { ModelError, type ModelTrouble } from './request.ts'
+import { ModelError, type ModelTrouble, type Sentence } from './request.ts'
 import type { Provider } from './settings.ts'
 
 /** The model that was asked, for the words of an error. `secrets` are taken out of all that a provider says. */
@@ -31,8 +31,10 @@ type Progressed = { hasBegun: boolean; text: string }
 
 /** Whatever was thrown while a model was asked, as a {@link ModelError}. */
 export function troubleOf(error: unknown, asked: ModelEndpoint, { hasBegun, text }: Progressed): ModelError {
-  if (error instanceof ModelError)
-    return new ModelError(error.trouble, error.message, error.retryAfter, error.text || text)
+  if (error instanceof ModelError) {
+    const { trouble, message, inRun, retryAfter } = error
+    return new ModelError(trouble, { what: '', inChat: message, inRun }, retryAfter, error.text || text)
+  }
   const refusal = refusalOf(error)
   if (refusal) return refused(refusal, asked, text)
   if (!isNetworkError(error)) return new ModelError('broken', brokenWords(asked), undefined, text)
@@ -44,12 +46,7 @@ export function troubleOf(error: unknown, asked: ModelEndpoint, { hasBegun, text
 
 /** The stream ended before the answer did. */
 export const cutShort = (asked: ModelEndpoint, text: string): ModelError =>
-  new ModelError(
-    'cut',
-    `The answer of ${hostOf(asked.address)} broke off in the middle: send the message again.`,
-    undefined,
-    text,
-  )
+  new ModelError('cut', sendAgain(`The answer of ${hostOf(asked.address)} broke off in the middle`), undefined, text)
 
 /** Whether the AI SDK says by an error that a stream ended without a reason: it was cut. */
 export const isEndWithoutReason = (error: unknown): boolean =>
@@ -90,7 +87,7 @@ function sentenceOf(
   words: string,
   asked: ModelEndpoint,
   retryAfter: number | undefined,
-): string {
+): string | Sentence {
   const host = hostOf(asked.address)
   const name = visible(asked.name)
   const setting = asked.provider.toUpperCase()
@@ -99,24 +96,40 @@ function sentenceOf(
   switch (trouble) {
     case 'key':
       return status === 401
-        ? `${host} does not take the key in ${setting}_API_KEY: set a valid one in forge.env, then send the message again.`
+        ? then(`${host} does not take the key in ${setting}_API_KEY: set a valid one in forge.env`)
         : `The key in ${setting}_API_KEY may not use ${name}: allow it at ${host}, or choose another model.`
     case 'credit':
-      return `There is no credit left for ${name}: add some at ${BILLING[host] ?? host}, then send the message again.`
+      return then(`There is no credit left for ${name}: add some at ${BILLING[host] ?? host}`)
     case 'rate':
-      return `${host} takes no more requests for now: send the message again ${again}.`
+      return sendAgain(`${host} takes no more requests for now`, ` ${again}`)
     case 'overloaded':
-      return `${host} is overloaded or has a fault (${status}): send the message again ${again}, or choose another model.`
+      return sendAgain(`${host} is overloaded or has a fault (${status})`, ` ${again}, or choose another model`)
     case 'too long':
-      return `The conversation is too long for ${name}: take files out of the context, or begin a new one.`
+      return {
+        what: '',
+        inChat: `The conversation is too long for ${name}: take files out of the context, or begin a new one.`,
+        inRun: `What a request has to say is too long for ${name}: give its task less context, or set a model with a larger window.`,
+      }
     case 'no such model':
       return `${host} knows no model ${name}, or not with tools: choose another one${ownAddress(asked, ', or check')}${said}.`
     case 'broken':
       return `${host} sends requests on to another place, which is not followed: set ${setting}_BASE_URL to the right one.`
-    default:
-      return `${host} refuses the request (${status})${said || ': choose another model, or say it in other words.'}`
+    default: {
+      const what = `${host} refuses the request (${status})${said}`
+      return said === '' ? { what, inChat: ': choose another model, or say it in other words.', inRun: '.' } : what
+    }
   }
 }
+
+/** What passes when it is tried again: a run does that by itself. */
+export const sendAgain = (what: string, how = ''): Sentence => ({
+  what,
+  inChat: `: send the message again${how}.`,
+  inRun: '.',
+})
+
+/** What a person does first. */
+const then = (what: string): Sentence => ({ what, inChat: ', then send the message again.', inRun: '.' })
 
 /** A provider's words for a person: short, on one line, without keys. */
 function quoted(words: string, secrets: readonly string[]): string {
@@ -128,19 +141,6 @@ function duration(seconds: number): string {
   if (seconds < 120) return `${Math.max(1, Math.ceil(seconds))} s`
   if (seconds < 2 * 3600) return `${Math.ceil(seconds / 60)} minutes`
   return `${Math.ceil(seconds / 3600)} hours`
-}
-
-/** An error sentence without the advice to send the message again: a run has no chat. */
-export function outsideOfChat(message: string): string {
-  const words = message
-    .replace(/[:,] (?:then )?send the message again[^.]*\.$/, '.')
-    .replace(
-      /^The conversation is too long for (.+): take files out of the context, or begin a new one\.$/,
-      (_, name) => {
-        return `What a request has to say is too long for ${name}: give its task less context, or set a model with a larger window.`
-      },
-    )
-  return words.replace(/: choose another model, or say it in other words\.$/, '.')
 }
 
 /** An error as it comes in a stream: an object of the provider, or the SDK's of it. */

@@ -24,6 +24,10 @@ const MAX_MATCHES = 2000
 const KEYWORDS =
   'def|class|function|func|fun|fn|const|let|var|val|type|interface|struct|enum|trait|module|namespace|macro|record|define'
 
+/** What may stand in front of these on their line; in a sentence, other words do. */
+const MODIFIERS =
+  '(?:(?:export|default|declare|async|abstract|static|final|public|private|protected|pub(?:[(][^)]*[)])?|unsafe|extern|inline|const|virtual|override|readonly|local|open|internal|sealed|data)\\s+)*'
+
 /** Finds the definitions of the names in a text, by what their lines look like. Gives the same for the same tree. */
 export async function definitionsIn(
   objects: Objects,
@@ -45,7 +49,9 @@ export async function definitionsIn(
   })
   // What a search found before it was cut differs from one time to the next.
   if (isCut) return []
-  const defined = new RegExp(`\\b(?:${KEYWORDS})\\*?[ \\t]+(?:\\([^)]*\\)[ \\t]*)?(${names.join('|')})\\b`)
+  const defined = new RegExp(
+    `^\\s*${MODIFIERS}(?:${KEYWORDS})\\*?[ \\t]+(?:\\([^)]*\\)[ \\t]*)?(${names.join('|')})\\b`,
+  )
   const definitions = matches.flatMap(({ path, line, text: found }): Definition[] => {
     const name = defined.exec(found)?.[1]
     return name === undefined ? [] : [{ name, path, line }]

@@ -107,16 +107,28 @@ export type ModelTrouble =
   | 'unreachable'
   | 'broken'
 
-/** A model gave no answer. The message is a sentence for the person: what happened and what to do. */
+/**
+ * A sentence whose end depends on where it is read: `what` happened, and what to do about it in a chat, and in a run,
+ * where nobody sends messages.
+ */
+export type Sentence = { what: string; inChat: string; inRun: string }
+
+/**
+ * A model gave no answer. The message is a sentence for the person in a chat: what happened and what to do; `inRun` is
+ * the same for a run of the tasks.
+ */
 export class ModelError extends Failure {
+  readonly inRun: string
+
   constructor(
     readonly trouble: ModelTrouble,
-    message: string,
+    words: string | Sentence,
     /** After how many seconds it may be tried again, where the provider says so. */
     readonly retryAfter?: number,
     /** What came before it broke, in so far as it was text. */
     readonly text: string = '',
   ) {
-    super(message)
+    super(typeof words === 'string' ? words : `${words.what}${words.inChat}`)
+    this.inRun = typeof words === 'string' ? words : `${words.what}${words.inRun}`
   }
 }

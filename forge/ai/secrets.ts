@@ -55,7 +55,7 @@ const PASSWORD = /(?<keep>:\/\/[^\s:/?#@"'<>\\]{0,200}:)(?<password>[^\s/?#@"'<>
 
 const PRIVATE_KEY = /-----(?<edge>BEGIN|END) (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----/g
 /** No private key is longer, nor is what is left of one that was cut. */
-const MAX_PRIVATE_KEY_CHARS = 20_000
+export const MAX_PRIVATE_KEY_CHARS = 20_000
 /** What can't be in the lines of one, its line ends as they are or as escapes. */
 const NOT_IN_KEY = /[^\w+/=:,\s\\-]/
 

@@ -133,6 +133,8 @@ export const ShownRun = v.object({
   tells: v.optional(text),
   /** Of all results together. */
   unchecked,
+  /** When it was begun, while it is at work: milliseconds since 1970. */
+  began: v.optional(v.number()),
 })
 export type ShownRun = v.InferOutput<typeof ShownRun>
 
@@ -190,8 +192,20 @@ export const ShownPlan = v.object({
   hasNetwork: v.boolean(),
   /** What it may take and cost, and its limits, as sentences. */
   cost: v.array(text),
+  /** The plan as a file that a person edits. */
+  file: v.optional(text),
 })
 export type ShownPlan = v.InferOutput<typeof ShownPlan>
+
+/**
+ * `forge plan RUN --file PLAN --json`: what is wrong with the plan in that file, and at which line of it, counted from
+ * 1; where that is nothing, the plan whole.
+ */
+export const CheckedPlan = v.object({
+  complaints: v.array(v.object({ words: text, line: v.optional(Count) })),
+  plan: v.optional(ShownPlan),
+})
+export type CheckedPlan = v.InferOutput<typeof CheckedPlan>
 
 /** `forge show RUN [TASK] --journal --json`, and the lines of the journal's file: one decision each. */
 export const WrittenLine = v.object({
@@ -214,6 +228,8 @@ export const ShownLanding = v.object({
   onto: text,
   tree: v.optional(text),
   words: v.array(text),
+  /** What its checks do not show, as sentences: to be looked at first. */
+  doubts: v.array(text),
   /** Why it is refused, unless anyway. */
   unchecked: v.optional(text),
 })

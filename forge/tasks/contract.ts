@@ -171,6 +171,8 @@ export type Linted = {
   report?: Reference
   /** What a new plan allows beyond the one that was approved before: wider boundaries, other commands, a higher cost. */
   widens: string[]
+  /** The first of all that is different from that one. */
+  changes?: string[]
 }
 
 /**
@@ -253,11 +255,18 @@ export type Remembered = {
   /** A list of {@link PersonAnswer}. */
   answers?: List
   facts?: Reference[]
+  /** With a plan: a list of {@link PassedBefore}. */
+  passed?: List
   /** For each tier the next more capable one that has another model. */
   above?: Partial<Record<Tier, Tier>>
   /** Milliseconds that it has worked before, where its minutes are counted. */
   used?: number
 }
+/**
+ * A task that has passed, and by which part of a plan ({@link TaskShape.hash}); where that is another one than the
+ * plan's that holds, it has to be checked again.
+ */
+export type PassedBefore = { task: TaskId; attempt: number; head: Oid; from: Oid; hash: string }
 export type PersonAnswer = { task: TaskId | ''; count: number; answer: Reference }
 
 export interface RunActivities {

@@ -47,6 +47,106 @@ test.each([
   expect((await reviewOf(ours)).refusals).toEqual([])
 })
 
+const FORKS_IF = "    if: github.repository == 'me/fork'\n"
+test.each([
+  [
+    'filters an event, upstream in another way',
+    workflow('{push: {branches: [never]}}'),
+    workflow('{push: {tags: [v1]}}'),
+  ],
+  ['has deleted an event, upstream filters it', workflow('pull_request'), workflow('{push: {branches: [main]}}')],
+  [
+    'has switched a job off, upstream renames it',
+    workflow('push', 'run: x', '    if: false\n'),
+    CHANGED.replace('build', 'all'),
+  ],
+  ['has given a job a condition', `${workflow('push', 'run: x')}${FORKS_IF}`, CHANGED],
+  ['has given a job an environment', workflow('push', 'run: x', '    environment: reviewed\n'), CHANGED],
+  [
+    'has given a step a condition',
+    workflow('push', 'run: make\n        if: github.actor'),
+    workflow('push', 'run: make\n        env: {A: x}'),
+  ],
+])('where the fork %s, upstream’s version of the conflict is refused', async (_, ours, theirs) => {
+  await using history = await makeHistory()
+  const reviewOf = await fork(history, { base: { [CI]: PUSH }, ours: { [CI]: ours }, theirs: { [CI]: theirs } })
+  expect((await reviewOf({ [CI]: theirs })).refusals.join()).toContain('would run again')
+  expect((await reviewOf({ [CI]: ours })).refusals).toEqual([])
+})
+
+test('a filter of the fork’s may get what upstream adds to it', async () => {
+  await using history = await makeHistory()
+  const on = (...branches: string[]) => workflow(`{push: {branches: [${branches.join(', ')}]}}`)
+  const reviewOf = await fork(history, {
+    base: { [CI]: on('main') },
+    ours: { [CI]: on('fork') },
+    theirs: { [CI]: on('main', 'next') },
+  })
+  expect((await reviewOf({ [CI]: on('fork', 'next') })).refusals).toEqual([])
+  expect((await reviewOf({ [CI]: on('main', 'next') })).refusals.join()).toContain('would run again')
+})
+
+/** Two jobs, one of them with a condition; the last step is what the sides disagree about. */
+const jobs = (last: string, more = ''): string => `on:
+  push:
+    branches: [main]
+jobs:
+  deploy:
+    if: github.ref == 'refs/heads/release'
+    steps:
+      - run: deploy
+  build:
+    steps:
+      - run: a
+      - run: b
+      - run: ${last}
+${more}`
+test.each([
+  ['leaves out a condition', (it: string) => it.replace(/^ {4}if.*\n/m, '')],
+  ['leaves out a filter', (it: string) => it.replace(/^ {4}branches.*\n/m, '')],
+  ['moves a step to a job without it', (it: string) => `${it}      - run: deploy\n`],
+])('a conflict in a workflow that is settled with lines of both sides is refused where it %s', async (_, change) => {
+  await using history = await makeHistory()
+  const reviewOf = await fork(history, {
+    base: { [CI]: jobs('c') },
+    ours: { [CI]: jobs('fork') },
+    theirs: { [CI]: jobs('up') },
+  })
+  for (const last of ['up', 'fork and up'])
+    expect((await reviewOf({ [CI]: change(jobs(last)) })).refusals.join()).toContain('Files that steer CI')
+  expect((await reviewOf({ [CI]: jobs('up') })).refusals).toEqual([])
+})
+
+test('a conflict in another system’s file is settled where it is, and nowhere else', async () => {
+  await using history = await makeHistory()
+  const path = '.circleci/config.yml'
+  const reviewOf = await fork(history, {
+    base: { [path]: text() },
+    ours: { [path]: text({ 5: 'fork' }) },
+    theirs: { [path]: text({ 5: 'up' }) },
+  })
+  const without = text({ 5: 'fork\nup' }).replace('line 20\n', '')
+  expect((await reviewOf({ [path]: without })).refusals.join()).toContain('Files that steer CI')
+  expect((await reviewOf({ [path]: text({ 5: 'fork\nup' }) })).refusals).toEqual([])
+})
+
+test('a step that only gives a value comes back with the steps that ask for it', async () => {
+  await using history = await makeHistory()
+  const lint = (version: string, ...before: string[]) =>
+    `on: push\njobs:\n  lint:\n    steps:\n${before.join('')}      - uses: acme/lint@v1\n        with: {version: "${version}"}\n`
+  const [step, asked] = ['      - id: v\n        run: make version >>$GITHUB_OUTPUT\n', `\${{ steps.v.outputs.it }}`]
+  const sides = (more = '') => ({
+    base: { [CI]: lint(asked, step) },
+    ours: { [CI]: lint('1.2') },
+    theirs: { [CI]: `${lint(asked, step)}${more}` },
+  })
+  const taken = await fork(history, sides('      - run: more\n'))
+  expect((await taken({ [CI]: `${lint(asked, step)}      - run: more\n` })).refusals).toEqual([])
+  expect((await taken({ [CI]: `${lint('1.2', step)}      - run: more\n` })).refusals.join()).toContain(
+    'would run again',
+  )
+})
+
 test('a step that the fork has deleted does not come back by a conflict; one that it has replaced may', async () => {
   await using history = await makeHistory()
   const steps = (...runs: string[]) =>
@@ -193,6 +293,45 @@ test.each([
   expect((await there({ ...base, ...links })).refusals).toEqual([])
 })
 
+test.each(['.github', '.github/workflows', '.circleci', '.gitlab-ci.yml'])(
+  'a submodule at %s, where CI looks for its files, is refused',
+  async path => {
+    await using history = await makeHistory()
+    const reviewOf = await fork(history, {})
+    const submodule = { mode: '160000', oid: '1'.repeat(40) }
+    expect((await reviewOf({ [path]: submodule })).refusals.join()).toContain(`a push would run them: ${path}`)
+    expect((await reviewOf({ 'vendor/library': submodule })).refusals).toEqual([])
+  },
+)
+
+test.each(['.gitmodules', '.lfsconfig', 'docs/.gitattributes', 'web/uv.toml', '.husky/pre-commit'])(
+  'a conflict in %s that ends with words of neither side makes a draft',
+  async path => {
+    await using history = await makeHistory()
+    const url = (host: string) => `[a]\n\turl = https://${host}.example/x\n`
+    const reviewOf = await fork(history, {
+      base: { [path]: url('base') },
+      ours: { [path]: url('fork') },
+      theirs: { [path]: url('up') },
+    })
+    const review = await reviewOf({ [path]: url('evil') })
+    expect([review.refusals, review.automation]).toEqual([[], [path]])
+    expect(pageOf(review).draft).toBe(true)
+    expect((await reviewOf({ [path]: `${url('fork')}${url('up')}` })).partial).toEqual([])
+  },
+)
+
+test.each(['CMakeLists.txt', 'src/Makefile'])('a conflict in %s is one in code: it makes no draft', async path => {
+  await using history = await makeHistory()
+  const list = (...names: string[]) => `add(${names.join(' ')})\n`
+  const reviewOf = await fork(history, {
+    base: { [path]: list('a') },
+    ours: { [path]: list('a', 'fork') },
+    theirs: { [path]: list('a', 'up') },
+  })
+  expect((await reviewOf({ [path]: list('a', 'fork', 'up', 'glue') })).partial).toEqual([])
+})
+
 test('a link to a file that steers nothing is no CI', async () => {
   await using history = await makeHistory()
   const base = { 'configs/eslint.js': 'x' }
@@ -209,7 +348,15 @@ test.each([
     'Makefile',
     'docker/Dockerfile',
   ],
-  ...['.vscode/tasks.json', '.unheardofrc', 'web/.unheard-of.yml', 'scripts/deploy.sh', 'native/build.rs'],
+  ...[
+    'CMakeLists.txt',
+    '.gitmodules',
+    '.vscode/tasks.json',
+    '.unheardofrc',
+    'web/.unheard-of.yml',
+    'scripts/deploy.sh',
+    'native/build.rs',
+  ],
 ])('%s, which the agent brought, is shown as automation', async path => {
   await using history = await makeHistory()
   const reviewOf = await fork(history, {})

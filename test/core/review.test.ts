@@ -215,6 +215,58 @@ test('a file moved by the agent is neither dropped nor new', async () => {
   expect(review.dropped).toEqual([])
 })
 
+const BESIDE: Sides = {
+  base: { both: text(), own: '1', up: '1' },
+  fork: { both: text({ 5: 'fork', 12: 'fork too' }), own: '2', up: '1' },
+  upstream: { both: text({ 5: 'up', 20: 'a fix' }), own: '1', up: '2' },
+}
+const besideOf = (changes: Record<number, string>): Tree => ({ both: text(changes), own: '2', up: '2' })
+
+test.each([
+  ["the fork's side, without what upstream changed elsewhere", besideOf({ 5: 'fork', 12: 'fork too' })],
+  ["upstream's side, without what the fork changed elsewhere", besideOf({ 5: 'up', 20: 'a fix' })],
+  ['a mixture that lacks a change of upstream’s elsewhere', besideOf({ 5: 'fork and up', 12: 'fork too' })],
+  ['a line that nobody asked for', besideOf({ 5: 'fork and up', 12: 'fork too', 20: 'a fix', 26: 'slipped in' })],
+  ['lines that both sides have, and that are gone', { ...besideOf({}), both: text({ 5: 'fork' }, 15) }],
+  ['a link in place of the file', { ...besideOf({}), both: { mode: '120000', content: 'elsewhere' } as const }],
+])('a conflict that is settled with other changes beside it is shown first, as a draft: %s', async (_, result) => {
+  await using history = await makeHistory()
+  const { reviewOf } = await fork(history, BESIDE)
+  const review = await reviewOf(result)
+  expect([review.refusals, review.around]).toEqual([[], ['both']])
+  expect(page(review, { originBranch: 'main', upstreamBranch: 'up' }).draft).toBe(true)
+  expect(lookFirst(review)).toContain('Changed beside a conflict')
+})
+
+test('lines next to a conflict may change with it, and a lock file anywhere', async () => {
+  await using history = await makeHistory()
+  const lock = (words: string) => `${text({ 5: words })}`
+  const sides = (both: string, words: string) => ({ both, 'yarn.lock': lock(words), own: words === 'fork' ? '2' : '1' })
+  const { reviewOf } = await fork(history, {
+    base: sides(text(), 'base'),
+    fork: sides(text({ 5: 'fork' }), 'fork'),
+    upstream: { ...sides(text({ 5: 'up' }), 'up'), up: '2' },
+  })
+  const both = text({ 4: 'line 4,', 5: 'fork\nand up', 6: 'line 6;' })
+  const review = await reviewOf({ both, 'yarn.lock': 'written anew\n', own: '2', up: '2' })
+  expect([review.around, review.partial]).toEqual([[], []])
+})
+
+test('of a file that both renamed, git’s own merge is no side’s version', async () => {
+  await using history = await makeHistory()
+  const { reviewOf } = await fork(history, {
+    base: { old: text(), own: '1' },
+    fork: { mine: text({ 5: 'fork' }), own: '2' },
+    upstream: { theirs: text({ 20: 'up' }), own: '1' },
+  })
+  const merged = text({ 5: 'fork', 20: 'up' })
+  const resolutions = async (result: Tree) =>
+    Object.fromEntries((await reviewOf({ ...result, own: '2' })).conflicts.map(it => [it.path, it.resolution]))
+  expect(await resolutions({ mine: merged })).toMatchObject({ mine: "git's own merge of both", theirs: 'deleted' })
+  expect(await resolutions({ theirs: merged })).toMatchObject({ theirs: "git's own merge of both", mine: 'deleted' })
+  expect(await resolutions({ mine: text({ 5: 'fork' }) })).toMatchObject({ mine: 'a mixture of both' })
+})
+
 test('conflict markers left in are refused, whatever their labels', async () => {
   await using history = await makeHistory()
   const { start, upstream, reviewOf } = await fork(history)

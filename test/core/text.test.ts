@@ -78,5 +78,6 @@ test('code, tables and quotes are not filled; a word longer than a line is cut',
 
 test('the number of a merged pull request stays whole; what refers or closes does not', () => {
   expect(harmless('Port the fix (#37465) and #12')).toBe('Port the fix (#37465) and # 12')
+  expect(harmless('see www.evil.example and awww.')).toBe('see www .evil.example and awww.')
   expect(harmless('Fixes #1, (up/x#2), (see #3), (#4 and #5), #abc, @me')).not.toMatch(/#\w|@\w/)
 })

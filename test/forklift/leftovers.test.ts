@@ -1,6 +1,6 @@
 /** What a run leaves can be looked at with git, which runs nothing that the agent left; and it goes, whatever it is. */
 import { afterEach, expect, setDefaultTimeout, test } from 'bun:test'
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { removeWhatTheAgentWrote } from '../../forklift/disk-space.ts'
@@ -39,7 +39,7 @@ async function refusedRun(world: World, left: string) {
     ${left}`)
   const run = await world.run()
   expectExit(run, 3)
-  return { ...(await world.lastRun()), hasRun: () => existsSync(owned) }
+  return { ...(await world.lastRun()), said: run.stdout, hasRun: () => existsSync(owned) }
 }
 
 /** Everything that a person looks with, in a folder. A pager needs a terminal: \`-p\` takes one. */
@@ -90,6 +90,22 @@ test('a person sees the commits themselves, also where the agent has packed a re
   )
   expect(await git(run.workspace, 'log', '-1', '--format=%s', run.metadata.branch as string)).toBe('evil')
   expect(await git(run.workspace, 'rev-parse', 'refs/remotes/upstream/main')).toBe((await world.tip('upstream')) ?? '')
+})
+
+test("a checkout of the agent's index writes nothing into .git, and a person is told that it was put aside", async () => {
+  await using world = await makeWorld()
+  const run = await refusedRun(
+    world,
+    `printf '[core]\\n\\trepositoryFormatVersion = 0\\n\\tfsmonitor = %s\\n' "$evil" >config
+    git update-index --add --cacheinfo "100644,$(git hash-object -w config),-git/config"
+    # Git does not look whether the sum at the end of an index is right.
+    LC_ALL=C sed -i 's|-git/config|.git/config|' .git/index`,
+  )
+  expect(run.said).toContain('git reset in the workspace makes a new one')
+  await lookAround(world, run.workspace)
+  await lookAround(world, run.workspace)
+  expect(run.hasRun()).toBe(false)
+  expect(statSync(run.workspace).uid).toBe(process.getuid?.() ?? 0)
 })
 
 test('objects that are borrowed from elsewhere are not borrowed by the person who looks', async () => {

@@ -43,9 +43,11 @@ test('what a person wrote into the page stays', async () => {
   await using world = await makeWorld()
   await day(world)
   world.github.editBody(1, body => `Before: ask Rita.\n\n${body}\n\nAfter: release on Friday.`)
+  world.pull.title = 'Upstream, week 47'
   await news(world, 2)
   await day(world)
   expect(world.pull.body).toStartWith('Before: ask Rita.\n')
+  expect(world.pull.title).toBe('Upstream, week 47')
   expect(world.pull.body).toEndWith('After: release on Friday.')
   expect(world.pull.body).toContain('News of day 2')
 })

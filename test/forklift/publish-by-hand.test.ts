@@ -244,6 +244,20 @@ test('a fix after others have pushed to the pull request keeps what they did', a
   expect(await show(world.origin, headSha, 'greeting.txt')).toBe('hello from us both!')
 })
 
+test('what a teammate has taken back in the pull request does not return with a fix', async () => {
+  await using world = await withoutAnAgent()
+  await mergeByHand(world)
+  expectExit(await world.run(['--publish', 'mine']), 0)
+  await change(world, 'greeting.txt', 'hello from us both!\n')
+  expectExit(await world.run(['--publish', 'mine']), 0)
+  // Its files are those of the first state that was published.
+  await world.push('origin', { 'greeting.txt': 'hello from us both\n' }, { branch: world.pull.head })
+  await change(world, 'more.txt', 'more\n')
+  expectExit(await world.run(['--publish', 'mine']), 0)
+  expect(await show(world.origin, world.pull.headSha, 'greeting.txt')).toBe('hello from us both')
+  expect(await show(world.origin, world.pull.headSha, 'more.txt')).toBe('more')
+})
+
 test('a merge that differs from the one in the pull request: a sentence with the command that joins them', async () => {
   await using world = await makeWorld()
   expectExit(await world.run(), 0)

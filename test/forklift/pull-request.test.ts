@@ -17,6 +17,7 @@ const REVIEW: Review = {
     unliftable: [],
     meantByHand: [],
     automation: [],
+    around: [],
     keptOff: [],
     goneFromStart: [],
     partial: [],
@@ -304,6 +305,22 @@ test('what the agent says of the other files is checked', () => {
   const told = claims({ conflicts: [conflict('a')], edits }, words)
   expect(told).toContain('**Not true**: `Everything else is as upstream has it.` (1 file beyond the conflicts is not')
   expect(told).not.toContain('All tests pass')
+})
+
+test('files that the agent names itself are not what it says of the rest', () => {
+  const edits: Review['edits'] = [{ path: 'src/b.ts', change: 'changed' }]
+  const words = 'Beyond the conflicts I changed src/b.ts, which calls it. Everything else is as git merged it.'
+  expect(claims({ edits, around: ['a.ts'] }, `${words} In a.ts I mended an import.`)).toContain(
+    '- True: `Everything else is as git merged it.` (all files beyond the conflicts that these words do not name are',
+  )
+  expect(claims({ edits, around: ['a.ts'] }, words)).toContain('(1 file with a conflict changed beside it, too)')
+  expect(claims({ edits: [...edits, { path: 'c', change: 'added' }] }, words)).toContain('**Not true**')
+})
+
+test('what the agent says of its checks is no word on files', () => {
+  const edits: Review['edits'] = [{ path: 'b', change: 'changed' }]
+  for (const words of ['Not run: everything else, as there is no database.', 'The rest of the tests were left out.'])
+    expect(bodyOf({ edits }, { words })).not.toContain('What git can check')
 })
 
 test('what the agent says of a file in conflict is checked, and told where it is not true', () => {

@@ -265,8 +265,11 @@ describe('the brief', () => {
   test("tells the fork's own commits that touched each file in conflict, whatever the file is called", async () => {
     const result = await run({ ...conflict, fork: { 'greeting.txt': 'hello, fork\n', ':(top)*': 'x\n' } })
     expect(brief(result)).toMatch(
-      /The fork's own commits that touched them[^\n]*\n- greeting\.txt\n {2}- [0-9a-f]{7,} the fork differs\n\n/,
+      /The fork's own commits that touched them[^\n]*\n[^\n]*git diff [0-9a-f]{12} [0-9a-f]{12} -- FILE\n- greeting\.txt\n {2}- [0-9a-f]{7,} the fork differs\n\n/,
     )
+    const [, diff = ''] = /(git diff \w+ \w+) -- FILE/.exec(brief(result)) ?? []
+    const { stdout } = Bun.spawnSync([...diff.split(' '), '--', 'greeting.txt'], { cwd: result.workspace })
+    expect(stdout.toString()).toContain('\n+hello, fork\n')
     expect(brief(await run(clean))).not.toContain("The fork's own commits")
   })
 

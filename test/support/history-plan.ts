@@ -319,7 +319,7 @@ async function taskOf(objects: Objects, { id, commit, base, touches, dependsOn }
     context: { files: [], tests: [], documents: [] },
     validation: { checks: [await checkFor(objects, touches)], reviews: [] },
     depends_on: dependsOn,
-    tier: 'generation',
+    tier: 'summarization',
     recursion: 0,
     size: 'small',
   }

@@ -5,7 +5,7 @@
 import { type Heard, ModelServer, type Turn } from '../doubles/model-server.ts'
 import { callsOf } from '../doubles/task-calls.ts'
 
-export type StepWord = 'plan' | 'outline' | 'implement' | 'artifact' | 'review' | 'resolve' | 'check plan'
+export type StepWord = 'plan' | 'outline' | 'implement' | 'artifact' | 'review' | 'resolve' | 'summarise' | 'check plan'
 
 /** A step as the model hears it. */
 export type AskedStep = {
@@ -103,6 +103,9 @@ export class TaskModel implements AsyncDisposable {
     const names = [...this.works.keys()].sort((a, b) => b.length - a.length)
     const name = names.find(name => new RegExp(`\\b${name}\\b`).test(asked.text)) ?? ''
     const work = this.works.get(name)
+    // What passed and failed is summed up without the wish, so that no work's name has to stand in it.
+    if (!work && asked.kind === 'summarise')
+      return { calls: callsOf(says('success', 'In short.', { text: 'It went as it went.' })) }
     if (!work) return { status: 400, words: 'The scripted model knows no such work.' }
     this.heard.get(name)?.push(asked)
     const answer = (await work.answer?.(asked)) ?? usual(name, work, asked)
@@ -119,6 +122,7 @@ const KINDS: Record<string, StepWord> = {
   'an outline': 'outline',
   'change the files': 'implement',
   'a text': 'artifact',
+  'a summary': 'summarise',
   'a review': 'review',
   'bring two changes together': 'resolve',
   'is the plan still right?': 'check plan',
@@ -148,6 +152,7 @@ function usual(name: string, { tasks, plan }: Work, { kind, task }: AskedStep): 
     case 'review':
       return says('success', 'It does what it should.', { verdict: 'good', findings: [] })
     case 'artifact':
+    case 'summarise':
       return says('success', 'Found.', { text: 'What was found.' })
     case 'check plan':
       return says('success', 'The plan is still right.')

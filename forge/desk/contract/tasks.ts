@@ -6,6 +6,7 @@
  */
 import * as v from 'valibot'
 import {
+  CheckedPlan,
   Limits,
   PlanAssertion,
   type PlannedTask,
@@ -22,7 +23,15 @@ import {
 import { question, repeatable } from './question.ts'
 import { Branch, Count, Oid } from './values.ts'
 
-export { type PlanAssertion, type PlannedTask, type RunState, resultBranch, type ShownPlan, type TaskState }
+export {
+  type CheckedPlan,
+  type PlanAssertion,
+  type PlannedTask,
+  type RunState,
+  resultBranch,
+  type ShownPlan,
+  type TaskState,
+}
 
 /** A run in the list. */
 export const RunRow = v.object({
@@ -86,6 +95,8 @@ export const Run = v.object({
   hasResult: v.boolean(),
   /** Why that counts as not checked by this user, as the end of a sentence, where it does. */
   unchecked: v.optional(v.string()),
+  /** When it was begun, while it is at work. */
+  began: v.optional(v.number()),
 })
 export type Run = v.InferOutput<typeof Run>
 
@@ -116,6 +127,15 @@ export type JournalLine = v.InferOutput<typeof JournalLine>
 export const Landing = v.omit(ShownLanding, ['onto'])
 export type Landing = v.InferOutput<typeof Landing>
 
+/** A plan as a file: larger ones are no plans that anybody edits. */
+const PlanText = v.pipe(v.string(), v.nonEmpty(), v.maxLength(1_000_000))
+/** The sign of a plan that was shown. */
+const Seen = v.pipe(v.string(), v.regex(/^[0-9a-f]{40}$/))
+/** Globs or paths that a person adds to a task. */
+const Additions = v.optional(
+  v.pipe(v.array(v.pipe(v.string(), v.trim(), v.nonEmpty(), v.maxLength(500))), v.maxLength(50)),
+)
+
 /** What a person tells a run; the answer is what `forge` said, line by line. */
 export const TasksWord = v.variant('tell', [
   v.object({
@@ -123,9 +143,14 @@ export const TasksWord = v.variant('tell', [
     run: RunId,
     task: v.optional(TaskId),
     text: v.pipe(v.string(), v.trim(), v.nonEmpty(), v.maxLength(20_000)),
+    /** Files that the task may write besides, as globs, and files that it is given besides. */
+    mayWrite: Additions,
+    with: Additions,
   }),
+  /** The plan from now on. `seen`: the sign of it as it was shown; where that is another by now, nothing is done. */
+  v.object({ tell: v.literal('plan'), run: RunId, text: PlanText, seen: Seen }),
   /** `seen`: the sign of the plan that was shown. Where it is another by now, nothing is done. */
-  v.object({ tell: v.literal('approve'), run: RunId, seen: v.pipe(v.string(), v.regex(/^[0-9a-f]{40}$/)) }),
+  v.object({ tell: v.literal('approve'), run: RunId, seen: Seen }),
   v.object({ tell: v.literal('pause'), run: RunId, task: v.optional(TaskId) }),
   v.object({
     tell: v.literal('resume'),
@@ -167,6 +192,8 @@ export const tasksQuestions = {
   'tasks runs': repeatable({}, Runs),
   'tasks run': repeatable({ run: RunId }, Run),
   'tasks plan': repeatable({ run: RunId }, ShownPlan),
+  /** Changes nothing. */
+  'tasks plan check': repeatable({ run: RunId, text: PlanText }, CheckedPlan),
   'tasks task': repeatable({ run: RunId, task: TaskId }, Task),
   'tasks journal': repeatable({ run: RunId, task }, v.array(JournalLine)),
   'tasks landing': repeatable({ run: RunId, task, onto: Branch }, Landing),

@@ -15,14 +15,12 @@ import { entryAt, type TreeChange, verifyFewChanges, writeTree } from '../../../
 import { many, visible, visiblePath } from '../../../core/text.ts'
 import { readUntrusted, takeBranch } from '../../../core/untrusted.ts'
 import { isOfForge } from '../branches/forge-folder.ts'
-import { markedPartsOf, marksLeft } from '../conflicts/conflict-marks.ts'
+import { markedPartsOf, marksLeft, USUAL_MARK_LENGTH } from '../conflicts/conflict-marks.ts'
 import { conflictRows } from '../conflicts/conflicts.ts'
 import type { ConflictRow } from '../conflicts/merging-commits.ts'
 import type { Stop } from '../steps/plan.ts'
 import { MAX_TAKEN_FILE_BYTES, unix, Workspace } from './forklift-workspace.ts'
 
-/** The length of the marks that git writes by itself. */
-const USUAL_MARK_LENGTH = 7
 /** What Forklift and its agent say to each other is no part of a merge. */
 const LETTERS: readonly Path[] = [STUCK_FILE, 'FORK.md']
 

@@ -10,6 +10,7 @@ export const tasksHandlers = (tasks: () => Tasks): Handlers<typeof tasksQuestion
   'tasks runs': () => tasks().runs(),
   'tasks run': ({ run }) => tasks().run(run),
   'tasks plan': ({ run }) => tasks().plan(run),
+  'tasks plan check': ({ run, text }) => tasks().checkPlan(run, text),
   'tasks task': ({ run, task }) => tasks().task(run, task),
   'tasks journal': ({ run, task }) => tasks().journal(run, task),
   'tasks landing': fields => tasks().landing(fields),

@@ -2,15 +2,18 @@
  * The tasks on the desk. The two share no code: the desk reads what `forge` prints, and acts by starting it, as a
  * person would. Looking starts nothing, no server and no worker: what has ended or rests is read from git.
  */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { Failure } from '../../../core/failure.ts'
 import { listRefs } from '../../../core/git/refs.ts'
 import { asText, type Repository } from '../../../core/git/repository.ts'
 import { visibleLines } from '../../../core/text.ts'
 import type { Fields } from '../contract/contract.ts'
-import type { JournalLine, Landing, Run, Runs, ShownPlan, Task, TasksWord } from '../contract/tasks.ts'
+import type { CheckedPlan, JournalLine, Landing, Run, Runs, ShownPlan, Task, TasksWord } from '../contract/tasks.ts'
 import { RUNS } from '../refs.ts'
 import { type CommandOptions, callForge } from './command.ts'
-import { digestOf, toldJournal, toldLanding, toldPlan, toldRun, toldRuns, toldTask } from './told.ts'
+import { digestOf, toldCheckedPlan, toldJournal, toldLanding, toldPlan, toldRun, toldRuns, toldTask } from './told.ts'
 
 /** Milliseconds after which a command that only reads is ended. */
 const LOOK_TIMEOUT_MS = 60_000
@@ -55,6 +58,13 @@ export class Tasks {
     return toldPlan(await this.#look(['show', run, '--plan', '--json']))
   }
 
+  /** What is wrong with a plan as a person has edited it, or that plan whole. Nothing is changed. */
+  async checkPlan(run: string, text: string): Promise<CheckedPlan> {
+    return await inFile(text, async file =>
+      toldCheckedPlan(await this.#read(['plan', run, `--file=${file}`, '--json'])),
+    )
+  }
+
   async task(run: string, task: string): Promise<Task> {
     return toldTask(await this.#look(['show', run, task, '--json']))
   }
@@ -70,7 +80,10 @@ export class Tasks {
 
   /** Tells a run something. Gives what `forge` says to it, line by line. */
   async tell(word: TasksWord): Promise<string[]> {
-    const lines = await this.#call(argumentsOf(word), ACT_TIMEOUT_MS)
+    const lines =
+      word.tell === 'plan'
+        ? await inFile(word.text, file => this.#call(planArguments(word, file), ACT_TIMEOUT_MS))
+        : await this.#call(argumentsOf(word), ACT_TIMEOUT_MS)
     return lines.map(line => visibleLines(line))
   }
 
@@ -101,13 +114,43 @@ export class Tasks {
   }
 }
 
-function argumentsOf(word: TasksWord): string[] {
+/** Does something with a file of a text, for a command that reads one: it is there meanwhile. */
+async function inFile<Result>(text: string, task: (file: string) => Promise<Result>): Promise<Result> {
+  const folder = await mkdtemp(join(tmpdir(), 'forge-plan-'))
+  const file = join(folder, 'plan.yaml')
+  try {
+    await writeFile(file, text, { mode: 0o600 })
+    return await task(file)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+type PlanWord = Extract<TasksWord, { tell: 'plan' }>
+
+const planArguments = ({ run, seen }: PlanWord, file: string): string[] => [
+  'plan',
+  run,
+  `--file=${file}`,
+  '--yes',
+  `--seen=${seen}`,
+]
+
+function argumentsOf(word: Exclude<TasksWord, PlanWord>): string[] {
   if (word.tell === 'approve') return ['approve', word.run, `--seen=${word.seen}`]
   const { run, task } = word
   switch (word.tell) {
     case 'answer':
       // After the two dashes nothing is an option, and with the line's end it is not taken for a wish for help.
-      return ['answer', '--', run, ...some(task), `${word.text}\n`]
+      return [
+        'answer',
+        ...(word.mayWrite ?? []).map(glob => `--may-write=${glob}`),
+        ...(word.with ?? []).map(path => `--with=${path}`),
+        '--',
+        run,
+        ...some(task),
+        `${word.text}\n`,
+      ]
     case 'resume':
       return ['resume', run, ...some(task), ...limitsOf(word.limits)]
     case 'land':

@@ -5,7 +5,15 @@
  */
 import * as v from 'valibot'
 import { Failure } from '../../../core/failure.ts'
-import { ListedRun, ShownLanding, ShownPlan, ShownRun, ShownTask, WrittenLine } from '../../formats/tasks-json.ts'
+import {
+  CheckedPlan,
+  ListedRun,
+  ShownLanding,
+  ShownPlan,
+  ShownRun,
+  ShownTask,
+  WrittenLine,
+} from '../../formats/tasks-json.ts'
 import {
   type JournalLine,
   type Landing,
@@ -82,6 +90,7 @@ export function toldRun(lines: readonly string[]): Run {
     report: told.tells && withoutCommands(page(told.tells)),
     hasResult: told.result !== undefined,
     unchecked: told.unchecked && line(told.unchecked),
+    began: told.began === undefined ? undefined : told.began / 1000,
   }
 }
 
@@ -98,11 +107,18 @@ const taskOf = (task: ShownRun['tasks'][number]): RunTask => ({
 })
 
 /** `forge show RUN --plan --json`. */
-export function toldPlan(lines: readonly string[]): ShownPlan {
-  const plan = readOne(ShownPlan, lines)
+export const toldPlan = (lines: readonly string[]): ShownPlan => verified(readOne(ShownPlan, lines))
+
+function verified(plan: ShownPlan): ShownPlan {
   const commands = [...plan.commands.map(({ command }) => command), ...plan.others]
   if (commands.some(command => command.length > MAX_COMMAND_CHARS)) throw notUnderstood()
   return plan
+}
+
+/** `forge plan RUN --file PLAN --json`. */
+export function toldCheckedPlan(lines: readonly string[]): CheckedPlan {
+  const { complaints, plan } = readOne(CheckedPlan, lines)
+  return { complaints: complaints.map(it => ({ ...it, words: page(it.words) })), plan: plan && verified(plan) }
 }
 
 /** `forge show RUN TASK --json`. */
@@ -135,8 +151,8 @@ export function toldJournal(lines: readonly string[]): JournalLine[] {
 
 /** `forge land RUN [TASK] --json`. */
 export function toldLanding(lines: readonly string[]): Landing {
-  const { tree, words, unchecked } = readOne(ShownLanding, lines)
-  return { tree, words: words.map(line), unchecked: unchecked && line(unchecked) }
+  const { tree, words, doubts, unchecked } = readOne(ShownLanding, lines)
+  return { tree, words: words.map(line), doubts: doubts.map(line), unchecked: unchecked && line(unchecked) }
 }
 
 /** The one object that was printed. */

@@ -322,7 +322,7 @@ export function guarded<Input extends { run: RunId }, Output>(
       return await means.using(input.run, () => work(input))
     } catch (error) {
       if (error instanceof ModelError)
-        throw ApplicationFailure.nonRetryable(means.clean(error.message), 'ModelError', error.trouble)
+        throw ApplicationFailure.nonRetryable(means.clean(error.inRun), 'ModelError', error.trouble)
       if (error instanceof Failure) throw ApplicationFailure.nonRetryable(means.clean(error.message), 'Failure')
       const full = await whyFull(error, await means.foldersOf(input.run))
       if (full !== undefined) throw ApplicationFailure.create({ message: full, type: FULL_DISK })

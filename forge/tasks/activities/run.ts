@@ -5,11 +5,13 @@ import * as v from 'valibot'
 import { Failure } from '../../../core/failure.ts'
 import { readIdentity } from '../../../core/git/commits.ts'
 import { visible } from '../../../core/text.ts'
+import { Believed } from '../checks/believed.ts'
 import { hashOfPart } from '../checks/verdicts.ts'
 import type {
   Finished,
   NewJournalLine,
   Oid,
+  PassedBefore,
   PersonAnswer,
   Reference,
   Remembered,
@@ -21,6 +23,7 @@ import type {
   Tier,
 } from '../contract.ts'
 import { type Plan, TIERS } from '../plan/schema.ts'
+import { findDone, hideDone } from '../runs/done.ts'
 import { resultRef } from '../runs/folder.ts'
 import { readLastStatus, readStoredRun, type StoredRun } from '../runs/plans.ts'
 import { missingPrice } from '../runs/prices.ts'
@@ -29,6 +32,7 @@ import type { RunStore } from '../runs/store.ts'
 import { setRef } from '../steps/commits.ts'
 import { questionsInWords } from '../steps/prompts.ts'
 import { reviewersOf } from '../steps/request.ts'
+import { brief } from './brief.ts'
 import { gatherAll } from './gathering.ts'
 import { allItems, keepItems } from './lists.ts'
 import type { Means } from './means.ts'
@@ -84,7 +88,40 @@ export class RunWork implements RunActivities {
     ])
     const used = (await readLastStatus(store))?.used
     const above = Object.fromEntries(TIERS.map(tier => [tier, settings.tierAbove(tier)]).filter(([, next]) => next))
-    return { ...(await remembered(store)), facts, above, ...(used !== undefined && { used }) }
+    const known = await remembered(store)
+    const passed = known.approvedPlan ? await this.#passedBefore(store, input.run) : []
+    return {
+      ...known,
+      ...(passed.length > 0 && { passed: await keepItems(store, 'passed', passed) }),
+      facts,
+      above,
+      ...(used !== undefined && { used }),
+    }
+  }
+
+  /**
+   * The tasks of the plan that holds which have passed: what this user's worker has signed of the commit that each has
+   * delivered. A plan that was mended has other requests for the same task, so their answers would not be found.
+   */
+  async #passedBefore(store: RunStore, run: RunId): Promise<PassedBefore[]> {
+    const { objects } = this.means
+    const { verdicts } = await this.means.run(run)
+    const plan = await planThatHolds(store)
+    if (!verdicts || !plan) return []
+    const known = await verdicts.all()
+    const believed = new Believed(objects, plan, known)
+    const passed: PassedBefore[] = []
+    for (const { id: task } of plan.tasks) {
+      const head = (await findDone(objects, run, task))?.tip
+      if (head === undefined) continue
+      const own = hashOfPart(plan, task)
+      const good = known.facts.filter(it => it.fact === 'checked' && it.task === task && it.head === head && it.isGood)
+      const checked = good.flatMap(it => (it.fact === 'checked' && !it.isWhole ? [it] : []))
+      const same = (await believed.whyNot(task, head)) === undefined ? checked.find(it => it.plan === own) : undefined
+      const last = same ?? checked.find(it => it.plan !== own)
+      if (last) passed.push({ task, attempt: last.attempt, head, from: last.base, hash: last.plan })
+    }
+    return passed
   }
 
   /** A plan can be made without them, only not as well. */
@@ -96,11 +133,23 @@ export class RunWork implements RunActivities {
   async note({ run, lines }: { run: RunId; lines: NewJournalLine[] }): Promise<void> {
     const { journal } = await this.means.run(run)
     for (const line of lines) {
-      await journal.note({ ...line, run })
+      await journal.note({ ...line, run, words: await this.#withAnswer(line, run) })
       if (line.task !== undefined || !ENDS.includes(line.what)) continue
+      if (line.what === 'done') await hideDone(this.means.objects, run)
       this.means.packRun(run)
       this.means.tidyUp()
     }
+  }
+
+  /** A line with what the person said, which is no part of a history. */
+  async #withAnswer({ what, words, task = '', refs = [] }: NewJournalLine, run: RunId): Promise<string> {
+    const answer = what === 'answered' ? refs.find(({ kind }) => kind === 'answer') : undefined
+    if (!answer) return words
+    const { store, approved } = await this.means.run(run)
+    // No other text of the repository gets into the journal by this.
+    if (approved && !(await approved.hasAnswer(task, answer.oid))) return words
+    const said = await store.readText(answer).catch(() => '')
+    return said === '' ? words : `${words.replace(/\.$/, '')}: ${brief(said)}`
   }
 
   async remember(input: { run: RunId; kind: 'approval' | 'answer' } & PersonAnswer): Promise<void> {

@@ -7,7 +7,6 @@ import { createHash } from 'node:crypto'
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common'
 import { Failure } from '../../../core/failure.ts'
 import { many, visible } from '../../../core/text.ts'
-import { outsideOfChat } from '../../ai/errors.ts'
 import { tokensIn } from '../../ai/fence.ts'
 import { type Model, type ModelAnswer, ModelError, type Usage } from '../../ai/request.ts'
 import { MARK } from '../../ai/secrets.ts'
@@ -127,7 +126,7 @@ export class StepWork implements StepActivities {
     const { store } = await this.means.run(input.run)
     const stored = parseStoredAnswer(await store.read(input.answer))
     const read = readAnswer(input.kind, stored)
-    const words = brief(this.means.clean(read.words))
+    const words = brief(this.means.clean(read.inShort ?? read.words))
     if (!read.parsed) {
       const evidence = await store.put('complaints', this.means.clean(read.words))
       return { words, evidence, ...(read.isConfused && { isConfused: true }) }
@@ -175,9 +174,11 @@ export class StepWork implements StepActivities {
     const took = `${many(read, 'token')} read, ${many(output, 'token')} written${money}`
     const how = sent.wasThere ? 'its answer was there already, and was not asked for again' : `${sent.model}: ${took}`
     const why = `Step ${input.step}, ${how}.`
+    // What is in no history may be in the journal.
+    const told = evidence ? await store.readText(evidence) : words
     const id = `${input.step} ends ${sent.answer.oid.slice(0, 12)}`
     const refs = [result.parsed, result.evidence, result.artifact, result.question].filter(it => it !== undefined)
-    await journal.note({ ...lineOf(input), id, what: outcome, words: shortly(words), why, refs })
+    await journal.note({ ...lineOf(input), id, what: outcome, words: shortly(told), why, refs })
     return result
   }
 
@@ -429,7 +430,7 @@ export class StepWork implements StepActivities {
     const applied = await applyAll(objects, base, parsed.edits, signal)
     if (!applied.files) {
       const { store } = await this.means.run(input.run)
-      return { words: brief(applied.words), evidence: await store.put('complaints', this.means.clean(applied.words)) }
+      return { words: brief(applied.inShort), evidence: await store.put('complaints', this.means.clean(applied.words)) }
     }
     const who = await this.means.user(Math.floor(this.means.now() / 1000))
     const message = messageOf(this.means.clean(parsed.words), input, key)
@@ -486,7 +487,7 @@ const pauseAfter = (attempt: number): number => Math.min(2 ** attempt, 120) * 10
 /** What Temporal is told of a model that gave no answer. */
 function failureOf(error: ModelError, gate: Gate): ApplicationFailure {
   const { trouble, retryAfter = 0 } = error
-  const message = outsideOfChat(error.message)
+  const message = error.inRun
   if (!PASSING.includes(trouble)) return ApplicationFailure.nonRetryable(message, 'ModelError', trouble)
   const wait = Math.max(gate.closedFor, retryAfter * 1000)
   return ApplicationFailure.create({

@@ -13,6 +13,7 @@ import { readForgeMd } from '../../ai/forge-md.ts'
 import type { Reference, Validated } from '../contract.ts'
 import type { Plan, Task } from '../plan/schema.ts'
 import { boundaryOf, findViolations, findViolationsOfAll } from './boundaries.ts'
+import { nameOfCheck } from './check-name.ts'
 import { type Finding, findingsIn, newFindings } from './findings.ts'
 import { type ReadyMade, readyMade } from './ready-made.ts'
 import type { Slot, Slots } from './slots.ts'
@@ -436,7 +437,7 @@ async function textOf(
   for (const { name, came, words, findings, tail, heldBefore } of checks) {
     const held = heldBefore ? ', as it did before the task began' : ''
     const what = came === 'bad' ? 'failed' : came === 'good' ? 'passed' : came === 'flaky' ? 'is flaky' : 'is not new'
-    lines.push(`${visible(short(name, 200))}: ${what} (${visible(words)}${held})`)
+    lines.push(`${nameOfCheck(name)}: ${what} (${visible(words)}${held})`)
     if (came !== 'bad') continue
     for (const finding of findings.slice(0, TOLD.findings)) lines.push(...(await codeAround(objects, head, finding)))
     if (findings.length > TOLD.findings) lines.push(`  and ${findings.length - TOLD.findings} more of the kind`)

@@ -5,11 +5,11 @@
 import { changesIn, diffTrees } from '../../../core/git/diffs.ts'
 import { visiblePath } from '../../../core/text.ts'
 import { readForgeMd } from '../../ai/forge-md.ts'
+import { nameOfCheck } from '../checks/check-name.ts'
 import { tasksIn, type ValidationReport } from '../checks/validate.ts'
 import type { BelievedFacts, FactOf } from '../checks/verdicts.ts'
 import { filesOfCheck } from '../plan/own-files.ts'
 import type { Result } from './checked.ts'
-import { nameOfCheck } from './landing.ts'
 import { openStore, type RunPlace } from './place.ts'
 
 /** A sentence for each doubt, those about the contract first. */

@@ -20,7 +20,7 @@ import { many, short, visible, visibleLines, visiblePath } from '../../../core/t
 import type { ShownLanding } from '../../formats/tasks-json.ts'
 import { KEPT, Operations } from '../../operations.ts'
 import type { RunId } from '../contract.ts'
-import { doneRef, resultRef } from '../runs/folder.ts'
+import { findDone, findResult } from '../runs/done.ts'
 import { readPlan, readRunInput } from '../runs/plans.ts'
 import { checkHere, openBelieved } from './checked.ts'
 import type { CommandContext } from './context.ts'
@@ -49,7 +49,8 @@ What was not checked by a worker of yours, as its signature shows, is not merged
   --seen TREE     with --yes: only if what comes of it is that tree still`
 
 /** What is landed: a branch of a run, and the words for it. */
-type Landing = Landed & { ref: RefName }
+/** `name` is that of its branch, which a task has no more when its run has a result of all. */
+type Landing = Landed & { name: string; isBranch: boolean }
 type Target = { ref: RefName; name: string; tip: Oid }
 
 const OPTIONS = {
@@ -116,11 +117,13 @@ async function inFull(
   landing: Landing,
   { target, tree, context }: { target: Target; tree: Oid | undefined; context: CommandContext },
 ): Promise<ShownLanding> {
-  if (tree === undefined) return { onto: target.name, words: [`${target.name} has all of it already.`] }
+  if (tree === undefined) return { onto: target.name, words: [`${target.name} has all of it already.`], doubts: [] }
   const belief = await beliefIn(place, landing, context)
   const { why } = belief
-  const words = await landingLines(place, landing, { onto: target.name, tip: target.tip, tree, belief })
-  return { onto: target.name, tree, words, unchecked: why && uncheckedWords(landing, why) }
+  // What is to be looked at first has a field of its own.
+  const told = { ...belief, doubts: [] }
+  const words = await landingLines(place, landing, { onto: target.name, tip: target.tip, tree, belief: told })
+  return { onto: target.name, tree, words, doubts: belief.doubts, unchecked: why && uncheckedWords(landing, why) }
 }
 
 // --- Whether it was checked
@@ -150,14 +153,13 @@ async function findLanding(place: RunPlace, run: RunId, task: string | undefined
   const plan = await readPlan(store)
   if (task !== undefined && !plan.tasks.some(({ id }) => id === task))
     throw new Failure(`The run ${run} has no task ${visible(task)}: forge show ${run} lists them.`)
-  const ref = task === undefined ? resultRef(run) : doneRef(run, task)
-  const tip = (await place.objects.info(`${ref}^{commit}`))?.oid
-  if (tip === undefined)
+  const found = await (task === undefined ? findResult(place.objects, run) : findDone(place.objects, run, task))
+  if (!found)
     throw new Failure(
       `${task === undefined ? `The run ${run}` : `The task ${task}`} has nothing yet that passed its checks: forge show ${run} says how it is.`,
     )
   const { base } = await readRunInput(store)
-  return { run, task, ref, tip, base, plan }
+  return { run, task, ...found, base, plan }
 }
 
 async function findTarget({ repository, objects }: RunPlace, onto: string | undefined): Promise<Target> {
@@ -171,7 +173,11 @@ async function findTarget({ repository, objects }: RunPlace, onto: string | unde
 }
 
 /** The tree after the merge; undefined where there is nothing to merge. */
-async function mergedTree({ objects }: RunPlace, { ref, tip }: Landing, target: Target): Promise<Oid | undefined> {
+async function mergedTree(
+  { objects }: RunPlace,
+  { name, isBranch, tip }: Landing,
+  target: Target,
+): Promise<Oid | undefined> {
   const { repository } = objects
   const bases = await mergeBases(repository, target.tip, tip)
   if (bases.length === 0)
@@ -180,9 +186,11 @@ async function mergedTree({ objects }: RunPlace, { ref, tip }: Landing, target: 
   const merge = await mergeTrees(repository, target.tip, tip, { objects })
   if (merge.conflicts.length > 0) {
     const files = [...new Set(merge.stages.map(({ path }) => visiblePath(path)))]
-    const branch = visiblePath(ref.slice('refs/heads/'.length))
+    const where = isBranch
+      ? `Open the desk with forge, and merge ${name} there.`
+      : `Make a branch of it, git branch NAME ${tip.slice(0, 12)}, open the desk with forge, and merge that there.`
     throw new Failure(
-      `${target.name} has changed meanwhile, and ${many(files.length, 'file')} can't be merged by itself (${short(files.join(', '), 200)}). Open the desk with forge, and merge ${branch} there.`,
+      `${target.name} has changed meanwhile, and ${many(files.length, 'file')} can't be merged by itself (${short(files.join(', '), 200)}). ${where}`,
     )
   }
   const before = (await objects.info(`${target.tip}^{tree}`))?.oid
@@ -206,7 +214,7 @@ async function isWanted(
     if (said !== 'd' && said !== 'diff') continue
     const args = ['diff', '--no-ext-diff', '--no-textconv', '--no-color', target.tip, tree]
     for (const line of visibleLines(await read(place.repository, args)).split('\n')) context.out(line)
-    context.out(`(${landing.ref.slice('refs/heads/'.length)})`)
+    context.out(`(${landing.name})`)
   }
 }
 
@@ -234,7 +242,7 @@ async function land(
     message: messageOf(landing, why),
     sign: await wantsSigning(repository),
   })
-  const name = landing.ref.slice('refs/heads/'.length)
+  const { name } = landing
   const kept: RefName = `${KEPT}${name}-${landing.tip.slice(0, 8)}`
   const there = (await objects.info(kept))?.oid
   const moves = [

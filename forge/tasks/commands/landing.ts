@@ -1,6 +1,7 @@
 /** What a person sees before something is merged, and the message of the commit that it becomes. */
 import { read } from '../../../core/git/run.ts'
 import { many, reflow, short, visible, visibleLines, wrap } from '../../../core/text.ts'
+import { MAX_CHECK_NAME, nameOfCheck } from '../checks/check-name.ts'
 import type { BelievedFacts } from '../checks/verdicts.ts'
 import type { Oid, RunId, TaskId } from '../contract.ts'
 import { contractOf, type Plan, type Task } from '../plan/schema.ts'
@@ -20,8 +21,6 @@ export type Belief = { why: string | undefined; isAffirmed: boolean; doubts: str
 /** What of the journal a reviewer wants to know first. */
 const TOLD = ['failed', 'passed', 'answered', 'review', 'resolved', 'replanned', 'halted', 'degraded']
 const COLUMNS = 100
-/** Characters of a command by which it is known; all of it is shown on demand. */
-const MAX_CHECK_NAME = 80
 
 /** Lines about what would be merged onto a branch: what must be known first stands first. */
 export async function landingLines(
@@ -80,14 +79,6 @@ function assertionLines(plan: Plan, of: Task | undefined, { why, isAffirmed }: B
     ...rows,
     ...(isYours ? [`No reviewer has seen these very files: look yourself for ${open.join(', ')}.`] : []),
   ]
-}
-
-/** A command on one line: of a script, the line by which it is known, and how many there are. */
-export function nameOfCheck(command: string): string {
-  const lines = command.split('\n').filter(line => line.trim() !== '')
-  const telling = lines.find(line => !/^\s*(?:#|set -|cd |export |\w+=)/.test(line)) ?? lines[0] ?? ''
-  const first = short(visible(telling.trim()), MAX_CHECK_NAME)
-  return lines.length > 1 ? `${first} (a script of ${lines.length} lines)` : first
 }
 
 /** The commands and questions of what is to be true, whole. */

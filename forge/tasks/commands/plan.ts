@@ -3,9 +3,12 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { visible } from '../../../core/text.ts'
-import type { Reference, RunId } from '../contract.ts'
+import type { CheckedPlan } from '../../formats/tasks-json.ts'
+import type { Reference, RunId, RunStatus, Standing } from '../contract.ts'
 import { parsePlanFile as readPlanFile } from '../plan/file.ts'
-import { readLastStatus } from '../runs/plans.ts'
+import { lintPlan } from '../plan/lint.ts'
+import type { Plan } from '../plan/schema.ts'
+import { readLastStatus, readPlan, readRunInput } from '../runs/plans.ts'
 import { keepAnswer, lookAtPlan, signPlan, tellPlan } from './approval.ts'
 import type { CommandContext } from './context.ts'
 import { editPlan } from './edit-plan.ts'
@@ -14,7 +17,7 @@ import { parse, wrong } from './options.ts'
 import { findRun, openPlace, openStore, type RunPlace } from './place.ts'
 import { openRunServer } from './server.ts'
 
-const USAGE = 'forge plan RUN ["what is to be different"] [--file PLAN] [--yes]'
+const USAGE = 'forge plan RUN ["what is to be different"] [--file PLAN] [--yes [--seen SIGN] | --json]'
 
 export const HELP = `${USAGE}
 
@@ -24,16 +27,30 @@ are done or under way stay as they are; of a task that is done, its checks may c
 of the plan is another one begins anew, with two fresh attempts.
 
   --file PLAN   a file with the whole plan, in place of the editor
-  --yes         take it without being asked once more`
+  --yes         take it without being asked once more
+  --json        with --file: change nothing, and say as JSON what the linter says of it, or the plan whole with its sign
+  --seen SIGN   with --yes: only if the plan, and all that belongs to it, has that sign still`
 
-const OPTIONS = { file: { type: 'string' }, yes: { type: 'boolean' } } as const
+const OPTIONS = {
+  file: { type: 'string' },
+  yes: { type: 'boolean' },
+  json: { type: 'boolean' },
+  seen: { type: 'string' },
+} as const
 
 export async function runCommand(argv: string[], context: CommandContext): Promise<ExitCode> {
   const { values, positionals } = parse(argv, { options: OPTIONS, usage: USAGE, words: [1, 2] })
   const [word = '', words] = positionals
-  if (words !== undefined && values.file !== undefined) throw wrong('Either words or --file', USAGE)
+  const { file } = values
+  if (words !== undefined && file !== undefined) throw wrong('Either words or --file', USAGE)
+  if (values.json && (values.yes || file === undefined)) throw wrong('--json is for --file, and changes nothing', USAGE)
+  if (values.seen !== undefined && !values.yes) throw wrong('--seen is only for --yes', USAGE)
   await using place = await openPlace(context)
   const run = await findRun(place, word, context)
+  if (values.json && file !== undefined) {
+    context.out(JSON.stringify(await checkPlan(place, run, file, context)))
+    return EXIT.done
+  }
   await using server = await openRunServer(place, context, { start: true })
   if (words !== undefined) {
     if (words.trim() === '') throw wrong('Say what is to be different', USAGE)
@@ -41,12 +58,14 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
     context.out(`The planner looks at it: forge attach ${run} shows the changed plan and asks.`)
     return EXIT.done
   }
-  const changed = await changedPlan(place, run, values.file, context)
+  const changed = await changedPlan(place, run, file, context)
   if (changed === undefined) {
     context.out('It is as it was.')
     return EXIT.done
   }
   const looked = await lookAtPlan(place, run, changed, context)
+  if (values.seen !== undefined && values.seen !== looked.inFull.seen)
+    throw new Failure('Nothing was changed: the plan, or what belongs to it, is another one since you saw it.')
   if (!values.yes) {
     tellPlan(looked, context)
     if (!context.isTerminal)
@@ -58,7 +77,9 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
     }
   }
   await signPlan(place, run, looked, context)
-  await server.update(run, 'mend', changed)
+  // One that is not approved yet is approved as it is now.
+  const { state } = await server.status(run)
+  await (state === 'approving' ? server.update(run, 'approve', changed) : server.update(run, 'mend', changed))
   context.out(`The plan is changed: forge attach ${run} shows how it goes on.`)
   return EXIT.done
 }
@@ -72,10 +93,7 @@ async function changedPlan(
 ): Promise<Reference | undefined> {
   const store = openStore(place, run)
   if (file !== undefined) {
-    const text = await readFile(resolve(context.cwd, file), 'utf8').catch(({ code }: NodeJS.ErrnoException) => {
-      throw new Failure(`${visible(file)} can't be read (${code}): check its name and mode.`)
-    })
-    return await store.putJson('plan', readPlanFile(text, file))
+    return await store.putJson('plan', readPlanFile(await readText(file, context), file))
   }
   if (!context.isTerminal)
     throw new Failure(
@@ -85,4 +103,54 @@ async function changedPlan(
   const plan = (await readLastStatus(store))?.plan
   if (!plan) throw new Failure(`The run ${run} has no plan yet: forge show ${run} says how it is.`)
   return await editPlan(place, run, plan, context)
+}
+
+async function readText(file: string, { cwd }: CommandContext): Promise<string> {
+  return await readFile(resolve(cwd, file), 'utf8').catch(({ code }: NodeJS.ErrnoException) => {
+    throw new Failure(`${visible(file)} can't be read (${code}): check its name and mode.`)
+  })
+}
+
+type Complaint = CheckedPlan['complaints'][number]
+
+/** What the linter says of a plan in a file; where that is nothing, the plan as a person has to see it before a yes. */
+async function checkPlan(place: RunPlace, run: RunId, file: string, context: CommandContext): Promise<CheckedPlan> {
+  const text = await readText(file, context)
+  const store = openStore(place, run)
+  let plan: Plan
+  try {
+    plan = readPlanFile(text, file)
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    return { complaints: error.message.split('\n').map(words => placedByReader(words)) }
+  }
+  const [status, { base, limits }] = await Promise.all([readLastStatus(store), readRunInput(store)])
+  const before = status && hasBegun(status) ? await readPlan(store) : undefined
+  const standing = (status?.tasks ?? []).flatMap(standingOf)
+  const { objects } = place
+  const { complaints } = await lintPlan(plan, { objects, tree: base, limits, standing, ...(before && { before }) })
+  if (complaints.length > 0) return { complaints: complaints.map(words => placedByTask(words, text, plan)) }
+  const { inFull } = await lookAtPlan(place, run, await store.putJson('plan', plan), context)
+  return { complaints: [], plan: { ...inFull, waits: true } }
+}
+
+const hasBegun = ({ state }: RunStatus): boolean => state !== 'planning' && state !== 'approving'
+
+function standingOf({ id, state }: RunStatus['tasks'][number]): Standing[] {
+  if (state === 'done' || state === 'stopped') return [{ id, is: state }]
+  return state === 'runs' ? [{ id, is: 'under way' }] : []
+}
+
+/** Whoever reads the file names the line: "plan.yaml, line 12: …". */
+function placedByReader(words: string): Complaint {
+  const [, line, rest] = /^.*?, line (\d+): (.*)$/s.exec(words) ?? []
+  return rest === undefined ? { words } : { words: rest, line: Number(line) }
+}
+
+/** The linter names the task: its place is where that begins. */
+function placedByTask(words: string, text: string, { tasks, contract }: Plan): Complaint {
+  const named = [...tasks, ...contract].find(({ id }) => words.split(/[^\w-]+/).includes(id))
+  if (!named) return { words }
+  const at = text.split('\n').findIndex(line => /^[\s-]*id: *["']?([\w-]+)["']? *$/.exec(line)?.[1] === named.id)
+  return at < 0 ? { words } : { words, line: at + 1 }
 }

@@ -66,13 +66,17 @@ async function look(place: RunPlace, context: CommandContext): Promise<Listed[]>
   }
 }
 
+/** States in which a run says only by its words that nothing comes of it just now: such as a provider in trouble. */
+const TOLD: readonly RunStatus['state'][] = ['planning', 'runs', 'unreachable', 'failed']
+
 function linesOf(runs: Listed[]): string[] {
   if (runs.length === 0) return ['There are no runs in this repository yet: forge run "…" begins one.']
   const width = Math.max(...runs.map(({ run }) => run.length))
-  return runs.map(({ run, wish, status }) => {
+  return runs.flatMap(({ run, wish, status }) => {
     const state = status ? stateWords(status) : 'not under way'
     const spent = status ? ` · ${spentInFull(status.spent)}` : ''
-    return `${run.padEnd(width)}  ${state}${spent} · ${visible(short(wish.split('\n', 1)[0] ?? '', 60))}`
+    const line = `${run.padEnd(width)}  ${state}${spent} · ${visible(short(wish.split('\n', 1)[0] ?? '', 60))}`
+    return status && TOLD.includes(status.state) && status.words !== '' ? [line, `  ${visible(status.words)}`] : [line]
   })
 }
 

@@ -4,8 +4,10 @@ import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { visible, visibleLines } from '../../../core/text.ts'
 import type { ShownPlan, ShownRun, ShownTask } from '../../formats/tasks-json.ts'
 import type { Oid, RunStatus, TaskId } from '../contract.ts'
+import { writePlan } from '../plan/file.ts'
 import { contractOf } from '../plan/schema.ts'
-import { doneRef, resultRef, runsFolder } from '../runs/folder.ts'
+import { findDone, findResult } from '../runs/done.ts'
+import { runsFolder } from '../runs/folder.ts'
 import { readJournal } from '../runs/journal.ts'
 import { readPlan, readRunInput, readWish } from '../runs/plans.ts'
 import type { RunStore } from '../runs/store.ts'
@@ -95,10 +97,10 @@ async function uncheckedIn(
   { run, tasks }: RunStatus,
   context: CommandContext,
 ): Promise<Map<TaskId | '', string>> {
-  const tipOf = async (ref: string) => (await place.objects.info(`${ref}^{commit}`))?.oid
   const done = tasks.filter(({ state }) => state === 'done').map(({ id }) => id)
-  const results = await Promise.all(done.map(async id => [id, await tipOf(doneRef(run, id))] as const))
-  const tips = new Map<TaskId | '', Oid | undefined>([['', await tipOf(resultRef(run))], ...results])
+  const results = await Promise.all(done.map(async id => [id, (await findDone(place.objects, run, id))?.tip] as const))
+  const ofAll = (await findResult(place.objects, run))?.tip
+  const tips = new Map<TaskId | '', Oid | undefined>([['', ofAll], ...results])
   const found = new Map<TaskId | '', string>()
   if ([...tips.values()].every(tip => tip === undefined)) return found
   const plan = await readPlan(openStore(place, run))
@@ -124,7 +126,8 @@ async function showPlan(
   context: CommandContext,
 ): Promise<ExitCode> {
   const looked = await lookAtPlan(place, status.run, status.plan, context)
-  const shown: ShownPlan = { waits: status.state === 'approving', ...looked.inFull }
+  const file = writePlan(looked.plan)
+  const shown: ShownPlan = { waits: status.state === 'approving', ...looked.inFull, file }
   if (isJson) context.out(JSON.stringify({ run: status.run, ...shown }))
   else tellPlan(looked, context)
   return EXIT.done
@@ -181,7 +184,8 @@ async function showTask(
   const attempt = state.attempt === 0 ? 'not begun' : `attempt ${state.attempt}`
   context.out(`  ${state.state}, ${attempt}${state.words ? `: ${visible(state.words)}` : ''}`)
   if (task) for (const line of visibleLines(task.objective.behaviour).split('\n')) context.out(`  ${line}`)
-  if (state.head) context.out(`  Its result is branch forge/${status.run}/${id}/done, at ${state.head.slice(0, 12)}.`)
+  const done = state.head && (await findDone(store.objects, status.run, id))
+  if (done) context.out(`  Its result is ${done.isBranch ? `branch ${done.name}, at ` : ''}${done.tip.slice(0, 12)}.`)
   if (why !== undefined) context.out(`  It was not checked by you: ${why}.`)
   if (state.state === 'asks') {
     for (const line of await questionsOf(store, { ...withoutQuestion(status), tasks: [state] }, columnsOf(context)))

@@ -16,7 +16,7 @@ export type Excerpting = {
 }
 
 /** Lines at the top of a file of code, or of a text, which often gets new entries there; and at its end. */
-const HEAD_LINES = { code: 25, text: 60 }
+const HEAD_LINES = { code: 25, text: 40 }
 const TAIL_LINES = { code: 4, text: 12 }
 /** Lines of one definition, and around a line that has one of the names. */
 const MAX_DEFINITION_LINES = 150
@@ -88,7 +88,8 @@ function chosenLines(
 ): Set<number> {
   const kind = offers.length > 0 ? 'code' : 'text'
   const head = Math.min(HEAD_LINES[kind], lines.length)
-  const ranges: [from: number, to: number][] = [[0, head]]
+  const top = kind === 'code' ? topOf(lines) : 0
+  const ranges: [from: number, to: number][] = [[top, Math.min(top + head, lines.length)]]
   for (const { name, at } of offers) if (names.has(name)) ranges.push(definitionAt(lines, at))
   ranges.push([Math.max(0, lines.length - TAIL_LINES[kind]), lines.length])
   const telling = [...names].filter(looksLikeCode)
@@ -109,6 +110,15 @@ function chosenLines(
     }
   }
   return withoutShortGaps(kept, lines.length)
+}
+
+/** Comment lines at the top of a file of code that are a licence and not about it. */
+const MIN_LICENCE_LINES = 12
+
+/** Where a file of code begins behind a licence. */
+function topOf(lines: readonly string[]): number {
+  const end = lines.findIndex(line => !/^\s*(?:#|\/\/|\/?\*|--|;|$)/.test(line))
+  return end >= MIN_LICENCE_LINES ? end : 0
 }
 
 const escaped = (name: string): string => name.replaceAll('$', '\\$')

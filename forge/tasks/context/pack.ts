@@ -100,7 +100,8 @@ const MAX_FOUND_FILES = 200
 const MAX_FILE_BYTES = 128 << 10
 /** Bytes up to which a file is shown whole, and of the parts of a longer one. */
 const SHOWN = {
-  write: { whole: 24 << 10, parts: 20 << 10 },
+  write: { whole: 12 << 10, parts: 16 << 10 },
+  text: { whole: 8 << 10, parts: 8 << 10 },
   read: { whole: 8 << 10, parts: 8 << 10 },
   named: { whole: MAX_FILE_BYTES, parts: MAX_FILE_BYTES },
 }
@@ -115,7 +116,7 @@ const MAX_README = 1500
 const needsFiles = (kind: StepKind): boolean => kind !== 'summarise'
 
 /** In the order in which they stand in the request: what is the same for most steps first. */
-const PLACES = ['run', 'instructions', 'project', 'interfaces', 'files', 'about', 'now'] as const
+const PLACES = ['run', 'instructions', 'project', 'interfaces', 'files', 'facts', 'about', 'now'] as const
 type Part = { place: (typeof PLACES)[number]; text: string }
 
 /**
@@ -158,10 +159,12 @@ export async function packContext(packing: Packing): Promise<Packed> {
 
   // 4: results and reports. 5: lessons of earlier runs will stand here.
   for (const it of reports.filter(report => !urgent.includes(report)))
-    room.offer('about', clean(aboutWords(it)), nameOf(it))
+    room.offer(FACTS.has(it.kind) ? 'facts' : 'about', clean(aboutWords(it)), nameOf(it))
 
   // 6: the wider project.
-  const most = task?.size === 'small' ? 0 : bytesIn(MAX_WIDER[kind])
+  // Who writes files that are named needs no names of others.
+  const isNamed = task !== undefined && task.boundaries.write.length > 0 && task.boundaries.write.every(isLiteral)
+  const most = isNamed ? 0 : bytesIn(MAX_WIDER[kind])
   const share = WIDER[isPlanning(kind) ? 'planning' : 'doing']
   const outline = most > 0 ? await outlineOf(packing, all, Math.min(most, Math.floor(room.left * share))) : ''
   if (outline) room.offer('project', clean(outline), 'the outline of the project')
@@ -180,6 +183,9 @@ const URGENT = new Set([
   'discovered',
   'looked',
 ])
+
+/** What is the same for each request of a planner, whatever it has looked at. */
+const FACTS = new Set(['stats', 'checks', 'wished'])
 
 const bytesOf = (text: string): number => Buffer.byteLength(text)
 
@@ -233,7 +239,7 @@ function messagesOf({ parts, leftOut }: Room): { messages: RequestMessage[]; lef
       .join('\n\n')
   const groups: [places: string[], isKept: boolean][] = [
     [['run', 'instructions'], true],
-    [['project', 'interfaces', 'files'], true],
+    [['project', 'interfaces', 'files', 'facts'], true],
     [['about', 'now'], false],
   ]
   const blocks = groups.flatMap(([places, isKept]): TextBlock[] => {
@@ -307,7 +313,9 @@ function shownOf(path: Path, { kind, task, files = [], whole = [] }: Packing): {
   if (whole.map(pathOf).includes(path)) return SHOWN.named
   const isSubject = !task || kind === 'resolve'
   if (isSubject && files.map(pathOf).includes(path)) return SHOWN.named
-  return task && kind !== 'review' && mayWrite(path, task) ? SHOWN.write : SHOWN.read
+  if (!task || kind === 'review' || !mayWrite(path, task)) return SHOWN.read
+  // An entry in a long text needs its top, its end and what is named in it.
+  return /\.(?:md|markdown|rst|adoc|txt)$/i.test(path) ? SHOWN.text : SHOWN.write
 }
 
 type Offering = { vfs: CommitVfs; clean: (text: string) => string; names: ReadonlySet<string> }
@@ -367,9 +375,10 @@ async function offerInstructions(
   if (intro) room.offer('instructions', clean(`The file "${README}" begins, without badges:\n${fenced(intro)}`), README)
 }
 
-/** The first paragraphs of a README that are sentences. */
+/** What a README says up to its first heading below the title, without badges and pictures. */
 function introOf(text: string): string {
-  const lines = text
+  const [, before = text] = /^([\s\S]{40,}?)\n(?:##\s|[^\n]+\n-{3,}\s*\n)/.exec(text) ?? []
+  const lines = before
     .split(/\r?\n/)
     .filter(line => !/^\s*(?:\[?!\[|<|\.\. |\[[^\]]+\]:|:\w+:|[-*]\s*\[[^\]]*\]\([^)]*\)\s*$)/.test(line))
     .join('\n')

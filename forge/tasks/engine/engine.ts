@@ -63,7 +63,7 @@ export async function openEngine(
   })
   try {
     if (start) await ensureWorker(repository, env, { server, queue })
-    const telemetry = await startTelemetry(env)
+    const telemetry = await startTelemetry(env, say)
     const { Client } = await loaded
     const interceptors = { workflow: telemetry.client }
     const client = new Client({ connection, namespace: server.namespace, interceptors })

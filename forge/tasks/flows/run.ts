@@ -22,6 +22,7 @@ import type {
   Linted,
   List,
   NewJournalLine,
+  PassedBefore,
   PersonAnswer,
   Reference,
   RunEnd,
@@ -290,9 +291,12 @@ class Running {
     const place = { run, attempt: 1 }
     switch (what.do) {
       case 'begin': {
-        const { approvedPlan: plan, answers, facts = [], used = 0, above } = await slow.begin(this.input)
-        const known = await readList<PersonAnswer>(run, answers)
-        return { of: 'begin', answers: known, facts, used, plan, above }
+        const { approvedPlan: plan, answers, passed, facts = [], used = 0, above } = await slow.begin(this.input)
+        const known = {
+          answers: await readList<PersonAnswer>(run, answers),
+          passed: await readList<PassedBefore>(run, passed),
+        }
+        return { of: 'begin', ...known, facts, used, plan, above }
       }
       case 'lint':
         return { of: 'lint', linted: await this.#lint(what.plan, what.standing) }

@@ -17,8 +17,8 @@ export type CommandRoom = {
 }
 
 /** A command with its arguments, as far as these are plain; `isQuoted` words may be anything. */
-type Word = { text: string; isQuoted: boolean }
-type Simple = { words: Word[]; isNegated: boolean }
+export type Word = { text: string; isQuoted: boolean }
+export type Simple = { words: Word[]; isNegated: boolean }
 type Pipeline = Simple[]
 /** `joint` is how it follows the one before. */
 type Item = { pipeline: Pipeline; joint: 'and' | 'or' | 'next' | 'background' }
@@ -103,6 +103,19 @@ export function whyNotRun(command: string, room: CommandRoom): string[] {
   return [...words]
 }
 
+/** The parts of a command that has to do all of them; undefined where it does something else. */
+export function simpleCommandsOf(command: string): Simple[] | undefined {
+  const items = parse(command)
+  if (!items || items === 'open quote' || /[<>]/.test(command)) return undefined
+  const parts: Simple[] = []
+  for (const { pipeline, joint } of items) {
+    const [only, ...more] = pipeline
+    if (!only || more.length > 0 || (parts.length > 0 && joint !== 'and')) return undefined
+    parts.push(only)
+  }
+  return parts
+}
+
 function* whyNotOne(words: readonly Word[], room: CommandRoom, isElsewhere: boolean): Generator<string> {
   const [first, second] = words
   if (!first || first.isQuoted || /[$`*?]/.test(first.text)) return
@@ -162,9 +175,15 @@ function scriptOf(words: readonly Word[]): string | undefined {
   return name
 }
 
+/** Named where the image has too many programs to name them all. */
+const USUAL_PROGRAMS =
+  'bun node npm npx tsc python3 pytest ruff mypy go cargo make bash git grep sed awk jq diff cmp test'.split(' ')
+/** A list of more programs than these is not read. */
+const MAX_PROGRAMS = 24
+
 const someOf = (programs: ReadonlySet<string>): string => {
-  const names = [...programs].sort()
-  return names.length <= 24 ? names.join(', ') : `${names.slice(0, 24).join(', ')} and others`
+  if (programs.size <= MAX_PROGRAMS) return [...programs].sort().join(', ')
+  return `${USUAL_PROGRAMS.filter(name => programs.has(name)).join(', ')} or another one`
 }
 
 /** Assignments and programs that only run another one, taken away from the front. */
@@ -267,7 +286,9 @@ function parse(command: string): Item[] | 'open quote' | undefined {
   }
   for (const token of tokens) {
     if (!('operator' in token)) {
-      if (token.text === '!' && !token.isQuoted && words.length === 0) isNegated = true
+      // Also behind `{`, `then` and the like.
+      const isFirst = words.every(({ text, isQuoted }) => !isQuoted && KEYWORDS.has(text))
+      if (token.text === '!' && !token.isQuoted && isFirst) isNegated = true
       else words.push(token)
       continue
     }

@@ -15,6 +15,7 @@ import { isDoneInOneStep, isReviewed, type PriceOf, planEstimateOf, REVIEWERS, t
 import { distance, Files, isTestFile, speakOf, Writes } from './files.ts'
 import { fits, isCovered, isLiteral, plain, readGlob } from './globs.ts'
 import { graphOf, type TaskGraph } from './graph.ts'
+import { holdsAlready } from './holds-already.ts'
 import { heritage, overlaps } from './overlaps.ts'
 import { filesOfCheck } from './own-files.ts'
 import type { Check, Plan, READY_MADE, Task } from './schema.ts'
@@ -70,7 +71,7 @@ export async function lintPlan(plan: Plan, linting: Linting): Promise<LintedPlan
     standing: new Map(standing.map(({ id, is }) => [id, is])),
   }
   const complaints = new Set<string>()
-  for (const sentence of complaintsIn(room)) {
+  for await (const sentence of allIn(room)) {
     if (complaints.size === MAX_COMPLAINTS) {
       complaints.add('There are further complaints, which will be told when these are mended.')
       break
@@ -88,6 +89,34 @@ export async function lintPlan(plan: Plan, linting: Linting): Promise<LintedPlan
     return { ...shape, dependsOn: [...shape.dependsOn, ...(heirs.get(task.id) ?? [])] }
   })
   return { tasks, complaints: [], notes: [...notesOn(tasks), ...ownChecks(room)].map(visible) }
+}
+
+async function* allIn(room: Room): AsyncGenerator<string> {
+  yield* complaintsIn(room)
+  yield* heldAlready(room)
+}
+
+/** Bytes of a file that is looked into for what an assertion's command would find there. */
+const MAX_LOOKED_BYTES = 1 << 20
+
+/** Assertions that are true before anything is done: they would show nothing of it. */
+async function* heldAlready({ plan, linting, there, standing }: Room): AsyncGenerator<string> {
+  const { objects, tree } = linting
+  const root = await objects.info(`${tree}^{tree}`)
+  const textOf = async (path: string): Promise<string | undefined> => {
+    if (!root || !there.files.has(path)) return undefined
+    return (await objects.read(`${root.oid}:${path}`, { limit: MAX_LOOKED_BYTES }))?.bytes?.toString()
+  }
+  const before = {
+    isFile: (path: string) => there.files.has(path),
+    isFolder: (path: string) => there.folders.has(path),
+    textOf,
+  }
+  for (const { id, how } of plan.contract) {
+    const isOpen = plan.tasks.some(task => task.claims.includes(id) && !standing.has(task.id))
+    if (!isOpen || how.kind !== 'command' || !(await holdsAlready(how.command, before))) continue
+    yield `Assertion ${id}: the command ${quote(how.command)} ends well already, before anything is done: give one that shows what will be different, or make it a check of the task.`
+  }
 }
 
 /** Complaints are yielded as they are found, so that the caller can stop early. */
@@ -272,6 +301,9 @@ function* limits({ plan, linting, standing }: Room): Generator<string> {
     yield `The plan costs at least about $${cost.low.toFixed(2)}, and the run may cost $${most.cost.toFixed(2)}: ${smaller}.`
 }
 
+/** Fields of a task that say how it is checked. */
+const CHECKS: readonly string[] = ['validation', 'claims']
+
 /** What is done or under way stays as it is; of what is done, the checks may change, which are run again then. */
 function* frozen({ plan, linting, standing }: Room): Generator<string> {
   const { before } = linting
@@ -290,7 +322,7 @@ function* frozen({ plan, linting, standing }: Room): Generator<string> {
     }
     const fields = Object.keys(task).filter(
       name =>
-        !(is === 'done' && name === 'validation') &&
+        !(is === 'done' && CHECKS.includes(name)) &&
         !Bun.deepEquals(same[name as keyof Task], task[name as keyof Task]),
     )
     if (fields.length > 0)
@@ -343,7 +375,9 @@ function* oneTask(task: Task, room: Room): Generator<string> {
 
 /** A task that writes logic: its commands show the cases that somebody has thought of, so a reviewer is asked as well. */
 function* unreviewed(task: Task, { plan }: Room): Generator<string> {
-  if (isReviewed(task, plan)) return
+  // What a low tier can do is mechanical: a rename, a constant.
+  const isLogic = task.tier === 'generation' || task.tier === 'reasoning'
+  if (!isLogic || isReviewed(task, plan)) return
   const code = codeOf(task)
   if (code.length > 0)
     yield `Task ${quote(task.id)}, validation.reviews: it writes code (${listed(code, 3)}), and nothing is asked that its commands can't answer; add one such question (a case that its tests may miss, an error that may be swallowed, what its callers need).`

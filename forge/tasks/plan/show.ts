@@ -15,6 +15,8 @@ type Showing = {
    * All commands that will run, also those that do not stand in the plan: the repository's own, and ready-made ones.
    */
   commands?: readonly string[]
+  /** What is different from the plan that holds. */
+  changes?: readonly string[]
   /** Columns of the terminal. */
   width?: number
 }
@@ -52,6 +54,9 @@ export function showPlan(plan: Plan, { width = 100, ...showing }: Showing): stri
       'And what the repository itself asks for (FORGE.md, ready-made checks)',
       ...others.flatMap(command => whole('', command)),
     )
+  const { changes = [] } = showing
+  if (changes.length > 0)
+    lines.push('', 'What is different from the plan that holds', ...changes.flatMap(it => hanging(it, width, 2, 4)))
   lines.push('', ...costLines(plan, estimate, limits).flatMap(line => wrap(line, width)))
   return `${lines.join('\n')}\n`
 }
@@ -59,7 +64,7 @@ export function showPlan(plan: Plan, { width = 100, ...showing }: Showing): stri
 /** The same for a program that shows it in its own way: texts are as the model wrote them. */
 export function planInFull(
   plan: Plan,
-  { estimate, limits, hasNetwork = false, commands = [] }: Omit<Showing, 'width'>,
+  { estimate, limits, hasNetwork = false, commands = [] }: Omit<Showing, 'width' | 'changes'>,
 ): Omit<ShownPlan, 'waits' | 'seen'> {
   const own = new Commands(plan)
   const tasks = new Map(plan.tasks.map(task => [task.id, task]))

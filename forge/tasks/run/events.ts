@@ -6,6 +6,7 @@ import type {
   NewJournalLine,
   Oid,
   Outcome,
+  PassedBefore,
   PersonAnswer,
   Reference,
   Spent,
@@ -66,7 +67,15 @@ export type LintedTasks = Omit<Linted, 'tasks'> & { tasks: TaskShape[] }
 
 /** What each work comes to. */
 export type Worked =
-  | { of: 'begin'; plan?: Reference; answers: PersonAnswer[]; facts: Reference[]; used: number; above?: TiersAbove }
+  | {
+      of: 'begin'
+      plan?: Reference
+      answers: PersonAnswer[]
+      passed?: PassedBefore[]
+      facts: Reference[]
+      used: number
+      above?: TiersAbove
+    }
   | { of: 'lint'; linted: LintedTasks }
   | { of: 'ask'; result: StepResult; spent: Spent }
   | { of: 'keep'; reference: Reference }

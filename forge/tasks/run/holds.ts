@@ -70,7 +70,7 @@ export function countFirst(draft: Draft, record: TaskRecord, hasFailed: boolean)
   }
   record.isCounted = true
   const { ended, failed } = run.counted
-  if (heldBy(run) || ended < DEGRADED.tasks || failed < ended * DEGRADED.share) return
+  if (heldBy(run) || ended < (run.degradedAfter ?? DEGRADED.tasks) || failed < ended * DEGRADED.share) return
   run.counted = { ended: 0, failed: 0 }
   const words = `${failed} of ${ended} tasks failed at their first attempt: is the plan right?`
   run.doubts = [...run.doubts, { why: 'failures', words }]
@@ -80,6 +80,8 @@ export function countFirst(draft: Draft, record: TaskRecord, hasFailed: boolean)
 export function holdAsDegraded(draft: Draft, words: string): void {
   const { run } = draft
   if (heldBy(run)) return
+  // Whoever lets it go on is not asked about as few again.
+  run.degradedAfter = 2 * (run.degradedAfter ?? DEGRADED.tasks)
   const { run: id } = run.input
   const whole = `${words} Go on: ${command('resume', id)}, or end it: ${command('stop', id)}.`
   draft.hold({ why: 'degraded', state: 'asks', words: whole })

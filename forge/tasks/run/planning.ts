@@ -4,7 +4,7 @@ import type { Draft } from './draft.ts'
 import type { LintedTasks, Worked } from './events.ts'
 import { holdAsDegraded } from './holds.ts'
 import { hopeAgain } from './outcomes.ts'
-import { because, command, counted, progress } from './sentences.ts'
+import { because, command, counted, listed, progress } from './sentences.ts'
 import {
   ATTEMPTS,
   type Decision,
@@ -83,10 +83,12 @@ export function planOn(draft: Draft, worked: Worked): void {
 }
 
 /** What is known of the run: it may have been begun before. */
-function known(draft: Draft, { plan, answers, facts, used, above }: Extract<Worked, { of: 'begin' }>): void {
+function known(draft: Draft, found: Extract<Worked, { of: 'begin' }>): void {
   const { run } = draft
+  const { plan, answers, passed = [], facts, used, above } = found
   run.used += used
   run.remembered = answers
+  run.passedBefore = passed
   run.facts = facts
   if (above) run.above = above
   if (plan) {
@@ -200,8 +202,14 @@ function lint(draft: Draft, by: NonNullable<Planning['linted']>['by'], plan: Ref
   const planning = edited(draft)
   if (!planning) return
   planning.linted = { by, plan, step }
-  draft.work({ do: 'lint', plan, standing: standingsOf(draft.run) })
+  const standing =
+    by === 'before'
+      ? passedBefore(draft.run).map(({ task: id }) => ({ id, is: 'done' as const }))
+      : standingsOf(draft.run)
+  draft.work({ do: 'lint', plan, standing })
 }
+
+const passedBefore = ({ passedBefore = [] }: RunRecord) => passedBefore
 
 /** How far the tasks are, for the linter of another plan. */
 export const standingsOf = ({ tasks }: RunRecord): Standings =>
@@ -228,6 +236,7 @@ function linted(draft: Draft, found: LintedTasks): void {
     run.questions = Math.max(0, ...run.remembered.filter(({ task }) => !task).map(({ count }) => count))
     draft.say('plan/remembered', 'approved', 'Goes on with the plan that was approved before.', { refs: [plan] })
     adopt(draft, good)
+    takeUpPassed(draft)
     endPlanning(draft)
     return
   }
@@ -250,11 +259,11 @@ function linted(draft: Draft, found: LintedTasks): void {
 /** What the linter and the run's own limit say of a plan. */
 export function goodIn(
   run: RunRecord,
-  { plan, tasks, complaints, widens }: LintedTasks,
+  { plan, tasks, complaints, widens, changes = [] }: LintedTasks,
 ): GoodPlan | { complaints: string[] } {
   if (!plan || complaints.length > 0) return { complaints }
   const most = run.limits.tasks
-  if (most === undefined || tasks.length <= most) return { plan, tasks, widens }
+  if (most === undefined || tasks.length <= most) return { plan, tasks, widens, changes }
   return { complaints: [`The plan has ${tasks.length} tasks, and this run may have ${most}.`] }
 }
 
@@ -357,16 +366,21 @@ const endPlanning = ({ run }: Draft): void => {
 /** What a new plan has changed. */
 type PlanChanges = { added: TaskId[]; changed: TaskId[]; gone: TaskId[]; rechecked: TaskId[] }
 
+/** Differences of a new plan that the journal tells. */
+const MAX_CHANGES = 6
+
 /** Says to the journal what is another one in a plan that now holds. */
-export function sayChanged(draft: Draft, { plan }: GoodPlan, found: PlanChanges, why: string): void {
+export function sayChanged(draft: Draft, { plan, changes }: GoodPlan, found: PlanChanges, why: string): void {
   const { added, changed, gone, rechecked } = found
   const parts = [
-    added.length > 0 && `new: ${added.join(', ')}`,
-    changed.length > 0 && `changed, with ${ATTEMPTS} fresh attempts: ${changed.join(', ')}`,
-    rechecked.length > 0 && `checked again: ${rechecked.join(', ')}`,
-    gone.length > 0 && `gone: ${gone.join(', ')}`,
+    added.length > 0 && `new: ${listed(added)}`,
+    changed.length > 0 && `changed, with ${ATTEMPTS} fresh attempts: ${listed(changed)}`,
+    rechecked.length > 0 && `checked again: ${listed(rechecked)}`,
+    gone.length > 0 && `gone: ${listed(gone)}`,
   ].filter(Boolean)
-  const words = `There is a new plan; ${parts.join('; ') || 'its tasks are the same'}.`
+  const told = changes.slice(0, MAX_CHANGES)
+  if (told.length < changes.length) told.push(`And ${counted(changes.length - told.length, 'other change')}.`)
+  const words = [`There is a new plan; ${parts.join('; ') || 'its tasks are the same'}.`, ...told].join(' ')
   draft.sayOnce('replanned', words, { refs: [plan], ...(why && { why }) })
 }
 
@@ -401,6 +415,22 @@ export function adopt(draft: Draft, { plan, tasks: shapes }: GoodPlan): PlanChan
   draft.setTasks([...next.values()])
   hopeAgain(draft)
   return found
+}
+
+/** What has passed before the server lost the run is done; where its part of the plan is another one, it is checked. */
+function takeUpPassed(draft: Draft): void {
+  const taken: TaskId[] = []
+  for (const { task, attempt, head, from, hash } of passedBefore(draft.run)) {
+    const record = draft.edit(task)
+    if (!record || record.attempt > 0) continue
+    Object.assign(record, { attempt, head, from, isCounted: true })
+    if (record.shape.hash === hash) record.state = 'done'
+    else Object.assign(record, { isAgain: true, isRechecked: true })
+    taken.push(task)
+  }
+  delete draft.run.passedBefore
+  if (taken.length === 0) return
+  draft.sayOnce('approved', `Passed before, and not done again: ${listed(taken)}.`)
 }
 
 /** Whether what decides about a task is the same in both plans. */

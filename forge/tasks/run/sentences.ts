@@ -63,16 +63,20 @@ export function waiting(run: RunId, asking: TaskRecord[]): string {
   const verb = ids.length === 1 ? 'waits' : 'wait'
   // An answer to a task that lacks none begins a new attempt.
   const first = asking.find(record => !isLacking(record))?.shape.id
-  if (first) return `${ids.join(', ')} ${verb} for an answer: ${command('answer', run, first)} "…"`
-  return `${ids.join(', ')} ${verb} for something to be set right: ${command('resume', run, ids[0])}`
+  const all = listed(ids)
+  if (first) return `${all} ${verb} for an answer: ${command('answer', run, first)} "…"`
+  return `${all} ${verb} for something to be set right: ${command('resume', run, ids[0])}`
 }
 
 /** Some by name, with their verb. */
 export function names(records: TaskRecord[]): string {
   const ids = records.map(({ shape }) => shape.id)
-  const listed = ids.length > 5 ? `${ids.slice(0, 5).join(', ')} and ${ids.length - 5} more` : ids.join(', ')
-  return `${listed} ${ids.length === 1 ? 'was' : 'were'}`
+  return `${listed(ids, 5)} ${ids.length === 1 ? 'was' : 'were'}`
 }
+
+/** The first of some ids, and how many there are more. */
+export const listed = (ids: TaskId[], most = 12): string =>
+  ids.length > most ? `${ids.slice(0, most).join(', ')} and ${ids.length - most} more` : ids.join(', ')
 
 const WORDS = {
   waits: 'it waits',

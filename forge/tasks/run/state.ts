@@ -8,6 +8,7 @@ import type {
   LimitName,
   Limits,
   Oid,
+  PassedBefore,
   PersonAnswer,
   Reference,
   RunEnd,
@@ -89,7 +90,7 @@ export type Doubt =
   | { why: 'contract'; words: string; answer: Reference; evidence: Reference[] }
 
 /** A plan that the linter lets through. */
-export type GoodPlan = { plan: Reference; tasks: TaskShape[]; widens: string[] }
+export type GoodPlan = { plan: Reference; tasks: TaskShape[]; widens: string[]; changes: string[] }
 
 /** Why there is no plan, or no result. `isLacking`: something has to be set right, and nothing to be answered. */
 export type Stuck = { words: string; evidence: Reference[]; isLacking?: boolean }
@@ -191,10 +192,14 @@ export type RunRecord = {
   /** Counted, so that a question has the same number when it is asked again after the server has lost everything. */
   questions: number
   remembered: PersonAnswer[]
+  /** What had passed before this life of the run. */
+  passedBefore?: PassedBefore[]
   hold?: Hold
   isPaused: boolean
   /** Tasks whose first attempt has ended, and how many of these failed. */
   counted: { ended: number; failed: number }
+  /** Of how many tasks these are at least before the plan is doubted; undefined: as at first. */
+  degradedAfter?: number
   /** Tasks that passed since the plan was last looked at; reports of those that failed. */
   passed: number
   failures: Reference[]

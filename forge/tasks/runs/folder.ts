@@ -25,8 +25,10 @@ export const attemptsRef = (run: RunId): RefName => `${RUNS}${run}/attempts/`
 /** What a task's attempt has so far. */
 export const attemptRef = (run: RunId, task: TaskId, attempt: number): RefName =>
   `${attemptsRef(run)}${task}/${attempt}`
-/** What of a task has passed. */
+/** What of a task has passed, while its run works. */
 export const doneRef = (run: RunId, task: TaskId): RefName => `refs/heads/${resultBranch(run, task)}`
+/** The same when the run has a result of all. */
+export const hiddenDoneRef = (run: RunId, task: TaskId): RefName => `${RUNS}${run}/done/${task}`
 /** All results together. No task may have this name. */
 export const resultRef = (run: RunId): RefName => `refs/heads/${resultBranch(run)}`
 

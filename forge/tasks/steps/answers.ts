@@ -75,7 +75,7 @@ const Review = v.object({
   verdict: v.picklist(['good', 'bad']),
   answers: v.optional(
     v.pipe(
-      v.array(v.object({ question: Words(20), answer: v.picklist(['yes', 'no', 'unclear']), why: Words(1000) })),
+      v.array(v.object({ question: Words(20), answer: v.picklist(['fine', 'problem', 'unclear']), why: Words(1000) })),
       v.maxLength(50),
       v.description('One for each question that is put to you, by its name (Q1, A3).'),
     ),

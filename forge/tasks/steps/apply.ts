@@ -11,8 +11,13 @@ import { WorkInProgressVfs } from '../../vfs.ts'
 import type { Oid } from '../contract.ts'
 import type { FileEdit } from './answers.ts'
 
-/** The files as they became, not written yet; or why not, in words from which a model recovers. */
-type AppliedEdits = { files: WorkInProgressVfs; words?: never } | { files?: never; words: string }
+/**
+ * The files as they became, not written yet; or why not, in words from which a model recovers. `inShort` names only the
+ * edits, without anything of a file.
+ */
+type AppliedEdits =
+  | { files: WorkInProgressVfs; words?: never; inShort?: never }
+  | { files?: never; words: string; inShort: string }
 
 /** How many complaints are given at once. */
 const MAX_COMPLAINTS = 5
@@ -33,17 +38,19 @@ export async function applyAll(
   const tools = new Map(editingTools().map(tool => [tool.description.name, tool]))
   const room = roomWithoutPerson(files, signal)
   const complaints: string[] = []
+  const failed: string[] = []
   for (const call of callsFor(edits)) {
     const unusable = await whyNoName(files, call.edit)
     const result = unusable === undefined ? await tools.get(call.name)?.run(call.arguments, room) : undefined
     if (result && !result.isError) continue
+    failed.push(`${named(call)}: ${(unusable ?? result?.words ?? 'unknown').replace(/\.$/, '')}`)
     complaints.push(`${named(call)}: ${unusable ?? result?.text ?? 'nothing of that kind is known.'}`)
     // What comes after it may only fail since this did. A few are told all the same: they can be mended at once.
     if (complaints.length === MAX_COMPLAINTS) break
   }
   if (complaints.length === 0) return { files }
   const head = `Nothing was changed, since ${many(complaints.length, 'edit')} could not be made.`
-  return { words: [head, ...complaints].join('\n') }
+  return { words: [head, ...complaints].join('\n'), inShort: `${head.slice(0, -1)}: ${failed.join('; ')}.` }
 }
 
 /** Why an edit can't make a file of that name: on some systems it would be another one, as plans are told, too. */

@@ -13,14 +13,14 @@ import { ANSWER_NAME } from './tools.ts'
 
 /** Counted up with each change of what a kind of step is told: kept with each request, so that they can be compared. */
 export const PROMPT_VERSIONS: Record<StepKind, number> = {
-  plan: 2,
+  plan: 3,
   outline: 2,
   implement: 2,
   artifact: 2,
-  review: 2,
+  review: 3,
   resolve: 2,
   summarise: 2,
-  'check plan': 2,
+  'check plan': 3,
 }
 
 const COMMON = `You are one worker of an orchestrator that does a large piece of work on a git repository as many small \
@@ -112,7 +112,8 @@ need are a task of their own, before these. Tests are part of the task whose cod
 there are none.
 - \`reviews\`: a task that writes logic has one question that its commands can't answer (a case that the tests may \
 miss, an error that may be swallowed, whether the interface is the one that callers need). A task that its commands show \
-whole (a line in a changelog, a renamed file, an entry in docs) has none: each review is one or two requests.
+whole (a line in a changelog, an entry in docs; a mechanical change of code, which needs only the tier summarization) \
+has none: each review is one or two requests.
 - \`size\`: small is done in one request; medium and large are outlined first and done in up to 6 or 15 further ones. A \
 file and its test are small.
 - \`tier\`: how capable a model must be: classification, summarization, generation (the usual one), reasoning for what \
@@ -160,8 +161,8 @@ code, with tests that would fail without it. You did not write it, and change no
 one; look for what is missing as well as for what is wrong: cases that break it, errors that are swallowed, tests that \
 were weakened. \`verdict\` is bad where something has to be changed before it may be used, and then \`findings\` say what, \
 where, and what would be right; matters of taste are no findings. Where you can't tell, it is not good.
-Below are questions with names (Q1, A3): answer each of them in \`answers\`. The verdict is good only where each answer \
-is yes.`,
+Below are questions with names (Q1, A3): answer each of them in \`answers\`, by whether what it is about is \`fine\` or a \
+\`problem\`, however it is put. The verdict is good only where all are fine.`,
 
   resolve: `# Your task: bring two changes together
 Two tasks changed the same lines, or one changed what the other one moved or deleted. Below stand both sides and what \

@@ -12,12 +12,12 @@ import { ANSWERS, type AnswerOf, type FileEdit, type LookAnswer } from './answer
 import { ANSWER_NAME, EDITING_NAMES, editsOfCall, isPlanning, mayEdit, READING_NAMES } from './tools.ts'
 
 /**
- * An answer as its schema has it, or why it is none. `isConfused`: it has a signal that is not known, so that a person
- * has to look.
+ * An answer as its schema has it, or why it is none; `inShort` has nothing of the answer in it. `isConfused`: it has a
+ * signal that is not known, so that a person has to look.
  */
 type ReadAnswer<Kind extends StepKind> =
-  | { parsed: AnswerOf<Kind>; words: string }
-  | { parsed?: never; words: string; isConfused: boolean }
+  | { parsed: AnswerOf<Kind>; words: string; inShort?: never }
+  | { parsed?: never; words: string; inShort: string; isConfused: boolean }
 
 const SIGNALS = [
   'success',
@@ -60,7 +60,10 @@ export function readAnswer<Kind extends StepKind>(kind: Kind, answer: Sent): Rea
   if (sent === undefined) return noAnswer(withoutCall(answer, text, edits.length))
   const wanted = unwrapped(sent)
   if (typeof wanted !== 'object' || wanted === null || Array.isArray(wanted))
-    return noAnswer(`The arguments of ${ANSWER_NAME} are no JSON object (${short(visible(JSON.stringify(sent)), 80)}).`)
+    return noAnswer(
+      `The arguments of ${ANSWER_NAME} are no JSON object (${short(visible(JSON.stringify(sent)), 80)}).`,
+      `The arguments of ${ANSWER_NAME} are no JSON object.`,
+    )
   return readParts(kind, withoutStrings(wanted), edits)
 }
 
@@ -69,9 +72,12 @@ function readParts<Kind extends StepKind>(kind: Kind, whole: object, calls: read
   const parsed = v.safeParse(ANSWERS[kind], whole)
   if (!parsed.success) {
     const { signal } = whole as { signal?: unknown }
-    if (typeof signal !== 'string' || SIGNALS.includes(signal)) return noAnswer(complaintsAbout(parsed.issues))
+    if (typeof signal !== 'string' || SIGNALS.includes(signal)) {
+      const places = parsed.issues.slice(0, MAX_COMPLAINTS).map(placeOf)
+      return noAnswer(complaintsAbout(parsed.issues), `The answer does not fit its schema: ${places.join(', ')}.`)
+    }
     const words = `It ended with the signal ${JSON.stringify(short(visible(signal), 60))}, which nobody knows.`
-    return { words: `${words} It is one of ${SIGNALS.join(', ')}.`, isConfused: true }
+    return { words: `${words} It is one of ${SIGNALS.join(', ')}.`, inShort: words, isConfused: true }
   }
   const { output } = parsed
   const why = 'verdict' in output ? contradictionIn(output) : undefined
@@ -89,12 +95,15 @@ function readParts<Kind extends StepKind>(kind: Kind, whole: object, calls: read
     }
   }
   if (complaints.length > 0)
-    return noAnswer(['Nothing was changed.', ...complaints.slice(0, MAX_COMPLAINTS), 'Send all of it again.'].join(' '))
+    return noAnswer(
+      ['Nothing was changed.', ...complaints.slice(0, MAX_COMPLAINTS), 'Send all of it again.'].join(' '),
+      `Nothing was changed, as ${many(complaints.length, 'call')} could not be read.`,
+    )
   const all = { ...output, edits: [...edits, ...output.edits] }
   return { parsed: all as AnswerOf<Kind>, words: output.words }
 }
 
-/** Why a verdict can't be believed: it is good, and a question that decides about it was not answered with yes. */
+/** Why a verdict can't be believed: it is good, and what a question is about was not found to be fine. */
 function contradictionIn({
   verdict,
   answers,
@@ -102,7 +111,7 @@ function contradictionIn({
   verdict: string
   answers: { question: string; answer: string }[]
 }): string | undefined {
-  const doubtful = answers.filter(({ answer }) => answer !== 'yes')
+  const doubtful = answers.filter(({ answer }) => answer !== 'fine')
   if (verdict === 'bad' || doubtful.length === 0) return undefined
   const named = doubtful.map(({ question, answer }) => `${short(visible(question), 20)} is answered "${answer}"`)
   return `The verdict is good, and ${named.join(', ')}: make it bad with findings, or correct the answers. Send all of it again.`
@@ -122,7 +131,7 @@ function toolsOf(kind: StepKind): string {
     : `there are ${others.join(', ')} and ${ANSWER_NAME}`
 }
 
-const noAnswer = (words: string): ReadAnswer<never> => ({ words, isConfused: false })
+const noAnswer = (words: string, inShort = words): ReadAnswer<never> => ({ words, inShort, isConfused: false })
 
 function withoutCall({ end }: Sent, text: string, edits: number): string {
   if (end === 'refused') return 'The model refused to answer this.'
@@ -177,9 +186,14 @@ function complaintsAbout(issues: readonly v.BaseIssue<unknown>[]): string {
   return `The answer does not fit its schema. ${told.join(' ')}${more} Send all of it again.`
 }
 
-function sentenceOf(issue: v.BaseIssue<unknown>): string {
+/** Where in an answer a fault is. */
+function placeOf(issue: v.BaseIssue<unknown>): string {
   const path = (issue.path ?? []).map(({ key }) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`))
-  const where = short(visible(`answer${path.join('')}`), 120)
+  return short(visible(`answer${path.join('')}`), 120)
+}
+
+function sentenceOf(issue: v.BaseIssue<unknown>): string {
+  const where = placeOf(issue)
   if (issue.received === 'undefined') return `${where} is missing.`
   if (issue.kind === 'validation' && issue.type === 'max_length')
     return `${where} is too long: at most ${issue.expected?.replace(/\D+/, '')}.`

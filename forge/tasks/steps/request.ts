@@ -203,7 +203,7 @@ export function keptWords({ kind }: Pick<Reference, 'kind'>, text: string): { wo
   const answer = v.safeParse(WithWords, json)
   if (!answer.success) return { words: text, files: [] }
   const { words, answers, findings, discovered } = answer.output
-  const said = answers.filter(it => it.answer !== 'yes').map(it => `- ${it.question}, ${it.answer}: ${it.why}`)
+  const said = answers.filter(it => it.answer !== 'fine').map(it => `- ${it.question}, ${it.answer}: ${it.why}`)
   const found = findings.map(({ path, says }) => `- ${path === undefined ? '' : `${path}: `}${says}`)
   const tasks = discovered.map(({ title, why }) => `- ${title}: ${why}`)
   return { words: [words, ...said, ...found, ...tasks].join('\n'), files: [] }

@@ -1,6 +1,6 @@
 /** After how long a provider wants to be asked again, in all the ways in which it is said. */
 import { expect, test } from 'bun:test'
-import { retryAfterOf } from '../../../forge/ai/errors.ts'
+import { retryAfterOf, troubleOf } from '../../../forge/ai/errors.ts'
 
 const NOW = Date.parse('2026-11-22T12:00:00Z')
 
@@ -17,4 +17,29 @@ test.each<[Record<string, string>, number | undefined]>([
   [{ 'x-ratelimit-reset': String(NOW - 20_000) }, undefined],
 ])('%j is %p seconds', (headers, seconds) => {
   expect(retryAfterOf(headers, NOW)).toBe(seconds as number)
+})
+
+const ASKED = { name: 'anthropic/m', provider: 'anthropic', address: 'https://api.anthropic.com', secrets: [] } as const
+const refusal = (statusCode: number, message: string) =>
+  troubleOf({ statusCode, message }, ASKED, { hasBegun: false, text: '' })
+
+/** In a chat a person sends the message again; in a run nobody does. */
+test.each<[number, string, string, string]>([
+  [401, '', 'set a valid one in forge.env, then send the message again.', 'set a valid one in forge.env.'],
+  [
+    429,
+    '',
+    'takes no more requests for now: send the message again in a minute or two.',
+    'takes no more requests for now.',
+  ],
+  [529, '', '(529): send the message again in a minute or two, or choose another model.', 'has a fault (529).'],
+  [400, 'prompt is too long', 'or begin a new one.', 'set a model with a larger window.'],
+  [418, '', '(418): choose another model, or say it in other words.', 'refuses the request (418).'],
+  [418, 'A teapot', '(418); it says: A teapot', '(418); it says: A teapot'],
+])('%d %j is told in a chat and in a run by other ends', (status, words, inChat, inRun) => {
+  const error = refusal(status, words)
+  expect(error.message).toEndWith(inChat)
+  expect(error.inRun).toEndWith(inRun)
+  // Also where it is passed on.
+  expect(troubleOf(error, ASKED, { hasBegun: true, text: 'So' })).toMatchObject({ inRun: error.inRun, text: 'So' })
 })

@@ -13,7 +13,7 @@ import { bytesFrom } from '../../support/repository.ts'
 const latin1 = (text: string) => Buffer.from(text, 'latin1')
 const CASES: [what: string, before: string, after: string][] = [
   ['CRLF', 'a\r\nb\r\n', 'a\r\nb\r\nnew\r\n'],
-  ['mixed line ends', 'a\r\nb\nc\r\n', 'a\r\nb\nc\r\nnew\n'],
+  ['mixed line endings', 'a\r\nb\nc\r\n', 'a\r\nb\nc\r\nnew\n'],
   ['a byte order mark', '\xef\xbb\xbfa\n', '\xef\xbb\xbfa\nnew\n'],
   ['no final newline', 'a\nb', 'a\nbnew\n'],
   ['nothing at all', '', 'new\n'],

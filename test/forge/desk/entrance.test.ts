@@ -155,7 +155,7 @@ describe.skipIf(!hasBrowser)('a window at the desk', () => {
     const secret = await other.evaluate<string>(`localStorage.getItem('forge-secret')`)
     await other.evaluate('localStorage.clear()')
     await other.reload()
-    await other.getByText('This window has no key to the desk any more').waitFor()
+    await other.getByText('This window is no longer signed in to the desk').waitFor()
     await other.evaluate(`localStorage.setItem('forge-secret', '${secret}')`)
     await other.getByRole('treeitem', { name: 'a.txt' }).waitFor()
     await other.close()

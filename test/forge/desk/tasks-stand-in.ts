@@ -22,7 +22,7 @@ export class TasksStandIn implements Part {
   plan: ShownPlan | undefined
   readonly details = new Map<string, Task>()
   journal: JournalLine[] = []
-  landing: Landing = { words: [] }
+  landing: Landing = { words: [], doubts: [] }
   /** What forge says to a word. */
   says: string[] = ['Done.']
   /** How often each thing was looked at. */

@@ -206,7 +206,7 @@ describe.skipIf(hasNoTemporal)('who makes the user’s worker do things of their
   test(
     'a task’s result that nobody has checked is not landed',
     async () => {
-      const before = await world.git('rev-parse', `forge/${run}/alpha/done`)
+      const before = await world.git('rev-parse', `refs/forge/runs/${run}/done/alpha`)
       await call('deliver', {
         task: 'alpha',
         attempt: 1,

@@ -109,10 +109,10 @@ export function saveElsewhere(page: Page, branch: string): void {
   page.dialog.value = {
     kind: 'ask',
     title: 'Save to a new branch instead',
-    label: 'Its name',
+    label: 'Branch name',
     value: `${readable(branch)}-saved`,
-    button: 'Make',
-    hint: `It gets what was saved, and the drafts. ${readable(branch)} goes back to where its checkout is.`,
+    button: 'Create',
+    hint: `It gets the saved commits and the drafts. ${readable(branch)} goes back to the commit of its checkout.`,
     run: async words => {
       const to = toName(words)
       await settle(page, branch, 'all')
@@ -127,11 +127,11 @@ export function saveElsewhere(page: Page, branch: string): void {
 export function draftsElsewhere(page: Page, branch: string, from: string): void {
   page.dialog.value = {
     kind: 'ask',
-    title: 'Draft to a new branch',
-    label: 'Its name',
+    title: 'Move drafts to a new branch',
+    label: 'Branch name',
     value: `${readable(branch)}-draft`,
-    button: 'Make',
-    hint: `It begins at ${shortId(from)}, where your drafts were typed, and gets them all. ${readable(branch)} keeps none.`,
+    button: 'Create',
+    hint: `It starts at ${shortId(from)}, where you typed your drafts, and gets all of them.`,
     run: async words => {
       const to = toName(words)
       await settle(page, branch, 'all')
@@ -152,8 +152,8 @@ export function discard(page: Page, branch: string, paths: string[]): void {
   if (paths.length === 0) return
   page.dialog.value = {
     kind: 'confirm',
-    title: paths.length === 1 ? `Let go of the draft of ${names(paths)}?` : `Let go of ${paths.length} drafts?`,
-    words: ['The files are then as in the last commit. Undo brings the drafts back.'],
+    title: paths.length === 1 ? `Discard changes to ${names(paths)}?` : `Discard changes to ${paths.length} files?`,
+    words: ['The files are then as in the last commit. Undo restores the drafts.'],
     list: paths,
     button: 'Discard',
     isDangerous: true,
@@ -173,10 +173,10 @@ export function newFile(page: Page, tab: Tab, folder = selectedFolder(tab)): voi
   page.dialog.value = {
     kind: 'ask',
     title: 'New file',
-    label: `Its path in ${named(branch)}`,
+    label: `Path in ${named(branch)}`,
     value: readable(folder),
-    button: 'Make',
-    hint: 'Folders in the path are made with it. It is a commit of its own.',
+    button: 'Create',
+    hint: 'Missing folders are created with it. This creates a commit.',
     run: async words => {
       const path = toName(words)
       await page.connection.ask('new file', { branch, path })
@@ -185,18 +185,18 @@ export function newFile(page: Page, tab: Tab, folder = selectedFolder(tab)): voi
   }
 }
 
-/** git keeps no empty folders: a folder begins with its first file. */
+/** Git keeps no empty folders, so a folder starts with its first file. */
 export function newFolder(page: Page, tab: Tab, folder = selectedFolder(tab)): void {
   const branch = branchOf(tab)
   if (branch === undefined) return
   page.dialog.value = {
     kind: 'ask',
     title: 'New folder',
-    label: 'Its path, and the name of its first file',
+    label: 'Path, with the name of its first file',
     value: `${readable(folder)}folder/README.md`,
     selection: [readable(folder).length, `${readable(folder)}folder`.length],
-    button: 'Make',
-    hint: 'git keeps no empty folders: a folder begins with its first file.',
+    button: 'Create',
+    hint: 'Git keeps no empty folders, so a folder starts with its first file.',
     run: async words => {
       const path = toName(words)
       await page.connection.ask('new file', { branch, path })
@@ -217,11 +217,11 @@ export function renameFile(page: Page, tab: Tab, path: string): void {
   page.dialog.value = {
     kind: 'ask',
     title: `Rename ${named(baseName(path))}`,
-    label: 'Its new path',
+    label: 'New path',
     value: readable(path),
     selection: [readable(folderOf(path)).length, readable(path).length],
     button: 'Rename',
-    hint: 'It is a commit of its own. A draft goes along.',
+    hint: 'This creates a commit. Drafts move along.',
     run: async words => {
       const to = toName(words)
       await settle(page, branch, [path])
@@ -236,7 +236,7 @@ export function deleteFile(page: Page, tab: Tab, path: string): void {
   page.dialog.value = {
     kind: 'confirm',
     title: `Delete ${named(baseName(path))}?`,
-    words: [`It goes from ${named(branch)} by a commit of its own. Undo brings it back.`],
+    words: [`This creates a commit on ${named(branch)}. Undo restores it.`],
     list: [path],
     button: 'Delete',
     isDangerous: true,
@@ -286,10 +286,10 @@ export function renameBranch(page: Page, branch: string): void {
   page.dialog.value = {
     kind: 'ask',
     title: `Rename ${named(branch)}`,
-    label: 'Its new name',
+    label: 'New name',
     value: readable(branch),
     button: 'Rename',
-    hint: 'Drafts go along. A remote branch keeps its name.',
+    hint: 'Drafts move along. The remote branch keeps its name.',
     run: async words => {
       const to = toName(words)
       await settle(page, branch, 'all')
@@ -305,8 +305,8 @@ export function deleteBranch(page: Page, branch: string): void {
     kind: 'confirm',
     title: `Delete the branch ${named(branch)}?`,
     words: [
-      'Its commits stay in the repository for as long as Undo knows them; Undo brings it back.',
-      ...(drafts.length > 0 ? [`It has ${plural(drafts.length, 'draft')}, also brought back by Undo:`] : []),
+      'Undo restores it; its commits are kept for that.',
+      ...(drafts.length > 0 ? [`It has ${plural(drafts.length, 'draft')}, restored by Undo too:`] : []),
     ],
     list: drafts,
     button: 'Delete',
@@ -389,7 +389,7 @@ export function goToCommit(page: Page): void {
   page.dialog.value = {
     kind: 'ask',
     title: 'Go to a commit',
-    label: 'Its id, or the first digits of it',
+    label: 'Commit hash, or its first digits',
     value: '',
     button: 'Open',
     run: async words => {

@@ -194,7 +194,7 @@ function disconnected(page: Page): Notice | undefined {
   if (isLockedOut.value) {
     return {
       tone: 'warn',
-      title: 'This window has no key to the desk any more',
+      title: 'This window is no longer signed in to the desk',
       words:
         `Run forge again in ${folder} and open the address that it prints in another tab of this browser: ` +
         'this window then goes on by itself. What you type here is kept until then.',
@@ -213,10 +213,10 @@ function gone(page: Page, tab: Tab): Notice | undefined {
   return {
     tone: 'bad',
     title: `${named(at.branch)} was deleted`,
-    words: 'Its drafts are kept, also if you close this tab, and what you type here goes on being one.',
+    words: 'Its drafts are kept, also if you close this tab. What you type here is kept as a draft, too.',
     actions: [
       { words: 'Close the tab', run: () => page.close(tab) },
-      { words: 'Bring it back', isMain: true, run: () => restoreBranch(page, at.branch) },
+      { words: 'Restore branch', isMain: true, run: () => restoreBranch(page, at.branch) },
     ],
   }
 }
@@ -233,14 +233,14 @@ function moved(page: Page, tab: Tab): Notice | undefined {
   const choose = { words: 'Choose', isMain: true, run: () => page.showHere(tab, { kind: 'clashes' }) }
   const offers = move
     ? [
-        { words: 'What came in', stays: true, run: () => showWhatCameIn(tab, move) },
-        { words: 'Draft to a new branch', stays: true, run: () => draftsElsewhere(page, at.branch, move.from) },
+        { words: 'Incoming changes', stays: true, run: () => showWhatCameIn(tab, move) },
+        { words: 'Move drafts to a new branch', stays: true, run: () => draftsElsewhere(page, at.branch, move.from) },
       ]
     : []
   return {
     tone: 'warn',
     title: `${name} moved outside the desk${move ? `: ${whatMoved(move)}` : ''}`,
-    words: paths.length > 0 ? whatClashes(page, at.branch, paths) : 'Your drafts fit: they are on top of it.',
+    words: paths.length > 0 ? whatClashes(page, at.branch, paths) : 'Your drafts merge cleanly with it.',
     actions: [...offers, ...(paths.length === 0 || isThere ? [] : [choose])],
   }
 }
@@ -255,6 +255,6 @@ function whatClashes(page: Page, branch: string, paths: string[]): string {
   const others = draftsOf(page, branch).length - paths.length
   const first = paths.slice(0, MOST_NAMED).map(path => named(baseName(path)))
   const more = paths.length > MOST_NAMED ? ` and ${paths.length - MOST_NAMED} more` : ''
-  const rest = others > 0 ? ` ${plural(others, 'other draft fits', 'other drafts fit')}.` : ''
+  const rest = others > 0 ? ` ${plural(others, 'other draft merges cleanly', 'other drafts merge cleanly')}.` : ''
   return `${first.join(', ')}${more} changed in the same place: choose. Nothing is overwritten until you save.${rest}`
 }

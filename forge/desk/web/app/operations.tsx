@@ -33,7 +33,7 @@ export function Operations({ close }: { close: () => void }) {
           back.
         </p>
         <FailedLine problem={operations.problem.value} again={() => operations.refresh()} />
-        {list?.length === 0 ? <p>Nothing yet.</p> : null}
+        {list?.length === 0 ? <p>No operations yet.</p> : null}
       </div>
       <ol class="operations">
         {(list ?? []).map(operation => (

@@ -148,7 +148,7 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
           <OptionGroup key={group.title} group={group} current={current} run={run} />
         ))}
       </div>
-      {options.length === 0 && isWaiting ? <Waiting words="Looking" /> : null}
+      {options.length === 0 && isWaiting ? <Waiting words="Searching…" /> : null}
       {options.length === 0 && !isWaiting ? <p class="none meta">{noneWords(mode, words.value)}</p> : null}
       <PaletteFoot />
     </dialog>
@@ -175,7 +175,7 @@ function placeholderOf(mode: PaletteMode): string {
 }
 
 function noneWords(mode: PaletteMode, words: string): string {
-  if (mode === 'symbols' && words === '') return 'The desk knows no symbols in this file.'
+  if (mode === 'symbols' && words === '') return 'No symbols in this file'
   return 'No results'
 }
 

@@ -3,5 +3,5 @@
 /** What an undo or a redo did, from the words of its operation: `undo: save a.ts` is "Undone: save a.ts". */
 export function reversalOf(words: string): { isUndo: boolean; title: string } {
   const isUndo = !words.startsWith('redo: ')
-  return { isUndo, title: `${isUndo ? 'Undone' : 'Done again'}: ${words.replace(/^(undo|redo): /, '')}` }
+  return { isUndo, title: `${isUndo ? 'Undone' : 'Redone'}: ${words.replace(/^(undo|redo): /, '')}` }
 }

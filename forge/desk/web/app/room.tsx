@@ -88,14 +88,14 @@ function FirstCommit({ tab }: { tab: Tab }) {
   return (
     <Empty title={`${desk?.name ?? 'The repository'} has no commits yet`}>
       <p class="lede">
-        The first save makes the first one, on <code class="ic">{branch}</code>
+        The first save creates the first commit, on <code class="ic">{branch}</code>
         {name ? `, as ${name}` : ''}.
       </p>
       <div class="ways">
         <ActionWay action={folderActions.newFile} about={{ page, tab }} words="It is the first commit" />
       </div>
       <p class="meta after">
-        Files that lie in the folder are not touched: the desk works on commits. Commit them with git to see them here.
+        Files in the folder are not changed: the desk works on commits. Commit them with git to see them here.
       </p>
     </Empty>
   )

@@ -26,7 +26,7 @@ export class Refused extends Error {}
 /** The connection broke before the answer came. */
 export class Disconnected extends Error {
   constructor() {
-    super('The connection to the desk broke before it answered. Look whether it was done before you try again.')
+    super('The connection to the desk was lost before it answered. Check whether it was done before you try again.')
   }
 }
 

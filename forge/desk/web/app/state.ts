@@ -221,7 +221,8 @@ export class Page {
   /** Called when a checkout did not follow a save. */
   onLeftBehind: (news: LeftBehind) => void = () => {}
 
-  constructor(nonce: string) {
+  /** `nonce`: the word without which the browser takes no style of a script's. */
+  constructor(readonly nonce: string) {
     const choices = { nonce, isWrapped: this.isWrapped }
     this.files = new OpenFiles((at, path, position) => new OpenFile(this.connection, choices, at, path, position))
     this.connection.onNews = news => this.#hear(news)

@@ -150,7 +150,7 @@ function MergingPlace({ tab, branch }: { tab: Tab; branch: BranchInfo }) {
       {!page.connection.isLost.value ? (
         merging && (
           <span class="seg saved">
-            Draft kept · {all - left} of {plural(all, 'conflict')} settled
+            Draft kept · {all - left} of {plural(all, 'conflict')} resolved
           </span>
         )
       ) : (
@@ -332,7 +332,7 @@ function SaveForm({ tab, branch }: { tab: Tab; branch: string }) {
 }
 
 function offReason(drafts: number, hasClash: boolean): string | undefined {
-  if (hasClash) return 'Choose in the conflicts first'
+  if (hasClash) return 'Resolve the conflicts first'
   return drafts === 0 ? 'Nothing to save' : undefined
 }
 
@@ -342,18 +342,11 @@ function FilePlace({ file }: { file: OpenFile }) {
   const { line, column } = file.cursor.value
   return (
     <>
-      <span
-        class="seg line-column"
-        title={
-          line === undefined
-            ? 'After an open conflict: its lines have no numbers yet'
-            : `Line ${line}, column ${column}`
-        }
-      >
-        {line ?? '–'}:{column}
+      <span class="seg line-column" title={`Line ${line}, column ${column}`}>
+        {line}:{column}
       </span>
       <span class="seg opt-wide">
-        {shown.lineEnd === 'mixed' ? 'mixed line ends' : shown.lineEnd} · UTF-8{shown.bom ? ' with BOM' : ''}
+        {shown.lineEnd === 'mixed' ? 'mixed line endings' : shown.lineEnd} · UTF-8{shown.bom ? ' with BOM' : ''}
       </span>
     </>
   )

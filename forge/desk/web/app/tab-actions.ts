@@ -149,15 +149,15 @@ const isThere = ({ page, tab }: OnBranch): boolean => !page.isGone(tab.at)
 
 export const branchTabActions = {
   restore: {
-    label: 'Bring back the branch',
-    inPalette: ({ branch }) => `Bring back the branch ${named(branch)}`,
+    label: 'Restore the branch',
+    inPalette: ({ branch }) => `Restore the branch ${named(branch)}`,
     keys: 'Alt+Shift+G',
     icon: 'branch',
     isPossible: about => !isThere(about),
     run: ({ page, branch }) => restoreBranch(page, branch),
   },
   settleDrafts: {
-    label: 'Choose in the conflicts',
+    label: 'Resolve the conflicts',
     keys: 'Alt+Shift+K',
     icon: 'clash',
     isPossible: about => isThere(about) && (about.page.clashes.value.get(about.branch)?.length ?? 0) > 0,

@@ -20,10 +20,10 @@ export function focusMessage(page: Page, tab: Tab): void {
 export function offReason(page: Page, tab: Tab): string | undefined {
   const { head, problem } = tab.conversation
   if (!page.connection.isUp.value) return 'The desk does not answer.'
-  if (!head.value) return problem.value ?? 'The conversation is on its way.'
+  if (!head.value) return problem.value ?? 'The conversation is still loading.'
   if (head.value.missing !== undefined) return head.value.missing
   const clashes = page.clashes.value.get(branchOf(tab) ?? '') ?? []
-  return clashes.length > 0 ? 'Choose in the conflicts first.' : undefined
+  return clashes.length > 0 ? 'Resolve the conflicts first.' : undefined
 }
 
 /** Sends what is written; while a turn runs, it is sent when that has ended. */
@@ -82,7 +82,7 @@ async function endUnfinished(page: Page, tab: Tab, branch: string): Promise<void
   page.dialog.value = {
     kind: 'choose',
     title: `Keep what the last turn did to ${plural(files.length, 'file')}?`,
-    words: ['It did not end well. Keep makes drafts of its files. Discarded files come back by Undo.'],
+    words: ['It was not completed. Keep turns its changes into drafts. Undo restores discarded files.'],
     list: files,
     buttons: [
       { words: 'Discard and send', look: 'stop', run: () => end(false) },
@@ -135,7 +135,7 @@ function askForDrafts(page: Page, tab: Tab, branch: string, drafts: string[]): v
   page.dialog.value = {
     kind: 'choose',
     title: drafts.length === 1 ? 'Save the draft first?' : `Save the ${drafts.length} drafts first?`,
-    words: ['The AI works on what is saved. Discarded drafts come back by Undo.'],
+    words: ['The AI works on what is saved. Undo restores discarded drafts.'],
     list: drafts,
     buttons: [
       { words: 'Discard and send', look: 'stop', run: discard },
@@ -192,10 +192,8 @@ export async function discardTurn(page: Page, tab: Tab): Promise<void> {
   if (files.length === 0) return await endTurn(page, tab, false)
   page.dialog.value = {
     kind: 'confirm',
-    title: `Let go of what the turn did to ${plural(files.length, 'file')}?`,
-    words: [
-      'The files are then as in the last commit, and what was said in this turn goes, too. Undo brings both back.',
-    ],
+    title: `Discard what the turn did to ${plural(files.length, 'file')}?`,
+    words: ['The files are then as in the last commit, and the messages of this turn are removed. Undo restores both.'],
     list: files,
     button: 'Discard',
     isDangerous: true,
@@ -262,7 +260,7 @@ export function setContext(page: Page, tab: Tab, path: string, isWhole: boolean)
     async () => {
       await page.connection.ask('set context', { branch, path, isWhole })
       tab.tree.refresh()
-      page.spoken.value = `${readable(baseName(path))} ${isWhole ? 'is in the AI’s context' : 'left the AI’s context'}`
+      page.spoken.value = `${readable(baseName(path))} ${isWhole ? 'is in the AI’s context' : 'removed from the AI’s context'}`
       await tab.conversation.refresh()
     },
     { branch },

@@ -122,7 +122,7 @@ function WaitsForApproval({ tab, call }: { tab: Tab; call: Call }) {
   if (!approval) return null
   return (
     <div class="call-waits">
-      <span class="grow">This tool comes from the repository. Look at it before it runs.</span>
+      <span class="grow">This tool comes from the repository. Review it before it runs.</span>
       <Button words="Look at it" look="small" icon="shield" onClick={() => lookAtTool(page, approval)} />
     </div>
   )

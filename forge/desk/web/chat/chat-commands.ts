@@ -26,7 +26,7 @@ export const chatActions = {
   write: { label: 'Write to the AI', keys: 'Alt+M', icon: 'chat', run: ({ page, tab }) => focusMessage(page, tab) },
   dock: {
     label: 'Chat beside the editor',
-    inPalette: ({ page }) => (page.isDocked.value ? 'Chat in its tab alone' : 'Chat beside the editor'),
+    inPalette: ({ page }) => (page.isDocked.value ? 'Move the chat to its tab' : 'Chat beside the editor'),
     keys: 'Alt+Shift+J',
     icon: 'panel',
     isPossible: ({ page }) => page.isWide.value,
@@ -71,8 +71,8 @@ export const chatActions = {
     },
   },
   lookAtTool: {
-    label: 'Look at the tool that waits for your approval…',
-    inPalette: ({ tab }) => `Look at the tool ${readable(baseName(toolOf(tab)?.path ?? ''))}…`,
+    label: 'Review the tool that needs your approval…',
+    inPalette: ({ tab }) => `Review the tool ${readable(baseName(toolOf(tab)?.path ?? ''))}…`,
     keys: 'Alt+Y',
     icon: 'shield',
     isPossible: ({ tab }) => toolOf(tab) !== undefined,
@@ -82,11 +82,11 @@ export const chatActions = {
     },
   },
   context: {
-    label: 'Give the AI all of the file, or take it out of the context',
+    label: 'Add the file to the context, or remove it',
     inPalette: ({ tab }) => {
       const path = pathInQuestion(tab) ?? ''
       const name = readable(baseName(path))
-      return isInContext(tab, path) ? `Take ${name} out of the context` : `Give the AI all of ${name}`
+      return isInContext(tab, path) ? `Remove ${name} from the context` : `Add ${name} to the AI’s context`
     },
     keys: 'Alt+A',
     icon: 'bot',
@@ -110,7 +110,7 @@ export const chatActions = {
   allowCommands: {
     label: 'Let the AI run commands…',
     inPalette: ({ tab }) =>
-      modelOf(tab)?.commands.isAllowed ? 'Forbid the AI to run commands' : 'Let the AI run commands…',
+      modelOf(tab)?.commands.isAllowed ? 'Don’t let the AI run commands' : 'Let the AI run commands…',
     keys: 'Alt+Shift+R',
     icon: 'cpu',
     isPossible: ({ tab }) => {

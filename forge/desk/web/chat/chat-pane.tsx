@@ -109,15 +109,15 @@ function Unfinished({ tab }: { tab: Tab }) {
   const named = turn.files.slice(0, 3).map(path => readable(baseName(path)))
   const more = count > 3 ? ` and ${count - 3} more` : ''
   return (
-    <section class="notice warn strip" aria-label="The last turn did not end well">
+    <section class="notice warn strip" aria-label="The last turn was not completed">
       <Icon name="warning" size="m" />
       <div class="grow">
         <p class="strong">{withoutTricks(turn.words)}</p>
         <p>
           {count === 0
-            ? 'No file changed. Keep commits the conversation so far; Discard lets it go.'
-            : `${plural(count, 'file')} changed: ${named.join(', ')}${more}. Keep makes drafts of them and commits the conversation so far; Discard lets both go.`}{' '}
-          Undo brings either back.
+            ? 'No file changed. Keep saves the conversation up to here in a commit; Discard removes this turn from it.'
+            : `${plural(count, 'file')} changed: ${named.join(', ')}${more}. Keep turns the changes into drafts and saves the conversation up to here in a commit; Discard removes both.`}{' '}
+          Undo restores either.
         </p>
       </div>
       <div class="row">
@@ -139,16 +139,15 @@ function Approvals({ tab }: { tab: Tab }) {
       <div class="grow">
         <p class="strong">
           {approvals.length === 1
-            ? 'A tool of the repository waits'
-            : `${approvals.length} tools of the repository wait`}{' '}
-          for your word
+            ? 'A tool of the repository needs your approval'
+            : `${approvals.length} tools of the repository need your approval`}
         </p>
-        <p>Nothing of it runs before you have looked at it.</p>
+        <p>Nothing of it runs before you approve it.</p>
       </div>
       {approvals.slice(0, 3).map(approval => (
         <Button
           key={approval.path}
-          words={`Look at ${readable(baseName(approval.path))}`}
+          words={`Review ${readable(baseName(approval.path))}`}
           onClick={() => lookAtTool(page, approval)}
         />
       ))}

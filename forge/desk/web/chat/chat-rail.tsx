@@ -52,8 +52,10 @@ export function ChatRail({ tab, allow }: { tab: Tab; allow: () => void }) {
           <h3>Context</h3>
           <ContextFiles tab={tab} />
           <dl>
-            <dt class="strong">Of {tokens(context.of)}</dt>
-            <dd class="strong">{tokens(context.used)}</dd>
+            <dt class="strong">Used</dt>
+            <dd class="strong">
+              {tokens(context.used)} of {tokens(context.of)}
+            </dd>
           </dl>
           {context.words === undefined ? null : <p class="meta rail-words">{context.words}</p>}
         </section>
@@ -69,7 +71,7 @@ export function ChatRail({ tab, allow }: { tab: Tab; allow: () => void }) {
           {commands.isAllowed || commands.why === undefined ? (
             <Button
               look="small rail-button"
-              words={commands.isAllowed ? 'Forbid commands' : 'Allow commands'}
+              words={commands.isAllowed ? 'Disallow commands' : 'Allow commands'}
               onClick={allow}
             />
           ) : null}

@@ -165,7 +165,7 @@ function ItemView({ tab, item, isLive }: ItemProps) {
 const FILE_WORDS = {
   active: 'is in the context',
   changed: 'changed outside the conversation',
-  inactive: 'left the context',
+  inactive: 'removed from the context',
 }
 
 function Folded({ title, text }: { title: string; text: string }) {

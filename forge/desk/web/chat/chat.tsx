@@ -54,7 +54,7 @@ export function DockedChat({ tab }: { tab: Tab }) {
         <h2 class="grow">AI chat</h2>
         <IconButton
           icon="x"
-          words="Chat in its tab alone"
+          words="Move the chat to its tab"
           keys={chatActions.dock.keys}
           onClick={() => page.dock(false)}
         />

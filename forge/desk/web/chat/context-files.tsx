@@ -11,7 +11,7 @@ export function ContextFiles({ tab }: { tab: Tab }) {
   const page = usePage()
   const files = tab.conversation.head.value?.context.files ?? []
   const isFixed = tab.at.kind === 'commit'
-  if (files.length === 0) return <p class="meta rail-words">No whole file is in the context.</p>
+  if (files.length === 0) return <p class="meta rail-words">No file is in the context in full.</p>
   return (
     <ul class="context-files" aria-label={`${plural(files.length, 'file')} in full`}>
       {files.map(file => (
@@ -22,7 +22,7 @@ export function ContextFiles({ tab }: { tab: Tab }) {
           ) : (
             <IconButton
               icon="x"
-              words={`Take ${readable(file.path)} out of the context`}
+              words={`Remove ${readable(file.path)} from the context`}
               onClick={() => setContext(page, tab, file.path, false)}
             />
           )}

@@ -12,7 +12,7 @@ export interface Sign {
 const SIGNS: Record<'running' | 'waits' | 'unfinished', Sign> = {
   running: { icon: 'arc', tone: 'by-ai spin', words: 'the AI is working' },
   waits: { icon: 'question', tone: 'is-warn', words: 'the AI waits for you' },
-  unfinished: { icon: 'warning', tone: 'is-warn', words: 'the last turn did not end well' },
+  unfinished: { icon: 'warning', tone: 'is-warn', words: 'the last turn was not completed' },
 }
 
 /** Of a file that can't be changed while the AI works. */

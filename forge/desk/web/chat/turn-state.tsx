@@ -56,7 +56,7 @@ export function AiFigures({ tab }: { tab: Tab | undefined }) {
 export function turnNotice(page: Page, tab: Tab): Notice | undefined {
   const turn = tab.conversation.head.value?.turn
   if (!turn || turn.state === 'running') return undefined
-  const title = turn.state === 'unfinished' ? 'The last turn of the AI did not end well' : 'The AI waits for you'
+  const title = turn.state === 'unfinished' ? 'The last turn of the AI was not completed' : 'The AI waits for you'
   return {
     tone: 'warn',
     title,

@@ -37,7 +37,7 @@ export function Clashes({ tab }: { tab: Tab }) {
     <section class="diffs" tabIndex={0} ref={box} aria-label="Conflicts" onKeyDown={chooseByKey}>
       {clashes.value?.length === 0 ? (
         <Empty title="Nothing to choose">
-          <p class="lede">All drafts fit the branch.</p>
+          <p class="lede">No conflicts between your drafts and the branch.</p>
         </Empty>
       ) : null}
       {(clashes.value ?? []).map(clash => (
@@ -137,7 +137,7 @@ function ClashOfTexts({ texts, ...props }: ClashProps & { texts: Texts }) {
       <header class="diff-head">
         <Icon name="clash" tone="is-warn" />
         <Path of={path} />
-        <span class="meta">{open === 0 ? 'all chosen' : plural(open, 'place to choose', 'places to choose')}</span>
+        <span class="meta">{open === 0 ? 'all resolved' : plural(open, 'conflict left', 'conflicts left')}</span>
         <span class="grow" />
         <Button look="small" words="All mine" onClick={() => take('draft')} />
         <Button look="small" words="All of the branch" onClick={() => take('tip')} />
@@ -145,7 +145,7 @@ function ClashOfTexts({ texts, ...props }: ClashProps & { texts: Texts }) {
           look="small main keep"
           words="Keep this"
           isOff={open > 0}
-          {...(open > 0 ? { title: 'Choose in every conflict first' } : {})}
+          {...(open > 0 ? { title: 'Resolve all conflicts first' } : {})}
           onClick={() => settle(textOf(regions, choices.peek()))}
         />
       </header>

@@ -143,7 +143,7 @@ function Problem({ file }: { file: OpenFile }) {
       <div class="grow">
         <p class="strong">{words}</p>
         {file.isUnsettled ? (
-          <p>What you typed last is kept in this window. It is sent when this is over, or with what you type next.</p>
+          <p>What you typed last is kept in this window, and sent again when this is resolved or when you type on.</p>
         ) : null}
       </div>
       {file.isUnsettled || !file.file.value ? (
@@ -170,8 +170,8 @@ function Content({ tab, file, shown }: { tab: Tab; file: OpenFile; shown: File }
       )
     case 'nothing':
       return (
-        <Empty title={`${readable(baseName(file.path))} is not here`}>
-          <p class="lede">There is no such file in this place. It may have been deleted or renamed.</p>
+        <Empty title={`${readable(baseName(file.path))} was not found`}>
+          <p class="lede">The file is not in this branch or commit. It may have been deleted or renamed.</p>
         </Empty>
       )
   }

@@ -118,9 +118,9 @@ function Said({ search, files }: { search: TextSearch; files: number }) {
     (found.value === undefined
       ? 'Results come as they are found.'
       : count === 0 && !isRunning.value
-        ? 'Found nowhere.'
-        : `${plural(count, 'line')} in ${plural(files, 'file')}${isRunning.value ? ', still looking' : ''}${
-            isCut.value ? '. There are more: narrow it down.' : ''
+        ? 'No results'
+        : `${plural(count, 'line')} in ${plural(files, 'file')}${isRunning.value ? ', still searching' : ''}${
+            isCut.value ? '. There are more results: narrow the search.' : ''
           }`)
   return (
     <p class={`find-said meta ${problem.value ? 'is-bad' : ''}`} role="status">

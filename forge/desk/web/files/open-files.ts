@@ -22,7 +22,7 @@ import { type Form, insertedBy } from '../../contract/editable-text.ts'
 import type { At } from '../../contract/values.ts'
 import type { Connection } from '../app/socket.ts'
 import { Disconnected } from '../app/socket.ts'
-import { type ConflictsOfFile, conflictsOf, goToConflict, isNumbered } from '../merging/conflict-editor.ts'
+import { type ConflictsOfFile, conflictsOf, goToConflict, lineInFile } from '../merging/conflict-editor.ts'
 import { LARGEST_COLOURED, loadLanguage } from '../ui/languages.ts'
 import { baseName, named } from '../ui/names.ts'
 import { type Counts, countsOf, isDifferent, nextChange, setSaved } from './change-marks.ts'
@@ -45,8 +45,8 @@ const MAX_CHARACTERS_SENT = 1 << 20
 export class NotSent extends Error {}
 
 export interface Cursor {
-  /** Undefined behind a conflict that is left. */
-  line: number | undefined
+  /** In the file: of a conflict that is left above it, only the lines of our side count. */
+  line: number
   column: number
 }
 
@@ -531,7 +531,7 @@ export class OpenFile {
     this.problem.value = why
     this.#forgetLater()
     const name = named(baseName(this.path))
-    const error = new NotSent(`What was typed last in ${name} is not with the desk. ${why}`)
+    const error = new NotSent(`What was typed last in ${name} was not accepted by the desk. ${why}`)
     for (const { reject } of this.#waiting) reject?.(error)
     this.#waiting = this.#waiting.filter(({ reject }) => !reject)
   }
@@ -592,8 +592,7 @@ export class OpenFile {
     this.isDraft.value = this.at.kind === 'branch' && isDifferent(this.state)
     const { head } = this.state.selection.main
     const line = this.state.doc.lineAt(head)
-    const isKnown = isNumbered(this.state, line.number)
-    const cursor = { line: isKnown ? line.number : undefined, column: head - line.from + 1 }
+    const cursor = { line: lineInFile(this.state, line.number), column: head - line.from + 1 }
     const was = this.cursor.peek()
     if (was.line !== cursor.line || was.column !== cursor.column) this.cursor.value = cursor
     this.conflicts.value = conflictsOf(this.state)

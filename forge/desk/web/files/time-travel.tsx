@@ -10,7 +10,7 @@ export function TimeTravel({ commit }: { commit: string }) {
     <div class="then">
       <Icon name="clock" />
       <span class="nowrap">
-        As it was in <span class="mono">{shortId(commit)}</span>
+        Files at <span class="mono">{shortId(commit)}</span>
       </span>
       {row ? (
         <>

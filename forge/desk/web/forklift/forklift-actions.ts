@@ -92,8 +92,8 @@ interface OneRun {
 }
 
 export const goOnWithRun = {
-  label: 'Go on with a run of Forklift',
-  inPalette: ({ run: { words, started } }) => `Go on with Forklift’s run: ${withoutTricks(words)}, ${ago(started)}`,
+  label: 'Continue a run of Forklift',
+  inPalette: ({ run: { words, started } }) => `Continue Forklift’s run: ${withoutTricks(words)}, ${ago(started)}`,
   icon: 'warning',
   run: ({ page, run: { run, branch } }) => openRun(page, run, branch),
 } satisfies Action<OneRun>

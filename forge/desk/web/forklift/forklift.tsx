@@ -83,7 +83,7 @@ function RunRow({ run }: { run: ForkliftRun }) {
   const words = withoutTricks(run.words)
   // Its process may be one of a terminal, or of a machine that was switched off.
   const isElsewhere = end === 'running' && page.forklift.latest.value?.isRunning === false
-  const title = isElsewhere ? 'It has no end yet: it runs elsewhere, or was cut off' : words
+  const title = isElsewhere ? 'Running elsewhere, or interrupted' : words
   const isOpenable = !isByHand && (canOpen || branch !== undefined)
   const content = (
     <>
@@ -141,7 +141,7 @@ function Said({ info: { said, isRunning } }: { info: Forklift }) {
         {said.lines.map((line, index) => (
           <p key={index}>{withoutTricks(line)}</p>
         ))}
-        {count === 0 ? <p class="meta">{isRunning ? 'It has begun.' : 'It had nothing to say.'}</p> : null}
+        {count === 0 ? <p class="meta">{isRunning ? 'Starting…' : 'No output'}</p> : null}
       </div>
       {isRunning || said.end === undefined ? null : <p class="meta words">{wordsOfEnd(said.end)}</p>}
     </>

@@ -31,8 +31,9 @@ export const graphActions = {
     },
   },
   abandoned: {
-    label: 'Show or hide abandoned commits',
-    inPalette: ({ graph }) => (graph.filter.value.withAbandoned ? 'Hide abandoned commits' : 'Show abandoned commits'),
+    label: 'Show or hide unreachable commits',
+    inPalette: ({ graph }) =>
+      graph.filter.value.withAbandoned ? 'Hide unreachable commits' : 'Show unreachable commits',
     keys: 'Alt+Shift+G',
     listKeys: 'A',
     icon: 'ghost',

@@ -125,7 +125,7 @@ function Facts({ row, isRead }: { row: GraphRow; isRead: boolean }) {
         <>
           <dt>Known as</dt>
           <dd>
-            <bdi class="cut">{abandoned ? withoutTricks(abandoned) : 'abandoned'}</bdi>
+            <bdi class="cut">{abandoned ? withoutTricks(abandoned) : 'unreachable'}</bdi>
           </dd>
         </>
       )}

@@ -2,6 +2,8 @@
 import type { GraphRow } from '../../contract/graph.ts'
 
 const LINE = 1.6
+/** Pixels from the edges of the column to the tracks of the lanes that it has no room for. */
+const EDGE = 8
 const [DOT, MERGE_DOT] = [5, 4]
 
 export interface Palette {
@@ -47,16 +49,17 @@ export function drawLanes(canvas: HTMLCanvasElement, drawing: Drawing, palette: 
   if (canvas.height !== size[1]) canvas.height = size[1]
   context.setTransform(ratio, 0, 0, ratio, 0, 0)
   context.clearRect(0, 0, width, rows.length * rowHeight)
-  const xOf = (lane: number) => 14 + lane * gap - pan
-  const isInView = (one: number, other: number) => Math.max(one, other) > -gap && Math.min(one, other) < width + gap
+  // Lanes without room share a track at the edge: each commit has its dot, wherever its lane is.
+  const xOf = (lane: number) => Math.max(EDGE, Math.min(14 + lane * gap - pan, width - EDGE))
+  const isAtEdge = (x: number) => x === EDGE || x === width - EDGE
   const middle = rowHeight / 2
   context.lineWidth = LINE
   for (const [index, row] of [above, ...rows].entries()) {
     const y = (index - 1) * rowHeight + middle
     for (const { from, to, color, isAbandoned } of row?.lines ?? []) {
       const [x, next] = [xOf(from), xOf(to)]
-      if (!isInView(x, next)) continue
-      context.strokeStyle = isAbandoned ? palette.lost : (palette.lanes[color] ?? palette.lost)
+      const isShared = x === next && isAtEdge(x)
+      context.strokeStyle = isAbandoned || isShared ? palette.lost : (palette.lanes[color] ?? palette.lost)
       context.setLineDash(isAbandoned ? [3, 3] : [])
       context.beginPath()
       context.moveTo(x, y)
@@ -70,7 +73,6 @@ export function drawLanes(canvas: HTMLCanvasElement, drawing: Drawing, palette: 
   for (const [index, row] of rows.entries()) {
     if (!row) continue
     const x = xOf(row.lane)
-    if (!isInView(x, x)) continue
     const isLost = row.abandoned !== undefined
     const radius = scale * (row.parents.length > 1 || isLost ? MERGE_DOT : DOT)
     context.beginPath()

@@ -132,8 +132,7 @@ function useRows(from: number, to: number, most: number): VNode[] {
     const labels = (row && labelsAt.get(row.oid)) ?? NO_LABELS
     const isFound = row !== undefined && found.has(row.oid)
     const isSelected = index === selected.row
-    const indent = graph.indentOf(index)
-    const state = `${isSelected} ${isFound} ${total} ${indent}`
+    const state = `${isSelected} ${isFound} ${total}`
     const key = (((index - base) % most) + most) % most
     const known = made.current.get(index)
     const isSame = known?.key === key && known.row === row && known.labels === labels && known.state === state
@@ -149,7 +148,6 @@ function useRows(from: number, to: number, most: number): VNode[] {
           labels={labels}
           isSelected={isSelected}
           isFound={isFound}
-          indent={indent}
         />
       )
     }
@@ -275,7 +273,7 @@ function Tile({ start, rows, above, palette, isInView }: TileProps & { palette: 
   const canvas = useRef<HTMLCanvasElement>(null)
   const drawn = useRef<unknown[]>([])
   const { value: rowHeight } = graph.rowHeight
-  const { value: width } = graph.lanesWidth
+  const { value: width } = graph.columnWidth
   const { value: gap } = graph.laneGap
   const { value: pan } = graph.pan
   useLayoutEffect(() => {

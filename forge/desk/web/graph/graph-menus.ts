@@ -19,7 +19,7 @@ export interface OneCommit {
 
 export const commitActions = {
   travel: {
-    label: 'Time travel',
+    label: 'Browse files at this commit',
     listKeys: 'Enter',
     icon: 'eye',
     run: ({ page, row }) => page.open({ kind: 'commit', commit: row.oid }),

@@ -16,11 +16,9 @@ interface Props {
   labels: readonly Label[]
   isSelected: boolean
   isFound: boolean
-  /** Where the text begins, in pixels. */
-  indent: number
 }
 
-export function Row({ row, index, total, labels, isSelected, isFound, indent }: Props) {
+export function Row({ row, index, total, labels, isSelected, isFound }: Props) {
   const { oid, parents, subject, author, committed, model, abandoned } = row
   const branch = labels.find(label => label.kind === 'branch')
   const look = [parents.length > 1 ? 'merge' : '', abandoned === undefined ? '' : 'lost', isFound ? 'found' : '']
@@ -35,7 +33,6 @@ export function Row({ row, index, total, labels, isSelected, isFound, indent }: 
       class={`crow graph-row ${look.join(' ')}`}
       data-row={index}
       data-onto={branch?.name}
-      style={{ paddingLeft: `${indent}px` }}
     >
       <span class="subject">
         {labels.length > 0 || abandoned ? (
@@ -71,7 +68,7 @@ export function Row({ row, index, total, labels, isSelected, isFound, indent }: 
 /** What the lanes beside a row say, for those who do not see them. */
 function hiddenWords({ parents, abandoned }: GraphRow): string {
   const kind = parents.length > 1 ? `merge of ${parents.length} commits` : parents.length === 0 ? 'first commit' : ''
-  const lost = abandoned === undefined ? '' : 'abandoned'
+  const lost = abandoned === undefined ? '' : 'unreachable'
   const from = parents.length === 0 ? '' : `after ${parents.map(shortId).join(' and ')}`
   return [kind, lost, from, 'by ']
     .filter(Boolean)

@@ -26,15 +26,16 @@ export const HEIGHTS = [18, 22, 26, 32] as const
 const USUAL_HEIGHT = 26
 const LANE_AT_26 = 14
 /**
- * The lanes' column, in pixels: as wide as most rows of the first view need, within bounds. A row that needs more moves
- * its text to the right, up to the width of some sixteen lanes; others are panned to.
+ * The lanes' column, in pixels: as wide as most rows of the first view need, and the first six lanes where there are so
+ * many, within bounds. Lanes that it has no room for share a track at its edge, and are panned to.
  */
-const [NARROWEST, USUAL_MOST, WIDEST] = [44, 132, 244]
+const [NARROWEST, WIDEST] = [44, 132]
+const LANES_WITH_ROOM = 6
 /** The part of the rows whose lanes the column has room for. */
 const MOST_ROWS = 0.75
 /** The part of the list that lanes may take. */
 const MOST_OF_LIST = 1 / 3
-/** Between a row's lanes and its text. */
+/** Between the last lane and the text. */
 const LANE_GAP = 10
 
 interface Chunk {
@@ -84,17 +85,14 @@ export class GraphState {
   )
   readonly branches = computed<readonly BranchInfo[]>(() => this.#page.desk.value?.branches ?? [])
   readonly laneGap = computed(() => (LANE_AT_26 * Math.max(this.rowHeight.value, 20)) / USUAL_HEIGHT)
-  /** Where the text of most rows begins. It stays for as long as the graph is of the same refs. */
-  readonly columnWidth = signal(NARROWEST)
-  /** How wide the lanes are drawn. */
-  readonly lanesWidth = computed(() => {
-    const needed = LANE_AT_26 + this.lanes.value * this.laneGap.value
-    return Math.min(this.mostLanesWidth.value, Math.max(this.columnWidth.value, needed))
-  })
+  /** The width that the lanes need. It stays for as long as the graph is of the same refs. */
+  readonly #neededWidth = signal(NARROWEST)
+  /** The width of the lanes' column, in pixels: the text of all rows begins behind it. */
+  readonly columnWidth = computed(() => Math.min(this.mostLanesWidth.value, this.#neededWidth.value))
   /** How wide the list of commits is, in pixels. */
   readonly listWidth = signal(1000)
   /** The lanes never take more of the list than leaves room for what the commits say. */
-  readonly mostLanesWidth = computed(() => Math.max(NARROWEST, Math.min(WIDEST, this.listWidth.value * MOST_OF_LIST)))
+  readonly mostLanesWidth = computed(() => Math.max(NARROWEST, this.listWidth.value * MOST_OF_LIST))
 
   readonly #page: Desk
   readonly #chunks = new Map<number, Chunk>()
@@ -205,7 +203,7 @@ export class GraphState {
       this.total.value = undefined
       this.lanes.value = 1
       this.pan.value = 0
-      this.columnWidth.value = NARROWEST
+      this.#neededWidth.value = NARROWEST
       this.found.value = undefined
     })
     this.#chunks.clear()
@@ -270,7 +268,7 @@ export class GraphState {
   }
 
   panBy(pixels: number): void {
-    const most = Math.max(0, this.xOf(this.lanes.peek()) + this.laneGap.peek() - this.lanesWidth.peek())
+    const most = Math.max(0, this.xOf(this.lanes.peek()) + this.laneGap.peek() - this.columnWidth.peek())
     this.pan.value = Math.max(0, Math.min(this.pan.peek() + pixels, most))
   }
 
@@ -281,16 +279,9 @@ export class GraphState {
 
   showLane(lane: number): void {
     const x = this.xOf(lane) - this.pan.peek()
-    const room = this.lanesWidth.peek() - LANE_AT_26
+    const room = this.columnWidth.peek() - LANE_AT_26
     if (x > room) this.panBy(x - room)
     else if (x < LANE_AT_26) this.panBy(x - LANE_AT_26)
-  }
-
-  /** Where the text of a row begins, in pixels: behind all lanes that are drawn beside it. */
-  indentOf(index: number): number {
-    const most = this.mostLanesWidth.value
-    const room = this.#roomOf(index) - this.pan.value
-    return Math.min(most, Math.max(this.columnWidth.value, room))
   }
 
   /** The room that the lanes of a row take: its own lines, and the lower halves of those of the row above. */
@@ -306,7 +297,8 @@ export class GraphState {
     const rooms = Array.from({ length: Math.min(this.count, FIRST) }, (_, index) => this.#roomOf(index))
     const sorted = rooms.sort((one, other) => one - other)
     const usual = sorted[Math.floor(sorted.length * MOST_ROWS)] ?? NARROWEST
-    return Math.max(NARROWEST, Math.min(usual, USUAL_MOST))
+    const first = this.xOf(Math.min(this.lanes.peek(), LANES_WITH_ROOM) - 1) + LANE_GAP
+    return Math.max(NARROWEST, Math.min(Math.max(usual, first), WIDEST))
   }
 
   async #goToFound(row: number): Promise<void> {
@@ -385,7 +377,7 @@ export class GraphState {
     batch(() => {
       this.total.value = total
       this.lanes.value = Math.max(lanes, this.lanes.peek())
-      if (isFirst) this.columnWidth.value = this.#usualWidth()
+      if (isFirst) this.#neededWidth.value = this.#usualWidth()
       this.problem.value = undefined
       this.version.value++
       const { row, oid } = this.selected.peek()

@@ -207,7 +207,7 @@ export function tagAt(page: Page, { commit, words }: Source): void {
   page.dialog.value = {
     kind: 'ask',
     title: `Tag ${readable(words)}`,
-    label: 'The name of the tag',
+    label: 'Tag name',
     value: '',
     button: 'Tag',
     hint: 'It stays on this machine until it is pushed.',
@@ -224,7 +224,7 @@ export function deleteTag(page: Page, name: string): void {
   page.dialog.value = {
     kind: 'confirm',
     title: `Delete the tag ${readable(name)}?`,
-    words: ['The commit stays where it is, and a remote keeps its own tag. Undo brings it back.'],
+    words: ['The commit stays where it is, and a remote keeps its own tag. Undo restores it.'],
     button: 'Delete',
     isDangerous: true,
     run: async () => {

@@ -83,7 +83,7 @@ function PaneEdge({ pane }: { pane: PaneName }) {
 function NoCommits({ page }: { page: Page }) {
   return (
     <Empty title={`${page.desk.value?.name ?? 'The repository'} has no commits yet`}>
-      <p class="lede">The first save in a branch makes the first one.</p>
+      <p class="lede">The first save in a branch creates the first commit.</p>
       <Button words="New branch" icon="branch" onClick={() => newBranch(page)} />
     </Empty>
   )
@@ -143,11 +143,11 @@ function Toolbar() {
             type="button"
             class="button small quiet"
             aria-pressed={filter.withAbandoned}
-            title={`Commits that only reflogs still know  ${shownKeys(graphActions.abandoned.keys)}`}
+            title={`Commits that only reflogs or Undo reach  ${shownKeys(graphActions.abandoned.keys)}`}
             onClick={() => graphActions.abandoned.run(page)}
           >
             <Icon name="ghost" />
-            Abandoned
+            Unreachable
           </button>
           <button
             type="button"

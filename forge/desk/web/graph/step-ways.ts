@@ -56,14 +56,14 @@ export function explain(way: Way, { words, commit }: Source, onto: string): stri
   const [source, target] = [readable(words), readable(onto)]
   switch (way) {
     case 'merge':
-      return `${target} gets all commits of ${source}, by a merge commit where it has gone on itself.`
+      return `Merges ${source} into ${target} (a merge commit if ${target} has diverged).`
     case 'land':
-      return `${target} gets all that ${source} has as one commit, without .forge/. The commits themselves are kept.`
+      return `Adds all changes of ${source} to ${target} as one commit, without .forge/. The commits of ${source} are kept.`
     case 'rebase':
-      return `${source} gets its own commits anew, on top of ${target}. ${target} stays where it is.`
+      return `Recreates the commits of ${source} on top of ${target}. ${target} stays where it is.`
     case 'cherry-pick':
-      return `${target} gets what ${shortId(commit)} alone changed, as a commit of its own.`
+      return `Applies the changes of ${shortId(commit)} to ${target} as a new commit.`
     case 'move':
-      return `${target} is then at ${source}, without the commits that it had beyond that. Undo brings them back.`
+      return `Resets ${target} to ${source}. Commits that only ${target} has are dropped; Undo restores them.`
   }
 }

@@ -198,7 +198,7 @@ export interface SettledBoxProps {
 /** What stands above a conflict that is settled. */
 export function SettledBox({ words, number, of, isByAi, change }: SettledBoxProps) {
   return (
-    <section class="done-box" aria-label={`Conflict ${number} of ${of}, settled`}>
+    <section class="done-box" aria-label={`Conflict ${number} of ${of}, resolved`}>
       <Icon name={isByAi ? 'bot' : 'check'} size="xs" tone={isByAi ? 'by-ai' : 'is-ok'} />
       <span class="grow cut">{words}</span>
       <button type="button" class="button quiet small" onClick={change}>

@@ -100,10 +100,32 @@ export function conflictsOf(state: EditorState): ConflictsOfFile {
   return state.field(shown, false) ?? NONE
 }
 
-/** Whether it is known which line of the file a line is: behind a conflict that is left, nobody knows yet. */
-export function isNumbered(state: EditorState, line: number): boolean {
-  const [first] = conflictsOf(state).open
-  return !first || line > state.doc.lines || state.doc.line(line).from < first.region.from
+/**
+ * The number that a line of the editor has in the file as it is on our side: of an open conflict above it, only the
+ * lines of ours count. A line inside a conflict has the number of the conflict's first line.
+ */
+export function lineInFile(state: EditorState, line: number): number {
+  const { doc } = state
+  let hidden = 0
+  for (const { region } of conflictsOf(state).open) {
+    const [first, last] = [doc.lineAt(region.from).number, doc.lineAt(region.to).number]
+    if (line < first) break
+    if (line <= last) return first - hidden
+    hidden += last - first + 1 - linesIn(region.ours)
+  }
+  return line - hidden
+}
+
+const linesIn = (text: string): number => (text === '' ? 0 : text.replace(/\n$/, '').split('\n').length)
+
+/** What stands beside a line: nothing beside a conflict that is left. */
+function numberBeside(line: number, state: EditorState): string {
+  const { doc } = state
+  // The editor asks for the widest number, too, which may be larger than that of any line.
+  if (line > doc.lines) return String(line)
+  const { from } = doc.line(line)
+  const isInConflict = conflictsOf(state).open.some(({ region }) => from >= region.from && from <= region.to)
+  return isInConflict ? '' : String(lineInFile(state, line))
 }
 
 export function conflictExtension(settings: ConflictSettings): Extension {
@@ -111,7 +133,7 @@ export function conflictExtension(settings: ConflictSettings): Extension {
     coloursAroundConflicts(settings.path, settings.mark),
     shown.init(state => show(settings, settings.marked.toString(), state.doc)),
     EditorStates.changeFilter.of(marksAreNotTyped),
-    lineNumbers({ formatNumber: (line, state) => (isNumbered(state, line) ? String(line) : '') }),
+    lineNumbers({ formatNumber: numberBeside }),
     EditorView.updateListener.of(({ view, geometryChanged }) => {
       if (geometryChanged) fitBoxes(view)
     }),

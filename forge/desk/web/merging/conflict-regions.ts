@@ -153,8 +153,8 @@ export function wordsOfSettled(region: ConflictRegion, now: string): string {
   if (is(region.ours)) return 'Ours'
   if (is(region.theirs)) return 'Theirs'
   if (is(chosen(region, 'both'))) return 'Both'
-  if (region.base !== undefined && is(region.base)) return 'As before'
-  return now.trim() === '' ? 'Nothing of it' : 'By hand'
+  if (region.base !== undefined && is(region.base)) return 'Base'
+  return now.trim() === '' ? 'Neither' : 'Edited by hand'
 }
 
 // A bound on the work of one comparison: beyond it, places are coarser.

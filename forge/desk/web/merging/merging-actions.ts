@@ -83,7 +83,7 @@ export function abort(page: Page, tab: Tab): void {
       `${readable(branch)} goes back to where it was before the ${known.kind}.`,
       settled > 0
         ? `What is settled in ${plural(settled, 'file')} goes with it. Undo brings all of it back.`
-        : 'Undo brings it back.',
+        : 'Undo restores it.',
     ],
     list: [],
     button: 'Abort',

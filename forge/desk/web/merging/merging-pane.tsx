@@ -103,11 +103,13 @@ export function ConflictBar({ tab, file, known }: Props & { known: MergingFile }
       {known.state === 'open' ? (
         <span class="tag warn">{words}</span>
       ) : (
-        <span class={`tag ${known.state === 'odd' ? 'warn' : ''}`}>{known.state}</span>
+        <span class={`tag ${known.state === 'odd' ? 'warn' : ''}`}>
+          {known.state === 'odd' ? 'to review' : 'resolved'}
+        </span>
       )}
       {stray ? (
         <button type="button" class="tag warn" onClick={() => file.goTo(stray.line)}>
-          a mark is left in line {stray.line}
+          a conflict marker is left in line {stray.line}
         </button>
       ) : null}
       {kind === 'text' ? null : (
@@ -141,7 +143,7 @@ const KEEPS_BOTH = ['text', 'file/folder', 'file/link', 'rename/rename']
 function offered(sides: ConflictFile) {
   const isBoth = KEEPS_BOTH.includes(sides.kind)
   const three = SIDES.map(it => (it.side === 'both' && !isBoth ? { ...it, words: 'What is there now' } : it))
-  return sides.base.is === 'nothing' ? three : [...three, { side: 'base', words: 'As before', key: '5' } as const]
+  return sides.base.is === 'nothing' ? three : [...three, { side: 'base', words: 'Base', key: '5' } as const]
 }
 
 function WholeChoices({ tab, path, sides }: { tab: Tab; path: string; sides: ConflictFile }) {
@@ -183,7 +185,9 @@ export function WholeConflict({ tab, sides, known }: { tab: Tab; sides: Conflict
       <div class={`clash-box ${known.state === 'open' ? '' : 'chosen'}`}>
         <header>
           <Icon name={known.state === 'open' ? 'clash' : 'check'} tone={known.state === 'open' ? 'is-warn' : 'is-ok'} />
-          <span class="strong grow cut">{known.state === 'open' ? 'Choose one' : 'Chosen: it can be changed'}</span>
+          <span class="strong grow cut">
+            {known.state === 'open' ? 'Choose one' : 'Resolved; you can still change it'}
+          </span>
           {choices.map(({ side, words, key }) => (
             <button key={key} type="button" class="button small" onClick={() => choose(side)}>
               {words}

@@ -15,7 +15,7 @@ import { tallyOf } from './merging-state.ts'
 const GROUPS: { state: MergingFile['state']; title: string }[] = [
   { state: 'open', title: 'To do' },
   { state: 'odd', title: 'Look at these' },
-  { state: 'settled', title: 'Settled' },
+  { state: 'settled', title: 'Resolved' },
 ]
 
 export function MergingSide({ tab }: { tab: Tab }) {
@@ -106,7 +106,7 @@ function FileRow({ tab, file, isFirst }: { tab: Tab; file: MergingFile; isFirst:
         <span class="meta">{all}</span>
       )}
       <span class="vh">
-        {state === 'settled' ? `, settled${by === undefined ? '' : ` by ${withoutTricks(by)}`}` : ''}
+        {state === 'settled' ? `, resolved${by === undefined ? '' : ` by ${withoutTricks(by)}`}` : ''}
         {words === undefined ? '' : `: ${withoutTricks(words)}`}
       </span>
     </button>

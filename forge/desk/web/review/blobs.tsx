@@ -37,7 +37,7 @@ export function Blobs({ change, mark, isSideBySide, ignoresBlanks, onCount }: Bl
   const { before, after } = texts.latest.value
   if (change.status === 'mode') return <ModeChange change={change} />
   if (typeof before.text !== 'string' || typeof after.text !== 'string') {
-    return <p class="diff-none meta">This is no text: {sidesOf(change)}.</p>
+    return <p class="diff-none meta">Not a text: {sidesOf(change)}.</p>
   }
   return (
     <>
@@ -59,7 +59,7 @@ export function Blobs({ change, mark, isSideBySide, ignoresBlanks, onCount }: Bl
 function Guessed({ before, after }: Texts) {
   if (before.encoding === undefined && after.encoding === undefined) return null
   const isBoth = before.encoding === after.encoding
-  const which = isBoth || !before.text || !after.text ? 'This' : before.encoding ? 'What it was' : 'What it is'
+  const which = isBoth || !before.text || !after.text ? 'This' : before.encoding ? 'Before' : 'After'
   return (
     <p class="diff-none meta">
       {which} is no UTF-8: it is shown as {after.encoding ?? before.encoding}, which it is perhaps.
@@ -70,7 +70,7 @@ function Guessed({ before, after }: Texts) {
 function ModeChange({ change }: { change: Change }) {
   return (
     <p class="diff-none meta">
-      The mode changed: {change.before?.mode} → {change.after?.mode}.
+      File mode changed: {change.before?.mode} → {change.after?.mode}.
     </p>
   )
 }

@@ -79,21 +79,21 @@ export function DiffView({ path, before, after, isSideBySide, ignoresBlanks, unn
 }
 
 const END_WORDS = {
-  added: 'The file ends with a line end now.',
-  removed: 'The file ends without a line end now.',
+  added: 'A newline was added at the end of the file.',
+  removed: 'The newline at the end of the file was removed.',
 }
 
 /** What differs and is no line. */
 function notesOf({ end, lineEnds }: Diff): string[] {
   return [
-    ...(lineEnds ? [`All line ends changed: ${lineEnds[0]} → ${lineEnds[1]}.`] : []),
+    ...(lineEnds ? [`All line endings changed: ${lineEnds[0]} → ${lineEnds[1]}.`] : []),
     ...(end ? [END_WORDS[end]] : []),
   ]
 }
 
 function NoLines({ diff }: { diff: Diff }) {
   const notes = notesOf(diff)
-  return <p class="diff-none meta">{notes.length > 0 ? notes.join(' ') : 'No line is different.'}</p>
+  return <p class="diff-none meta">{notes.length > 0 ? notes.join(' ') : 'No lines changed.'}</p>
 }
 
 function useColours(path: string, diff: Diff): Sides {

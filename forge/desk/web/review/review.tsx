@@ -7,6 +7,7 @@ import { usePlace } from '../app/places.ts'
 import { type Tab, usePage } from '../app/state.ts'
 import { onTabKeys } from '../app/tab-keys.ts'
 import { useMergingFile } from '../merging/merging-pane.tsx'
+import { RunFacts } from '../tasks/run-facts.tsx'
 import { Failed } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { LineCounts } from '../ui/line-counts.tsx'
@@ -27,6 +28,7 @@ export function ReviewPane({ tab }: { tab: Tab }) {
   return (
     <>
       <ReviewBar tab={tab} />
+      <RunFacts tab={tab} />
       <Diffs tab={tab} />
     </>
   )
@@ -47,8 +49,8 @@ function ReviewBar({ tab }: { tab: Tab }) {
 }
 
 const WAYS = {
-  base: 'Only what changed here since the two parted',
-  straight: 'All that differs between the two, what changed there included',
+  base: 'Only what changed here since the merge base',
+  straight: 'All differences between the two',
 }
 
 function BaseChoice({ tab }: { tab: Tab }) {
@@ -104,7 +106,7 @@ const KINDS: { kind: Kind; words: string }[] = [
   { kind: 'commit', words: 'By commit' },
   { kind: 'unsaved', words: 'Not saved' },
 ]
-const CAME_IN = { kind: 'came in', words: 'What came in' } as const
+const CAME_IN = { kind: 'came in', words: 'Incoming changes' } as const
 
 function KindTabs({ review }: { review: Review }) {
   return (
@@ -170,13 +172,13 @@ function Diffs({ tab }: { tab: Tab }) {
 const nameOf = ({ base }: Review): string => (base ? readable(base.name) : 'its last commit')
 
 function emptyWords(review: Review, isBranch: boolean): string {
-  if (review.kind.value === 'unsaved') return 'All that was typed is saved.'
-  if (review.kind.value === 'came in') return 'What came in changed no file.'
+  if (review.kind.value === 'unsaved') return 'No unsaved changes.'
+  if (review.kind.value === 'came in') return 'The incoming changes affect no file.'
   if (review.kind.value === 'commit' && review.commits.value.length === 0 && isBranch) {
-    return `It has no commit that ${nameOf(review)} does not have.`
+    return `No commits that ${nameOf(review)} does not have.`
   }
-  if (review.kind.value === 'commit' || !isBranch) return 'This commit changed no file.'
-  return `Nothing differs from ${nameOf(review)}.`
+  if (review.kind.value === 'commit' || !isBranch) return 'No files changed in this commit.'
+  return `No changes compared with ${nameOf(review)}.`
 }
 
 function FileDiff({ tab, change }: { tab: Tab; change: Change }) {
@@ -253,19 +255,18 @@ function FileDiff({ tab, change }: { tab: Tab; change: Change }) {
 }
 
 function LookedAt({ review, change, close }: { review: Review; change: Change; close: () => void }) {
-  const isLookedAt = review.isLookedAt(change)
   return (
-    <button
-      type="button"
-      class="button quiet small"
-      aria-pressed={isLookedAt}
-      onClick={() => {
-        review.setLookedAt(change, !isLookedAt)
-        if (!isLookedAt) close()
-      }}
-    >
-      {isLookedAt ? <Icon name="check" /> : null}
+    <label class="viewed">
+      <input
+        type="checkbox"
+        checked={review.isLookedAt(change)}
+        onChange={event => {
+          const { checked } = event.currentTarget
+          review.setLookedAt(change, checked)
+          if (checked) close()
+        }}
+      />
       Viewed
-    </button>
+    </label>
   )
 }

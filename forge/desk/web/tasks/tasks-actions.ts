@@ -54,20 +54,20 @@ export function approve(page: Page, tasks: TasksState, run: Run): void {
 /** How a limit is asked for: its unit, what was taken of it, and how a person writes it. */
 const LIMITS: Record<RaisableLimit, { label: string; taken: (run: Run) => string; isGood: RegExp; wrong: string }> = {
   cost: {
-    label: 'What all of it may cost from now on, in dollars',
-    taken: ({ spent }) => `$${spent.cost.toFixed(2)} is spent already, and counts.`,
+    label: 'New budget of the whole run, in dollars',
+    taken: ({ spent }) => `$${spent.cost.toFixed(2)} is spent already and counts.`,
     isGood: /^\$?\d{1,6}(\.\d{1,2})?$/,
     wrong: 'Write an amount in dollars, such as 7.50.',
   },
   requests: {
-    label: 'How many requests it may send from now on',
-    taken: ({ spent }) => `${spent.requests} were sent already, and count.`,
+    label: 'New limit of requests of the whole run',
+    taken: ({ spent }) => `${spent.requests} were sent already and count.`,
     isGood: /^\d{1,9}$/,
     wrong: 'Write a whole number, such as 300.',
   },
   minutes: {
-    label: 'How many minutes it may work from now on',
-    taken: () => 'Those that it has worked count. Waiting for you does not.',
+    label: 'New limit of minutes of the whole run',
+    taken: () => 'Minutes already worked count; waiting for you does not.',
     isGood: /^\d{1,9}$/,
     wrong: 'Write a whole number, such as 90.',
   },
@@ -86,11 +86,11 @@ function resume(page: Page, tasks: TasksState, about: About): void {
   const value = name === 'cost' ? (before * 2).toFixed(2) : String(Math.ceil(before * 2))
   page.dialog.value = {
     kind: 'ask',
-    title: `Go on with ${titleOf(about)}`,
+    title: `Resume ${titleOf(about)}`,
     label,
     value,
     selection: [0, value.length],
-    button: 'Go on',
+    button: 'Resume',
     hint: taken(run),
     run: async typed => {
       const more = Number(typed.trim().replace(/^\$/, ''))
@@ -109,7 +109,7 @@ function stop(page: Page, tasks: TasksState, about: About): void {
       about.task
         ? 'This task ends, and what waits for it does not begin.'
         : 'The run ends: nothing more is begun or sent.',
-      'Branches, results and the journal stay, and Go on takes it up again.',
+      'Branches, results and the journal stay, and Resume continues it.',
     ],
     button: about.task ? 'Stop the task' : 'Stop the run',
     isDangerous: true,
@@ -195,8 +195,8 @@ export const runActions = {
     run: about => pause(about.page, about.tasks, about),
   },
   resume: {
-    label: 'Go on',
-    inPalette: of('Go on with'),
+    label: 'Resume',
+    inPalette: of('Resume'),
     icon: 'play',
     keys: 'Alt+P',
     isPossible: canResume,

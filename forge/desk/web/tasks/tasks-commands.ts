@@ -30,6 +30,9 @@ export const runsActions = {
   },
 } satisfies Actions<Page>
 
+/** States in which no plan can be changed. */
+const CLOSED: readonly string[] = ['planning', 'done', 'failed', 'stopped', 'unreachable']
+
 const waitsForApproval = ({ run }: OneRun): boolean => run.state === 'approving'
 
 /** Of the run that is shown; what is done with it as a whole, or with the task that is shown, is in {@link runActions}. */
@@ -42,7 +45,7 @@ export const shownRunActions = {
   },
   answer: {
     label: 'Answer',
-    inPalette: about => (waitsForApproval(about) ? 'Say what to change in the plan' : `Answer ${titleOf(about)}`),
+    inPalette: about => (waitsForApproval(about) ? 'Request changes to the plan' : `Answer ${titleOf(about)}`),
     keys: 'Alt+A',
     icon: 'question',
     isPossible: about =>
@@ -52,11 +55,20 @@ export const shownRunActions = {
     },
   },
   goToPlan: {
-    label: 'Go to the plan that waits for a yes',
+    label: 'Go to the plan to approve',
     keys: 'Alt+Y',
     icon: 'shield',
     isPossible: waitsForApproval,
     run: ({ page }) => page.places.focus('approval'),
+  },
+  editPlan: {
+    label: 'Edit the plan…',
+    keys: 'Alt+E',
+    icon: 'pencil',
+    isPossible: ({ run }) => run.tasks.length > 0 && !CLOSED.includes(run.state),
+    run: ({ tasks, run }) => {
+      tasks.editedRun.value = run.run
+    },
   },
   backToRun: {
     label: 'Back to the run',

@@ -53,7 +53,7 @@ function OfRun({ run, tasks }: { run: Run; tasks: TasksState }) {
         {canAnswer(run) ? <Answer run={run} tasks={tasks} /> : null}
       </section>
       {run.complaints.length > 0 ? (
-        <Section title="What the linter says of the last plan">
+        <Section title="Problems in the plan">
           <List items={run.complaints} />
         </Section>
       ) : null}
@@ -62,11 +62,11 @@ function OfRun({ run, tasks }: { run: Run; tasks: TasksState }) {
           <pre class="report">{run.report.trimEnd().split('\n').map(visible).join('\n')}</pre>
         </Section>
       )}
-      <Section title="The wish">
+      <Section title="Description">
         <Told class="prose" text={run.wish} />
       </Section>
       {run.summary === undefined || run.state === 'approving' ? null : (
-        <Section title="How it is done">
+        <Section title="Plan">
           <Told class="prose" text={run.summary} />
         </Section>
       )}
@@ -107,7 +107,7 @@ function OfTask({ run, state, tasks }: { run: Run; state: RunTask; tasks: TasksS
           <TasksButtons about={about} hasLand />
         </div>
       </section>
-      {detail ? <Planned detail={detail} run={run} /> : <Waiting words="Looking…" />}
+      {detail ? <Planned detail={detail} run={run} /> : <Waiting words="Loading…" />}
     </>
   )
 }
@@ -136,7 +136,7 @@ function Planned({ detail, run }: { detail: Task; run: Run }) {
         </Section>
       )}
       {claimed.length + checks.length > 0 ? (
-        <Section title="What decides">
+        <Section title="Checks">
           <ul class="items">
             {claimed.map(({ id, says, how, isReview }) => (
               <li key={id}>
@@ -165,7 +165,7 @@ function Unchecked({ why }: { why: string | undefined }) {
   return (
     <p class="step-warning">
       <Icon name="alert" />
-      <span>What came of it was not checked by you: {withoutTricks(why)}.</span>
+      <span>The result was not verified by you: {withoutTricks(why)}.</span>
     </p>
   )
 }
@@ -192,10 +192,18 @@ function List({ items, title, isCode }: { items: readonly string[]; title?: stri
   )
 }
 
+/** Globs or paths, as a person writes several of them. */
+const partsOf = (words: string): string[] =>
+  words
+    .split(/[,\n]/)
+    .map(word => word.trim())
+    .filter(Boolean)
+
 function Answer({ run, task, tasks }: { run: Run; task?: RunTask; tasks: TasksState }) {
   const page = usePage()
   const id = useId()
   const field = useRef<HTMLTextAreaElement>(null)
+  const [mayWrite, files] = [useRef<HTMLInputElement>(null), useRef<HTMLInputElement>(null)]
   const key = `${run.run} ${task?.id ?? ''}`
   const isPlan = run.state === 'approving'
   const wanted = tasks.answerWanted.value
@@ -207,10 +215,22 @@ function Answer({ run, task, tasks }: { run: Run; task?: RunTask; tasks: TasksSt
     field.current?.focus()
   }, [wanted])
   const send = async () => {
-    const text = field.current?.value.trim() ?? ''
+    const additions = {
+      mayWrite: partsOf(mayWrite.current?.value ?? ''),
+      with: partsOf(files.current?.value ?? ''),
+    }
+    const hasAdditions = additions.mayWrite.length + additions.with.length > 0
+    // What is added says enough by itself.
+    const text = field.current?.value.trim() || (hasAdditions ? 'Go on with what is added.' : '')
     if (text === '') return
-    const said = await tell(page, tasks, { tell: 'answer', run: run.run, ...(task && { task: task.id }), text })
-    if (said) tasks.answers.delete(key)
+    const word = { tell: 'answer', run: run.run, ...(task && { task: task.id }), text } as const
+    const said = await tell(page, tasks, { ...word, ...(hasAdditions && additions) })
+    if (said) for (const name of [key, `${key} write`, `${key} with`]) tasks.answers.delete(name)
+  }
+  const sendByKey = (event: KeyboardEvent) => {
+    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
+    event.preventDefault()
+    send()
   }
   return (
     <form
@@ -221,7 +241,7 @@ function Answer({ run, task, tasks }: { run: Run; task?: RunTask; tasks: TasksSt
         send()
       }}
     >
-      <label for={id}>{isPlan ? 'What is to be different in the plan' : 'Your answer'}</label>
+      <label for={id}>{isPlan ? 'What should change in the plan?' : 'Your answer'}</label>
       <textarea
         key={key}
         ref={field}
@@ -231,20 +251,70 @@ function Answer({ run, task, tasks }: { run: Run; task?: RunTask; tasks: TasksSt
         maxLength={20_000}
         defaultValue={tasks.answers.get(key) ?? ''}
         onInput={event => tasks.answers.set(key, event.currentTarget.value)}
-        onKeyDown={event => {
-          if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
-          event.preventDefault()
-          send()
-        }}
+        onKeyDown={sendByKey}
       />
+      {task ? (
+        <>
+          <Additions
+            key={`${key} write`}
+            field={mayWrite}
+            label="May also write these files"
+            placeholder="src/helper.ts, test/**"
+            value={tasks.answers.get(`${key} write`) ?? ''}
+            onChange={value => tasks.answers.set(`${key} write`, value)}
+            onKeyDown={sendByKey}
+          />
+          <Additions
+            key={`${key} with`}
+            field={files}
+            label="Also gets these files as context"
+            placeholder="src/types.ts, docs/format.md"
+            value={tasks.answers.get(`${key} with`) ?? ''}
+            onChange={value => tasks.answers.set(`${key} with`, value)}
+            onKeyDown={sendByKey}
+          />
+        </>
+      ) : null}
       <div class="row">
         <button type="submit" class={isPlan ? 'button' : 'button main'} aria-disabled={tasks.isTelling.value}>
-          {isPlan ? 'Plan it anew' : 'Answer'}
+          {isPlan ? 'Request changes' : 'Answer'}
           <kbd>Ctrl Enter</kbd>
         </button>
-        <span class="micro">It goes to the models: no secrets.</span>
+        <span class="micro">Sent to the models: include no secrets.</span>
       </div>
     </form>
+  )
+}
+
+interface AdditionsProps {
+  field: { current: HTMLInputElement | null }
+  label: string
+  placeholder: string
+  value: string
+  onChange: (value: string) => void
+  onKeyDown: (event: KeyboardEvent) => void
+}
+
+/** Files that are added to a task, with commas between them. */
+function Additions({ field, label, placeholder, value, onChange, onKeyDown }: AdditionsProps) {
+  const id = useId()
+  return (
+    <>
+      <label for={id}>{label}</label>
+      <input
+        ref={field}
+        id={id}
+        class="field mono"
+        type="text"
+        spellcheck={false}
+        autocomplete="off"
+        maxLength={10_000}
+        placeholder={placeholder}
+        defaultValue={value}
+        onInput={event => onChange(event.currentTarget.value)}
+        onKeyDown={onKeyDown}
+      />
+    </>
   )
 }
 
@@ -252,8 +322,8 @@ function Journal({ lines, hasTask }: { lines: JournalLine[] | undefined; hasTask
   return (
     <section class="part" aria-label="Journal">
       <h3>Journal</h3>
-      {lines === undefined ? <Waiting words="Looking…" /> : null}
-      {lines?.length === 0 ? <p class="prose told">Nothing is written yet.</p> : null}
+      {lines === undefined ? <Waiting words="Loading…" /> : null}
+      {lines?.length === 0 ? <p class="prose told">No entries yet.</p> : null}
       <ol class="journal">
         {(lines ?? []).map((line, at) => (
           <Decision

@@ -4,10 +4,11 @@ import { useEffect, useId, useRef } from 'preact/hooks'
 import type { TasksWord } from '../../contract/tasks.ts'
 import { type Landing, resultBranch } from '../../contract/tasks.ts'
 import type { Change } from '../../contract/values.ts'
-import { undo, untilMore } from '../app/actions.ts'
+import { draftsOf, saveAll, undo, untilMore } from '../app/actions.ts'
 import type { DialogContent } from '../app/dialog-content.ts'
 import { type Page, usePage } from '../app/state.ts'
 import { splitByRun } from '../graph/branches-of-runs.ts'
+import { openSteps } from '../graph/graph-steps.ts'
 import { changesOf } from '../graph/step-drag.ts'
 import { branchSource } from '../graph/step-ways.ts'
 import { ChangeSum, ChangesWithDiffs } from '../review/change-list.tsx'
@@ -15,6 +16,7 @@ import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { readable, visible } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
+import { Button } from '../ui/words.tsx'
 import type { TasksState } from './tasks-state.ts'
 
 interface Props {
@@ -30,7 +32,8 @@ export function LandingDialog({ content, tasks, close }: Props) {
   const problem = useSignal<string | undefined>(undefined)
   const isBusy = useSignal(false)
   const { run, task } = content
-  const { landing, changes, warnings, trouble } = useLanding(tasks, content, onto.value)
+  const { landing, changes, warnings, trouble, hasConflicts } = useLanding(tasks, content, onto.value)
+  const drafts = draftsOf(page, onto.value)
   const isOff = isBusy.value || landing?.tree === undefined
   const words = readable(resultBranch(run, task))
 
@@ -63,6 +66,24 @@ export function LandingDialog({ content, tasks, close }: Props) {
     isBusy.value = false
   }
 
+  const save = async () => {
+    isBusy.value = true
+    problem.value = undefined
+    await saveAll(page, onto.value).catch((error: Error) => {
+      problem.value = error.message
+    })
+    isBusy.value = false
+  }
+
+  /** The conflicts are resolved in the branch that it goes to, as those of any landing. */
+  const resolve = () => {
+    const branch = resultBranch(run, task)
+    const tip = page.branch(branch)?.tip
+    if (tip === undefined) return
+    close()
+    openSteps(page, branchSource(branch, tip), onto.value, 'land')
+  }
+
   return (
     <DialogFrame title={`${content.title} → ${readable(onto.value)}`} close={close} look="step-dialog">
       <form
@@ -73,7 +94,7 @@ export function LandingDialog({ content, tasks, close }: Props) {
       >
         <div class="step-body">
           <p class="step-explains">
-            {readable(onto.value)} gets all that {words} has as one commit. The commits themselves are kept.
+            {readable(onto.value)} gets all changes of {words} as one commit. The commits themselves are kept.
           </p>
           <div class="landing-onto">
             <label for={id}>Onto</label>
@@ -100,6 +121,17 @@ export function LandingDialog({ content, tasks, close }: Props) {
               </>
             ) : null}
           </div>
+          {landing && landing.doubts.length > 0 ? <Doubts doubts={landing.doubts} /> : null}
+          {drafts.length > 0 ? (
+            <p class="step-warning">
+              <Icon name="alert" />
+              <span class="grow">
+                {readable(onto.value)} has {plural(drafts.length, 'draft')}, which are merged onto what is landed. Save
+                them first to have them committed below it.
+              </span>
+              <Button look="small" words="Save all drafts" isOff={isBusy.value} onClick={save} />
+            </p>
+          ) : null}
           {(landing?.unchecked === undefined ? warnings : [landing.unchecked, ...warnings]).map(warning => (
             <p class="step-warning" key={warning}>
               <Icon name="alert" />
@@ -108,7 +140,7 @@ export function LandingDialog({ content, tasks, close }: Props) {
           ))}
           <section class="landing-words" aria-label="What is landed" aria-busy={!landing && trouble === undefined}>
             {landing ? <LandingWords words={landing.words} hasDiff={(changes?.length ?? 0) > 0} /> : null}
-            {landing ? null : (trouble ?? 'Loading…')}
+            {landing ? null : hasConflicts ? conflictWords(onto.value) : (trouble ?? 'Loading…')}
           </section>
           {changes && changes.length > 0 ? (
             <div class="step-changes">
@@ -122,8 +154,10 @@ export function LandingDialog({ content, tasks, close }: Props) {
           </p>
           <span class="grow" />
           <CloseButton isFirst close={close} />
+          {hasConflicts ? <Button look="main" icon="land" words="Land and resolve…" onClick={resolve} /> : null}
           <button
             type="submit"
+            hidden={hasConflicts}
             class={`button ${landing?.unchecked === undefined ? 'main' : 'stop'}`}
             aria-disabled={isOff}
           >
@@ -132,6 +166,26 @@ export function LandingDialog({ content, tasks, close }: Props) {
         </footer>
       </form>
     </DialogFrame>
+  )
+}
+
+const conflictWords = (onto: string): string =>
+  `${readable(onto)} has changed since, and some files conflict with the result. Resolve the conflicts to land it.`
+
+/** What the checks do not show, before anything else. */
+export function Doubts({ doubts }: { doubts: readonly string[] }) {
+  return (
+    <section class="landing-doubts" aria-label="Check before landing">
+      <h3>
+        <Icon name="warning" tone="is-warn" />
+        Check before landing
+      </h3>
+      <ul>
+        {doubts.map(words => (
+          <li key={words}>{visible(words)}</li>
+        ))}
+      </ul>
+    </section>
   )
 }
 
@@ -176,6 +230,7 @@ function useLanding(tasks: TasksState, { run, task }: { run: string; task?: stri
   const trouble = useSignal<string | undefined>(undefined)
   const changes = useSignal<Change[] | undefined>(undefined)
   const warnings = useSignal<string[]>([])
+  const hasConflicts = useSignal(false)
   const turn = useRef(0)
   const branch = resultBranch(run, task)
   const tip = page.branch(branch)?.tip
@@ -186,13 +241,18 @@ function useLanding(tasks: TasksState, { run, task }: { run: string; task?: stri
     trouble.value = undefined
     changes.value = undefined
     warnings.value = []
+    hasConflicts.value = false
     const look = async () => {
-      const told = await tasks.seeLanding({ run, ...(task !== undefined && { task }), onto })
+      const step = tip === undefined ? undefined : ({ step: 'land', source: branchSource(branch, tip), onto } as const)
+      const [told, preview] = await Promise.all([
+        tasks.seeLanding({ run, ...(task !== undefined && { task }), onto }).catch((error: Error) => error),
+        step && page.connection.ask('preview', { step }).catch(() => undefined),
+      ])
       if (now !== turn.current) return
+      hasConflicts.value = preview?.is === 'conflicts'
+      if (told instanceof Error) throw told
       landing.value = told
-      if (tip === undefined) return
-      const step = { step: 'land', source: branchSource(branch, tip), onto } as const
-      const preview = await page.connection.ask('preview', { step })
+      if (!preview) return
       const changed = await changesOf(page, preview)
       if (now !== turn.current) return
       changes.value = changed
@@ -202,5 +262,11 @@ function useLanding(tasks: TasksState, { run, task }: { run: string; task?: stri
       if (now === turn.current) trouble.value = (error as Error).message
     })
   }, [run, task, onto, tip, target])
-  return { landing: landing.value, changes: changes.value, warnings: warnings.value, trouble: trouble.value }
+  return {
+    landing: landing.value,
+    changes: changes.value,
+    warnings: warnings.value,
+    trouble: trouble.value,
+    hasConflicts: hasConflicts.value,
+  }
 }

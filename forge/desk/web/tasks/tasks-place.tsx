@@ -20,7 +20,7 @@ export function TasksPlace({ tasks }: { tasks: TasksState }) {
       </span>
       <span class="seg">
         {running > 0 ? <Icon name="arc" tone="by-ai spin" /> : <Icon name={icon} tone={tone} />}
-        {running > 0 ? `${plural(running, 'task')} at work` : word}
+        {running > 0 ? `${plural(running, 'task')} running` : word}
       </span>
       {asking > 0 ? (
         <span class="seg">

@@ -18,40 +18,25 @@ export function WholePlan({ run, tasks }: { run: Run; tasks: TasksState }) {
   const plan = tasks.plan.value
   const approval = usePlace<HTMLButtonElement>('approval')
   if (!plan)
-    return <div class="contract">{tasks.problem.value === undefined ? <Waiting words="Looking…" /> : null}</div>
+    return <div class="contract">{tasks.problem.value === undefined ? <Waiting words="Loading…" /> : null}</div>
   const commands = plan.commands.length + plan.others.length
   return (
     <div class="whole-plan">
-      <section
-        class="plan-text"
-        aria-label="Plan"
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard
-        tabIndex={0}
-      >
-        <Told text={plan.summary} />
-        <WhatMustBeTrue plan={plan} />
-        {plan.levels.map((level, at) => (
-          <Part key={at} title={orderOf(at, level.length)}>
-            {level.map(task => (
-              <TaskOfPlan key={task.id} task={task} plan={plan} />
-            ))}
-          </Part>
-        ))}
-        <Commands plan={plan} />
-        <Part title="What it may cost">
-          {plan.cost.map((words, at) => (
-            <p key={at}>{withoutTricks(words)}</p>
-          ))}
-        </Part>
-      </section>
+      <PlanText plan={plan} />
       <footer class="plan-foot">
         <span class="grow meta">
           {commands === 0
-            ? 'It runs no commands.'
-            : `Your key signs for ${plural(commands, 'command')}, in this run alone.`}
+            ? 'No commands.'
+            : `Approving signs ${plural(commands, 'command')} with your key, for this run only.`}
         </span>
         <Button
-          words="Say what to change"
+          words="Edit…"
+          onClick={() => {
+            tasks.editedRun.value = run.run
+          }}
+        />
+        <Button
+          words="Request changes…"
           onClick={() => {
             tasks.chooseTask(undefined)
             tasks.answerWanted.value++
@@ -70,6 +55,34 @@ export function WholePlan({ run, tasks }: { run: Run; tasks: TasksState }) {
   )
 }
 
+/** All of a plan that a person says yes to. */
+export function PlanText({ plan }: { plan: ShownPlan }) {
+  return (
+    <section
+      class="plan-text"
+      aria-label="Plan"
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard
+      tabIndex={0}
+    >
+      <Told text={plan.summary} />
+      <WhatMustBeTrue plan={plan} />
+      {plan.levels.map((level, at) => (
+        <Part key={at} title={orderOf(at, level.length)}>
+          {level.map(task => (
+            <TaskOfPlan key={task.id} task={task} plan={plan} />
+          ))}
+        </Part>
+      ))}
+      <Commands plan={plan} />
+      <Part title="Cost">
+        {plan.cost.map((words, at) => (
+          <p key={at}>{withoutTricks(words)}</p>
+        ))}
+      </Part>
+    </section>
+  )
+}
+
 const orderOf = (at: number, count: number): string =>
   `${at === 0 ? 'First' : at === 1 ? 'Then' : `Then (${at + 1})`}${count > 1 ? ', at the same time' : ''}`
 
@@ -84,7 +97,7 @@ function Part({ title, children }: { title: string; children: ComponentChildren 
 
 function WhatMustBeTrue({ plan }: { plan: ShownPlan }) {
   return (
-    <Part title="What must be true in the end">
+    <Part title="Contract">
       <ul class="plan-claims">
         {plan.contract.map(({ id, says, how, isReview }) => (
           <li key={id}>
@@ -113,7 +126,7 @@ function TaskOfPlan({ task, plan }: { task: PlannedTask; plan: ShownPlan }) {
     ['After', after.join(', ')],
     ['Writes', write.length > 0 ? write.join(', ') : 'not known: runs alone'],
     ['Never', never.join(', ')],
-    ['Makes true', claims.join(', ')],
+    ['Assertions', claims.join(', ')],
     ['Checks', checks.map(check => numberOf(plan, check)).join(', ')],
     ['Reviews', reviews.join(' · ')],
   ]
@@ -154,7 +167,7 @@ function Commands({ plan: { commands, others, hasNetwork } }: { plan: ShownPlan 
         </ol>
       </Part>
       {others.length > 0 ? (
-        <Part title="And what the repository itself asks for (FORGE.md, ready-made checks)">
+        <Part title="Commands of the repository (FORGE.md, ready-made checks)">
           <ol class="plan-commands">
             {others.map((command, at) => (
               <li key={at}>

@@ -7,6 +7,8 @@ import type { Connection } from '../app/socket.ts'
 
 /** Milliseconds from one look to the next: while something is under way, while nothing is, and after a trouble. */
 const PAUSE = { busy: 1_500, quiet: 3_000, trouble: 10_000 }
+/** States in which a run has ended: the others may become one of these at any moment, on the server alone. */
+const ENDED = ['done', 'failed', 'stopped']
 /** How long after the desk has said that branches are different it is looked again. */
 const LOOK_AFTER = 300
 
@@ -26,7 +28,9 @@ export class TasksState {
   readonly isTelling = signal(false)
   /** Counts up when the field for an answer is to have the focus. */
   readonly answerWanted = signal(0)
-  /** What was typed as an answer, by run and task. */
+  /** The run whose plan is being edited. */
+  readonly editedRun = signal<string | undefined>(undefined)
+  /** What was typed as an answer, by run and task, and in the fields below it. */
   readonly answers = new Map<string, string>()
   readonly state = computed(() => this.run.value?.tasks.find(({ id }) => id === this.chosenTask.value))
 
@@ -81,22 +85,30 @@ export class TasksState {
   async #look(): Promise<void> {
     if (!this.#isShown || document.visibilityState === 'hidden') return
     let pause = PAUSE.trouble
+    const begun = performance.now()
     try {
       const { mark } = await this.#connection.ask('tasks mark', {})
-      if (mark !== this.#mark || this.isBusy || this.runs.peek() === undefined) await this.refresh()
+      if (mark !== this.#mark || this.isBusy || this.#isOpen || this.runs.peek() === undefined) await this.refresh()
       this.#mark = mark
       this.problem.value = undefined
       pause = this.isBusy ? PAUSE.busy : PAUSE.quiet
     } catch (error) {
       this.problem.value = (error as Error).message
     }
-    this.lookSoon(pause)
+    // Each look starts programs: on a busy machine they get no more than half of the time.
+    this.lookSoon(Math.max(pause, performance.now() - begun))
   }
 
   /** Whether a run is under way that may be another one at any moment. */
   get isBusy(): boolean {
     const rows = this.runs.peek()?.runs ?? []
     return rows.some(({ state, tasks }) => state === 'planning' || state === 'runs' || tasks.running > 0)
+  }
+
+  /** Whether the run that is shown may still end. */
+  get #isOpen(): boolean {
+    const { state } = this.runs.peek()?.runs.find(({ run }) => run === this.chosen.peek()) ?? {}
+    return state !== undefined && !ENDED.includes(state)
   }
 
   /** Asks for the list, and for what is shown where that is another by now. */

@@ -11,9 +11,9 @@ export interface StateSign {
 }
 
 export const TASK_SIGNS: Record<TaskState, StateSign> = {
-  waits: { icon: 'dashed', tone: '', word: 'waits' },
-  runs: { icon: 'arc', tone: 'by-ai spin', word: 'at work' },
-  asks: { icon: 'question', tone: 'is-warn', word: 'asks you' },
+  waits: { icon: 'dashed', tone: '', word: 'waiting' },
+  runs: { icon: 'arc', tone: 'by-ai spin', word: 'running' },
+  asks: { icon: 'question', tone: 'is-warn', word: 'waiting for you' },
   paused: { icon: 'pause', tone: '', word: 'paused' },
   done: { icon: 'check', tone: 'is-ok', word: 'passed' },
   failed: { icon: 'alert', tone: 'is-bad', word: 'failed' },
@@ -21,19 +21,19 @@ export const TASK_SIGNS: Record<TaskState, StateSign> = {
 }
 
 export const RUN_SIGNS: Record<RunState, StateSign> = {
-  planning: { icon: 'arc', tone: 'by-ai spin', word: 'being planned' },
+  planning: { icon: 'arc', tone: 'by-ai spin', word: 'planning' },
   approving: { icon: 'question', tone: 'is-warn', word: 'plan to approve' },
   runs: { icon: 'arc', tone: 'by-ai spin', word: 'running' },
   paused: { icon: 'pause', tone: '', word: 'paused' },
-  asks: { icon: 'question', tone: 'is-warn', word: 'asks you' },
+  asks: { icon: 'question', tone: 'is-warn', word: 'waiting for you' },
   done: { icon: 'check', tone: 'is-ok', word: 'done' },
   failed: { icon: 'alert', tone: 'is-bad', word: 'failed' },
   stopped: { icon: 'stop', tone: '', word: 'stopped' },
-  'out of budget': { icon: 'warning', tone: 'is-warn', word: 'budget spent' },
-  unreachable: { icon: 'warning', tone: 'is-warn', word: 'not reachable' },
+  'out of budget': { icon: 'warning', tone: 'is-warn', word: 'out of budget' },
+  unreachable: { icon: 'warning', tone: 'is-warn', word: 'unreachable' },
 }
 
-const UNKNOWN: StateSign = { icon: 'dashed', tone: '', word: 'not under way' }
+const UNKNOWN: StateSign = { icon: 'dashed', tone: '', word: 'not running' }
 
 export const runSign = ({ state }: Pick<RunRow, 'state'>): StateSign => (state ? RUN_SIGNS[state] : UNKNOWN)
 

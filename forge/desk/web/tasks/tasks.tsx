@@ -10,9 +10,12 @@ import { FailedLine } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { placeOfMenu } from '../ui/menu-content.ts'
 import { withoutTricks } from '../ui/names.ts'
+import { useClock } from '../ui/use-clock.ts'
 import { Button, Empty, Waiting } from '../ui/words.tsx'
+import { PlanEditor } from './plan-editor.tsx'
 import { runActions, titleOf } from './tasks-actions.ts'
 import { TasksButtons } from './tasks-buttons.tsx'
+import { shownRunActions } from './tasks-commands.ts'
 import { TasksDetail } from './tasks-detail.tsx'
 import { TaskGraph } from './tasks-graph.tsx'
 import { WholePlan } from './tasks-plan.tsx'
@@ -39,11 +42,17 @@ export function Tasks({ tasks }: { tasks: TasksState }) {
         {run ? (
           <Boundary part="The run" about={run.run}>
             <RunHead run={run} tasks={tasks} />
-            <TaskGraph run={run} tasks={tasks} />
-            {run.state === 'approving' ? <WholePlan run={run} tasks={tasks} /> : <Contract run={run} />}
+            {tasks.editedRun.value === run.run ? (
+              <PlanEditor run={run} tasks={tasks} />
+            ) : (
+              <>
+                <TaskGraph run={run} tasks={tasks} />
+                {run.state === 'approving' ? <WholePlan run={run} tasks={tasks} /> : <Contract run={run} />}
+              </>
+            )}
           </Boundary>
         ) : runs === undefined || hasRuns ? (
-          tasks.problem.value === undefined && <Waiting words={page.connection.isUp.value ? 'Looking…' : ''} />
+          tasks.problem.value === undefined && <Waiting words={page.connection.isUp.value ? 'Loading…' : ''} />
         ) : null}
       </section>
       {run ? (
@@ -58,7 +67,7 @@ export function Tasks({ tasks }: { tasks: TasksState }) {
 /** `missing`: why there can be none. */
 function NoRuns({ missing }: { missing: string | undefined }) {
   return (
-    <Empty title={missing === undefined ? 'No runs yet' : 'The tasks can’t be used here'}>
+    <Empty title={missing === undefined ? 'No runs yet' : 'Tasks are not available here'}>
       {missing === undefined ? (
         <p class="lede">
           A run does what is too large for one conversation. Begin one on the terminal, in this repository:
@@ -133,6 +142,7 @@ function RunHead({ run, tasks }: { run: Run; tasks: TasksState }) {
   const page = usePage()
   const about = { page, tasks, run }
   const { land } = runActions
+  const { editPlan } = shownRunActions
   const canLand = isPossible(land, about)
   const { icon, tone, word } = RUN_SIGNS[run.state]
   return (
@@ -156,16 +166,31 @@ function RunHead({ run, tasks }: { run: Run; tasks: TasksState }) {
           {word}
         </span>
         <span class="grow" />
+        {isPossible(editPlan, about) && tasks.editedRun.value !== run.run ? (
+          <Button
+            look="small"
+            icon={editPlan.icon}
+            words={editPlan.label}
+            isOff={tasks.isTelling.value}
+            onClick={() => editPlan.run(about)}
+          />
+        ) : null}
         <TasksButtons about={about} hasLand={false} />
         <Button
           look={canLand ? 'small main' : 'small'}
           icon={land.icon}
           words={land.label}
-          title={canLand ? 'Look at it, and merge it as one commit' : 'There is no result of the run yet'}
+          title={canLand ? 'Review it and merge it as one commit' : 'The run has no result yet'}
           isOff={!canLand}
           onClick={() => land.run(about)}
         />
       </div>
+      {/* Where a task is shown beside it, nothing else says why the run is as it is. */}
+      {run.words && (tasks.state.value || tasks.editedRun.value) ? (
+        <p class={`run-words ${tone}`} role="status">
+          {withoutTricks(run.words)}
+        </p>
+      ) : null}
       <Gauges run={run} />
     </header>
   )
@@ -181,7 +206,7 @@ function runsMenu(tasks: TasksState) {
   return { title: 'Runs', groups: [items] }
 }
 
-function Gauges({ run: { tasks, spent, limits, contract } }: { run: Run }) {
+function Gauges({ run: { tasks, spent, limits, contract, began } }: { run: Run }) {
   const done = new Set(tasks.filter(({ state }) => state === 'done').map(({ id }) => id))
   const held = contract.filter(({ task }) => done.has(task)).length
   return (
@@ -192,6 +217,25 @@ function Gauges({ run: { tasks, spent, limits, contract } }: { run: Run }) {
         <Gauge name="Budget" value={spent.cost} of={limits.cost} look="by" words={dollars} />
       ) : null}
       <Gauge name="Requests" value={spent.requests} of={limits.requests} look="b1" />
+      {began === undefined ? null : <Elapsed began={began} of={limits.minutes} />}
+    </div>
+  )
+}
+
+/** How long a run has been at work, in seconds, minutes or hours; of its limit in minutes, if it has one. */
+function Elapsed({ began, of }: { began: number; of: number | undefined }) {
+  const seconds = Math.max(0, Math.floor(useClock(true) / 1000 - began))
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60)]
+  const words = seconds < 60 ? `${seconds} s` : hours < 1 ? `${minutes} min` : `${hours} h ${minutes % 60} min`
+  return (
+    <div class="gauge">
+      <div>
+        <span>Elapsed</span>
+        <span>
+          <b>{words}</b>
+          {of === undefined ? '' : ` of ${of} min`}
+        </span>
+      </div>
     </div>
   )
 }

@@ -1,46 +1,79 @@
-/** A run of the tasks in the browser: the real forge, the real Temporal server and its worker, and a scripted model. */
-import { describe, expect, test } from 'bun:test'
-import { hasBrowser, openBrowser } from '../../../support/browser.ts'
-import { openForge } from '../../../support/forge.ts'
-import { task } from '../../../support/task-model.ts'
+/**
+ * Runs of the tasks in the browser: the real forge, the real Temporal server and its worker, and a scripted model. One
+ * scene, one desk and one window serve all of them.
+ */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import type { Page } from 'playwright-core'
+import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { type OpenForge, openForge } from '../../../support/forge.ts'
+import { says, task, write } from '../../../support/task-model.ts'
 import { TaskScene } from '../../../support/tasks.ts'
 import { hasNoTemporal } from '../../../support/temporal.ts'
 import { findings } from '../web/axe.ts'
 import { until } from '../web/scene.ts'
 import { builtPage } from '../web-stand-in.ts'
 
+setDefaultTimeout(240_000)
+
+/** Milliseconds that a run on a busy machine may take from one state to the next. */
+const STATE_TIMEOUT_MS = 90_000
+
 describe.skipIf(!hasBrowser || hasNoTemporal)('a true run', () => {
+  let browser: OpenBrowser
+  let scene: TaskScene
+  let forge: OpenForge
+  let window: Page
+  const troubles: string[] = []
+
+  beforeAll(async () => {
+    const [built, opened, world] = await Promise.all([builtPage(), openBrowser(), TaskScene.open()])
+    browser = opened
+    scene = world
+    forge = await openForge({ env: scene.env, checkout: scene.folder }, built)
+    window = await browser.context.newPage()
+    window.setDefaultTimeout(STATE_TIMEOUT_MS)
+    window.on('pageerror', error => troubles.push(String(error)))
+    await window.goto(forge.address)
+    await window.getByRole('tab', { name: 'Tasks' }).click()
+  })
+  afterAll(async () => {
+    await browser?.[Symbol.asyncDispose]()
+    await forge?.[Symbol.asyncDispose]()
+    await scene?.[Symbol.asyncDispose]()
+  })
+
+  const detailOf = (id: string) => window.getByRole('complementary', { name: `The task ${id}` })
+  const runRegion = () => window.getByRole('region', { name: 'Run', exact: true })
+  const show = async (title: string) => {
+    await window.getByRole('navigation', { name: 'Runs' }).getByRole('button', { name: title }).click()
+    await runRegion().getByRole('heading', { name: title }).waitFor()
+  }
+  const canLand = () =>
+    until(
+      async () => (await runRegion().getByRole('button', { name: 'Land…' }).getAttribute('aria-disabled')) === 'false',
+      STATE_TIMEOUT_MS,
+    )
+
   test('is seen at work, asked, answered by the keyboard, reviewed and landed on the desk', async () => {
-    const built = await builtPage()
-    await using browser = await openBrowser()
-    await using scene = await TaskScene.open()
     const asks = { signal: 'blocked_on_human', words: 'It is not said in which words.', question: 'In which words?' }
     const { run, err } = await scene.run('Two notes', {
       tasks: [task('a'), task('b', { after: ['a'] })],
       answer: asked => (asked.kind === 'implement' && asked.task === 'b' && !asked.answered ? asks : undefined),
     })
     if (!run) throw new Error(err)
-    await using forge = await openForge({ env: scene.env, checkout: scene.folder }, built)
-    const window = await browser.context.newPage()
-    const troubles: string[] = []
-    window.on('pageerror', error => troubles.push(String(error)))
-    await window.goto(forge.address)
-    await window.getByRole('tab', { name: 'Tasks' }).click()
-    const detail = window.getByRole('complementary', { name: 'The task b' })
-    await detail.getByText('In which words?').first().waitFor({ timeout: 60_000 })
+    await detailOf('b').getByText('In which words?').first().waitFor()
     await window.getByRole('button', { name: 'Make a', exact: false }).first().waitFor()
     await window.keyboard.press('Alt+a')
     await window.locator('textarea:focus').waitFor()
     await window.keyboard.type('In yours.')
     await window.keyboard.press('Control+Enter')
-    const land = window.getByRole('region', { name: 'Run', exact: true }).getByRole('button', { name: 'Land…' })
-    await until(async () => (await land.getAttribute('aria-disabled')) === 'false', 90_000)
-    await land.click()
+    await canLand()
+    await runRegion().getByRole('button', { name: 'Land…' }).click()
     const dialog = window.getByRole('dialog', { name: /→ main$/ })
-    await dialog.getByText('commits become one').waitFor({ timeout: 60_000 })
+    await dialog.getByText('commits become one').waitFor()
     await dialog.getByText('b.txt').first().waitFor()
     await dialog.getByRole('button', { name: 'Land', exact: true }).click()
-    await window.getByText('Merged into main as').first().waitFor({ timeout: 60_000 })
+    await window.getByText('Merged into main as').first().waitFor()
     expect(await scene.git('log', '--format=%s', '-1', 'main')).toBe('Two notes')
     expect(await scene.git('status', '--porcelain')).toBe('')
     expect((await scene.git('ls-tree', '--name-only', 'main')).split('\n')).toEqual(['README.md', 'a.txt', 'b.txt'])
@@ -51,6 +84,73 @@ describe.skipIf(!hasBrowser || hasNoTemporal)('a true run', () => {
     expect((await scene.git('ls-files')).split('\n')).toEqual(['README.md'])
     expect(await findings(Object.assign(window, { troubles }))).toEqual([])
     expect(troubles).toEqual([])
-    await window.close()
-  }, 240_000)
+  })
+
+  test('is mended on the page: by files that a task may write besides, and by a plan that is edited', async () => {
+    const helps = write('helper.txt', 'help\n')
+    const { run, err } = await scene.run('Narrow bounds', {
+      tasks: [task('c'), task('d', { after: ['c'] })],
+      answer: ({ kind, task: id, text }) => {
+        if (kind !== 'implement') return undefined
+        const edits = [write(`${id}.txt`, text.includes('Write it twice') ? 'done twice\n' : 'done\n')]
+        if (id === 'c') return says('success', 'Make c.', { edits: [...edits, helps] })
+        return says('success', `Make ${id}.`, { edits })
+      },
+    })
+    if (!run) throw new Error(err)
+    await show('Narrow bounds')
+    const detail = detailOf('c')
+    await detail.getByLabel('May also write these files').fill('helper.txt')
+    await detail.getByLabel('Also gets these files as context').fill('README.md')
+    // Before anything goes on, the plan gets another wording for the task that has not begun.
+    await runRegion().getByRole('button', { name: 'Edit the plan…' }).click()
+    const plan = window.getByRole('region', { name: 'Edit the plan' })
+    const text = plan.getByRole('textbox', { name: 'Plan' })
+    await text.getByText('Write d.txt.').first().waitFor()
+    const change = async (from: string, to: string) => {
+      const line = text.locator('.cm-line').filter({ hasText: from }).first()
+      const words = (await line.textContent()) ?? ''
+      await line.click()
+      await window.keyboard.press('Home')
+      await window.keyboard.press('Home')
+      await window.keyboard.press('Shift+End')
+      await window.keyboard.insertText(words.replace(from, to))
+    }
+    await change('behaviour: Write d.txt.', 'behaviour: Write it twice in d.txt.')
+    await change('depends_on', 'depends_of')
+    await window.keyboard.press('Control+Enter')
+    await plan.getByRole('alert').getByText('is no field of a plan').waitFor()
+    await text.locator('.plan-complaint').getByText('is no field of a plan').waitFor()
+    await change('depends_of', 'depends_on')
+    await window.keyboard.press('Control+Enter')
+    await plan.getByRole('button', { name: 'Approve' }).click()
+    await window.getByText('The plan is changed').first().waitFor()
+    await detail.getByLabel('May also write these files').waitFor()
+    expect(await detail.getByLabel('May also write these files').inputValue()).toBe('helper.txt')
+    await detail.getByRole('button', { name: 'Answer', exact: false }).click()
+    await canLand()
+    expect(await scene.git('show', `forge/${run}/result:helper.txt`)).toBe('help')
+    expect(await scene.git('show', `forge/${run}/result:d.txt`)).toBe('done twice')
+  })
+
+  test('says within seconds that its provider does not answer, and that it was terminated', async () => {
+    scene.model.knows('No answer', {
+      tasks: [task('e')],
+      answer: () => ({ turn: { status: 503, words: 'The provider is overloaded.' } }),
+    })
+    const running = scene.forge(['run', '--yes', 'No answer'])
+    await window.getByRole('navigation', { name: 'Runs' }).getByRole('button', { name: 'No answer' }).waitFor()
+    await show('No answer')
+    await window
+      .getByText(/overloaded.*since \d\d:\d\d:\d\d/)
+      .first()
+      .waitFor()
+    await runRegion().getByText('Elapsed').waitFor()
+    const { out } = await scene.forge(['runs', '--json'])
+    const run = JSON.parse(out.split('\n').find(line => line.includes('No answer')) ?? '{}').run
+    await scene.temporal.client.workflow.getHandle(`forge-run-${run}`).terminate('No room')
+    await runRegion().getByText('failed', { exact: true }).first().waitFor()
+    await window.getByText('It was terminated on the Temporal server (No room)').first().waitFor()
+    await running
+  })
 })

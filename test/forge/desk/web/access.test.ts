@@ -150,7 +150,7 @@ const STEPS: Record<string, (page: DeskPage, desk: StandIn) => Promise<void>> = 
     await page.keyboard.press('Alt+c')
     await page.keyboard.type(desk.branches.get('main')?.commits[0]?.oid.slice(0, 8) ?? '')
     await page.keyboard.press('Enter')
-    await page.getByText('As it was in').first().waitFor()
+    await page.getByText('Files at').first().waitFor()
   },
   'a picture and bytes': async page => {
     await page.keyboard.press('Alt+1')
@@ -163,7 +163,7 @@ const STEPS: Record<string, (page: DeskPage, desk: StandIn) => Promise<void>> = 
     desk.say({ say: 'notice', words: 'Something was not so good.', isBad: true })
     desk.branches.delete('main')
     desk.sayDesk()
-    await page.getByRole('button', { name: 'Bring it back' }).waitFor()
+    await page.getByRole('button', { name: 'Restore branch' }).waitFor()
   },
   repository: async page => {
     await page.keyboard.press('Alt+0')

@@ -39,6 +39,6 @@ test('the same keys in one table are of actions that are not possible at the sam
     'Stop Forklift, Run Forklift',
     'Go to the explorer, Go to the conflicted files',
     'Push…, Publish branch…',
-    'Pause, Go on',
+    'Pause, Resume',
   ])
 })

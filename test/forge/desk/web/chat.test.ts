@@ -246,7 +246,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
   test('a tool that changed while it was looked at is not approved', async () => {
     ai.of(BRANCH).approvals = [TOOL_APPROVAL]
     await open()
-    await page.getByRole('button', { name: 'Look at store_stats.ts' }).click()
+    await page.getByRole('button', { name: 'Review store_stats.ts' }).click()
     await button('Approve').waitFor()
     ai.of(BRANCH).approvals = [{ ...TOOL_APPROVAL, oid: 'b'.repeat(40) }]
     await button('Approve').click()
@@ -269,7 +269,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     ])
     await page.keyboard.press('Alt+j')
     const rail = page.getByRole('complementary', { name: 'This conversation' })
-    await rail.getByRole('button', { name: 'Take AGENTS.md out of the context' }).click()
+    await rail.getByRole('button', { name: 'Remove AGENTS.md from the context' }).click()
     await page.getByText('3 files in full', { exact: true }).waitFor()
   })
 
@@ -322,13 +322,13 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await page.getByRole('dialog', { name: 'New branch' }).waitFor()
   })
 
-  test('whoever looks at a file is told that the last turn did not end well', async () => {
+  test('whoever looks at a file is told that the last turn was not completed', async () => {
     ai.script = HALF_A_TURN
     await open()
     await ask(page, QUESTION)
     await page.getByRole('tab', { name: /^worker.ts/ }).click()
     await page.keyboard.press('Alt+q')
-    await page.getByText('The last turn of the AI did not end well').waitFor()
+    await page.getByText('The last turn of the AI was not completed').waitFor()
     await button('Go to the chat').click()
     await button('Keep').click()
     await until(() => asked('end turn').length === 1)
@@ -388,7 +388,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await page.setViewportSize({ width: 1100, height: 800 })
     await dock.waitFor({ state: 'detached' })
     await page.setViewportSize({ width: 1280, height: 800 })
-    await dock.getByRole('button', { name: 'Chat in its tab alone' }).click()
+    await dock.getByRole('button', { name: 'Move the chat to its tab' }).click()
     await dock.waitFor({ state: 'detached' })
   })
 
@@ -477,7 +477,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
       'Write to the AI',
       'Send the message',
       'Undo the last turn',
-      'Look at the tool store_stats.ts…',
+      'Review the tool store_stats.ts…',
       'Choose the model…',
       'Let the AI run commands…',
       'Chat beside the editor',

@@ -103,7 +103,7 @@ describe.skipIf(!hasBrowser)('typing goes on', () => {
     await other.keyboard.type('other ')
     await isDraft('lib/two.ts', `other ${LINES}`)
     await isDraft('lib/one.ts', `typed ${LINES}`)
-    expect(await other.getByText('is not here').count()).toBe(0)
+    expect(await other.getByText('was not found').count()).toBe(0)
     // Undone, all of it goes back.
     await page.keyboard.press('Control+Alt+z')
     await until(async () => (await tabs(other)).join() === after.join().replaceAll('lib/', 'src/'))

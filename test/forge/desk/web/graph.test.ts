@@ -177,7 +177,7 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     await page.keyboard.press('PageDown')
     await until(async () => Number((await selected().getAttribute('id'))?.slice(4)) > 20)
     await page.keyboard.press('Enter')
-    await page.getByText('As it was in').first().waitFor()
+    await page.getByText('Files at').first().waitFor()
   })
 
   test('a commit is found by what it says, and the next one by Enter', async () => {
@@ -195,19 +195,48 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     expect(await page.evaluate(() => document.activeElement?.getAttribute('role'))).toBe('listbox')
   })
 
-  test('subjects have the room that lanes leave, and a row with more lanes moves its own text alone', async () => {
-    const graph = new GraphOf(manyCommits(400, 12))
+  test('subjects begin at one place, whatever lanes pass by, and each commit has its dot, at 800 pixels too', async () => {
+    const graph = new GraphOf(manyCommits(400, 24))
     desk.given.set('graph', ({ from, count }: Ask<'graph'>) => graph.window(from, count))
     await open()
-    const rows = await page.locator('.graph-row').evaluateAll(all =>
-      all.flatMap(row => {
-        const subject = row.querySelector('.subject > .cut')
-        return subject ? [subject.getBoundingClientRect().left - row.getBoundingClientRect().left] : []
-      }),
-    )
-    expect(Math.min(...rows)).toBeLessThan(140)
-    expect(new Set(rows).size).toBeGreaterThan(1)
-    expect(Math.max(...rows)).toBeLessThan(260)
+    const starts = () =>
+      page.locator('.graph-row').evaluateAll(all => [
+        ...new Set(
+          all.flatMap(row => {
+            const subject = row.querySelector('.subject')
+            return subject ? [subject.getBoundingClientRect().left - row.getBoundingClientRect().left] : []
+          }),
+        ),
+      ])
+    // A dot is wider than any line: the rows in whose middle no run of pixels is as wide as one.
+    const rowsWithoutDot = () =>
+      page.locator('.lane-tiles canvas').evaluateAll(([first]) => {
+        const canvas = first as HTMLCanvasElement
+        const context = canvas.getContext('2d') as CanvasRenderingContext2D
+        const height = 26 * devicePixelRatio
+        const without: number[] = []
+        for (let row = 0; row < 20; row++) {
+          const { data } = context.getImageData(0, Math.round((row + 0.5) * height), canvas.width, 1)
+          let [run, widest] = [0, 0]
+          for (let x = 0; x < canvas.width; x++) {
+            run = (data[4 * x + 3] ?? 0) > 128 ? run + 1 : 0
+            widest = Math.max(widest, run)
+          }
+          if (widest < 6 * devicePixelRatio) without.push(row)
+        }
+        return without
+      })
+    const [start = 0, ...others] = await starts()
+    expect(others).toEqual([])
+    expect(start).toBeLessThan(140)
+    expect(await rowsWithoutDot()).toEqual([])
+    await page.setViewportSize({ width: 800, height: 700 })
+    await until(async () => (await page.locator('.graph-list').boundingBox())?.width !== undefined)
+    await until(async () => (await starts()).length === 1)
+    expect(await rowsWithoutDot()).toEqual([])
+    // The lanes beyond the column are panned to, and the others keep their dots.
+    for (let pan = 0; pan < 8; pan++) await page.keyboard.press('ArrowRight')
+    expect(await rowsWithoutDot()).toEqual([])
   })
 
   test('panes are resized and hidden, and are so again after a restart', async () => {

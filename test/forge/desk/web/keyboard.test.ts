@@ -103,7 +103,7 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
       await page.keyboard.press('Alt+c')
       await page.keyboard.type(desk.branches.get('main')?.commits[0]?.oid.slice(0, 8) ?? '')
       await page.keyboard.press('Enter')
-      await page.getByText('As it was in').first().waitFor()
+      await page.getByText('Files at').first().waitFor()
     },
   }
 
@@ -221,7 +221,7 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
     await page.locator('.cm-content:focus').waitFor()
     desk.branches.delete('main')
     desk.sayDesk()
-    await page.getByRole('button', { name: 'Bring it back' }).click()
+    await page.getByRole('button', { name: 'Restore branch' }).click()
     await until(async () => (await page.locator('.notice').count()) === 0)
     await page.locator('.cm-content:focus').waitFor()
   })
@@ -347,7 +347,7 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
   test('a commit’s rows can be looked at, not changed', async () => {
     await page.keyboard.press('Alt+h')
     await page.getByRole('option').first().dblclick()
-    await page.getByText('As it was in').first().waitFor()
+    await page.getByText('Files at').first().waitFor()
     await tree().getByRole('treeitem', { name: 'README.md' }).click({ button: 'right' })
     expect(await page.getByRole('menuitem').locator('.grow').allTextContents()).toEqual([
       'Open',
@@ -384,7 +384,7 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
     const isHere = () => page.evaluate(() => document.activeElement?.closest('[aria-label="Conflicts"]') != null)
     await until(isHere)
     await page.keyboard.press('3')
-    await page.getByText('1 place to choose').waitFor()
+    await page.getByText('1 conflict left').waitFor()
     await page.keyboard.press('2')
     await until(async () => (await focused()) === 'BUTTON Keep this')
     await page.keyboard.press('Enter')

@@ -44,10 +44,10 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await page.getByRole('tab', { name: /upstream-2.14 ?, merging/ }).waitFor()
     await files().getByRole('heading', { name: 'To do' }).waitFor()
     expect(await files().getByRole('region', { name: 'To do' }).getByRole('button').count()).toBe(2)
-    expect(await files().getByRole('region', { name: 'Settled' }).getByRole('button').count()).toBe(4)
+    expect(await files().getByRole('region', { name: 'Resolved' }).getByRole('button').count()).toBe(4)
     expect(await files().getByText('48 files').count()).toBe(1)
     await status().getByText('merging').waitFor()
-    await status().getByText('Draft kept · 7 of 10 conflicts settled').waitFor()
+    await status().getByText('Draft kept · 7 of 10 conflicts resolved').waitFor()
     await page.getByText('3 conflicts are left').waitFor()
     expect(await page.getByRole('button', { name: 'Finish' }).getAttribute('aria-disabled')).toBe('true')
     expect(await page.getByLabel('Message of the commit').count()).toBe(0)
@@ -118,7 +118,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     )
     await page.getByText('1 of 2 left').waitFor()
     await row('claim.ts, 1 left').or(files().getByText('1 left').first()).first().waitFor()
-    const settled = page.getByRole('region', { name: 'Conflict 1 of 2, settled' })
+    const settled = page.getByRole('region', { name: 'Conflict 1 of 2, resolved' })
     await settled.getByText('Theirs').waitFor()
     await settled.getByRole('button', { name: 'Change' }).click()
     await textIs(CLAIM, CLAIM_MARKED)
@@ -134,7 +134,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await until(() => conflict(2).evaluate(element => element === document.activeElement))
     await page.keyboard.press('1')
     await until(() => desk.textOf(BRANCH, CLAIM)?.includes('<<<<<<<') === false)
-    await files().getByRole('region', { name: 'Settled' }).getByText('claim.ts').waitFor()
+    await files().getByRole('region', { name: 'Resolved' }).getByText('claim.ts').waitFor()
     await page.keyboard.press('F8')
     await until(() => conflict(1, 1).evaluate(element => element === document.activeElement))
     await page.keyboard.press('2')
@@ -165,7 +165,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await hasFocus(conflict(2))
   })
 
-  test('numbers the lines of the file, and none behind a conflict that is left', async () => {
+  test('numbers the lines of the file, behind a conflict that is left as on our side', async () => {
     await open()
     await row('claim.ts').click()
     await conflict(2).waitFor()
@@ -173,8 +173,19 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
       (await page.locator('.cm-lineNumbers .cm-gutterElement').allTextContents()).map(Number).filter(Boolean)
     // The widest number keeps its room.
     const shown = async () => (await numbers()).slice(1)
-    await until(async () => (await shown()).join() === '1,2,3,4,5,6')
+    // Beside an open conflict stands none; of its lines, ours count.
+    const expected: number[] = []
+    let [number, side] = [0, '']
+    for (const line of (desk.textOf(BRANCH, CLAIM) ?? '').split('\n')) {
+      const [, mark] = /^(?:(<)<{6}|(\|)\|{6}|(=)={6}|(>)>{6})/.exec(line) ? [line, line[0]] : []
+      if (mark !== undefined) side = mark === '>' ? '' : mark
+      else if (side === '' || side === '<') number++
+      if (mark === undefined && side === '') expected.push(number)
+    }
+    expect(expected.length).toBeGreaterThan(8)
+    await until(async () => (await shown()).join() === expected.join())
     await page.keyboard.press('F8')
+    await until(async () => /^\d+:1$/.test((await page.locator('.line-column').textContent()) ?? ''))
     await page.keyboard.press('2')
     await page.keyboard.press('2')
     const lines = () => desk.textOf(BRANCH, CLAIM)?.split('\n') ?? []
@@ -238,7 +249,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     desk.branches.get(BRANCH)?.files.set(POSTGRES, { mode: '100644', text: 'a\n=======\nb\n' })
     await open()
     await row('postgres.ts').click()
-    await page.getByRole('button', { name: 'a mark is left in line 2' }).waitFor()
+    await page.getByRole('button', { name: 'a conflict marker is left in line 2' }).waitFor()
   })
 
   test('has the choice of a whole file where it is no text, by button and by key', async () => {
@@ -257,7 +268,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await whole.focus()
     await page.keyboard.press('2')
     await until(() => merging.taken.get('logo.png') === 'theirs')
-    await files().getByRole('region', { name: 'Settled' }).getByText('logo.png').waitFor()
+    await files().getByRole('region', { name: 'Resolved' }).getByText('logo.png').waitFor()
     await page.getByRole('button', { name: 'Ours' }).click()
     await until(() => merging.taken.get('logo.png') === 'ours')
   })
@@ -342,7 +353,10 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     merging.add({ ...(merging.files.get(CLAIM) ?? { path: CLAIM, kind: 'text' }), by: 'opus-5.5' })
     await open()
     await row('claim.ts').click()
-    await page.getByRole('region', { name: 'Conflict 1 of 2, settled' }).getByText('By hand, by opus-5.5').waitFor()
+    await page
+      .getByRole('region', { name: 'Conflict 1 of 2, resolved' })
+      .getByText('Edited by hand, by opus-5.5')
+      .waitFor()
     await conflict(2).waitFor()
   })
 
@@ -355,7 +369,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     expect(await findings(page)).toEqual([])
     await row('claim.ts').click()
     await conflict(1).getByRole('button', { name: 'Theirs' }).click()
-    await page.getByRole('region', { name: 'Conflict 1 of 2, settled' }).waitFor()
+    await page.getByRole('region', { name: 'Conflict 1 of 2, resolved' }).waitFor()
     await page.keyboard.press('Alt+Shift+J')
     expect(await findings(page)).toEqual([])
     await row('logo.png').click()

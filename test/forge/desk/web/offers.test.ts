@@ -135,7 +135,7 @@ describe.skipIf(!hasBrowser)('a desk that offers what helps', () => {
     await until(async () => (await titles()).join() === 'z.txt,lib/c.txt')
     await page.keyboard.type('and after ')
     await until(async () => (await desk.show('refs/forge/drafts/away', 'z.txt')) === `while away and after ${LINES}`)
-    expect(await page.getByText('is not here').count()).toBe(0)
+    expect(await page.getByText('was not found').count()).toBe(0)
     expect(await page.getByRole('alert').count()).toBe(0)
   })
 })

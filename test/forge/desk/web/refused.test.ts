@@ -163,7 +163,7 @@ describe.skipIf(!hasBrowser)('what can’t be taken', () => {
     expect(refused - first).toBeLessThanOrEqual(1)
     // A save says why, and another file is saved.
     await page.keyboard.press('Control+s')
-    await page.getByRole('alert').getByText('What was typed last in a.txt is not with the desk').waitFor()
+    await page.getByRole('alert').getByText('What was typed last in a.txt was not accepted by the desk').waitFor()
     await openBeside(page, 'b.txt')
     await page.keyboard.type('b ')
     await page.keyboard.press('Control+s')
@@ -171,13 +171,14 @@ describe.skipIf(!hasBrowser)('what can’t be taken', () => {
     await page.getByRole('tab', { name: 'a.txt' }).click()
     const before = refused
     await page.getByRole('button', { name: 'Try again' }).click()
-    await until(() => refused === before + 1)
+    // The save of b.txt may have had it sent once more, too: the branch is another one since.
+    await until(() => refused > before)
     isRefusing = false
     await page.getByRole('button', { name: 'Try again' }).click()
     await isDraft('a.txt', `kept ${LINES}`)
     await page.keyboard.press('Control+s')
     await isSaved('a.txt', `kept ${LINES}`)
-    expect(await page.getByText('is not with the desk').count()).toBe(0)
+    expect(await page.getByText('was not accepted by the desk').count()).toBe(0)
   })
 
   test('a save that waits holds up no save of another branch, and what is saved meanwhile comes after it', async () => {

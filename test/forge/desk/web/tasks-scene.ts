@@ -185,6 +185,7 @@ export const JOURNAL: JournalLine[] = [
 ]
 
 export const LANDING = {
+  doubts: [],
   tree: '5f20c1aa5f20c1aa5f20c1aa5f20c1aa5f20c1aa',
   words: [
     'Typed errors in http, onto main',

@@ -1,5 +1,7 @@
 /** The tab of the tasks: runs, the graph, a question that is answered, pause, stop, review and landing. */
+
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { Text } from '@codemirror/state'
 import type { Preview } from '../../../../forge/desk/contract/steps.ts'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
 import type { TasksStandIn } from '../tasks-stand-in.ts'
@@ -68,14 +70,14 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
   test('show each run with its state in words, its counts and its cost, and first the one that asks', async () => {
     await open()
     await runs()
-      .getByRole('button', { name: /Idempotency keys.*asks you\s*4 of 11\s*\$1\.86/ })
+      .getByRole('button', { name: /Idempotency keys.*waiting for you\s*4 of 11\s*\$1\.86/ })
       .waitFor()
-    for (const words of ['running', 'done', 'budget spent', 'stopped']) await runs().getByText(words).waitFor()
+    for (const words of ['running', 'done', 'out of budget', 'stopped']) await runs().getByText(words).waitFor()
     await page.getByRole('heading', { name: 'Idempotency keys for enqueue and HTTP' }).first().waitFor()
     await detail('The task sweep').getByText('How long must a key be remembered?').first().waitFor()
     await node('Review of the whole').getByText('paused').waitFor()
     await node('Bench: a million keys').getByText('after sweep, claim').waitFor()
-    expect(await page.getByRole('status', { name: 'Status' }).textContent()).toContain('2 tasks at work')
+    expect(await page.getByRole('status', { name: 'Status' }).textContent()).toContain('2 tasks running')
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
       expect(await findings(page)).toEqual([])
@@ -156,7 +158,7 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
       .getByRole('button', { name: /Upstream/ })
       .click()
     const upstream = '20261121-upstream-groups-c0d3'
-    await node('Part 5').getByText('at work').waitFor()
+    await node('Part 5').getByText('running').waitFor()
     tasks.changeTask(upstream, 't5', { doing: 'its checks run' })
     await node('Part 5').getByText('its checks run').waitFor()
     tasks.changeTask(upstream, 't5', { state: 'failed', doing: '', words: '2 of 3 checks failed.' })
@@ -173,7 +175,7 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     await runs()
       .getByRole('button', { name: /Docs for operators/ })
       .click()
-    await page.getByRole('button', { name: 'Go on' }).click()
+    await page.getByRole('button', { name: 'Resume' }).click()
     const dialog = page.getByRole('dialog')
     expect(await dialog.getByRole('textbox').inputValue()).toBe('10.00')
     await dialog.getByRole('textbox').fill('seven')
@@ -193,7 +195,7 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
       .getByRole('button', { name: /otel spans/ })
       .click()
     await page.getByRole('heading', { name: 'otel spans' }).first().waitFor()
-    await page.getByRole('button', { name: 'Go on' }).click()
+    await page.getByRole('button', { name: 'Resume' }).click()
     await until(() => tasks.told.length === 4)
     expect(tasks.told).toEqual([
       { tell: 'pause', run: '20261121-upstream-groups-c0d3' },
@@ -206,7 +208,7 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
   test('ask for more of what a run is out of, whatever that is', async () => {
     await open()
     tasks.change(RUN, { state: 'out of budget', limit: 'requests', limits: { requests: 40, cost: 5 } })
-    await page.getByRole('button', { name: 'Go on' }).click()
+    await page.getByRole('button', { name: 'Resume' }).click()
     const box = page.getByRole('dialog').getByRole('textbox')
     expect(await box.inputValue()).toBe('80')
     await box.fill('many')
@@ -239,7 +241,7 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     for (const { command } of PLAN.commands) expect(await plan.locator('.command').allTextContents()).toContain(command)
     await plan.getByText('biome check --write .').waitFor()
     await plan.getByText('It stops at $5.00.').waitFor()
-    await page.getByText('Your key signs for 6 commands, in this run alone.').waitFor()
+    await page.getByText('Approving signs 6 commands with your key, for this run only.').waitFor()
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
       expect(await findings(page)).toEqual([])
@@ -264,7 +266,7 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
 
   test('take what is to be different in a plan, in words', async () => {
     await open([APPROVING])
-    await page.getByRole('button', { name: 'Say what to change' }).click()
+    await page.getByRole('button', { name: 'Request changes…' }).click()
     await page.locator('textarea:focus').waitFor()
     await page.keyboard.type('Leave Postgres alone.')
     await page.keyboard.press('Control+Enter')
@@ -299,6 +301,50 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     await page.keyboard.type('types/')
     await dialog.getByRole('option', { name: `forge/${RUN}/types/done` }).waitFor()
     await page.keyboard.press('Escape')
+  })
+
+  test('say first what their checks do not show, where they are reviewed and where they are landed', async () => {
+    const doubt = 'A1: its check passed before anything was done, so it does not show that it was [make check]'
+    await open([DONE])
+    tasks.landing = { ...tasks.landing, doubts: [doubt] }
+    await node('Part 1').waitFor()
+    await page.keyboard.press('Alt+Shift+f')
+    const dialog = page.getByRole('dialog', { name: 'Typed errors in http → main' })
+    await dialog.getByRole('region', { name: 'Check before landing' }).getByText(doubt).waitFor()
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Alt+r')
+    const facts = page.getByRole('region', { name: 'Result of a run' })
+    await facts.getByText(doubt).waitFor()
+    expect(await findings(page)).toEqual([])
+    await facts.getByRole('button', { name: 'Land…' }).click()
+    await page.getByRole('dialog', { name: /→ main$/ }).waitFor()
+  })
+
+  test('are landed on a branch with drafts once these are saved, and one with conflicts is resolved', async () => {
+    desk.branches.get('main')?.drafts.set('a.md', { text: Text.of(['typed', '']), version: 0 })
+    desk.given.set(
+      'preview',
+      (): Preview => ({
+        is: 'conflicts',
+        words: '1 file in conflict',
+        conflicts: 1,
+        commits: 6,
+        conflictsIn: [],
+        warnings: [],
+      }),
+    )
+    desk.refused.set('tasks landing', 'main has changed meanwhile. Open the desk with forge, and merge it there.')
+    await open([DONE])
+    await node('Part 1').waitFor()
+    await page.keyboard.press('Alt+Shift+f')
+    const dialog = page.getByRole('dialog', { name: 'Typed errors in http → main' })
+    await dialog.getByText('some files conflict with the result').waitFor()
+    expect(await dialog.getByText('Open the desk').count()).toBe(0)
+    await dialog.getByText('main has 1 draft').waitFor()
+    await dialog.getByRole('button', { name: 'Save all drafts' }).click()
+    await until(async () => (await dialog.getByText('main has 1 draft').count()) === 0)
+    await dialog.getByRole('button', { name: 'Land and resolve…' }).click()
+    await page.getByRole('dialog', { name: /\/result → main$/ }).waitFor()
   })
 
   test('are landed only as what was shown, by a dialog with the files and a safe button first', async () => {
@@ -350,7 +396,7 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     const why = 'there is no signature of yours for its checks'
     await open([{ ...DONE, unchecked: why, tasks: [{ ...first, unchecked: why }, ...others] }])
     await node('Part 1').waitFor()
-    await page.getByText(`What came of it was not checked by you: ${why}.`).waitFor()
+    await page.getByText(`The result was not verified by you: ${why}.`).waitFor()
     tasks.landing = { ...tasks.landing, unchecked: `This was not checked by you, as ${why}.` }
     await page.keyboard.press('Alt+Shift+f')
     const dialog = page.getByRole('dialog', { name: 'Typed errors in http → main' })

@@ -11,7 +11,7 @@ setDefaultTimeout(120_000)
 
 test('an undo and a redo are said in words that do not pile up', () => {
   expect(reversalOf('undo: save a.ts')).toEqual({ isUndo: true, title: 'Undone: save a.ts' })
-  expect(reversalOf('redo: save a.ts')).toEqual({ isUndo: false, title: 'Done again: save a.ts' })
+  expect(reversalOf('redo: save a.ts')).toEqual({ isUndo: false, title: 'Redone: save a.ts' })
 })
 
 describe.skipIf(!hasBrowser)('the page says what is so', () => {
@@ -126,7 +126,7 @@ describe.skipIf(!hasBrowser)('the page says what is so', () => {
     await until(() => desk.canUndo !== undefined)
     for (const [keys, words] of [
       ['Control+Alt+z', 'Undone: edit: README.md'],
-      ['Control+Alt+Shift+Z', 'Done again: edit: README.md'],
+      ['Control+Alt+Shift+Z', 'Redone: edit: README.md'],
       ['Control+Alt+z', 'Undone: edit: README.md'],
     ] as const) {
       await page.keyboard.press(keys)
@@ -147,7 +147,7 @@ describe.skipIf(!hasBrowser)('the page says what is so', () => {
     await editor().click()
     await page.keyboard.type('lost?')
     expect(await editor().textContent()).not.toContain('lost?')
-    expect(await page.getByPlaceholder('Choose in the conflicts first').inputValue()).toBe('')
+    expect(await page.getByPlaceholder('Resolve the conflicts first').inputValue()).toBe('')
     await page.getByRole('button', { name: 'Choose' }).click()
     await page.getByRole('region', { name: 'Conflicts' }).waitFor()
     desk.waiting = new Set()

@@ -69,7 +69,7 @@ describe.skipIf(!hasBrowser)('typing', () => {
   test('is kept where the desk has another key, and sent when this browser has it', async () => {
     desk.isLocked = true
     desk.breakConnections()
-    await page.getByText('This window has no key to the desk any more').waitFor()
+    await page.getByText('This window is no longer signed in to the desk').waitFor()
     await page.keyboard.type('kept ')
     desk.isLocked = false
     await isOnServer(`kept ${REST}`)

@@ -83,9 +83,11 @@ test('two steps follow each other on the branch, and each is found', async () =>
 
 test('an edit that finds no place fails the step in words, and nothing is written', async () => {
   await using scene = await makeScene({ script: [edits(replace('a.txt', 'four\n', 'vier\n'))] })
-  const { outcome, words, commit: made } = await scene.step()
+  const { outcome, words, evidence, commit: made } = await scene.step()
   expect({ outcome, made }).toEqual({ outcome: 'failure_retryable', made: undefined })
-  expect(words).toContain('The search is nowhere in the file.')
+  // What stands in a history has nothing of the file in it.
+  expect(words).toEndWith('could not be made: search_replace "a.txt": not found.')
+  expect(await scene.store.readText(evidence ?? { kind: '', oid: '' })).toContain('The search is nowhere in the file.')
   expect(await scene.place.git('for-each-ref', 'refs/heads/forge')).toBe('')
 })
 

@@ -1,13 +1,14 @@
-/** A run that ended on the server without its own word, or whose server is gone: what every command says of it. */
+/**
+ * A run that ended on the server without its own word, or whose server is gone: what every command says of it. A command
+ * that followed it for ever would never end here; how long each takes depends on the machine.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { task } from '../../../support/task-model.ts'
 import { runIn, TaskScene } from '../../../support/tasks.ts'
 import { hasNoTemporal } from '../../../support/temporal.ts'
+import { until } from '../../../support/world.ts'
 
 const LONG = 120_000
-/** Within this, in milliseconds, every command has to say what is. */
-const SOON = 5000
-
 describe.skipIf(hasNoTemporal)('a run that is dead', () => {
   let scene: TaskScene
   beforeAll(async () => {
@@ -39,11 +40,10 @@ describe.skipIf(hasNoTemporal)('a run that is dead', () => {
     async () => {
       const { run, following, answer } = await begin('terminated')
       const handle = scene.temporal.client.workflow.getHandle(`forge-run-${run}`)
-      const started = performance.now()
       await handle.terminate('No room on this cluster')
       const words = `It was terminated on the Temporal server (No room on this cluster): forge resume ${run}`
       const ended = await following
-      expect({ code: ended.code, soon: performance.now() - started < SOON }).toEqual({ code: 1, soon: true })
+      expect(ended.code).toBe(1)
       expect(ended.out).toContain(words)
       const [runs, shown, attached] = await Promise.all([
         scene.forge(['runs', '--json']),
@@ -107,16 +107,44 @@ describe.skipIf(hasNoTemporal)('a run that is dead', () => {
     async () => {
       const { run, following, answer } = await begin('unreachable')
       const env = { TEMPORAL_ADDRESS: '127.0.0.1:9' }
-      const started = performance.now()
       const runs = await scene.forge(['runs', '--json'], { env })
       const attached = await scene.forge(['attach', run], { env })
-      expect(performance.now() - started).toBeLessThan(2 * SOON)
       const listed = JSON.parse(runs.out.split('\n').find(line => line.includes(run)) ?? '{}')
       expect(listed).toMatchObject({ status: { state: 'unreachable', tasks: [{ id: 'a', state: 'waits' }] } })
       expect(listed.status.words).toStartWith('No Temporal server answers at 127.0.0.1:9')
       expect([attached.code, attached.err]).toEqual([1, expect.stringContaining('No Temporal server answers')])
       answer()
       await following
+    },
+    LONG,
+  )
+
+  test(
+    'says in each list that its provider does not answer, and goes on when that does',
+    async () => {
+      let isBusy = true
+      scene.model.knows('busy-provider', {
+        tasks: [task('a')],
+        answer: ({ kind }) => (kind === 'implement' && isBusy ? { turn: { status: 503 } } : undefined),
+      })
+      const following = scene.forge(['run', '--yes', 'busy-provider'])
+      const said = /is overloaded or has a fault \(503\) \(\S+, since \d\d:\d\d:\d\d\): (one try|\d+ tries) so far/
+      await until('forge runs says it', async () => said.test((await scene.forge(['runs'])).out), 60)
+      expect((await scene.forge(['show', 'last'])).out.replace(/\s+/g, ' ')).toMatch(said)
+      isBusy = false
+      expect((await following).code).toBe(0)
+    },
+    LONG,
+  )
+
+  test(
+    'is traced by the command itself, which says so where nobody takes that',
+    async () => {
+      scene.model.knows('untraced', { tasks: [task('a')] })
+      const env = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://key-in-it@127.0.0.1:9' }
+      const { code, err } = await scene.forge(['run', '--plan', 'untraced'], { env })
+      expect([code, err.match(/Traces can't be sent/g)]).toEqual([0, ["Traces can't be sent"]])
+      expect(err).not.toContain('key-in-it')
     },
     LONG,
   )
@@ -129,11 +157,9 @@ describe.skipIf(hasNoTemporal)('a run that is dead', () => {
       const run = runIn((await other.forge(['run', '--yes', 'no-namespace'])).err)
       const { connection, namespace } = other.temporal
       await connection.operatorService.deleteNamespace({ namespace })
-      const started = performance.now()
       const attached = await other.forge(['attach', run])
       expect(attached.code).toBe(1)
       expect(attached.err).toContain(`no namespace ${namespace}`)
-      expect(performance.now() - started).toBeLessThan(2 * SOON)
     },
     LONG,
   )

@@ -1,6 +1,7 @@
 /** What a person reads before something is merged, and the message of the commit. */
 import { expect, test } from 'bun:test'
-import { messageOf, nameOfCheck, scriptLines } from '../../../../forge/tasks/commands/landing.ts'
+import { nameOfCheck } from '../../../../forge/tasks/checks/check-name.ts'
+import { messageOf, scriptLines } from '../../../../forge/tasks/commands/landing.ts'
 import { command, plan, task } from '../plan/plans.ts'
 
 const SCRIPT = 'set -e\ncd src\n# All of it.\npython3 -c "import a; assert a.b(1) == 2"\ngrep -q b ../README.md'

@@ -306,7 +306,7 @@ describe.skipIf(hasNoTemporal)('a step of a run', () => {
       })
       expect({ code, err }).toEqual({ code: 0, err: `Run ${run}\n` })
       expect(await file(run, 'README.md')).toBe(`${both}Four.`)
-      expect(await scene.git('show', `forge/${run}/three/done:README.md`)).toBe(both.trimEnd())
+      expect(await scene.git('show', `refs/forge/runs/${run}/done/three:README.md`)).toBe(both.trimEnd())
       expect(scene.model.asked('conflicting').filter(it => it.startsWith('resolve'))).toHaveLength(2)
     },
     LONG,

@@ -96,6 +96,13 @@ export const BAD: Bad[] = [
       'Assertion A1: the command "bun test || true" can never fail, since what stands behind "||" ends well: leave that away.',
     ],
   },
+  ...['test -f src/parse.ts', '[ -d src ] && ! test -e src/none.ts', 'grep -q "export" src/parse.ts'].map(holds => ({
+    what: `an assertion that holds before anything is done (${holds})`,
+    plan: plan([task('a')], [command('A1', holds)]),
+    says: [
+      `Assertion A1: the command "${holds}" ends well already, before anything is done: give one that shows what will be different, or make it a check of the task.`,
+    ],
+  })),
   {
     what: 'an assertion whose test nobody writes',
     plan: plan([task('a')], [command('A1', 'bun test test/lines.test.ts')]),

@@ -20,14 +20,14 @@ const KINDS = Object.keys(ANSWERS) as StepKind[]
 
 /** The version of each kind's prompt, with a digest of its words: with other words goes another version. */
 const WORDS: Record<StepKind, Record<number, string>> = {
-  plan: { 2: 'd5d24e17bbad' },
+  plan: { 3: '326555e18bda' },
   outline: { 2: '3e176702c7cd' },
   implement: { 2: '3f87029050ba' },
   artifact: { 2: '33ac9be07c75' },
-  review: { 2: '9d1b173e548a' },
+  review: { 3: 'a548025162ae' },
   resolve: { 2: '55267010f790' },
   summarise: { 2: '8d413308aafe' },
-  'check plan': { 2: '90a747c783ae' },
+  'check plan': { 3: '18db434bce88' },
 }
 
 describe.each(KINDS)('to %s,', kind => {

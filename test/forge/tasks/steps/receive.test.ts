@@ -99,13 +99,13 @@ test('a planner looks at something by calls that read; a plan that was sent alon
   expect(readAnswer('implement', looking).words).toContain('There is no tool grep here')
 })
 
-test('a good verdict with an answer that is not yes is sent back', () => {
+test('a good verdict with an answer that is not fine is sent back', () => {
   const verdict = (how: string, answer: string) =>
     call({
       answer: { signal: 'success', words: 'Read.', verdict: how, answers: [{ question: 'Q1', answer, why: 'So.' }] },
     })
-  expect(readAnswer('review', verdict('good', 'yes')).parsed).toMatchObject({ verdict: 'good', findings: [] })
-  expect(readAnswer('review', verdict('bad', 'no')).parsed).toMatchObject({ verdict: 'bad' })
+  expect(readAnswer('review', verdict('good', 'fine')).parsed).toMatchObject({ verdict: 'good', findings: [] })
+  expect(readAnswer('review', verdict('bad', 'problem')).parsed).toMatchObject({ verdict: 'bad' })
   expect(readAnswer('review', verdict('good', 'unclear')).words).toContain(
     'The verdict is good, and Q1 is answered "unclear"',
   )

@@ -1,0 +1,224 @@
+/**
+ * What a workflow of GitHub's (Gitea's, Forgejo's) runs by itself, and whether a merged one runs more than both sides
+ * do. All that is read here is YAML that has been parsed already, and may be a stranger's.
+ */
+import { isDeepStrictEqual } from 'node:util'
+
+type Fields = Record<string, unknown>
+export const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** A value of a setting as a word. A list or a map has none of its own: it is written out. */
+const wordOf = (value: unknown): string =>
+  typeof value === 'object' && value !== null ? JSON.stringify(value) : `${value}`
+
+/** What can't be read may start anything. */
+export const ANYTHING = 'anything'
+
+/** What a step runs: its command, or the action that it uses without the version. */
+type Step = { runs: string; condition: unknown; id: string | undefined; text: string }
+type Job = { isOff: boolean; guards: Fields; text: string; steps: Step[] }
+export type Workflow = {
+  /** Its events with their filters, one value of a filter each: `push branches main`. */
+  events: string[]
+  jobs: ReadonlyMap<string, Job>
+}
+
+/** Events that only a person or another workflow causes. */
+const BY_HAND = ['workflow_dispatch', 'workflow_call', 'repository_dispatch']
+
+/** Undefined for what is no workflow. */
+export function workflowOf(parsed: unknown): Workflow | undefined {
+  if (!isFields(parsed)) return undefined
+  const { jobs } = parsed
+  // By the rules of YAML 1.1, `on` is a word for true.
+  const events = eventsOf(parsed.on ?? parsed.true)
+  const named: [string, unknown][] = isFields(jobs) ? Object.entries(jobs) : [[ANYTHING, undefined]]
+  return { events, jobs: new Map(named.map(([name, job]) => [name, jobOf(job)])) }
+}
+
+function jobOf(job: unknown): Job {
+  const { steps, ...rest } = isFields(job) ? job : {}
+  const list = Array.isArray(steps) ? steps.filter(isFields) : []
+  const { if: condition, environment } = rest
+  return {
+    isOff: isOff(job),
+    guards: { condition, environment },
+    text: JSON.stringify(rest),
+    steps: list
+      .filter(step => !isOff(step))
+      .map(step => ({
+        runs: step.run === undefined ? wordOf(step.uses ?? '').replace(/@.*/s, '') : wordOf(step.run).trim(),
+        condition: step.if,
+        id: typeof step.id === 'string' ? step.id : undefined,
+        text: JSON.stringify(step),
+      })),
+  }
+}
+
+function eventsOf(on: unknown): string[] {
+  if (typeof on === 'string') return eventsOf([on])
+  const named = Array.isArray(on) ? on.map((event): [string, unknown] => [wordOf(event), undefined]) : undefined
+  const entries = named ?? (isFields(on) ? Object.entries(on) : [[ANYTHING, undefined] as [string, unknown]])
+  return entries
+    .filter(([event]) => !BY_HAND.includes(event))
+    .flatMap(([event, filters]) => {
+      const narrowed = isFields(filters)
+        ? Object.entries(filters).flatMap(([name, values]) => filterWords(event, name, values))
+        : []
+      return narrowed.length > 0 ? narrowed : [event]
+    })
+}
+
+/** A filter that lets more through with each of its values, value by value; one that keeps things out as a whole. */
+function filterWords(event: string, name: string, values: unknown): string[] {
+  const letsMoreThrough = /^(branches|tags|types|paths)$/.test(name) && Array.isArray(values)
+  if (letsMoreThrough && values.every(it => !wordOf(it).startsWith('!')))
+    return values.map(value => `${event} ${name} ${wordOf(value)}`)
+  return /^(branches|tags|types|paths)/.test(name) ? [`${event} ${name} ${JSON.stringify(values)}`] : []
+}
+
+/**
+ * A job or step whose condition never holds. An empty condition holds, and so does text with anything around its
+ * `${{ }}`, be it a line end: that is a text which is not empty.
+ */
+const isOff = (it: unknown): boolean =>
+  isFields(it) &&
+  ['string', 'number', 'boolean'].includes(typeof it.if) &&
+  /^(\s*(false|0|''|null)\s*|\$\{\{\s*(false|0|''|null)\s*\}\})$/i.test(`${it.if}`)
+
+/** Whether any job runs, once the workflow is started. */
+export const runsAnything = ({ jobs }: Workflow): boolean => [...jobs.values()].some(job => !job.isOff)
+
+const runningJobs = ({ jobs }: Workflow): [name: string, job: Job][] => [...jobs].filter(([, job]) => !job.isOff)
+
+/** What a workflow starts, as words that can be compared between its versions; none where it is switched off. */
+export function startsOfWorkflow(workflow: Workflow | undefined): ReadonlySet<string> {
+  if (!workflow) return new Set([ANYTHING])
+  const running = runningJobs(workflow)
+  if (workflow.events.length === 0 || running.length === 0) return new Set()
+  const steps = running.flatMap(([name, job]) => job.steps.map(({ runs }) => `step of ${name}: ${runs}`))
+  return new Set([...workflow.events, ...running.map(([name]) => `job ${name}`), ...steps])
+}
+
+/** The versions of a workflow that meet in a merge, and what came of them; undefined where one is not there. */
+export type Versions = Record<'base' | 'ours' | 'theirs' | 'result', Workflow | undefined>
+
+/**
+ * Whether the result starts what the fork has switched off, in a workflow that the fork runs: an event, a job or a step
+ * that it has deleted, filtered or given a condition, also where upstream has renamed the job or moved the step.
+ */
+export function restarts(versions: Versions): boolean {
+  const { base, ours, theirs, result } = versions
+  if (!base || !ours || !result) return false
+  return (
+    restartsEvent(base, ours, result) ||
+    restartsJob({ base, ours, theirs, result }) ||
+    restartsStep(base, ours, result) ||
+    losesGuard(versions, (own, old) => own !== undefined && !isDeepStrictEqual(own, old))
+  )
+}
+
+const eventIn = (word: string): string => word.split(' ', 1)[0] ?? ''
+
+/** An event that the fork has deleted or filtered must stay as it is there; one whose filters it has changed keeps them. */
+function restartsEvent(base: Workflow, ours: Workflow, result: Workflow): boolean {
+  const limited = new Set(base.events.filter(word => !ours.events.includes(word)).map(eventIn))
+  return [...limited].some(event => {
+    const own = ours.events.filter(word => eventIn(word) === event)
+    const now = result.events.filter(word => eventIn(word) === event)
+    const isKept = own.length > 0 && own.every(word => now.includes(word))
+    const mayHaveMore = isKept && !base.events.includes(event)
+    return now.some(word => !own.includes(word) && (!mayHaveMore || base.events.includes(word)))
+  })
+}
+
+function restartsJob({ base, ours, theirs, result }: Versions & { base: Workflow; ours: Workflow; result: Workflow }) {
+  const own = new Set(runningJobs(ours).map(([name]) => name))
+  const off = runningJobs(base).flatMap(([name]) => (own.has(name) ? [] : [name]))
+  const now = runningJobs(result).flatMap(([name]) => (own.has(name) ? [] : [name]))
+  // A job of upstream's that is new, where one is gone that the fork has switched off, may be that one.
+  const isRenamed = off.some(name => theirs && !theirs.jobs.has(name))
+  return now.some(name => off.includes(name) || (isRenamed && !base.jobs.has(name)))
+}
+
+function restartsStep(base: Workflow, ours: Workflow, result: Workflow): boolean {
+  const own = new Set(runningJobs(ours).flatMap(([, { steps }]) => steps.map(({ runs }) => runs)))
+  const jobOfStep = (runs: string) => runningJobs(base).find(([, { steps }]) => steps.some(step => step.runs === runs))
+  return runningJobs(result).some(([name, job]) =>
+    job.steps.some(step => {
+      const isOwn = ours.jobs.get(name)?.steps.some(({ runs }) => runs === step.runs)
+      const [before, old] = jobOfStep(step.runs) ?? []
+      if (isOwn || !old || before === undefined || (before !== name && own.has(step.runs))) return false
+      // A step that the fork has only replaced by another one is not switched off.
+      const isReplaced = (ours.jobs.get(before)?.steps.length ?? 0) >= old.steps.length
+      return !isReplaced && !isAskedFor(step, job, ours)
+    }),
+  )
+}
+
+/**
+ * Whether a step only gives a value that steps of the fork's ask for, by its id, and does so without a secret: the fork
+ * has not switched it off but got the value in another way.
+ */
+function isAskedFor(step: Step, job: Job, ours: Workflow): boolean {
+  if (step.id === undefined || !step.text.includes('GITHUB_OUTPUT')) return false
+  if (/secrets|token/i.test(step.text + job.text)) return false
+  const own = [...ours.jobs.values()].flatMap(({ steps }) => steps)
+  const asks = ({ text }: Step) => text.includes(`steps.${step.id}.outputs`)
+  return !own.some(asks) && job.steps.filter(asks).some(({ runs }) => own.some(it => it.runs === runs))
+}
+
+/**
+ * Whether the result runs a job or a step without the condition or the environment that the fork has there, where the
+ * fork's word counts: `isForks` is told the fork's guard, and the one of the common ancestor.
+ */
+function losesGuard(
+  { base, ours, theirs, result }: Versions,
+  isForks: (own: unknown, old: unknown, upstreams: unknown) => boolean,
+): boolean {
+  const isLost = (own: unknown, old: unknown, upstreams: unknown, now: unknown) =>
+    isForks(own, old, upstreams) &&
+    !isDeepStrictEqual(now, own) &&
+    [undefined, old, upstreams].some(other => isDeepStrictEqual(now, other))
+  const jobIn = (workflow: Workflow | undefined, name: string) => workflow?.jobs.get(name)
+  return runningJobs(result ?? { events: [], jobs: new Map() }).some(([name, job]) => {
+    const [old, own, upstreams] = [base, ours, theirs].map(workflow => jobIn(workflow, name))
+    if (!own || own.isOff) return false
+    const guards = Object.keys(job.guards)
+    if (guards.some(key => isLost(own.guards[key], old?.guards[key], upstreams?.guards[key], job.guards[key])))
+      return true
+    return job.steps.some(step => {
+      const alike = [old, own, upstreams].map(it => it?.steps.filter(({ runs }) => runs === step.runs) ?? [])
+      if (alike[1]?.some(({ condition }) => isDeepStrictEqual(condition, step.condition))) return false
+      const [before, mine, other] = alike.map(([first]) => first?.condition)
+      return isLost(mine, before, other, step.condition)
+    })
+  })
+}
+
+/**
+ * Whether a result that neither side has runs more than the two do: an event or a job of neither, a step in another job
+ * than before, or a job or a step without a condition that both have. What can't be read runs more than what can.
+ */
+export function runsMore(versions: Versions): boolean {
+  const { ours, theirs, result } = versions
+  if (!result) return ours !== undefined || theirs !== undefined
+  const sides = [ours, theirs].filter(side => side !== undefined)
+  const words = new Set(sides.flatMap(side => [...startsOfWorkflow(side)]))
+  const isNew = [...startsOfWorkflow(result)].some(word => !word.startsWith('step of ') && !words.has(word))
+  const jobs = runningJobs(result)
+  const isMoved = jobs.some(([name, { steps }]) =>
+    steps.some(({ runs }) => {
+      const places = sides.flatMap(side =>
+        runningJobs(side).filter(([, job]) => job.steps.some(it => it.runs === runs)),
+      )
+      return places.length > 0 && places.every(([other]) => other !== name && jobs.some(([there]) => there === other))
+    }),
+  )
+  return (
+    isNew ||
+    isMoved ||
+    losesGuard(versions, (own, _, upstreams) => own !== undefined && isDeepStrictEqual(own, upstreams))
+  )
+}

@@ -1,0 +1,65 @@
+/** Above the review of what a run or a task came to: what its checks do not show, and the way to land it. */
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import { type Landing, resultBranch } from '../../contract/tasks.ts'
+import { branchOf } from '../app/actions.ts'
+import { type Tab, usePage } from '../app/state.ts'
+import { runOfBranch, splitByRun } from '../graph/branches-of-runs.ts'
+import { Icon } from '../ui/icons.tsx'
+import { named, visible } from '../ui/names.ts'
+import { Button } from '../ui/words.tsx'
+import { Doubts } from './tasks-landing.tsx'
+
+/** The task of which a branch is the result; undefined for that of a whole run, and for any other branch. */
+const taskOf = (branch: string): string | undefined => /\/([^/]+)\/done$/.exec(branch)?.[1]
+
+export function RunFacts({ tab }: { tab: Tab }) {
+  const page = usePage()
+  const branch = branchOf(tab) ?? ''
+  const run = runOfBranch(branch)
+  const task = taskOf(branch)
+  const isResult = run !== undefined && branch === resultBranch(run, task)
+  const landing = useSignal<Landing | undefined>(undefined)
+  const desk = page.desk.value
+  const onto = desk?.head ?? splitByRun(desk?.branches ?? []).own[0]?.name
+  const tips = [branch, onto].map(name => desk?.branches.find(it => it.name === name)?.tip).join(' ')
+  useEffect(() => {
+    let isStale = false
+    landing.value = undefined
+    if (!isResult || onto === undefined) return undefined
+    // Why it can't be landed is said where it is landed.
+    page.tasks.seeLanding({ run, ...(task !== undefined && { task }), onto }).then(
+      told => {
+        if (!isStale) landing.value = told
+      },
+      () => {},
+    )
+    return () => {
+      isStale = true
+    }
+  }, [isResult, branch, onto, tips])
+  if (!landing.value || run === undefined) return null
+  const { doubts, unchecked, tree } = landing.value
+  return (
+    <section class="run-facts" aria-label="Result of a run">
+      {doubts.length > 0 ? <Doubts doubts={doubts} /> : null}
+      {unchecked === undefined ? null : (
+        <p class="step-warning">
+          <Icon name="alert" />
+          <span>{visible(unchecked)}</span>
+        </p>
+      )}
+      {tree === undefined ? null : (
+        <Button
+          look="small"
+          icon="land"
+          words="Land…"
+          onClick={() => {
+            const title = named(task ?? run)
+            page.dialog.value = { kind: 'landing', title, run, ...(task !== undefined && { task }) }
+          }}
+        />
+      )}
+    </section>
+  )
+}

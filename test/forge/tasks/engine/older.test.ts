@@ -1,0 +1,64 @@
+/** Runs that an older version of Forge has begun: a worker submits them again, as flows of its own version. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { Client } from '@temporalio/client'
+import { NativeConnection } from '@temporalio/worker'
+import { openRuns, workflowOf } from '../../../../forge/tasks/engine/client.ts'
+import { moveOlder } from '../../../../forge/tasks/engine/older.ts'
+import { RunStore } from '../../../../forge/tasks/runs/store.ts'
+import { commit } from '../../../support/git.ts'
+import { makePlace, type Place, until } from '../../../support/repository.ts'
+import { hasNoTemporal, startTemporal, type TestTemporal } from '../../../support/temporal.ts'
+
+const QUEUE = 'a-queue-without-a-worker'
+
+describe.skipIf(hasNoTemporal)('a run of an older version', () => {
+  let temporal: TestTemporal
+  let connection: NativeConnection
+  let place: Place
+  beforeAll(async () => {
+    temporal = await startTemporal()
+    connection = await NativeConnection.connect({ address: temporal.address })
+    place = await makePlace()
+  }, 60_000)
+  afterAll(async () => {
+    await connection.close()
+    await place[Symbol.asyncDispose]()
+    await temporal[Symbol.asyncDispose]()
+  }, 60_000)
+
+  /** Begins a run under the name that its flow had, as long as the server lists it. */
+  async function begin(run: string, taskQueue = QUEUE) {
+    const { client } = temporal
+    const handle = await client.workflow.start('run', { args: [{ run }], taskQueue, workflowId: workflowOf(run) })
+    await until(async () => (await openRuns(client, taskQueue, ['run'])).includes(run))
+    return handle
+  }
+
+  test('is submitted again as it was asked for; one that git does not know, or of another queue, is left alone', async () => {
+    const base = await commit(place.path, 'main', { 'a.txt': 'a' })
+    const store = new RunStore(place.objects, 'known')
+    const wish = await store.put('wish', 'Write notes')
+    const input = { run: 'known', wish, base, limits: { depth: 1 }, isApproved: true, onlyPlan: false, atMost: 4 }
+    await store.set('run.json', JSON.stringify({ ...input, began: 1 }))
+    const [known, unknown, elsewhere] = [
+      await begin('known'),
+      await begin('unknown'),
+      await begin('other', 'other-queue'),
+    ]
+    const { namespace } = temporal
+    expect(await moveOlder(connection, place.repository, { namespace, queue: QUEUE })).toEqual(['known'])
+    const client = new Client({ connection, namespace })
+    // By its id alone, the last one of that id.
+    const now = await client.workflow.getHandle(workflowOf('known')).describe()
+    expect([now.type, now.status.name]).toEqual(['forgeRun', 'RUNNING'])
+    const before = await client.workflow.getHandle(workflowOf('known'), known.firstExecutionRunId).describe()
+    expect(before.status.name).toBe('TERMINATED')
+    const { events = [] } = await client.workflow.getHandle(workflowOf('known')).fetchHistory()
+    const payload = events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads?.[0]?.data
+    expect(JSON.parse(Buffer.from(payload ?? []).toString())).toEqual(input)
+    for (const handle of [unknown, elsewhere]) expect((await handle.describe()).status.name).toBe('RUNNING')
+    // The next worker finds nothing more to move but what it can't.
+    await until(async () => !(await openRuns(client, QUEUE, ['run'])).includes('known'))
+    expect(await moveOlder(connection, place.repository, { namespace, queue: QUEUE })).toEqual([])
+  }, 60_000)
+})
