@@ -243,7 +243,7 @@ export class Desk implements AsyncDisposable {
       isBare: repository.isBare,
       isEmpty: branches.length === 0,
       ...(branch && { head: branch }),
-      identity,
+      ...(identity && { identity }),
       branches,
       ...(undo && { canUndo: undo }),
       ...(redo && { canRedo: redo }),
@@ -301,7 +301,7 @@ type Settings = Pick<DeskInfo, 'identity' | 'hooks'>
 
 async function settingsOf(repository: Repository): Promise<Settings> {
   const [identity, hooks] = await Promise.all([identityOf(repository), hooksOf(repository)])
-  return { hooks, identity }
+  return { hooks, ...(identity && { identity }) }
 }
 
 /** Whose name a commit would bear; undefined where git knows none. */

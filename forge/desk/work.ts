@@ -245,9 +245,9 @@ export class Work implements AsyncDisposable {
         subject,
         session: sessions.has(tip) || turn !== undefined,
         ...(upstream && count && { upstream: { name: upstream.replace(/^refs\/(remotes|heads)\//, ''), ...count } }),
-        checkout,
+        ...(checkout !== undefined && { checkout }),
         drafts: works.get(name)?.draftPaths ?? [],
-        moved,
+        ...(moved && { moved }),
         ...(turn && { turn }),
         ...(kind && { merging: kind }),
       }

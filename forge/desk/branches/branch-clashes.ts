@@ -65,7 +65,7 @@ export async function takeSide(work: BranchWork, path: Path, side: 'draft' | 'ti
   await settleAs(work, { path, choice, what }, async ({ mode, draft, bytes }) => {
     const { files } = work.drafts
     if (side === 'tip') return files.has(path) ? files.get(path) : await entryInTip(work.room.objects, work.tip, path)
-    return { mode, oid: draft, bytes }
+    return { mode, oid: draft, ...(bytes && { bytes }) }
   })
 }
 

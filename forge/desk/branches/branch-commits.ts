@@ -239,7 +239,7 @@ export async function commitTo(
     ? await mergeDrafts(objects, noDrafts(tip), left, noDrafts(commit.oid))
     : { ...left, tip: commit.oid }
   const base = meets ? undefined : { base: tip, changes }
-  await held.become({ head: commit.oid, drafts, renamed, base }, { ...deed, made: commit.made })
+  await held.become({ head: commit.oid, drafts, renamed, ...(base && { base }) }, { ...deed, made: commit.made })
   say({ say: 'saved', branch: name, commit: commit.oid, drafts: work.draftPaths })
   maintenance.afterCommit()
   return commit.oid

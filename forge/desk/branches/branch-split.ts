@@ -149,7 +149,7 @@ async function moveDrafts(branches: OpenBranches, { name, to, from }: DraftsMove
       const { mode, draft, bytes } = clash
       // Where another desk has typed in the file, too, there is still something to choose.
       if (drafts.files.has(path)) clashes.set(path, clash)
-      else files.set(path, { mode, oid: draft, bytes })
+      else files.set(path, { mode, oid: draft, ...(bytes && { bytes }) })
     }
     const made = await makeDrafts(objects, { ...back, files, clashes })
     const also = [

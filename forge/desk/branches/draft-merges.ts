@@ -126,7 +126,7 @@ async function withoutSettled(objects: Objects, drafts: Drafts): Promise<Drafts>
     const isDraftElsewhere = files.has(path)
     const entry = isDraftElsewhere ? files.get(path) : await entryInTip(objects, drafts.tip, path)
     if (entry?.oid === draft) continue
-    if (!isDraftElsewhere && entry?.oid === base) files.set(path, { mode, oid: draft, bytes })
+    if (!isDraftElsewhere && entry?.oid === base) files.set(path, { mode, oid: draft, ...(bytes && { bytes }) })
     else clashes.set(path, clash)
   }
   return { ...drafts, files, clashes }

@@ -187,7 +187,7 @@ async function rowOf(objects: Objects, merge: MergedTree, group: Group, ends: En
   const { path, paths, original, stages } = group
   const kind = plainKindOf(group)
   const puts = new Map<Path, TreeChange>()
-  const plain = { path, paths, stages, original }
+  const plain = { path, paths, stages, ...(original !== undefined && { original }) }
   const isRead = kind === 'text' || kind === 'rename/rename'
   const sides = isRead ? await textSides(objects, merge, group, ends) : undefined
   if (!sides) {

@@ -78,7 +78,7 @@ export class ForkliftOnDesk {
     const runs = await this.#runs(remotes)
     const [upstream, branches] = await Promise.all([this.#upstream(remotes, runs), this.#branches()])
     const told = await Promise.all(runs.slice(0, MAX_RUNS_SHOWN).map(run => this.#tell(run, branches)))
-    return { upstream, runs: told, ...this.#now() }
+    return { ...(upstream && { upstream }), runs: told, ...this.#now() }
   }
 
   /** The output at the moment of the reply: a window that got lines meanwhile does not lose them. */
@@ -151,7 +151,7 @@ export class ForkliftOnDesk {
       end,
       words: wordsOfRun(run, { commits, isOwn: this.#child !== undefined && isSince(run, this.#since) }),
       started: Date.parse(startedAt) / 1_000,
-      pullRequest,
+      ...(pullRequest !== undefined && { pullRequest }),
       canOpen: !isByHand && OPENABLE.includes(end),
       ...(branches.has(known) && { branch: known }),
       isByHand,
@@ -191,7 +191,7 @@ export class ForkliftOnDesk {
       const taken = await takeOver(this.objects, run, stop)
       await waitForPerson(held, {
         ...{ stop, ours: start, kind: 'open run', does: `go on with Forklift's run of ${stampOf(run.path)}` },
-        forklift: { run: basename(run.path), stuck: letter },
+        forklift: { run: basename(run.path), ...(letter !== undefined && { stuck: letter }) },
         isNew: true,
         result: taken?.result,
         by: isByAgent(run) ? run.metadata.model : undefined,
@@ -242,7 +242,7 @@ export class ForkliftOnDesk {
     })
     this.#child = child
     this.#since = Date.now()
-    const said: Said = { branch, lines: [] }
+    const said: Said = { ...(branch !== undefined && { branch }), lines: [] }
     this.#said = said
     this.say({ say: 'forklift' })
     const tell = (text: string) => {

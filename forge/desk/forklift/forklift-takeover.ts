@@ -80,7 +80,7 @@ async function committed(objects: Objects, { path, metadata }: RecordedRun, tree
   await bringObjects(objects, scratch, tip)
   const kept = await Promise.all(LETTERS.map(async name => [name, await entryAt(objects, tree, name)] as const))
   const left = await leftAfter(objects, new Workspace(workspace), branch, tip)
-  return { result: await writeTree(objects, tip, new Map(kept)), left }
+  return { result: await writeTree(objects, tip, new Map(kept)), ...(left !== undefined && { left }) }
 }
 
 /** What the agent has changed after its commit, in words. */
@@ -137,7 +137,7 @@ async function leftBehind(
   const said = whatIsLeft([...left], changed.isCut, folder)
   if (changes.size === 0 && said === undefined) return undefined
   const result = changes.size === 0 ? tree : await writeTree(objects, tree, changes)
-  return { result, left: said }
+  return { result, ...(said !== undefined && { left: said }) }
 }
 
 const isLetter = (path: Path): boolean => LETTERS.includes(path) || isOfForge(path)

@@ -22,14 +22,14 @@ export async function describeRefs(repository: Repository, listed: readonly Ref[
     const prefix = `${REMOTES}${name}/`
     return {
       name,
-      url,
+      ...(url !== undefined && { url }),
       branches: own.map(ref => ({ ref: ref.name, name: ref.name.slice(prefix.length), tip: ref.peeled ?? ref.oid })),
     }
   })
   const tags = listed
     .filter(({ name }) => name.startsWith(TAGS))
     .map(({ name, oid, peeled }) => ({ ref: name, name: name.slice(TAGS.length), tip: peeled ?? oid }))
-  return { remotes, tags, fetched }
+  return { remotes, tags, ...(fetched !== undefined && { fetched }) }
 }
 
 const firstPart = (ref: string): string => ref.slice(REMOTES.length).split('/')[0] ?? ''

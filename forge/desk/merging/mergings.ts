@@ -87,9 +87,9 @@ export class Mergings {
         ...(number !== undefined && of !== undefined && { at: { number, of, subject: visible(subject) } }),
         message: await this.#messageOf(state),
         odd: review?.words ?? [],
-        notYet,
+        ...(notYet !== undefined && { notYet }),
         ...(forklift && {
-          forklift: { run: forklift.run, stuck: forklift.stuck },
+          forklift: { run: forklift.run, ...(forklift.stuck !== undefined && { stuck: forklift.stuck }) },
         }),
       }
     })
@@ -166,7 +166,7 @@ export class Mergings {
     const nothing = { is: 'nothing' } as const
     return {
       ...{ path: row.path, kind: row.kind, words: wordsFor(row, state) },
-      mark: row.mark,
+      ...(row.mark !== undefined && { mark: row.mark }),
       ...{ base: base ?? nothing, ours: ours ?? nothing, theirs: theirs ?? nothing },
     }
   }
@@ -336,7 +336,7 @@ async function fileOf(work: BranchWork, state: State, row: ConflictRow): Promise
   const words =
     left > 0 && marks.line !== undefined && marks.left > row.all ? `a mark in line ${marks.line}` : wordsFor(row, state)
   const { path, kind, all } = row
-  return { path, kind, all, left, state: left > 0 ? 'open' : 'settled', words, by }
+  return { path, kind, all, left, state: left > 0 ? 'open' : 'settled', words, ...(by !== undefined && { by }) }
 }
 
 /** The model that settled a file, if the file has not changed since. */

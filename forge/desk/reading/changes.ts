@@ -60,8 +60,8 @@ function readChanges(words: string[]): Change[] {
       path,
       ...(isMove && { from: first }),
       status: statusOf(letter, before, after),
-      before,
-      after,
+      ...(before && { before }),
+      ...(after && { after }),
     })
     if (changes.size > MAX_CHANGES)
       throw new Failure(`More than ${many(MAX_CHANGES, 'file')} differ: too many to be shown.`)

@@ -142,7 +142,7 @@ export async function waitForPerson(
       ...{ ours: words.ours, theirs: words.theirs, oursCommit: ours, theirsCommit: theirs, from: head },
       ...{ rows, byGit, kept: [] },
       by: Object.fromEntries(byModel.map(({ path }) => [path, { model: by ?? '', oid: files.get(path)?.oid }])),
-      forklift,
+      ...(forklift && { forklift }),
     },
     tree,
   )

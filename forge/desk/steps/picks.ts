@@ -73,7 +73,7 @@ export async function planPicks(
       const todo = commits.slice(at + 1)
       const state: Stop['state'] = {
         ...{ does, base, todo: [...todo], subject, number: of - todo.length, of },
-        onto: ontoWords,
+        ...(ontoWords !== undefined && { onto: ontoWords }),
       }
       return { chain, tree, dropped, stop: { merge, ours: tree, theirs: oid, words, state } }
     }

@@ -171,7 +171,7 @@ export class Steps {
       ...{ is: plan.is, conflicts: files.length, words: plan.words, before, commits: plan.commits },
       ...(result !== undefined && { tree: plan.tree, result }),
       ...{ conflictsIn: conflictsIn.sort((one, other) => (one.path < other.path ? -1 : 1)), warnings },
-      message,
+      ...(message !== undefined && { message }),
       ...(hasToSave && { offers: 'save' as const }),
     }
   }
