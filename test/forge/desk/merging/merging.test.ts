@@ -388,7 +388,7 @@ test('what was typed and not saved is in the way of conflicts, and of nothing el
   const { work } = desk
   await (await edit(work, 'main', 'b.txt')).type('typed\n')
   const preview = await work.steps.preview(merge(desk))
-  expect(preview.warnings.join()).toContain('saved or discarded')
+  expect(preview.warnings.join()).toContain('save or discard them first')
   expect(await refusedBy(work.steps.do(merge(desk)))).toThrow('b.txt in main is not saved')
   expect(await textOf(work, 'main', 'b.txt')).toBe('b\ntyped\n')
   expect(await desk.git('for-each-ref', 'refs/forge/merging')).toBe('')
