@@ -33,13 +33,13 @@ export function conflictLines(bytes: Uint8Array, ours: Oid, theirs: Oid): Lines[
 }
 
 /** A file with conflicts; `number` is its name in the two trees that are compared. */
-type Marked = { path: Path; number: number; conflicts: readonly Lines[] }
+export type MarkedFile = { path: Path; number: number; conflicts: readonly Lines[] }
 
 /** Those files of which the second tree has other lines than the first, not only where the first has conflicts. */
 export async function changedAround(
   scratch: Scratch,
   [automatic, result]: [Oid, Oid],
-  files: Marked[],
+  files: MarkedFile[],
 ): Promise<Path[]> {
   const { bytes: limit, biggestFile } = COMPARED
   const patch = await patchOf(scratch, automatic, result, { context: 0, limit, biggestFile })
@@ -48,7 +48,7 @@ export async function changedAround(
   for (let at = 0; at < parts.length; at += 2) sections.set(Number(parts[at]), parts[at + 1] ?? '')
   // The last one that was read may be cut.
   if (patch.cut) sections.delete(Math.max(...sections.keys()))
-  const isChanged = ({ number, conflicts }: Marked) => !isWithin(sections.get(number) ?? '', conflicts)
+  const isChanged = ({ number, conflicts }: MarkedFile) => !isWithin(sections.get(number) ?? '', conflicts)
   return files.filter(isChanged).map(({ path }) => path)
 }
 

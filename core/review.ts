@@ -2,7 +2,7 @@
  * Judges a merge of upstream with git alone: the result is compared, file by file, with the merge that git makes
  * by itself.
  */
-import { changedAround, conflictLines } from './around.ts'
+import { changedAround, conflictLines, type MarkedFile } from './around.ts'
 import {
   type FileVersions,
   isCalledByOthers,
@@ -599,11 +599,13 @@ async function besideConflicts(
   const isOther = ({ stages, result }: Spot) => ![2, 3].some(side => stageOf(stages, side)?.mode === result?.mode)
   const others = merged.filter(isOther).map(pathOf)
   const files = merged.filter(spot => !isOther(spot))
-  const marked = files.map(async ({ path, automatic }, number) => {
+  const compared: MarkedFile[] = []
+  // One after the other: each may be as long as what is read at most.
+  for (const [number, { path, automatic }] of files.entries()) {
     const bytes = (await bytesOf(objects, automatic)) ?? Buffer.alloc(0)
-    return { path, number, conflicts: conflictLines(bytes, start, upstream) }
-  })
-  const compared = (await allOf(marked)).filter(({ conflicts }) => conflicts.length > 0)
+    const conflicts = conflictLines(bytes, start, upstream)
+    if (conflicts.length > 0) compared.push({ path, number, conflicts })
+  }
   if (compared.length === 0) return others
   const sides = [files.map(({ automatic }) => automatic), files.map(({ result }) => result)]
   const [automatic = '', result = ''] = await numberedTrees(scratch, sides)

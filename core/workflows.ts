@@ -27,14 +27,19 @@ export type Workflow = {
 /** Events that only a person or another workflow causes. */
 const BY_HAND = ['workflow_dispatch', 'workflow_call', 'repository_dispatch']
 
-/** Undefined for what is no workflow. */
+/** Filters, jobs and steps of a workflow together: its versions are compared thing by thing. More are not read. */
+const MAX_THINGS = 5_000
+
+/** Undefined for what is no workflow, or has too much in it to be compared. */
 export function workflowOf(parsed: unknown): Workflow | undefined {
   if (!isFields(parsed)) return undefined
   const { jobs } = parsed
   // By the rules of YAML 1.1, `on` is a word for true.
   const events = eventsOf(parsed.on ?? parsed.true)
   const named: [string, unknown][] = isFields(jobs) ? Object.entries(jobs) : [[ANYTHING, undefined]]
-  return { events, jobs: new Map(named.map(([name, job]) => [name, jobOf(job)])) }
+  const made = named.map(([name, job]): [string, Job] => [name, jobOf(job)])
+  const things = made.reduce((sum, [, { steps }]) => sum + 1 + steps.length, events.length)
+  return things > MAX_THINGS ? undefined : { events, jobs: new Map(made) }
 }
 
 function jobOf(job: unknown): Job {

@@ -518,6 +518,17 @@ test('a long text is not copied for each of its aliases', () => {
   expect([...startsOf('.gitlab-ci.yml', Buffer.from(usual))]).toEqual(['job job'])
 })
 
+test.each([
+  ['steps', `on: push\njobs:\n  a:\n    steps:\n${'      - run: x\n'.repeat(60_000)}`],
+  ['jobs', `on: push\njobs:\n${Array.from({ length: 60_000 }, (_, at) => `  a${at}: {}\n`).join('')}`],
+  [
+    'filters',
+    `on: {push: {branches: [${Array.from({ length: 60_000 }, (_, at) => `b${at}`).join()}]}}\njobs: {a: {}}\n`,
+  ],
+])('a workflow with very many %s is not compared thing by thing', (_, yaml) => {
+  expect([...startsOf(CI, Buffer.from(yaml))]).toEqual(['anything'])
+})
+
 test('hundreds of thousands of lines of upstream are not compared with each line of the fork', () => {
   const lines = (word: string, count: number) =>
     Buffer.from(Array.from({ length: count }, (_, at) => `w ${word}${at}`).join('\n'))

@@ -215,7 +215,7 @@ export class RunWork implements RunActivities {
     const failures = input.evidence.filter(it => !isQuestion(it))
     const evidence = await Promise.all(failures.map(it => evidenceInWords(store, it)))
     const escalation: Escalation = {
-      status: { ...input.status, spent: ledger.spent() },
+      status: { ...input.status, tasks: inShort(input.status.tasks, input.task), spent: ledger.spent() },
       words: this.means.clean(input.words),
       // What failed the same way several times is told once.
       evidence: [...new Set(evidence.map(text => this.means.clean(text)))],
@@ -223,7 +223,8 @@ export class RunWork implements RunActivities {
       // The id comes from a command line: it must name an answer that this run keeps.
       ...(input.resume?.startsWith(`forge resume ${input.run}`) &&
         /^[\w -]+$/.test(input.resume) && { resume: input.resume }),
-      plan,
+      // Of the plan, a report has its title and the task.
+      ...(plan && { plan: { ...plan, contract: [], tasks: plan.tasks.filter(({ id }) => id === input.task) } }),
       ...(asked && { question: this.means.clean(await store.readText(asked)) }),
     }
     const text = reportAsMarkdown(escalation)
@@ -281,6 +282,13 @@ export class RunWork implements RunActivities {
     return plan.contract.some(({ id, how }) => how.kind === 'review' && !affirmed.includes(id))
   }
 }
+
+/** Tasks that a report tells about in words; of more, only the one that it is about. */
+const MAX_TASKS_IN_WORDS = 100
+
+/** A run of a thousand tasks that ask writes a thousand reports: each is short. */
+const inShort = (tasks: RunStatus['tasks'], about: TaskId | undefined): RunStatus['tasks'] =>
+  tasks.length <= MAX_TASKS_IN_WORDS ? tasks : tasks.map(it => (it.id === about ? it : { ...it, words: '' }))
 
 const isQuestion = ({ kind }: Reference): boolean => kind === 'question'
 

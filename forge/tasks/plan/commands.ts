@@ -17,7 +17,7 @@ export type CommandRoom = {
 }
 
 /** A command with its arguments, as far as these are plain; `isQuoted` words may be anything. */
-export type Word = { text: string; isQuoted: boolean }
+type Word = { text: string; isQuoted: boolean }
 export type Simple = { words: Word[]; isNegated: boolean }
 type Pipeline = Simple[]
 /** `joint` is how it follows the one before. */

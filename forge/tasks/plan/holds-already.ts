@@ -5,7 +5,7 @@
 import { type Simple, simpleCommandsOf } from './commands.ts'
 
 /** The files that the run begins with. `textOf`: undefined where there is no such file, or it is long or no text. */
-export type Before = {
+type Before = {
   isFile: (path: string) => boolean
   isFolder: (path: string) => boolean
   textOf: (path: string) => Promise<string | undefined>

@@ -12,7 +12,7 @@ import type { Oid, RunId, TaskId } from '../contract.ts'
 import { BRANCHES, doneRef, hiddenDoneRef, resultRef } from './folder.ts'
 
 /** A result: the name of its branch, whether there is one, and its commit. */
-export type Result = { name: string; isBranch: boolean; tip: Oid }
+type Result = { name: string; isBranch: boolean; tip: Oid }
 
 /** The result of a task that has passed; undefined where it has not. */
 export async function findDone(objects: Objects, run: RunId, task: TaskId): Promise<Result | undefined> {

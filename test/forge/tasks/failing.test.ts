@@ -14,7 +14,7 @@ import { until } from '../../support/world.ts'
 
 /** FORGE_TEST_FAILING=1000 takes minutes, and says what it measured. */
 const TASKS = Number(process.env.FORGE_TEST_FAILING || 30)
-const LONG = 120_000 + TASKS * 4000
+const LONG = 120_000 + TASKS * 8000
 const ANSWER_BYTES = 100_000
 /** No event of a history may be larger, in bytes. */
 const MAX_EVENT_BYTES = 64 << 10

@@ -38,6 +38,7 @@ export function PlanEditor({ run, tasks }: { run: Run; tasks: TasksState }) {
   const check = () =>
     busy(async () => {
       const text = code.current?.text() ?? ''
+      if (text.trim() === '') throw new Error('The plan is empty: undo, or discard the changes.')
       const found = await page.connection.ask('tasks plan check', { run: name, text })
       checked.value = found
       code.current?.complain(found.complaints)
@@ -94,7 +95,7 @@ export function PlanEditor({ run, tasks }: { run: Run; tasks: TasksState }) {
         complaints={problem.value === undefined ? (checked.value?.complaints ?? []) : [{ words: problem.value }]}
         goTo={line => code.current?.goTo(line)}
       />
-      <div ref={place} class="plan-code" hidden={plan !== undefined} aria-busy={code.current === undefined}>
+      <div ref={place} class="editor plan-code" hidden={plan !== undefined} aria-busy={code.current === undefined}>
         {code.current === undefined && isBusy.value ? <Waiting words="Loading…" /> : null}
       </div>
       <footer class="plan-foot">

@@ -12,6 +12,9 @@ const ENDED = ['done', 'failed', 'stopped']
 /** How long after the desk has said that branches are different it is looked again. */
 const LOOK_AFTER = 300
 
+const askingIn = (run: Run | undefined): string[] =>
+  (run?.tasks ?? []).flatMap(({ id, state }) => (state === 'asks' ? [id] : []))
+
 export class TasksState {
   readonly runs = signal<Runs | undefined>(undefined)
   /** The run and the task that are shown, by name. */
@@ -183,7 +186,9 @@ export class TasksState {
     const run =
       isNew || mark !== this.#shownMark ? await this.#connection.ask('tasks run', { run: name }) : this.run.peek()
     if (isLate() || !run) return
-    const first = isNew ? run.tasks.find(({ state }) => state === 'asks')?.id : undefined
+    // A task that begins to ask is shown to a person who looks at the run as a whole; one that was left stays left.
+    const asked = new Set(askingIn(this.run.peek()))
+    const first = askingIn(run).find(id => !asked.has(id))
     batch(() => {
       this.run.value = run
       if (first !== undefined && this.chosenTask.peek() === undefined) this.chosenTask.value = first

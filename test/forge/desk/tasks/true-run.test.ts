@@ -45,7 +45,7 @@ describe.skipIf(!hasBrowser || hasNoTemporal)('a true run', () => {
   const detailOf = (id: string) => window.getByRole('complementary', { name: `The task ${id}` })
   const runRegion = () => window.getByRole('region', { name: 'Run', exact: true })
   const show = async (title: string) => {
-    await window.getByRole('navigation', { name: 'Runs' }).getByRole('button', { name: title }).click()
+    await window.getByRole('navigation', { name: 'Runs' }).getByRole('button', { name: title }).press('Enter')
     await runRegion().getByRole('heading', { name: title }).waitFor()
   }
   const canLand = () =>
@@ -70,7 +70,7 @@ describe.skipIf(!hasBrowser || hasNoTemporal)('a true run', () => {
     await canLand()
     await runRegion().getByRole('button', { name: 'Land…' }).click()
     const dialog = window.getByRole('dialog', { name: /→ main$/ })
-    await dialog.getByText('commits become one').waitFor()
+    await dialog.getByText('b.txt says done.').first().waitFor()
     await dialog.getByText('b.txt').first().waitFor()
     await dialog.getByRole('button', { name: 'Land', exact: true }).click()
     await window.getByText('Merged into main as').first().waitFor()

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { RunInput, RunStatus } from '../../../../forge/tasks/contract.ts'
 import { openRunFolder, resultRef } from '../../../../forge/tasks/runs/folder.ts'
 import { journalFile, parseLines, readJournal } from '../../../../forge/tasks/runs/journal.ts'
+import { readEscalation } from '../../../../forge/tasks/runs/report.ts'
 import { RunStore } from '../../../../forge/tasks/runs/store.ts'
 import { commit, show } from '../../../support/git.ts'
 import { edits, failureOf, makeScene, PLAN, RUN, replace, type Scene } from './scene.ts'
@@ -159,6 +160,24 @@ test('the report to a person is a file and in git', async () => {
   expect(text).toContain('Attempt 1 at the task stack.')
   const folder = await openRunFolder(scene.place.repository, RUN, { XDG_STATE_HOME: `${scene.place.folder}/state` })
   expect(await readFile(join(folder, 'report.md'), 'utf8')).toBe(text)
+})
+
+test('a report of a run of a thousand tasks that all ask is about one of them', async () => {
+  await using scene = await makeScene()
+  const tasks = Array.from({ length: 1000 }, (_, at) => ({
+    ...{ id: `t${at}`, title: `Task ${at}`, state: 'asks' as const, attempt: 2, doing: '', dependsOn: [] },
+    words: `Why ${at}. `.repeat(40),
+  }))
+  const spent = { requests: 3, input: 10, output: 2, cost: 0 }
+  const status: RunStatus = { run: RUN, state: 'asks', words: '', complaints: [], spent, tasks }
+  const input = { run: RUN, task: 't7', plan: scene.plan, words: 'It failed.', evidence: [], status }
+  const report = await scene.activities.escalate(input)
+  const text = await scene.store.readText(report)
+  expect(text).toContain('| t7 | asks | 2 | Task 7 | Why 7.')
+  expect(text).toContain('| t8 | asks | 2 | Task 8 |  |')
+  const kept = await readEscalation(scene.store, report)
+  expect(JSON.stringify(kept).length).toBeLessThan(200_000)
+  expect(kept?.plan?.title).toBeTruthy()
 })
 
 test('a line is noted once, also by a retry', async () => {
