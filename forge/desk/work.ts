@@ -238,6 +238,7 @@ export class Work implements AsyncDisposable {
       const moved = works.get(name)?.moved
       const turn = this.chat.turns.stateIn(name)
       const kind = merging.get(name)
+      const conflicts = works.get(name)?.conflictPaths ?? []
       return {
         name,
         tip,
@@ -247,6 +248,7 @@ export class Work implements AsyncDisposable {
         ...(upstream && count && { upstream: { name: upstream.replace(/^refs\/(remotes|heads)\//, ''), ...count } }),
         ...(checkout !== undefined && { checkout }),
         drafts: works.get(name)?.draftPaths ?? [],
+        ...(conflicts.length > 0 && { conflicts }),
         ...(moved && { moved }),
         ...(turn && { turn }),
         ...(kind && { merging: kind }),

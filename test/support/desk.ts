@@ -168,3 +168,31 @@ export async function textOf(work: Work, branch: string, path: Path): Promise<st
   await closeFile(work.branches, at, path)
   return file.kind === 'text' ? file.text : undefined
 }
+
+/** A draft that is in conflict with its branch, by its sides: texts, or what is there instead. */
+export interface DraftConflict {
+  path: Path
+  base: string | { what: string }
+  draft: string | { what: string }
+  tip: string | { what: string }
+}
+
+/** The drafts of a branch in which a conflict is left. */
+export async function conflictsIn(work: Work, branch: string): Promise<DraftConflict[]> {
+  const merging = await ask(work, 'merging', { branch })
+  const open = merging?.kind === 'drafts' ? merging.files.filter(({ state }) => state === 'open') : []
+  const sideIn = (side: Answer<'conflict'>['ours']) =>
+    side.is === 'text' ? side.text : { what: side.is === 'nothing' ? 'nothing' : side.words }
+  return await Promise.all(
+    open.map(async ({ path }) => {
+      const { base, ours, theirs } = await ask(work, 'conflict', { branch, path })
+      return { path, base: sideIn(base), draft: sideIn(ours), tip: sideIn(theirs) }
+    }),
+  )
+}
+
+/** Settles a text in conflict in the editor, as another text. */
+export async function settleIn(work: Work, branch: string, path: Path, text: string): Promise<void> {
+  const editor = await edit(work, branch, path)
+  await editor.type(text, 0, editor.text.length)
+}

@@ -3,11 +3,12 @@
  * repository. Everything that reads or moves its refs goes through one queue; typing does not wait for that, nor does
  * what is typed wait to be written while a commit waits for its signature (branch-lock.ts).
  *
- * What is done with it stands elsewhere: commits in branch-commits.ts, what can't be merged in branch-clashes.ts, undo
+ * What is done with it stands elsewhere: commits in branch-commits.ts, conflicts of drafts in conflicts/, undo
  * in branch-undo.ts.
  */
 
 import { Failure } from '../../../core/failure.ts'
+import { marksLeft, withSide } from '../../../core/git/conflict-marks.ts'
 import type { Maintenance } from '../../../core/git/maintenance.ts'
 import { type NewObject, type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
 import { type Move, RefMoved } from '../../../core/git/refs.ts'
@@ -27,8 +28,10 @@ import type { Taken } from './documents.ts'
 import { mergeDrafts } from './draft-merges.ts'
 import {
   asChanges,
+  type Clashing,
   type Drafts,
   entryInTip,
+  isOpen,
   isSameDrafts,
   makeDrafts,
   type NewDrafts,
@@ -183,11 +186,6 @@ async function record(
 /** Whether a ref really moves. */
 export const isMove = ({ from, to }: Move): boolean => from !== to
 
-/** Whether the same is to be chosen: between drafts and what they stand on, or what others have typed there. */
-const hasSameClashes = (one: Drafts, other: Drafts): boolean =>
-  isSameDrafts(one, { ...other, files: one.files }) &&
-  [...one.clashes.keys()].every(path => one.files.get(path)?.oid === other.files.get(path)?.oid)
-
 /** Milliseconds after which a wait for a signature is shown: it probably waits for a person. */
 const LONG_WAIT = 500
 
@@ -305,6 +303,11 @@ export class BranchWork {
     return [...new Set([...this.#drafts.files.keys(), ...this.#drafts.clashes.keys(), ...this.#files.typed])].sort()
   }
 
+  /** Those of them that are in conflict with what has become of the branch. */
+  get conflictPaths(): Path[] {
+    return [...this.#drafts.clashes].flatMap(([path, clash]) => (isOpen(clash) ? [path] : [])).sort()
+  }
+
   /** Does something that no other work on this branch's refs may come between. */
   async locked<Result>(task: (held: HeldBranch) => Promise<Result>): Promise<Result> {
     return await this.#lock.hold(() => task(this.#held))
@@ -359,16 +362,43 @@ export class BranchWork {
       await this.#collect()
       const { tip, files, clashes } = this.#shown
       const changes = asChanges(files)
-      for (const [path, { mode, draft, bytes }] of clashes)
-        changes.set(path, bytes ? { mode, bytes } : { mode, oid: draft })
+      for (const [path, { mode, draft, bytes, working }] of clashes) {
+        const shown = working ?? { oid: draft, bytes }
+        changes.set(path, shown.bytes ? { mode, bytes: shown.bytes } : { mode, oid: shown.oid })
+      }
       return new WorkInProgressVfs(this.room.objects, tip, changes)
     })
+  }
+
+  /** What is typed in a file in conflict is in its working text, and the draft is what that has on its own side. */
+  #typedIn(clash: Clashing, { oid, bytes }: { oid: Oid; bytes: Buffer }): Clashing {
+    const { working } = clash
+    if (!working) return { ...clash, draft: oid, bytes }
+    const text = bytes.toString('latin1')
+    const own = Buffer.from(withSide(text, working.mark, 'ours') ?? text, 'latin1')
+    const draft = oidOf(this.room.objects.repository.format, { type: 'blob', bytes: own })
+    const left = marksLeft(text, working.mark)
+    return { ...clash, draft, bytes: own, working: { ...working, oid, bytes, left } }
+  }
+
+  /** Files in which no conflict is left are ordinary drafts from now on. */
+  async #takeSettled(): Promise<void> {
+    const files = new Map(this.#drafts.files)
+    const clashes = new Map(this.#drafts.clashes)
+    for (const [path, clash] of this.#drafts.clashes) {
+      if (isOpen(clash) || !clash.working) continue
+      const { oid, bytes } = clash.working
+      const saved = await entryInTip(this.room.objects, this.tip, path)
+      clashes.delete(path)
+      if (saved?.oid === oid && saved.mode === clash.mode) files.delete(path)
+      else files.set(path, { mode: clash.mode, oid, ...(bytes && { bytes }) })
+    }
+    if (clashes.size < this.#drafts.clashes.size) this.#drafts = { ...this.#drafts, files, clashes }
   }
 
   async #collect(): Promise<void> {
     const { objects } = this.room
     const typed = [...this.#files.typed].map(async path => [path, await entryInTip(objects, this.tip, path)] as const)
-    const before = this.#drafts
     for (const [path, saved] of await Promise.all(typed)) {
       // From here on nothing is waited for: an edit comes before all of this or after it.
       const bytes = this.#files.take(path)
@@ -378,14 +408,12 @@ export class BranchWork {
       const files = new Map(this.#drafts.files)
       const clashes = new Map(this.#drafts.clashes)
       const clash = clashes.get(path)
-      if (clash) clashes.set(path, { ...clash, draft: oid, bytes })
+      if (clash) clashes.set(path, this.#typedIn(clash, { oid, bytes }))
       else if (saved?.oid === oid && saved.mode === mode) files.delete(path)
       else files.set(path, { mode, oid, bytes })
       this.#drafts = { ...this.#drafts, files, clashes }
       this.#files.took(path, { mode, oid })
     }
-    // Typed in a file that waits for a choice: the choice is about another text.
-    if (this.#drafts.clashes.size > 0 && !hasSameClashes(before, this.#drafts)) this.#sayClashes()
     this.#files.forgetClosed()
   }
 
@@ -484,11 +512,15 @@ export class BranchWork {
   }
 
   #sayDrafts(): void {
-    if (this.draftPaths.join('\0') !== this.#saidDrafts) this.#sayBranch({ isOfDrafts: true })
+    if (this.#draftsInWords !== this.#saidDrafts) this.#sayBranch({ isOfDrafts: true })
+  }
+
+  get #draftsInWords(): string {
+    return [...this.draftPaths, '', ...this.conflictPaths].join('\0')
   }
 
   #sayBranch(what: { isOfDrafts?: true } = {}): void {
-    this.#saidDrafts = this.draftPaths.join('\0')
+    this.#saidDrafts = this.#draftsInWords
     this.room.say({ say: 'branch', branch: this.name, ...what })
   }
 
@@ -513,6 +545,7 @@ export class BranchWork {
       this.#verifyThere()
       return await this.#again(async () => {
         if (!isMerging) this.verifyNotMerging()
+        await this.#takeSettled()
         return await task(this.#held, signature)
       })
     })
@@ -636,21 +669,13 @@ export class BranchWork {
 
   /** Makes other drafts those of this branch, and lets the open files follow. */
   async #show(drafts: Drafts): Promise<void> {
-    const before = this.#drafts
     this.#drafts = drafts
     await this.#files.follow(this.#shown)
     if (this.draftPaths.length === 0) {
       this.#moved = undefined
       this.room.moved.keep(this.name, undefined)
     }
-    // Also that nothing is left, or that it is about other texts: a window may show what was to be chosen before.
-    const wasToChoose = before.clashes.size > 0
-    if (drafts.clashes.size > 0 ? !hasSameClashes(before, drafts) : wasToChoose) this.#sayClashes()
     this.#sayBranch()
-  }
-
-  #sayClashes(): void {
-    this.room.say({ say: 'clashes', branch: this.name, paths: [...this.#drafts.clashes.keys()] })
   }
 
   /** At once with what was looked at before: from then on nothing can be typed. */

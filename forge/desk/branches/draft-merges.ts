@@ -11,23 +11,32 @@
  * - The other end: what the file is without the draft, in the branch's commit or in the drafts of another desk. It is
  *   not part of the clash: it goes on, and the draft stays what it is.
  *
- * What can be chosen (branch-clashes.ts), and what that promises:
- * - The draft: the file is that, byte by byte. What the other end has beyond it is not in the file.
- * - The branch: the file is the other end, byte by byte.
- * - A text of the person's own, for which the page brings the three together place by place: only lines that one end
- *   has taken out are gone by themselves.
- *
- * Each is an operation that keeps both ends, and can be undone.
+ * Two texts are settled as the conflicts of a merge are, in one text with marks (conflicts/draft-conflicts.ts): only
+ * lines that one end has taken out are gone by themselves. Of all else one end is chosen as a whole, byte by byte, as an
+ * operation that can be undone.
  *
  * Nobody has to choose where the other end has become the draft, nor where it is the base again: the draft is an
  * ordinary one then.
  */
+import { markLength, marksLeft, mergeWithMarks } from '../../../core/git/conflict-marks.ts'
 import { commonLines, mergeLines, mergeTrees } from '../../../core/git/merges.ts'
 import { type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
-import type { Oid, Path } from '../../../core/git/repository.ts'
+import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
 import { GitError } from '../../../core/git/run.ts'
 import { makeTree } from '../../../core/git/trees.ts'
-import { asChanges, type Clashing, type Drafts, entryInTip, filesBetween, isSameClash, isSameDrafts } from './drafts.ts'
+import { MAX_EDITABLE_BYTES } from '../contract/limits.ts'
+import { textBytes } from '../reading/file-content.ts'
+import { decodeText } from '../reading/text.ts'
+import {
+  asChanges,
+  type Clashing,
+  type Drafts,
+  entryInTip,
+  entryOf,
+  filesBetween,
+  isSameClash,
+  isSameDrafts,
+} from './drafts.ts'
 
 /** The tree that some drafts make of their tip, written into the repository. */
 async function writeDraftTree(objects: Objects, drafts: Drafts): Promise<Oid> {
@@ -42,6 +51,10 @@ async function writeDraftTree(objects: Objects, drafts: Drafts): Promise<Oid> {
  * are kept as clashes.
  */
 export async function mergeDrafts(objects: Objects, start: Drafts, ours: Drafts, theirs: Drafts): Promise<Drafts> {
+  return await withMarks(objects, await bringTogether(objects, start, ours, theirs))
+}
+
+async function bringTogether(objects: Objects, start: Drafts, ours: Drafts, theirs: Drafts): Promise<Drafts> {
   const clashes = await mergeClashes(objects, start.clashes, ours.clashes, theirs.clashes)
   if (isSameDrafts({ ...ours, clashes: new Map() }, { ...start, clashes: new Map() }))
     return await withoutSettled(objects, { ...theirs, clashes })
@@ -130,4 +143,41 @@ async function withoutSettled(objects: Objects, drafts: Drafts): Promise<Drafts>
     else clashes.set(path, clash)
   }
   return { ...drafts, files, clashes }
+}
+
+/** Clashes of texts with their working text: as it is, where it was made with the other end that is there now. */
+async function withMarks(objects: Objects, drafts: Drafts): Promise<Drafts> {
+  const clashes = new Map<Path, Clashing>()
+  for (const [path, clash] of drafts.clashes) {
+    const { working, ...plain } = clash
+    const other = await entryBeside(objects, drafts, path)
+    const isCurrent = working !== undefined && working.theirs === other?.oid
+    clashes.set(path, isCurrent ? clash : { ...plain, ...(await marked(objects, plain, other)) })
+  }
+  return { ...drafts, clashes }
+}
+
+async function marked(objects: Objects, clash: Clashing, other: Entry): Promise<Pick<Clashing, 'working'>> {
+  const { mode, base: from, draft, bytes } = clash
+  const [base, theirs] = await Promise.all(
+    [from === undefined ? undefined : { mode, oid: from }, other].map(it => textBytes(objects, it)),
+  )
+  const ours = bytes ? editable(bytes) : await textBytes(objects, { mode, oid: draft })
+  if (!other || !ours || !theirs || (from !== undefined && !base)) return {}
+  const { repository } = objects
+  const mark = markLength([base, ours, theirs])
+  const text = await mergeWithMarks(repository, { base, ours, theirs }, { ours: 'draft', theirs: 'branch' }, mark)
+  if (!editable(text)) return {}
+  const [oid = ''] = await writeObjects(repository, [{ type: 'blob', bytes: text }])
+  const left = marksLeft(text.toString('latin1'), mark)
+  return { working: { oid, mark, left, marked: oid, theirs: other.oid } }
+}
+
+const editable = (bytes: Buffer): Buffer | undefined =>
+  bytes.length <= MAX_EDITABLE_BYTES && decodeText(bytes) ? bytes : undefined
+
+/** The other end of a clash: what the file is in the branch, or in the drafts of another desk. */
+export async function entryBeside(objects: Objects, { tip, files }: Drafts, path: Path): Promise<Entry> {
+  if (files.has(path)) return entryOf(files.get(path))
+  return await entryInTip(objects, tip, path)
 }

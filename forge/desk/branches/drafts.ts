@@ -4,6 +4,7 @@
  */
 import { Failure } from '../../../core/failure.ts'
 import { bytesOf, identityLine, parseCommit, textOf } from '../../../core/git/commits.ts'
+import { marksLeft } from '../../../core/git/conflict-marks.ts'
 import { changesIn, diffTrees } from '../../../core/git/diffs.ts'
 import { type NewObject, type Objects, oidOf } from '../../../core/git/objects.ts'
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
@@ -21,7 +22,25 @@ export type DraftFile = { mode: string; oid: Oid; bytes?: Buffer } | undefined
 /**
  * One end of a file whose two could not be brought together: a draft, and what it was made from (see draft-merges.ts).
  */
-export type Clashing = { mode: string; base: Oid | undefined; draft: Oid; bytes?: Buffer }
+export type Clashing = { mode: string; base: Oid | undefined; draft: Oid; bytes?: Buffer; working?: Working }
+
+/**
+ * The draft and the other end in one text, with marks where they conflict, as the person settles it in the editor. The
+ * draft is this text with its own side in each conflict that is left. Only texts have it: of all else a whole is chosen.
+ */
+export type Working = {
+  oid: Oid
+  bytes?: Buffer
+  /** The characters of a mark, and how many conflicts are left. */
+  mark: number
+  left: number
+  /** The text as it was at first, and the other end that it was made with. */
+  marked: Oid
+  theirs: Oid
+}
+
+/** Whether there is something left to settle. */
+export const isOpen = ({ working }: Clashing): boolean => working === undefined || working.left > 0
 
 export type Drafts = {
   /** The commit that they were made on; undefined before a branch's first one. */
@@ -45,7 +64,11 @@ export function isSameDrafts(one: Drafts, other: Drafts): boolean {
 }
 
 export const isSameClash = (one: Clashing | undefined, other: Clashing | undefined): boolean =>
-  one?.base === other?.base && one?.draft === other?.draft && one?.mode === other?.mode
+  one?.base === other?.base &&
+  one?.draft === other?.draft &&
+  one?.mode === other?.mode &&
+  one?.working?.oid === other?.working?.oid &&
+  one?.working?.marked === other?.working?.marked
 
 // --- One file among them ---------------------------------------------------------------------------------------------
 
@@ -54,7 +77,7 @@ export const entryOf = (file: DraftFile): Entry => file && { mode: file.mode, oi
 /** A file as it is with these drafts: the draft where there is one, the one that can't be merged too. */
 export async function entryIn(objects: Objects, { tip, files, clashes }: Drafts, path: Path): Promise<Entry> {
   const clash = clashes.get(path)
-  if (clash) return { mode: clash.mode, oid: clash.draft }
+  if (clash) return { mode: clash.mode, oid: clash.working?.oid ?? clash.draft }
   if (files.has(path)) return entryOf(files.get(path))
   return await entryInTip(objects, tip, path)
 }
@@ -71,16 +94,18 @@ export async function contentIn(
   path: Path,
   entry: NonNullable<Entry>,
 ): Promise<Content | undefined> {
-  const bytes = clashes.has(path) ? clashes.get(path)?.bytes : files.get(path)?.bytes
+  const clash = clashes.get(path)
+  const bytes = clash ? (clash.working ?? clash).bytes : files.get(path)?.bytes
   if (bytes) return { ...entry, size: bytes.length, bytes }
   return await readContent(objects, entry)
 }
 
 /** Why a file can't be saved or typed in; undefined where it can. */
 function whyClashing({ clashes }: Drafts, path: Path): string | undefined {
-  if (!clashes.has(path)) return undefined
+  const clash = clashes.get(path)
+  if (!clash || !isOpen(clash)) return undefined
   const name = visiblePath(path)
-  return `${name} was changed in two places that can't be merged: choose what it shall be, then go on.`
+  return `${name} has conflicts between your draft and the branch: resolve them first.`
 }
 
 export function verifyNoClash(drafts: Drafts, paths: Iterable<Path>): void {
@@ -146,14 +171,19 @@ export async function makeDrafts(
 }
 
 /**
- * Clashes as a commit of their own, which is a parent of the drafts': a folder `draft` and a folder `base` with the
- * files of both ends, so that no garbage collection takes them.
+ * Clashes as a commit of their own, which is a parent of the drafts': a folder for each of the texts, such as `draft` and
+ * `base`, so that no garbage collection takes them. The folder of the working texts says how long their marks are.
  */
 async function makeClashes(objects: Objects, clashes: ReadonlyMap<Path, Clashing>): Promise<NewDrafts> {
   const changes = new Map<Path, TreeChange>()
-  for (const [path, { mode, base, draft, bytes }] of clashes) {
+  for (const [path, { mode, base, draft, bytes, working }] of clashes) {
     changes.set(`draft/${path}`, bytes ? { mode, bytes } : { mode, oid: draft })
     if (base) changes.set(`base/${path}`, { mode, oid: base })
+    if (!working) continue
+    const { mark, oid, bytes: typed, marked, theirs } = working
+    changes.set(`working-${mark}/${path}`, typed ? { mode, bytes: typed } : { mode, oid })
+    changes.set(`marked/${path}`, { mode, oid: marked })
+    changes.set(`theirs/${path}`, { mode, oid: theirs })
   }
   const tree = await makeTree(objects, undefined, changes)
   const who = identityLine(FORGE_AUTHOR)
@@ -177,17 +207,29 @@ export async function readDrafts(objects: Objects, oid: Oid): Promise<Drafts | u
 }
 
 async function readClashes(objects: Objects, commit: Oid): Promise<Map<Path, Clashing>> {
-  const clashes = new Map<Path, Clashing>()
   const { files } = await listFiles(objects, commit, { limit: MAX_DRAFTS })
-  const bases = new Map(
-    files.filter(({ path }) => path.startsWith('base/')).map(({ path, oid }) => [path.slice(5), oid]),
-  )
+  const folders = new Map<string, Map<Path, { mode: string; oid: Oid }>>()
   for (const { path, mode, oid } of files) {
-    if (!path.startsWith('draft/')) continue
-    const name = path.slice(6)
-    clashes.set(name, { mode, base: bases.get(name), draft: oid })
+    const [folder = '', name = ''] = path.split(/\/(.*)/s)
+    folders.set(folder, (folders.get(folder) ?? new Map()).set(name, { mode, oid }))
   }
-  return clashes
+  const oidIn = (folder: string, path: Path): Oid | undefined => folders.get(folder)?.get(path)?.oid
+  const working = new Map<Path, Working>()
+  for (const [folder, texts] of folders) {
+    const mark = Number(/^working-(\d+)$/.exec(folder)?.[1] ?? 0)
+    for (const [path, { oid }] of mark > 0 ? texts : []) {
+      const [marked, theirs] = [oidIn('marked', path), oidIn('theirs', path)]
+      const text = (await objects.read(oid))?.bytes?.toString('latin1') ?? ''
+      if (marked && theirs) working.set(path, { oid, mark, left: marksLeft(text, mark), marked, theirs })
+    }
+  }
+  const drafts = [...(folders.get('draft') ?? [])]
+  return new Map(
+    drafts.map(([path, { mode, oid }]) => {
+      const known = working.get(path)
+      return [path, { mode, base: oidIn('base', path), draft: oid, ...(known && { working: known }) }]
+    }),
+  )
 }
 
 /** What a tree has otherwise than a commit (undefined: than nothing), as drafts. */
@@ -203,5 +245,11 @@ export async function filesBetween(objects: Objects, tip: Oid | undefined, tree:
 export const written = (drafts: Drafts): Drafts => ({
   ...drafts,
   files: new Map([...drafts.files].map(([path, file]) => [path, file && { mode: file.mode, oid: file.oid }])),
-  clashes: new Map([...drafts.clashes].map(([path, { mode, base, draft }]) => [path, { mode, base, draft }])),
+  clashes: new Map([...drafts.clashes].map(([path, clash]) => [path, withoutBytes(clash)])),
 })
+
+function withoutBytes({ mode, base, draft, working }: Clashing): Clashing {
+  if (!working) return { mode, base, draft }
+  const { bytes: _, ...rest } = working
+  return { mode, base, draft, working: rest }
+}

@@ -2,7 +2,6 @@
 import type { branchQuestions } from '../contract/branches.ts'
 import type { Handlers } from '../contract/question.ts'
 import type { Window } from '../server/window.ts'
-import { clashesOf, settle, takeSide } from './branch-clashes.ts'
 import { deleteFile, discard, messageForSave, newFile, rename, save } from './branch-commits.ts'
 import { deleteBranch, newBranch, restoreBranch } from './branch-operations.ts'
 import { draftsElsewhere, saveElsewhere } from './branch-split.ts'
@@ -51,9 +50,6 @@ export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, W
     'name now': async ({ branch }) => ({ branch: await branches.nameNow(branch) }),
     'paths now': async ({ branch, ...asked }) => ({ paths: await pathsNow(branches, branch, asked) }),
     'restore branch': ({ branch }) => restoreBranch(branches, branch),
-    clashes: async ({ branch }) => await clashesOf(await work(branch)),
-    settle: async ({ branch, path, text, choice }) => await settle(await work(branch), path, text, choice),
-    'settle by side': async ({ branch, path, side, choice }) => await takeSide(await work(branch), path, side, choice),
     operations: ({ from, count }) => branches.room.operations.list(from, Math.min(count, MAX_OPERATIONS)),
   }
 }

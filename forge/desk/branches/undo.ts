@@ -7,7 +7,6 @@ import { many } from '../../../core/text.ts'
 import type { Recorded } from '../../operations.ts'
 import type { Operation } from '../contract/branches.ts'
 import { DRAFTS, draftsRef, MERGING, mergingRef, turnRef } from '../refs.ts'
-import { SETTLE } from './branch-clashes.ts'
 import { type How, moveBranch, verifyNotCheckedOut } from './branch-operations.ts'
 import { DRAFTS_ELSEWHERE, reverseDraftsElsewhere, reverseSaveElsewhere, SAVE_ELSEWHERE } from './branch-split.ts'
 import { prepare } from './branch-undo.ts'
@@ -43,19 +42,32 @@ export async function reverse(
   else if (original.kind === SAVE_ELSEWHERE) await reverseSaveElsewhere(branches, operation, how)
   else if (original.kind === DRAFTS_ELSEWHERE) await reverseDraftsElsewhere(branches, original, how)
   else await moveBack(branches, operation, original, how)
-  const stays = await whatStays(branches, heads)
+  const stays = await whatStays(branches, heads, original)
   return { words: [how.words, ...stays].join('; '), refs: operation.refs.map(({ ref }) => ref) }
 }
 
-/** Of what a branch has no more, that which was pushed: nothing on a remote is taken back. */
-async function whatStays({ room }: OpenBranches, heads: Operation['refs']): Promise<string[]> {
+/**
+ * Of what a branch has no more, that which is on a remote: nothing there is taken back. What a pull has brought was
+ * there before it: the branch is behind again, and nothing has to be forced.
+ */
+async function whatStays(
+  { room }: OpenBranches,
+  heads: Operation['refs'],
+  { kind }: Pick<Operation, 'kind'>,
+): Promise<string[]> {
   const said: string[] = []
   for (const { ref, before, after } of heads) {
     if (before === undefined || after === undefined) continue
     const count = await countOnRemotes(room.objects.repository, before, after)
     const [are, stay] = count === 1 ? ['is', 'stays'] : ['are', 'stay']
-    const forced = `a push of ${nameOfRef(ref)} has to be forced now`
-    if (count > 0) said.push(`${many(count, 'commit')} of it ${are} on a remote already and ${stay} there: ${forced}`)
+    if (count === 0) continue
+    const name = nameOfRef(ref)
+    const there = `${many(count, 'commit')} of it ${are} on a remote already and ${stay} there`
+    said.push(
+      kind === 'pull'
+        ? `${name} is ${many(count, 'commit')} behind the remote again`
+        : `${there}: a push of ${name} has to be forced now`,
+    )
   }
   return said
 }
@@ -92,6 +104,9 @@ async function moveBack(branches: OpenBranches, operation: Recorded, original: O
 const isFirst = ({ kind }: Operation): boolean => ['save', 'new file', 'turn', 'keep turn'].includes(kind)
 
 /** The kinds of operations that have let drafts go, or made some. */
+/** The kind of operation by which a person takes one side of a draft that is in conflict. */
+export const SETTLE = 'choose'
+
 const ABOUT_DRAFTS = ['discard', SETTLE, 'delete', 'delete branch', 'keep turn']
 
 /** Moves all refs of an operation back, with the drafts of their branches; gives the error where one has moved. */

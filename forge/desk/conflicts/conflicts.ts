@@ -3,15 +3,16 @@
  * others what git leaves there.
  */
 import { Failure } from '../../../core/failure.ts'
+import { markLength, marksLeft, mergeWithMarks } from '../../../core/git/conflict-marks.ts'
 import type { MergeConflict, MergedTree, Stage } from '../../../core/git/merges.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import { writeBlob } from '../../../core/git/objects.ts'
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
 import { entryAt, type TreeChange, writeTree } from '../../../core/git/trees.ts'
-import { visiblePath } from '../../../core/text.ts'
-import { MAX_EDITABLE_BYTES } from '../contract/limits.ts'
-import { decodeText, showWithoutText } from '../reading/text.ts'
-import { markLength, marksLeft, mergeWithMarks } from './conflict-marks.ts'
+import { many, visiblePath } from '../../../core/text.ts'
+import type { ConflictFile } from '../contract/merging.ts'
+import { textBytes } from '../reading/file-content.ts'
+import { decodeText } from '../reading/text.ts'
 import type { ConflictRow, MergingKind } from './merging-commits.ts'
 
 /** Paths in conflict that are settled together, and what git calls it. */
@@ -263,11 +264,15 @@ async function textSides(objects: Objects, merge: MergedTree, { stages, git }: G
   return { base, ours: left, theirs: right }
 }
 
-/** The bytes of a file that can be edited as text. */
-export async function textBytes(objects: Objects, entry: Entry): Promise<Buffer | undefined> {
-  if (!entry || !isFile(entry.mode)) return undefined
-  const object = await objects.read(entry.oid, { limit: MAX_EDITABLE_BYTES })
-  if (!object?.bytes || object.type !== 'blob') return undefined
-  const content = { ...entry, size: object.size, bytes: object.bytes }
-  return showWithoutText('', entry, content) || !decodeText(object.bytes) ? undefined : object.bytes
+/** A file as one side of a conflict: its text if it could be edited, else what it is, in words. */
+export async function sideOf(objects: Objects, entry: Entry): Promise<ConflictFile['ours']> {
+  if (!entry) return { is: 'nothing' }
+  const { mode, oid } = entry
+  const text = await textBytes(objects, entry)
+  if (text) return { is: 'text', text: decodeText(text)?.text ?? '', mode }
+  if (mode === '160000') return { is: 'other', words: `a submodule, at its commit ${oid.slice(0, 12)}`, mode, oid }
+  const object = await objects.read(oid, { limit: 4096 })
+  if (mode === '120000')
+    return { is: 'other', words: `a link to ${visiblePath(object?.bytes?.toString('latin1') ?? '')}`, mode, oid }
+  return { is: 'other', words: `${many(object?.size ?? 0, 'byte')} that are no text to be edited here`, mode, oid }
 }

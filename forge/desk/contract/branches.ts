@@ -20,6 +20,8 @@ export const BranchInfo = v.object({
   checkout: v.optional(v.string()),
   /** Files with text that is not saved yet. */
   drafts: v.array(Path),
+  /** Those of them that are in conflict with what has become of the branch. */
+  conflicts: v.optional(v.array(Path)),
   /** An AI is at work in it, waits for the person, or has ended badly. */
   turn: v.optional(v.picklist(['running', 'waits', 'unfinished'])),
   /** A merge, rebase or cherry-pick waits in it for a person. */
@@ -73,23 +75,6 @@ export const Operation = v.object({
 })
 export type Operation = v.InferOutput<typeof Operation>
 
-/** One side of a clash: its text, or what it is instead, in a sentence: deleted, or an image, or no UTF-8. */
-export const ClashSide = v.union([v.string(), v.object({ what: v.string() })])
-export type ClashSide = v.InferOutput<typeof ClashSide>
-
-/**
- * Drafts that can't be merged onto a tip that moved: for each file the three sides, until the person has chosen.
- * `choice` is a digest of the sides.
- */
-export const Clash = v.object({
-  path: Path,
-  base: ClashSide,
-  draft: ClashSide,
-  tip: ClashSide,
-  choice: v.optional(v.string()),
-})
-export type Clash = v.InferOutput<typeof Clash>
-
 const Commit = v.object({ commit: Oid })
 /** What an undo or a redo did, and to which refs. */
 const Reversed = v.object({ words: v.string(), refs: v.array(RefName) })
@@ -134,14 +119,6 @@ export const branchQuestions = {
   ),
   /** Makes a branch again where it was when it vanished. */
   'restore branch': repeatable({ branch: Branch }, Nothing),
-  clashes: repeatable({ branch: Branch }, v.array(Clash)),
-  /** A file that clashes gets this text; `choice`: of the clash that was shown. */
-  settle: repeatable({ branch: Branch, path: Path, text: v.string(), choice: v.optional(v.string()) }, Nothing),
-  /** A file that clashes becomes what one side has. */
-  'settle by side': repeatable(
-    { branch: Branch, path: Path, side: v.picklist(['draft', 'tip']), choice: v.optional(v.string()) },
-    Nothing,
-  ),
   /** The newest first. */
   operations: repeatable({ from: Count, count: Count }, v.array(Operation)),
   /** Without an operation: the last one, of all or of those about a branch. */

@@ -20,7 +20,8 @@ export const MergingFile = v.object({
 export type MergingFile = v.InferOutput<typeof MergingFile>
 
 export const Merging = v.object({
-  kind: v.picklist(['merge', 'rebase', 'cherry-pick']),
+  /** `drafts`: no merge waits; drafts are in conflict with what has become of their branch. */
+  kind: v.picklist(['merge', 'rebase', 'cherry-pick', 'drafts']),
   /** As a person calls the two sides; byte strings. */
   ours: v.string(),
   theirs: v.string(),
@@ -58,17 +59,23 @@ export const ConflictFile = v.object({
   /** What it is about. */
   words: v.string(),
   mark: v.optional(Count),
+  /** The text as it was before anything was settled, where the last commit does not have it. */
+  marked: v.optional(v.string()),
   base: ConflictSide,
   ours: ConflictSide,
   theirs: ConflictSide,
 })
 export type ConflictFile = v.InferOutput<typeof ConflictFile>
 
+/** What a whole file becomes: `both` keeps what can be kept of either. */
+const WholeSide = v.picklist(['ours', 'theirs', 'base', 'both'])
+export type WholeSide = v.InferOutput<typeof WholeSide>
+
 export const mergingQuestions = {
   merging: repeatable({ branch: Branch }, v.nullable(Merging)),
   conflict: repeatable({ branch: Branch, path: Path }, ConflictFile),
   /** The whole file becomes that of one side; text is settled in the editor. */
-  'take side': question({ branch: Branch, path: Path, side: v.picklist(['ours', 'theirs', 'base', 'both']) }, Nothing),
+  'take side': question({ branch: Branch, path: Path, side: WholeSide }, Nothing),
   'finish merging': question({ branch: Branch, message: v.optional(v.string()) }, Done),
   'abort merging': question({ branch: Branch }, Done),
 }

@@ -32,7 +32,6 @@ export const News = v.variant('say', [
    * The drafts that have to be settled by the person, all that are left: none, where another window has done it. Also
    * said where one of them is about other texts than before.
    */
-  say('clashes', { branch: Branch, paths: v.array(Path) }),
   say('found', { search: Count, matches: v.array(Match), isDone: v.boolean(), isCut: v.boolean() }),
   /** What an AI does in a branch. */
   say('turn', { branch: Branch, news: TurnNews }),

@@ -6,6 +6,7 @@
 
 import { Failure } from '../../../core/failure.ts'
 import { textOf } from '../../../core/git/commits.ts'
+import { firstMark, markedPartsOf, marksLeft, withBoth } from '../../../core/git/conflict-marks.ts'
 import { type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
 import type { Move } from '../../../core/git/refs.ts'
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
@@ -22,13 +23,12 @@ import {
   verifyNoClash,
 } from '../branches/drafts.ts'
 import type { CommitSignature } from '../branches/save.ts'
-import { firstMark, markedPartsOf, marksLeft, withBoth } from '../conflicts/conflict-marks.ts'
-import { textBytes, wordsFor } from '../conflicts/conflicts.ts'
+import { sideOf, wordsFor } from '../conflicts/conflicts.ts'
+import { draftConflict, draftConflictsIn, takeDraftSide } from '../conflicts/draft-conflicts.ts'
 import { type ConflictRow, makeMerging, readMerging, type StoredMerging } from '../conflicts/merging-commits.ts'
 import type { BranchInfo } from '../contract/branches.ts'
-import type { ConflictFile, Merging, MergingFile } from '../contract/merging.ts'
+import type { ConflictFile, Merging, MergingFile, WholeSide } from '../contract/merging.ts'
 import type { Done, Source } from '../contract/steps.ts'
-import { decodeText } from '../reading/text.ts'
 import { mergingRef } from '../refs.ts'
 import { planMerge } from '../steps/merge.ts'
 import { arrive, type WaitingMerge, waitForPerson, writeChain } from '../steps/perform.ts'
@@ -41,7 +41,6 @@ import { type ConflictPlace, requestOf } from './request.ts'
 type State = StoredMerging & { tree: Oid }
 /** What a merge begins with that is not begun by a step. */
 export type Beginning = { result?: Oid | undefined; forklift?: StoredMerging['forklift'] }
-type Which = 'ours' | 'theirs' | 'base' | 'both'
 
 /** How many states are cached: each is read once, and never changes. */
 const MAX_KEPT_STATES = 200
@@ -70,6 +69,7 @@ export class Mergings {
   /** What waits in a branch; undefined where nothing does. */
   async in(branch: string): Promise<Merging | undefined> {
     const work = await this.open(branch)
+    if (work.merging === undefined) return await draftConflictsIn(work)
     return await work.brieflyLocked(async held => {
       await held.collect()
       const { merging } = work
@@ -159,6 +159,7 @@ export class Mergings {
   async conflict(branch: string, path: Path): Promise<ConflictFile> {
     const { objects } = this.room
     const work = await this.open(branch)
+    if (work.merging === undefined) return await draftConflict(work, path)
     const state = await this.#state(work)
     const row = rowAt(state, path)
     const sides = ([1, 2, 3] as const).map(number => entryOfSide(objects, state, row, number))
@@ -175,12 +176,13 @@ export class Mergings {
    * Settles a whole file by what a side has there. `both` keeps what can be kept: of a text all that is still in
    * conflict, ours first; of other files what git has left.
    */
-  async takeSide(branch: string, path: Path, side: Which): Promise<void> {
+  async takeSide(branch: string, path: Path, side: WholeSide): Promise<void> {
     const work = await this.open(branch)
+    if (work.merging === undefined) return await takeDraftSide(work, path, side)
     await work.inOneGo(async held => this.#take(held, path, side), { isMerging: true })
   }
 
-  async #take(held: HeldBranch, path: Path, side: Which): Promise<void> {
+  async #take(held: HeldBranch, path: Path, side: WholeSide): Promise<void> {
     const { work } = held
     const { objects } = this.room
     const state = await this.#state(work)
@@ -310,7 +312,7 @@ export class Mergings {
   }
 }
 
-const kindOf = ({ does }: StoredMerging): Merging['kind'] => (does === 'land' ? 'merge' : does)
+const kindOf = ({ does }: StoredMerging): NonNullable<BranchInfo['merging']> => (does === 'land' ? 'merge' : does)
 
 /** The files of the branch as they are with all that is settled. */
 const resultTree = ({ room: { objects }, tip, drafts }: BranchWork) => makeTree(objects, tip, asChanges(drafts.files))
@@ -398,19 +400,8 @@ function whyNotYet({ name, head }: BranchWork, state: State, rows: readonly Merg
   return `${many(left, 'conflict')} ${left === 1 ? 'is' : 'are'} left in ${files}.`
 }
 
-async function sideOf(objects: Objects, entry: Entry): Promise<ConflictFile['ours']> {
-  if (!entry) return { is: 'nothing' }
-  const { mode, oid } = entry
-  const text = await textBytes(objects, entry)
-  if (text) return { is: 'text', text: decodeText(text)?.text ?? '', mode }
-  if (mode === '160000') return { is: 'other', words: `a submodule, at its commit ${oid.slice(0, 12)}`, mode, oid }
-  const object = await objects.read(oid, { limit: 4096 })
-  if (mode === '120000')
-    return { is: 'other', words: `a link to ${visiblePath(object?.bytes?.toString('latin1') ?? '')}`, mode, oid }
-  return { is: 'other', words: `${many(object?.size ?? 0, 'byte')} that are no text to be edited here`, mode, oid }
-}
-
-// --- A side taken ----------------------------------------------------------------------------------------------------
+// --- A side taken
+// ----------------------------------------------------------------------------------------------------
 
 const STAGE = { base: 1, ours: 2, theirs: 3 } as const
 
@@ -434,7 +425,7 @@ async function entriesOf(
   objects: Objects,
   state: State,
   row: ConflictRow,
-  side: Exclude<Which, 'both'>,
+  side: Exclude<WholeSide, 'both'>,
 ): Promise<Map<Path, DraftFile>> {
   const { paths, original, stages } = row
   const wanted = new Map<Path, DraftFile>()

@@ -2,8 +2,8 @@
 
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Entry, Path } from '../../../core/git/repository.ts'
-import { sizeInWords } from '../../../core/text.ts'
-import type { ClashSide, File } from '../contract/branches.ts'
+import type { File } from '../contract/branches.ts'
+import { MAX_EDITABLE_BYTES } from '../contract/limits.ts'
 import { type Content, decodeText, guess, NEW_FORM, SHOWN, showWithoutText, whyGuessed, whyReadOnly } from './text.ts'
 
 /** A file's content, where it is not too large to be shown. */
@@ -40,14 +40,11 @@ export async function showFile(
   return { kind: 'text', text, version: 0, saved, ...form, mode: entry.mode, readOnly: why ?? because }
 }
 
-/** A file as one side of a conflict: its text if it is editable, otherwise a sentence that says what it is. */
-export async function sideOf(objects: Objects, path: Path, entry: NonNullable<Entry>): Promise<ClashSide> {
-  const content = await readContent(objects, entry)
-  const other = showWithoutText(path, entry, content)
-  const text = other || !content?.bytes ? undefined : decodeText(content.bytes)?.text
-  if (text !== undefined) return text
-  const size = content ? ` It has ${sizeInWords(content.size)}.` : ''
-  if (other?.kind === 'image') return { what: `An image.${size}` }
-  if (other?.kind === 'other') return { what: other.what + (['120000', '160000'].includes(entry.mode) ? '' : size) }
-  return { what: `Text that is no UTF-8: in ${guess(content?.bytes ?? new Uint8Array())?.encoding}, perhaps.${size}` }
+/** The bytes of a file that can be edited as text. */
+export async function textBytes(objects: Objects, entry: Entry): Promise<Buffer | undefined> {
+  if (entry?.mode !== '100644' && entry?.mode !== '100755') return undefined
+  const object = await objects.read(entry.oid, { limit: MAX_EDITABLE_BYTES })
+  if (!object?.bytes || object.type !== 'blob') return undefined
+  const content = { ...entry, size: object.size, bytes: object.bytes }
+  return showWithoutText('', entry, content) || !decodeText(object.bytes) ? undefined : object.bytes
 }

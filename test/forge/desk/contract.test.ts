@@ -95,7 +95,10 @@ describe('what is too much', () => {
   test('a message of more than 16 MB ends the window, and one of 15 does not', async () => {
     await using window = await desk.window()
     const paste = (megabytes: number) =>
-      window.ask({ ask: 'settle', branch: 'main', path: 'a.txt', text: 'x'.repeat(megabytes << 20) })
+      window.ask({
+        ...{ ask: 'edit', branch: 'main', path: 'a.txt', version: 0 },
+        edits: [{ client: 'x', changes: 'x'.repeat(megabytes << 20) }],
+      })
     await why(paste(15))
     expect((await describeDesk(window)).desk.name).toBe('repo')
     paste(17).catch(() => undefined)
@@ -177,14 +180,14 @@ describe('what wants to be an option, another ref or another file is a name', ()
     { ask: 'find text', at: { kind: 'branch', branch: word }, words: 'a', isRegex: false, matchCase: true },
     { ask: 'find text', at: main, words: word, isRegex: false, matchCase: true },
     { ask: 'find text', at: main, words: word, isRegex: true, matchCase: false },
-    { ask: 'clashes', branch: word },
-    { ask: 'settle by side', branch: 'main', path: word, side: 'tip' },
+    { ask: 'merging', branch: word },
+    { ask: 'conflict', branch: 'main', path: word },
+    { ask: 'take side', branch: 'main', path: word, side: 'theirs' },
     { ask: 'save elsewhere', branch: word, to: 'other' },
     { ask: 'save elsewhere', branch: 'main', to: word },
     { ask: 'drafts elsewhere', branch: word, from: tip, to: 'other' },
     { ask: 'drafts elsewhere', branch: 'main', from: tip, to: word },
     { ask: 'drafts elsewhere', branch: 'main', from: word, to: 'other' },
-    { ask: 'settle', branch: 'main', path: word, text: word },
   ]
 
   test.each(HOSTILE)('%j', async word => {

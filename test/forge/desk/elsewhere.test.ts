@@ -7,8 +7,7 @@ import { mkdir, rename, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { openFile } from '../../../forge/desk/branches/places.ts'
 import { Watch } from '../../../forge/desk/branches/watch.ts'
-import type { ClashSide } from '../../../forge/desk/contract/branches.ts'
-import { ask, edit, makeDesk, textOf } from '../../support/desk.ts'
+import { ask, conflictsIn, edit, makeDesk, settleIn, textOf } from '../../support/desk.ts'
 import { commit, gitWith } from '../../support/git.ts'
 import { refusedBy } from '../../support/refusals.ts'
 import { makePlace, until } from '../../support/repository.ts'
@@ -81,46 +80,41 @@ test('where both changed the same lines, both ends are kept until the person has
   await commit(desk.path, 'main', { 'a.ts': theirs })
   await desk.work.look()
   const clash = { path: 'a.ts', base: LINES, draft: LINES.replace('two', 'MINE'), tip: theirs }
-  expect(await ask(desk.work, 'clashes', { branch: 'main' })).toMatchObject([clash])
-  expect(desk.news).toContainEqual({ say: 'clashes', branch: 'main', paths: ['a.ts'] })
+  expect(await conflictsIn(desk.work, 'main')).toMatchObject([clash])
+  expect((await desk.work.describeBranches())[0]?.conflicts).toEqual(['a.ts'])
   expect(await openFile(desk.work.branches, { kind: 'branch', branch: 'main' }, 'a.ts')).toMatchObject({
-    text: clash.draft,
+    text: expect.stringContaining('<<<<<<< draft\nMINE\n||||||| base\ntwo\n=======\nTHEIRS\n>>>>>>> branch\n'),
     readOnly: undefined,
   })
   // It can't be saved by mistake, but other files can.
-  expect(await refusedBy(ask(desk.work, 'save', { branch: 'main', paths: 'all' }))).toThrow('choose')
+  expect(await refusedBy(ask(desk.work, 'save', { branch: 'main', paths: 'all' }))).toThrow('resolve')
   expect((await ask(desk.work, 'save', { branch: 'main', paths: ['b.ts'] })).commit).toBeDefined()
   // It is the same after a restart, and after garbage was collected.
   await desk.work.flush()
   await desk.git('-c', 'gc.pruneExpire=now', 'gc', '-q', '--prune=now')
   const work = await desk.restart()
-  expect(await ask(work, 'clashes', { branch: 'main' })).toMatchObject([clash])
-  await ask(work, 'settle', { branch: 'main', path: 'a.ts', text: LINES.replace('two', 'MINE and THEIRS') })
-  expect(await ask(work, 'clashes', { branch: 'main' })).toEqual([])
+  expect(await conflictsIn(work, 'main')).toMatchObject([clash])
+  await settleIn(work, 'main', 'a.ts', LINES.replace('two', 'MINE and THEIRS'))
+  expect(await conflictsIn(work, 'main')).toEqual([])
   await ask(work, 'save', { branch: 'main', paths: 'all' })
   expect(await desk.git('show', 'main:a.ts')).toBe(LINES.replace('two', 'MINE and THEIRS').trimEnd())
 })
 
-test('what is typed in a file that waits for a choice belongs to the draft, and is seen before the choice', async () => {
+test('what is typed in a file in conflict belongs to the draft', async () => {
   await using desk = await makeDesk({ files: { 'a.ts': LINES }, bare: true })
-  const editor = await edit(desk.work, 'main', 'a.ts')
-  await editor.type('MINE', LINES.indexOf('two'), 3)
+  await (await edit(desk.work, 'main', 'a.ts')).type('MINE', LINES.indexOf('two'), 3)
   const theirs = LINES.replace('two', 'THEIRS')
   await commit(desk.path, 'main', { 'a.ts': theirs })
   await desk.work.look()
-  const [seen] = await ask(desk.work, 'clashes', { branch: 'main' })
-  const told = desk.news.length
-  await editor.type(' and more', LINES.indexOf('two') + 4)
-  await until(() => desk.news.slice(told).some(it => it.say === 'clashes'))
-  const draft = LINES.replace('two', 'MINE and more')
-  expect(await ask(desk.work, 'clashes', { branch: 'main' })).toMatchObject([{ draft, tip: theirs }])
-  const mine = { branch: 'main', path: 'a.ts', side: 'draft' } as const
-  const outdated = { ...mine, ...(seen?.choice !== undefined && { choice: seen.choice }) }
-  expect(await refusedBy(ask(desk.work, 'settle by side', outdated))).toThrow('changed again')
+  const editor = await edit(desk.work, 'main', 'a.ts')
+  await editor.type(' and more', editor.text.indexOf('MINE') + 4)
+  await editor.type('on top\n', 0)
+  const draft = `on top\n${LINES.replace('two', 'MINE and more')}`
+  expect(await conflictsIn(desk.work, 'main')).toMatchObject([{ draft, tip: theirs }])
   await desk.work.flush()
   const work = await desk.restart()
-  expect(await ask(work, 'clashes', { branch: 'main' })).toMatchObject([{ draft, tip: theirs }])
-  await ask(work, 'settle by side', mine)
+  expect(await conflictsIn(work, 'main')).toMatchObject([{ draft, tip: theirs }])
+  await ask(work, 'take side', { branch: 'main', path: 'a.ts', side: 'ours' })
   expect(await textOf(work, 'main', 'a.ts')).toBe(draft)
 })
 
@@ -138,10 +132,10 @@ test('a file that was deleted elsewhere while it was edited is a choice, and its
   await (await edit(desk.work, 'main', 'a.ts')).type('typed\n')
   await commit(desk.path, 'main', { 'a.ts': null })
   await desk.work.look()
-  expect(await ask(desk.work, 'clashes', { branch: 'main' })).toMatchObject([
-    { path: 'a.ts', base: 'a\n', draft: 'a\ntyped\n', tip: { what: 'The file was deleted.' } },
+  expect(await conflictsIn(desk.work, 'main')).toMatchObject([
+    { path: 'a.ts', base: 'a\n', draft: 'a\ntyped\n', tip: { what: 'nothing' } },
   ])
-  await ask(desk.work, 'settle', { branch: 'main', path: 'a.ts', text: 'a\ntyped\n' })
+  await ask(desk.work, 'take side', { branch: 'main', path: 'a.ts', side: 'ours' })
   await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
   expect(await desk.git('show', 'main:a.ts')).toBe('a\ntyped')
 })
@@ -224,14 +218,14 @@ test('what two desks type over each other is kept from both', async () => {
   await other.flush()
   await desk.work.look()
   for (const work of [desk.work, other])
-    expect(await ask(work, 'clashes', { branch: 'main' })).toMatchObject([
+    expect(await conflictsIn(work, 'main')).toMatchObject([
       { path: 'a.ts', base: LINES, draft: LINES.replace('two', 'SECOND'), tip: LINES.replace('two', 'FIRST') },
     ])
-  await ask(other, 'settle', { branch: 'main', path: 'a.ts', text: LINES.replace('two', 'FIRST and SECOND') })
+  await settleIn(other, 'main', 'a.ts', LINES.replace('two', 'FIRST and SECOND'))
   await other.flush()
   await desk.work.look()
   expect(await textOf(desk.work, 'main', 'a.ts')).toBe(LINES.replace('two', 'FIRST and SECOND'))
-  expect(await ask(desk.work, 'clashes', { branch: 'main' })).toEqual([])
+  expect(await conflictsIn(desk.work, 'main')).toEqual([])
 })
 
 test('saves of two desks at once all arrive', async () => {
@@ -252,16 +246,19 @@ test('saves of two desks at once all arrive', async () => {
   expect(await ask(desk.work, 'operations', { from: 0, count: 99 })).toHaveLength(8)
 })
 
-test('every window hears what is left to choose, also when that is nothing', async () => {
+test('a branch says which of its drafts are in conflict, until none is', async () => {
   await using desk = await makeDesk({ files: { 'a.ts': LINES, 'b.ts': LINES }, bare: true })
   for (const path of ['a.ts', 'b.ts']) await (await edit(desk.work, 'main', path)).type('MINE', LINES.indexOf('two'), 3)
   const other = LINES.replace('two', 'THEIRS')
   await commit(desk.path, 'main', { 'a.ts': other, 'b.ts': other })
   await desk.work.look()
-  await ask(desk.work, 'settle', { branch: 'main', path: 'a.ts', text: LINES.replace('two', 'BOTH') })
-  await ask(desk.work, 'settle by side', { branch: 'main', path: 'b.ts', side: 'draft' })
-  const said = desk.news.filter(it => it.say === 'clashes').map(({ paths }) => paths)
-  expect(said).toEqual([['a.ts', 'b.ts'], ['b.ts'], []])
+  const left = async () => (await desk.work.describeBranches())[0]?.conflicts
+  expect(await left()).toEqual(['a.ts', 'b.ts'])
+  await settleIn(desk.work, 'main', 'a.ts', LINES.replace('two', 'BOTH'))
+  await desk.work.flush()
+  expect(await left()).toEqual(['b.ts'])
+  await ask(desk.work, 'take side', { branch: 'main', path: 'b.ts', side: 'ours' })
+  expect(await left()).toBeUndefined()
   await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
   expect(await desk.git('show', 'main:b.ts')).toBe(LINES.replace('two', 'MINE').trimEnd())
 })
@@ -269,16 +266,12 @@ test('every window hears what is left to choose, also when that is nothing', asy
 const PNG = Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), Buffer.alloc(2000)])
 
 test.each<[string, string | Buffer | null, unknown]>([
-  ['an image', PNG, { what: 'An image. It has 2.0 KB.' }],
-  ['a binary file', Buffer.from('a\0b'), { what: 'A binary file. It has 3 bytes.' }],
-  [
-    'a text in Latin-1',
-    Buffer.from('caf\xe9\n', 'latin1'),
-    { what: 'Text that is no UTF-8: in Latin-1, perhaps. It has 5 bytes.' },
-  ],
-  ['nothing', null, { what: 'The file was deleted.' }],
+  ['an image', PNG, { what: '2,008 bytes that are no text to be edited here' }],
+  ['a binary file', Buffer.from('a\0b'), { what: '3 bytes that are no text to be edited here' }],
+  ['a text in Latin-1', Buffer.from('caf\xe9\n', 'latin1'), { what: '5 bytes that are no text to be edited here' }],
+  ['nothing', null, { what: 'nothing' }],
 ])('a draft of a file that became %s elsewhere is a choice between what each is', async (_, content, tip) => {
-  for (const side of ['draft', 'tip'] as const) {
+  for (const side of ['ours', 'theirs'] as const) {
     await using desk = await makeDesk({ files: { 'a.ts': 'a\n', 'b.ts': 'b\n' } })
     await (await edit(desk.work, 'main', 'a.ts')).type('typed\n')
     await desk.git('checkout', '-q', '--detach')
@@ -288,12 +281,12 @@ test.each<[string, string | Buffer | null, unknown]>([
     const outside = await desk.git('rev-parse', 'HEAD')
     await desk.git('update-ref', 'refs/heads/main', outside)
     await desk.work.look()
-    expect(await ask(desk.work, 'clashes', { branch: 'main' })).toMatchObject([
-      { path: 'a.ts', base: 'a\n', draft: 'a\ntyped\n', tip: tip as ClashSide },
+    expect(await conflictsIn(desk.work, 'main')).toMatchObject([
+      { path: 'a.ts', base: 'a\n', draft: 'a\ntyped\n', tip },
     ])
-    await ask(desk.work, 'settle by side', { branch: 'main', path: 'a.ts', side })
+    await ask(desk.work, 'take side', { branch: 'main', path: 'a.ts', side })
     const saved = (await ask(desk.work, 'save', { branch: 'main', paths: 'all' })).commit
-    if (side === 'tip') expect([saved, await desk.git('rev-parse', 'main')]).toEqual([undefined, outside])
+    if (side === 'theirs') expect([saved, await desk.git('rev-parse', 'main')]).toEqual([undefined, outside])
     else expect(await desk.git('show', 'main:a.ts')).toBe('a\ntyped')
   }
 })
@@ -342,8 +335,8 @@ test('the drafts of a branch that moved go to a new one where it was, and back b
   await using _ = desk
   await ask(desk.work, 'drafts elsewhere', { branch: 'main', from: before, to: 'mine' })
   expect(await desk.git('rev-parse', 'mine', 'main')).toBe(`${before}\n${after}`)
-  expect(await ask(desk.work, 'clashes', { branch: 'mine' })).toEqual([])
-  expect(await ask(desk.work, 'clashes', { branch: 'main' })).toEqual([])
+  expect(await conflictsIn(desk.work, 'mine')).toEqual([])
+  expect(await conflictsIn(desk.work, 'main')).toEqual([])
   expect((await desk.work.describeBranches()).map(({ drafts, moved }) => [drafts, moved])).toEqual([
     [[], undefined],
     [['a.ts', 'b.ts'], undefined],
@@ -355,7 +348,7 @@ test('the drafts of a branch that moved go to a new one where it was, and back b
   expect(await desk.git('for-each-ref', '--format=%(refname)', 'refs/heads', 'refs/forge/drafts')).toBe(
     'refs/forge/drafts/main\nrefs/heads/main',
   )
-  expect((await ask(work, 'clashes', { branch: 'main' })).map(({ path }) => path)).toEqual(['a.ts', 'c.ts'])
+  expect((await conflictsIn(work, 'main')).map(({ path }) => path)).toEqual(['a.ts', 'c.ts'])
   expect(await textOf(work, 'main', 'b.ts')).toBe(ON_NEW[0][1])
   work = await desk.restart()
   await work.redo()

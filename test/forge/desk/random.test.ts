@@ -2,8 +2,7 @@
 
 import { expect, test } from 'bun:test'
 import { closeFile } from '../../../forge/desk/branches/places.ts'
-import type { ClashSide } from '../../../forge/desk/contract/branches.ts'
-import { ask, edit, makeDesk, textOf } from '../../support/desk.ts'
+import { ask, conflictsIn, type DraftConflict, edit, makeDesk, textOf } from '../../support/desk.ts'
 import { commit, tryGit } from '../../support/git.ts'
 import { randomFrom } from '../../support/random.ts'
 
@@ -24,7 +23,7 @@ for (const seed of [1, 2, 3, 4])
     const type = async () => {
       const work = random.pick(works)
       const path = random.pick(FILES)
-      if ((await ask(work, 'clashes', { branch: 'main' })).some(clash => clash.path === path)) return
+      if ((await conflictsIn(work, 'main')).some(conflict => conflict.path === path)) return
       const editor = await edit(work, 'main', path)
       const starts = [...editor.text.matchAll(/^/gm)].map(({ index }) => index)
       const word = newWord('desk')
@@ -33,7 +32,7 @@ for (const seed of [1, 2, 3, 4])
       } catch (error) {
         // Another desk was faster, or the file can't be edited now: the edit was refused with a reason.
         words.delete(word)
-        if (!/faster|choose/.test((error as Error).message)) throw error
+        if (!/faster|resolve/.test((error as Error).message)) throw error
       }
       await closeFile(work.branches, { kind: 'branch', branch: 'main' }, path)
     }
@@ -51,20 +50,15 @@ for (const seed of [1, 2, 3, 4])
         branch: 'main',
         paths: random.chance(0.5) ? 'all' : [random.pick(FILES)],
       }).catch((error: Error) => {
-        if (!/choose/.test(error.message)) throw error
+        if (!/resolve/.test(error.message)) throw error
       })
     }
     const settle = async () => {
       const work = random.pick(works)
-      for (const { path, draft, tip, choice } of await ask(work, 'clashes', { branch: 'main' }))
-        await ask(work, 'settle', {
-          branch: 'main',
-          path,
-          text: `${textOfSide(draft)}${textOfSide(tip)}`,
-          choice,
-        }).catch((error: Error) => {
-          // Another desk was faster.
-          if (!/nothing left to choose|choose anew/.test(error.message)) throw error
+      for (const { path } of await conflictsIn(work, 'main'))
+        await ask(work, 'take side', { branch: 'main', path, side: 'both' }).catch((error: Error) => {
+          // Somebody else was faster.
+          if (!/in no conflict/.test(error.message)) throw error
         })
     }
     const undo = async () => {
@@ -93,14 +87,11 @@ for (const seed of [1, 2, 3, 4])
       const texts = await Promise.all(FILES.map(path => textOf(work, 'main', path)))
       const all = [
         ...texts,
-        ...(await ask(work, 'clashes', { branch: 'main' })).flatMap(({ draft, tip }) => [
-          textOfSide(draft),
-          textOfSide(tip),
-        ]),
+        ...(await conflictsIn(work, 'main')).flatMap(({ draft, tip }) => [textOfSide(draft), textOfSide(tip)]),
       ].join('')
       expect([...words].filter(word => !all.includes(word))).toEqual([])
     }
     await desk.git('fsck', '--strict', '--no-dangling')
   }, 120_000)
 
-const textOfSide = (side: ClashSide): string => (typeof side === 'string' ? side : '')
+const textOfSide = (side: DraftConflict['draft']): string => (typeof side === 'string' ? side : '')

@@ -10,7 +10,7 @@ import { ChangeSet, Text } from '@codemirror/state'
 import type { Server, ServerWebSocket } from 'bun'
 import * as v from 'valibot'
 import { buildPage } from '../../../forge/desk/build.ts'
-import type { BranchInfo, Clash, Edit, File, Operation } from '../../../forge/desk/contract/branches.ts'
+import type { BranchInfo, Edit, File, Operation } from '../../../forge/desk/contract/branches.ts'
 import type { Conversation } from '../../../forge/desk/contract/chat.ts'
 import { type Asked, questions } from '../../../forge/desk/contract/contract.ts'
 import type { DeskInfo, Layout } from '../../../forge/desk/contract/desk.ts'
@@ -93,7 +93,8 @@ export class StandIn {
   isEmpty = false
   hasIdentity = true
   layout: Layout | undefined
-  clashes = new Map<string, Clash[]>()
+  /** Files of a branch whose drafts are in conflict with it. */
+  conflicts = new Map<string, string[]>()
   /** The names that branches got while a window was away. */
   namesNow = new Map<string, string>()
   /** Files that can't be edited because the person has to choose first. */
@@ -271,6 +272,7 @@ export class StandIn {
   #info(name: string, branch: StandInBranch): BranchInfo {
     const [tip] = branch.commits
     const turn = this.ai?.turnOf(name)
+    const conflicts = this.conflicts.get(name) ?? []
     return {
       name,
       tip: tip?.oid ?? oidOf(name),
@@ -278,6 +280,7 @@ export class StandIn {
       subject: tip?.subject ?? '',
       session: branch.session,
       drafts: this.#draftPaths(branch),
+      ...(conflicts.length > 0 && { conflicts }),
       ...(branch.upstream ? { upstream: branch.upstream } : {}),
       ...(branch.moved ? { moved: branch.moved } : {}),
       ...(branch.merging ? { merging: branch.merging } : {}),
@@ -442,28 +445,11 @@ export class StandIn {
         this.canRedo = undefined
         this.sayDesk()
         return { words: `redo: ${this.canUndo}`, refs: [] }
-      case 'clashes':
-        return this.clashes.get(question.branch) ?? []
-      case 'settle':
-        this.#settled(question.branch, question.path)
-        this.#draft(question.branch, question.path).text = textOf(question.text)
-        this.#replaced(question.branch, question.path)
-        this.sayDesk()
-        return undefined
-      case 'settle by side':
-        this.#settled(question.branch, question.path)
-        return undefined
       case 'conversation':
         return NO_CONVERSATION
       default:
         return undefined
     }
-  }
-
-  #settled(branch: string, path: string): void {
-    const left = (this.clashes.get(branch) ?? []).filter(clash => clash.path !== path)
-    this.clashes.set(branch, left)
-    this.say({ say: 'clashes', branch, paths: left.map(clash => clash.path) })
   }
 
   #at(at: At): { files: Files; drafts: Map<string, Draft> } {

@@ -41,6 +41,16 @@ export function draftsOf(page: Page, branch: string): string[] {
   return [...new Set([...known, ...typed])]
 }
 
+/** Files of a branch whose drafts are in conflict with what has become of it. */
+export function conflictsIn(page: Page, branch: string): string[] {
+  // What was settled just now is not yet known to the server.
+  const isSettled = (path: string) => {
+    const { all = 0, open = [] } = page.files.find({ kind: 'branch', branch }, path)?.conflicts.value ?? {}
+    return all > 0 && open.length === 0
+  }
+  return (page.branch(branch)?.conflicts ?? []).filter(path => !isSettled(path))
+}
+
 export function hasDraft(page: Page, at: At, path: string): boolean {
   if (at.kind === 'commit') return false
   const file = page.files.find(at, path)
@@ -68,7 +78,7 @@ async function saveWhenSettled(page: Page, tab: Tab, branch: string, paths: Path
     try {
       const fields = { branch, paths, ...(message ? { message } : {}) }
       const { commit } = await page.connection.ask('save', fields)
-      tab.message.value = undefined
+      tab.writeMessage(undefined)
       if (commit) page.saved(branch, commit)
       else page.spoken.value = 'Nothing to save'
       return
@@ -370,9 +380,16 @@ async function reverse(page: Page, ask: () => Promise<{ words: string }>): Promi
     const { words } = await ask()
     const { isUndo, title } = reversalOf(words)
     page.notices.value = page.notices.peek().filter(({ topic }) => topic !== UNDO)
+    // The desk tells what can be done again a little after it has answered.
+    let wasThere = false
     page.tell({
       title,
-      lasts: now => (isUndo ? undoableHere(now).canRedo : undoableHere(now).canUndo) !== undefined,
+      lasts: now => {
+        const { canUndo, canRedo } = undoableHere(now)
+        const isThere = (isUndo ? canRedo : canUndo) !== undefined
+        wasThere ||= isThere
+        return isThere || !wasThere
+      },
       actions: [isUndo ? { words: 'Redo', run: () => redoHere(page) } : { words: 'Undo', run: () => undoHere(page) }],
     })
   } catch (error) {

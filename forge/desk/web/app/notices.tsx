@@ -6,11 +6,12 @@ import { useSignal } from '@preact/signals'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { Moved } from '../../contract/branches.ts'
 import { turnNotice } from '../chat/turn-state.tsx'
+import { resolveDrafts } from '../merging/merging-actions.ts'
 import { Icon, type IconName } from '../ui/icons.tsx'
 import { baseName, named, shortId, withoutTricks } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 import { Button, IconButton } from '../ui/words.tsx'
-import { draftsElsewhere, draftsOf, restoreBranch, showWhatCameIn } from './actions.ts'
+import { conflictsIn, draftsElsewhere, draftsOf, restoreBranch, showWhatCameIn } from './actions.ts'
 import { type Notice, type Page, type Tab, usePage } from './state.ts'
 
 /** How many names of files a sentence can bear. */
@@ -69,7 +70,7 @@ function movedIn(page: Page, tab: Tab): Shown[] {
   if (!notice || tab.at.kind === 'commit') return []
   const { branch } = tab.at
   const to = page.branch(branch)?.moved?.to
-  const isSettled = to !== undefined && !page.clashes.value.get(branch)?.length
+  const isSettled = to !== undefined && conflictsIn(page, branch).length === 0
   return [{ notice, ...(isSettled && { dismiss: () => page.see(to) }) }]
 }
 
@@ -226,11 +227,11 @@ function moved(page: Page, tab: Tab): Notice | undefined {
   const { at } = tab
   if (at.kind === 'commit') return undefined
   const move = page.branch(at.branch)?.moved
-  const paths = page.clashes.value.get(at.branch) ?? []
+  const paths = conflictsIn(page, at.branch)
   if (paths.length === 0 && (!move || page.seen.value.has(move.to))) return undefined
   const name = named(at.branch)
-  const isThere = tab.pane.kind === 'clashes'
-  const choose = { words: 'Choose', isMain: true, run: () => page.showHere(tab, { kind: 'clashes' }) }
+  const isThere = tab.path !== undefined && paths.includes(tab.path)
+  const resolve = { words: 'Resolve', isMain: true, stays: true, run: () => resolveDrafts(page, tab) }
   const offers = move
     ? [
         { words: 'Incoming changes', stays: true, run: () => showWhatCameIn(tab, move) },
@@ -240,8 +241,8 @@ function moved(page: Page, tab: Tab): Notice | undefined {
   return {
     tone: 'warn',
     title: `${name} moved outside the desk${move ? `: ${whatMoved(move)}` : ''}`,
-    words: paths.length > 0 ? whatClashes(page, at.branch, paths) : 'Your drafts merge cleanly with it.',
-    actions: [...offers, ...(paths.length === 0 || isThere ? [] : [choose])],
+    words: paths.length > 0 ? whatConflicts(page, at.branch, paths) : 'Your drafts merge cleanly with it.',
+    actions: [...offers, ...(paths.length === 0 || isThere ? [] : [resolve])],
   }
 }
 
@@ -251,10 +252,10 @@ function whatMoved({ commits, by, from, to }: Moved): string {
   return `${plural(commits, 'new commit')} by ${by.map(withoutTricks).join(', ')}, ${where}`
 }
 
-function whatClashes(page: Page, branch: string, paths: string[]): string {
+function whatConflicts(page: Page, branch: string, paths: string[]): string {
   const others = draftsOf(page, branch).length - paths.length
   const first = paths.slice(0, MOST_NAMED).map(path => named(baseName(path)))
   const more = paths.length > MOST_NAMED ? ` and ${paths.length - MOST_NAMED} more` : ''
   const rest = others > 0 ? ` ${plural(others, 'other draft merges cleanly', 'other drafts merge cleanly')}.` : ''
-  return `${first.join(', ')}${more} changed in the same place: choose. Nothing is overwritten until you save.${rest}`
+  return `${first.join(', ')}${more} changed in the same place: resolve the conflicts, then save. Nothing is overwritten until then.${rest}`
 }

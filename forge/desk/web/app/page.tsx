@@ -61,16 +61,7 @@ function useFocus(page: Page): void {
   // What else may take away what has the focus.
   const { value: desk } = page.desk
   const isTasksComing = page.active.value === TASKS && !page.tasks.isReady.value
-  const shown = [
-    isTasksComing,
-    tab,
-    tab?.active.value,
-    page.notices.value,
-    page.toast.value,
-    page.clashes.value,
-    page.menu.value,
-    desk,
-  ]
+  const shown = [isTasksComing, tab, tab?.active.value, page.notices.value, page.toast.value, page.menu.value, desk]
   useEffect(() => {
     // Before the desk has said what is open, nothing is shown that could have the focus.
     if (isCovered || !page.desk.peek()) return undefined

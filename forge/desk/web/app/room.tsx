@@ -1,7 +1,6 @@
 /** A branch or a commit: what stands at its side, and what is shown of it. */
 
 import { Chat, DockedChat } from '../chat/chat.tsx'
-import { Clashes } from '../files/clashes.tsx'
 import { EditorPane } from '../files/editor-pane.tsx'
 import { Explorer } from '../files/explorer.tsx'
 import { folderActions } from '../files/file-actions.ts'
@@ -10,7 +9,7 @@ import { placeOf } from '../files/files.ts'
 import { Find } from '../files/find.tsx'
 import { TimeTravel } from '../files/time-travel.tsx'
 import { PublishStrip } from '../forklift/forklift.tsx'
-import { isMerging } from '../merging/merging-actions.ts'
+import { showsConflicts } from '../merging/merging-actions.ts'
 import { MergingSide } from '../merging/merging-side.tsx'
 import { History } from '../review/history.tsx'
 import { ReviewPane } from '../review/review.tsx'
@@ -56,7 +55,7 @@ function Side({ tab }: { tab: Tab }) {
   const page = usePage()
   const place = placeOf(tab.at)
   if (tab.pane.kind === 'review') return <ReviewSide key={place} tab={tab} />
-  if (isMerging(page, tab) && !tab.merging.showsExplorer.value) return <MergingSide key={place} tab={tab} />
+  if (showsConflicts(page, tab)) return <MergingSide key={place} tab={tab} />
   return <Explorer tab={tab} />
 }
 
@@ -74,8 +73,6 @@ function Content({ tab }: { tab: Tab }) {
       return <History key={pane.path ?? ''} tab={tab} path={pane.path} />
     case 'find':
       return <Find tab={tab} />
-    case 'clashes':
-      return <Clashes tab={tab} />
   }
 }
 

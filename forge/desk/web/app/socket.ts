@@ -36,6 +36,10 @@ interface Pending {
   reject: (reason: Error) => void
 }
 
+/** What the server says does not fit the page: one of them is of another version of the desk. */
+const OTHER_VERSION =
+  'This page and its desk are of different versions: reload the page. If that does not help, run `make desk` in the folder of Forge.'
+
 const FIRST_PAUSE = 200
 const LONGEST_PAUSE = 5_000
 const SLICE = 4_000
@@ -49,6 +53,8 @@ export class Connection {
   readonly isLost = signal(false)
   /** Whether somebody answers, but does not know this window: it has no key, or that of another time. */
   readonly isLockedOut = signal(false)
+  /** How often the connection broke: what the server knew of this window is gone with each. */
+  breaks = 0
   /**
    * Called each time that the connection is there, before anything is asked again: the first time not where what came
    * with the page is still all there is to know.
@@ -101,7 +107,14 @@ export class Connection {
 
   async ask<Name extends QuestionName>(ask: Name, fields: Fields<Name>): Promise<Answer<Name>> {
     const { reply, isRepeatable } = questions[ask]
-    return (await read(reply, await this.#value(ask, fields, isRepeatable))) as Answer<Name>
+    const value = await this.#value(ask, fields, isRepeatable)
+    try {
+      return (await read(reply, value)) as Answer<Name>
+    } catch (error) {
+      if (!(error instanceof v.ValiError)) throw error
+      console.error(`The answer to “${ask}” is not understood.`, v.flatten(error.issues))
+      throw new Refused(OTHER_VERSION)
+    }
   }
 
   /** What the server replies, not parsed yet. */
@@ -155,6 +168,7 @@ export class Connection {
   }
 
   #closed(): void {
+    if (this.isUp.peek()) this.breaks++
     this.isUp.value = false
     this.isLost.value = true
     this.#brought.clear()

@@ -1,5 +1,5 @@
 /** What the page knows and shows. The server is the truth: this is its copy, and what only this window needs. */
-import { batch, computed, effect, type Signal, signal, untracked } from '@preact/signals'
+import { batch, computed, effect, type ReadonlySignal, type Signal, signal, untracked } from '@preact/signals'
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { BranchInfo } from '../../contract/branches.ts'
@@ -7,7 +7,7 @@ import type { DeskInfo, Layout } from '../../contract/desk.ts'
 import type { News } from '../../contract/news.ts'
 import { pathAfter } from '../../contract/paths.ts'
 import type { At } from '../../contract/values.ts'
-import { ComposerState, keep, kept } from '../chat/composer-state.ts'
+import { ComposerState, keep, kept as keptInBrowser } from '../chat/composer-state.ts'
 import { ConversationState } from '../chat/conversation-state.ts'
 import { OpenFiles, placeOf } from '../files/files.ts'
 import { OpenFile } from '../files/open-files.ts'
@@ -32,7 +32,6 @@ export type Pane =
   | { kind: 'review' }
   | { kind: 'history'; path: string | undefined }
   | { kind: 'find' }
-  | { kind: 'clashes' }
 
 export function paneKey(pane: Pane): string {
   return pane.kind === 'file' ? `file ${pane.path}` : pane.kind
@@ -56,8 +55,8 @@ export class Tab {
   /** Counts up when the editor is to have the focus, and how many of these it has had. */
   readonly focusWanted = signal(0)
   focusGiven = 0
-  /** What a person made of the commit's message; undefined: the server's words. */
-  readonly message = signal<string | undefined>(undefined)
+  readonly #message: Signal<string | undefined>
+  readonly #messageKey: string
 
   constructor(page: Page, at: At, kept?: Layout['tabs'][number]) {
     this.at = at
@@ -66,11 +65,24 @@ export class Tab {
     this.search = new TextSearch(page.connection, at)
     this.conversation = new ConversationState(page.connection, at)
     this.merging = new MergingState(page.connection, at)
-    this.composer = new ComposerState(`${page.desk.peek()?.folder} ${placeOf(at)}`)
+    const place = `${page.desk.peek()?.folder} ${placeOf(at)}`
+    this.composer = new ComposerState(place)
+    this.#messageKey = `commit message in ${place}`
+    this.#message = signal(keptInBrowser(this.#messageKey) || undefined)
     this.positions = new Map((kept?.files ?? []).map(({ path, top, cursor }) => [path, { top, cursor }]))
     this.panes = signal<Pane[]>([CHAT, ...(kept?.files ?? []).map(({ path }): Pane => ({ kind: 'file', path }))])
     this.active = signal(kept?.active === undefined ? 'chat' : paneKey({ kind: 'file', path: kept.active }))
     if (kept?.active !== undefined) this.tree.selected.value = kept.active
+  }
+
+  /** What a person made of the commit's message, kept in this browser until it is used; undefined: the server's words. */
+  get message(): ReadonlySignal<string | undefined> {
+    return this.#message
+  }
+
+  writeMessage(message: string | undefined): void {
+    this.#message.value = message
+    keep(this.#messageKey, message ?? '')
   }
 
   get pane(): Pane {
@@ -197,13 +209,11 @@ export class Page {
   /** The branches that are just being saved, and what is to be saved in them next. */
   readonly saves = new Saves()
   /** Whether the chat stands beside the editor, where there is room for it. */
-  readonly isDocked = signal(kept(DOCKED) !== '')
+  readonly isDocked = signal(keptInBrowser(DOCKED) !== '')
   readonly #wide = matchMedia(WIDE)
   readonly isWide = signal(this.#wide.matches)
   /** A word for those who can't see what just happened. */
   readonly spoken = signal('')
-  /** Files of a branch that have to be settled, by branch. */
-  readonly clashes = signal<ReadonlyMap<string, string[]>>(new Map())
   /** Commits that a branch was moved to from outside, which the person has taken note of. */
   readonly seen = signal<ReadonlySet<string>>(new Set())
   /** Counts up when a branch is another one: what shows it asks again. */
@@ -338,6 +348,8 @@ export class Page {
     const tab = new Tab(this, { kind: 'branch', branch: to }, this.#layoutOf(old))
     tab.composer.write(old.composer.text.peek())
     old.composer.write('')
+    tab.writeMessage(old.message.peek())
+    old.writeMessage(undefined)
     for (const pane of old.panes.peek()) {
       if (pane.kind === 'file') this.files.close(old.at, pane.path)
     }
@@ -408,9 +420,8 @@ export class Page {
       this.complain(error)
     }
     if (!isFirst) await this.#followRenames(tips)
-    for (const tab of this.tabs.peek()) this.#askForClashes(tab.at)
+    for (const file of this.files.all()) if (!isFirst || file.isFromBeforeBreak) file.ask(true)
     if (isFirst) return
-    for (const file of this.files.all()) file.ask(true)
     for (const tab of this.tabs.peek()) {
       tab.tree.refresh()
       tab.conversation.touch()
@@ -449,20 +460,6 @@ export class Page {
       if (to === undefined || to === from) continue
       this.files.rename(branch, { from, to }, true)
       this.#tabOf(branch)?.rename({ from, to })
-    }
-  }
-
-  /** Drafts of an earlier session that wait to be settled. */
-  async #askForClashes(at: At): Promise<void> {
-    if (at.kind === 'commit' || (this.branch(at.branch)?.drafts.length ?? 0) === 0) return
-    try {
-      const clashes = await this.connection.ask('clashes', { branch: at.branch })
-      this.clashing(
-        at.branch,
-        clashes.map(({ path }) => path),
-      )
-    } catch (error) {
-      this.complain(error, { branch: at.branch })
     }
   }
 
@@ -528,9 +525,6 @@ export class Page {
       case 'checkout left behind':
         this.onLeftBehind(news)
         return
-      case 'clashes':
-        this.clashing(news.branch, news.paths)
-        return
       case 'found':
         for (const tab of this.tabs.peek()) tab.search.receive(news)
         return
@@ -573,24 +567,6 @@ export class Page {
     })
   }
 
-  /** These files of a branch have to be settled: until then they can't be edited. */
-  clashing(branch: string, paths: string[]): void {
-    const before = this.clashes.peek().get(branch) ?? []
-    this.clashes.value = new Map(this.clashes.peek()).set(branch, paths)
-    const isOther = (path: string) => before.includes(path) !== paths.includes(path)
-    for (const file of this.files.of(branch)) if (isOther(file.path)) file.ask()
-    const [settled] = before
-    if (paths.length === 0 && settled !== undefined) this.#leaveClashes(branch, settled)
-  }
-
-  /** All is chosen: a person who did that goes on in the file that was the last one. */
-  #leaveClashes(branch: string, path: string): void {
-    const tab = this.tabs.peek().find(({ at }) => at.kind === 'branch' && at.branch === branch)
-    if (!tab) return
-    if (tab.pane.kind === 'clashes') tab.edit(path)
-    tab.close({ kind: 'clashes' })
-  }
-
   #fileIn(branch: string, path: string) {
     return this.files.find({ kind: 'branch', branch }, path)
   }
@@ -624,7 +600,8 @@ export class Page {
     const { pane } = tab
     tab.tree.load()
     tab.conversation.load()
-    if (tab.at.kind === 'branch' && this.branch(tab.at.branch)?.merging) tab.merging.load()
+    const branch = tab.at.kind === 'branch' ? this.branch(tab.at.branch) : undefined
+    if (branch?.merging || branch?.conflicts) tab.merging.load()
     if (pane.kind !== 'file') return
     const { path } = pane
     if (!this.files.find(tab.at, path)) this.files.open(tab.at, path, tab.positions.get(path))

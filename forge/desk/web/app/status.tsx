@@ -17,7 +17,7 @@ import { placeOfMenu } from '../ui/menu-content.ts'
 import { named, readable, shortId } from '../ui/names.ts'
 import { ago, plural, timeTitle } from '../ui/times.ts'
 import { Button } from '../ui/words.tsx'
-import { draftsOf, save, undo } from './actions.ts'
+import { conflictsIn, draftsOf, save, undo } from './actions.ts'
 import { shownKeys } from './keys.ts'
 import { type Page, REPOSITORY, TASKS, type Tab, usePage } from './state.ts'
 import { branchTabActions } from './tab-actions.ts'
@@ -273,9 +273,9 @@ function SaveForm({ tab, branch }: { tab: Tab; branch: string }) {
   // Asked again when the server knows of a draft that was only here before.
   const known = page.branch(branch)?.drafts ?? []
   const key = [isThis ? path : '', ...drafts, '', ...known].join('\0')
-  const clashes = page.clashes.value.get(branch) ?? []
-  const hasClash = isThis ? clashes.includes(path) : clashes.length > 0
-  const reason = offReason(drafts.length, hasClash)
+  const conflicts = conflictsIn(page, branch)
+  const hasConflict = isThis ? conflicts.includes(path) : conflicts.length > 0
+  const reason = offReason(drafts.length, hasConflict)
   const { save: saveThis, saveAll } = branchTabActions
 
   useEffect(() => {
@@ -310,7 +310,7 @@ function SaveForm({ tab, branch }: { tab: Tab; branch: string }) {
         autocomplete="off"
         value={tab.message.value ?? (reason === undefined ? suggested.value : '')}
         onInput={event => {
-          tab.message.value = event.currentTarget.value
+          tab.writeMessage(event.currentTarget.value)
         }}
       />
       <button type="submit" class="button save" aria-disabled={reason !== undefined} title={reason}>
@@ -331,8 +331,8 @@ function SaveForm({ tab, branch }: { tab: Tab; branch: string }) {
   )
 }
 
-function offReason(drafts: number, hasClash: boolean): string | undefined {
-  if (hasClash) return 'Resolve the conflicts first'
+function offReason(drafts: number, hasConflict: boolean): string | undefined {
+  if (hasConflict) return 'Resolve the conflicts first'
   return drafts === 0 ? 'Nothing to save' : undefined
 }
 

@@ -1,11 +1,11 @@
 /** What can be done with the tab of a branch or a commit, and with the files of it that are open. */
 import { fileActions } from '../files/file-actions.ts'
 import { branchActions, REMOTE, STEPS } from '../graph/branch-actions.ts'
-import { isMerging } from '../merging/merging-actions.ts'
+import { resolveDrafts, showsConflicts } from '../merging/merging-actions.ts'
 import { type Actions, itemsWith } from '../ui/action.ts'
 import type { Offer } from '../ui/menu-content.ts'
 import { named, readable, shortId } from '../ui/names.ts'
-import { copy, discard, draftsOf, newBranch, restoreBranch, type Start, save } from './actions.ts'
+import { conflictsIn, copy, discard, draftsOf, newBranch, restoreBranch, type Start, save } from './actions.ts'
 import { type Page, type Pane, paneKey, type Tab } from './state.ts'
 
 export interface InTab {
@@ -106,7 +106,7 @@ function startOf(page: Page, { at }: Tab): Start | undefined {
 }
 
 function isAtConflicts({ page, tab }: InTab): boolean {
-  return isMerging(page, tab) && !tab.merging.showsExplorer.value
+  return showsConflicts(page, tab)
 }
 
 function step(page: Page, tab: Tab, by: number): void {
@@ -160,8 +160,8 @@ export const branchTabActions = {
     label: 'Resolve the conflicts',
     keys: 'Alt+Shift+K',
     icon: 'clash',
-    isPossible: about => isThere(about) && (about.page.clashes.value.get(about.branch)?.length ?? 0) > 0,
-    run: ({ page, tab }) => page.showHere(tab, { kind: 'clashes' }),
+    isPossible: about => isThere(about) && conflictsIn(about.page, about.branch).length > 0,
+    run: ({ page, tab }) => resolveDrafts(page, tab),
   },
   save: {
     label: 'Save this file',

@@ -8,7 +8,7 @@ import { At } from '../../contract/values.ts'
 import { type Page, REPOSITORY, TASKS } from './state.ts'
 
 const Pane = v.variant('kind', [
-  v.object({ kind: v.picklist(['chat', 'review', 'find', 'clashes']) }),
+  v.object({ kind: v.picklist(['chat', 'review', 'find']) }),
   v.object({ kind: v.literal('file'), path: v.string() }),
   v.object({ kind: v.literal('history'), path: v.optional(v.string()) }),
 ])

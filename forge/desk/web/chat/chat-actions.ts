@@ -1,7 +1,7 @@
 /** What a person can do with the AI of a branch, each as the questions and dialogs that it takes. */
 import { effect } from '@preact/signals'
 import type { Approval } from '../../contract/chat.ts'
-import { attempt, branchOf, draftsOf, sentence, settle } from '../app/actions.ts'
+import { attempt, branchOf, conflictsIn, draftsOf, sentence, settle } from '../app/actions.ts'
 import { reversalOf } from '../app/reversal.ts'
 import type { Page, Tab } from '../app/state.ts'
 import { baseName, readable } from '../ui/names.ts'
@@ -22,8 +22,7 @@ export function offReason(page: Page, tab: Tab): string | undefined {
   if (!page.connection.isUp.value) return 'The desk does not answer.'
   if (!head.value) return problem.value ?? 'The conversation is still loading.'
   if (head.value.missing !== undefined) return head.value.missing
-  const clashes = page.clashes.value.get(branchOf(tab) ?? '') ?? []
-  return clashes.length > 0 ? 'Resolve the conflicts first.' : undefined
+  return conflictsIn(page, branchOf(tab) ?? '').length > 0 ? 'Resolve the conflicts first.' : undefined
 }
 
 /** Sends what is written; while a turn runs, it is sent when that has ended. */
@@ -124,7 +123,7 @@ function askForDrafts(page: Page, tab: Tab, branch: string, drafts: string[]): v
     await settle(page, branch, 'all')
     const message = tab.message.peek()?.trim()
     await page.connection.ask('save', { branch, paths: 'all', ...(message ? { message } : {}) })
-    tab.message.value = undefined
+    tab.writeMessage(undefined)
     await sendNow(page, tab, branch)
   }
   const discard = async () => {

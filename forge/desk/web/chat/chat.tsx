@@ -1,5 +1,4 @@
 /** The AI chat of a branch or a commit: the conversation, or what to set where there is no model. */
-import { useSignal } from '@preact/signals'
 import { branchOf, copy } from '../app/actions.ts'
 import { findActions } from '../app/desk-actions.ts'
 import { usePlace } from '../app/places.ts'
@@ -42,7 +41,7 @@ export function Chat({ tab }: { tab: Tab }) {
     head.value.missing !== undefined && sections.value.length === 0 && tab.at.kind === 'branch' && !hasStuck
   if (!isFirst) return <ChatPane tab={tab} isDocked={false} />
   if (!tab.composer.isWanted.value) return <Start tab={tab} />
-  return <NoModel branch={branchOf(tab) ?? ''} words={head.value.missing ?? ''} />
+  return <NoModel tab={tab} branch={branchOf(tab) ?? ''} words={head.value.missing ?? ''} />
 }
 
 /** Beside the editor. */
@@ -97,7 +96,7 @@ function Start({ tab }: { tab: Tab }) {
   )
 }
 
-function NoModel({ branch, words }: { branch: string; words: string }) {
+function NoModel({ tab, branch, words }: { tab: Tab; branch: string; words: string }) {
   return (
     <>
       <Empty title="The chat needs a model">
@@ -112,7 +111,7 @@ function NoModel({ branch, words }: { branch: string; words: string }) {
         </div>
         <p class="meta after">Keys stay in the desk’s process: never in the browser, a commit or a log.</p>
       </Empty>
-      <NoComposer branch={branch} words={words} />
+      <NoComposer tab={tab} branch={branch} words={words} />
     </>
   )
 }
@@ -135,8 +134,8 @@ function Way({ icon, setting, model, words }: (typeof WAYS)[number]) {
   )
 }
 
-function NoComposer({ branch, words }: { branch: string; words: string }) {
-  const text = useSignal('')
+/** What is written before there is a model is kept as any message is, to be sent when there is one. */
+function NoComposer({ tab: { composer }, branch, words }: { tab: Tab; branch: string; words: string }) {
   const field = usePlace<HTMLTextAreaElement>('message')
   return (
     <form class="compose" aria-label="Message to the AI" onSubmit={event => event.preventDefault()}>
@@ -146,10 +145,8 @@ function NoComposer({ branch, words }: { branch: string; words: string }) {
           aria-label="Message"
           aria-describedby="no-model"
           placeholder={`What should change on ${readable(branch)}?`}
-          value={text.value}
-          onInput={event => {
-            text.value = event.currentTarget.value
-          }}
+          value={composer.text.value}
+          onInput={event => composer.write(event.currentTarget.value)}
         />
         <div class="compose-bar">
           <span class="meta grow" id="no-model">

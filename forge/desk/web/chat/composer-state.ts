@@ -13,7 +13,7 @@ export class ComposerState {
   /** Escape was pressed once: again, and the turn is stopped. */
   readonly isStopNear = signal(false)
   /** Whether the person has asked for the chat: without a model it says then what to set. */
-  readonly isWanted = signal(false)
+  readonly isWanted: Signal<boolean>
   /** Counts up when the field is to have the focus, and how many of these it has had. */
   readonly focusWanted = signal(0)
   focusGiven = 0
@@ -24,6 +24,7 @@ export class ComposerState {
   constructor(place: string) {
     this.#key = `message to ${place}`
     this.text = signal(kept(this.#key))
+    this.isWanted = signal(this.text.peek() !== '')
   }
 
   write(text: string): void {

@@ -5,7 +5,7 @@ import { findActions } from '../app/desk-actions.ts'
 import { usePlace } from '../app/places.ts'
 import { type Page, type Tab, usePage } from '../app/state.ts'
 import { ContextCircle, ContextMeter, contextWords } from '../chat/context.tsx'
-import { isMerging } from '../merging/merging-actions.ts'
+import { isInConflict } from '../merging/merging-actions.ts'
 import { actionFor, listKeysIn } from '../ui/action.ts'
 import { FailedLine } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
@@ -32,7 +32,7 @@ export function Explorer({ tab }: { tab: Tab }) {
             <ActionIcon action={folderActions.newFolder} about={{ page, tab }} />
           </>
         ) : null}
-        {isMerging(page, tab) ? (
+        {isInConflict(page, tab) ? (
           <IconButton
             icon="clash"
             words="Conflicts instead of the explorer"

@@ -8,7 +8,7 @@ import { paneMenu, tabActions } from '../app/tab-actions.ts'
 import { onTabKeys } from '../app/tab-keys.ts'
 import { isCross, TabEnd } from '../app/tabs.tsx'
 import { ChatEnd, isAtWork, LOCKED, turnSign } from '../chat/turn-sign.tsx'
-import { isMerging } from '../merging/merging-actions.ts'
+import { isInConflict } from '../merging/merging-actions.ts'
 import { Icon, type IconName } from '../ui/icons.tsx'
 import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
 import { baseName, readable, shortId, tellingFolder } from '../ui/names.ts'
@@ -69,7 +69,8 @@ function PaneTab({ tab, pane }: { tab: Tab; pane: Pane }) {
   const isSelected = tab.active.value === paneKey(pane)
   const element = usePlace<HTMLButtonElement>(...(isSelected ? (['file tab'] as const) : []))
   const hasDot = pane.kind === 'file' && hasDraft(page, tab.at, pane.path)
-  const isOpenConflict = pane.kind === 'file' && isMerging(page, tab) && tab.merging.file(pane.path)?.state === 'open'
+  const isOpenConflict =
+    pane.kind === 'file' && isInConflict(page, tab) && tab.merging.file(pane.path)?.state === 'open'
   const folder = pane.kind === 'file' ? tellingFolder(pane.path, pathsIn(tab)) : ''
   const icon = isOpenConflict ? 'clash' : iconOf(pane)
   const branch = tab.at.kind === 'branch' ? tab.at.branch : ''
@@ -135,7 +136,6 @@ function iconOf(pane: Pane): IconName | undefined {
     review: 'diff',
     history: 'clock',
     find: 'search',
-    clashes: 'clash',
   }
   return icons[pane.kind]
 }
@@ -152,7 +152,5 @@ function wordsOf(tab: Tab, pane: Pane): string {
       return pane.path === undefined ? 'History' : `History of ${readable(baseName(pane.path))}`
     case 'find':
       return 'Find'
-    case 'clashes':
-      return 'Conflicts'
   }
 }

@@ -97,6 +97,8 @@ export class OpenFile {
   #waiting: { resolve: () => void; reject?: (why: NotSent) => void }[] = []
   #form: Form | undefined
   #retry: ReturnType<typeof setTimeout> | undefined
+  /** How often the connection had broken when the file was opened last: the server forgets what a window has open. */
+  #openedAfterBreaks = 0
   #isClosed = false
   #isLocked = false
   /** What else the editor shows, and what it is known by. */
@@ -135,9 +137,14 @@ export class OpenFile {
   async ask(isAfterBreak = false): Promise<void> {
     try {
       const file = await this.#connection.ask('open', { at: this.at, path: this.path })
-      if (!this.#isClosed) this.take(file, isAfterBreak)
+      if (this.#isClosed) return
+      this.#openedAfterBreaks = this.#connection.breaks
+      this.take(file, isAfterBreak)
     } catch (error) {
-      if (!(error instanceof Disconnected)) this.problem.value = String((error as Error).message)
+      if (error instanceof Disconnected) return
+      const why = String((error as Error).message)
+      if (this.isUnsettled) this.#refused(why)
+      else this.problem.value = why
     }
   }
 
@@ -209,13 +216,20 @@ export class OpenFile {
 
   /** Sends what the server has refused: a person wants it, or something is different now. */
   sendAgain(): void {
+    const couldNotOpen = this.#isRefused && this.isFromBeforeBreak
     this.#isRefused = false
-    this.#push()
+    if (couldNotOpen) this.ask(true)
+    else this.#push()
   }
 
   /** Whether a text that could not be taken still stands in the editor. */
   get hasRefusedText(): boolean {
     return this.state !== undefined && refusedTextOf(this.state).length > 0
+  }
+
+  /** Whether the connection broke since it was opened: nothing is sent before it is opened again. */
+  get isFromBeforeBreak(): boolean {
+    return this.#openedAfterBreaks < this.#connection.breaks
   }
 
   /** Whether something typed is not yet with the server. */
@@ -496,7 +510,7 @@ export class OpenFile {
       return
     }
     const version = getSyncedVersion(this.state)
-    const isWaiting = this.#isSending || this.#isRefused || version < this.#awaited
+    const isWaiting = this.#isSending || this.#isRefused || this.isFromBeforeBreak || version < this.#awaited
     if (isWaiting || !this.#connection.isUp.peek()) return
     const { path } = this
     const edits = this.#isOneByOne ? pending.slice(0, 1) : fitting(pending)

@@ -20,7 +20,8 @@ export interface ConflictBoxProps {
   /** How a person calls the sides. */
   names: { ours: string; theirs: string }
   choose: (choice: Choice) => void
-  askAi: () => void
+  /** Left out where the AI can't be asked. */
+  askAi?: (() => void) | undefined
   /** Back into the text around it. */
   leave: () => void
 }
@@ -36,7 +37,7 @@ export function ConflictBox({ path, region, number, of, names, choose, askAi, le
   return (
     // Its keys choose, and the way from one conflict to the next leads to it.
     <section
-      class="clash-box"
+      class="conflict-box"
       aria-label={`Conflict ${number} of ${of}`}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: see above
       tabIndex={0}
@@ -45,7 +46,7 @@ export function ConflictBox({ path, region, number, of, names, choose, askAi, le
         if (event.altKey || event.ctrlKey || event.metaKey) return
         const chosen = CHOICES.find(({ key }) => key === event.key)
         if (chosen) choose(chosen.choice)
-        else if (event.key === '4') askAi()
+        else if (event.key === '4' && askAi) askAi()
         else if (event.key === 'Escape') leave()
         else return
         event.preventDefault()
@@ -63,11 +64,7 @@ export function ConflictBox({ path, region, number, of, names, choose, askAi, le
             <kbd>{key}</kbd>
           </button>
         ))}
-        <button type="button" class="button small ask" onClick={askAi}>
-          <Icon name="bot" size="xs" tone="by-ai" />
-          <span class="word">Ask the AI</span>
-          <kbd>4</kbd>
-        </button>
+        {askAi ? <AskButton ask={askAi} /> : null}
       </header>
       <div class="sides">
         <Side
@@ -100,6 +97,16 @@ export function ConflictBox({ path, region, number, of, names, choose, askAi, le
         </details>
       )}
     </section>
+  )
+}
+
+export function AskButton({ ask }: { ask: () => void }) {
+  return (
+    <button type="button" class="button small ask" onClick={ask}>
+      <Icon name="bot" size="xs" tone="by-ai" />
+      <span class="word">Ask the AI</span>
+      <kbd>4</kbd>
+    </button>
   )
 }
 

@@ -35,12 +35,14 @@ export interface ConflictSettings {
   mark: number
   /** The text as the merge left it: what is settled is known by it. */
   marked: Text
+  /** Whether that is what is saved, and is another text when that is. */
+  isSaved: boolean
   ends: Ends
   names: { ours: string; theirs: string }
   /** The model that settled what no person did. */
   by: string | undefined
   /** Asks for one of the conflicts that are left, the first is 0. */
-  askAi: (only: number) => void
+  askAi: ((only: number) => void) | undefined
   /** The number of conflicts that are left is another one. */
   onCount: () => void
 }
@@ -84,7 +86,7 @@ const shown = StateField.define<Shown | undefined>({
   update(value, transaction) {
     if (!value) return value
     const saved = transaction.effects.find(effect => effect.is(setSaved))
-    const marked = saved ? (saved.value as Text).toString() : value.marked
+    const marked = saved && value.settings.isSaved ? (saved.value as Text).toString() : value.marked
     if (!transaction.docChanged && marked === value.marked) return value
     const next = show(value.settings, marked, transaction.newDoc)
     if (next.open.length !== value.open.length) value.settings.onCount()
@@ -351,6 +353,7 @@ class OpenWidget extends Block {
 
   protected override content(view: EditorView): ComponentChild {
     const { settings, region, number, all } = this
+    const { askAi } = settings
     return h(ConflictBox, {
       path: settings.path,
       region,
@@ -358,7 +361,7 @@ class OpenWidget extends Block {
       of: all,
       names: settings.names,
       choose: choice => choose(view, number, choice),
-      askAi: () => settings.askAi(conflictsOf(view.state).open.findIndex(open => open.number === number)),
+      askAi: askAi && (() => askAi(conflictsOf(view.state).open.findIndex(open => open.number === number))),
       leave: () => view.focus(),
     })
   }

@@ -1,7 +1,7 @@
 /** What can be done in a branch in which a merge waits, by keys and in the palette. */
 import type { Page, Tab } from '../app/state.ts'
 import type { Actions } from '../ui/action.ts'
-import { abort, askAi, finish, goToConflict, isMerging } from './merging-actions.ts'
+import { abort, askAi, finish, goToConflict, isInConflict, isMerging } from './merging-actions.ts'
 
 interface InTab {
   page: Page
@@ -13,7 +13,10 @@ const isOn = ({ page, tab }: InTab): boolean => isMerging(page, tab)
 /** Before the list of files is there, there may be some. */
 function mayBeLeft(about: InTab): boolean {
   const merging = about.tab.merging.latest.value
-  return isOn(about) && (merging?.files.some(({ state }) => state === 'open') ?? merging === undefined)
+  return (
+    isInConflict(about.page, about.tab) &&
+    (merging?.files.some(({ state }) => state === 'open') ?? merging === undefined)
+  )
 }
 
 export const mergingActions = {
@@ -35,7 +38,7 @@ export const mergingActions = {
     label: 'Ask the AI for all conflicts',
     keys: 'Alt+Shift+V',
     icon: 'bot',
-    isPossible: mayBeLeft,
+    isPossible: about => isOn(about) && mayBeLeft(about),
     run: ({ page, tab }) => askAi(page, tab, 'all'),
   },
   finish: {

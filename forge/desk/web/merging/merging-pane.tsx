@@ -10,8 +10,9 @@ import type { OpenFile } from '../files/open-files.ts'
 import { Icon } from '../ui/icons.tsx'
 import { readable, visible, withoutTricks } from '../ui/names.ts'
 import { ActionIcon, Button, Path } from '../ui/words.tsx'
+import { AskButton } from './conflict-box.tsx'
 import { conflictExtension } from './conflict-editor.ts'
-import { askAi, isMerging, takeSide } from './merging-actions.ts'
+import { askAi, isInConflict, isMerging, takeSide } from './merging-actions.ts'
 import { mergingActions } from './merging-commands.ts'
 
 interface Props {
@@ -22,7 +23,7 @@ interface Props {
 /** The file among those of the merge that waits here, if one does and the file is one of its. */
 export function useMergingFile(tab: Tab, path: string): MergingFile | undefined {
   const page = usePage()
-  const isOn = isMerging(page, tab)
+  const isOn = isInConflict(page, tab)
   const file = isOn ? tab.merging.file(path) : undefined
   useEffect(() => {
     if (isOn) tab.merging.load()
@@ -51,16 +52,20 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
       return
     }
     const { ours, theirs, oursCommit, theirsCommit } = merging
-    const key = JSON.stringify([mark, ours, theirs, oursCommit, theirsCommit, known.by, shown.saved])
+    const isOfDrafts = merging.kind === 'drafts'
+    const marked = isOfDrafts ? sides.marked : shown.saved
+    const key = JSON.stringify([mark, ours, theirs, oursCommit, theirsCommit, known.by, marked])
     file.extend(key, () =>
       conflictExtension({
         path: file.path,
         mark,
-        marked: Text.of((shown.saved ?? '').split('\n')),
+        marked: Text.of((marked ?? '').split('\n')),
+        isSaved: !isOfDrafts,
         ends: { ours: endsWithLine(sides.ours), theirs: endsWithLine(sides.theirs) },
         names: { ours: readable(ours), theirs: readable(theirs) },
         by: known.by === undefined ? undefined : withoutTricks(known.by),
-        askAi: only => askAi(page, tab, [file.path], only),
+        // The AI works on what is saved.
+        askAi: isOfDrafts ? undefined : only => askAi(page, tab, [file.path], only),
         onCount: () => tab.merging.touch(),
       }),
     )
@@ -124,7 +129,7 @@ export function ConflictBar({ tab, file, known }: Props & { known: MergingFile }
       ) : null}
       <ActionIcon action={mergingActions.previous} about={{ page, tab }} />
       <ActionIcon action={mergingActions.next} about={{ page, tab }} />
-      {known.state === 'open' ? (
+      {known.state === 'open' && isMerging(page, tab) ? (
         <Button look="small ask-all" icon="bot" words="Ask the AI for all" onClick={() => askAi(page, tab, 'all')} />
       ) : null}
     </div>
@@ -140,9 +145,12 @@ const SIDES = [
 /** What git leaves where it can't merge is not both: then it is said for what it is. */
 const KEEPS_BOTH = ['text', 'file/folder', 'file/link', 'rename/rename']
 
-function offered(sides: ConflictFile) {
+/** Of a draft git has left nothing but what it is. */
+function offered(sides: ConflictFile, isMerge: boolean) {
   const isBoth = KEEPS_BOTH.includes(sides.kind)
-  const three = SIDES.map(it => (it.side === 'both' && !isBoth ? { ...it, words: 'What is there now' } : it))
+  const three = SIDES.filter(({ side }) => isMerge || side !== 'both').map(it =>
+    it.side === 'both' && !isBoth ? { ...it, words: 'What is there now' } : it,
+  )
   return sides.base.is === 'nothing' ? three : [...three, { side: 'base', words: 'Base', key: '5' } as const]
 }
 
@@ -150,7 +158,7 @@ function WholeChoices({ tab, path, sides }: { tab: Tab; path: string; sides: Con
   const page = usePage()
   return (
     <>
-      {offered(sides).map(({ side, words }) => (
+      {offered(sides, isMerging(page, tab)).map(({ side, words }) => (
         <Button key={side} look="small" words={words} onClick={() => takeSide(page, tab, path, side)} />
       ))}
     </>
@@ -163,7 +171,8 @@ export function WholeConflict({ tab, sides, known }: { tab: Tab; sides: Conflict
   const merging = tab.merging.latest.value
   const { path } = sides
   const box = usePlace<HTMLElement>('home')
-  const choices = offered(sides)
+  const canAsk = isMerging(page, tab)
+  const choices = offered(sides, canAsk)
   const choose = (side: (typeof choices)[number]['side']) => takeSide(page, tab, path, side)
   return (
     // Its keys choose, as in a conflict of a text.
@@ -177,12 +186,12 @@ export function WholeConflict({ tab, sides, known }: { tab: Tab; sides: Conflict
         if (event.altKey || event.ctrlKey || event.metaKey) return
         const chosen = choices.find(({ key }) => key === event.key)
         if (chosen) choose(chosen.side)
-        else if (event.key === '4') askAi(page, tab, [path])
+        else if (event.key === '4' && canAsk) askAi(page, tab, [path])
         else return
         event.preventDefault()
       }}
     >
-      <div class={`clash-box ${known.state === 'open' ? '' : 'chosen'}`}>
+      <div class={`conflict-box ${known.state === 'open' ? '' : 'chosen'}`}>
         <header>
           <Icon name={known.state === 'open' ? 'clash' : 'check'} tone={known.state === 'open' ? 'is-warn' : 'is-ok'} />
           <span class="strong grow cut">
@@ -194,11 +203,7 @@ export function WholeConflict({ tab, sides, known }: { tab: Tab; sides: Conflict
               <kbd>{key}</kbd>
             </button>
           ))}
-          <button type="button" class="button small ask" onClick={() => askAi(page, tab, [path])}>
-            <Icon name="bot" size="xs" tone="by-ai" />
-            <span class="word">Ask the AI</span>
-            <kbd>4</kbd>
-          </button>
+          {canAsk ? <AskButton ask={() => askAi(page, tab, [path])} /> : null}
         </header>
         <p class="about">{withoutTricks(sides.words)}</p>
         <div class="sides">

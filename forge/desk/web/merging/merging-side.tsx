@@ -45,12 +45,13 @@ export function MergingSide({ tab }: { tab: Tab }) {
       ) : (
         <FailedLine problem={problem.value} again={() => tab.merging.refresh()} />
       )}
-      {known ? <End tab={tab} merging={known} /> : null}
+      {known && known.kind !== 'drafts' ? <End tab={tab} merging={known} /> : null}
+      {known?.kind === 'drafts' ? <p class="meta no-row">Save each file when its conflicts are resolved.</p> : null}
     </aside>
   )
 }
 
-const DOING: Record<Merging['kind'], string> = { merge: 'Merging', rebase: 'Rebasing', 'cherry-pick': 'Picking' }
+const DOING = { merge: 'Merging', 'cherry-pick': 'Picking', drafts: 'Conflicts with' }
 
 function titleOf({ kind, ours, theirs }: Merging): string {
   return kind === 'rebase' ? `Rebasing onto ${readable(ours)}` : `${DOING[kind]} ${readable(theirs)}`
@@ -77,9 +78,11 @@ function Files({ tab, merging }: { tab: Tab; merging: Merging }) {
           </section>
         )
       })}
-      <h3>
-        Merged by git <span class="meta">{plural(byGit, 'file')}</span>
-      </h3>
+      {merging.kind === 'drafts' ? null : (
+        <h3>
+          Merged by git <span class="meta">{plural(byGit, 'file')}</span>
+        </h3>
+      )}
     </nav>
   )
 }

@@ -14,8 +14,8 @@ export class MergingState extends ServerValue<Merging | null> {
   readonly files = signal<ReadonlyMap<string, ConflictFile>>(new Map())
   /** What a person made of the message; undefined: the server's words. */
   readonly message = signal<string | undefined>(undefined)
-  /** Whether the explorer stands where the conflicts are otherwise. */
-  readonly showsExplorer = signal(false)
+  /** Whether the person wants the explorer at the side, or the conflicts; undefined: what is usual. */
+  readonly showsExplorer = signal<boolean | undefined>(undefined)
   /** Whether Finish or Abort is under way. */
   readonly isEnding = signal(false)
 

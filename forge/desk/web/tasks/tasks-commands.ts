@@ -63,7 +63,7 @@ export const shownRunActions = {
   },
   editPlan: {
     label: 'Edit the plan…',
-    keys: 'Alt+E',
+    keys: 'Alt+L',
     icon: 'pencil',
     isPossible: ({ run }) => run.tasks.length > 0 && !CLOSED.includes(run.state),
     run: ({ tasks, run }) => {

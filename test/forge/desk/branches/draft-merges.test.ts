@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test'
 import { writeObjects } from '../../../../core/git/objects.ts'
 import { mergeDrafts } from '../../../../forge/desk/branches/draft-merges.ts'
 import { type Clashing, type Drafts, noDrafts } from '../../../../forge/desk/branches/drafts.ts'
-import { ask, edit, holdDrafts, makeDesk, textOf } from '../../../support/desk.ts'
+import { ask, conflictsIn, edit, holdDrafts, makeDesk, settleIn, textOf } from '../../../support/desk.ts'
 import { commit } from '../../../support/git.ts'
 import { refusedBy } from '../../../support/refusals.ts'
 import { makePlace, type Place } from '../../../support/repository.ts'
@@ -142,10 +142,10 @@ test('where a branch comes back to what was typed on, there is nothing left to c
   await (await edit(desk.work, 'main', 'a.txt')).type('mine\n', 0, 2)
   await commit(desk.path, 'main', { 'a.txt': 'theirs\n' })
   await desk.work.look()
-  expect(await ask(desk.work, 'clashes', { branch: 'main' })).toHaveLength(1)
+  expect(await conflictsIn(desk.work, 'main')).toHaveLength(1)
   await desk.git('update-ref', 'refs/heads/main', before)
   await desk.work.look()
-  expect(await ask(desk.work, 'clashes', { branch: 'main' })).toEqual([])
+  expect(await conflictsIn(desk.work, 'main')).toEqual([])
   expect(await textOf(desk.work, 'main', 'a.txt')).toBe('mine\n')
   await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
   expect(await desk.git('show', 'main:a.txt')).toBe('mine')
@@ -160,29 +160,28 @@ async function startToChoose() {
   await commit(desk.path, 'main', { 'a.txt': theirs })
   await desk.work.look()
   const clash = { path: 'a.txt', base: START, draft: mine, tip: theirs }
-  expect(await ask(desk.work, 'clashes', { branch: 'main' })).toMatchObject([clash])
+  expect(await conflictsIn(desk.work, 'main')).toMatchObject([clash])
   return { ...desk, desk, mine, theirs, clash }
 }
 
-test.each(['draft', 'tip', 'both'] as const)(
+test.each(['ours', 'theirs', 'both'] as const)(
   'to choose the %s gives that, byte by byte; undone, there is the choice again, with both ends',
   async side => {
     await using made = await startToChoose()
     const { desk, mine, theirs, clash } = made
     const both = START.replace('two', 'MINE\nTHEIRS')
-    const wanted = { draft: mine, tip: theirs, both }[side]
-    if (side === 'both') await ask(desk.work, 'settle', { branch: 'main', path: 'a.txt', text: both })
-    else await ask(desk.work, 'settle by side', { branch: 'main', path: 'a.txt', side })
-    expect(await ask(desk.work, 'clashes', { branch: 'main' })).toEqual([])
+    const wanted = { ours: mine, theirs, both }[side]
+    await ask(desk.work, 'take side', { branch: 'main', path: 'a.txt', side })
+    expect(await conflictsIn(desk.work, 'main')).toEqual([])
     expect(await textOf(desk.work, 'main', 'a.txt')).toBe(wanted)
     // It is in the repository at once.
     const work = await desk.restart()
     expect(await textOf(work, 'main', 'a.txt')).toBe(wanted)
-    expect((await work.undoable()).undo).toMatch(/^choose .* a\.txt in main$/)
+    expect((await work.undoable()).undo).toMatch(/^resolve a\.txt in main by /)
     await work.undo()
-    expect(await ask(work, 'clashes', { branch: 'main' })).toMatchObject([clash])
+    expect(await conflictsIn(work, 'main')).toMatchObject([clash])
     await work.redo()
-    expect(await ask(work, 'clashes', { branch: 'main' })).toEqual([])
+    expect(await conflictsIn(work, 'main')).toEqual([])
     expect(await textOf(work, 'main', 'a.txt')).toBe(wanted)
   },
 )
@@ -190,37 +189,55 @@ test.each(['draft', 'tip', 'both'] as const)(
 test('what is typed after a choice stays typed when the choice is undone', async () => {
   await using made = await startToChoose()
   const { work } = made.desk
-  await ask(work, 'settle by side', { branch: 'main', path: 'a.txt', side: 'draft' })
+  await ask(work, 'take side', { branch: 'main', path: 'a.txt', side: 'ours' })
   await (await edit(work, 'main', 'a.txt')).type('more\n')
   await work.undo()
-  const [clash] = await ask(work, 'clashes', { branch: 'main' })
+  const [clash] = await conflictsIn(work, 'main')
   // It fits both, and goes with what can still be typed in.
   expect(clash).toMatchObject({ draft: made.mine, tip: `${made.theirs}more\n` })
 })
 
-test('a choice that is about other texts by now is not made for the person: they look at it again', async () => {
+test('a branch that moves once more is in conflict as it is then, and what is settled by then asks again where it has to', async () => {
   await using made = await startToChoose()
   const { desk, mine } = made
-  const [seen] = await ask(desk.work, 'clashes', { branch: 'main' })
-  const told = () => desk.news.filter(it => it.say === 'clashes').length
-  const before = told()
   const newest = START.replace('two', 'NEWEST')
   await commit(desk.path, 'main', { 'a.txt': newest })
   await desk.work.look()
-  // Windows that have it open get the news.
-  expect(told()).toBe(before + 1)
-  expect(
-    await refusedBy(
-      ask(desk.work, 'settle by side', { branch: 'main', path: 'a.txt', side: 'tip', choice: seen?.choice }),
-    ),
-  ).toThrow('choose anew')
-  expect(
-    await refusedBy(ask(desk.work, 'settle', { branch: 'main', path: 'a.txt', text: mine, choice: seen?.choice })),
-  ).toThrow('choose anew')
-  const [now] = await ask(desk.work, 'clashes', { branch: 'main' })
-  expect(now).toMatchObject({ draft: mine, tip: newest })
-  await ask(desk.work, 'settle by side', { branch: 'main', path: 'a.txt', side: 'draft', choice: now?.choice })
+  expect(await conflictsIn(desk.work, 'main')).toMatchObject([{ draft: mine, tip: newest }])
+  expect(await textOf(desk.work, 'main', 'a.txt')).toContain('NEWEST\n>>>>>>>')
+  await ask(desk.work, 'take side', { branch: 'main', path: 'a.txt', side: 'ours' })
   expect(await textOf(desk.work, 'main', 'a.txt')).toBe(mine)
+})
+
+test('conflicts are settled one by one in the text, and what is settled is kept through a restart and another move', async () => {
+  await using desk = await makeDesk({ files: { 'a.txt': START, 'b.txt': 'b\n' }, bare: true })
+  const mine = START.replace('two', 'MINE').replace('five', 'MY FIVE')
+  const theirs = START.replace('two', 'THEIRS').replace('five', 'THEIR FIVE')
+  await settleIn(desk.work, 'main', 'a.txt', mine)
+  await commit(desk.path, 'main', { 'a.txt': theirs })
+  await desk.work.look()
+  const editor = await edit(desk.work, 'main', 'a.txt')
+  const first = /^<{7} .*?^>{7} .*?\n/ms.exec(editor.text)?.[0] ?? ''
+  await editor.type('MINE and THEIRS\n', editor.text.indexOf(first), first.length)
+  const left = (await ask(desk.work, 'merging', { branch: 'main' }))?.files
+  expect(left).toMatchObject([{ path: 'a.txt', state: 'open', left: 1, all: 2 }])
+  await desk.work.flush()
+  let work = await desk.restart()
+  await commit(desk.path, 'main', { 'b.txt': 'another file\n' })
+  await work.look()
+  work = await desk.restart()
+  expect((await ask(work, 'merging', { branch: 'main' }))?.files).toMatchObject([{ state: 'open', left: 1, all: 2 }])
+  expect(await refusedBy(ask(work, 'save', { branch: 'main', paths: 'all' }))).toThrow('resolve them first')
+  await settleIn(
+    work,
+    'main',
+    'a.txt',
+    (await textOf(work, 'main', 'a.txt'))?.replace(/^<{7} [\s\S]*^>{7} .*\n/m, 'FIVE\n') ?? '',
+  )
+  await ask(work, 'save', { branch: 'main', paths: 'all' })
+  const settled = START.replace('two', 'MINE and THEIRS').replace('five', 'FIVE')
+  expect(await desk.git('show', 'main:a.txt')).toBe(settled.trimEnd())
+  expect(await ask(work, 'merging', { branch: 'main' })).toBeNull()
 })
 
 test('three people in one file: whatever is chosen in the end, no line that was typed or committed is gone by itself', async () => {
@@ -237,7 +254,7 @@ test('three people in one file: whatever is chosen in the end, no line that was 
   await desk.work.flush()
   await other.flush()
   await desk.work.look()
-  expect(await ask(desk.work, 'clashes', { branch: 'main' })).toMatchObject([{ draft: START.replace('two', 'one’s') }])
+  expect(await conflictsIn(desk.work, 'main')).toMatchObject([{ draft: START.replace('two', 'one’s') }])
   // And neither of them fits the third, which has taken the line of the second out.
   await commit(desk.path, 'main', { 'a.txt': START.replace('two', 'third') })
   for (const work of [desk.work, other]) {
@@ -247,7 +264,7 @@ test('three people in one file: whatever is chosen in the end, no line that was 
   const draft = START.replace('two', 'one’s\nother’s').replace('four', 'four\ncommitted')
   for (const work of [desk.work, other]) {
     await work.look()
-    const [clash] = await ask(work, 'clashes', { branch: 'main' })
+    const [clash] = await conflictsIn(work, 'main')
     expect(clash).toMatchObject({ tip: START.replace('two', 'third') })
     const lines = (text: unknown) => String(text).split('\n').sort()
     expect(lines(clash?.draft)).toEqual(lines(draft))
@@ -271,7 +288,8 @@ test('drafts that go to a branch of their own leave nothing behind that another 
   await other.flush()
   await desk.work.look()
   await ask(desk.work, 'drafts elsewhere', { branch: 'main', from: first, to: 'mine' })
-  const [clash] = await ask(desk.work, 'clashes', { branch: 'mine' })
-  expect(String(clash?.draft)).toContain('one’s\n')
-  expect(String(clash?.tip)).toContain('other’s\n')
+  // They are in different lines: neither has to be chosen.
+  const text = await textOf(desk.work, 'mine', 'a.txt')
+  expect(text).toContain('one’s\n')
+  expect(text).toContain('other’s\n')
 })

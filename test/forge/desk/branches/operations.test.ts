@@ -1,6 +1,6 @@
 /** Undo and redo of whatever the desk did to refs. */
 import { expect, test } from 'bun:test'
-import { ask, edit, makeDesk, textOf } from '../../../support/desk.ts'
+import { ask, conflictsIn, edit, makeDesk, textOf } from '../../../support/desk.ts'
 import { commit } from '../../../support/git.ts'
 import { refusedBy } from '../../../support/refusals.ts'
 
@@ -216,10 +216,10 @@ test('what is typed in a new branch stays where it was typed when the branch is 
   await desk.work.undo()
   expect(await desk.git('for-each-ref', '--format=%(refname)', 'refs/heads')).toBe('refs/heads/main')
   expect(await desk.work.vanished()).toEqual([{ branch: 'new', drafts: ['a.ts'] }])
-  expect(await ask(desk.work, 'clashes', { branch: 'new' })).toEqual([])
+  expect(await conflictsIn(desk.work, 'new')).toEqual([])
   await desk.restart()
   await desk.work.redo()
-  expect(await ask(desk.work, 'clashes', { branch: 'new' })).toEqual([])
+  expect(await conflictsIn(desk.work, 'new')).toEqual([])
   expect(await textOf(desk.work, 'new', 'a.ts')).toBe('one\ntwo\n')
   await ask(desk.work, 'save', { branch: 'new', paths: 'all' })
   expect(await desk.git('diff', '--name-status', 'main', 'new')).toBe('M\ta.ts')

@@ -290,6 +290,21 @@ test('an undo says what stays on a remote, and leaves it there', async () => {
   expect((await work.redo()).words).toBe('redo: merge topic into main')
 })
 
+test('an undo of a pull says that the branch is behind again, and not that a push has to be forced', async () => {
+  await using desk = await makePair(CLEAN)
+  const { work, git } = desk
+  await publish(desk)
+  const options = { parents: [await git('rev-parse', 'main')] }
+  const newer = await commit(desk.path, 'newer', { 'new.txt': 'new\n' }, options)
+  await git('push', '-q', 'published', 'newer:main')
+  await git('branch', '-q', '-u', 'published/main', 'main')
+  await work.steps.do({ step: 'pull', ...onMain, how: 'fast-forward' })
+  expect(await git('rev-parse', 'main')).toBe(newer)
+  expect((await work.undo()).words).toBe(
+    'undo: pull published/main into main; main is 1 commit behind the remote again',
+  )
+})
+
 test('several operations come back one by one after a garbage collection', async () => {
   await using desk = await makePair(CLEAN)
   const { work } = desk

@@ -7,7 +7,7 @@ import { openFile } from '../../../../forge/desk/branches/places.ts'
 import { Conversation } from '../../../../forge/desk/contract/chat.ts'
 import { News } from '../../../../forge/desk/contract/news.ts'
 import type { Work } from '../../../../forge/desk/work.ts'
-import { ask, type Desk, edit, makeDesk, textOf } from '../../../support/desk.ts'
+import { ask, conflictsIn, type Desk, edit, makeDesk, textOf } from '../../../support/desk.ts'
 import { until } from '../../../support/repository.ts'
 import { modelsOf, type Script, ScriptedModel, write } from '../../../support/scripted-model.ts'
 
@@ -299,7 +299,7 @@ test('where a turn can’t be merged with what came meanwhile, a person chooses'
   expect(said.turn).toMatchObject({ state: 'unfinished', words: expect.stringContaining('was moved meanwhile') })
   expect(await desk.git('show', 'main:a.txt')).toBe('theirs')
   await desk.work.chat.turns.end('main', true)
-  expect(await ask(desk.work, 'clashes', { branch: 'main' })).toMatchObject([
+  expect(await conflictsIn(desk.work, 'main')).toMatchObject([
     { path: 'a.txt', base: 'one\n', draft: 'two\n', tip: 'theirs\n' },
   ])
 })

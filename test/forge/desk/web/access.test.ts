@@ -135,13 +135,6 @@ const STEPS: Record<string, (page: DeskPage, desk: StandIn) => Promise<void>> = 
     await page.keyboard.press('Alt+o')
     await page.getByRole('dialog', { name: 'Operations' }).waitFor()
   },
-  clashes: async (page, desk) => {
-    await page.keyboard.press('Escape')
-    desk.clashes.set('main', [{ path: 'FORK.md', base: 'a\n', draft: 'b\n', tip: 'c\n' }])
-    desk.say({ say: 'clashes', branch: 'main', paths: ['FORK.md'] })
-    await page.getByRole('button', { name: 'Choose' }).click()
-    await page.getByRole('button', { name: 'Both' }).waitFor()
-  },
   'a file that waits for a choice': async page => {
     await page.getByRole('treeitem', { name: 'FORK.md' }).click()
     await page.locator('.crumbs .here').getByText('FORK.md').waitFor()

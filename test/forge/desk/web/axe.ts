@@ -1,6 +1,6 @@
 /** What axe-core finds in the page as it is shown. */
 import type { AxeResults } from 'axe-core'
-import type { DeskPage } from './scene.ts'
+import type { Page } from 'playwright-core'
 
 const AXE = await Bun.file(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir)).text()
 
@@ -8,7 +8,7 @@ const AXE = await Bun.file(Bun.resolveSync('axe-core/axe.min.js', import.meta.di
 export const COLOURS = ['color-contrast', 'link-in-text-block']
 
 /** What is wrong, by rule, with the places: by all rules, or by some of them. */
-export async function findings(page: DeskPage, rules?: readonly string[]): Promise<string[]> {
+export async function findings(page: Page, rules?: readonly string[]): Promise<string[]> {
   const options = { resultTypes: ['violations'], ...(rules && { runOnly: rules }) }
   const results: AxeResults = await page.evaluate(`${AXE}; axe.run(document, ${JSON.stringify(options)})`)
   return results.violations

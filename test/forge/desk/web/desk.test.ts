@@ -291,18 +291,6 @@ describe.skipIf(!hasBrowser)('the page', () => {
     await until(async () => (await page.getByText('main was deleted').count()) === 0)
   })
 
-  test('a clash is settled by choosing', async () => {
-    desk.clashes.set('main', [
-      { path: 'README.md', base: 'a\nb\nc\n', draft: 'a\nmine\nc\n', tip: 'a\ntheirs\nc\nd\n' },
-    ])
-    desk.say({ say: 'clashes', branch: 'main', paths: ['README.md'] })
-    await page.getByRole('button', { name: 'Choose' }).click()
-    await page.getByRole('button', { name: 'Both' }).click()
-    await page.getByRole('button', { name: 'Keep this' }).click()
-    await until(() => desk.textOf('main', 'README.md') === 'a\nmine\ntheirs\nc\nd\n')
-    expect(desk.asked.filter(({ ask }) => ask === 'settle')).toHaveLength(1)
-  })
-
   test('what can not be edited says what it is', async () => {
     await page.getByRole('treeitem', { name: 'data.bin' }).click()
     await page.getByText('These bytes are no UTF-8 text.').waitFor()

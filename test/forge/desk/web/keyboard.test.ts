@@ -90,7 +90,8 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
     'a review': () => page.keyboard.press('Alt+r'),
     'a search': () => page.keyboard.press('Control+Shift+f'),
     'a conflict': async () => {
-      desk.say({ say: 'clashes', branch: 'main', paths: ['README.md'] })
+      desk.conflicts.set('main', ['README.md'])
+      desk.sayDesk()
       await page.getByText('main moved outside the desk').waitFor()
     },
     'a deleted branch': async () => {
@@ -366,30 +367,5 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
     await page.locator('.cm-content:focus').waitFor()
     await page.keyboard.press('Control+Home')
     await until(async () => (await page.locator('.crumb-symbols').count()) === 0)
-  })
-
-  test('conflicts are chosen by 1, 2 and 3, one after the other', async () => {
-    const base = 'a\nb\nc\nd\ne\nf\ng\n'
-    desk.clashes.set('main', [
-      {
-        path: 'README.md',
-        base,
-        draft: base.replace('b', 'B').replace('f', 'F'),
-        tip: base.replace('b', '2').replace('f', '6'),
-      },
-    ])
-    desk.say({ say: 'clashes', branch: 'main', paths: ['README.md'] })
-    await page.getByRole('button', { name: 'Choose' }).click()
-    await page.getByRole('region', { name: 'Conflict' }).first().waitFor()
-    const isHere = () => page.evaluate(() => document.activeElement?.closest('[aria-label="Conflicts"]') != null)
-    await until(isHere)
-    await page.keyboard.press('3')
-    await page.getByText('1 conflict left').waitFor()
-    await page.keyboard.press('2')
-    await until(async () => (await focused()) === 'BUTTON Keep this')
-    await page.keyboard.press('Enter')
-    await until(() => desk.textOf('main', 'README.md') === 'a\nB\n2\nc\nd\ne\n6\ng\n')
-    await until(async () => (await page.locator('.notice').count()) === 0)
-    expect(await focused()).not.toBe('BODY')
   })
 })

@@ -131,25 +131,6 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     await page.getByRole('tab', { name: 'README.md' }).waitFor()
   })
 
-  test('of a choice goes when another window has chosen; what is no text is chosen as a whole', async () => {
-    const what = 'An image. It has 12.0 KB.'
-    desk.clashes.set('main', [
-      { path: 'logo.png', base: 'a\n', draft: 'b\n', tip: { what } },
-      { path: 'README.md', base: 'a\n', draft: 'b\n', tip: 'c\n' },
-    ])
-    desk.say({ say: 'clashes', branch: 'main', paths: ['logo.png', 'README.md'] })
-    await page.getByRole('button', { name: 'Choose' }).click()
-    const image = page.getByRole('article', { name: 'logo.png' })
-    await image.getByText(what).waitFor()
-    await image.getByRole('button', { name: 'The branch’s' }).click()
-    await image.waitFor({ state: 'detached' })
-    expect(desk.asked).toContainEqual(expect.objectContaining({ ask: 'settle by side', path: 'logo.png', side: 'tip' }))
-    desk.clashes.set('main', [])
-    desk.say({ say: 'clashes', branch: 'main', paths: [] })
-    await page.getByRole('region', { name: 'Conflicts' }).waitFor({ state: 'detached' })
-    expect(await page.getByRole('alert').count()).toBe(0)
-  })
-
   test('of a branch that moved under drafts shows what came in, and offers them a branch of their own', async () => {
     const main = desk.branches.get('main')
     if (!main) throw new Error('There is no main')

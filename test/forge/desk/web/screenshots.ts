@@ -265,24 +265,6 @@ const SCENES: Record<string, Scene> = {
       await Bun.sleep(300)
     },
   },
-  clash: {
-    prepare: standIn => {
-      withDrafts(standIn)
-      standIn.clashes.set('retry-jitter', [
-        {
-          path: 'src/queue/lease.ts',
-          base: SCENE_FILES['src/queue/lease.ts'],
-          draft: SCENE_FILES['src/queue/lease.ts'].replace('left * RENEW_AT', 'left * 2 * RENEW_AT'),
-          tip: EDITED.replace('left * RENEW_AT', 'left / 3'),
-        },
-      ])
-    },
-    act: async (page, standIn) => {
-      standIn.say({ say: 'clashes', branch: 'retry-jitter', paths: ['src/queue/lease.ts'] })
-      await page.getByRole('button', { name: 'Choose' }).click()
-      await Bun.sleep(400)
-    },
-  },
   search: {
     prepare: withDrafts,
     act: async page => {

@@ -2,7 +2,6 @@
 import { describe, expect, test } from 'bun:test'
 import { EditorState, Text } from '@codemirror/state'
 import { changeMarks, countsOf } from '../../../../forge/desk/web/files/change-marks.ts'
-import { mergeThree } from '../../../../forge/desk/web/files/three-way.ts'
 import { diffOf } from '../../../../forge/desk/web/review/diff.ts'
 import { foldersAbove, markedPieces, readable, toName } from '../../../../forge/desk/web/ui/names.ts'
 import { age } from '../../../../forge/desk/web/ui/times.ts'
@@ -132,33 +131,6 @@ describe('a diff', () => {
       const all = diffOf(before, after, false).parts.flatMap(({ lines }) => lines)
       expect(all.flatMap(line => line.before ?? [])).toEqual(numbers(before))
       expect(all.flatMap(line => line.after ?? [])).toEqual(numbers(after))
-    }
-  })
-})
-
-describe('a merge of three texts', () => {
-  test('takes what fits, and asks where both changed the same place', () => {
-    expect(mergeThree('a\nb\nc\nd\ne', 'A\nb\nc\nd\ne', 'a\nb\nc\nd\nE')).toEqual([
-      { kind: 'fits', lines: ['A', 'b', 'c', 'd', 'E'] },
-    ])
-    expect(mergeThree('a\nb\nc', 'a\nx\nc', 'a\ny\nc')).toEqual([
-      { kind: 'fits', lines: ['a'] },
-      { kind: 'conflict', base: ['b'], draft: ['x'], tip: ['y'] },
-      { kind: 'fits', lines: ['c'] },
-    ])
-  })
-
-  test('takes what both did alike', () => {
-    expect(mergeThree('a\nb', 'a\nx', 'a\nx')).toEqual([{ kind: 'fits', lines: ['a', 'x'] }])
-  })
-
-  test('is one side where the other did nothing', () => {
-    for (let seed = 0; seed < 300; seed++) {
-      const [base, other] = [randomText(seed), randomText(seed + 1_000)]
-      const joined = (regions: ReturnType<typeof mergeThree>) =>
-        regions.flatMap(region => (region.kind === 'fits' ? region.lines : ['?'])).join('\n')
-      expect(joined(mergeThree(base, other, base))).toBe(other)
-      expect(joined(mergeThree(base, base, other))).toBe(other)
     }
   })
 })

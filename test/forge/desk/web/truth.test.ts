@@ -138,27 +138,6 @@ describe.skipIf(!hasBrowser)('the page says what is so', () => {
     await until(async () => (await page.locator('.notice').count()) === 0)
   })
 
-  test('a file that waits for a choice says why it takes no letters', async () => {
-    await open('README.md')
-    desk.waiting = new Set(['README.md'])
-    desk.clashes.set('main', [{ path: 'README.md', base: 'a\n', draft: 'b\n', tip: 'c\n' }])
-    desk.say({ say: 'clashes', branch: 'main', paths: ['README.md'] })
-    await page.getByText('README.md waits for a choice.').waitFor()
-    await editor().click()
-    await page.keyboard.type('lost?')
-    expect(await editor().textContent()).not.toContain('lost?')
-    expect(await page.getByPlaceholder('Resolve the conflicts first').inputValue()).toBe('')
-    await page.getByRole('button', { name: 'Choose' }).click()
-    await page.getByRole('region', { name: 'Conflicts' }).waitFor()
-    desk.waiting = new Set()
-    await page.getByRole('button', { name: 'All mine' }).click()
-    await until(async () => (await page.getByRole('tab', { name: 'Conflicts' }).count()) === 0)
-    await page.locator('.cm-content:focus').waitFor()
-    await until(async () => (await page.getByText('waits for a choice').count()) === 0)
-    await page.keyboard.type('typed')
-    await until(() => desk.textOf('main', 'README.md')?.includes('typed'))
-  })
-
   test('a review by commit has the commits that the chosen branch lacks', async () => {
     desk.addBranch('stacked', {})
     const branch = desk.branches.get('stacked')

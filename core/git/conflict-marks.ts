@@ -4,9 +4,9 @@
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Repository } from '../../../core/git/repository.ts'
-import { run } from '../../../core/git/run.ts'
-import { visiblePath } from '../../../core/text.ts'
+import { visiblePath } from '../text.ts'
+import type { Repository } from './repository.ts'
+import { run } from './run.ts'
 
 /** Lines that are the same for all, or a conflict: what each side has there, and what both were made from. */
 type MarkedPart = { same: string } | { ours: string; base: string; theirs: string; lines: string }
@@ -117,6 +117,12 @@ export function marksLeft(text: string, length: number): number {
 export function firstMark(text: string, length: number): number | undefined {
   const at = text.search(new RegExp(`^([<|=>])\\1{${length - 1}}(?= |\\r?$)`, 'm'))
   return at < 0 ? undefined : text.slice(0, at).split('\n').length
+}
+
+/** A text in which what is left in conflict becomes what one side has there; undefined where its marks do not fit. */
+export function withSide(text: string, length: number, side: 'ours' | 'base' | 'theirs'): string | undefined {
+  const parts = markedPartsOf(text, length)
+  return parts?.map(part => ('same' in part ? part.same : part[side])).join('')
 }
 
 /** A text in which what is left in conflict becomes what both sides have: ours, and then theirs. */

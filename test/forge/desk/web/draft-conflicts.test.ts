@@ -1,0 +1,106 @@
+/** Drafts that no longer fit their branch, on the real desk: settled in the editor, as the conflicts of a merge are. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { commit } from '../../../support/git.ts'
+import { openRealDesk, type RealDesk } from '../../../support/real-desk.ts'
+import { builtPage } from '../web-stand-in.ts'
+import { findings } from './axe.ts'
+import { openFile, type RealPage, visit } from './real-page.ts'
+import { until } from './scene.ts'
+
+setDefaultTimeout(120_000)
+
+const LINES = 'one\ntwo\nthree\nfour\nfive\nsix\nseven\n'
+const THEIRS = LINES.replace('two', 'THEIR TWO').replace('six', 'THEIR SIX')
+/** A folder for pictures to be looked at. */
+const { PICTURES } = Bun.env
+
+describe.skipIf(!hasBrowser)('drafts in conflict with their branch', () => {
+  let desk: RealDesk
+  let browser: OpenBrowser
+  beforeAll(async () => {
+    const branches = { main: { 'a.txt': LINES, 'b.txt': 'b\n', 'gone.txt': 'gone\n' } }
+    desk = await openRealDesk({ built: await builtPage(), branches })
+    browser = await openBrowser()
+  })
+  afterAll(async () => {
+    await browser[Symbol.asyncDispose]()
+    await desk[Symbol.asyncDispose]()
+  })
+
+  /** Replaces a line of the file that is shown. */
+  const replaceLine = async (page: RealPage, number: number, words: string) => {
+    await page.keyboard.press('Control+Home')
+    for (let line = 1; line < number; line++) await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Shift+End')
+    await page.keyboard.type(words)
+  }
+  const conflict = (page: RealPage, number: number) =>
+    page.getByRole('region', { name: `Conflict ${number} of 2`, exact: true })
+  const picture = async (page: RealPage, name: string) => {
+    for (const colorScheme of PICTURES ? (['light', 'dark'] as const) : []) {
+      await page.emulateMedia({ colorScheme })
+      await page.screenshot({ path: `${PICTURES}/${name}-${colorScheme}.png` })
+    }
+  }
+
+  test('are chosen by the keys of a merge, in two windows, and saved as any draft', async () => {
+    const page = await visit(browser.context, desk)
+    await openFile(page, 'main', 'b.txt')
+    await page.keyboard.type('mine ')
+    await openFile(page, 'main', 'a.txt')
+    await replaceLine(page, 2, 'MY TWO')
+    await replaceLine(page, 6, 'MY SIX')
+    await page.getByRole('tab', { name: 'a.txt , draft' }).waitFor()
+    await page.keyboard.press('Control+End')
+    await desk.commit('main', { 'a.txt': THEIRS })
+    await page.getByText('main moved outside the desk').waitFor()
+    await conflict(page, 1).waitFor()
+    // The other draft is saved meanwhile, and this one can't be.
+    await page.getByPlaceholder('Resolve the conflicts first').waitFor()
+    await openFile(page, 'main', 'b.txt')
+    await page.keyboard.press('Control+s')
+    await until(async () => (await desk.show('main', 'b.txt')) === 'mine b\n')
+    const other = await visit(browser.context, desk)
+    await page.getByRole('button', { name: 'Resolve' }).click()
+    await until(() => conflict(page, 1).evaluate(box => box === document.activeElement))
+    await page
+      .getByRole('navigation', { name: 'Conflicted files' })
+      .getByRole('button', { name: /a\.txt.*2 left/ })
+      .waitFor()
+    await picture(page, 'drafts-in-conflict')
+    expect(await findings(page)).toEqual([])
+    await page.keyboard.press('3')
+    await until(() => conflict(page, 2).evaluate(box => box === document.activeElement))
+    await page.keyboard.press('2')
+    await page.getByRole('heading', { name: 'Resolved' }).waitFor()
+    await picture(page, 'drafts-settled')
+    // The other window has it, with what is settled.
+    await openFile(other, 'main', 'a.txt')
+    await other.locator('.cm-line').getByText('MY TWO').waitFor()
+    await other.close()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.press('Control+s')
+    const saved = LINES.replace('two', 'MY TWO\nTHEIR TWO').replace('six', 'THEIR SIX')
+    await until(async () => (await desk.show('main', 'a.txt')) === saved)
+    await page.getByRole('navigation', { name: 'Conflicted files' }).waitFor({ state: 'detached' })
+    await page.close()
+  })
+
+  test('of a file that was deleted are chosen as a whole', async () => {
+    const page = await visit(browser.context, desk)
+    await openFile(page, 'main', 'gone.txt')
+    await page.keyboard.type('still ')
+    await page.getByRole('tab', { name: 'gone.txt , draft' }).waitFor()
+    await commit(desk.path, 'main', { 'gone.txt': null })
+    const whole = page.getByRole('region', { name: 'Conflict', exact: true })
+    await whole.getByText('deleted in main, changed in your draft').waitFor()
+    await picture(page, 'draft-of-deleted-file')
+    await whole.focus()
+    await page.keyboard.press('1')
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.press('Control+s')
+    await until(async () => (await desk.show('main', 'gone.txt')) === 'still gone\n')
+    await page.close()
+  })
+})
