@@ -91,8 +91,7 @@ async function seen(make: (path: string) => Promise<unknown>, trouble: Trouble):
   expect(attempts.sort()).toEqual(costly.map(([id]) => id).sort())
 }
 
-// --- Histories
-// --------------------------------------------------------------------------------------------------------
+// --- Histories -------------------------------------------------------------------------------------------------------
 
 async function ownHistory(path: string): Promise<void> {
   const own = await git(PROJECT, 'rev-list', '--count', '--first-parent', 'HEAD').catch(() => '0')
@@ -105,8 +104,7 @@ async function randomHistoryAt(path: string): Promise<void> {
   await gitWith(path, ['fast-import', '--quiet'], randomHistory(SEED, COUNT))
 }
 
-// --- The model
-// --------------------------------------------------------------------------------------------------------
+// --- The model -------------------------------------------------------------------------------------------------------
 
 type Kind = 'beyond' | 'nowhere' | 'gives up' | 'no answer' | 'asks'
 
@@ -179,8 +177,7 @@ function modelOf(history: HistoryPlan, trouble: Trouble, random: Random): (heard
   }
 }
 
-// --- The run
-// ----------------------------------------------------------------------------------------------------------
+// --- The run ---------------------------------------------------------------------------------------------------------
 
 async function doOnceMore(make: (path: string) => Promise<unknown>, trouble: Trouble): Promise<Done> {
   await using temporal = await startTemporal()
