@@ -106,6 +106,9 @@ describe.skipIf(!hasBrowser || hasNoTemporal)('a true run', () => {
     await runRegion().getByRole('button', { name: 'Edit the plan…' }).click()
     const plan = window.getByRole('region', { name: 'Edit the plan' })
     const text = plan.getByRole('textbox', { name: 'Plan' })
+    // Of a text, the editor shows the lines that are in view: the last task stands at the end.
+    await text.locator('.cm-line').first().click()
+    await window.keyboard.press('Control+End')
     await text.getByText('Write d.txt.').first().waitFor()
     const change = async (from: string, to: string) => {
       const line = text.locator('.cm-line').filter({ hasText: from }).first()
