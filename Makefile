@@ -65,7 +65,7 @@ test-firefox: tools desk-runtime firefox ## run the desk's tests in Firefox: typ
 bench: tools desk-runtime tasks-runtime browser temporal ## measure it all beside the bare git commands; or a part: BENCH="run git" takes about 8 minutes
 	@cd -- '$(HERE)' && for bench in $(BENCH); do echo "== bench/$$bench.ts" && bun "bench/$$bench.ts"; done
 
-pictures: tools desk-runtime browser ## take README's pictures of the desk anew
+pictures: tools desk-runtime browser ## take README's pictures of the desk again
 	@'$(HERE)/docs/pictures.ts'
 
 check: tools programs ## check types, lint, format and shell scripts

@@ -72,8 +72,7 @@ async function main(options: DeskOptions, signal: AbortSignal): Promise<string> 
   throw signal.reason
 }
 
-// --- The repository
-// ---------------------------------------------------------------------------------------------------
+// --- The repository --------------------------------------------------------------------------------------------------
 
 async function findRepository({ folder }: DeskOptions, signal: AbortSignal): Promise<Repository> {
   const path = resolve(folder)
@@ -103,8 +102,7 @@ async function verifyGitIsNewEnough(): Promise<void> {
   if (major * 1000 + minor < 2038) throw new Failure(`Forge needs git 2.38 or newer, and this is ${major}.${minor}.`)
 }
 
-// --- A desk that is open already
-// --------------------------------------------------------------------------------------
+// --- A desk that is open already -------------------------------------------------------------------------------------
 
 /** Another process has the repository: its desk, or one that is just becoming it. */
 async function openTheOneThatIsThere(repository: Repository, state: string, options: DeskOptions): Promise<string> {
@@ -130,8 +128,7 @@ async function lookForTheOther(state: string): Promise<{ address: Address | unde
   }
 }
 
-// --- The desk
-// ---------------------------------------------------------------------------------------------------------
+// --- The desk --------------------------------------------------------------------------------------------------------
 
 async function openDesk(repository: Repository, state: string): Promise<Desk> {
   // Loaded here: a command of the tasks needs none of it.
@@ -165,7 +162,7 @@ async function startServer(repository: Repository, desk: Desk, state: string, { 
   return server
 }
 
-/** Without waiting for it, and whatever comes of it: an address that does the same is printed. */
+/** Not awaited, and errors are ignored: the address is printed, too. */
 function openInBrowser(url: string): void {
   const program = process.platform === 'darwin' ? 'open' : 'xdg-open'
   try {
@@ -175,8 +172,7 @@ function openInBrowser(url: string): void {
   }
 }
 
-// --- Ends
-// -------------------------------------------------------------------------------------------------------------
+// --- Ends ------------------------------------------------------------------------------------------------------------
 
 const say = (words: string): void => console.log(visible(words))
 
@@ -189,7 +185,7 @@ const interruption = (signal: AbortSignal): Promise<void> =>
 /** The one place where an error becomes a sentence and an exit code. */
 function inWords(error: unknown): Failure {
   if (error instanceof Failure) return error
-  // What failed while the desk was being closed says more than why it was.
+  // An error while the desk is closing is reported instead of the reason for closing it.
   if (error instanceof SuppressedError) return inWords(error.error)
   if (error instanceof GitError) return new Failure(`Git failed: ${error.message}.`)
   const { code, path, message } = error as NodeJS.ErrnoException

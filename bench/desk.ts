@@ -95,8 +95,7 @@ async function startDesk(repository: string, home: string): Promise<RunningDesk>
   }
 }
 
-// --- In the page
-// ------------------------------------------------------------------------------------------------------
+// --- In the page -----------------------------------------------------------------------------------------------------
 
 /** In the page: until the frame is made that shows how the page is now. */
 const DRAWN = `new Promise(resolve => requestAnimationFrame(() => {
@@ -187,8 +186,7 @@ async function openBranch(page: Page, name: string): Promise<void> {
   await page.getByRole('tab', { name: new RegExp(name), selected: true }).waitFor()
 }
 
-// --- What is measured
-// ---------------------------------------------------------------------------------------------------
+// --- What is measured ------------------------------------------------------------------------------------------------
 
 type Bench = { folder: string; desk: string; checkout: string; home: string; env: Record<string, string | undefined> }
 
@@ -334,7 +332,7 @@ async function finding(running: RunningDesk, bench: Bench): Promise<Row> {
   return { what: 'find text in all files', desk: median(desk), bare, goal: '< 1.2' }
 }
 
-/** Memory after all this, and what the processor does for ten seconds in which nobody does anything. */
+/** Memory after all this, and processor time in ten idle seconds. */
 async function resting(page: Page, running: RunningDesk): Promise<Row[]> {
   const tools = await page.context().newCDPSession(page)
   await tools.send('Performance.enable')

@@ -21,8 +21,8 @@ export async function time(words: string[], { cwd, env, codes = [0] }: Command):
 }
 
 /**
- * Several things in turns, so that a machine that is busy for a moment is busy for all of them. At most so many rounds,
- * and no new one after so many seconds. Gives the medians.
+ * Several things in turns, so that a machine that is busy for a moment is busy for all of them. At most that many
+ * rounds, and no new one after that many seconds. Gives the medians.
  */
 export async function inTurns<Name extends string>(
   { rounds, seconds }: { rounds: number; seconds: number },

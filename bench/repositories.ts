@@ -5,7 +5,7 @@ import { ORIGIN_URL, UPSTREAM_URL, type World } from '../test/support/world.ts'
 
 export type Size = { name: string; files: number; commits: number; bytesPerFile: number }
 
-/** Of the commits, so many are upstream's alone and the fork's alone; the first files are changed by both. */
+/** How many of the commits are only upstream's, and only the fork's; the first files are changed by both. */
 const UPSTREAM_SHARE = 0.05
 const FORK_SHARE = 0.02
 const CONFLICTS = 3

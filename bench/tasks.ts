@@ -55,8 +55,7 @@ async function timed<T>(act: () => Promise<T>): Promise<[result: T, wall: number
   return [result, performance.now() - begun]
 }
 
-// --- The repository
-// ---------------------------------------------------------------------------------------------------
+// --- The repository --------------------------------------------------------------------------------------------------
 
 const pathOf = (file: number): string => `part${file % 23}/area${Math.floor(file / 23) % 29}/file${file}.ts`
 const contentOf = (file: number): string =>
@@ -82,8 +81,7 @@ async function makeRepository(path: string): Promise<void> {
 
 type Ground = { temporal: TestTemporal; repository: Repository; objects: Objects; base: Oid; path: string }
 
-// --- A model that takes no time
-// ---------------------------------------------------------------------------------------
+// --- A model that takes no time --------------------------------------------------------------------------------------
 
 /** When it was asked and had answered, of one request after the other. */
 type Clock = { asked: number; answered: number }
@@ -108,8 +106,7 @@ async function clocksOf(model: ModelServer, from: number): Promise<Clock[]> {
   )
 }
 
-// --- A step, and a fan-out of real ones
-// -------------------------------------------------------------------------------
+// --- A step, and a fan-out of real ones ------------------------------------------------------------------------------
 
 /** A run that has begun, by its files alone: its steps can be started one by one. */
 async function beginRun({ objects, base }: Ground): Promise<{ store: RunStore; reference: Reference; given: Plan }> {
@@ -220,8 +217,7 @@ function verifyWhole(end: FanOutEnd): void {
     throw new Error(`Not all ${AGENTS} sub-agents found something: ${JSON.stringify(end)}`)
 }
 
-// --- The engine alone
-// -------------------------------------------------------------------------------------------------
+// --- The engine alone ------------------------------------------------------------------------------------------------
 
 /** The flows as they are, with activities that do nothing: what is left is Temporal's own. */
 async function engineAlone({ temporal, base }: Ground): Promise<void> {
@@ -266,8 +262,7 @@ async function engineAlone({ temporal, base }: Ground): Promise<void> {
   row('activities a second, one worker and the local server', String(Math.round((count / wall) * 1000)))
 }
 
-// --- To the first request
-// ---------------------------------------------------------------------------------------------
+// --- To the first request --------------------------------------------------------------------------------------------
 
 /** From the start of the command to the model's first request, with a server and worker or without them. */
 async function firstRequests({ temporal, path }: Ground, model: ModelServer): Promise<void> {
@@ -310,8 +305,7 @@ async function firstRequests({ temporal, path }: Ground, model: ModelServer): Pr
   await rm(docker, { recursive: true })
 }
 
-// --- What grows with the repository
-// -----------------------------------------------------------------------------------
+// --- What grows with the repository ----------------------------------------------------------------------------------
 
 async function planning({ objects, base }: Ground): Promise<void> {
   const tasks = Array.from({ length: TASKS }, (_, at) =>
@@ -360,8 +354,7 @@ async function maps({ objects, base, temporal, path }: Ground): Promise<void> {
   row('  after one more commit', milliseconds(median(changed)))
 }
 
-// --- All of it
-// --------------------------------------------------------------------------------------------------------
+// --- All of it -------------------------------------------------------------------------------------------------------
 
 const PARTS = ['steps', 'fan-out', 'engine', 'start', 'plan', 'map']
 const wanted = process.argv.length > 2 ? process.argv.slice(2) : PARTS

@@ -215,7 +215,7 @@ export function isOfBothSides(result: Uint8Array, [ours, theirs, base]: readonly
 
 /** Lines that an agent may put together of both sides' words: each is compared with every line of them. */
 const MAX_COMPOSED_LINES = 200
-/** A second's work. What the two sides have of their own may be millions of lines. */
+/** About a second of work. The two sides may differ in millions of lines. */
 const MAX_COMPARISONS = 5_000_000
 
 /** A name and its version, in one word: of an image, an action, a package. */

@@ -294,7 +294,10 @@ async function startsAnything(objects: Objects, commit: Oid, folder: Path): Prom
   return false
 }
 
-/** What a file holds; undefined where there is none. One that is too long to be read counts as one that starts. */
+/**
+ * What a file holds; undefined where there is none. A workflow that is too long to be read counts as one that starts by
+ * itself.
+ */
 async function bytesOf(objects: Objects, entry: Entry): Promise<Buffer | undefined> {
   if (!isFile(entry)) return undefined
   return (await objects.read(entry?.oid ?? '', { limit: READ_BYTES }))?.bytes ?? Buffer.from('too long')

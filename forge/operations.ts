@@ -230,7 +230,7 @@ export class Operations {
   }
 }
 
-/** Tells some refs from others: an operation is about them where it moved one of them. */
+/** Selects refs: an operation matches if it moved one of them. */
 export type RefFilter = (ref: RefName) => boolean
 
 const isAbout = ({ refs }: Operation, part: RefFilter): boolean => refs.some(({ ref }) => part(ref))

@@ -183,8 +183,7 @@ export async function openFolders(paths: string[], signal?: AbortSignal): Promis
   if (closed.stdout !== '' || closed.exitCode !== 0) await sh`chmod -R u+rwX -- ${paths} 2>/dev/null`
 }
 
-const shell = (signal?: AbortSignal) =>
-  shellIn({ cwd: '/', ...(signal && { signal }) }, { nothrow: true, timeout: `${STEP_SECONDS}s` })
+const shell = (signal?: AbortSignal) => shellIn({ cwd: '/', signal }, { nothrow: true, timeout: `${STEP_SECONDS}s` })
 
 const bytes = (path: string): Buffer => Buffer.from(path, 'latin1')
 

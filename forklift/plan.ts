@@ -30,7 +30,7 @@ type Situation = {
   heads: Head[]
   closed: PullRequest[]
   host: PullRequestHost | undefined
-  /** A person has merged and says so: what would keep Forklift from beginning by itself does not keep them. */
+  /** With --publish: the reasons for which Forklift would not start by itself do not apply. */
   isByHand: boolean
   fetchCommit: (oid: Oid) => Promise<boolean>
 }

@@ -86,7 +86,7 @@ export async function fetchOurHeads(fork: Fork, { open, closed }: Pulls, report:
     const pulls = [from(open, ref) ?? (await host?.pullsFrom(ref, origin.branch)) ?? []].flat()
     const pull = pulls.find(({ isOpen }) => isOpen)
     const tip = pull || pulls.length === 0 ? await fetchHead(fork, ref, report) : undefined
-    if (tip) heads.push({ ref, tip, ...(pull && { pull }) })
+    if (tip) heads.push({ ref, tip, pull })
   }
   return heads
 }
@@ -174,8 +174,7 @@ export async function carryLargeFiles({ repository, origin, upstream }: Fork, re
   const { bounds: _, ...asLongAsItTakes } = repository
   const sh = shellIn(asLongAsItTakes, { nothrow: true })
   report.step('Carrying the large files of upstream to origin')
-  // All new commits that brought a pointer, also where an attribute calls the file binary, and also in merges
-  // themselves.
+  // All new commits that add an LFS pointer, also in files with the attribute binary, and also merge commits.
   const everyDiff = ['--no-patch', '--text', '--no-textconv', '--no-ext-diff', '--diff-merges=first-parent']
   const all = ['-c', 'lfs.fetchInclude=', '-c', 'lfs.fetchExclude=']
   const carried = await sh`

@@ -31,7 +31,9 @@ const FLOORS: Record<string, readonly string[]> = {
   'forge/formats': ['core/formats'],
   ...Object.fromEntries(deskRooms),
   // The page knows nothing of the server but the contract, and how a window shows that it may come in.
-  'forge/desk/web': ['forge/desk/contract', 'forge/desk/server', 'forge/desk'],
+  'forge/desk/web': ['forge/desk/contract', 'forge/desk/server', 'forge/desk', 'forge/desk/web/ui'],
+  // What has no subject knows no feature, nor the page that it is on.
+  'forge/desk/web/ui': ['forge/desk/contract', 'forge/desk/server'],
   // desk.ts and work.ts put the rooms together.
   'forge/desk': [...GROUND, ...DESK_ROOMS],
   'forge/tasks': [

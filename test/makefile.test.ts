@@ -64,7 +64,7 @@ const answering = (status: number) =>
     fetch: () => Response.json({ error: 'Ask your administrator' }, { status }),
   })
 
-/** A port where nobody listens any more, or where somebody takes every connection and says nothing. */
+/** A closed port, or one that accepts every connection and never answers. */
 async function port({ silent }: { silent: boolean }) {
   const server = createServer(() => undefined)
   await new Promise<void>(ready => server.listen(0, '127.0.0.1', ready))

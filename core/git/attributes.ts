@@ -12,7 +12,7 @@ type AttributesPlace = Where & AsyncDisposable
 
 const NAME = '.gitattributes'
 /** Git itself reads none that is longer. */
-const MAX_ATTRIBUTES_BYTES = 100 << 20
+export const MAX_ATTRIBUTES_BYTES = 100 << 20
 
 /**
  * Those .gitattributes of a commit that hold for some paths, by the folder that they are in: '' or with a `/` behind.
@@ -64,8 +64,8 @@ export async function openAttributesPlace(
   return {
     cwd: top,
     env: { ...repository.env, GIT_WORK_TREE: top, GIT_INDEX_FILE: join(top, '.git/none') },
-    ...(repository.signal && { signal: repository.signal }),
-    ...(repository.bounds && { bounds: repository.bounds }),
+    signal: repository.signal,
+    bounds: repository.bounds,
     [Symbol.asyncDispose]: close,
   }
 }

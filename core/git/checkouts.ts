@@ -79,7 +79,7 @@ export async function followBranch(repository: Repository, checkout: Checkout, f
     await run(where, step)
     return ''
   } catch {
-    // Git may only not know that a file is what it was: its times have changed. A checkout looks, too.
+    // Only the times of a file may have changed: the index is refreshed, as `git checkout` does.
   }
   try {
     await run(where, [...quiet, 'update-index', '-q', '--refresh'], { ok: 'any' })

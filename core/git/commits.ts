@@ -85,8 +85,8 @@ export type CommitFields = {
 }
 
 /**
- * Makes a commit, without a branch that would hold it. Throws a {@link Failure} where an identity is wanted and git
- * knows none, or where signing fails, and an error where the tree or a parent is not there.
+ * Makes a commit without moving any ref. Throws a {@link Failure} where an identity is wanted and git knows none, or
+ * where signing fails, and an error where the tree or a parent is not there.
  */
 export async function commit(objects: Objects, wanted: CommitFields): Promise<Oid> {
   await verifyIsThere(objects, 'tree', [wanted.tree])
@@ -155,7 +155,7 @@ export function bytesOf(
   return Buffer.concat(parts.map(part => Buffer.from(part as string)))
 }
 
-/** What a name or email can't have in it, since it would end there; spaces around them are not part of them. */
+/** Characters that end a name or an email in a commit. Spaces around them are trimmed. */
 const ENDS = /[<>\n\0]/g
 const whoIs = ({ name, email }: CommitIdentity): Buffer =>
   Buffer.from(`${name.replace(ENDS, '').trim()} <${email.replace(ENDS, '').trim()}>`)

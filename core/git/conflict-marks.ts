@@ -12,7 +12,7 @@ import { run } from './run.ts'
 type MarkedPart = { same: string } | { ours: string; base: string; theirs: string; lines: string }
 
 /** What git writes by itself. */
-const USUAL_MARK_LENGTH = 7
+export const USUAL_MARK_LENGTH = 7
 /** Git tells by its exit code how many conflicts there are, up to this many. */
 const CODES = Array.from({ length: 128 }, (_, at) => at)
 

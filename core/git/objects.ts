@@ -295,7 +295,7 @@ export async function writeBlob(repository: Repository, bytes: Uint8Array): Prom
   return oid
 }
 
-/** The same for many, by one git. */
+/** Writes many blobs by one git process. */
 export const writeBlobs = (repository: Repository, contents: readonly Uint8Array[]): Promise<Oid[]> =>
   writeObjects(
     repository,

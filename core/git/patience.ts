@@ -32,7 +32,7 @@ export async function moveRefsPatiently(
       if (tries >= TRIES && !isOwn) throw error
       if (tries >= 2 * TRIES && now !== undefined && now === seen) await rm(lock, { force: true })
       if (tries > 4 * TRIES) throw error
-      // It is another process's lock now: the wait starts again.
+      // The lock belongs to another process now: the wait starts again.
       if (tries === TRIES) seen = now
     }
     await sleep(RETRY_MS)

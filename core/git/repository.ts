@@ -63,7 +63,7 @@ export async function openRepository(
   folder: string,
   { env = {}, signal }: { env?: Variables; signal?: AbortSignal } = {},
 ): Promise<Repository> {
-  const where: Where = { cwd: folder, env, ...(signal && { signal }) }
+  const where: Where = { cwd: folder, env, signal }
   // A path may have line ends in it. Git repeats an option that it does not know: that tells where a path ends.
   const paths = ['--absolute-git-dir', MARK, '--git-common-dir', MARK, '--git-path', 'objects', MARK, '--show-toplevel']
   const facts = ['--is-bare-repository', '--is-shallow-repository', '--show-object-format']
@@ -90,7 +90,7 @@ export async function openRepository(
   return {
     cwd: workTree ?? gitDir,
     env: { ...env, GIT_DIR: gitDir, GIT_WORK_TREE: workTree },
-    ...(signal && { signal }),
+    signal,
     gitDir,
     commonDir,
     objects,

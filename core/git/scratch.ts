@@ -34,7 +34,7 @@ export async function openScratch({ parent, borrowed, format, signal, config = '
   const where: Where = {
     cwd: folder,
     env: { ...OWN_CONFIG, GIT_DIR: gitDir, GIT_WORK_TREE: folder },
-    ...(signal && { signal }),
+    signal,
     bounds: QUESTIONS,
   }
   const close = () => rm(folder, { recursive: true, force: true })

@@ -186,7 +186,7 @@ export class Assembly {
       }))
   }
 
-  /** OpenRouter tells all that is to be handed back at the end, also where there was nothing to read. */
+  /** OpenRouter sends the reasoning that has to be sent back only at the end, also where it has no text. */
   private withDetails(): (TextBlock | ReasoningBlock)[] {
     const parsed = v.safeParse(DetailsSchema, this.finish?.providerMetadata?.openrouter)
     if (!parsed.success || parsed.output.reasoning_details.length === 0) return this.blocks

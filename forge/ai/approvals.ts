@@ -196,7 +196,7 @@ async function readEntries(vfs: WorkInProgressVfs): Promise<Entry[]> {
     const parsed = v.safeParse(File, JSON.parse(bytes.toString()))
     return parsed.success ? parsed.output.approvals : []
   } catch {
-    // What can't be read approves nothing. It stays in history when the next approval is written.
+    // An unreadable file approves nothing. It stays in the history when the next approval is written.
     return []
   }
 }

@@ -103,7 +103,7 @@ export class AskedModel implements Model {
     const asked = this.#asked
     const { misses } = this
     const rewrite = asked.provider === 'openrouter' ? withContentParts : misses?.asking(request)
-    const line = new ModelExchange({ asked, silence: this.patience.silence, signal, ...(rewrite && { rewrite }) })
+    const line = new ModelExchange({ asked, silence: this.patience.silence, signal, rewrite })
     const assembly = new Assembly(asked, callIds(request), onProgress)
     try {
       let miss: string | undefined
@@ -135,7 +135,7 @@ export class AskedModel implements Model {
     }
   }
 
-  /** A provider that does not know the question why its cache did not hold is asked without it from then on. */
+  /** Some providers refuse the field that asks for the reason of a cache miss: later requests are sent without it. */
   private isAboutMisses({ trouble, message }: ModelError): boolean {
     if (!this.misses || trouble !== 'refused' || !/diagnostics/.test(message)) return false
     this.misses = undefined
@@ -186,7 +186,7 @@ const callIds = (request: Request): Set<string> =>
     ),
   )
 
-/** What comes of a stream; throws the signal's reason as soon as it is aborted. */
+/** The parts of a stream; throws the signal's reason as soon as it is aborted. */
 async function* partsOf(
   stream: ReadableStream<LanguageModelV4StreamPart>,
   signal: AbortSignal,

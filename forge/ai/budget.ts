@@ -42,7 +42,7 @@ export class Budget implements Disposable {
     return (this.#before + (this.#started === undefined ? 0 : performance.now() - this.#started)) / 1000
   }
 
-  /** Waits for a person, whose time is not the turn's: its clock stands still meanwhile. */
+  /** Waits for a person; the turn's clock is stopped meanwhile. */
   async standStill<Value>(wait: () => Promise<Value>): Promise<Value> {
     this.#stop()
     try {

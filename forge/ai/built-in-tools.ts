@@ -521,7 +521,7 @@ async function search(
   room: ToolRoom,
 ): Promise<ToolResult> {
   const { repository } = room.vfs.objects
-  // The forge's own files are full of what was said.
+  // The conversations in the forge's own folder are not searched.
   const besides = ['.forge']
   const tree = await room.vfs.writeTree()
   const question = { tree, words: text, isRegex: regex, matchCase: !ignore_case }
@@ -631,8 +631,8 @@ const getHistory = define({
     const commits = await lastCommits(objects.repository, base, {
       most: MAX_COMMITS,
       signal: room.signal,
-      ...(path !== undefined && { path }),
-      ...(text !== undefined && { text }),
+      path,
+      text,
     })
     if (commits.length === 0) return { text: 'No commit is like that.', isError: false, words: 'nothing found' }
     const rows = commits.map(({ date, subject, files }) => `${date} ${short(visible(subject), 100)}${filesIn(files)}`)

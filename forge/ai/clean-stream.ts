@@ -1,12 +1,11 @@
 /** A text as it comes, without secrets: no piece is given as long as what comes next could make it a part of one. */
+import { MAX_PRIVATE_KEY_CHARS } from './secrets.ts'
 import type { Clean } from './session.ts'
 
 /** No secret is longer without a blank in it. */
 const MAX_SECRET_CHARS = 12_000
 /** Characters at the end of what was given that are looked at again together with what comes next. */
 const [BEHIND, ENOUGH] = [1_000, 4_000]
-/** No private key is longer: what only looks like the beginning of one is given then. */
-const MAX_PRIVATE_KEY_CHARS = 20_000
 
 export class CleanStream {
   /** What has come, from the beginning of a line on, and what was given of it. */

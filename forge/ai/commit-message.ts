@@ -1,7 +1,7 @@
 /** The message of a commit as a model writes it: a stranger's text, made into what git's tools expect. */
 import { visibleLines } from '../../core/text.ts'
 
-/** A subject that git's own tools don't cut. */
+/** The longest subject that git's own tools don't cut, in characters. */
 const SUBJECT = 72
 /** The most characters of a message. */
 const MAX_MESSAGE_CHARS = 4000

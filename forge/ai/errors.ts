@@ -157,7 +157,7 @@ function refusalOf(error: unknown): Refusal | undefined {
     if (error.statusCode === undefined || error.statusCode < 300) return undefined
     const words = /^\s*[{[]/.test(error.responseBody ?? '') ? error.message : ''
     const retryAfter = retryAfterOf(error.responseHeaders ?? {})
-    return { status: error.statusCode, words, ...(retryAfter !== undefined && { retryAfter }) }
+    return { status: error.statusCode, words, retryAfter }
   }
   const isErrorOfProvider = !(error instanceof Error) || 'statusCode' in error
   const parsed = v.safeParse(StreamErrorSchema, error)

@@ -222,8 +222,7 @@ export function summarise(path: Path, bytes: Buffer, size: number): string {
   return cut(visible(what.join(SEPARATOR)), MAX_SUMMARY_CHARS)
 }
 
-// --- What code offers
-// ---------------------------------------------------------------------------------------------------
+// --- What code offers ------------------------------------------------------------------------------------------------
 
 /** A name that a file offers, the line that defines it without what is around it, and its number from 0. */
 type OfferedName = { name: string; line: string; at: number }

@@ -78,7 +78,7 @@ export function numbered(
 }
 
 function lineText(line: Buffer): { text: string; isShort: boolean } {
-  // Three bytes are one character at most, and one of them may be cut off.
+  // A character has at most four bytes, and the last one may be cut off.
   const start = line.subarray(0, MAX_LINE_CHARS * 4)
   const text = readableLine(start).replace(/\r?\n$/, '')
   if (text.length <= MAX_LINE_CHARS && start.length === line.length) return { text, isShort: false }

@@ -37,7 +37,7 @@ export async function meterOf(session: Session, state: State): Promise<Meter> {
     used: await tokensUsed(session, state),
     of: state.model.window,
     files: [...files].map(([path, oid]) => ({ path, tokens: sizes.get(oid) ?? 0 })),
-    ...(words !== undefined && { words }),
+    words,
   }
 }
 

@@ -74,7 +74,7 @@ function eachWord(bytes: Buffer, found: (word: string, at: number) => void): voi
   }
 }
 
-/** The line with which those lines begin that share most with a search; a word counts the more the rarer it is. */
+/** The first line of the passage that shares most words with a search; rare words count more. */
 function nearest(file: Buffer, starts: Int32Array, search: string, count: number): number | undefined {
   const wanted = new Set<string>()
   eachWord(Buffer.from(search), word => {

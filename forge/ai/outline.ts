@@ -62,7 +62,7 @@ export async function makeOutline(root: Folder, options: Options): Promise<Outli
   const whole: Closed = { folder: root, part: 'all', distance: 0 }
   if (count > 0) close(whole, lineOf(whole))
   for (let level = 0; level < levels.length; level++) {
-    // What is opened on a level may close something on the same one, behind it.
+    // Opening a folder may close a later one on the same level.
     for (const line of levels[level] ?? []) {
       const what = closed.get(line)
       if (!what || misses > MAX_MISSES) continue

@@ -129,8 +129,7 @@ function prefixes(wanted: Buffer | Int32Array): Int32Array {
   return table
 }
 
-// --- Overlooking
-// ----------------------------------------------------------------------------------------------------------
+// --- Overlooking -----------------------------------------------------------------------------------------------------
 
 /** Line ends always are. */
 type Overlooked = { blanks?: true; punctuation?: true }
@@ -242,8 +241,7 @@ function fold(raw: Buffer, { blanks, punctuation }: Overlooked, from = 0): Folde
 /** Folded bytes without the line end that was put behind them. */
 const withoutEnd = ({ bytes, isOpen }: Folded): Buffer => (isOpen ? bytes.subarray(0, -1) : bytes)
 
-// --- Within rows
-// ----------------------------------------------------------------------------------------------------------
+// --- Within rows -----------------------------------------------------------------------------------------------------
 
 function placesWithin(file: Buffer, folded: Folded, text: Buffer, wanted: Folded): TextPlace[] {
   const bytes = withoutEnd(wanted)
@@ -279,8 +277,7 @@ function indexOf(rising: Int32Array, wanted: number): number | undefined {
   return rising[low] === wanted ? low : undefined
 }
 
-// --- Rows with another indentation
-// ----------------------------------------------------------------------------------------------------------
+// --- Rows with another indentation -----------------------------------------------------------------------------------
 
 /** Rows of folded bytes: where each starts, and where its blanks in front end. */
 type Rows = { count: number; starts: Int32Array; contents: Int32Array }

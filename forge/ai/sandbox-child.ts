@@ -194,7 +194,7 @@ class Guest {
     return deferred.handle
   }
 
-  /** A text of the prelude's, which comes as JSON. */
+  /** A string from the prelude, which hands it over as JSON. */
   #textOf(handle: QuickJSHandle): string {
     return String(JSON.parse(this.#context.getString(handle)))
   }

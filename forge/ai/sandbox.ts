@@ -366,12 +366,12 @@ class Calls {
     this.#vfs = vfs
   }
 
-  /** What a tool is told; expected failures are told, too. */
+  /** The reply to a tool's call; expected failures are replies, too. */
   async answer(said: Call, bytes: Buffer): Promise<{ reply: SandboxReply; bytes?: Uint8Array }> {
     const { call } = said
     try {
       const { value = null, bytes: content } = await this.#answer(said, bytes)
-      return { reply: { type: 'reply', call, ok: true, value }, ...(content && { bytes: content }) }
+      return { reply: { type: 'reply', call, ok: true, value }, bytes: content }
     } catch (error) {
       if (!(error instanceof Failure)) throw error
       return { reply: { type: 'reply', call, ok: false, words: error.message } }

@@ -55,7 +55,7 @@ const PASSWORD = /(?<keep>:\/\/[^\s:/?#@"'<>\\]{0,200}:)(?<password>[^\s/?#@"'<>
 
 const PRIVATE_KEY = /-----(?<edge>BEGIN|END) (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----/g
 /** No private key is longer, nor is what is left of one that was cut. */
-const MAX_PRIVATE_KEY_CHARS = 20_000
+export const MAX_PRIVATE_KEY_CHARS = 20_000
 /** What can't be in the lines of one, its line ends as they are or as escapes. */
 const NOT_IN_KEY = /[^\w+/=:,\s\\-]/
 
@@ -104,7 +104,7 @@ function withoutPrivateKeys(text: string): string {
     const isWhole = next?.groups?.edge === 'END' && next.index - from <= MAX_PRIVATE_KEY_CHARS
     const length = isWhole ? inside.length : inside.search(NOT_IN_KEY)
     const body = length < 0 ? inside : inside.slice(0, length)
-    // A sentence about private keys has no key in it.
+    // Text that only mentions private keys has no such block.
     if (!/[\w+/]{40}/.test(body)) continue
     pieces.push(text.slice(at, index), MARK)
     at = from + body.length + (isWhole ? next[0].length : 0)

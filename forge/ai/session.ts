@@ -168,7 +168,7 @@ export type Clean = (text: string) => string
 
 export const newSession = (): Session => ({ version: 1, active_files: [], messages: [] })
 
-/** What a call says that was never run. */
+/** The result of a tool call that was never run. */
 export const NOT_RUN = 'This was not run: the turn ended before it. Call it again if it is still wanted.'
 
 /** Deeper values are in no tool's arguments, and a file that has them can't be read again. */

@@ -178,7 +178,7 @@ export class Desk implements AsyncDisposable {
     if (news.say === 'renamed file') for (const window of this.#windows) window.renamed(news)
     this.#tell(news)
     if (news.say === 'notice') this.options.log(news.words)
-    // Branches, and how far they are from others, are in the description of the desk, too.
+    // The state of the desk has the branches with their distance from others.
     if (isOfRefs) this.#sayDesk(REFS_NEWS_DELAY_MS)
     else if (isOfDrafts) this.#sayDesk(OTHER_NEWS_DELAY_MS)
   }
@@ -296,7 +296,7 @@ export class Desk implements AsyncDisposable {
   }
 }
 
-/** What the user has set, and a page is told. */
+/** The user's settings that a page shows. */
 type Settings = Pick<DeskInfo, 'identity' | 'hooks'>
 
 async function settingsOf(repository: Repository): Promise<Settings> {

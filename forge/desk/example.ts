@@ -271,7 +271,7 @@ function streamOf(steps: readonly Step[]): Buffer {
 }
 
 async function make(folder: string): Promise<void> {
-  // In a folder beside it first: one that was interrupted is not taken for whole.
+  // Made in a temporary folder and then renamed, so that an interrupted one does not count.
   const draft = `${folder}-${process.pid}`
   await mkdir(dirname(folder), { recursive: true })
   try {

@@ -219,8 +219,7 @@ export class Work implements AsyncDisposable {
     this.#room.say({ say: 'notice', words: error instanceof Error ? error.message : String(error), isBad: true })
   }
 
-  // --- Branches
-  // --------------------------------------------------------------------------------------------------------
+  // --- Branches ------------------------------------------------------------------------------------------------------
 
   /** All local branches. A branch that was deleted elsewhere is none, but its drafts are kept: see {@link vanished}. */
   async describeBranches(): Promise<BranchInfo[]> {
@@ -277,8 +276,7 @@ export class Work implements AsyncDisposable {
     await this.chat.choices.renamed(name, to)
   }
 
-  // --- Undo
-  // ------------------------------------------------------------------------------------------------------------
+  // --- Undo ----------------------------------------------------------------------------------------------------------
 
   /** In words, what an undo and a redo would do. */
   async undoable(branch?: string): Promise<Undoable> {

@@ -372,7 +372,7 @@ test('automation that upstream brings and git merges is upstream’s, and not na
   expect((await reviewOf(added)).automation).toEqual([])
 })
 
-test('a lock file that is written anew for a conflict is no automation', async () => {
+test('a lock file that is generated again for a conflict is no automation', async () => {
   await using history = await makeHistory()
   const path = 'pnpm-lock.yaml'
   const reviewOf = await fork(history, {

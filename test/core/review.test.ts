@@ -267,7 +267,7 @@ test('of a file that both renamed, git’s own merge is no side’s version', as
   expect(await resolutions({ mine: text({ 5: 'fork' }) })).toMatchObject({ mine: 'a mixture of both' })
 })
 
-test('conflict markers left in are refused, whoever labelled them', async () => {
+test('conflict markers left in are refused, whatever their labels', async () => {
   await using history = await makeHistory()
   const { start, upstream, reviewOf } = await fork(history)
   const left = (ours: string, theirs: string, base = '') =>
@@ -323,7 +323,7 @@ test('a merge committed as it was, with conflicts and all, is refused', async ()
   expect((await reviewOf(merged)).refusals).toEqual(['Conflict markers were left in both.'])
 })
 
-test('conflict markers in a file that nobody asked about are refused', async () => {
+test('conflict markers in a file without conflict are refused', async () => {
   await using history = await makeHistory()
   const { reviewOf } = await fork(history)
   const review = await reviewOf({ ...RESOLVED, fork1: `<<<<<<< HEAD\n${text({ 1: 'fork' })}` })

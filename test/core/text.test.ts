@@ -44,7 +44,7 @@ test('lines that fit stay as they are', () => {
   expect(reflow(text, 30)).toEqual(text.split('\n'))
 })
 
-test('a paragraph that does not fit is filled anew, whole', () => {
+test('a paragraph that does not fit is wrapped again, whole', () => {
   const text = 'Upstream moved the greeting into a file of its own, which did not\nexist\nhere before.\n\nNext.'
   expect(reflow(text, 40)).toEqual([
     'Upstream moved the greeting into a file',

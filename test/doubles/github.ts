@@ -582,7 +582,7 @@ export class GitHub implements AsyncDisposable {
       base: side(pull.base, pull.baseSha),
     }
     if (simple) return common
-    // GitHub works mergeability out in the background: whoever asks first after a change gets null.
+    // GitHub computes mergeability in the background: the first request after a change gets null.
     const pair = `${pull.baseSha}..${pull.headSha}`
     const known = pull.state === 'open' && pull.known === pair
     pull.known = pair

@@ -45,7 +45,7 @@ test('each mark lives as long as it says, and longer where it is read', () => {
   expect(cache.countMarked('m', pieces).read).toBe(0)
 })
 
-test('further back than 20 blocks nobody looks', () => {
+test('the cache is searched at most 20 blocks back', () => {
   const { cache } = makeCache()
   const start = piece(text('a', 100), '5m')
   cache.countMarked('m', [start])

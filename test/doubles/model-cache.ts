@@ -1,6 +1,6 @@
 /**
- * The cache of a provider of models, as their documents describe it. Tokens are estimated, as nobody but the provider
- * can count them: what tests look at is the share that was read.
+ * The cache of a provider of models, as their documents describe it. Tokens are estimated: tests only look at the share
+ * that was read from the cache.
  */
 
 export type CacheMark = '5m' | '1h'
@@ -14,7 +14,7 @@ export type Counted = { input: number; read: number; write: Record<CacheMark, nu
 /** How far back of a mark a provider looks for something it knows. */
 const LOOK_BACK = 20
 const SECONDS: Record<CacheMark, number> = { '5m': 300, '1h': 3600 }
-/** What caches by itself does it in steps of so many tokens, from so many on. */
+/** Automatic caching: the step and the minimum, in tokens. */
 const AUTOMATIC = { step: 128, least: 1024 }
 
 const tokens = (bytes: number): number => Math.ceil(bytes / 3.6)

@@ -33,22 +33,26 @@ export { beginsWith }
 export type Turn = Said & {
   /** Milliseconds until the answer begins. */
   delay?: number
-  /** The stream in pieces of so many bytes, instead of event by event; with so many milliseconds between them. */
+  /**
+   * Sends the stream in pieces of that many bytes instead of event by event, with that many milliseconds between them.
+   */
   pieces?: number
   pause?: number
-  /** The stream ends after so many bytes: the connection breaks, or is closed as if that were all. */
+  /** The stream ends after that many bytes: the connection breaks, or is closed as if the answer were complete. */
   cut?: { at: number; how: 'reset' | 'close' }
-  /** Nothing more comes after so many bytes, and the connection stays open. With `life`, only signs of life come then. */
+  /**
+   * After that many bytes nothing more is sent, and the connection stays open. With `life`, only keep-alives are sent.
+   */
   stall?: { at: number; life?: boolean }
-  /** Text for ever. */
+  /** Endless text. */
   isEndless?: boolean
   /** Another status than 200, with what the provider says with it. */
   status?: number
   words?: string
   headers?: Record<string, string>
-  /** After so many bytes, at the end of an event, an error with this status comes in the stream, and it ends. */
+  /** After that many bytes, at the end of an event, the stream has an error with this status, and ends. */
   errorAt?: { at: number; status: number; words?: string }
-  /** After so many bytes, at the end of an event, comes what is no JSON. */
+  /** After that many bytes, at the end of an event, the stream has invalid JSON. */
   nonsenseAt?: number
   /** The body in place of an answer, such as the page of a proxy. */
   page?: string
@@ -84,7 +88,7 @@ export type Asked = {
 const KEY = 'key-of-nobody-0123456789'
 
 export type ModelServerOptions = {
-  /** What is shorter than so many tokens is not cached. */
+  /** Prompts with fewer tokens are not cached. */
   leastCached?: number
   /** Another key than this one is refused with 401. */
   key?: string
@@ -127,7 +131,7 @@ export class ModelServer {
     this.offset += seconds
   }
 
-  /** Resolves when so many requests have come in all. */
+  /** Resolves when that many requests have come in all. */
   asked(count: number): Promise<void> {
     if (this.requests.length >= count) return Promise.resolve()
     return new Promise(resolve => this.waiting.push({ count, resolve }))
@@ -279,7 +283,7 @@ async function stream(
   response.end()
 }
 
-/** Resolves when the bytes went out, or nobody is there any more to take them. */
+/** Resolves when the bytes were sent, or the client is gone. */
 const write = (response: ServerResponse, bytes: Uint8Array): Promise<void> =>
   new Promise(resolve => {
     response.once('close', resolve)

@@ -4,7 +4,9 @@ import type { ScriptedCall } from './model-server.ts'
 /** An answer as a model sends it: its edits are calls of their own, in front of it. */
 export function callsOf(sent: object): ScriptedCall[] {
   const { edits, ...answer } = sent as { edits?: unknown }
-  const calls = (Array.isArray(edits) ? edits : []).map(callOf)
+  // What is no list is no edits, and is sent as it is.
+  if (edits !== undefined && !Array.isArray(edits)) return [{ name: 'answer', arguments: { answer: sent } }]
+  const calls = (edits ?? []).map(callOf)
   return [...calls, { name: 'answer', arguments: { answer } }]
 }
 

@@ -6,7 +6,7 @@ import { isMerged, type Scene, setScene } from '../harness/scene.ts'
 import { type Script, startModel } from './model.ts'
 
 export const IMAGE = 'forklift/kitchen-sink:latest'
-/** Never in a script or an argument as a whole, so that whoever finds it has found the real one. */
+/** Never written in a script or an argument as a whole: a match is the real key. */
 export const KEY = `sk-live-${'k3y'.repeat(4)}-e2e`
 
 const root = mkdtempSync(join(tmpdir(), 'forklift-e2e-'))
@@ -57,7 +57,7 @@ export async function processesIn(name: string) {
 export type BoxOptions = {
   scene: Scene
   script: Script
-  /** Who owns both mounts. */
+  /** The owner of both mounts. */
   owner?: [number, number]
   /** Where the two mounts are made. */
   root?: string

@@ -17,7 +17,7 @@ let publicNeighbour: Awaited<ReturnType<typeof addressOfOurs>>
 const servers: { hits: number; url: string; stop: () => void }[] = []
 let attempts: Record<string, string>
 
-/** A server of this machine that counts who got through to it. */
+/** A server of this machine that counts its connections. */
 function listen(hostname: string, answer = () => new Response('reached')) {
   const server = Bun.serve({
     hostname,

@@ -1,4 +1,4 @@
-// The lock of a container: who the agent is, what it reaches, and that no agent starts where the lock does not hold.
+// The lock of a container: the agent's user, what it can reach, and that no agent starts where the lock does not hold.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import {
   chmodSync,
@@ -177,7 +177,7 @@ describe.skipIf(process.getuid?.() !== 0)('while the agent works', () => {
     expect(limits).toMatch(/^Max core file size\s+0\s+0\s/m)
   })
 
-  test('who tells the agent that its time is over is locked in like the agent, which may take it over', () => {
+  test('the process that ends the agent is locked in like it, as the agent may take it over', () => {
     const filtersOf = (command: string) =>
       /^Seccomp_filters:\s+(\d+)$/m.exec(
         seen.find(it => it.uid === 1000 && it.command.includes(command))?.status ?? '',

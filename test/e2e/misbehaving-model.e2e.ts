@@ -65,7 +65,7 @@ describe('a model server that', () => {
     }
   })
 
-  test('falls silent keeps nobody longer than the time', () => {
+  test('falls silent is ended in time', () => {
     for (const how of ['never', 'stall'] as const) {
       expectCode(of(how), 2)
       expect(of(how).seconds).toBeLessThan(usual)

@@ -1,4 +1,4 @@
-/** Unattended: the line for a crontab, cron's bare environment, no terminal, nobody to answer. */
+/** Unattended: the line for a crontab, cron's bare environment, no terminal, no person to answer. */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { chmod, mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -58,7 +58,7 @@ test('without HOME’s environment of a session: a run from cron says one plain 
   expect(run.stdout).not.toContain('\u001b')
 })
 
-test('a server that never answers holds nobody: SIGTERM ends forklift and its git', async () => {
+test('a server that never answers: SIGTERM ends forklift and its git', async () => {
   await using world = await makeWorld()
   const server = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
   try {
@@ -76,7 +76,7 @@ test('a server that never answers holds nobody: SIGTERM ends forklift and its gi
   }
 })
 
-test('a helper that wants to ask somebody is not let', async () => {
+test('a credential helper that wants to prompt may not', async () => {
   await using world = await makeWorld()
   await using server = serveGit(world.path('servers'), { token: 'unknown' })
   await world.reachable({ 'https://github.com/': `${server.url}/` })

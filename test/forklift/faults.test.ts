@@ -15,7 +15,7 @@ import { DOCKER, exists, expectExit, makeWorld, PROJECT, until, type World } fro
 
 setDefaultTimeout(60_000)
 
-/** What of the user's repository is nobody's but the user's. */
+/** What of the user's repository Forklift must never change. */
 async function belongings(world: World): Promise<string[]> {
   const refs = (await git(world.checkout, 'for-each-ref')).split('\n')
   return [

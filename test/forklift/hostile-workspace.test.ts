@@ -133,7 +133,7 @@ test('HEAD, index and worktree of the workspace do not matter', async () => {
   )
 })
 
-test('a pipe in place of a file of git hangs nobody', async () => {
+test('a pipe in place of a file of git hangs nothing', async () => {
   await using _ = await accepted(
     'good; for name in config HEAD index info/attributes shallow; do mkdir -p .git/info; rm -f ".git/$name"; mkfifo ".git/$name"; done',
   )

@@ -80,7 +80,7 @@ test('the workspace of a run whose Forklift was killed is made safe to look at, 
   expect((await readdir(killed)).sort()).toEqual(['harness-state', 'metadata.json', 'outcome.json', 'workspace'])
 })
 
-test('nobody asks the engine while there is nothing old', async () => {
+test('the engine is not asked while there is nothing old', async () => {
   await using it = await makeState()
   await makeRun(it.state, 'fork', 1, 0)
   const asked = async (): Promise<string[]> => {

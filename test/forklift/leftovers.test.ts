@@ -202,7 +202,7 @@ test('a .git that is no folder is put aside', async () => {
   expect((await tryGit(join(run.path, 'harness-state/x'), ['rev-parse', '--git-dir'])).code).not.toBe(0)
 })
 
-// Root looks into every folder, whoever closed it: a process for each was what took so long.
+// Root can open every folder: one process per folder was what took so long.
 test('twenty thousand closed folders go at once, and a run that is interrupted does not wait for them', async () => {
   const run = await makeRun()
   const close = (name: string) =>

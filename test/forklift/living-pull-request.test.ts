@@ -192,7 +192,7 @@ test('rebased: the repair is the same', async () => {
   expect(await contains(world.origin, rebased, world.github.pull(2).headSha)).toBe(true)
 })
 
-test('seven updates that nobody looked at are enough, until somebody says a word', async () => {
+test('seven updates without a review are enough, until a person comments', async () => {
   await using world = await makeWorld({ story: 'clean' })
   for (let at = 1; at <= 7; at++) {
     await world.push('upstream', { 'news.txt': `news ${at}\n` })
@@ -228,7 +228,7 @@ test('a commit that a person dropped from the branch does not come back', async 
   await news(world, 2)
   await day(world)
   await git(world.origin, 'update-ref', `refs/heads/${head}`, first)
-  // Nor is it made anew, by another agent, until upstream moves.
+  // Nor is it made again, by another agent, until upstream moves.
   expect((await day(world)).stdout).toBe('')
   expect(await world.agentRuns()).toBe(2)
   expect(await world.tip('origin', head)).toBe(first)
@@ -239,7 +239,7 @@ test('a commit that a person dropped from the branch does not come back', async 
   expect(parent).toBe(first)
 })
 
-test('a pull request that no longer merges into its base is made anew', async () => {
+test('a pull request that no longer merges into its base is replaced by a new one', async () => {
   await using world = await makeWorld({ story: 'clean' })
   await day(world)
   await world.push('origin', { 'news.txt': 'the fork has news of its own\n' })
@@ -322,7 +322,7 @@ test('a fine-grained token, which tells no scopes, is fine', async () => {
   expect(world.pull.state).toBe('open')
 })
 
-test('a user whom git does not know: the pull request is carried on all the same', async () => {
+test('a user without a name in git’s configuration: the pull request is carried on all the same', async () => {
   await using world = await makeWorld()
   await world.git('config', '--global', '--unset', 'user.name')
   await world.git('config', '--global', '--unset', 'user.email')
@@ -349,7 +349,7 @@ test('all that an update brought is dropped by a person: the pull request is sti
   expect(await world.branches()).toContain(head)
 })
 
-test('a person’s branch with a name like ours, and nothing in common, is in nobody’s way', async () => {
+test('a person’s branch with a name like ours, and nothing in common, does no harm', async () => {
   await using world = await makeWorld()
   const tree = await git(world.origin, 'rev-parse', 'main^{tree}')
   const person = ['-c', 'user.name=Fay', '-c', 'user.email=fay@fork.example']
@@ -423,7 +423,7 @@ test('a person’s commit on the pull request of a fork without commits of its o
   expect(await contains(world.origin, (await world.tip('upstream')) ?? '', head)).toBe(true)
 })
 
-test('a commit from the year 10000 stops nobody', async () => {
+test('a commit from the year 10000 stops nothing', async () => {
   await using world = await makeWorld({ story: 'pristine' })
   await world.push('upstream', { 'late.txt': 'late\n' }, { when: 253402300810 })
   await day(world)

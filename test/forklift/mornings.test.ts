@@ -130,7 +130,7 @@ async function somebodyReviews({ world, random, story, known }: Life, pull: Pull
   const { number } = pull
   const said = (what: string) => story.push(`  #${number}: ${what}`)
   const merge = async (how: 'merge' | 'squash' | 'rebase') => {
-    // An agent may settle a conflict on one side alone: the page says so, and a person who wants both says no.
+    // An agent may settle a conflict on one side alone: the page says so, and a person who wants both sides closes it.
     if (/Now: the fork's version|is the tree of/.test(pull.body)) {
       await github.close(number)
       said('closed, because it gives up what upstream has')

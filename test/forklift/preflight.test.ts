@@ -223,7 +223,7 @@ test('rules that want signed commits are told before the agent is paid for', asy
   expect(await stopped(world)).toMatch(/sign/i)
 })
 
-test('rules that let nobody create branches are told before the agent is paid for', async () => {
+test('rules that forbid new branches are told before the agent is paid for', async () => {
   await using world = await makeWorld({ github: { rules: [{ branch: /^forklift\//, type: 'creation' }] } })
   expect(await stopped(world)).toMatch(/rule|create/i)
 })

@@ -70,7 +70,7 @@ test('a refusal that only names a branch “workflow” is told as it is, not ex
 test('a token whose scopes lack workflow is told before the agent is paid for, when upstream changes workflows', async () => {
   await using world = await makeWorld({ files: { upstream: { '.github/workflows/ci.yml': 'on: push\n' } } })
   world.github.scopes = 'repo'
-  // The remotes look like GitHub's own addresses to all who ask; only what goes over the network is led elsewhere.
+  // The remotes have GitHub's own addresses; only the network traffic goes to another server.
   await world.reachable({})
   const real = Bun.which('git')
   const there = `-c url.${world.path('servers/')}.insteadOf=https://github.com/`
@@ -176,7 +176,7 @@ test('the title and body are plain, and quiet towards upstream', async () => {
   const { body, title } = world.pull
   expect(body).toContain('greeting.txt')
   expect(body).toMatch(/merge commit/i)
-  // In code, GitHub links nothing and notifies nobody.
+  // In code, GitHub makes no links and no notifications.
   const live = body.replace(/^(`{3,})[\s\S]*?^\1$/gm, '').replace(/`[^`\n]*`/g, '')
   for (const text of [title, live]) {
     expect(text).not.toMatch(/(^|[^\w`])@octocat\b/)

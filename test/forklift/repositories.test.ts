@@ -78,7 +78,7 @@ git rev-list --count --all >"$state/commits.txt"
 
 const theTree = (repo: string, commit: string): Promise<string> => git(repo, 'rev-parse', `${commit}^{tree}`)
 
-/** The merge that git makes by itself in a new repository, which knows nothing of anybody's configuration. */
+/** The merge that git makes by itself in a new repository without user configuration. */
 async function theMerge(world: World): Promise<string> {
   const judge = await bare(world.path('judge.git'))
   const [origin, upstream] = [world.branch, world.upstreamBranch]
@@ -636,7 +636,7 @@ test.concurrent.skipIf(!Bun.which('git-lfs'))(
 /** Processor time, which a busy machine does not change much: of Forklift and all that it started and waited for. */
 const SECOND = 1_000_000n
 
-/** So many commits on top of a server's main branch, each a change of one of fifty files. */
+/** That many commits on top of a server's main branch, each a change of one of fifty files. */
 async function pushMany(repo: string, count: number): Promise<void> {
   const stream = Array.from({ length: count }, (_, at) => {
     const [who, text] = [`Una <una@upstream.example> ${1_800_000_000 + at} +0000`, `Change number ${at}`]
@@ -666,7 +666,7 @@ test.concurrent('20,000 commits behind: one merge, a page that fits, and all of 
   expect((await world.run()).stdout).toBe('')
 })
 
-test.concurrent('20,000 branches and tags on both sides and here: nobody waits for them, nobody loses one', async () => {
+test.concurrent('20,000 branches and tags on both sides and here cost no time, and none is lost', async () => {
   await using world = await makeWorld({ story: 'clean' })
   await world.git('fetch', '--quiet', 'upstream')
   const root = await git(world.origin, 'rev-list', '--max-parents=0', 'main')

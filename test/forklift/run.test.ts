@@ -196,7 +196,7 @@ test('on another branch, or on none', async () => {
   expect(world.pull.base).toBe('main')
 })
 
-test('another repository in the environment misleads nobody', async () => {
+test('another repository in the environment is not used', async () => {
   await using world = await makeWorld()
   await git(world.root, 'init', '--quiet', 'other')
   const other = world.path('other/.git')
@@ -208,7 +208,7 @@ test('another repository in the environment misleads nobody', async () => {
 })
 
 test('GIT_LITERAL_PATHSPECS=1 in the environment changes nothing', async () => {
-  // Only who reads the attributes knows that these two do not conflict.
+  // Only with the attributes do these two not conflict.
   await using world = await makeWorld({ files: { base: { '.gitattributes': 'greeting.txt merge=union\n' } } })
   expectExit(await world.run([], { env: { GIT_LITERAL_PATHSPECS: '1' } }), 0)
   expect((await world.lastRun()).metadata).toMatchObject({ conflicts: [] })
@@ -274,7 +274,7 @@ test('the checkout stays byte for byte as it was: dirty, staged, stashed, whatev
   ).toBe(refs)
 })
 
-test('no ref of ours stays behind, and nobody’s tag or pruned branch comes or goes', async () => {
+test('no ref of ours stays behind, and no tag or pruned branch of the user comes or goes', async () => {
   await using world = await makeWorld()
   await git(world.upstream, 'tag', 'v9.9.9')
   await git(world.upstream, 'branch', 'their-topic')

@@ -48,7 +48,7 @@ test('a committed STUCK.md that is gone from the tree is one all the same', asyn
   await stuck(world)
 })
 
-test('a STUCK.md that nobody may read is one all the same', async () => {
+test('a STUCK.md without permissions is one all the same', async () => {
   await using world = await makeWorld()
   await world.agent('good; echo "Please help" >STUCK.md; chmod 000 STUCK.md')
   const run = await world.run()
@@ -188,7 +188,7 @@ test('a STUCK.md that is a symbolic link is not followed', async () => {
   expect(run.stdout + run.stderr).not.toContain('the private words of the host')
 })
 
-test('a STUCK.md that is a pipe hangs nobody', async () => {
+test('a STUCK.md that is a pipe hangs nothing', async () => {
   await using world = await makeWorld()
   await world.agent('mkfifo STUCK.md')
   await stuck(world)
@@ -225,13 +225,13 @@ test('escape sequences in STUCK.md are made visible', async () => {
   expect(run.stdout).not.toContain('\u001b[31mred')
   expect(run.stdout).not.toContain('\u009b')
   expect(run.stdout).not.toContain('\u202e')
-  // Who prints the copy in the run directory sees the same.
+  // The copy in the run directory prints the same.
   const copy = await readFile(join((await world.lastRun()).path, 'STUCK.md'), 'utf8')
   expect(copy).toContain('Look: \\x1b]0;owned\\x07')
   for (const unseen of ['\u001b', '\u009b', '\u202e']) expect(copy).not.toContain(unseen)
 })
 
-test('a STUCK.md that is a link leads nobody to a file of the host', async () => {
+test('a STUCK.md that is a link does not show a file of the host', async () => {
   await using world = await makeWorld()
   await writeFile(world.path('private.txt'), 'the private words of the host\n')
   await world.agent(`ln -s ${world.path('private.txt')} STUCK.md`)

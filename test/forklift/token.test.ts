@@ -1,4 +1,4 @@
-/** The token for GitHub: where it is found, whom it is shown to, and who never sees it. */
+/** The token for GitHub: where it is found, which servers get it, and which never do. */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'

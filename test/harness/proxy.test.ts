@@ -288,7 +288,7 @@ describe.skipIf(node === null)('a model that repeats the key', () => {
     expect(asked).toHaveLength(3 * texts.length)
   })
 
-  test('is heard without it where it is compressed, and not at all in an encoding that nobody here can read', async () => {
+  test('is heard without it where it is compressed, and not at all in an unknown encoding', async () => {
     const body = `{"error":{"message":"Incorrect API key provided: ${KEY}. Try again."}}`
     const packed: Record<string, Uint8Array> = {
       gzip: gzipSync(body),

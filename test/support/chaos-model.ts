@@ -111,10 +111,9 @@ export const FILES = {
   'old/two.md': 'two\n',
 }
 
-// --- Many requests at the same time
-// -----------------------------------------------------------------------------------
+// --- Many requests at the same time ----------------------------------------------------------------------------------
 
-/** A plan of `tasks` that each ask so many sub-agents, and then write what these have found. */
+/** A plan of `tasks` that each ask that many sub-agents, and then write what these have found. */
 export function fansOut(tasks: number, agents: number) {
   const names = Array.from({ length: tasks }, (_, at) => `fan-${'abcdefgh'[at]}`)
   const fileOf = (id: string) => `${id}.md`

@@ -29,7 +29,7 @@ export const STEPS = 25
 /** Requests at the same time: four tasks, of which one may have three sub-agents. */
 export const IN_FLIGHT = 6
 
-/** Begins a run as a person does who then closes the terminal. Gives its id. */
+/** Begins a run as in a terminal that is then closed. Gives its id. */
 export async function begin(world: TasksWorld, args: string[] = []): Promise<string> {
   const { run, leave } = await world.begun({}, args)
   while ((await world.stateOf(run)) === undefined) await Bun.sleep(20)
@@ -96,7 +96,7 @@ export async function verifyNothingIsLeft(world: TasksWorld): Promise<void> {
 
 const TARGETS: Target[] = ['worker', 'server', 'both']
 
-/** Kills at any moments, so many times; `count` is how often it did. */
+/** Kills at random moments, that many times; `count` is how often it did. */
 export function strikeAtRandom(most: number, random = Math.random) {
   const strike = async (world: TasksWorld): Promise<boolean> => {
     await Bun.sleep(random() * 2500)

@@ -27,7 +27,7 @@ export async function run(desk: Desk, text = 'Please.', branch = 'main'): Promis
   return await untilEnded(desk, branch)
 }
 
-/** Why something was not done. (Bun's own `rejects` waits in a loop of its own, and now and then for ever.) */
+/** The message of the error of a promise. (Bun's own `rejects` sometimes never returns.) */
 export const refusal = (promise: Promise<unknown>): Promise<string> =>
   promise.then(
     () => 'it was done',

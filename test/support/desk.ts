@@ -31,7 +31,7 @@ export type Desk = AsyncDisposable & {
   /** All that it said, oldest first. */
   news: News[]
   git: (...args: string[]) => Promise<string>
-  /** Ends the work and begins it anew, as a restart does. */
+  /** Closes the work and opens it again, as a restart does. */
   restart: () => Promise<Work>
   /** Another desk on the same repository. */
   another: () => Promise<{ work: Work; news: News[] }>
@@ -43,7 +43,7 @@ export type DeskOptions = {
   bare?: boolean
   format?: 'sha1' | 'sha256'
   env?: Record<string, string>
-  /** Whom turns ask. */
+  /** The models that turns ask. */
   models?: Models
 }
 
@@ -141,7 +141,7 @@ export class Editor {
     this.version = file.version
   }
 
-  /** Puts text at a place, or in place of so many characters. */
+  /** Inserts text at a place, or replaces that many characters by it. */
   async type(text: string, at = this.text.length, instead = 0): Promise<void> {
     const edits: Edit[] = [{ client: 'window', changes: replacement(this.text.length, at, instead, text) }]
     const taken = await ask(this.work, 'edit', { branch: this.branch, path: this.path, version: this.version, edits })
@@ -151,7 +151,7 @@ export class Editor {
   }
 }
 
-/** A ChangeSet as JSON: so many characters kept, so many replaced by some lines, the rest kept. */
+/** A ChangeSet as JSON: that many characters kept, that many replaced by some lines, the rest kept. */
 export function replacement(length: number, at: number, instead: number, text: string): unknown[] {
   const middle = [instead, ...(text === '' ? [] : text.split('\n'))]
   return [...(at > 0 ? [at] : []), middle, ...(length - at - instead > 0 ? [length - at - instead] : [])]

@@ -41,7 +41,7 @@ export const bundleOfFlows = (): Promise<WorkflowBundle> =>
     logger: new DefaultLogger('ERROR'),
   })
 
-/** A port that nobody uses. */
+/** A free port. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** What nobody's configuration may change in a test. */
+/** Settings that no user configuration may change in a test. */
 export const PLAIN = {
   GIT_CONFIG_GLOBAL: '/dev/null',
   GIT_CONFIG_NOSYSTEM: '1',
@@ -58,8 +58,8 @@ export type CommitOptions = { message?: string; author?: string; parents?: strin
 let clock = Date.UTC(2026, 9, 1, 8) / 1000
 
 /**
- * One commit on a branch of a repository, as if somebody had pushed it. The branch is made where it does not exist.
- * Returns the commit's id.
+ * One commit on a branch of a repository, as if it had been pushed. The branch is made where it does not exist. Returns
+ * the commit's id.
  */
 export async function commit(repo: string, branch: string, files: Files, options: CommitOptions = {}): Promise<string> {
   const { message = `Change ${Object.keys(files).join(', ')}`, author = 'Una Upstream <una@upstream.example>' } =

@@ -91,6 +91,6 @@ function modify(path: string, file: File): string {
   return `M ${file.mode} inline ${name}\n${data(file.content)}`
 }
 
-/** So many numbered lines, some of them different. */
+/** That many numbered lines, some of them different. */
 export const text = (changes: Record<number, string> = {}, length = 30): string =>
   Array.from({ length }, (_, at) => `${changes[at + 1] ?? `line ${at + 1}`}\n`).join('')

@@ -34,7 +34,7 @@ type Touch = { path: Path; before: Entry; after: Entry; from?: Path }
 const FORGE_MD = 'FORGE.md'
 /** Bytes of a file that a model may write in one go. */
 const MOST_WRITTEN = 2 << 20
-/** A task may name so many files; one with more does not say which, and works alone. */
+/** How many files a task may name; one with more does not say which, and works alone. */
 const MOST_NAMED = 100
 
 /** The newest commits of a branch, each against its first parent, so that a merge is one change like any other. */
@@ -54,7 +54,7 @@ export async function planOf(objects: Objects, commits: readonly Oid[]): Promise
   const given = new Set<Path>()
   for (const { path, before, after } of steps.flatMap(({ touches }) => touches))
     if (!(await isWritable(objects, path, before)) || !(await isWritable(objects, path, after))) given.add(path)
-  // A commit of so many files is a task without boundaries, which may not touch what needs a name of its own.
+  // A commit of more files is a task without boundaries, which may not touch files that must be named.
   for (const { touches } of steps.filter(({ touches }) => touches.length > MOST_NAMED / 2))
     for (const { path, before, after } of touches) if (needsName(path, before, after)) given.add(path)
   const asInTheEnd = new Map<Path, TreeChange>()
@@ -82,8 +82,7 @@ export async function planOf(objects: Objects, commits: readonly Oid[]): Promise
 
 const needsName = boundaryOf({ write: [], never: [] })
 
-// --- What a commit does
-// -----------------------------------------------------------------------------------------------
+// --- What a commit does ----------------------------------------------------------------------------------------------
 
 async function touchesOf(objects: Objects, from: Oid, to: Oid): Promise<Touch[]> {
   const output = await bytesFrom(
@@ -135,12 +134,11 @@ function withoutGiven(touch: Touch, given: ReadonlySet<Path>): Touch[] {
   return [gone, made].filter(it => !given.has(it.path))
 }
 
-// --- The edits
-// --------------------------------------------------------------------------------------------------------
+// --- The edits -------------------------------------------------------------------------------------------------------
 
 type Wanted = { before: Oid; tree: Oid; touches: readonly Touch[] }
 
-/** The smallest edits that lead from one tree to the other: parts of files, else whole ones, else files made anew. */
+/** The smallest edits that lead from one tree to the other: parts of files, else whole files, else new files. */
 async function editsFor(objects: Objects, { before, tree, touches }: Wanted): Promise<FileEdit[]> {
   for (const way of ['parts', 'files', 'anew'] as const) {
     const edits = await editsBy(objects, touches, way)
@@ -236,10 +234,9 @@ function partOf(
 
 const linesOf = (text: string): string[] => text.match(/[^\n]*\n|[^\n]+$/g) ?? []
 
-// --- The order
-// --------------------------------------------------------------------------------------------------------
+// --- The order -------------------------------------------------------------------------------------------------------
 
-/** Who adds to a folder, or takes from it: each waits for the last ones that did the other. */
+/** The tasks that add to a folder, and those that delete from it: each waits for the last ones that did the other. */
 type Turn = { kind: 'adds' | 'takes' | 'both'; now: TaskId[]; before: TaskId[] }
 
 /**
@@ -295,8 +292,7 @@ function foldersOf(path: Path): Path[] {
   return names.slice(1).map((_, at) => names.slice(0, at + 1).join('/'))
 }
 
-// --- The plan
-// ---------------------------------------------------------------------------------------------------------
+// --- The plan --------------------------------------------------------------------------------------------------------
 
 type Known = { id: TaskId; commit: Oid; base: Oid; touches: readonly Touch[]; dependsOn: TaskId[] }
 

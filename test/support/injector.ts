@@ -80,12 +80,11 @@ export async function runCounted(
 /** The watchdog's seconds pass ten times as fast. */
 export const hurry = (world: World) => world.tool('sleep', '[ "$1" = 1 ] && set -- 0.1; exec /bin/sleep "$@"')
 
-// --- What is left
-// -----------------------------------------------------------------------------------------------------
+// --- What is left ----------------------------------------------------------------------------------------------------
 
 const TRACKED = /^\/\.git\/(objects|refs\/remotes|logs\/refs\/remotes)(\/|$)/
 
-/** All of the checkout that is nobody's but the user's: files, index, HEAD, config, branches, stashes, hooks. */
+/** All of the checkout that Forklift must not change: files, index, HEAD, config, branches, stashes, hooks. */
 export const belongings = (world: World): Promise<string> => snapshot(world.checkout, TRACKED)
 
 /** Waits until whatever was under way has ended, and looks at what is left. */
@@ -105,7 +104,7 @@ export async function nothingIsLeft(world: World, before: string): Promise<void>
   expect(names.filter(name => /\.lock$|\btmp_|incoming-/.test(name))).toEqual([])
 }
 
-/** Nobody can see a branch that is not whole, nor has anything reached where only people merge. */
+/** No incomplete branch is visible, and the branch that people merge into has not changed. */
 async function nothingIsHalfPublished(world: World, main: string | undefined): Promise<void> {
   expect(await world.tip('origin')).toBe(main)
   const branches = await world.branches()
@@ -140,8 +139,7 @@ export async function theEndIsSaid(world: World, ended: Ended, signals: Signal[]
   if (newest && others.length >= runs) expect(newest.outcome).toMatchObject({ exitCode: CODES[signal] })
 }
 
-// --- What comes next
-// --------------------------------------------------------------------------------------------------
+// --- What comes next -------------------------------------------------------------------------------------------------
 
 /** Whether an agent's result for upstream's newest commit is there. */
 async function isPaidFor(world: World): Promise<boolean> {

@@ -23,7 +23,7 @@ export async function makePair({ base, ours, theirs }: Sides, options: DeskOptio
   return Object.assign(desk, { base: root, ours: one, theirs: other, source })
 }
 
-/** So many lines, with some of them different. */
+/** That many lines, with some of them different. */
 export const lines = (changes: Record<number, string> = {}, count = 9): string =>
   Array.from({ length: count }, (_, at) => `${changes[at + 1] ?? `line ${at + 1}`}\n`).join('')
 

@@ -1,6 +1,6 @@
 /**
- * Pairs of histories that nobody would think of: from a common commit two branches go on, with edits, renames, folders
- * that become files, links, modes and merges of their own. The same seed makes the same pair on every machine.
+ * Random pairs of histories: from a common commit two branches go on, with edits, renames, folders that become files,
+ * links, modes and merges of their own. The same seed makes the same pair on every machine.
  */
 import type { Random } from './random.ts'
 import { randomFrom } from './random.ts'
@@ -51,8 +51,8 @@ export function randomPairs(seeds: readonly number[]): string {
 }
 
 /**
- * A stream for `git fast-import`: one history on `main`, with so many commits after its first one. It has texts alone, no
- * links and nothing binary, so that a model could have written all of it.
+ * A stream for `git fast-import`: one history on `main`, with that many commits after its first one. It has texts
+ * alone, no links and nothing binary, so that a model could have written all of it.
  */
 export function randomHistory(seed: number, count: number): string {
   const random = randomFrom(seed)

@@ -1,4 +1,4 @@
-/** Numbers that look random and are the same on every machine, for histories that nobody would think of. */
+/** Seeded random numbers, the same on every machine, for random histories. */
 
 export type Random = {
   /** A whole number from 0 to below the limit. */

@@ -9,7 +9,7 @@ import { PROJECT } from './world.ts'
 export type RealDesk = AsyncDisposable & {
   /** The repository. */
   path: string
-  /** Where the desk is now: whoever has it is let in. */
+  /** The desk's address, with the key. */
   address: string
   /** Makes a commit on a branch from outside, as a terminal does. */
   commit: (branch: string, files: Record<string, string>) => Promise<string>

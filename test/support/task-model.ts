@@ -16,7 +16,7 @@ export type AskedStep = {
   text: string
   /** Whether an earlier attempt has failed. */
   isAgain: boolean
-  /** What a person answered, all of it; '' where nobody did. */
+  /** All that a person answered; '' where no one did. */
   answered: string
   model: string
 }

@@ -56,7 +56,7 @@ export async function endAtOnce(env: Environment): Promise<void> {
   await Promise.all((await findWorkers(env)).map(endWorker))
   const running = await findRunning(await openServerPlace(env))
   if (running) sendSignal(running.process, 'SIGKILL')
-  // Waits for it, and for whoever is starting another one.
+  // Waits for it, and for another process that is starting one.
   await endOurServer(env)
 }
 

@@ -172,8 +172,7 @@ async function existing({ room, drafts, name }: BranchWork, path: Path): Promise
 const namesOf = (paths: readonly Path[]): string =>
   paths.length <= 2 ? paths.map(visiblePath).join(' and ') : many(paths.length, 'file')
 
-// --- Every commit
-// ------------------------------------------------------------------------------------------------------
+// --- Every commit ----------------------------------------------------------------------------------------------------
 
 type NewCommit = {
   kind: string

@@ -101,8 +101,7 @@ async function becomeFrom(held: HeldBranch, from: Oid | undefined, next: Next, d
   await held.become(next, deed)
 }
 
-// --- Drafts alone
-// ------------------------------------------------------------------------------------------------------
+// --- Drafts alone ----------------------------------------------------------------------------------------------------
 
 /**
  * Takes the drafts of a branch to a new one at a commit where the branch was. Files that clash where the branch is now

@@ -330,8 +330,7 @@ export class BranchWork {
     throw new RefMoved(headRef(this.name), head, this.head)
   }
 
-  // --- Files
-  // -----------------------------------------------------------------------------------------------------------
+  // --- Files ---------------------------------------------------------------------------------------------------------
 
   async open(path: Path): Promise<File> {
     return await this.brieflyLocked(async () => {
@@ -418,8 +417,7 @@ export class BranchWork {
     this.#files.forgetClosed()
   }
 
-  // --- Drafts, written
-  // -------------------------------------------------------------------------------------------------
+  // --- Drafts, written -----------------------------------------------------------------------------------------------
 
   /** Writes what is not written yet; throws where that is not possible now. It will be tried again then. */
   async write(): Promise<void> {
@@ -526,8 +524,7 @@ export class BranchWork {
     this.room.say({ say: 'branch', branch: this.name, ...what })
   }
 
-  // --- One thing after the other
-  // ---------------------------------------------------------------------------------------
+  // --- One thing after the other -------------------------------------------------------------------------------------
 
   /**
    * Works on the newest state, and retries where another program has moved a ref meanwhile. While an AI is at work in
@@ -606,8 +603,7 @@ export class BranchWork {
     throw new Failure(`The branch ${name} was deleted: bring it back first. What was typed in it is kept.`)
   }
 
-  // --- What others have done
-  // -------------------------------------------------------------------------------------------
+  // --- What others have done -----------------------------------------------------------------------------------------
 
   /**
    * Looks where the branch and its drafts are, and brings the drafts along where another program has moved one of them.
@@ -669,8 +665,7 @@ export class BranchWork {
     }
   }
 
-  // --- What becomes of it
-  // ----------------------------------------------------------------------------------------------
+  // --- What becomes of it --------------------------------------------------------------------------------------------
 
   /** Makes other drafts those of this branch, and lets the open files follow. */
   async #show(drafts: Drafts): Promise<void> {

@@ -171,7 +171,7 @@ export class Checkouts {
       why = await followBranch(this.repository, checkout, start, to)
       if (why === '') break
     }
-    // The branch may have been sent on to a commit that is newer still, while git worked.
+    // The branch may have moved again while git worked.
     const now = this.pending.get(checkout.gitDir)
     if (why !== '') this.pending.set(checkout.gitDir, { branch, to, ...now, from: now?.from ?? from, isTold: true })
     else if (now && now.to !== to) this.pending.set(checkout.gitDir, { ...now, from: to, isTold: false })

@@ -82,7 +82,7 @@ async function mergeClashes(
   theirs: Drafts['clashes'],
 ): Promise<Map<Path, Clashing>> {
   const clashes = new Map(theirs)
-  // What was settled here is settled, unless the other end was settled to something else.
+  // A clash that was settled on one side stays settled, unless the other side settled it differently.
   for (const [path, clash] of start) if (!ours.has(path) && isSameClash(theirs.get(path), clash)) clashes.delete(path)
   for (const [path, clash] of ours) {
     const before = start.get(path)

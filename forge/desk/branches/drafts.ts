@@ -70,8 +70,7 @@ export const isSameClash = (one: Clashing | undefined, other: Clashing | undefin
   one?.working?.oid === other?.working?.oid &&
   one?.working?.marked === other?.working?.marked
 
-// --- One file among them
-// ---------------------------------------------------------------------------------------------
+// --- One file among them ---------------------------------------------------------------------------------------------
 
 export const entryOf = (file: DraftFile): Entry => file && { mode: file.mode, oid: file.oid }
 
@@ -116,8 +115,7 @@ export function verifyNoClash(drafts: Drafts, paths: Iterable<Path>): void {
   }
 }
 
-// --- Some of them
-// ----------------------------------------------------------------------------------------------------
+// --- Some of them ----------------------------------------------------------------------------------------------------
 
 /** The drafts at a path and below it. */
 export function draftsBelow({ files, clashes }: Drafts, path: Path): Set<Path> {
@@ -141,8 +139,7 @@ export const withoutFiles = ({ tip, files, clashes }: Drafts, paths: Iterable<Pa
   return { tip, files: without(files, gone), clashes: without(clashes, gone) }
 }
 
-// --- As a commit
-// -----------------------------------------------------------------------------------------------------
+// --- As a commit -----------------------------------------------------------------------------------------------------
 
 const asChange = (file: DraftFile): TreeChange => file && (file.bytes ? { mode: file.mode, bytes: file.bytes } : file)
 export const asChanges = (files: ReadonlyMap<Path, DraftFile>): Map<Path, TreeChange> =>

@@ -101,8 +101,7 @@ export class OpenBranches {
     return { tip: tip ?? last, drafts }
   }
 
-  // --- Other names
-  // -----------------------------------------------------------------------------------------------------
+  // --- Other names ---------------------------------------------------------------------------------------------------
 
   /**
    * A branch has another name: its work goes on under that, with what is typed in this very moment. Windows that do not

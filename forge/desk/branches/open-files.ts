@@ -101,7 +101,7 @@ export class OpenFiles {
       const other = pathAfter(renamed, path)
       if (other === path) continue
       this.#files.delete(path)
-      // A window may show that there was no file of this name.
+      // A window may have the missing file of this name open.
       const windows = open.windows + (this.#files.get(other)?.windows ?? 0)
       this.#files.set(other, { ...open, windows })
       if (this.#typed.delete(path)) this.#typed.add(other)
@@ -126,7 +126,7 @@ export class OpenFiles {
     const isSame = entry?.oid === open.shown?.oid && entry?.mode === open.shown?.mode
     if (isSame && onlyChanges) return
     const decoded = await this.#textIn(drafts, path, entry)
-    // What is typed at this moment in a file that goes, or is no text any more, becomes a draft: nothing takes it away.
+    // Text that is just typed in a file that is deleted, or is no longer text, becomes a draft, so that it is not lost.
     if (open.document && !decoded && this.#typed.has(path)) return
     open.shown = entry
     if (!isSame && open.document && decoded) {

@@ -36,7 +36,7 @@ export async function readSignature(repository: Repository): Promise<CommitSigna
 
 /**
  * What the configuration says of commits, by one git: whether author and committer may be two, and whether they are to
- * be signed; `sign` is undefined where that is said in a way that only git understands.
+ * be signed; `sign` is undefined where the value is one that only git parses.
  */
 async function readSettings(repository: Repository): Promise<{ hasTwoNames: boolean; sign: boolean | undefined }> {
   const keys = '^((author|committer)\\..*|commit\\.gpgsign)$'

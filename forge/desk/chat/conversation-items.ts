@@ -47,7 +47,7 @@ function itemsFor(entry: SessionEntry, means: Means): Item[] {
         return { kind: block.type, turn: entry.turn, text: block.text }
       })
     case 'file':
-      // What its own tools did is in their calls.
+      // Edits by the model's own tools are shown with their calls.
       return entry.why === 'edited' ? [] : [{ kind: 'file', path: entry.path, why: entry.why }]
     case 'summary':
       return [{ kind: 'summary', text: entry.text }]

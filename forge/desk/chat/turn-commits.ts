@@ -36,7 +36,7 @@ export async function turnCommits(repository: Repository, tip: Oid, since: numbe
   const args = ['log', '-z', ...words, ...diff, `--since=${Math.max(since - SLACK, 0)}`, `--max-count=${MAX_TURNS}`]
   const found = await readNewest(repository, [...args, `--format=${FORMAT}`, tip, '--'])
   const undone = new Set(found.map(({ undoes }) => undoes))
-  // The newest comes first; of two that claim to be one turn, the older one is.
+  // The newest comes first; of two commits with the id of the same turn, the older one counts.
   return new Map(
     found.flatMap(({ turn, undoes: _, ...it }) => (turn ? [[turn, { ...it, isUndone: undone.has(turn) }]] : [])),
   )

@@ -127,8 +127,7 @@ async function stepsIn(
   return await Promise.all(steps)
 }
 
-// --- What did not end well
-// ---------------------------------------------------------------------------------------------
+// --- What did not end well -------------------------------------------------------------------------------------------
 
 /** Keeps what a turn did: its conversation is committed, its files are drafts from then on. */
 export async function keepTurn(
@@ -178,8 +177,7 @@ export async function discardTurn({ room, name }: BranchWork, turn: Checkpoint, 
   await room.operations.record({ kind: 'discard turn', words, moves: [end] })
 }
 
-// --- What is to be taken back later
-// ------------------------------------------------------------------------------------
+// --- What is to be taken back later ----------------------------------------------------------------------------------
 
 /**
  * Takes the changes of a turn's commit back by another commit, with all that has come after it left as it is. The

@@ -62,7 +62,7 @@ export class Turns implements AsyncDisposable {
   readonly #turns = new Map<string, BranchTurn>()
   /** The work on branches in which one is just beginning. */
   readonly #beginning = new Set<BranchWork>()
-  /** Git knows how conversations are merged. */
+  /** Done when git's merge driver for conversations is configured. */
   #driver: Promise<void> | undefined
 
   constructor(
@@ -95,8 +95,7 @@ export class Turns implements AsyncDisposable {
     return [...this.#beginning].some(({ name }) => name === branch)
   }
 
-  // --- What is known of them
-  // -------------------------------------------------------------------------------------------
+  // --- What is known of them -----------------------------------------------------------------------------------------
 
   /** The turn of a branch that runs or waits. */
   in(branch: string): BranchTurn | undefined {
@@ -114,8 +113,7 @@ export class Turns implements AsyncDisposable {
     return this.#turns.get(branch)?.now.base
   }
 
-  // --- From the message to the commit
-  // ----------------------------------------------------------------------------------
+  // --- From the message to the commit --------------------------------------------------------------------------------
 
   /** Begins a turn, which goes on by itself. Gives its id, once what the person wants is written down. */
   async send(branch: string, text: string): Promise<string> {
@@ -337,8 +335,7 @@ export class Turns implements AsyncDisposable {
     await this.choices.fulfilled(work.name, turn.wishes)
   }
 
-  // --- Where a person steps in
-  // -----------------------------------------------------------------------------------------
+  // --- Where a person steps in ---------------------------------------------------------------------------------------
 
   /** Ends a turn as soon as it can be ended. */
   stop(branch: string): void {
@@ -381,8 +378,7 @@ export class Turns implements AsyncDisposable {
     await this.#over(turn)
   }
 
-  // --- After a restart
-  // ------------------------------------------------------------------------------------------------
+  // --- After a restart -----------------------------------------------------------------------------------------------
 
   async #findAgain(branch: string, commit: Oid): Promise<void> {
     const found = await readCheckpoint(this.room.objects, commit)
@@ -417,8 +413,7 @@ export class Turns implements AsyncDisposable {
     return withEnd(session, end, this.ai.models.clean)
   }
 
-  // --- Ends
-  // ----------------------------------------------------------------------------------------------------------
+  // --- Ends ----------------------------------------------------------------------------------------------------------
 
   #say({ work }: BranchTurn, news: TurnNews): void {
     this.room.say({ say: 'turn', branch: work.name, news })

@@ -1,4 +1,4 @@
-/** What the server says by itself. */
+/** Messages that the server sends without a question. */
 import * as v from 'valibot'
 import { Edit, File } from './branches.ts'
 import { TurnNews } from './chat.ts'

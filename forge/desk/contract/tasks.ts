@@ -37,7 +37,7 @@ export {
 export const RunRow = v.object({
   run: RunId,
   wish: v.string(),
-  /** Undefined for one of which nothing is known but that it is there. */
+  /** Undefined for a run without a known status. */
   state: v.optional(RunState),
   tasks: v.object({ all: Count, done: Count, running: Count, asking: Count }),
   spent: v.optional(Spent),

@@ -69,8 +69,7 @@ export class ForkliftOnDesk {
     readonly say: (news: News) => void,
   ) {}
 
-  // --- What there is
-  // ----------------------------------------------------------------------------------------------------
+  // --- What there is -------------------------------------------------------------------------------------------------
 
   /** The fork, how far upstream is ahead, and the last runs. */
   async describe(): Promise<Told> {
@@ -159,8 +158,7 @@ export class ForkliftOnDesk {
     }
   }
 
-  // --- A run that a person goes on with
-  // ---------------------------------------------------------------------------------
+  // --- A run that a person goes on with ------------------------------------------------------------------------------
 
   /**
    * Opens a run as a branch at its start, in which the merge with upstream waits: with what the agent settled, and its
@@ -204,8 +202,7 @@ export class ForkliftOnDesk {
     return branch
   }
 
-  // --- The program
-  // ------------------------------------------------------------------------------------------------------
+  // --- The program ---------------------------------------------------------------------------------------------------
 
   run(): void {
     this.#start([], undefined)

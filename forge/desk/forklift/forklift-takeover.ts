@@ -7,7 +7,7 @@ import { Failure } from '../../../core/failure.ts'
 import { type RecordedRun, STUCK_FILE, workspaceOf } from '../../../core/formats/forklift-run.ts'
 import { TooLarge } from '../../../core/git/bounds.ts'
 import { isAncestor } from '../../../core/git/commits.ts'
-import { markedPartsOf, marksLeft } from '../../../core/git/conflict-marks.ts'
+import { markedPartsOf, marksLeft, USUAL_MARK_LENGTH } from '../../../core/git/conflict-marks.ts'
 import { type Objects, openObjects } from '../../../core/git/objects.ts'
 import { isOid, type Oid, type Path } from '../../../core/git/repository.ts'
 import { GitError, run } from '../../../core/git/run.ts'
@@ -21,8 +21,6 @@ import type { ConflictRow } from '../conflicts/merging-commits.ts'
 import type { Stop } from '../steps/plan.ts'
 import { MAX_TAKEN_FILE_BYTES, unix, Workspace } from './forklift-workspace.ts'
 
-/** The length of the marks that git writes by itself. */
-const USUAL_MARK_LENGTH = 7
 /** What Forklift and its agent say to each other is no part of a merge. */
 const LETTERS: readonly Path[] = [STUCK_FILE, 'FORK.md']
 
@@ -201,8 +199,8 @@ async function settledText(
 }
 
 /**
- * What the agent made of a conflict that is not of lines: what is otherwise there than git has left it is its choice.
- * Nothing where it is as git has left it; `left` where only a part is settled, or it is nothing that can be taken.
+ * What the agent made of a conflict that is not of lines: a file that differs from what git left is its choice. Nothing
+ * where it is as git has left it; `left` where only a part is settled, or it is nothing that can be taken.
  */
 async function settledOther(
   objects: Objects,

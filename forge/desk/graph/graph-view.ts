@@ -16,7 +16,7 @@ import { type Abandoned, findAbandoned } from './abandoned.ts'
 import { type Lanes, layLanes } from './lanes.ts'
 import { describeRefs } from './remotes.ts'
 
-/** What the graph is of: git's own other refs, and the desk's, are none of it. */
+/** The refs that the graph shows: branches, remote branches and tags. */
 const SHOWN = [HEADS, 'refs/remotes/', 'refs/tags/']
 /** Filters whose graphs are kept. */
 const KEPT = 3

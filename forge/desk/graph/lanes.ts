@@ -94,7 +94,7 @@ export class Lanes {
     }
   }
 
-  /** The row whose edge it is: the last one whose edges begin at it or before. */
+  /** The row that an edge begins in: the last one whose first edge is not after it. */
   #childOf(edge: number): number {
     const { from, count } = this.shape
     let [low, high] = [0, count]

@@ -58,8 +58,7 @@ export class Mergings {
     this.#reviews = new MergingReviews(room.objects)
   }
 
-  // --- What waits
-  // ------------------------------------------------------------------------------------------------------
+  // --- What waits ----------------------------------------------------------------------------------------------------
 
   /** What waits in a branch, as its tab says it. */
   async kindIn({ merging }: BranchWork): Promise<BranchInfo['merging']> {
@@ -154,8 +153,7 @@ export class Mergings {
     })
   }
 
-  // --- A file in conflict
-  // ----------------------------------------------------------------------------------------------
+  // --- A file in conflict --------------------------------------------------------------------------------------------
 
   /** A file in conflict, with its sides. */
   async conflict(branch: string, path: Path): Promise<ConflictFile> {
@@ -226,8 +224,7 @@ export class Mergings {
     })
   }
 
-  // --- The end
-  // ---------------------------------------------------------------------------------------------------------
+  // --- The end -------------------------------------------------------------------------------------------------------
 
   /** Makes the commit of what is settled. A rebase goes on to the next conflict or its end. */
   async finish(branch: string, message?: string): Promise<Done> {
@@ -325,8 +322,7 @@ async function keptMoves(objects: Objects, { keep, theirsCommit }: State): Promi
   return [{ ref: keep, from: (await objects.info(keep))?.oid, to: theirsCommit }]
 }
 
-// --- What is left of a conflict
-// ----------------------------------------------------------------------------------------
+// --- What is left of a conflict --------------------------------------------------------------------------------------
 
 function rowAt({ rows }: State, path: Path): ConflictRow {
   const row = rows.find(it => it.path === path) ?? rows.find(it => it.paths.includes(path))
@@ -424,7 +420,7 @@ async function entryOfSide(
   return { mode: found.mode, oid: found.oid }
 }
 
-/** What stands where a conflict is, if one side has its way. */
+/** The tree entries at the paths of a conflict if one side is taken. */
 async function entriesOf(
   objects: Objects,
   state: State,
@@ -471,8 +467,7 @@ async function bothOf(work: BranchWork, row: ConflictRow): Promise<Map<Path, Dra
   return wanted
 }
 
-// --- What is odd about it
-// ---------------------------------------------------------------------------------------------
+// --- What is odd about it --------------------------------------------------------------------------------------------
 
 function withOdd(rows: readonly MergingFile[], odd: ReadonlyMap<Path, string>): MergingFile[] {
   const known = new Set(rows.map(({ path }) => path))

@@ -11,15 +11,13 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Failure } from '../../../core/failure.ts'
-import { attributesFilesOfUser, checkAttribute } from '../../../core/git/attributes.ts'
+import { attributesFilesOfUser, checkAttribute, MAX_ATTRIBUTES_BYTES } from '../../../core/git/attributes.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
 
-/** Only where a file with attributes has this word, git is asked. */
+/** Git is asked only if an attributes file contains this word. */
 const WORD = 'filter'
-/** Git itself reads none that is longer. */
-const MAX_ATTRIBUTES_BYTES = 100 << 20
 /** How many answers are cached. */
 const MAX_KEPT_ANSWERS = 10_000
 

@@ -108,7 +108,7 @@ export class Reading implements AsyncDisposable {
     return tree?.oid ?? emptyTree(this.objects.repository.format)
   }
 
-  /** A text to be compared, for the eye alone; what is no UTF-8 in the encoding that it is in perhaps. */
+  /** A text for a diff, to be shown only; bytes that are not UTF-8 are decoded with a guessed encoding. */
   async #text(oid: Oid): Promise<Answer<'blob'>> {
     const blob = await this.objects.read(oid, { limit: MAX_TEXT_BYTES })
     if (!blob?.bytes || blob.type !== 'blob' || blob.bytes.includes(0)) return { text: undefined }

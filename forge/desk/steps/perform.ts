@@ -40,7 +40,7 @@ export async function writeChain(
       tip = oidOf(objects.repository.format, object)
       continue
     }
-    // Git itself signs, and reads what the commit stands on.
+    // Signing is done by git, which reads the parents and the tree.
     await writeObjects(objects.repository, made.splice(0))
     tip = await signedCommit(objects, planned, tip)
   }
@@ -110,7 +110,7 @@ export type WaitingMerge = {
   result?: Oid | undefined
   /** The model that has settled them. */
   by?: string | undefined
-  /** The branch is made by it, at `ours`. */
+  /** The operation creates the branch at `ours`. */
   isNew?: boolean
 }
 

@@ -65,7 +65,7 @@ export async function makeActivities({
     env,
     summaries,
     map,
-    // What is worth it to be asked again, Temporal asks again: two that do would multiply.
+    // Temporal retries failed requests: retries in the client, too, would multiply them.
     openModel: name => openModel(name, settings, { again: {} }),
     check: checkOf({ objects, slots, approvals, network }),
     lint: lintOf({ objects, settings, state, network }),
@@ -133,7 +133,7 @@ const factsOf =
     ])
     const names = runs.filter(({ isInGit }) => isInGit).map(({ run }) => run)
     const [checks, stats, wished] = await Promise.all([
-      checksInWords(objects, base, { hasNetwork, ...(programs && { programs }) }),
+      checksInWords(objects, base, { hasNetwork, programs }),
       // A run that can't be read any more is no reason to plan nothing.
       statsForPlanners(objects, names).catch(() => undefined),
       wishedInWords(objects, base, wish).catch(() => ''),

@@ -91,7 +91,7 @@ const MAX_SIDE_CHARS = 20_000
 
 const SIDES = { 1: 'what both began with', 2: 'one side (ours in the marks)', 3: 'the other side (theirs)' } as const
 
-/** In their order, without those that others have in them: what was brought together there stays as it is. */
+/** The results in their order, without those that are ancestors of others: those are merged already. */
 async function withoutContained(repository: Repository, results: readonly Oid[]): Promise<Oid[]> {
   const independent = new Set(await independentOf(repository, results))
   return [...new Set(results)].filter(result => independent.has(result))

@@ -56,7 +56,7 @@ export type CheckMeans = {
   signal: AbortSignal
   onProgress: (words: string) => void
 }
-/** Judges an attempt, or without a task the whole run's result. */
+/** Checks an attempt or, without a task, the whole run's result. */
 export type AttemptCheck = (
   means: CheckMeans,
   attempt: { plan: Plan; task?: Task; base: Oid; head: Oid },

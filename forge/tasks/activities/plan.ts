@@ -29,7 +29,7 @@ export class PlanWork implements PlanActivities {
       tasks,
       complaints,
       notes = [],
-    } = await this.means.options.lint(plan, { tree: input.base, limits, standing, ...(before && { before }) })
+    } = await this.means.options.lint(plan, { tree: input.base, limits, standing, before })
     if (complaints.length > 0) return await refused(store, complaints)
     for (const words of notes) await journal.note({ run: input.run, id: `notes ${words}`, what: 'notes', words })
     const frozen = standing.filter(({ is }) => is !== 'stopped').map(({ id }) => id)

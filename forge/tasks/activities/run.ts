@@ -210,7 +210,7 @@ export class RunWork implements RunActivities {
     const { store, folder, ledger } = await this.means.run(input.run)
     const plan = input.plan && (await this.means.plan(store, input.plan))
     const state = input.status.tasks.find(({ id }) => id === input.task)
-    // One that is asked just now is no part of the status yet.
+    // A question that is just being asked is not in the status yet.
     const asked = input.evidence.find(isQuestion) ?? state?.question ?? input.status.question
     const failures = input.evidence.filter(it => !isQuestion(it))
     const evidence = await Promise.all(failures.map(it => evidenceInWords(store, it)))
@@ -219,7 +219,7 @@ export class RunWork implements RunActivities {
       words: this.means.clean(input.words),
       // What failed the same way several times is told once.
       evidence: [...new Set(evidence.map(text => this.means.clean(text)))],
-      ...(input.task !== undefined && { task: input.task }),
+      task: input.task,
       // The id comes from a command line: it must name an answer that this run keeps.
       ...(input.resume?.startsWith(`forge resume ${input.run}`) &&
         /^[\w -]+$/.test(input.resume) && { resume: input.resume }),

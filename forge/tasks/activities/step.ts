@@ -77,9 +77,9 @@ export class StepWork implements StepActivities {
       store,
       model: { name, window },
       secrets: settings.secrets,
-      ...(options.summaries && { summaries: options.summaries }),
-      ...(options.map && { map: options.map }),
-      ...(from !== undefined && { from }),
+      summaries: options.summaries,
+      map: options.map,
+      from,
     })
     const asked = `${name} for the step ${input.step} (${input.kind}), as its tier is ${input.tier}.`
     const left = leftOut.length > 0 ? ` There was no room for ${leftOut.join('; ')}.` : ''
@@ -162,7 +162,7 @@ export class StepWork implements StepActivities {
     const result: StepResult = {
       outcome,
       words: brief(this.means.clean(words)),
-      ...(evidence && { evidence }),
+      evidence,
       spent: sent.spent,
       ...(received.parsed && { parsed: named(received.parsed, outcome) }),
       ...(isGood && serialized?.commit !== undefined && { commit: serialized.commit }),
@@ -323,14 +323,14 @@ export class StepWork implements StepActivities {
   ): Promise<ModelAnswer> {
     try {
       const asked = { operation: 'chat', provider: providerOf(name) ?? '', model: name, run: id, step } as const
-      const place = { ...asked, maxTokens: reservation.output, ...(task !== undefined && { task }) }
+      const place = { ...asked, maxTokens: reservation.output, task }
       const answer = await withModelSpan(place, async tell => {
         const told = await model.ask(
           { ...request, output: reservation.output },
           { signal, onProgress: () => undefined },
         )
         const { input, output, cost } = told.usage
-        tell({ finish: told.end, input, output, ...(cost !== undefined && { cost }) })
+        tell({ finish: told.end, input, output, cost })
         return told
       })
       gate.leave(pass, { how: 'good' })
@@ -340,7 +340,7 @@ export class StepWork implements StepActivities {
       const trouble = error instanceof ModelError ? error : undefined
       const isBusy = trouble?.trouble === 'rate' || trouble?.trouble === 'overloaded'
       const { retryAfter } = trouble ?? {}
-      gate.leave(pass, isBusy ? { how: 'busy', ...(retryAfter !== undefined && { retryAfter }) } : { how: 'other' })
+      gate.leave(pass, isBusy ? { how: 'busy', retryAfter } : { how: 'other' })
       run.ledger.settle(reservation, this.#usedBy(name, request, trouble))
       if (!trouble) throw error
       const failure = failureOf(trouble, gate)
@@ -529,7 +529,7 @@ async function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal)
   }
 }
 
-const lineOf = ({ run, task, attempt }: StepPlace) => ({ run, attempt, ...(task !== undefined && { task }) })
+const lineOf = ({ run, task, attempt }: StepPlace) => ({ run, attempt, task })
 
 /** How a step ended: what a model says counts only where it could be read and, if it changes something, be applied. */
 function endOf(

@@ -129,7 +129,7 @@ export class TaskWork implements TaskActivities {
       signal,
       onProgress: words => heartbeat(words),
     }
-    const attempt = { plan, ...(task && { task }), base, head }
+    const attempt = { plan, task, base, head }
     const { commands, ...validated } = await this.means.options.check(means, attempt)
     validated.words = brief(validated.words)
     if (validated.question) return validated

@@ -55,7 +55,7 @@ export class Believed {
 
   #commandsOf(task: TaskId | undefined, { base, from, isWhole }: FactOf<'checked'>): Promise<string> {
     const of = this.plan.tasks.find(({ id }) => id === task)
-    const attempt = { plan: this.plan, base, head: from, ...(of && { task: of }), ...(isWhole && { isWhole }) }
+    const attempt = { plan: this.plan, base, head: from, task: of, ...(isWhole && { isWhole }) }
     return hashOfCommands(this.objects, attempt)
   }
 

@@ -178,7 +178,7 @@ export class Slots implements AsyncDisposable {
   }
 }
 
-/** What a slot needs of the slots that it is one of. */
+/** What a slot needs of the pool that it belongs to. */
 type Home = { giveBack: () => Promise<void>; beside: (commit: Oid) => Promise<Slot> }
 
 class WarmSlot implements Slot {

@@ -52,7 +52,7 @@ type CheckResult = {
   came: 'good' | 'bad' | 'not new' | 'flaky'
   /** Of a claim that is good: it was so on the base, too, so it does not show that the task has done anything. */
   heldBefore?: boolean
-  /** Why it counts as it does, in a few words: its exit code, its time. */
+  /** The reason for its state in a few words: its exit code, its time. */
   words: string
   findings: Finding[]
   /** The end of what it printed, where no finding could be read from that. */
@@ -200,7 +200,7 @@ async function commandsOf(objects: Objects, { plan, task, base, head, isWhole }:
 
 /** The commands that a plan will want to run at a commit, for a person to see before they approve it. */
 export async function commandsOfPlan(objects: Objects, plan: Plan, base: Oid): Promise<string[]> {
-  const of = (task: Task | undefined) => commandsOfAttempt(objects, { plan, ...(task && { task }), base, head: base })
+  const of = (task: Task | undefined) => commandsOfAttempt(objects, { plan, task, base, head: base })
   const all = await Promise.all([undefined, ...plan.tasks].map(of))
   return [...new Set(all.flat())]
 }

@@ -70,7 +70,7 @@ export class Verdicts {
     readonly store: RunStore,
   ) {}
 
-  /** For what this process has just found out. Throws a {@link Failure} where the user's key can't be used. */
+  /** Signs a fact that this process has just found out. Throws a {@link Failure} where the user's key can't be used. */
   async sign(fact: Fact): Promise<void> {
     const words = wordsOf(fact)
     const signature = await this.approvals.sign(subjectOf(this.store.run, words), this.#format)

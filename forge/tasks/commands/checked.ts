@@ -51,7 +51,7 @@ export async function checkHere(
   const { objects, repository } = place
   const { env, signal, err } = context
   const of = plan.tasks.find(({ id }) => id === task)
-  const attempt: Attempt = { plan, ...(of && { task: of }), base, head: tip, isWhole: true }
+  const attempt: Attempt = { plan, task: of, base, head: tip, isWhole: true }
   const approved = await openApproved(place, run, context)
   const unseen = await approved.missing(await commandsOfAttempt(objects, attempt))
   if (unseen.length > 0) {

@@ -105,7 +105,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
     context.out('Nothing was merged.')
     return EXIT.stuck
   }
-  const { to, followed } = await land(place, landing, { target, tree, ...(why !== undefined && { why }) })
+  const { to, followed } = await land(place, landing, { target, tree, why })
   context.out(`Merged into ${visible(target.name)} as ${to.slice(0, 12)}.`)
   context.out(`To undo: ${undoOf(place, target, to, followed)}`)
   return EXIT.done
@@ -159,7 +159,7 @@ async function findLanding(place: RunPlace, run: RunId, task: string | undefined
       `${task === undefined ? `The run ${run}` : `The task ${task}`} has nothing yet that passed its checks: forge show ${run} says how it is.`,
     )
   const { base } = await readRunInput(store)
-  return { run, ...(task !== undefined && { task }), ...found, base, plan }
+  return { run, task, ...found, base, plan }
 }
 
 async function findTarget({ repository, objects }: RunPlace, onto: string | undefined): Promise<Target> {

@@ -85,7 +85,7 @@ async function lookAtServer(server: RunServer, store: RunStore): Promise<Looked>
   if (standing.is === 'open' && last && isResting(last) && !hasEnded(last) && !(await server.hasWorker()))
     return { isUnderWay: true, status: last }
   if (standing.is === 'open') return { isUnderWay: true, status: await server.status(run) }
-  if (!last || hasEnded(last)) return { isUnderWay: false, ...(last && { status: last }) }
+  if (!last || hasEnded(last)) return { isUnderWay: false, status: last }
   // A run that came to its end has kept that before, unless its disk was full.
   const own = standing.is === 'completed' ? await server.status(run).catch(() => undefined) : undefined
   return { isUnderWay: false, status: own && hasEnded(own) ? own : failed(last, whyEnded(run, standing)) }
@@ -94,7 +94,7 @@ async function lookAtServer(server: RunServer, store: RunStore): Promise<Looked>
 /** The same without a server, or where it does not answer: `why` is the sentence of that. */
 async function lookWithout(store: RunStore, why: string): Promise<Looked> {
   const last = await readLastStatus(store)
-  if (!last || RESTING.includes(last.state)) return { isUnderWay: false, ...(last && { status: last }) }
+  if (!last || RESTING.includes(last.state)) return { isUnderWay: false, status: last }
   return { isUnderWay: false, status: { ...withoutWork(last, 'waits'), state: 'unreachable', words: why } }
 }
 

@@ -124,7 +124,7 @@ async function canGoOn(server: RunServer, store: RunStore): Promise<GoesOn> {
   const standing = await server.standing(run)
   if (standing.is === 'open') return { is: (await isOfOtherVersion(server, run)) ? 'elsewhere' : 'yes' }
   const last = await readLastStatus(store)
-  return { is: 'no', standing, ...(last && { last }) }
+  return { is: 'no', standing, last }
 }
 
 /** Why a run was submitted once more. */

@@ -228,7 +228,7 @@ async function prepare(
     const store = openStore(place, run)
     const reference = await store.put('wish', wish.text)
     const plan = wish.plan && (await store.putJson('plan', wish.plan))
-    const input = { run, wish: reference, ...(plan && { plan }), ...options }
+    const input = { run, wish: reference, plan, ...options }
     const approved = await openApproved(place, run, context)
     await approved.approveAsking(input)
     if (options.isApproved) await approved.approveAll()

@@ -75,7 +75,7 @@ export async function runDown(argv: string[], { cwd, env, out }: CommandContext)
   return EXIT.done
 }
 
-/** Of one repository, or of all. */
+/** The runs that are under way, of one repository or of all. */
 async function runsUnderWay(server: OpenServer, repository: Repository | undefined): Promise<string[]> {
   try {
     const { Client } = await import('@temporalio/client')

@@ -130,7 +130,7 @@ export async function packContext(packing: Packing): Promise<Packed> {
   const room = new Room(bytesIn((window - output) * USED) - bytesOf(system) - bytesOf(JSON.stringify(tools)))
 
   // 1: what it is about, and when it is done.
-  const telling = { kind, ...(plan && { plan }), ...(forgeMd && { always: forgeMd.checks }) }
+  const telling = { kind, plan, ...(forgeMd && { always: forgeMd.checks }) }
   const orders = inOrder(about.filter(isOrder)).map(aboutWords)
   const own = [...(task ? [taskPrompt(task, telling)] : []), ...orders]
   room.take('now', clean([...own, nowWords(kind, about)].join('\n\n')))
@@ -152,7 +152,7 @@ export async function packContext(packing: Packing): Promise<Packed> {
   const foundRoom = room.within(Math.min(bytesIn(MAX_FOUND), Math.floor(room.left * FOUND_FILES)))
   for (const path of files.found) await offerFile(packing, path, { ...offering, room: foundRoom })
 
-  // 3: what these have to do with.
+  // 3: files that these refer to.
   const all = [...files.wanted, ...files.found, ...(packing.changed ?? [])]
   if (needsFiles(kind) && !isPlanning(kind) && all.length > 0)
     await offerRelated(packing, all, { ...offering, room: room.within(bytesIn(MAX_RELATED)) })

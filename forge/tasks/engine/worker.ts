@@ -47,7 +47,7 @@ type WorkerOptions = {
 const CACHED_WORKFLOWS = 100
 /** Activities at the same time. How many requests there may be, the activities themselves bound for each provider. */
 const ACTIVITIES = 64
-/** After the word to end: when what is under way is ended, and when it is left as it is, in milliseconds. */
+/** Milliseconds after TERM at which running activities are cancelled, and at which the process exits. */
 const [MERCY, LAST] = [3000, 10_000]
 /** After a worker was killed, workflows that it had in memory wait so long for it. */
 const STICKY = '5 seconds'

@@ -89,7 +89,7 @@ class Attempt {
     return await this.#judge(base, head)
   }
 
-  /** What has passed before is judged by the checks that the plan has now. */
+  /** A result that passed before is checked again with the changed plan. */
   async #recheck({ from, head }: { from: Oid; head: Oid }): Promise<{ head: Oid; from: Oid }> {
     return await this.#judge(from, head)
   }
@@ -268,9 +268,9 @@ const WRITTEN: Outcome[] = ['failure_retryable', 'failure_terminal', 'blocked_on
 const endOf = ({ outcome, words, question, sibling, parsed }: StepResult) => ({
   outcome,
   words,
-  ...(question && { question }),
-  ...(sibling !== undefined && { sibling }),
-  ...(parsed && { parsed }),
+  question,
+  sibling,
+  parsed,
 })
 
 const refusedBy = (results: StepResult[]) => ({

@@ -12,8 +12,8 @@ import {
 import type { Activities } from '../contract.ts'
 
 /**
- * The worker itself ends the tries of what fails; those that were lost since it was killed are only bounded. (A request
- * that is lost may be paid for, so these less.)
+ * The worker itself bounds the retries of failures. These bounds are for attempts that were lost when a worker was
+ * killed (fewer for model requests, since a lost one may be paid for).
  */
 const LOST = { any: 100, requests: 30 }
 
@@ -65,7 +65,7 @@ const AT_ONCE: LocalActivityOptions = {
   retry: { initialInterval: '500 milliseconds', maximumInterval: '20 seconds', maximumAttempts: LOST.any },
 }
 
-/** What may take seconds: asked of the server, so that the flow still answers meanwhile. */
+/** Activities that may take seconds: scheduled by the server, so that the workflow answers queries meanwhile. */
 type Slow = 'construct' | 'begin' | 'lintPlan'
 type Checking = 'validate' | 'finish'
 

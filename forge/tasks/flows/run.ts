@@ -263,7 +263,7 @@ class Running {
     const { plan } = this.#run
     const now = statusOf(this.#run, Date.now())
     try {
-      const report = await atOnce.escalate({ run: this.input.run, ...about, status: now, ...(plan && { plan }) })
+      const report = await atOnce.escalate({ run: this.input.run, ...about, status: now, plan })
       this.happens({ is: 'reported', matter, report })
     } catch (error) {
       // A question without a report is still a question.
@@ -296,7 +296,7 @@ class Running {
           answers: await readList<PersonAnswer>(run, answers),
           passed: await readList<PassedBefore>(run, passed),
         }
-        return { of: 'begin', ...known, facts, used, ...(plan && { plan }), ...(above && { above }) }
+        return { of: 'begin', ...known, facts, used, plan, above }
       }
       case 'lint':
         return { of: 'lint', linted: await this.#lint(what.plan, what.standing) }
@@ -420,7 +420,7 @@ class Running {
       const approval = { task: '', count: this.#run.questions, answer: good.plan } as const
       await orRefused(atOnce.remember({ run: this.input.run, kind: 'approval', ...approval }))
       if (said) await this.#remember(said.task, said.answer)
-      this.happens({ is: 'mended', plan: good, ...(said && { answered: said }) })
+      this.happens({ is: 'mended', plan: good, answered: said })
     } finally {
       this.happens({ is: 'mending', isOver: true })
       if (said) this.#beingAnswered.delete(said.task)

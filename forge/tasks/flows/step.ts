@@ -55,7 +55,7 @@ async function ask(input: StepInput): Promise<StepEnd> {
     const { parsed } = received
     const serialized =
       parsed && (await atOnce.serialize({ ...place, kind: input.kind, base: input.base, key: constructed.key, parsed }))
-    const result = await atOnce.transition({ ...input, received, sent, ...(serialized && { serialized }) })
+    const result = await atOnce.transition({ ...input, received, sent, serialized })
     return { result, spent }
   } catch (error) {
     return stepEndOf(error, spent)
@@ -135,11 +135,11 @@ export const stepPlaceOf = ({ run, task, attempt, step }: StepInput): StepPlace 
   run,
   attempt,
   step,
-  ...(task !== undefined && { task }),
+  task,
 })
 
 export const journalPlaceOf = ({ run, task, attempt }: StepInput) => ({
   run,
   attempt,
-  ...(task !== undefined && { task }),
+  task,
 })

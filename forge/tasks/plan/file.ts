@@ -81,7 +81,7 @@ export function complaintsOf(value: unknown): string[] {
   )
 }
 
-/** Aliases that stand for aliases could make a small file endless: such a file is refused. */
+/** Nested YAML aliases could expand a small file without bound: such a file is refused. */
 function readValue(read: () => unknown, name: string): unknown {
   try {
     return read()

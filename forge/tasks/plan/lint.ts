@@ -290,7 +290,7 @@ function* limits({ plan, linting, standing }: Room): Generator<string> {
       yield `Task ${quote(id)}, recursion: ${recursion} levels of sub-agents are more than the ${most.depth} that the run may have; set at most ${most.depth}.`
   const { requests, tokens, cost } = planEstimateOf(plan, priceOf, {
     done: [...standing.keys()],
-    ...(linting.reviewersOf && { reviewersOf: linting.reviewersOf }),
+    reviewersOf: linting.reviewersOf,
   })
   const smaller = 'plan fewer or smaller tasks, or lower tiers, and say in the summary what is left out'
   if (most.requests !== undefined && requests.low > most.requests)
@@ -383,7 +383,7 @@ function* unreviewed(task: Task, { plan }: Room): Generator<string> {
     yield `Task ${quote(task.id)}, validation.reviews: it writes code (${listed(code, 3)}), and nothing is asked that its commands can't answer; add one such question (a case that its tests may miss, an error that may be swallowed, what its callers need).`
 }
 
-/** The files of logic that a task is to write, as far as it names them. */
+/** The source code files that a task names as its outputs or boundaries. */
 function codeOf({ objective, boundaries }: Task): string[] {
   const named = [...objective.outputs, ...boundaries.write.filter(isLiteral)].map(plain)
   return [...new Set(named)].filter(path => isCode(asBytes(path)) && !isTestFile(path))

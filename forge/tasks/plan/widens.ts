@@ -57,7 +57,7 @@ function commandsIn({ contract, tasks }: Plan): string[] {
 }
 
 function* cost(before: Plan, plan: Plan, { priceOf, reviewersOf, done }: Sources): Generator<string> {
-  const options = { done: [...done], ...(reviewersOf && { reviewersOf }) }
+  const options = { done: [...done], reviewersOf }
   const [old, now] = [planEstimateOf(before, priceOf, options), planEstimateOf(plan, priceOf, options)]
   if (old.cost && now.cost) {
     if (now.cost.high > old.cost.high * COST_MARGIN)

@@ -87,7 +87,7 @@ export class Draft {
     const before = run.remembered.find(it => it.task === '' && it.count === count)?.answer
     if (before) return before
     const asks = proposal ? words : `${asSentence(words)} ${isLacking ? whenSetRight(id) : answerSentence(id)}`
-    run.question = { about, count, words: asks, ...(proposal && { proposal }) }
+    run.question = { about, count, words: asks, proposal }
     const resume = isLacking ? { resume: `forge resume ${id}` } : {}
     this.report({ question: count }, { words, evidence }, resume)
     return undefined

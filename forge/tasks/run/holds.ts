@@ -41,14 +41,10 @@ export function halt(draft: Draft, why: Halt, task?: TaskId): void {
     state: isBudget ? 'out of budget' : 'paused',
     words,
     ...(why.limit && { limit: why.limit }),
-    ...(task !== undefined && { task }),
+    task,
   })
   draft.sayOnce('halted', why.words)
-  draft.report(
-    { hold: words },
-    { words: why.words, evidence: [] },
-    { resume: goOn, ...(task !== undefined && { task }) },
-  )
+  draft.report({ hold: words }, { words: why.words, evidence: [] }, { resume: goOn, task })
 }
 
 /** A line of the journal could not be written: the run stops, since its decisions would not be recorded. */
@@ -62,7 +58,7 @@ export function journalIsLost(draft: Draft): void {
 /** An end that can't be classified holds the whole run until its task is answered. */
 export function confuse(draft: Draft, { shape, question, words: asked }: TaskRecord): void {
   const words = `${shape.id} ended in a way that nobody can classify, so all is held. ${asked}`
-  draft.hold({ why: 'confused', state: 'asks', words, task: shape.id, ...(question && { question }) })
+  draft.hold({ why: 'confused', state: 'asks', words, task: shape.id, question })
 }
 
 /** Counts how a task's first attempt has ended; where a large share fails, the plan is looked at again. */

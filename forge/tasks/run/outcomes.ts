@@ -173,7 +173,7 @@ function blocked(draft: Draft, record: TaskRecord, { sibling = '', words, report
 /** A task has found that there is more to do than the plan knows. */
 function discovers(draft: Draft, record: TaskRecord, { words, parsed }: TaskEnd): void {
   const found = parsed ? [parsed] : []
-  const doubted = { why: 'discovered' as const, task: record.shape.id, words, ...(parsed && { parsed }) }
+  const doubted = { why: 'discovered' as const, task: record.shape.id, words, parsed }
   doubt(draft, record, doubted, found)
 }
 

@@ -168,7 +168,7 @@ function askReviewer(
 
 function reviewed(draft: Draft, finishing: Finishing, { outcome, isGood, words, parsed }: StepResult): void {
   if (!finishing.review) return
-  const answer = { isAccepted: outcome === 'success' && isGood === true, words, ...(parsed && { parsed }) }
+  const answer = { isAccepted: outcome === 'success' && isGood === true, words, parsed }
   finishing.review = { ...finishing.review, answers: [...finishing.review.answers, answer] }
   review(draft, finishing)
 }

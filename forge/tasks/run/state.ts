@@ -131,7 +131,7 @@ export type Planning = {
 /** What a step of the run itself is asked. */
 type StepWish = Pick<StepInput, 'kind' | 'base' | 'about' | 'tier'> & Partial<Pick<StepInput, 'choice'>>
 
-/** What the run itself does. Each can be done again, and is, when a person has mended what it was halted by. */
+/** Work of the run itself, not of a task. It is repeated after a halt, so each kind can be done twice. */
 export type TaskWork =
   | { do: 'begin' }
   | { do: 'lint'; plan: Reference; standing: Standings }

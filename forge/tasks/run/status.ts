@@ -28,8 +28,8 @@ export function statusOf(run: RunRecord, now: number): RunStatus {
     tasks: records.map(record => taskStatus(record)),
     spent: records.reduce((sum, { spent }) => added(sum, spent), run.spent),
     ...(run.limits.minutes !== undefined && { used: usedOf(run, now) }),
-    ...(looked && { plan: looked }),
-    ...(asked && { question: asked }),
+    plan: looked,
+    question: asked,
     ...(limit && { limit }),
     ...(ending?.result && { result: ending.result }),
     ...(ending?.report && { report: ending.report }),
@@ -78,7 +78,7 @@ const taskStatus = (record: TaskRecord): RunStatus['tasks'][number] => ({
   words: record.words.slice(0, MAX_WORDS * 2),
   dependsOn: waitsFor(record),
   ...(record.head && { head: record.head }),
-  ...(record.question && { question: record.question }),
+  question: record.question,
   ...(record.state === 'asks' && isLacking(record) && { isLacking: true }),
 })
 

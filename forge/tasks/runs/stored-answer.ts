@@ -47,11 +47,11 @@ export function storedAnswer(
   const { key, step, model, kind, tier, prompt, task, attempt } = asked
   return {
     ...{ key, step, model },
-    ...(kind !== undefined && { kind }),
-    ...(tier !== undefined && { tier }),
-    ...(prompt !== undefined && { prompt }),
-    ...(task !== undefined && { task }),
-    ...(attempt !== undefined && { attempt }),
+    kind,
+    tier,
+    prompt,
+    task,
+    attempt,
     ...{ end, usage, blocks: plain },
   }
 }
@@ -59,7 +59,7 @@ export function storedAnswer(
 export function parseStoredAnswer(bytes: Buffer): StoredAnswer {
   const { usage, ...rest } = v.parse(StoredAnswer, JSON.parse(bytes.toString()))
   const { cost, ...counts } = usage
-  return { ...rest, usage: { ...counts, ...(cost !== undefined && { cost }) } }
+  return { ...rest, usage: { ...counts, cost } }
 }
 
 export const spentOf = ({ input, output, cost = 0 }: Usage): Spent => ({ requests: 1, input, output, cost })

@@ -59,7 +59,7 @@ export async function trailersOf(
   const [run, task, step] = ['Run', 'Task', 'Step'].map(name => values.get(name))
   if (run === undefined || step === undefined) return undefined
   const told = { run, step, attempt: Number(values.get('Attempt')), request: values.get('Request') ?? '' }
-  return { ...told, ...(task !== undefined && { task }), parent: parents[0] }
+  return { ...told, task, parent: parents[0] }
 }
 
 /** The most steps that an attempt is looked through for. */
@@ -79,7 +79,7 @@ export async function findStep(
     const isOwn = told?.run === place.run && told.task === place.task && told.attempt === place.attempt
     if (!told || !isOwn) return { ...found, began: at }
     if (!found.commit && told.step === place.step && told.request === request)
-      found = { commit: at, ...(told.parent !== undefined && { parent: told.parent }) }
+      found = { commit: at, parent: told.parent }
     at = told.parent
   }
   return found

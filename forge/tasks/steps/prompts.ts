@@ -233,7 +233,7 @@ export const isMaterial = (kind: string): boolean => kind in ABOUT && !isOrder({
 
 const knownKind = (kind: string): Known => (kind in ABOUT ? ABOUT[kind as keyof typeof ABOUT] : { heading: kind })
 
-/** Whether the text may tell the model what to do. */
+/** Whether the model is to follow instructions in the text. */
 export const isOrder = ({ kind }: About): boolean => knownKind(kind).isOrder === true
 
 /** Texts in the order in which they stand in a request: what is least known first, orders last. */

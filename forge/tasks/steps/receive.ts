@@ -164,7 +164,7 @@ function withoutStrings(wanted: object): object {
   return Object.fromEntries(entries)
 }
 
-/** The JSON that a text is, alone or in the only fence of it. */
+/** Parses a text that is JSON, or whose only code fence is JSON. */
 function jsonIn(text: string): unknown {
   const fences = [...text.matchAll(/^(`{3,})[^\n`]*\n([\s\S]*?)\n\1[ \t]*$/gm)]
   const [only, another] = fences

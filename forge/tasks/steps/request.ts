@@ -129,8 +129,8 @@ export async function buildRequest(input: StepInput, sources: RequestSources): P
     objects,
     tree: base,
     kind,
-    ...(plan && { plan }),
-    ...(task && { task }),
+    plan,
+    task,
     about,
     files,
     whole: await namedFiles(objects, tree, about),
@@ -140,8 +140,8 @@ export async function buildRequest(input: StepInput, sources: RequestSources): P
     window: model.window,
     output,
     tools,
-    ...(summaries && { summaries }),
-    ...(map && { map }),
+    summaries,
+    map,
     secrets,
   })
   const request: Request = { tools, system, messages, output, mustCall: true, ...(thinking && { thinking }) }

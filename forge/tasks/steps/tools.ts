@@ -71,7 +71,7 @@ export function editsOfCall(name: string, sent: unknown): FileEdit[] {
     }
     case 'write_file': {
       const { executable, ...wanted } = parseArguments(CALLS.write_file, sent)
-      return [{ kind: 'write', ...wanted, ...(executable !== undefined && { executable }) }]
+      return [{ kind: 'write', ...wanted, executable }]
     }
     case 'append_to_file':
       return [{ kind: 'append', ...parseArguments(CALLS.append_to_file, sent) }]

@@ -26,7 +26,7 @@ const write = (type: 'tree' | 'blob', bytes: Buffer | string) =>
 const folderOf = (oid: string, names: string[]) =>
   write('tree', treeBytes(names.map(name => ({ name, mode: '040000', oid }))) as unknown as string)
 
-/** Twenty times the same folder on each of so many levels. */
+/** The same folder twenty times on each of that many levels. */
 async function bomb(levels: number): Promise<string> {
   const blob = await write('blob', 'boom\n')
   let tree = await write('tree', treeBytes([{ name: 'f', mode: '100644', oid: blob }]) as unknown as string)
@@ -35,7 +35,7 @@ async function bomb(levels: number): Promise<string> {
   return tree
 }
 
-/** What goes wrong where git may take only so much. */
+/** The error of git under these bounds. */
 async function failure(args: string[], bounds: Partial<Bounds>): Promise<GitError> {
   const here = { ...(await openRepository(repository)), bounds: { ...QUESTIONS, ...bounds } }
   const error = await run(here, args).catch(it => it)
@@ -85,7 +85,7 @@ test('a git that wants too much memory gets none, and ends', async () => {
   expect(error.code).toBe(128)
 })
 
-test('a git that is ended by somebody else says by what', async () => {
+test('a git process that is ended by a signal says by which', async () => {
   const error = await failure(['-c', 'alias.die=!kill -TERM $PPID; sleep 0.2', 'die'], {})
   expect(error.ending).toEqual({ signal: 'SIGTERM' })
 })

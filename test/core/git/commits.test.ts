@@ -163,7 +163,7 @@ test('sha256 repositories have commits, too', async () => {
   expect((await tryGit(place.path, ['cat-file', '-t', oid])).stdout).toBe('commit\n')
 })
 
-test('who descends from whom, and where two histories part', async () => {
+test('which commit descends from which, and where two histories part', async () => {
   await using place = await makePlace()
   const at = (branch: string, parents: string[]) => pushed(place.path, branch, { [branch]: `${parents}` }, { parents })
   const root = await pushed(place.path, 'main', { a: '1' })

@@ -14,7 +14,7 @@ import { childrenWith, makePlace, type Place, until } from '../../support/reposi
 
 const PERSON = { name: 'Una', email: 'una@upstream.example', date: { seconds: 1_700_000_000, zone: '+0000' } }
 
-/** So many commits with branches and merges that nobody would think of; some at the same second. Gives the tips. */
+/** Makes that many commits with random branches and merges; some at the same second. Gives the tips. */
 async function grow(place: Place, seed: number, count: number): Promise<string[]> {
   const random = randomFrom(seed)
   const lines: string[] = []
@@ -127,7 +127,7 @@ test('no tips are an empty history, and tags are the commits that they name', as
   expect(await tagged.move([await place.git('rev-parse', 'v1')])).toBe(1)
 })
 
-test('a history that can not be read is an error for whoever asks', async () => {
+test('a history that can not be read is an error for its callers', async () => {
   await using place = await makePlace()
   await using history = openHistory(place.objects, ['1'.repeat(40)])
   expect(await refusedBy(history.window(0, 9))).toThrow('bad object')

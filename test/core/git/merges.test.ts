@@ -54,7 +54,7 @@ test('the attributes of one commit do not count for the next one', async () => {
 
 test('a merge that is clean as text is a conflict where an attribute says so', async () => {
   await using scene = await makeScene()
-  // A folder whose name looks like an option is in nobody's way.
+  // A folder whose name looks like an option does no harm.
   const attributes = { '.gitattributes': 'lock -merge\n', '-x/.gitattributes': '*.txt -merge\n' }
   const files = (text: string) => ({ lock: text, '-x/a.txt': text })
   const both = [files(lines('ours', '9')), files(lines('1', 'theirs'))] as const

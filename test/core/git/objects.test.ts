@@ -141,7 +141,7 @@ test('an interruption ends the git, and what was asked has its reason', async ()
   await until(async () => (await childrenWith('--batch-command')).length === 0)
 })
 
-test('closing ends the git, and leaves nobody waiting', async () => {
+test('closing ends the git process, and every caller gets an answer', async () => {
   await using place = await makePlace()
   await place.objects.info(ABSENT)
   const asked = place.objects.info(ABSENT)

@@ -211,7 +211,7 @@ test('a change that refers to nothing, or to something else, is refused', async 
   expect(await write(place, undefined, { a: { mode: '160000', oid: missing } })).toMatch(/^[0-9a-f]{40}$/)
 })
 
-test('of a tree that stands for more files than there are atoms, only so many are listed', async () => {
+test('of a tree with more files than there are atoms, only the first are listed', async () => {
   await using place = await makePlace()
   const blob = await writeBlob(place.repository, Buffer.from('boom'))
   let [mode, oid] = ['100644', blob]

@@ -180,7 +180,7 @@ describe.each(PROVIDERS)('%s', provider => {
     expect(calls(answer)).toMatchObject([{ name: 'write_file', arguments: '{"a":' }])
   })
 
-  test('a tool that nobody offered is in the answer by its name', async () => {
+  test('a tool that was not offered is in the answer by its name', async () => {
     await using server = await ModelServer.start([{ calls: [{ name: 'format disk', arguments: { all: true } }] }])
     const { answer } = await ask(await openScripted(server, provider))
     expect(calls(answer)).toMatchObject([{ name: 'format disk', arguments: { all: true } }])

@@ -205,7 +205,7 @@ test('after the second miss in a file, the model gets the whole of it', async ()
   expect(several.missed).toBeUndefined()
 })
 
-test('a miss in a file that somebody else changed says so', async () => {
+test('a miss in a file that was changed elsewhere says so', async () => {
   await using scene = await makeScene()
   const result = await scene.call('search_replace', { path: 'src/deep/y.ts', edits: edits('const z', 'x') })
   expect(result.text).toContain('Somebody else has changed it since your last turn, in the commit abc12345 by Ann.')

@@ -32,7 +32,7 @@ const usage: Usage = { input: 100, output: 10, cacheRead: 0, cacheWrite: 0 }
 
 type Desk = AsyncDisposable & { place: Place; state: (files?: Files) => Promise<State> }
 
-/** A branch, and what a session is packed with there; files given later are committed by somebody else. */
+/** A branch, and what a session is packed with there; files given later are committed by another author. */
 async function makeDesk(
   files: Files,
   { model = 'anthropic/x', window = 200_000, format = 'sha1' } = {},
@@ -66,7 +66,7 @@ const done = (session: Session, id: string, text = `result of ${id}`) =>
 const finish = (session: Session, at = NOW, end: Partial<Extract<SessionEntry, { kind: 'end' }>> = {}) =>
   withEnd(session, { turn: 't1', at, how: 'done', model: 'm', usage, seconds: 1, ...end }, same)
 
-/** A request as lines: who says what, and a star at marks. */
+/** A request as lines: role and text, and a star at cache marks. */
 const linesOf = (request: Request): string[] =>
   request.messages.flatMap(({ role, blocks }) =>
     blocks.map(block => {
@@ -186,7 +186,7 @@ test.each(CONTENTS)('a file that is %s is shown as such', async (_, content, sai
   expect(file.length).toBeLessThan(132_000)
 })
 
-test('a file that somebody else changed stands anew at the end; what was above stays', async () => {
+test('a file that was changed elsewhere is sent again at the end; what was above stays', async () => {
   await using desk = await makeDesk({ 'a.ts': 'one\n', 'b.ts': 'b\n' })
   const state = await desk.state()
   let session = say(await prepareSession(withActive(newSession(), 'a.ts'), state, NOW), 'Hello')

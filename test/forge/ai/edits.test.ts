@@ -78,8 +78,7 @@ test('a new text has the form of the old one where that is one', () => {
   expect(formed('\ufeffa', '\ufeffx')).toBe('\ufeffx')
 })
 
-// --- Random files, and a slow reference that is right
-// ----------------------------------------------------------------------------------------------------------
+// --- Random files, and a slow reference that is right ----------------------------------------------------------------
 
 const WORDS = ['a', 'b', 'ab', '}', '"q" - x', '“q” — x', "it's", 'it’s', '', '']
 const INDENTS = ['', '  ', '    ', '\t', '\t\t']

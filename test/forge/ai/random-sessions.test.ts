@@ -1,6 +1,6 @@
 /**
- * Whatever happens in a session, and in whatever order: while it is warm, each request begins with the one before, and
- * who has read the requests knows what is in the active files.
+ * Whatever happens in a session, and in whatever order: while the cache is warm, each request begins with the one
+ * before, and the requests tell what is in the active files.
  */
 import { expect, test } from 'bun:test'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -42,7 +42,7 @@ const piecesOf = ({ system, messages }: Request): string[] =>
 const STATEMENT =
   /The file ("(?:[^"\\]|\\.)+") (?:is active(?: from here on)?|has changed, not by your edits: this replaces what you had)(?: \([^)]*\):\n(`{3,})\n([\s\S]*?)\2|(?: from here on)?\. Its content is that of ("(?:[^"\\]|\\.)+"))|The file ("(?:[^"\\]|\\.)+") (?:is gone|has changed, not by your edits: read it again)/g
 
-/** What somebody knows of files who has read nothing but the requests, and made the edits. */
+/** The contents of files as the requests and the edits tell them. */
 class Reader {
   readonly #contents = new Map<string, string>()
   readonly #gone = new Set<string>()
@@ -55,7 +55,7 @@ class Reader {
     }
   }
 
-  /** An edit of a file that was read, or one written anew; of another one, too little is known. */
+  /** An edit of a file that was read, or was written by the model; the contents of others are not known. */
   edit(path: string, content: string | undefined): void {
     const name = quoted(path)
     if (content === undefined) this.#gone.add(name)

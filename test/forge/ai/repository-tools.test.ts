@@ -243,7 +243,7 @@ test('approvals of others stay where they are, and an own one takes the place of
   expect([entries.length, new Set(entries.map(it => it.key)).size]).toEqual([2, 2])
 })
 
-test('a file of approvals that is broken approves nothing, and is written anew', async () => {
+test('a file of approvals that is broken approves nothing, and is replaced', async () => {
   const broken = [
     '',
     '[',

@@ -413,7 +413,7 @@ describe('its end', () => {
     expect(pids.filter(isRunning)).toEqual([])
   }, 70_000)
 
-  test('comes to the child that waits when nobody has needed it for a while', async () => {
+  test('comes to the waiting child when it was idle for a while', async () => {
     await using own = new Sandbox({ idleSeconds: 0.3 })
     const before = new Set(await childrenWith(CHILD))
     own.warm()
@@ -453,7 +453,7 @@ describe('a child that has been taken over', () => {
     ).toBe('I say so')
   })
 
-  test('is ended where it says what nobody understands', async () => {
+  test('is ended where it sends an unknown message', async () => {
     const speeches = [
       "say({ type: 'ready' })",
       "say({ type: 'reply', call: 1, ok: true, value: null })",

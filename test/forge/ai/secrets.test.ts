@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test'
 import { blackOut, MARK } from '../../../forge/ai/secrets.ts'
 import { workOf } from '../../support/times.ts'
 
-/** Made up here in pieces, so that nobody's scanner takes this file for a leak. */
+/** Made-up secrets, in pieces, so that secret scanners do not report this file. */
 const letters = (count: number): string => 'aB3dE5gH7jK9mN1pQ2rS4tU6vW8xYz0'.repeat(40).slice(0, count)
 const SECRETS = {
   Anthropic: `sk-ant-api03-${letters(90)}`,

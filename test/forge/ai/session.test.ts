@@ -113,7 +113,7 @@ describe('what can not be read is said', () => {
   })
 })
 
-test('brackets in what somebody said are not deep', () => {
+test('brackets in a message are not deep', () => {
   const session = withUser(newSession(), { turn: 't1', at: 1, text: `${'['.repeat(1000)}"\\` }, same)
   expect(readSession(writeSession(session))).toEqual({ session })
 })

@@ -126,7 +126,7 @@ describe('without a key, one line says what to set:', () => {
     expect(settings.endpoint('openai')).toEqual({ provider: 'openai', address: 'http://localhost:11434/v1' })
   })
 
-  test('what a model costs, where nobody else tells', async () => {
+  test('what a model costs, where the provider does not tell', async () => {
     const settings = await read('FORGE_PRICES=anthropic/a=4/20/0.2/5, openai/b:c=1.5/3')
     expect(settings.price('anthropic/a')).toEqual({ input: 4, output: 20, cacheRead: 0.2, cacheWrite: 5 })
     expect(settings.price('openai/b:c')).toEqual({ input: 1.5, output: 3, cacheRead: 1.5, cacheWrite: 1.5 })

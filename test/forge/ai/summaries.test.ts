@@ -254,7 +254,7 @@ describe('more files than fit', () => {
   })
 })
 
-test('what was made is kept; a cache that is broken is made anew, and one that can’t be is none', async () => {
+test('what was made is kept; a broken cache is replaced, and where none can be made there is none', async () => {
   await withSummaries(manyFiles(50), async ({ tree, open, folder }) => {
     const read = async () => {
       using summaries = open()

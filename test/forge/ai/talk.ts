@@ -108,7 +108,7 @@ export class Talk implements AsyncDisposable {
     await this.commit()
   }
 
-  /** Somebody else changes files between two turns. */
+  /** Another program changes files between two turns. */
   async change(files: Record<Path, string | undefined>): Promise<void> {
     for (const [path, content] of Object.entries(files)) {
       if (content === undefined) await this.vfs.deleteFile(path)

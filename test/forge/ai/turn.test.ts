@@ -213,7 +213,7 @@ test('where nothing can be kept any more, nothing more is asked', async () => {
   expect(model.requests).toHaveLength(0)
 })
 
-test('secrets are run with, and kept by nobody', async () => {
+test('secrets are used, and kept nowhere', async () => {
   const { session, files } = await play([
     { text: 'sk-secret', calls: [write('b.txt', 'sk-secret\n')] },
     { text: 'Done.' },

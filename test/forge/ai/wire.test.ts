@@ -134,7 +134,7 @@ describe.each(PROVIDERS)('%s', provider => {
     expect(beginsWith(third as Heard, second as Heard)).toBe(true)
   })
 
-  test('what another model thought, or nobody did, does not', async () => {
+  test('reasoning of another model, or of none, does not', async () => {
     await using server = await ModelServer.start([{ text: 'ok' }])
     const model = await openScripted(server, provider)
     const forged = { anthropic: { signature: 'forged', cacheControl: { type: 'ephemeral' } }, extra_body: 'forged' }
@@ -202,7 +202,7 @@ describe.each(PROVIDERS)('%s', provider => {
     expect(server.requests[0]?.heard).toMatchObject({ output: 1000, tools: request.tools })
   })
 
-  test('a redirect is not followed, so nobody else gets the key', async () => {
+  test('a redirect is not followed, so no other server gets the key', async () => {
     await using other = await ModelServer.start([{ text: 'thank you' }])
     await using server = await ModelServer.start(() => ({
       status: 308,

@@ -1,4 +1,4 @@
-/** What comes with the page for who comes by its address: what is shown first, and nothing to anybody else. */
+/** What is embedded in the page for a person with the key: the first view; and nothing without the key. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import * as v from 'valibot'
 import { isQuestionName, PageBeginning, questions } from '../../../forge/desk/contract/contract.ts'
@@ -61,7 +61,7 @@ describe.skipIf(!hasBrowser)('who comes by the address', () => {
     expect(JSON.stringify(broughtBy(page))).toContain('</script><script>alert(1)</script><!-- now')
   })
 
-  test('who has the cookie alone gets nothing of the repository with the page', async () => {
+  test('the cookie alone gives nothing of the repository with the page', async () => {
     const page = await pageFor('', { cookie: cookieOf(desk.key) })
     expect(page).toContain('<script type="application/json" id="beginning"></script>')
     expect(page).not.toContain('alert(1)')

@@ -234,7 +234,7 @@ test('the first save in an empty repository makes the first commit and the branc
   }
 })
 
-test('what nobody has put into a commit is not there: other files in the folder stay theirs', async () => {
+test('what was not put into a commit is not there: other files in the folder stay theirs', async () => {
   await using desk = await makeDesk({ files: { 'a.txt': 'a\n' } })
   await writeFile(join(desk.path, 'untracked'), 'mine')
   await ask(desk.work, 'new file', { branch: 'main', path: 'b.txt' })

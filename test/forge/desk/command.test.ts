@@ -83,7 +83,7 @@ async function checkout(format = 'sha1'): Promise<string> {
   return top
 }
 
-/** What the desk at an address answers to who has its key. */
+/** What the desk at an address answers to a request with its key. */
 async function ask(address: string, route = '/key') {
   const { port, searchParams } = new URL(address)
   return await send(Number(port), request(route, ours({ port: Number(port), token: searchParams.get('token') ?? '' })))
@@ -280,7 +280,7 @@ describe('one desk for a repository:', () => {
     expect(refused.body).toContain(`run \`forge\` again in the folder of ${top.split('/').at(-1)}`)
   })
 
-  test('an address that was left behind, where somebody else answers now, is not believed', async () => {
+  test('an address that was left behind, where another program answers now, is not believed', async () => {
     const top = await checkout()
     await using stranger = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => Response.json({ pid: 1 }) })
     const first = start(top, ['--no-open', '--port', `${await freePort()}`], { state: 'stranger' })

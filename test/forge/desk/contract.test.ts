@@ -115,7 +115,7 @@ describe('what is too much', () => {
     expect((await describeDesk(other)).desk.name).toBe('repo')
   })
 
-  test('so many windows that no person has them: the next one is refused, until one is closed', async () => {
+  test('too many windows: the next one is refused, until one is closed', async () => {
     const sockets = await Promise.all(Array.from({ length: 64 }, () => desk.window().catch(() => undefined)))
     expect(await desk.window().catch((error: Error) => error.message)).toBe('the socket was refused')
     for (const it of sockets) await it?.[Symbol.asyncDispose]()

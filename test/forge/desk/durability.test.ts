@@ -85,7 +85,7 @@ test('what can’t be written is kept in memory and told once, and written as so
   expect(await desk.git('show', 'refs/forge/drafts/main:a.txt')).toBe('a\none\ntwo')
 })
 
-/** A disk of so many megabytes, where this system lets one be made. */
+/** A disk of that many megabytes, where this system allows making one. */
 async function mount(folder: string, megabytes: number): Promise<boolean> {
   await mkdir(folder)
   return (await Bun.$`mount -t tmpfs -o size=${megabytes}m tmpfs ${folder}`.quiet().nothrow()).exitCode === 0

@@ -1,4 +1,6 @@
-/** The same branch elsewhere: a terminal, a pull, another desk. Nothing that was typed is lost, whoever was faster. */
+/**
+ * The same branch elsewhere: a terminal, a pull, another desk. Nothing that was typed is lost, whichever was faster.
+ */
 
 import { expect, test } from 'bun:test'
 import { mkdir, rename, stat, writeFile } from 'node:fs/promises'
@@ -51,7 +53,7 @@ test('packing refs, and moving one twice, hides nothing', async () => {
   }
 })
 
-test('where refs are no files, the list of tables that git writes anew stands for all of them', async () => {
+test('where refs are no files, the list of tables that git rewrites stands for all of them', async () => {
   await using place = await makePlace()
   const tables = join(place.path, 'reftable/tables.list')
   await mkdir(dirname(tables))
@@ -138,7 +140,7 @@ test('a file that was deleted elsewhere while it was edited is a choice, and its
   expect(await desk.git('show', 'main:a.ts')).toBe('a\ntyped')
 })
 
-test('a file that nobody edits shows what the branch has now', async () => {
+test('a file without edits shows what the branch has now', async () => {
   await using desk = await makeDesk({ files: { 'a.ts': 'a\n', 'b.ts': 'b\n' }, bare: true })
   await edit(desk.work, 'main', 'a.ts')
   await edit(desk.work, 'main', 'b.ts')
@@ -289,7 +291,7 @@ test.each<[string, string | Buffer | null, unknown]>([
   }
 })
 
-/** A branch that somebody has moved by two commits, with a draft that fits, one that clashes, and one typed since. */
+/** A branch that was moved by two commits, with a draft that merges, one that conflicts, and one typed since. */
 async function movedWithDrafts() {
   const desk = await makeDesk({ files: { 'a.ts': LINES, 'b.ts': LINES, 'c.ts': LINES }, bare: true })
   const before = await desk.git('rev-parse', 'main')

@@ -1,4 +1,4 @@
-/** The real desk in a real browser: how a window comes in, stays in over restarts, and what lets nobody else in. */
+/** The real desk in a real browser: how a window gets access, keeps it over restarts, and what keeps others out. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'

@@ -91,7 +91,7 @@ test('in a bare partial clone new files are made, and others are said not to be 
   expect(await window.ask({ ask: 'folder', at: main, path: '' })).toMatchObject([{ name: 'f' }, { name: 'a.txt' }])
   expect(await why({ ask: 'open', at: main, path: 'a.txt' })).toBe(NOT_FETCHED)
   await window.ask({ ask: 'new file', branch: 'main', path: 'f/new.txt' })
-  // A new entry for content that nobody has seen here is not written, though it would be right.
+  // No new entry is written for content that this clone does not have, though it would be right.
   expect(await why({ ask: 'rename', branch: 'main', from: 'a.txt', to: 'c.txt' })).toContain(NOT_FETCHED.slice(0, -1))
   expect(await git(clone.path, 'ls-tree', '-r', '--name-only', 'main')).toBe('a.txt\nf/b.txt\nf/new.txt')
   // What the sentence says helps.

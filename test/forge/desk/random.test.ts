@@ -1,4 +1,4 @@
-/** Days that nobody would think of: two desks and a terminal in each other's way. No word that was typed is lost. */
+/** Random days: two desks and a terminal that interfere with each other. No word that was typed is lost. */
 
 import { expect, test } from 'bun:test'
 import { closeFile } from '../../../forge/desk/branches/places.ts'
@@ -30,7 +30,7 @@ for (const seed of [1, 2, 3, 4])
       try {
         await editor.type(`${word}\n`, random.pick(starts))
       } catch (error) {
-        // Somebody else was faster, or it can't be edited now: it was not taken, and that was said.
+        // Another desk was faster, or the file can't be edited now: the edit was refused with a reason.
         words.delete(word)
         if (!/faster|resolve/.test((error as Error).message)) throw error
       }
@@ -42,7 +42,7 @@ for (const seed of [1, 2, 3, 4])
       const lines = stdout.split('\n')
       const word = newWord('terminal')
       lines.splice(random.below(lines.length), 0, word)
-      // Where a desk was faster at this moment, git says so to who works in the terminal.
+      // Where a desk was faster at this moment, git reports it in the terminal.
       await commit(desk.path, 'main', { [path]: lines.join('\n') }).catch(() => words.delete(word))
     }
     const save = async () => {

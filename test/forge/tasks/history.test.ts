@@ -91,8 +91,7 @@ async function seen(make: (path: string) => Promise<unknown>, trouble: Trouble):
   expect(attempts.sort()).toEqual(costly.map(([id]) => id).sort())
 }
 
-// --- Histories
-// --------------------------------------------------------------------------------------------------------
+// --- Histories -------------------------------------------------------------------------------------------------------
 
 async function ownHistory(path: string): Promise<void> {
   const own = await git(PROJECT, 'rev-list', '--count', '--first-parent', 'HEAD').catch(() => '0')
@@ -105,8 +104,7 @@ async function randomHistoryAt(path: string): Promise<void> {
   await gitWith(path, ['fast-import', '--quiet'], randomHistory(SEED, COUNT))
 }
 
-// --- The model
-// --------------------------------------------------------------------------------------------------------
+// --- The model -------------------------------------------------------------------------------------------------------
 
 type Kind = 'beyond' | 'nowhere' | 'gives up' | 'no answer' | 'asks'
 
@@ -136,7 +134,7 @@ function kindFor({ plan }: HistoryPlan, id: TaskId, kind: Kind): Kind {
 const answerOf = (id: TaskId): string => `Go on with ${id}.`
 
 /** Whether it is about the plan as a whole, every few tasks: a summary of what was done, and whether it is still right. */
-const isLook = (asked: string): boolean => /Answer (?:with the summary|whether the plan is right), by/.test(asked)
+const isLook = (asked: string): boolean => /answer (?:with the summary|whether the plan is right), by/i.test(asked)
 
 /** Answers each task with its commit's edits; those in trouble only when they are asked again. */
 function modelOf(history: HistoryPlan, trouble: Trouble, random: Random): (heard: Heard) => Turn {
@@ -179,8 +177,7 @@ function modelOf(history: HistoryPlan, trouble: Trouble, random: Random): (heard
   }
 }
 
-// --- The run
-// ----------------------------------------------------------------------------------------------------------
+// --- The run ---------------------------------------------------------------------------------------------------------
 
 async function doOnceMore(make: (path: string) => Promise<unknown>, trouble: Trouble): Promise<Done> {
   await using temporal = await startTemporal()

@@ -1,8 +1,8 @@
 /** The keys of all that can be done now, by the same tables as the palette. */
 
 import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
+import { shownKeys } from '../ui/keys.ts'
 import { commandsOf, keysOfView } from './commands.ts'
-import { shownKeys } from './keys.ts'
 import { usePage } from './state.ts'
 
 export function KeyList({ close }: { close: () => void }) {

@@ -3,14 +3,14 @@ import { useSignal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Approval } from '../../contract/chat.ts'
 import { type Tab, usePage } from '../app/state.ts'
-import { onTabKeys } from '../app/tab-keys.ts'
 import { DiffView } from '../review/diff-view.tsx'
-import { CodeBlock } from '../ui/code-block.tsx'
 import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { baseName, readable } from '../ui/names.ts'
+import { onTabKeys } from '../ui/tab-keys.ts'
 import { Button, Path } from '../ui/words.tsx'
 import { decideOnTool } from './chat-actions.ts'
+import { CodeBlock } from './code-block.tsx'
 
 export function ApprovalDialog({ tab, path, close }: { tab: Tab; path: string; close: () => void }) {
   const approval = tab.conversation.approvals.find(one => one.path === path)

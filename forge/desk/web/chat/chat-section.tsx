@@ -5,7 +5,6 @@ import type { Call, Item } from '../../contract/chat.ts'
 import { type Tab, usePage } from '../app/state.ts'
 import { usageWords } from '../ui/figures.ts'
 import { Icon, type IconName } from '../ui/icons.tsx'
-import { Markdown } from '../ui/markdown.tsx'
 import { withoutTricks } from '../ui/names.ts'
 import { readableProse } from '../ui/prose.ts'
 import { fullTime, plural } from '../ui/times.ts'
@@ -13,6 +12,7 @@ import { Path } from '../ui/words.tsx'
 import { Calls } from './chat-calls.tsx'
 import { CommitCard } from './chat-commit.tsx'
 import type { End, Section } from './conversation-state.ts'
+import { Markdown } from './markdown.tsx'
 
 /** Of a turn with more steps than these, the earlier ones are shown when they are asked for. */
 const MOST_SHOWN = 120

@@ -1,9 +1,9 @@
 /** What an AI has before it: a circle at each file, and how full its window is. */
 
-import { shownKeys } from '../app/keys.ts'
 import { type Tab, usePage } from '../app/state.ts'
 import type { Row } from '../files/tree.ts'
 import { tokens } from '../ui/figures.ts'
+import { shownKeys } from '../ui/keys.ts'
 import { plural } from '../ui/times.ts'
 import { setContext } from './chat-actions.ts'
 import { chatActions } from './chat-commands.ts'

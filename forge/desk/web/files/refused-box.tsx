@@ -1,8 +1,8 @@
 /** A text that could not be taken into a file, at the place where it was to be. */
 import { useSignal } from '@preact/signals'
 import type { Instead } from '../../contract/editable-text.ts'
-import { shownKeys } from '../app/keys.ts'
 import { Icon } from '../ui/icons.tsx'
+import { shownKeys } from '../ui/keys.ts'
 import { visible } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 import { Button, IconButton } from '../ui/words.tsx'

@@ -1,8 +1,8 @@
 /** What Forklift's agent could not decide, as a letter before the conversation: STUCK.md, as a stranger wrote it. */
 
 import type { Tab } from '../app/state.ts'
+import { Markdown } from '../chat/markdown.tsx'
 import { Icon } from '../ui/icons.tsx'
-import { Markdown } from '../ui/markdown.tsx'
 import { withoutTricks } from '../ui/names.ts'
 import { ago } from '../ui/times.ts'
 

@@ -1,11 +1,11 @@
 /** The repository: all of its history as a graph, its refs at the side, and the commit that is selected. */
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { newBranch } from '../app/actions.ts'
-import { shownKeys } from '../app/keys.ts'
 import { Notices } from '../app/notices.tsx'
 import { type Page, usePage } from '../app/state.ts'
 import { FailedLine } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
+import { shownKeys } from '../ui/keys.ts'
 import type { MenuItem } from '../ui/menu-content.ts'
 import { placeOfMenu } from '../ui/menu-content.ts'
 import { readable } from '../ui/names.ts'

@@ -1,6 +1,6 @@
 /** Which words of a side of a conflict differ from what the sides began with: all that differ, however little. */
 import { diff } from '@codemirror/merge'
-import type { Range } from '../review/diff.ts'
+import type { Range } from '../ui/coloured.ts'
 
 /** A bound on the work: beyond it differences are coarser, and none is left out. */
 const DIFF = { scanLimit: 1_000, timeout: 50 }

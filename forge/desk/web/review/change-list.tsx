@@ -2,10 +2,10 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Change } from '../../contract/values.ts'
-import { LineCounts } from '../ui/line-counts.tsx'
 import { readable } from '../ui/names.ts'
 import { Path } from '../ui/words.tsx'
 import { Blobs } from './blobs.tsx'
+import { LineCounts } from './line-counts.tsx'
 import { ChangeLetter } from './review-side.tsx'
 
 /** More files than these are only counted. */

@@ -1,11 +1,12 @@
 /** A file's diff: lines under each other, or before and after side by side. Nothing of it is ever HTML. */
 import { useSignal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
+import type { Range } from '../ui/coloured.ts'
 import { type Colours, coloursOf, piecesOf } from '../ui/coloured.ts'
 import { Icon } from '../ui/icons.tsx'
 import { visible } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
-import { type Diff, type DiffLine, type DiffPart, diffOf, type Range } from './diff.ts'
+import { type Diff, type DiffLine, type DiffPart, diffOf } from './diff.ts'
 
 interface Props {
   path: string

@@ -1,6 +1,7 @@
 /** Two texts as the lines of a diff: what changed, line by line and word by word, and what may be folded between. */
 import { Chunk } from '@codemirror/merge'
 import { Text } from '@codemirror/state'
+import type { Range } from '../ui/coloured.ts'
 import { type Hunk, hunkOf } from './hunks.ts'
 
 /** A bound on the work: beyond it the differences are coarser. */
@@ -11,9 +12,6 @@ const CONTEXT = 3
 const MOST_MARKED = 0.7
 /** Fewer lines than this are not worth a fold. */
 const SHORTEST_FOLD = 4
-
-/** A place in a line, from and to. */
-export type Range = [number, number]
 
 export interface DiffLine {
   kind: 'same' | 'added' | 'deleted'

@@ -2,11 +2,11 @@
 import type { Change } from '../../contract/values.ts'
 import { type Tab, usePage } from '../app/state.ts'
 import { Icon } from '../ui/icons.tsx'
-import { LineCounts } from '../ui/line-counts.tsx'
 import { readable, shortId, withoutTricks } from '../ui/names.ts'
 import { age, plural } from '../ui/times.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
 import { Path } from '../ui/words.tsx'
+import { LineCounts } from './line-counts.tsx'
 import { MOST_COMMITS, type Review } from './review-state.ts'
 
 const ROW_HEIGHT = 24

@@ -2,8 +2,9 @@
  * Something that a person can do. An action stands once, in a table beside what it does; the palette, menus, buttons,
  * the list of keys and the table in docs/desk.md read it from there.
  */
-import { keysOf } from '../app/keys.ts'
+
 import type { IconName } from './icons.tsx'
+import { keysOf } from './keys.ts'
 import type { MenuItem } from './menu-content.ts'
 
 type Of<About, Value> = Value | ((about: About) => Value)

@@ -1,6 +1,6 @@
 /** An image of the repository. It is asked for with the page's secret, so no address leads to it. */
 import { useEffect, useState } from 'preact/hooks'
-import { fetchWith, readSecret } from '../app/secret.ts'
+import { fetchWith, readSecret } from './secret.ts'
 
 export function BlobImage({ oid, alt }: { oid: string; alt: string }) {
   const [address, setAddress] = useState<string | undefined>(undefined)

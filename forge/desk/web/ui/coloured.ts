@@ -1,9 +1,11 @@
 /** The colours of a text outside of the editor: pieces of lines, each with its classes. */
 import type { Text } from '@codemirror/state'
 import { highlightTree } from '@lezer/highlight'
-import type { Range } from '../review/diff.ts'
 import { codeStyle } from './code-style.ts'
 import { loadLanguage } from './languages.ts'
+
+/** From one character of a text to another. */
+export type Range = [number, number]
 
 export interface Piece {
   text: string

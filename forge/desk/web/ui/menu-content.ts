@@ -1,7 +1,7 @@
 /** What a menu offers, and where it opens. */
 
-import { keysOf } from '../app/keys.ts'
 import type { IconName } from './icons.tsx'
+import { keysOf } from './keys.ts'
 
 export interface MenuItem {
   words: string

@@ -1,8 +1,8 @@
 /** Small pieces of the page that are used all over: names, keys and buttons. */
 import type { ComponentChildren, RefObject, TargetedMouseEvent } from 'preact'
-import { shownKeys } from '../app/keys.ts'
 import { type Action, iconOf } from './action.ts'
 import { Icon, type IconName } from './icons.tsx'
+import { shownKeys } from './keys.ts'
 import { baseName, folderOf, readable } from './names.ts'
 
 /** A name that others chose, in a direction of its own. */

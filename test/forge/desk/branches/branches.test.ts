@@ -151,7 +151,7 @@ test('of thousands of branches all are listed, and counts that take long come la
   await until(async () => (await counted()) === 60)
 }, 120_000)
 
-test('a branch that is renamed while somebody types in it loses nothing, and is found by both names', async () => {
+test('a branch that is renamed while it is typed in loses nothing, and is found by both names', async () => {
   await using desk = await makeDesk({ files: FILES })
   await ask(desk.work, 'new branch', { branch: 'topic', from: null })
   const editor = await edit(desk.work, 'topic', 'a.txt')
@@ -174,7 +174,7 @@ test('a branch that is renamed while somebody types in it loses nothing, and is 
   )
 })
 
-test('a branch that is deleted while somebody types in it keeps that, and gets it back with the branch', async () => {
+test('a branch that is deleted while it is typed in keeps that, and gets it back with the branch', async () => {
   await using desk = await makeDesk({ files: FILES })
   await ask(desk.work, 'new branch', { branch: 'topic', from: null })
   const editor = await edit(desk.work, 'topic', 'a.txt')
@@ -249,7 +249,7 @@ test('in a branch that was deleted, by whomever, typing goes on, and no commit i
   const tip = await desk.git('rev-parse', 'main')
   await ask(desk.work, 'delete branch', { branch: 'here' })
   await desk.git('branch', '-D', 'outside')
-  // Nobody had a file open, and the desk was started again meanwhile.
+  // No file was open, and the desk was restarted meanwhile.
   let work = await desk.restart()
   for (const name of ['here', 'outside']) {
     expect(await refusedBy(ask(work, 'new file', { branch: name, path: 'new.txt' }))).toThrow(

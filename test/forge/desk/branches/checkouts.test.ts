@@ -113,7 +113,7 @@ test('where a local change is in the way nothing is touched, and it is said once
     await desk.work.flush()
   }
   const after = await snapshot(desk.path)
-  // Git may have looked at the files' times anew.
+  // Git may have refreshed the times in its index.
   delete before['.git/index']
   delete after['.git/index']
   expect(after).toEqual(before)
@@ -188,7 +188,7 @@ test('no hook of the repository runs, whatever is done', async () => {
   expect((await readdir(desk.folder)).filter(name => name.startsWith('ran'))).toEqual([])
 })
 
-/** Merges a commit that somebody has made elsewhere into main: of files with a filter, the desk makes none itself. */
+/** Merges a commit that was made elsewhere into main: the desk itself writes no files with a filter. */
 async function moveOn(desk: Desk, files: Files): Promise<void> {
   const parents = [await desk.git('rev-parse', 'main')]
   const made = await commit(desk.path, 'elsewhere', files, { parents })

@@ -47,7 +47,7 @@ test('each operation says what it did, and where refs were', async () => {
   })
   expect(second).toMatchObject({ kind: 'new branch', words: 'make the branch topic' })
   expect(await ask(desk.work, 'operations', { from: 1, count: 10 })).toEqual([first as never])
-  // Anybody can read it.
+  // Any git can read it.
   expect(await desk.git('log', '-1', '--format=%s', 'refs/forge/operations')).toBe('make the branch topic')
   await desk.git('fsck', '--strict')
 })

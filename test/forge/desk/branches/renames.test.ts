@@ -93,7 +93,7 @@ test('after kill -9 before any git of it, the next desk has one branch with all 
   expect(ends).toEqual(new Set(['topic', 'renamed']))
 }, 120_000)
 
-test('where somebody has gone on under the old name before the next desk, both stay, and it is said', async () => {
+test('where another program has committed to the old name before the next desk, both stay, and it is said', async () => {
   let isSeen = false
   for (let at = 1; !isSeen; at++) {
     await using desk = await start()

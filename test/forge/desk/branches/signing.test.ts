@@ -203,7 +203,7 @@ test('after kill -9 while a save waits for its signature, all that was typed is 
   } finally {
     child.kill('SIGKILL')
     await child.exited
-    // The git that waits for it would stay for ever.
+    // The git process that waits for it would never end.
     await hand.answer('no')
   }
   const work = await desk.restart()

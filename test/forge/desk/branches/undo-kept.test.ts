@@ -338,7 +338,7 @@ test('the base of a conflict that git has made up itself is there after a garbag
   const files = (text: string): Files => ({ 'a.txt': text })
   await using desk = await makePair({ base: files('0\n'), ours: files('1\n'), theirs: files('2\n') })
   const { work, ours, theirs, path } = desk
-  // Both have merged the other, each in its own way: the base of the next merge is a merge that nobody has made.
+  // Both have merged the other, each in its own way: the base of the next merge is a virtual merge of both bases.
   await commit(path, 'main', files('3\n'), { parents: [ours, theirs] })
   const tip = await commit(path, 'topic', files('4\n'), { parents: [theirs, ours] })
   await work.look()

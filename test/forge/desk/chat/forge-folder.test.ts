@@ -1,4 +1,4 @@
-/** The folder of a conversation belongs to its branch, whoever merges. */
+/** The folder of a conversation stays with its branch in every merge. */
 import { expect, test } from 'bun:test'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -33,7 +33,7 @@ function answer({ messages }: Heard): Turn {
   return { delay: 30, pieces: 100, pause: 5, ...(isAsked ? { text: `Do ${round}` } : steps[done]) }
 }
 
-/** Lets a desk make a turn, and kills it so many milliseconds after it has opened. */
+/** Lets a desk make a turn, and kills it that many milliseconds after it has opened. */
 async function killedAfter(milliseconds: number, words: string[], env: Record<string, string>): Promise<string> {
   const child = Bun.spawn([process.execPath, ASKER, ...words], {
     env: { ...process.env, ...PLAIN, ...PERSON, ...env },
@@ -103,7 +103,7 @@ test(
         expect(usersIn(found)).toEqual([...earlier, text])
         expect(await inFiles(desk)).toBe(done)
       } else if (!found.turn) {
-        // Before the turn: nobody was told that it had begun, and nothing was asked.
+        // Before the turn: its begin was not reported, and no request was sent.
         ends.before++
         expect(said).not.toContain('begun')
         expect(bodies).toEqual([])

@@ -12,7 +12,7 @@ import { commit } from '../../../support/git.ts'
 import { until } from '../../../support/repository.ts'
 import { write } from '../../../support/scripted-model.ts'
 
-test('an edit that finds no place in what somebody else has changed says who and where', async () => {
+test('an edit that finds no place in what was changed elsewhere says who and where', async () => {
   const search = { name: 'search_replace', arguments: { path: 'b.txt', edits: [{ search: 'mine', replace: 'new' }] } }
   await using chat = await makeChat([{ calls: [write('b.txt', 'mine\n')] }, { text: 'Done.' }, { text: 'Write b' }])
   const { desk, model } = chat

@@ -19,7 +19,7 @@ async function makeChat(script: Script, files: Record<string, string> = { 'a.txt
   return { model, desk, [Symbol.asyncDispose]: () => desk[Symbol.asyncDispose]() }
 }
 
-/** Why something was not done. (Bun's own `rejects` waits in a loop of its own, and now and then for ever.) */
+/** The message of the error of a promise. (Bun's own `rejects` sometimes never returns.) */
 const refusal = (promise: Promise<unknown>): Promise<string> =>
   promise.then(
     () => 'it was done',
@@ -356,7 +356,7 @@ test('a branch in which an AI is at work is not taken away by the undo of what m
   await untilEnded(chat.desk, 'mine')
 })
 
-test('where somebody else has ended a turn, the branch is the person’s again', async () => {
+test('where another desk has ended a turn, the branch is the person’s again', async () => {
   await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { error: new Error('It broke') }])
   const { desk } = chat
   await run(desk)
@@ -520,8 +520,7 @@ test('without a key the chat says what to set, and the rest works', async () => 
   expect((await ask(desk.work, 'save', { branch: 'main', paths: 'all' })).commit).toBeString()
 })
 
-// --- Tools of the repository
-// ------------------------------------------------------------------------------------------
+// --- Tools of the repository -----------------------------------------------------------------------------------------
 
 const SHOUT = `export const schema = {
   name: 'shout',
@@ -573,8 +572,7 @@ test('a tool that is not approved does not run, and the model is told', async ()
   expect(await desk.git('show', 'main:a.txt')).toBe('one')
 }, 120_000)
 
-// --- A conversation that is a stranger's
-// ------------------------------------------------------------------------------
+// --- A conversation that is a stranger's -----------------------------------------------------------------------------
 
 test('a conversation that can’t be read is kept beside a new one, and said', async () => {
   await using chat = await makeChat([{ text: 'Yes.' }], { 'a.txt': 'one\n', '.forge/session.json': '{"version": 99' })

@@ -17,7 +17,7 @@ import { workOf } from '../../../support/times.ts'
 /** Commits in the order in which they were made, each with its parents and refs with where they are. */
 type Story = { parents: number[][]; refs: Map<string, number> }
 
-/** A history that nobody would think of. */
+/** A random history. */
 function grow(random: Random, count: number): Story {
   const story: Story = { parents: [[]], refs: new Map([['main', 0]]) }
   while (story.parents.length < count) add(story, random)

@@ -56,7 +56,7 @@ async function type(window: TestWindow, branch: string, path: string, text: stri
   expect(accepted).toBe(true)
 }
 
-/** Takes a commit out of the checkout, as where a fork was fetched anew into a clone that never had it. */
+/** Takes a commit out of the checkout, as in a new clone that never had it. */
 async function forget(world: World, oid: string): Promise<void> {
   const upstream = await world.git('rev-parse', 'refs/remotes/upstream/main')
   await world.git('checkout', '-q', '--detach', upstream)
@@ -88,7 +88,7 @@ describe('a fork', () => {
     ])
   })
 
-  test('of whom nobody named what was forked is none, in words', async () => {
+  test('without a remote upstream is none, in words', async () => {
     await using world = await makeWorld()
     await world.git('remote', 'remove', 'upstream')
     await using forge = await openForge(world, page)

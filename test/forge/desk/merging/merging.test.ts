@@ -388,7 +388,7 @@ test('what was typed and not saved is in the way of conflicts, and of nothing el
   const { work } = desk
   await (await edit(work, 'main', 'b.txt')).type('typed\n')
   const preview = await work.steps.preview(merge(desk))
-  expect(preview.warnings.join()).toContain('saved or discarded')
+  expect(preview.warnings.join()).toContain('save or discard them first')
   expect(await refusedBy(work.steps.do(merge(desk)))).toThrow('b.txt in main is not saved')
   expect(await textOf(work, 'main', 'b.txt')).toBe('b\ntyped\n')
   expect(await desk.git('for-each-ref', 'refs/forge/merging')).toBe('')
@@ -451,8 +451,7 @@ test('a landing with conflicts ends as one commit, and its tip is kept', async (
   expect(await desk.git('rev-parse', `refs/forge/kept/topic-${desk.theirs.slice(0, 8)}`)).toBe(desk.theirs)
 })
 
-// --- Rebases and cherry-picks
-// -----------------------------------------------------------------------------------------
+// --- Rebases and cherry-picks ----------------------------------------------------------------------------------------
 
 /** A topic of five commits: the first, third and fifth change what main has changed, too. */
 async function makeChain() {
@@ -548,8 +547,7 @@ test('picks that stop go on with those that are left', async () => {
   expect(await desk.git('log', '--reverse', '--format=%s %an', `${desk.ours}..main`)).toBe('Three, here Bea\nFour Bea')
 })
 
-// --- What is odd
-// ------------------------------------------------------------------------------------------------------
+// --- What is odd -----------------------------------------------------------------------------------------------------
 
 test('what was changed beside the conflicts is listed as odd, and does not stop the end', async () => {
   await using desk = await makePair(TWO)
@@ -580,7 +578,7 @@ test('what was changed in a file with conflicts, far from them, is listed as odd
   )
 })
 
-test('a merge begins with what somebody has settled already, also where git has no conflict', async () => {
+test('a merge begins with what was settled before, also where git has no conflict', async () => {
   await using desk = await makePair({ ...TWO, theirs: { 'b.txt': 'changed\n' } })
   const { work, source } = desk
   const result = await commit(
@@ -623,8 +621,7 @@ test('names of any bytes, and commits of 64 digits, are merged and settled', asy
   expect(await filesOf(desk, 'main')).toEqual({ a: 'three', 'd/in': 'in', 'd~HEAD': 'dd' })
 })
 
-// --- The AI
-// -----------------------------------------------------------------------------------------------------------
+// --- The AI ----------------------------------------------------------------------------------------------------------
 
 const FILES_OF_TWO = { 'a.txt': lines({ 2: 'both 2', 8: 'both 8' }) }
 
@@ -733,8 +730,7 @@ test('a turn goes on with what was settled, and what it did before it was stoppe
   expect(await textOf(work, 'main', 'c.txt')).toBeUndefined()
 })
 
-// --- Kill -9
-// ----------------------------------------------------------------------------------------------------------
+// --- Kill -9 ---------------------------------------------------------------------------------------------------------
 
 const MERGER = join(import.meta.dir, 'merger.ts')
 

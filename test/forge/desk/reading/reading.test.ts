@@ -204,7 +204,7 @@ describe('text', () => {
     expect((await it.window.heard('notice')).words).toMatch(/^The expression takes too long .*: make it simpler\.$/)
   })
 
-  test('that nobody waits for any more is not looked for', async () => {
+  test('that is no longer waited for is ended', async () => {
     await using it = await makeDesk({ 'a.txt': 'foo\n' })
     const ask = async () =>
       (

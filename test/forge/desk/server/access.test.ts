@@ -147,7 +147,7 @@ describe('a key is needed:', () => {
     )
   })
 
-  test('another start of the command is answered if it has the token, and whoever else has the port learns nothing', async () => {
+  test('another start of the command is answered if it has the token, and another program at the port learns nothing', async () => {
     const address = { ...desk.key, host: 'here', pid: 1 }
     const ticket = (await askForTicket(address)) ?? ''
     expect(ticket).toMatch(/^[\w-]{43}$/)
@@ -235,7 +235,7 @@ describe('only our own page may ask:', () => {
     expect(await statuses({ Origin: origin.replace('PORT', `${port}`) })).toEqual(all(403))
   })
 
-  test('the socket is not opened for whoever does not say where they come from', async () => {
+  test('the socket is not opened without an Origin', async () => {
     expect(await statuses({ Origin: undefined })).toEqual([200, 403, 204, 200, 200])
   })
 
@@ -388,7 +388,7 @@ describe('what an answer lets a browser do:', () => {
   })
 })
 
-test('connections that say nothing, or very slowly, keep nobody waiting, and are closed', async () => {
+test('connections that say nothing, or very slowly, block no other connection, and are closed', async () => {
   const slow = Array.from({ length: 300 }, () => connect(port, '127.0.0.1'))
   const closed = slow.map(socket => new Promise(resolve => socket.on('close', resolve).on('error', resolve)))
   const begun = slow.map(socket => new Promise<void>(resolve => socket.on('connect', () => resolve())))

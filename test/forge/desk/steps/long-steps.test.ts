@@ -10,7 +10,7 @@ import { makePlace, until } from '../../../support/repository.ts'
 
 setDefaultTimeout(120_000)
 
-/** Topic has so many commits of its own, each of another file. */
+/** Topic has that many commits of its own, each of another file. */
 async function makeLong(count: number): Promise<Pair> {
   const desk = await makePair({ base: { 'a.txt': 'a\n' }, ours: { 'ours.txt': 'o\n' }, theirs: { 't.txt': 't\n' } })
   const who = 'Una <una@upstream.example> 1790000000 +0000'
@@ -68,7 +68,7 @@ test('a long rebase says how far it is, and the step takes what the preview has 
   expect(progress(desk)[0]).toBe('Rebasing: commit 1 of 41')
   expect(progress(desk).at(-1)).toBeUndefined()
   await work.steps.do(rebase(desk), preview)
-  // Not one commit of it was computed anew.
+  // None of its commits was computed again.
   expect(begun).toHaveLength(41)
   expect(await desk.git('rev-list', '--count', 'main..topic')).toBe('41')
   expect(await desk.git('rev-parse', 'topic^{tree}')).toBe(preview.tree ?? '')
@@ -85,7 +85,7 @@ test('a long preview is stopped at once', async () => {
   expect(progress(desk).at(-1)).toBeUndefined()
 })
 
-test('a long preview ends when nobody waits for it any more', async () => {
+test('a long preview ends when no window waits for it any more', async () => {
   await using desk = await makeLong(40)
   const { steps } = desk.work
   const begun = eachOf(desk)
@@ -97,7 +97,7 @@ test('a long preview ends when nobody waits for it any more', async () => {
   expect(begun.length).toBeLessThan(41)
 })
 
-test('a long preview goes on for who still waits for it', async () => {
+test('a long preview goes on for a window that still waits for it', async () => {
   await using desk = await makeLong(40)
   const { steps } = desk.work
   const begun = eachOf(desk)
@@ -128,7 +128,7 @@ test('a long step is stopped at once without a trace, and can be done then', asy
   expect(await desk.git('rev-list', '--count', 'main..topic')).toBe('41')
 })
 
-test('what a garbage collection took between preview and step is computed anew', async () => {
+test('what a garbage collection took between preview and step is computed again', async () => {
   await using desk = await makeLong(3)
   const preview = await desk.work.steps.preview(rebase(desk))
   await desk.git('gc', '-q', '--prune=now')
@@ -155,7 +155,7 @@ test('a rebase that is gone on with is stopped, and waits as it did', async () =
   expect(await desk.git('rev-list', '--count', 'main..topic')).toBe('41')
 })
 
-test('plannings are made once by key, and anew where one failed', async () => {
+test('plannings are made once by key, and again where one failed', async () => {
   await using place = await makePlace()
   const plannings = new Plannings(place.objects, () => undefined)
   const picked = { picks: { chain: [], tree: '', dropped: [] }, commits: 0, same: 0 }

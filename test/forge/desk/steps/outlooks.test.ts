@@ -74,7 +74,7 @@ async function endOf({ work, git }: Targets, step: BranchStep): Promise<{ is: st
 const ENDS: Record<Way, string[]> = {
   merge: ['conflicts', 'clean', 'clean', 'nothing', 'clean', 'impossible', 'impossible'],
   land: ['conflicts', 'clean', 'clean', 'nothing', 'nothing', 'impossible', 'impossible'],
-  // It is done to topic itself: what waits in its target is in nobody's way.
+  // It changes topic itself: a merge that waits in the target does not matter.
   rebase: ['conflicts', 'clean', 'nothing', 'nothing', 'clean', 'conflicts', 'conflicts'],
   'cherry-pick': ['conflicts', 'clean', 'clean', 'nothing', 'nothing', 'conflicts', 'impossible'],
   move: ['drops', 'drops', 'clean', 'nothing', 'drops', 'drops', 'impossible'],

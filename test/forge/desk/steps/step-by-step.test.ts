@@ -81,7 +81,7 @@ test('a landing is one commit without the conversation, and the tip is kept', as
   expect(await refusedBy(desk.work.steps.do({ step: 'land', source, onto: 'main' }))).toThrow('nothing to do')
 })
 
-test('a rebase keeps who wrote a commit, when, and every byte of its message', async () => {
+test('a rebase keeps author, date and every byte of its message', async () => {
   await using desk = await makePair(CLEAN)
   const latin = Buffer.from('Gr\xfc\xdfe\n\n  odd  \n\n', 'latin1')
   const parent = await desk.git('rev-parse', 'topic')
@@ -132,7 +132,7 @@ test('one commit, or several, are picked onto a branch; a merge is not', async (
   expect(await refusedBy(desk.work.steps.do(picked))).toThrow('is a merge')
 })
 
-test('a branch that is moved says what nobody else has, and keeps it', async () => {
+test('a branch that is moved names its own commits, and keeps them', async () => {
   await using desk = await makePair(CLEAN)
   const to = { commit: desk.base, words: desk.base.slice(0, 8) }
   const { preview } = await doAsPreviewed(desk, { step: 'move', branch: 'topic', to }, 'topic')

@@ -77,7 +77,7 @@ describe('what forge says', () => {
     expect(await why(tasks.run(RUN))).toStartWith('The desk does not understand what forge says')
   })
 
-  test('of a plan is whole, or not understood at all: nobody signs for what was cut', async () => {
+  test('of a plan is whole, or not understood at all: what was cut is never signed', async () => {
     const task = {
       id: 'a',
       title: 'Make a',

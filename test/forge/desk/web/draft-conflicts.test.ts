@@ -51,7 +51,8 @@ describe.skipIf(!hasBrowser)('drafts in conflict with their branch', () => {
     await openFile(page, 'main', 'a.txt')
     await replaceLine(page, 2, 'MY TWO')
     await replaceLine(page, 6, 'MY SIX')
-    await page.getByRole('tab', { name: 'a.txt , draft' }).waitFor()
+    // All of it is with the desk before the branch moves.
+    await until(async () => (await desk.show('refs/forge/drafts/main', 'a.txt')).includes('MY SIX'))
     await page.keyboard.press('Control+End')
     await desk.commit('main', { 'a.txt': THEIRS })
     await page.getByText('main moved outside the desk').waitFor()

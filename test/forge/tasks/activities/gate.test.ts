@@ -5,7 +5,7 @@ import { refusedBy } from '../../../support/refusals.ts'
 
 const signal = new AbortController().signal
 
-test('so many go through at a time, the others wait their turn', async () => {
+test('a fixed number go through at a time, the others wait their turn', async () => {
   const gate = new Gate({ most: 2 })
   const passes = [await gate.enter(signal), await gate.enter(signal)]
   let isIn = false
@@ -59,7 +59,7 @@ test('after a refusal one goes first, and with each good answer one more', async
   expect(inside).toBe(4)
 })
 
-test('who is called off while waiting leaves, and takes nobody’s place', async () => {
+test('a caller that is cancelled while waiting leaves, and takes no place', async () => {
   const gate = new Gate({ most: 1 })
   const pass = await gate.enter(signal)
   const control = new AbortController()
@@ -70,7 +70,7 @@ test('who is called off while waiting leaves, and takes nobody’s place', async
   await gate.enter(signal)
 })
 
-test('a clock that is set back keeps nobody waiting', async () => {
+test('a clock that is set back blocks no caller', async () => {
   const now = Date.now
   try {
     const gate = new Gate({ firstPause: 0.05 })

@@ -29,7 +29,7 @@ async function stepAfter(turn: Turn, check: (scene: Scene, result: StepResult) =
     const input = scene.input(kind ? { kind } : {})
     const result = await wholeStep(scene.activities, input)
     await check(scene, result)
-    // Whoever does it again finds the answer, whatever was in it.
+    // A retry finds the answer, whatever was in it.
     expect(await wholeStep(scene.again(), input)).toEqual(result)
     expect(server.requests).toHaveLength(1)
   } finally {
@@ -157,7 +157,7 @@ test.each([
   expect(words.length).toBeLessThan(2000)
 })
 
-test('a signal of 8 MB, which nobody knows, is told of in few words', async () => {
+test('an unknown signal of 8 MB is reported in few words', async () => {
   await using scene = await makeScene({ script: () => huge({ answer: { signal: 'x'.repeat(LARGE), words: 'x' } }) })
   const { outcome, words } = await scene.step()
   expect(outcome).toBe('confused')

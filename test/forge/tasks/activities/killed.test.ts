@@ -11,7 +11,7 @@ const WORKER = join(import.meta.dir, 'step-worker.ts')
 const STEPS = 4
 const KILLS = 24
 
-test('killed at two dozen moments, the work ends as if nobody had died', async () => {
+test('killed at two dozen moments, the work ends as if nothing had been killed', async () => {
   await using scene = await makeScene()
   const paid = join(scene.place.folder, 'paid')
   const state = join(scene.place.folder, 'state')
@@ -20,7 +20,7 @@ test('killed at two dozen moments, the work ends as if nobody had died', async (
       env: { ...process.env, ...PLAIN },
       stdio: ['ignore', 'pipe', 'inherit'],
     })
-  // After so many activities (six a step), and a little later: each time in another one.
+  // After that many activities (six a step), and a little later: each time in another one.
   let kills = 0
   for (; kills < KILLS; kills++) {
     const worker = start()

@@ -180,7 +180,7 @@ test('a report of a run of a thousand tasks that all ask is about one of them', 
   expect(kept?.plan?.title).toBeTruthy()
 })
 
-test('a line is noted once, whoever notes it again', async () => {
+test('a line is noted once, also by a retry', async () => {
   await using scene = await makeScene()
   const line = { run: RUN, id: 'begins', what: 'begins', words: 'It begins.' }
   await scene.activities.note({ run: RUN, lines: [line] })
@@ -205,7 +205,7 @@ test.skipIf(process.platform !== 'linux')('of the many runs that a worker has se
   expect(await readJournal(new RunStore(scene.place.objects, '20261122-other-0'))).toHaveLength(2)
 })
 
-test('a folder that is deleted in the middle is made anew, with the journal and what was paid', async () => {
+test('a folder that is deleted in the middle is made again, with the journal and what was paid', async () => {
   const script = () => edits(replace('a.txt', 'two\n', 'zwei\n'))
   await using scene = await makeScene({ script, limits: { requests: 2 } })
   const folder = await openRunFolder(scene.place.repository, RUN, { XDG_STATE_HOME: `${scene.place.folder}/state` })

@@ -165,7 +165,7 @@ test('a model that needs a file is asked once more, with that file whole', async
   expect(words[1]).toContain('You needed these files whole')
 })
 
-test('a signal that nobody knows is a confused end, and a bad answer is not', async () => {
+test('an unknown signal is a confused end, and a bad answer is not', async () => {
   await using scene = await makeScene({ script: [answer({ signal: 'nearly', words: 'x' }), { text: 'Hm.' }] })
   expect((await scene.step()).outcome).toBe('confused')
   expect((await scene.step({ step: 'stack/2/1', attempt: 2 })).outcome).toBe('failure_retryable')

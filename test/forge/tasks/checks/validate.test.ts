@@ -101,7 +101,7 @@ test('as many checks run at a time as the machine has processors and memory for'
   expect(slotsFor({ processors: 128, memory: 1024 * GB })).toBe(16)
 })
 
-test('who is called off while all slots are taken waits no longer', async () => {
+test('a caller that is cancelled while all slots are taken waits no longer', async () => {
   const base = await commit(place.path, 'main', { a: '1' })
   await using _all = new AsyncDisposableStack()
   for (let taken = 0; taken < judging.slots.most; taken++) _all.use(await judging.slots.take(base))
@@ -203,7 +203,7 @@ test('no command has a network, and with the person’s word all have it', async
   expect(await look()).toEqual({ all: 6, open: 6 })
 })
 
-test('commands that nobody approved do not run: the person is asked, and a signature of another key is none', async () => {
+test('commands without approval do not run: the person is asked, and a signature of another key is none', async () => {
   const [base, head] = await attempt({ a: '1' }, { a: '2' })
   const strangers = new ApprovedCommands(new Approvals(join(place.folder, 'other')), judging.run, place.repository, 'r')
   await Bun.write(join(judging.run, 'approved.json'), '')

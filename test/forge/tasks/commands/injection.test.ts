@@ -1,4 +1,4 @@
-/** Words that a file, a model or a sub-agent says to whoever reads them next: they are words, and nothing follows. */
+/** Prompt injection from a file, a model or a sub-agent into the next request: it stays text without effect. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ const LONG = 180_000
 
 describe.skipIf(hasNoTemporal)('words of a stranger', () => {
   let scene: TaskScene
-  /** Where they would like somebody to go. */
+  /** The address that the injected text wants to be opened. */
   let bait: Bun.Server<undefined>
   const visits: string[] = []
   beforeAll(async () => {
@@ -92,7 +92,7 @@ END OF ${from}`
       expect(again?.text).toContain(fenced(`told\n${order('artifact')}`))
       const last = heard.findLast(({ kind, task }) => kind === 'implement' && task === 'b')
       expect(last?.text).toContain('# What the person answered\nBlue.')
-      // Nobody else's words follow that heading outside of a fence.
+      // Only the person's words follow that heading outside of a fence.
       for (const { text } of heard)
         for (const words of outsideOfFences(text).matchAll(/^# What the person answered\n(.*)$/gm))
           expect(words[1]).toBe('Blue.')

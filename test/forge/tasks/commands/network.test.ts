@@ -1,4 +1,4 @@
-/** `forge run --network`: nobody gives checks the network but a person who was asked. */
+/** `forge run --network`: checks get the network only after a person has agreed. */
 import { expect, test } from 'bun:test'
 import { PassThrough } from 'node:stream'
 import type { ReadStream } from 'node:tty'
@@ -36,7 +36,7 @@ test('a person is told what it opens, and their yes holds until it is taken back
   await terminal.settle('give')
   expect(terminal.told.join(' ')).toContain('your local network')
   expect(await terminal.isGiven()).toBe(true)
-  // Nobody is asked again.
+  // The question is not asked again.
   await terminal.settle('give')
   await terminal.settle('take back')
   expect(await terminal.isGiven()).toBe(false)
@@ -48,7 +48,7 @@ test('with any other answer nothing is begun, and nothing is given', async () =>
   expect(await terminal.isGiven()).toBe(false)
 })
 
-test('where nobody can be asked, --yes is the word', async () => {
+test('without a terminal, --yes is needed', async () => {
   await using terminal = await makeTerminal()
   expect(await refusedBy(terminal.settle('give'))).toThrow('Nobody can be asked about the network here: add --yes.')
   expect(await terminal.isGiven()).toBe(false)

@@ -275,7 +275,7 @@ describe.skipIf(hasNoTemporal)('a step of a run', () => {
       const told = (scene.model.heard.get('thousand') ?? []).filter(({ kind }) => kind === 'artifact')
       expect(new Set(told.map(({ text }) => /number (\d+)/.exec(text)?.[1])).size).toBe(AGENTS)
       expect(told.length).toBeLessThanOrEqual(AGENTS + LOST)
-      // All that they found came back to who had asked.
+      // All that they found came back to the step that asked.
       const [again = ''] = stepsOf('thousand', 'a').flatMap(({ text }) =>
         text.includes('What a sub-agent answered') ? [text] : [],
       )

@@ -1,4 +1,4 @@
-/** Which files are near others: who defines what they use, and who uses what they define. */
+/** Which files are near others: those that define what they use, and those that use what they define. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -47,7 +47,7 @@ const pathsNear = async (...own: string[]) => {
   }
 }
 
-test('who defines what a file uses, who uses what it defines, and what these use', async () => {
+test('files that define what a file uses, files that use what it defines, and what these use', async () => {
   expect(await pathsNear('src/tides.ts')).toEqual({ next: ['src/chart.ts', 'src/page.ts'], further: ['src/ledger.ts'] })
 })
 
@@ -65,7 +65,7 @@ test('a file that does not exist, or is no code, has nothing near', async () => 
   expect(await map.near(tree, ['src/new.ts', 'README.md'])).toEqual([])
 })
 
-test('the same comes out again: anew, from the file of an earlier process, and where that is broken', async () => {
+test('the result is the same: rebuilt, from the file of an earlier process, and where that is broken', async () => {
   const first = await map.near(tree, ['src/tides.ts'])
   await using folder = await makeFolder()
   for (const round of ['made', 'kept', 'broken']) {
@@ -82,7 +82,7 @@ test('after a commit, only what has changed is another', async () => {
   expect((await pathsNear('src/tides.ts')).next).toEqual(['src/chart.ts', 'src/page.ts'])
 })
 
-test('a map that has followed many commits says the same as one that is made anew', async () => {
+test('a map that has followed many commits says the same as a rebuilt one', async () => {
   await using folder = await makeFolder()
   using following = openCodeMap(place.objects, { folder: folder.path })
   const tide = FILES['src/tides.ts'] as string

@@ -43,7 +43,7 @@ const relating = (...own: string[]) => ({
   names: new Set<string>(),
 })
 
-test('what a file imports is shown by what it uses of it, and who imports it by the lines that do', async () => {
+test('what a file imports is shown by what it uses of it, and its importers by the lines that do', async () => {
   const related = await relatedTo(await map.near(head, ['src/tides.ts']), relating('src/tides.ts'))
   expect(related).toEqual([
     { path: 'src/chart.ts', how: 'imported', lines: ['export const readChart = (at: number) => at'] },

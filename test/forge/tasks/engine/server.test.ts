@@ -139,13 +139,13 @@ describe.skipIf(hasNoTemporal)('our own server', () => {
     expect(new Set(servers.map(({ running }) => running?.process.pid)).size).toBe(1)
   }, 60_000)
 
-  test('is not started where nobody asked for that', async () => {
+  test('is not started unless a command needs it', async () => {
     expect(await refusedBy(openServer(env, { start: false }))).toThrow(
       'No Temporal server runs here: start one with forge up.',
     )
   })
 
-  test('is started anew at the same port after it was killed, and has what it had', async () => {
+  test('is started again at the same port after it was killed, and has what it had', async () => {
     const first = await openServer(env, { start: true })
     await (await connectTo(first)).close()
     process.kill(first.running?.process.pid ?? 0, 'SIGKILL')
@@ -178,7 +178,7 @@ describe.skipIf(hasNoTemporal)('our own server', () => {
     await connection.close()
   }, 60_000)
 
-  test('gets no key, and shows its files to nobody else', async () => {
+  test('gets no key, and its files are the user’s alone', async () => {
     const place = await openServerPlace(env)
     const { running } = await openServer({ ...env, ANTHROPIC_API_KEY: 'sk-SECRET' }, { start: true })
     if (process.platform === 'linux')
@@ -227,7 +227,7 @@ describe.skipIf(hasNoTemporal)('our own server', () => {
 describe('a server that can’t be used', () => {
   const options = { tls: false as const }
 
-  test('nobody listens there', async () => {
+  test('no server listens there', async () => {
     expect(await refusedBy(connect({ address: '127.0.0.1:1', namespace: 'n', options }))).toThrow(
       /^No Temporal server answers at 127\.0\.0\.1:1 \(.*ECONNREFUSED.*\): check that it runs, and TEMPORAL_ADDRESS/,
     )

@@ -1,4 +1,4 @@
-/** Traces: what a receiver sees of a run, and that nobody sees anything where none was asked for. */
+/** Traces: what a collector gets of a run, and that nothing is sent where none is configured. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type { SpanExporter } from '@opentelemetry/sdk-trace-base'

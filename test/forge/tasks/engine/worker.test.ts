@@ -136,7 +136,7 @@ describe.skipIf(hasNoTemporal)('with a server,', () => {
       expect(second?.process.pid).not.toBe(first?.process.pid as number)
       expect(engine.queue).toBe(second?.queue as string)
       const asked = { namespace: 'forge', taskQueue: { name: engine.queue }, taskQueueType: 1 }
-      // The server remembers those who are gone for a while.
+      // The server lists workers that have ended for a while.
       const polls = async () => {
         const { pollers } = await temporal.connection.workflowService.describeTaskQueue(asked)
         return pollers?.some(({ identity }) => identity?.includes(`:${second?.process.pid},`))

@@ -32,7 +32,7 @@ describe.skipIf(hasNoTemporal)('a run', () => {
     expect(status.spent.requests).toBe(4)
   })
 
-  test.concurrent('whoever plans is told what was found out when the run began, again and again the same', async () => {
+  test.concurrent('every planner is told the facts that were found when the run began', async () => {
     const heard: string[][] = []
     await using host = await server.host(({ kind, told }) => {
       if (kind !== 'plan') return {}
@@ -46,7 +46,7 @@ describe.skipIf(hasNoTemporal)('a run', () => {
     expect(heard.map(([first]) => first)).toEqual(['There is make.', 'There is make.'])
   })
 
-  test.concurrent('at most so many tasks run at once, and one whose boundaries are not known runs alone', async () => {
+  test.concurrent('no more tasks than allowed run at once, and one whose boundaries are not known runs alone', async () => {
     const ids = ['a', 'b', 'c', 'd', 'e']
     const tasks = [...ids.map(id => shape(id)), shape('alone', { isAlone: true })]
     const together: string[][] = []
@@ -211,7 +211,7 @@ describe.skipIf(hasNoTemporal)('a run', () => {
     expect(host.activities.sent.at(-1)?.tier).toBe('generation')
   })
 
-  test.concurrent('who waits for a sibling is done after it, with its result', async () => {
+  test.concurrent('a task that waits for a sibling is done after it, with its result', async () => {
     const tasks = [shape('a'), shape('b')]
     await using host = await server.host(
       planning(tasks, async ({ task, attempt }) => {

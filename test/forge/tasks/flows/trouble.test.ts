@@ -86,7 +86,7 @@ describe.skipIf(hasNoTemporal)('a run in trouble', () => {
     expect(status.spent.requests).toBe(5)
   })
 
-  test.concurrent('a task that is stopped stays stopped, also where its last request fails, and holds nobody up', async () => {
+  test.concurrent('a task that is stopped stays stopped, also where its last request fails, and blocks no other task', async () => {
     await using host = await server.host(
       planning([shape('a'), shape('b')], async ({ task }, signal) => {
         if (task === 'b') return {}
@@ -192,7 +192,7 @@ describe.skipIf(hasNoTemporal)('a run in trouble', () => {
     await host.until(() => host.activities.sent.length === 2)
     expect(await host.says('raise', { minutes: 0.1 })).toBeUndefined()
     await host.end()
-    // Nobody works while the minutes go by and the person pauses: both are heard at once.
+    // The minutes run out and the person pauses while no worker runs: both are handled together.
     await Bun.sleep(6500)
     const paused = host.says('pause')
     await host.begin()
@@ -269,7 +269,7 @@ describe.skipIf(hasNoTemporal)('a run in trouble', () => {
     expect(host.activities.sent.filter(({ task }) => task === 'a')).toHaveLength(1)
   })
 
-  test.concurrent('a contract that can’t be checked yet is checked when that is set right, and nothing is planned anew', async () => {
+  test.concurrent('a contract that can’t be checked yet is checked when that is set right, and nothing is planned again', async () => {
     let hasEngine = false
     await using host = await server.host(planning([shape('a')]), {
       finish: () =>
@@ -385,7 +385,7 @@ describe.skipIf(hasNoTemporal)('a run in trouble', () => {
       expect(first).toMatchObject({ base: result, about: [{ kind: 'plan' }, { kind: 'validation' }, asks] })
     })
 
-    test.concurrent('are decided by one who is more capable, where two are not of one mind', async () => {
+    test.concurrent('are decided by a more capable model where two disagree', async () => {
       await using host = await server.host(
         planning([shape('a')], ({ kind, choice, tier }) =>
           kind === 'review' ? { isGood: choice === 0 || tier === 'reasoning' } : {},
@@ -489,7 +489,7 @@ describe.skipIf(hasNoTemporal)('a run in trouble', () => {
     expect(runId).not.toBe(firstExecutionRunId)
   }, 300_000)
 
-  test.concurrent('runs are listed by their state where whoever starts them says so', async () => {
+  test.concurrent('runs are listed by their state where they are started with it', async () => {
     await using host = await server.host(planning([shape('a')]))
     await host.start({ isApproved: false }, true)
     await host.untilState('approving')

@@ -1,5 +1,6 @@
 /**
- * What somebody else does who can reach the server: lets the user's own worker do one thing, with an input of theirs.
+ * An attack by another process that can reach the server: it lets the user's worker run one activity with its own
+ * input.
  */
 import { proxyActivities } from '@temporalio/workflow'
 

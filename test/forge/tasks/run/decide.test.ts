@@ -177,7 +177,7 @@ describe('a planner', () => {
   })
 })
 
-test('a task whose part of the plan was mended begins anew with two attempts, and what passed stays', () => {
+test('a task whose part of the plan was mended begins again with two attempts, and what passed stays', () => {
   const before = [shape('a'), shape('b')]
   const mended = [shape('a'), { ...shape('b'), hash: 'wider' }]
   const { run, started } = live({

@@ -1,4 +1,4 @@
-/** Budgets: never one request more than allowed, whoever asks at the same time and whatever dies. */
+/** Budgets: never one request more than allowed, with concurrent processes and with crashes. */
 import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ import { answer, makeScene, RUN, wholeStep } from '../activities/scene.ts'
 const SPENDER = join(import.meta.dir, 'budget-spender.ts')
 const USAGE = { input: 100, output: 10, cacheRead: 0, cacheWrite: 0, cost: 0.5 }
 
-/** A request of 100 tokens with an answer of at most so many, that costs a dollar for a hundred tokens of it. */
+/** A request of 100 tokens with an answer of at most that many, which costs a dollar per hundred tokens. */
 const asked = (key: string, more: Partial<AskedBudget> = {}): AskedBudget => ({
   ...{ key, model: 'anthropic/a', kind: 'implement', tier: 'generation', input: 100, output: 100 },
   price: { input: 0, output: 10_000, cacheRead: 0, cacheWrite: 0 },
@@ -108,7 +108,7 @@ test('a request whose answer is found after a crash is settled by it, once', asy
   expect(ledger.spent()).toEqual({ requests: 1, input: 100, output: 10, cost: 0.5 })
 })
 
-test('with a limit in dollars, a model whose price nobody knows is named before anything is sent', async () => {
+test('with a limit in dollars, a model without a known price is named before anything is sent', async () => {
   const settings = await settingsOf({ ANTHROPIC_API_KEY: 'key-of-nobody', FORGE_MODEL: 'anthropic/claude-x' })
   expect(missingPrice(['anthropic/claude-x'], settings, limits({ cost: 5 }))).toMatch(
     /^A limit of \$5\.00 can't be held, since the price of anthropic\/claude-x is not known: set FORGE_PRICES=/,
@@ -211,7 +211,7 @@ test('a price that is set is what a request may cost, and a model of one’s own
   expect(requestEstimateOf({ input: 1e6, output: 1e5 }, priceOf('anthropic/claude-x', settings)).cost).toBe(7)
 })
 
-test('a run has a limit also where nobody knows what its models cost: in requests, and it is said', async () => {
+test('a run has a limit also where prices are not known: in requests, and it is said', async () => {
   const key = { OPENAI_API_KEY: 'key-of-nobody', ANTHROPIC_API_KEY: 'key-of-nobody' }
   const priced = await settingsOf({ ...key, FORGE_PRICES: 'openai/a=1/2' })
   expect(usualLimits({}, ['openai/a'], priced)).toEqual({ limits: { cost: 5 } })
@@ -223,6 +223,6 @@ test('a run has a limit also where nobody knows what its models cost: in request
     'No limit in dollars holds, since the price of anthropic/b is not known: it stops after 200 requests.',
   )
   expect(usualLimits({ requests: 1000 }, models, priced).limits).toEqual({ requests: 1000 })
-  // Who names a budget means it: that is refused where it can't be held.
+  // An explicit budget is refused where it can't be enforced.
   expect(usualLimits({ cost: 3 }, models, priced)).toEqual({ limits: { cost: 3 } })
 })

@@ -62,7 +62,7 @@ test('a run that is let go of leaves no ref of its own, and what an attempt trie
   expect((await place.git('for-each-ref', '--format=%(refname)')).split('\n')).toEqual([at, 'refs/heads/main'])
 })
 
-test('with --all, a run that nobody has landed goes with its attempts, and it is said what is lost', async () => {
+test('with --all, a run that is not landed goes with its attempts, and it is said what is lost', async () => {
   await using place = await makePlace()
   const run = '20261122-c-0000'
   await commit(place.path, 'main', { 'a.txt': 'a' })
@@ -76,7 +76,7 @@ test('with --all, a run that nobody has landed goes with its attempts, and it is
   expect(await place.git('for-each-ref', '--format=%(refname)')).toBe('refs/heads/main')
 })
 
-test('a run with finished work that nobody has landed stays whole, so that it can be landed', async () => {
+test('a run with finished work that is not landed stays whole, so that it can be landed', async () => {
   await using place = await makePlace()
   const env = { XDG_STATE_HOME: place.folder }
   const run = '20261122-c-0000'
@@ -116,7 +116,7 @@ test('a run whose result was landed leaves no branch, and loses no commit', asyn
   for (const ref of [attemptRef(run, 'parser', 2), doneRef(run, 'parser'), resultRef(run)])
     await place.git('update-ref', ref, done)
   await place.git('branch', '-D', 'work', 'failed')
-  // Nobody has landed it yet.
+  // It is not landed yet.
   const before = await pruneRun(place.objects, run, { env, all: false })
   expect(before).toMatchObject({ isKept: true, refs: [], saved: [], lost: [] })
   expect(before.kept).toHaveLength(2)

@@ -34,7 +34,7 @@ async function makeRuns() {
   return { place, run, [Symbol.asyncDispose]: () => place[Symbol.asyncDispose]() }
 }
 
-test('tasks count for who wrote their first attempt, requests for who answered them, over all runs', async () => {
+test('tasks count for the model of their first attempt, requests for the model that answered, over all runs', async () => {
   await using scene = await makeRuns()
   const first = scene.run('one')
   await first.answers(

@@ -35,7 +35,7 @@ test('a repository of long ids keeps it, too', async () => {
   expect(await storeOf(place).readText(reference)).toBe('found')
 })
 
-test('the first answer to a request stays, whoever comes with another one', async () => {
+test('the first answer to a request stays', async () => {
   await using place = await makePlace()
   const key = 'a'.repeat(64)
   const first = await storeOf(place).keep('answers', key, 'one')
@@ -123,7 +123,7 @@ test('a lock that a killed git left does not stop a run for ever', async () => {
   expect(await store.readText(reference)).toBe('after')
 }, 20_000)
 
-test('whoever writes right after a write is not forgotten', async () => {
+test('a write right after another one is not forgotten', async () => {
   await using place = await makePlace()
   const store = storeOf(place)
   const chain = async (name: string) => {

@@ -60,7 +60,7 @@ describe.each(KINDS)('to %s,', kind => {
   })
 })
 
-test('who edits is told how edits are made, and nobody else', () => {
+test('only prompts for edits say how edits are made', () => {
   const told = KINDS.filter(kind => systemWords(kind).includes('# How you edit'))
   expect(told.sort()).toEqual(['implement', 'resolve'])
 })

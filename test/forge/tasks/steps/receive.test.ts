@@ -116,7 +116,7 @@ test('two answers at once are none', () => {
   expect(readAnswer('implement', both).words).toMatch(/2 calls of the tool answer: call it once/)
 })
 
-test('a signal that nobody knows is for a person to look at', () => {
+test('an unknown signal is for a person to look at', () => {
   const read = readAnswer('implement', call({ answer: { signal: 'almost', words: 'Nearly.' } }))
   expect(read).toMatchObject({ isConfused: true, words: expect.stringContaining('the signal "almost"') })
 })

@@ -6,12 +6,12 @@
 import type { Token, Tokens } from 'marked'
 import type { ComponentChildren } from 'preact'
 import { useMemo, useRef } from 'preact/hooks'
+import { type Block, inlineTokens, MarkdownBlocks } from '../ui/markdown-blocks.ts'
+import { readableProse, withEntities } from '../ui/prose.ts'
+import { plural } from '../ui/times.ts'
+import { useShown } from '../ui/use-shown.ts'
 import { CodeBlock } from './code-block.tsx'
 import { Link } from './link.tsx'
-import { type Block, inlineTokens, MarkdownBlocks } from './markdown-blocks.ts'
-import { readableProse, withEntities } from './prose.ts'
-import { plural } from './times.ts'
-import { useShown } from './use-shown.ts'
 
 /** Of an answer with more blocks or characters than these, what is between is shown when it is asked for. */
 const FIRST_SHOWN = { blocks: 40, characters: 10_000 }

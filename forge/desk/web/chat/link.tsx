@@ -5,10 +5,10 @@
 import type { ComponentChildren } from 'preact'
 import { copy } from '../app/actions.ts'
 import { type Page, usePage } from '../app/state.ts'
-import { Icon } from './icons.tsx'
-import { targetOf } from './links.ts'
-import { toName } from './names.ts'
-import { readableProse } from './prose.ts'
+import { Icon } from '../ui/icons.tsx'
+import { targetOf } from '../ui/links.ts'
+import { toName } from '../ui/names.ts'
+import { readableProse } from '../ui/prose.ts'
 
 export function Link({ href, children }: { href: string; children: ComponentChildren }) {
   const page = usePage()

@@ -4,11 +4,11 @@ import { useSignal } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { copy } from '../app/actions.ts'
 import { usePage } from '../app/state.ts'
-import { type Colours, coloursOf, piecesOf } from './coloured.ts'
-import { Icon } from './icons.tsx'
-import { visible } from './names.ts'
-import { plural } from './times.ts'
-import { useShown } from './use-shown.ts'
+import { type Colours, coloursOf, piecesOf } from '../ui/coloured.ts'
+import { Icon } from '../ui/icons.tsx'
+import { visible } from '../ui/names.ts'
+import { plural } from '../ui/times.ts'
+import { useShown } from '../ui/use-shown.ts'
 
 /** What is called otherwise than the end of a file's name. */
 const ENDINGS: Record<string, string> = {
