@@ -8,6 +8,7 @@ import { draftsElsewhere, saveElsewhere } from './branch-split.ts'
 import type { OpenBranches } from './open-branches.ts'
 import { closeFile, isSamePlace, openFile } from './places.ts'
 import { pathsNow } from './renamed-files.ts'
+import { shownOperations } from './undo.ts'
 
 /** Operations that one reply has at most. */
 const MAX_OPERATIONS = 500
@@ -50,6 +51,6 @@ export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, W
     'name now': async ({ branch }) => ({ branch: await branches.nameNow(branch) }),
     'paths now': async ({ branch, ...asked }) => ({ paths: await pathsNow(branches, branch, asked) }),
     'restore branch': ({ branch }) => restoreBranch(branches, branch),
-    operations: ({ from, count }) => branches.room.operations.list(from, Math.min(count, MAX_OPERATIONS)),
+    operations: ({ from, count }) => shownOperations(branches, from, Math.min(count, MAX_OPERATIONS)),
   }
 }

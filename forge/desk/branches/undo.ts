@@ -3,6 +3,7 @@
 import { Failure } from '../../../core/failure.ts'
 import { countOnRemotes } from '../../../core/git/commits.ts'
 import { RefMoved, type RefName } from '../../../core/git/refs.ts'
+import type { Oid } from '../../../core/git/repository.ts'
 import { many } from '../../../core/text.ts'
 import type { Recorded } from '../../operations.ts'
 import type { Operation } from '../contract/branches.ts'
@@ -76,11 +77,33 @@ async function whatStays(
 async function verifyUnmoved(branches: OpenBranches, all: Operation['refs']): Promise<void> {
   const refs = all.filter(isHeld)
   const infos = await Promise.all(refs.map(({ ref }) => branches.room.objects.info(ref)))
-  const moved = refs.filter(({ after }, at) => infos[at]?.oid !== after).map(({ ref }) => nameOfRef(ref))
+  const moved = refs.filter(({ after }, at) => infos[at]?.oid !== after).map(({ ref }) => ref)
   if (moved.length === 0) return
-  const have = moved.length === 1 ? 'has' : 'have'
-  throw new Failure(`${moved.join(' and ')} ${have} moved since: nothing was undone. Undo what came later first.`)
+  throw new Failure(`${whatMoved(moved)}: nothing was undone. Undo what came later first.`)
 }
+
+/**
+ * The newest operations, each with what can be done with it: those that a later one has undone or done again are past,
+ * and what has moved since stands in the way of the others.
+ */
+export async function shownOperations(branches: OpenBranches, from: number, count: number): Promise<Operation[]> {
+  const { objects, operations } = branches.room
+  const all: Operation[] = await operations.list(0, from + count)
+  const newest = new Map<Oid, Oid>()
+  for (const { id, of } of all) if (!newest.has(of ?? id)) newest.set(of ?? id, id)
+  const names = [...new Set(all.flatMap(({ refs }) => refs.filter(isHeld).map(({ ref }) => ref)))]
+  const infos = await Promise.all(names.map(ref => objects.info(ref)))
+  const tips = new Map(names.map((ref, at) => [ref, infos[at]?.oid]))
+  return all.slice(from).map(operation => {
+    if (newest.get(operation.of ?? operation.id) !== operation.id) return { ...operation, isPast: true }
+    const moved = operation.refs.filter(ref => isHeld(ref) && tips.get(ref.ref) !== ref.after)
+    return moved.length === 0 ? operation : { ...operation, inTheWay: whatMoved(moved.map(({ ref }) => ref)) }
+  })
+}
+
+/** What stands in the way of an undo, as a sentence's part. */
+const whatMoved = (refs: readonly RefName[]): string =>
+  `${refs.map(nameOfRef).join(' and ')} ${refs.length === 1 ? 'has' : 'have'} moved since`
 
 async function moveBack(branches: OpenBranches, operation: Recorded, original: Operation, how: How): Promise<void> {
   const { refs } = operation

@@ -72,6 +72,10 @@ export const Operation = v.object({
   refs: v.array(v.object({ ref: v.string(), before: v.optional(Oid), after: v.optional(Oid) })),
   /** The operation that it undid or did again. */
   of: v.optional(Oid),
+  /** A later operation has undone it, or done it again: that one is to be taken back instead. */
+  isPast: v.optional(v.boolean()),
+  /** Why it can't be undone now, as a sentence's part: main has moved since. */
+  inTheWay: v.optional(v.string()),
 })
 export type Operation = v.InferOutput<typeof Operation>
 

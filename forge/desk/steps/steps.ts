@@ -4,10 +4,12 @@ import { Failure } from '../../../core/failure.ts'
 import { bytesOf, identityLine } from '../../../core/git/commits.ts'
 import { type Objects, writeObjects } from '../../../core/git/objects.ts'
 import { RefMoved } from '../../../core/git/refs.ts'
-import { isOid, type Oid } from '../../../core/git/repository.ts'
+import { isOid, type Oid, type Path } from '../../../core/git/repository.ts'
 import { many, visiblePath } from '../../../core/text.ts'
 import { FORGE_AUTHOR } from '../../operations.ts'
 import type { BranchServices, BranchWork } from '../branches/branch-work.ts'
+import { mergeDrafts } from '../branches/draft-merges.ts'
+import { isOpen, noDrafts } from '../branches/drafts.ts'
 import type { OpenBranches } from '../branches/open-branches.ts'
 import { type Group, groupsOf, kindOf, wordsFor } from '../conflicts/conflicts.ts'
 import type { BranchStep, Done, Outlook, Preview, Source, Step } from '../contract/steps.ts'
@@ -162,6 +164,11 @@ export class Steps {
       warningsFor(this.room, step, plan),
       stop ? undefined : this.#result(plan),
     ])
+    const after = result === undefined ? [] : await this.#draftsAfter(work, before, result)
+    if (after.length > 0)
+      warnings.push(
+        `${many(after.length, 'draft')} of ${visiblePath(plan.branch)} will be in conflict with it, to be resolved there: ${namesOf(after)}.`,
+      )
     const hasToSave = stop !== undefined && work.draftPaths.length > 0
     if (hasToSave)
       warnings.push(
@@ -174,6 +181,13 @@ export class Steps {
       ...(message !== undefined && { message }),
       ...(hasToSave && { offers: 'save' as const }),
     }
+  }
+
+  /** The files whose drafts would be in conflict after a step, that are not already. */
+  async #draftsAfter({ drafts }: BranchWork, before: Oid, result: Oid): Promise<Path[]> {
+    if (drafts.files.size === 0) return []
+    const { clashes } = await mergeDrafts(this.room.objects, noDrafts(before), drafts, noDrafts(result))
+    return [...clashes].flatMap(([path, clash]) => (isOpen(clash) && !drafts.clashes.has(path) ? [path] : []))
   }
 
   /** A commit that no ref has, with the files as they would be: so the page can compare it with any other. */
@@ -324,6 +338,14 @@ export class Steps {
     this.room.say({ say: 'repository' })
     return { words: `${pastOf(does)}.`, ...(move.to !== undefined && { commit: await this.#commit(move.to) }) }
   }
+}
+
+/** More files than these are counted, and not named. */
+const MAX_NAMED_FILES = 3
+
+function namesOf(paths: readonly Path[]): string {
+  const rest = paths.length - MAX_NAMED_FILES
+  return `${paths.slice(0, MAX_NAMED_FILES).map(visiblePath).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
 }
 
 /** A file in conflict, and what the conflict is about. */

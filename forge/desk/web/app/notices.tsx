@@ -240,7 +240,9 @@ function moved(page: Page, tab: Tab): Notice | undefined {
     : []
   return {
     tone: 'warn',
-    title: `${name} moved outside the desk${move ? `: ${whatMoved(move)}` : ''}`,
+    title: move
+      ? `${name} moved outside the desk: ${whatMoved(move)}`
+      : `Drafts of ${name} are in conflict with what was brought in`,
     words: paths.length > 0 ? whatConflicts(page, at.branch, paths) : 'Your drafts merge cleanly with it.',
     actions: [...offers, ...(paths.length === 0 || isThere ? [] : [resolve])],
   }

@@ -94,7 +94,7 @@ function lookOf({ kind, of: reversed, words }: Operation): IconProps {
 
 function OperationRow({ operation, close }: { operation: Operation; close: () => void }) {
   const page = usePage()
-  const { words, time, refs, of: reversed } = operation
+  const { words, time, refs, of: reversed, isPast, inTheWay } = operation
   const reversal = reversed === undefined ? undefined : reversalOf(words)
   return (
     <li>
@@ -107,14 +107,18 @@ function OperationRow({ operation, close }: { operation: Operation; close: () =>
           <span class="meta nowrap" title={fullTime(time)}>
             {plural(refs.length, 'ref')}, {ago(time)}
           </span>
-          <Button
-            look="quiet small"
-            words={reversal?.isUndo ? 'Redo' : 'Undo'}
-            onClick={() => {
-              close()
-              undo(page, operation)
-            }}
-          />
+          {isPast ? null : (
+            <Button
+              look="quiet small"
+              words={reversal?.isUndo ? 'Redo' : 'Undo'}
+              isOff={inTheWay !== undefined}
+              {...(inTheWay !== undefined && { title: `${readable(inTheWay)}: undo what came later first` })}
+              onClick={() => {
+                close()
+                undo(page, operation)
+              }}
+            />
+          )}
         </summary>
         <ul>
           {refs.map(({ ref, before, after }) => (

@@ -52,6 +52,27 @@ test('each operation says what it did, and where refs were', async () => {
   await desk.git('fsck', '--strict')
 })
 
+test('the list says which operations can be taken back: none that is undone, and none of a branch that moved since', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  const shown = async () =>
+    (await ask(desk.work, 'operations', { from: 0, count: 10 })).map(it => [
+      it.words,
+      it.isPast ?? it.inTheWay ?? 'can',
+    ])
+  await ask(desk.work, 'new file', { branch: 'main', path: 'one.txt' })
+  await ask(desk.work, 'new file', { branch: 'main', path: 'two.txt' })
+  expect(await shown()).toEqual([
+    ['add two.txt to main', 'can'],
+    ['add one.txt to main', 'main has moved since'],
+  ])
+  await desk.work.undo()
+  expect(await shown()).toEqual([
+    ['undo: add two.txt to main', 'can'],
+    ['add two.txt to main', true],
+    ['add one.txt to main', 'can'],
+  ])
+})
+
 test('everything that a person can do comes back, in any order, and leaves nothing behind', async () => {
   await using desk = await makeDesk({ files: FILES })
   const { work } = desk

@@ -231,6 +231,26 @@ test('a checkout that was left behind by a save is said to be again by a merge, 
   expect(behind()).toBe(2)
 })
 
+test('a preview says which drafts will be in conflict with what comes in', async () => {
+  await using desk = await makePair(CLEAN)
+  const { work } = desk
+  const editor = await edit(work, 'main', 'a.txt')
+  await editor.type('mine\n', 0, editor.text.length)
+  await work.flush()
+  const next = await commit(
+    desk.path,
+    'next',
+    { 'a.txt': 'next\n' },
+    { parents: [await desk.git('rev-parse', 'main')] },
+  )
+  const step: Step = { step: 'merge', source: { commit: next, words: 'next' }, onto: 'main' }
+  const { is, warnings } = await work.steps.preview(step)
+  expect(is).toBe('clean')
+  expect(warnings).toContain('1 draft of main will be in conflict with it, to be resolved there: a.txt.')
+  await work.steps.do(step)
+  expect((await work.branches.work('main')).conflictPaths).toEqual(['a.txt'])
+})
+
 test('what a remote has is said before a branch leaves it', async () => {
   await using desk = await makePair(CLEAN)
   await desk.git('update-ref', 'refs/remotes/origin/topic', desk.theirs)
