@@ -95,7 +95,7 @@ export async function followBranch(repository: Repository, checkout: Checkout, f
 /** What git says is in the way, as a sentence; what it says seldom is left as it is, but for its end. */
 function inWords(message: string): string {
   const words = visible(message)
-  const [, changed] = /Entry '(.+)' not uptodate/.exec(words) ?? []
+  const [, changed] = /Entry '(.+)' (?:not uptodate|would be overwritten by merge)/.exec(words) ?? []
   if (changed !== undefined) return `${changed} has changes there that are not committed.`
   const [, unknown] = /Untracked working tree file '(.+)' would be/.exec(words) ?? []
   return unknown === undefined ? words.replace(/\.*$/, '.') : `${unknown} lies there and is not git's.`

@@ -100,7 +100,7 @@ export type Transition = {
   /** Before the refs move; gives what takes that back where they don't. */
   announce?: () => Promise<() => Promise<void>>
   /** After the refs have moved. */
-  arrive: () => Promise<void>
+  arrive: (deed: Deed | undefined) => Promise<void>
 }
 
 /** A locked branch: the only way to collect its edits, write its drafts or move its refs. */
@@ -161,7 +161,7 @@ export async function carryOut(
     for (const withdraw of withdrawals) await withdraw?.()
     throw error
   }
-  for (const { arrive } of transitions) await arrive()
+  for (const { arrive } of transitions) await arrive(deed)
 }
 
 async function record(
@@ -710,9 +710,9 @@ export class BranchWork {
       { ref: mergingRef(name), from: this.merging, to: waiting },
       this.#draftsMove(made),
     ]
-    const arrive = async () => {
+    const arrive = async (deed: Deed | undefined) => {
       if (head !== undefined) {
-        if (before !== after) checkouts.follow(name, before, after)
+        if (before !== after) checkouts.follow(name, before, after, deed?.kind === 'save')
         this.#isGone = false
       }
       this.#merging = waiting === undefined ? undefined : { commit: waiting, head: after }

@@ -100,13 +100,15 @@ export class Checkouts {
 
   /**
    * Lets the checkouts of a branch follow it from one commit to another, after the branch has moved. It is done behind
-   * the caller's back, one after the other: {@link settled} waits for it.
+   * the caller's back, one after the other: {@link settled} waits for it. That one could not is said once for saves,
+   * which are many; for all else it is said again (`isSave`).
    */
-  follow(branch: string, from: Oid | undefined, to: Oid | undefined): void {
+  follow(branch: string, from: Oid | undefined, to: Oid | undefined, isSave: boolean): void {
     const empty = emptyTree(this.repository.format)
     this.#later(async () => {
       for (const checkout of await this.list())
-        if (checkout.head === headRef(branch)) await this.#followIn(checkout, branch, from ?? empty, to ?? empty)
+        if (checkout.head === headRef(branch))
+          await this.#followIn(checkout, branch, { from: from ?? empty, to: to ?? empty, isSave })
     })
   }
 
@@ -139,7 +141,7 @@ export class Checkouts {
     for (const [gitDir, { branch, from, to }] of [...this.pending]) {
       const checkout = checkouts.find(it => it.gitDir === gitDir && it.head === headRef(branch))
       const tip = (await this.objects.info(headRef(branch)))?.oid ?? emptyTree(this.repository.format)
-      if (checkout && tip === to) await this.#followIn(checkout, branch, from, to)
+      if (checkout && tip === to) await this.#followIn(checkout, branch, { from, to, isSave: true })
       else this.pending.delete(gitDir)
     }
     if (checkouts.length > 0) await this.#keep()
@@ -163,7 +165,11 @@ export class Checkouts {
     await this.#last
   }
 
-  async #followIn(checkout: Checkout, branch: string, from: Oid, to: Oid): Promise<void> {
+  async #followIn(
+    checkout: Checkout,
+    branch: string,
+    { from, to, isSave }: { from: Oid; to: Oid; isSave: boolean },
+  ): Promise<void> {
     const behind = this.pending.get(checkout.gitDir)
     const starts = new Set([behind?.from ?? from, from])
     let why = ''
@@ -177,20 +183,21 @@ export class Checkouts {
     else if (now && now.to !== to) this.pending.set(checkout.gitDir, { ...now, from: to, isTold: false })
     else this.pending.delete(checkout.gitDir)
     await this.#keep()
-    if (why !== '' && !now?.isTold) this.say({ say: 'checkout left behind', branch, folder: checkout.folder, why })
+    if (why !== '' && !(isSave && now?.isTold))
+      this.say({ say: 'checkout left behind', branch, folder: checkout.folder, why })
   }
 
   /**
-   * Why a checkout of a branch could not follow it from a commit to another tree, as the end of a sentence; '' where
-   * nothing is in the way. Nothing is changed.
+   * The checkout of a branch that could not follow it from a commit to another tree, and why, as a sentence; undefined
+   * where nothing is in the way. Nothing is changed.
    */
-  async whyNotFollowing(branch: string, from: Oid, to: Oid): Promise<string> {
+  async whyNotFollowing(branch: string, from: Oid, to: Oid): Promise<{ folder: string; why: string } | undefined> {
     for (const checkout of await this.list()) {
       if (checkout.head !== headRef(branch)) continue
       const why = await whyNotFollowing(this.repository, checkout, from, to)
-      if (why !== '') return why
+      if (why !== '') return { folder: checkout.folder, why }
     }
-    return ''
+    return undefined
   }
 }
 

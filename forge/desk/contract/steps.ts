@@ -49,7 +49,8 @@ const ENDS = ['clean', 'drops', 'conflicts', 'nothing', 'impossible'] as const
 
 /**
  * How a step would come out, for the word on a target: green, red, yellow, grey. It is what the step's preview says, or
- * that it takes too long to be known of many targets. `drops`: commits that no other branch or tag has leave a branch.
+ * that it takes too long to be known of many targets. `drops`: commits leave a branch (
+ * by a move), or a remote's branch (by a forced push).
  */
 export const Outlook = v.object({
   is: v.picklist([...ENDS, 'unknown']),

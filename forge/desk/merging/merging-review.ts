@@ -106,6 +106,7 @@ function oddIn(judged: Review, { ours, theirs }: StoredMerging): Oddities {
         ? `${change}, though no conflict was in it`
         : `moved to ${visiblePath(to)}, though no conflict was in it`,
     )
+  for (const path of judged.around) note(path, 'changed beside its conflicts, too')
   for (const path of judged.dropped) note(path, `what ${other} changed was not taken, though nothing was in its way`)
   for (const path of judged.vanished) note(path, `what ${one} changed is undone, though nothing was in its way`)
   const whose = judged.settledOn === 'the fork' ? one : other

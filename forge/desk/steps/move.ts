@@ -17,20 +17,27 @@ export async function planMove(objects: Objects, { branch, tip }: StepTarget, to
   const tree = await treeOfCommit(objects, to.commit)
   if (tip === to.commit)
     return { ...plan, is: 'nothing', words: 'nothing to do', chain: [], tree, commits: 0, warnings: [] }
-  const [lost, ahead] = await Promise.all([
+  const [lost, dropped, ahead] = await Promise.all([
     lostBy(repository, branch, tip, to.commit),
+    countBetween(repository, to.commit, tip),
     countBetween(repository, tip, to.commit),
   ])
-  const words = lost.length === 0 ? 'moves the branch' : `drops ${many(lost.length, 'commit')}`
+  const words =
+    dropped === 0 ? 'moves the branch' : `drops ${many(dropped, 'commit')}${whereElse(dropped, lost.length)}`
   // Said again when it is done: it is the moment to take it back.
-  const how = lost.length === 0 ? '' : `: ${words}`
+  const how = dropped === 0 ? '' : `: ${words}`
   const named = lost.slice(0, NAMED).map(subject => `“${visible(subject)}”`)
   const rest = lost.length > NAMED ? ` and ${lost.length - NAMED} more` : ''
-  const kept = 'kept by the operation, which can be undone'
-  const are = lost.length === 1 ? 'is' : 'are'
+  const they = lost.length === 1 ? 'the operation keeps it' : 'the operation keeps them'
   const warnings =
-    lost.length === 0 ? [] : [`No other branch or tag has ${named.join(', ')}${rest}: what is dropped ${are} ${kept}.`]
-  return { ...plan, how, is: lost.length === 0 ? 'clean' : 'drops', words, chain: [], tree, commits: ahead, warnings }
+    lost.length === 0 ? [] : [`No other branch or tag has ${named.join(', ')}${rest}: ${they}, and can be undone.`]
+  return { ...plan, how, is: dropped === 0 ? 'clean' : 'drops', words, chain: [], tree, commits: ahead, warnings }
+}
+
+/** Whether other branches and tags have the commits that leave a branch, as the end of a sentence. */
+function whereElse(dropped: number, lost: number): string {
+  if (lost === 0) return dropped === 1 ? ' that is on another branch or tag' : ', all on other branches or tags'
+  return lost === dropped ? '' : `, ${lost} of them on no other branch or tag`
 }
 
 /** More than these bytes of first lines are not read. */

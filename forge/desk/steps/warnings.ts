@@ -44,18 +44,18 @@ export async function warningsFor(
   const isForward = step === 'merge' && plan.chain.every(({ is }) => is === 'there') && !plan.stop
   const [hooks, checkout, pushed] = await Promise.all([
     isForward ? [] : hooksFor(repository, step),
-    plan.is === 'clean' || plan.is === 'drops' ? checkouts.whyNotFollowing(branch, before, plan.tree) : '',
+    checkouts.whyNotFollowing(branch, before, plan.tree),
     step === 'rebase' || step === 'move' ? pushedBeyond(repository, before, plan) : 0,
   ])
   const skipped = `Hooks of this repository do not run: ${hooks.join(', ')}.`
   const name = visiblePath(branch)
-  const behind = `A checkout of ${name} can't follow, and stays as it is: ${visible(checkout)}`
+  const behind = checkout && `The checkout in ${visible(checkout.folder)} stays behind: ${visible(checkout.why)}`
   const goes = pushed === 1 ? 'goes is' : 'go are'
   const others = `${many(pushed, 'commit')} that ${goes} on a remote already: a push of ${name} has to be forced.`
   return [
     ...plan.warnings,
     ...(hooks.length > 0 ? [skipped] : []),
-    ...(checkout === '' ? [] : [behind]),
+    ...(behind === undefined ? [] : [behind]),
     ...(pushed > 0 ? [others] : []),
   ]
 }

@@ -445,6 +445,8 @@ export class StandIn {
         this.canRedo = undefined
         this.sayDesk()
         return { words: `redo: ${this.canUndo}`, refs: [] }
+      case 'merging':
+        return null
       case 'conversation':
         return NO_CONVERSATION
       default:

@@ -51,6 +51,11 @@ export function conflictsIn(page: Page, branch: string): string[] {
   return (page.branch(branch)?.conflicts ?? []).filter(path => !isSettled(path))
 }
 
+/** The drafts of a file, or of all files of a folder. */
+function draftsAt(page: Page, branch: string, path: string): string[] {
+  return draftsOf(page, branch).filter(draft => draft === path || draft.startsWith(`${path}/`))
+}
+
 export function hasDraft(page: Page, at: At, path: string): boolean {
   if (at.kind === 'commit') return false
   const file = page.files.find(at, path)
@@ -102,14 +107,14 @@ export async function settle(page: Page, branch: string, paths: Paths): Promise<
   await Promise.all(files.map(file => file.settled()))
 }
 
-/** Says that a checkout did not follow a save, and what to do. */
+/** Says that a checkout did not follow a save or another step, and what to do. */
 export function sayLeftBehind(page: Page, news: Extract<News, { say: 'checkout left behind' }>): void {
   page.notify({
     topic: 'checkout',
     branch: news.branch,
     tone: 'warn',
-    title: `The checkout in ${news.folder} did not follow the save`,
-    words: `${news.why} Nothing in that folder was touched. Move what is in the way aside before you commit there, or that commit takes the save back; with the next save the checkout follows.`,
+    title: `The checkout in ${news.folder} stays behind`,
+    words: `${news.why} Nothing in that folder was touched. Move what is in the way aside before you commit there, or that commit takes back what was done here; with the next save the checkout follows.`,
     actions: [{ words: 'Save to a new branch instead', stays: true, run: () => saveElsewhere(page, news.branch) }],
   })
 }
@@ -231,7 +236,7 @@ export function renameFile(page: Page, tab: Tab, path: string): void {
     value: readable(path),
     selection: [readable(folderOf(path)).length, readable(path).length],
     button: 'Rename',
-    hint: 'This creates a commit. Drafts move along.',
+    hint: `This creates a commit.${draftsAt(page, branch, path).length > 0 ? ' Drafts move along.' : ''}`,
     run: async words => {
       const to = toName(words)
       await settle(page, branch, [path])
@@ -243,10 +248,12 @@ export function renameFile(page: Page, tab: Tab, path: string): void {
 export function deleteFile(page: Page, tab: Tab, path: string): void {
   const branch = branchOf(tab)
   if (branch === undefined) return
+  const drafts = draftsAt(page, branch, path).length
+  const alsoDraft = `${drafts === 1 ? 'The draft in it goes' : `The ${drafts} drafts in it go`} with it, and Undo restores that, too.`
   page.dialog.value = {
     kind: 'confirm',
     title: `Delete ${named(baseName(path))}?`,
-    words: [`This creates a commit on ${named(branch)}. Undo restores it.`],
+    words: [`This creates a commit on ${named(branch)}. Undo restores it.`, ...(drafts > 0 ? [alsoDraft] : [])],
     list: [path],
     button: 'Delete',
     isDangerous: true,
@@ -299,7 +306,7 @@ export function renameBranch(page: Page, branch: string): void {
     label: 'New name',
     value: readable(branch),
     button: 'Rename',
-    hint: 'Drafts move along. The remote branch keeps its name.',
+    hint: `${draftsOf(page, branch).length > 0 ? 'Drafts move along. ' : ''}The remote branch keeps its name.`,
     run: async words => {
       const to = toName(words)
       await settle(page, branch, 'all')

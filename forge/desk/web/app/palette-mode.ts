@@ -1,2 +1,2 @@
 /** Which lists the palette begins with. */
-export type PaletteMode = 'all' | 'files' | 'branches' | 'symbols'
+export type PaletteMode = 'all' | 'files' | 'branches' | 'symbols' | 'line'

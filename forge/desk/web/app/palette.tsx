@@ -157,6 +157,7 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
 
 /** What stands in the field at first. */
 function beginningOf(mode: PaletteMode): string {
+  if (mode === 'line') return ':'
   return mode === 'branches' ? '@' : ''
 }
 
@@ -176,13 +177,14 @@ function placeholderOf(mode: PaletteMode): string {
 
 function noneWords(mode: PaletteMode, words: string): string {
   if (mode === 'symbols' && words === '') return 'No symbols in this file'
+  if (words.startsWith(':')) return 'Type the number of a line'
   return 'No results'
 }
 
 function Prefixes() {
   return (
     <span class="micro opt-wide">
-      <kbd>&gt;</kbd> commands <kbd>@</kbd> branches <kbd>#</kbd> commits
+      <kbd>&gt;</kbd> commands <kbd>@</kbd> branches <kbd>#</kbd> commits <kbd>:</kbd> line
     </span>
   )
 }
@@ -244,16 +246,20 @@ function OptionGroup({ group, current, run }: OptionGroupProps) {
 
 /** What is offered for some words. What the server has to be asked comes when it comes, and stands below. */
 function useGroups(page: Page, mode: PaletteMode, typed: string): { groups: Group[]; isWaiting: boolean } {
-  const prefix = /^[>@#]/.exec(typed)?.[0]
+  const prefix = /^[>@#:]/.exec(typed)?.[0]
   const words = (prefix ? typed.slice(1) : typed).trim()
   const isNarrow = mode === 'files' || mode === 'symbols'
-  const wantsFiles = mode === 'files' || (!isNarrow && !prefix && words !== '')
+  const wantsFiles = (mode === 'files' && prefix !== ':') || (!isNarrow && !prefix && words !== '')
   const wantsCommits = !isNarrow && (prefix === '#' || (!prefix && words.length > 1))
   const { options: files, isWaiting } = useFiles(page, words, wantsFiles)
   const { options: commits, isWaiting: isFinding } = useCommits(page, words, wantsCommits)
   const symbols = useMemo(() => (mode === 'symbols' ? symbolsHere(page) : []), [page, mode])
   // Before the branches are known, no words are those of a new one.
   if (!page.desk.value) return { groups: [], isWaiting: true }
+  if (prefix === ':' && mode !== 'symbols') {
+    const options = lineOptions(page, words)
+    return { groups: [{ title: 'Line', options }].filter(hasOptions), isWaiting: false }
+  }
   if (mode === 'symbols') {
     const options = symbolOptions(page, symbols, typed.trim())
     return { groups: [{ title: 'Symbols', options }].filter(hasOptions), isWaiting: false }
@@ -363,6 +369,20 @@ function symbolOptions(page: Page, symbols: CodeSymbol[], words: string): Option
       tab.edit(path)
     },
   }))
+}
+
+/** The way to a line of the file that is shown, by its number; after a second colon or a comma comes the column. */
+function lineOptions(page: Page, words: string): Option[] {
+  const tab = page.tab.value
+  const path = tab?.path
+  const [, line, column = '1'] = /^(\d{1,9})(?:[:,](\d{1,9})?)?$/.exec(words) ?? []
+  if (!tab || path === undefined || line === undefined) return []
+  const at = Math.max(0, Number(column) - 1)
+  const run = () => {
+    page.files.find(tab.at, path)?.goTo(Number(line), [at, at])
+    tab.edit(path)
+  }
+  return [{ key: `line ${words}`, icon: <Icon name="list" />, words: `Go to line ${Number(line)}`, run }]
 }
 
 /** The files for some words. Until they have come, those for the words before stay. */

@@ -337,13 +337,23 @@ function offReason(drafts: number, hasConflict: boolean): string | undefined {
 }
 
 function FilePlace({ file }: { file: OpenFile }) {
+  const page = usePage()
   const shown = file.file.value
   if (shown?.kind !== 'text') return null
   const { line, column } = file.cursor.value
   return (
     <>
-      <span class="seg line-column" title={`Line ${line}, column ${column}`}>
-        {line}:{column}
+      <span class="seg line-column">
+        <button
+          type="button"
+          class="button quiet small"
+          title={`Line ${line}, column ${column}: go to a line…  ${shownKeys('Ctrl+G')}`}
+          onClick={() => {
+            page.palette.value = 'line'
+          }}
+        >
+          {line}:{column}
+        </button>
       </span>
       <span class="seg opt-wide">
         {shown.lineEnd === 'mixed' ? 'mixed line endings' : shown.lineEnd} · UTF-8{shown.bom ? ' with BOM' : ''}

@@ -52,6 +52,15 @@ export const fileActions = {
       page.palette.value = 'symbols'
     },
   },
+  goToLine: {
+    label: 'Go to line…',
+    keys: 'Ctrl+G',
+    icon: 'list',
+    isPossible: isShown,
+    run: ({ page }) => {
+      page.palette.value = 'line'
+    },
+  },
   nextChange: {
     label: 'Next change',
     keys: 'Alt+F5',

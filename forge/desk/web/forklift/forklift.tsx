@@ -62,7 +62,7 @@ export function ForkliftPanel() {
       {runs.slice(0, MOST_RUNS).map(run => (
         <RunRow key={run.run} run={run} />
       ))}
-      {runs.length === 0 ? <p class="meta words">Forklift has not run here yet.</p> : null}
+      {runs.length === 0 && known.said === undefined ? <p class="meta words">Forklift has not run here yet.</p> : null}
       <Said info={known} />
       <div class="acts">
         {isRunning ? (

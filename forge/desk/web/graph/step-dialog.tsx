@@ -134,7 +134,9 @@ export function StepDialog({ content, close }: Props) {
                 {fetch.problem}
               </span>
             )}
-            {preview && preview.commits > 0 ? <span class="meta">{plural(preview.commits, 'commit')}</span> : null}
+            {preview && preview.commits > 0 && !preview.words.startsWith(plural(preview.commits, 'commit')) ? (
+              <span class="meta">{plural(preview.commits, 'commit')}</span>
+            ) : null}
             <span class="grow" />
             {changes && changes.length > 0 ? (
               <>

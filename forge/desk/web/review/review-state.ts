@@ -42,6 +42,8 @@ export class Review extends ServerValue<Change[]> {
   readonly lookedAt = signal<ReadonlySet<string>>(new Set())
   /** How many lines a diff that was made shows, by its mark: git counts the line with a new line end, too. */
   readonly counted = signal<ReadonlyMap<string, LineCount>>(new Map())
+  /** Whether all commits of the branch are in what it is compared with; known where no file differs. */
+  readonly isContained = signal(false)
   /** The file that the list points at. */
   readonly current = signal<string | undefined>(undefined)
 
@@ -96,7 +98,17 @@ export class Review extends ServerValue<Change[]> {
     const { base } = this
     const commit = this.commit.peek()
     const chosen = kind === 'commit' ? await this.#loadCommits(base, commit, isCurrent) : commit
-    return await this.#compare(kind, base, chosen, this.#tip)
+    const changes = await this.#compare(kind, base, chosen, this.#tip)
+    const isContained = kind === 'all' && changes.length === 0 && (await this.#isContainedIn(base))
+    if (isCurrent()) this.isContained.value = isContained
+    return changes
+  }
+
+  async #isContainedIn(base: Base | undefined): Promise<boolean> {
+    const at = this.#at
+    if (at.kind === 'commit' || base === undefined) return false
+    const { rows } = await this.#page.connection.ask('history', { at, beyond: base.at, from: 0, count: 1 })
+    return rows.length === 0
   }
 
   /** The commits that the branch has and its base lacks; all of its own where it is the base. Gives the chosen one. */

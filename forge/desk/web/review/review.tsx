@@ -134,7 +134,6 @@ function KindTabs({ review }: { review: Review }) {
 
 function Diffs({ tab }: { tab: Tab }) {
   const { review } = tab
-  const page = usePage()
   const count = useSignal(BATCH)
   const box = usePlace<HTMLElement>('diffs')
   const changes = review.latest.value
@@ -149,7 +148,7 @@ function Diffs({ tab }: { tab: Tab }) {
       )}
       {changes?.length === 0 ? (
         <Empty title="Nothing is different">
-          <p class="lede">{emptyWords(review, page.tab.value?.at.kind === 'branch')}</p>
+          <p class="lede">{emptyWords(review, branchOf(tab))}</p>
         </Empty>
       ) : null}
       {isAsking ? <Waiting words="Comparing" /> : null}
@@ -171,13 +170,15 @@ function Diffs({ tab }: { tab: Tab }) {
 
 const nameOf = ({ base }: Review): string => (base ? readable(base.name) : 'its last commit')
 
-function emptyWords(review: Review, isBranch: boolean): string {
+function emptyWords(review: Review, branch: string | undefined): string {
+  const isBranch = branch !== undefined
   if (review.kind.value === 'unsaved') return 'No unsaved changes.'
   if (review.kind.value === 'came in') return 'The incoming changes affect no file.'
   if (review.kind.value === 'commit' && review.commits.value.length === 0 && isBranch) {
     return `No commits that ${nameOf(review)} does not have.`
   }
   if (review.kind.value === 'commit' || !isBranch) return 'No files changed in this commit.'
+  if (isBranch && review.isContained.value) return `${nameOf(review)} has all commits of ${readable(branch)} already.`
   return `No changes compared with ${nameOf(review)}.`
 }
 

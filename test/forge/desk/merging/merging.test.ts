@@ -563,6 +563,21 @@ test('what was changed beside the conflicts is listed as odd, and does not stop 
   await work.mergings.finish('main')
 })
 
+test('what was changed in a file with conflicts, far from them, is listed as odd', async () => {
+  await using desk = await makePair({
+    base: { 'a.txt': lines({}, 30) },
+    ours: { 'a.txt': lines({ 5: 'ours' }, 30) },
+    theirs: { 'a.txt': lines({ 5: 'theirs' }, 30) },
+  })
+  const { work, source } = desk
+  const files = { 'a.txt': lines({ 5: 'ours and theirs', 25: 'slipped in' }, 30) }
+  const result = await commit(desk.path, 'result', files, { parents: [desk.ours] })
+  await work.mergings.begin('main', source, { result })
+  expect((await work.mergings.in('main'))?.files).toContainEqual(
+    expect.objectContaining({ path: 'a.txt', state: 'odd', words: 'changed beside its conflicts, too' }),
+  )
+})
+
 test('a merge begins with what was settled before, also where git has no conflict', async () => {
   await using desk = await makePair({ ...TWO, theirs: { 'b.txt': 'changed\n' } })
   const { work, source } = desk

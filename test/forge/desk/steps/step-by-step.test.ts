@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test'
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Step } from '../../../../forge/desk/contract/steps.ts'
-import { edit, PERSON, textOf } from '../../../support/desk.ts'
+import { ask, edit, PERSON, textOf } from '../../../support/desk.ts'
 import { commit, gitWith, show } from '../../../support/git.ts'
 import { makePair, type Pair, type Sides } from '../../../support/merging.ts'
 import { refusedBy } from '../../../support/refusals.ts'
@@ -143,6 +143,21 @@ test('a branch that is moved names its own commits, and keeps them', async () =>
   expect(await desk.git('rev-parse', 'topic')).toBe(desk.theirs)
 })
 
+test('a branch that is moved drops its commits also where another branch has them, and says which are on no other', async () => {
+  await using desk = await makePair(CLEAN)
+  await desk.git('branch', 'copy', 'topic')
+  const more = await commit(desk.path, 'more', { 'more.txt': 'm\n' }, { parents: [desk.theirs] })
+  const to = { commit: desk.base, words: desk.base.slice(0, 8) }
+  const step: Step = { step: 'move', branch: 'topic', to }
+  const kept = await desk.work.steps.preview(step)
+  expect(kept).toMatchObject({ is: 'drops', words: 'drops 1 commit that is on another branch or tag', warnings: [] })
+  await desk.work.steps.do({ step: 'merge', source: { commit: more, words: 'more' }, onto: 'topic' })
+  await desk.git('branch', '-D', 'more')
+  const both = await desk.work.steps.preview(step)
+  expect(both).toMatchObject({ is: 'drops', words: 'drops 2 commits, 1 of them on no other branch or tag' })
+  expect(both.warnings.join()).toContain('“Change more.txt”: the operation keeps it, and can be undone.')
+})
+
 test('tags are made and deleted, with a message or without, and come back', async () => {
   await using desk = await makePair(CLEAN)
   const { work } = desk
@@ -185,8 +200,35 @@ test('a preview says which checkout can’t follow, and which hooks do not run',
   await writeFile(hook, '#!/bin/sh\nexit 1\n')
   await chmod(hook, 0o755)
   const { warnings } = await desk.work.steps.preview({ step: 'merge', source: desk.source, onto: 'main' })
-  expect(warnings.join('\n')).toContain("A checkout of main can't follow")
+  expect(warnings.join('\n')).toContain('stays behind: ')
   expect(warnings.join('\n')).toContain('do not run: commit-msg')
+})
+
+test('a checkout that was left behind by a save is said to be again by a merge, and in the preview of one with conflicts', async () => {
+  await using desk = await makePair(CLEAN, {})
+  const { work } = desk
+  const behind = () => desk.news.filter(it => it.say === 'checkout left behind').length
+  await writeFile(join(desk.path, 'a.txt'), 'my own\n')
+  await (await edit(work, 'main', 'a.txt')).type('typed\n')
+  await ask(work, 'save', { branch: 'main', paths: 'all' })
+  await work.flush()
+  expect(behind()).toBe(1)
+  await commit(desk.path, 'topic', { 'a.txt': 'theirs\n' })
+  const source = { commit: await desk.git('rev-parse', 'topic'), branch: 'topic', words: 'topic' }
+  const preview = await work.steps.preview({ step: 'merge', source, onto: 'main' })
+  expect(preview).toMatchObject({ is: 'conflicts' })
+  expect(preview.warnings.join()).toContain(
+    `The checkout in ${desk.path} stays behind: a.txt has changes there that are not committed.`,
+  )
+  const next = await commit(
+    desk.path,
+    'next',
+    { 'a.txt': 'next\n' },
+    { parents: [await desk.git('rev-parse', 'main')] },
+  )
+  await work.steps.do({ step: 'merge', source: { commit: next, words: 'next' }, onto: 'main' })
+  await work.flush()
+  expect(behind()).toBe(2)
 })
 
 test('what a remote has is said before a branch leaves it', async () => {

@@ -135,7 +135,8 @@ const STEPS: Record<string, (page: DeskPage, desk: StandIn) => Promise<void>> = 
     await page.keyboard.press('Alt+o')
     await page.getByRole('dialog', { name: 'Operations' }).waitFor()
   },
-  'a file that waits for a choice': async page => {
+  'another file': async page => {
+    await page.keyboard.press('Escape')
     await page.getByRole('treeitem', { name: 'FORK.md' }).click()
     await page.locator('.crumbs .here').getByText('FORK.md').waitFor()
   },

@@ -74,7 +74,7 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     const shown = page.locator('.middle .notice')
     await shown.getByText('the disk is full').waitFor()
     await shown.getByRole('button', { name: '1 of 2' }).click()
-    await shown.getByText('did not follow the save').waitFor()
+    await shown.getByText('stays behind').waitFor()
     expect(await shown.count()).toBe(1)
     expect((await shown.boundingBox())?.height).toBe(44)
     await shown.getByRole('button', { name: 'Show all of it' }).click()

@@ -109,6 +109,32 @@ describe.skipIf(!hasBrowser)('a desk that offers what helps', () => {
     expect(await git(desk.path, 'config', '--get-regexp', String.raw`branch\..*\.remote`)).toContain('origin')
   })
 
+  test('a line is gone to by its number: in the palette, by its keys, and from the status bar', async () => {
+    await openFile(page, 'away', 'b.txt')
+    const place = page.locator('.line-column')
+    const field = page.getByRole('combobox', { name: 'Find or run' })
+    await page.keyboard.press('Control+p')
+    await field.fill(':3')
+    await page.getByRole('option', { name: 'Go to line 3' }).waitFor()
+    await page.keyboard.press('Enter')
+    await until(async () => (await place.textContent()) === '3:1')
+    await page.keyboard.press('Control+g')
+    await until(async () => (await field.inputValue()) === ':')
+    await page.keyboard.type('2:3')
+    await page.keyboard.press('Enter')
+    await until(async () => (await place.textContent()) === '2:3')
+    await place.getByRole('button').click()
+    await page.keyboard.type('99')
+    await page.keyboard.press('Enter')
+    await until(async () => (await place.textContent()) === '4:1')
+  })
+
+  test('a branch whose commits are all in the one it is compared with says so in its review', async () => {
+    await openBranch(page, 'away')
+    await page.keyboard.press('Alt+r')
+    await page.getByText('main has all commits of away already.').waitFor()
+  })
+
   test('a file and a folder that are renamed while a window is away are open there under their new names', async () => {
     const goAway = await canGoAway()
     await openFile(page, 'away', 'a.txt')

@@ -112,7 +112,7 @@ describe.skipIf(!hasBrowser)('the page says what is so', () => {
     } as const
     desk.say(news)
     desk.say(news)
-    await page.getByText('did not follow the save').waitFor()
+    await page.getByText('stays behind').waitFor()
     expect(await page.locator('.notice').count()).toBe(1)
     desk.say({ say: 'saved', branch: 'main', commit: 'a'.repeat(40), drafts: [] })
     await until(async () => (await page.locator('.notice').count()) === 0)
