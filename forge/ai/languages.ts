@@ -16,7 +16,7 @@ type Language = {
   offers: readonly RegExp[]
   /** What is found is a declaration, `static int *read`, of which the last word is the name. */
   isDeclared?: boolean
-  /** The most names that are said: a Makefile's targets tell little of what it is about. */
+  /** The most names that are said: targets of a Makefile and keys of a settings file tell little of what it is about. */
   maxNames?: number
 }
 
@@ -79,9 +79,9 @@ const MARKDOWN: Language = {
   comments: 'text',
   offers: [/^#{1,3} +(?!\[?v?\d+\.\d+)(.+)/],
 }
-const JSON_FILE: Language = { name: 'JSON', comments: 'none', offers: [/^\s+"([^"]*)" *:/] }
-const YAML: Language = { name: 'YAML', comments: 'hash', offers: [/^([\w.$/-]+) *:/] }
-const TOML: Language = { name: 'TOML', comments: 'hash', offers: [/^\[+([^\]]+)\]/, /^([\w-]+) *=/] }
+const JSON_FILE: Language = { name: 'JSON', comments: 'none', offers: [/^\s+"([^"]*)" *:/], maxNames: 3 }
+const YAML: Language = { name: 'YAML', comments: 'hash', offers: [/^([\w.$/-]+) *:/], maxNames: 3 }
+const TOML: Language = { name: 'TOML', comments: 'hash', offers: [/^\[+([^\]]+)\]/, /^([\w-]+) *=/], maxNames: 3 }
 const MAKEFILE: Language = { name: 'Makefile', comments: 'hash', offers: [/^(\w[\w./-]*) *:(?!=)/], maxNames: 5 }
 const DOCKERFILE: Language = { name: 'Dockerfile', comments: 'hash', offers: [/^((?:FROM|ENTRYPOINT|CMD|EXPOSE) .+)/] }
 const PYTHON: Language = {

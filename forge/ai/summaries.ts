@@ -14,7 +14,7 @@ import { roughSize, SEPARATOR, summarise, summaryKind } from './languages.ts'
 import { makeOutline, type Outline } from './outline.ts'
 
 /** Counted up where other words come out for the same content: a cache of another one is not read. */
-export const SUMMARY_VERSION = 2
+export const SUMMARY_VERSION = 3
 
 /** Larger files are not read: what is generated says little about itself at its top. */
 const MAX_FILE_BYTES = 256 << 10

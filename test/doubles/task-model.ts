@@ -20,18 +20,21 @@ const PLAN = {
       behaviour: 'Add tagsOf(note) to src/tags.ts: the words that begin with #, without it, each once. With tests.',
       files: ['src/tags.ts', 'test/tags.test.ts'],
       context: ['src/notes.ts'],
+      reviews: ['Is there a word that it takes for a tag and that is none?'],
     }),
     task('search', 'List notes by tag', ['A2'], {
       behaviour: 'Add withTag(notes, tag) to src/search.ts, on top of tagsOf. Upper and lower case are the same.',
       files: ['src/search.ts', 'test/search.test.ts'],
       context: ['src/notes.ts', 'src/tags.ts'],
       after: ['tags'],
+      reviews: ['Is there a tag that is written in two ways and not found?'],
     }),
     task('count', 'Count tags', ['A3'], {
       behaviour: 'Add countTags(notes) to src/count.ts, on top of tagsOf: pairs of tag and count, the largest first.',
       files: ['src/count.ts', 'test/count.test.ts'],
       context: ['src/notes.ts', 'src/tags.ts'],
       after: ['tags'],
+      reviews: ['Are tags counted that stand in one note twice?'],
     }),
     task('docs', 'Explain tags', ['A4'], {
       behaviour: 'Write docs/tags.md: how tags are written, listed and counted.',
@@ -47,9 +50,21 @@ function command(id: string, says: string, shown: string) {
   return { id, says, how: { kind: 'command', command: shown } }
 }
 
-type Wish = { behaviour: string; files: string[]; context: string[]; after?: string[]; checks?: string[] }
+type Wish = {
+  behaviour: string
+  files: string[]
+  context: string[]
+  after?: string[]
+  checks?: string[]
+  reviews?: string[]
+}
 
-function task(id: string, title: string, claims: string[], { behaviour, files, context, after, checks }: Wish) {
+function task(
+  id: string,
+  title: string,
+  claims: string[],
+  { behaviour, files, context, after, checks, reviews }: Wish,
+) {
   return {
     id,
     title,
@@ -57,7 +72,7 @@ function task(id: string, title: string, claims: string[], { behaviour, files, c
     claims,
     boundaries: { write: files },
     context: { files: context },
-    validation: { checks: checks ?? [] },
+    validation: { checks: checks ?? [], reviews: reviews ?? [] },
     depends_on: after ?? [],
     size: 'small',
   }
