@@ -449,8 +449,11 @@ export class StepWork implements StepActivities {
 
   /** Files that a model has said it needs, in words that bring them: the step is asked once more then. */
   async #needed(store: RunStore, parsed: AnswerOf<StepInput['kind']> | undefined): Promise<Reference | undefined> {
-    if (parsed?.signal !== 'failure_retryable' || parsed.needs.length === 0) return undefined
-    const list = parsed.needs.map(path => `- ${path}`).join('\n')
+    if (parsed?.signal !== 'failure_retryable') return undefined
+    // What an older version has kept does not have it.
+    const { needs = [] } = parsed
+    if (needs.length === 0) return undefined
+    const list = needs.map(path => `- ${path}`).join('\n')
     const words = `You needed these files whole; those that exist are here now:\n${list}\nDo the step with them.`
     return await store.put('complaints', this.means.clean(words))
   }

@@ -32,6 +32,11 @@ const refused = (lines: string, env: Record<string, string> = {}, mode?: number)
     (error: Error) => error.message,
   )
 
+test('checks run after a turn, unless that is switched off', async () => {
+  expect((await read('')).checksAfterTurn).toBe(true)
+  expect((await read('FORGE_TURN_CHECKS=off')).checksAfterTurn).toBe(false)
+})
+
 test('forge.env is read as people write it', async () => {
   const settings = await read(
     `# keys\nexport ANTHROPIC_API_KEY="${KEY}"\n\nFORGE_MODEL=anthropic/claude-x\nOPENAI_API_KEY=\n`,
@@ -146,6 +151,7 @@ describe('a wrong setting is told by its name and never by its value:', () => {
     ['FORGE_MODELS=anthropic/a,hidden-password', /FORGE_MODELS in .* must be/],
     ['FORGE_TURN_STEPS=0', /FORGE_TURN_STEPS in .* must be/],
     ['FORGE_TURN_MINUTES=soon', /FORGE_TURN_MINUTES in .* must be/],
+    ['FORGE_TURN_CHECKS=maybe', /FORGE_TURN_CHECKS in .* must be on or off/],
     ['FORGE_TURN_COST=-1', /FORGE_TURN_COST in .* must be/],
     ['FORGE_TURN_COST=0', /FORGE_TURN_COST in .* must be/],
     ['FORGE_PRICES=anthropic/a=4', /FORGE_PRICES in .* must be/],
