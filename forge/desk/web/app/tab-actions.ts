@@ -2,11 +2,11 @@
 import { fileActions } from '../files/file-actions.ts'
 import { branchActions, REMOTE, STEPS } from '../graph/branch-actions.ts'
 import { resolveDrafts, showsConflicts } from '../merging/merging-actions.ts'
+import { conflictsIn, copy, discard, draftsOf, newBranch, restoreBranch, type Start, save } from '../page/actions.ts'
+import { type Page, type Pane, paneKey, type Tab } from '../page/state.ts'
 import { type Actions, itemsWith } from '../ui/action.ts'
 import type { Offer } from '../ui/menu-content.ts'
 import { named, readable, shortId } from '../ui/names.ts'
-import { conflictsIn, copy, discard, draftsOf, newBranch, restoreBranch, type Start, save } from './actions.ts'
-import { type Page, type Pane, paneKey, type Tab } from './state.ts'
 
 export interface InTab {
   page: Page

@@ -1,6 +1,6 @@
 /** The sign of a turn at the end of a tab: an arc while an AI works there, a question while it waits for a person. */
 
-import { type Page, usePage } from '../app/state.ts'
+import { type Page, usePage } from '../page/state.ts'
 import { Icon, type IconName } from '../ui/icons.tsx'
 
 export interface Sign {

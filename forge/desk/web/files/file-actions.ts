@@ -1,11 +1,11 @@
 /** What can be done with a file or folder: one that is shown in a tab, or one of the explorer. */
-import { branchOf, copy, deleteFile, discard, draftsOf, newFile, newFolder, renameFile } from '../app/actions.ts'
-import { findActions } from '../app/desk-actions.ts'
-import type { Page, Tab } from '../app/state.ts'
+import { branchOf, copy, deleteFile, discard, draftsOf, newFile, newFolder, renameFile } from '../page/actions.ts'
+import { findActions } from '../page/desk-actions.ts'
+import type { Page, Tab } from '../page/state.ts'
+import type { Row } from '../page/tree.ts'
 import { type Actions, itemsWith } from '../ui/action.ts'
 import type { Offer } from '../ui/menu-content.ts'
 import { baseName, folderOf, named, readable } from '../ui/names.ts'
-import type { Row } from './tree.ts'
 
 /** `row`: of the explorer. */
 export interface OneFile {

@@ -1,6 +1,6 @@
 /** What a person can do with a merge that waits: settle a file, ask the AI, finish, abort. */
-import { attempt, branchOf, conflictsIn, settle } from '../app/actions.ts'
-import type { Page, Tab } from '../app/state.ts'
+import { attempt, branchOf, conflictsIn, settle } from '../page/actions.ts'
+import type { Page, Tab } from '../page/state.ts'
 import { named, readable } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 

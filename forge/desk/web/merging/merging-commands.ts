@@ -1,5 +1,5 @@
 /** What can be done in a branch in which a merge waits, by keys and in the palette. */
-import type { Page, Tab } from '../app/state.ts'
+import type { Page, Tab } from '../page/state.ts'
 import type { Actions } from '../ui/action.ts'
 import { abort, askAi, finish, goToConflict, isInConflict, isMerging } from './merging-actions.ts'
 
