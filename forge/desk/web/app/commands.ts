@@ -8,14 +8,15 @@ import { branchActions } from '../graph/branch-actions.ts'
 import { graphActions, graphListActions } from '../graph/graph-actions.ts'
 import { commitActions, sourceActions, sourceAt, stepActions } from '../graph/graph-menus.ts'
 import { mergingActions } from '../merging/merging-commands.ts'
-import { branchOf } from '../page/actions.ts'
+import { branchOf } from '../page/branch-facts.ts'
 import { deskActions, findActions } from '../page/desk-actions.ts'
 import { type Page, REPOSITORY, TASKS, type Tab } from '../page/state.ts'
+import { paneActions, tabActions } from '../page/tab-actions.ts'
 import { reviewActions } from '../review/review-actions.ts'
 import { runActions } from '../tasks/tasks-actions.ts'
 import { runsActions, shownRunActions, tasksCommands } from '../tasks/tasks-commands.ts'
 import { type Action, type Command, commandOf, commandsWith } from '../ui/action.ts'
-import { branchTabActions, paneActions, tabActions } from './tab-actions.ts'
+import { branchTabActions } from './tab-menus.ts'
 
 /** What can be done now. Keys of the browser itself (Ctrl+N, T, W, Tab) are left to it. */
 export function commandsOf(page: Page): Command[] {

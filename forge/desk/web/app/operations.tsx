@@ -1,9 +1,8 @@
 /** What the desk did to branches and tags, the newest first, and the way back from each. */
 import type { Operation } from '../../contract/branches.ts'
-import { redo, undo } from '../page/actions.ts'
 import { deskActions } from '../page/desk-actions.ts'
-import { reversalOf } from '../page/reversal.ts'
 import { usePage } from '../page/state.ts'
+import { redo, reversalOf, undo } from '../page/undo.ts'
 import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
 import { FailedLine } from '../ui/failed.tsx'
 import { Icon, type IconProps } from '../ui/icons.tsx'

@@ -4,7 +4,7 @@ import { render } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { watchFailed, watchQueued } from '../chat/chat-actions.ts'
 import { Repository } from '../graph/graph.tsx'
-import { sayLeftBehind } from '../page/actions.ts'
+import { sayLeftBehind } from '../page/saving.ts'
 import { Page, PageProvider, TASKS } from '../page/state.ts'
 import { Tasks } from '../tasks/tasks.tsx'
 import { Boundary } from '../ui/boundary.tsx'
@@ -82,7 +82,8 @@ function Middle({ page }: { page: Page }) {
   if (!page.desk.value) return <Opening />
   const tab = page.tab.value
   if (tab) return <Room tab={tab} />
-  return page.active.value === TASKS ? <Tasks tasks={page.tasks} /> : <Repository />
+  const notices = <Notices tab={undefined} />
+  return page.active.value === TASKS ? <Tasks tasks={page.tasks} notices={notices} /> : <Repository notices={notices} />
 }
 
 /** Before the server has said what there is. Why it does not may have to be said. */

@@ -7,13 +7,14 @@ import { folderActions } from '../files/file-actions.ts'
 import { Find } from '../files/find.tsx'
 import { TimeTravel } from '../files/time-travel.tsx'
 import { PublishStrip } from '../forklift/forklift.tsx'
-import { showsConflicts } from '../merging/merging-actions.ts'
 import { MergingSide } from '../merging/merging-side.tsx'
+import { showsConflicts } from '../page/branch-facts.ts'
 import { placeOf } from '../page/open-files.ts'
 import { type Tab, usePage } from '../page/state.ts'
 import { History } from '../review/history.tsx'
 import { ReviewPane } from '../review/review.tsx'
 import { ReviewSide } from '../review/review-side.tsx'
+import { RunFacts } from '../tasks/run-facts.tsx'
 import { Boundary } from '../ui/boundary.tsx'
 import { readable } from '../ui/names.ts'
 import { ActionWay, Empty } from '../ui/words.tsx'
@@ -68,7 +69,11 @@ function Content({ tab }: { tab: Tab }) {
     case 'file':
       return <EditorPane key={pane.path} tab={tab} path={pane.path} />
     case 'review':
-      return <ReviewPane tab={tab} />
+      return (
+        <ReviewPane tab={tab}>
+          <RunFacts tab={tab} />
+        </ReviewPane>
+      )
     case 'history':
       return <History key={pane.path ?? ''} tab={tab} path={pane.path} />
     case 'find':

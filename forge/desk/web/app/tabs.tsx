@@ -2,8 +2,7 @@
 import { useEffect } from 'preact/hooks'
 import type { At } from '../../contract/values.ts'
 import { type Sign, TurnWord, turnSign } from '../chat/turn-sign.tsx'
-import { isMerging } from '../merging/merging-actions.ts'
-import { draftsOf } from '../page/actions.ts'
+import { draftsOf, isMerging } from '../page/branch-facts.ts'
 import { deskActions, findActions } from '../page/desk-actions.ts'
 import { usePlace } from '../page/places.ts'
 import { type Page, REPOSITORY, TASKS, type Tab, usePage } from '../page/state.ts'
@@ -13,7 +12,7 @@ import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
 import { readable, shortId } from '../ui/names.ts'
 import { onTabKeys } from '../ui/tab-keys.ts'
 import { IconButton } from '../ui/words.tsx'
-import { tabMenu } from './tab-actions.ts'
+import { tabMenu } from './tab-menus.ts'
 
 export function Tabs() {
   const page = usePage()

@@ -23,12 +23,6 @@ export function turnSign(page: Page, branch: string): Sign | undefined {
   return turn && SIGNS[turn]
 }
 
-/** Whether the files of a branch are the AI's for now. */
-export function isAtWork(page: Page, branch: string): boolean {
-  const turn = page.branch(branch)?.turn
-  return turn === 'running' || turn === 'waits'
-}
-
 export function TurnWord({ branch }: { branch: string }) {
   const sign = turnSign(usePage(), branch)
   return sign ? <span class="vh">, {sign.words}</span> : null

@@ -1,8 +1,7 @@
 /** The files of a branch or a commit as a tree. Only the rows in view are in the page, however large a folder is. */
 import { useEffect } from 'preact/hooks'
 import { ContextCircle, ContextMeter, contextWords } from '../chat/context.tsx'
-import { isInConflict } from '../merging/merging-actions.ts'
-import { hasDraft } from '../page/actions.ts'
+import { hasDraft, isInConflict } from '../page/branch-facts.ts'
 import { findActions } from '../page/desk-actions.ts'
 import { usePlace } from '../page/places.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'

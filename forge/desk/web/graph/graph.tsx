@@ -1,6 +1,6 @@
 /** The repository: all of its history as a graph, its refs at the side, and the commit that is selected. */
+import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
-import { Notices } from '../app/notices.tsx'
 import { newBranch } from '../page/actions.ts'
 import { splitByRun } from '../page/branches-of-runs.ts'
 import { PANE_BOUNDS, type PaneName } from '../page/graph-panes.ts'
@@ -24,7 +24,8 @@ import { stopStep } from './graph-steps.ts'
 /** How long after the last letter is looked for what was typed. */
 const FIND_AFTER = 200
 
-export function Repository() {
+/** `notices`: what is said above the graph. */
+export function Repository({ notices }: { notices: ComponentChildren }) {
   const page = usePage()
   const { graph } = page
   useEffect(() => {
@@ -45,7 +46,7 @@ export function Repository() {
       <section class="middle" aria-label="Repository">
         <Toolbar />
         {graph.isFinding.value ? <FindBar /> : null}
-        <Notices tab={undefined} />
+        {notices}
         <FailedLine problem={graph.problem.value} again={() => graph.look()} />
         {desk?.isEmpty && graph.count === 0 ? <NoCommits page={page} /> : <GraphList />}
       </section>

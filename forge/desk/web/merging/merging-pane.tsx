@@ -3,16 +3,16 @@
 import { Text } from '@codemirror/state'
 import { useEffect, useLayoutEffect } from 'preact/hooks'
 import type { ConflictFile, MergingFile } from '../../contract/merging.ts'
-import { isAtWork } from '../chat/turn-sign.tsx'
 import { AskButton } from '../editor/conflict-box.tsx'
 import { conflictExtension } from '../editor/conflict-editor.ts'
 import type { OpenFile } from '../editor/open-file.ts'
+import { isAtWork, isInConflict, isMerging } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
 import { type Tab, usePage } from '../page/state.ts'
 import { Icon } from '../ui/icons.tsx'
 import { readable, visible, withoutTricks } from '../ui/names.ts'
 import { ActionIcon, Button, Path } from '../ui/words.tsx'
-import { askAi, isInConflict, isMerging, takeSide } from './merging-actions.ts'
+import { askAi, takeSide } from './merging-actions.ts'
 import { mergingActions } from './merging-commands.ts'
 
 interface Props {

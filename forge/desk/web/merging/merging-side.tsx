@@ -1,7 +1,7 @@
 /** The files of a merge that waits, at the side where the explorer is otherwise: what is to do, and how it ends. */
 import { useEffect, useId } from 'preact/hooks'
 import type { Merging, MergingFile } from '../../contract/merging.ts'
-import { isAtWork } from '../chat/turn-sign.tsx'
+import { isAtWork } from '../page/branch-facts.ts'
 import { tallyOf } from '../page/merging-state.ts'
 import { usePlace } from '../page/places.ts'
 import { type Tab, usePage } from '../page/state.ts'
