@@ -21,6 +21,12 @@ export function isInConflict(page: Page, tab: Tab | undefined): boolean {
   return isMerging(page, tab) || conflictsIn(page, branch).length > 0 || isSettled
 }
 
+/** Whether the AI can be asked for the conflicts of a merge: there is a model, and it works on what is saved. */
+export function canAskAi(page: Page, tab: Tab): boolean {
+  const { value: conversation } = tab.conversation.head
+  return isMerging(page, tab) && conversation !== undefined && conversation.missing === undefined
+}
+
 /** Whether the files in conflict stand at the side. Those of drafts do when they are asked for. */
 export function showsConflicts(page: Page, tab: Tab): boolean {
   const showsExplorer = tab.merging.showsExplorer.value ?? !isMerging(page, tab)

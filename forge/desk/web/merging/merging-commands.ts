@@ -1,7 +1,7 @@
 /** What can be done in a branch in which a merge waits, by keys and in the palette. */
 import type { Page, Tab } from '../app/state.ts'
 import type { Actions } from '../ui/action.ts'
-import { abort, askAi, finish, goToConflict, isInConflict, isMerging } from './merging-actions.ts'
+import { abort, askAi, canAskAi, finish, goToConflict, isInConflict, isMerging } from './merging-actions.ts'
 
 interface InTab {
   page: Page
@@ -38,7 +38,7 @@ export const mergingActions = {
     label: 'Ask the AI for all conflicts',
     keys: 'Alt+Shift+V',
     icon: 'bot',
-    isPossible: about => isOn(about) && mayBeLeft(about),
+    isPossible: about => canAskAi(about.page, about.tab) && mayBeLeft(about),
     run: ({ page, tab }) => askAi(page, tab, 'all'),
   },
   finish: {

@@ -12,7 +12,7 @@ import { readable, visible, withoutTricks } from '../ui/names.ts'
 import { ActionIcon, Button, Path } from '../ui/words.tsx'
 import { AskButton } from './conflict-box.tsx'
 import { conflictExtension } from './conflict-editor.ts'
-import { askAi, isInConflict, isMerging, takeSide } from './merging-actions.ts'
+import { askAi, canAskAi, isInConflict, isMerging, takeSide } from './merging-actions.ts'
 import { mergingActions } from './merging-commands.ts'
 
 interface Props {
@@ -46,6 +46,7 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
   const merging = tab.merging.latest.value
   const shown = file.file.value
   const mark = sides?.mark
+  const canAsk = canAskAi(page, tab)
   useLayoutEffect(() => {
     if (!known || !sides || mark === undefined || !merging || shown?.kind !== 'text') {
       file.extend('', () => [])
@@ -54,7 +55,7 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
     const { ours, theirs, oursCommit, theirsCommit } = merging
     const isOfDrafts = merging.kind === 'drafts'
     const marked = isOfDrafts ? sides.marked : shown.saved
-    const key = JSON.stringify([mark, ours, theirs, oursCommit, theirsCommit, known.by, marked])
+    const key = JSON.stringify([mark, ours, theirs, oursCommit, theirsCommit, known.by, canAsk, marked])
     file.extend(key, () =>
       conflictExtension({
         path: file.path,
@@ -64,12 +65,11 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
         ends: { ours: endsWithLine(sides.ours), theirs: endsWithLine(sides.theirs) },
         names: { ours: readable(ours), theirs: readable(theirs) },
         by: known.by === undefined ? undefined : withoutTricks(known.by),
-        // The AI works on what is saved.
-        askAi: isOfDrafts ? undefined : only => askAi(page, tab, [file.path], only),
+        askAi: canAsk ? only => askAi(page, tab, [file.path], only) : undefined,
         onCount: () => tab.merging.touch(),
       }),
     )
-  }, [page, tab, file, known?.by, sides, mark, merging?.oursCommit, merging?.theirsCommit, shown])
+  }, [page, tab, file, known?.by, sides, mark, merging?.oursCommit, merging?.theirsCommit, canAsk, shown])
   const { length: left } = file.conflicts.value.open
   const isKnown = known !== undefined
   useEffect(() => {
@@ -129,7 +129,7 @@ export function ConflictBar({ tab, file, known }: Props & { known: MergingFile }
       ) : null}
       <ActionIcon action={mergingActions.previous} about={{ page, tab }} />
       <ActionIcon action={mergingActions.next} about={{ page, tab }} />
-      {known.state === 'open' && isMerging(page, tab) ? (
+      {known.state === 'open' && canAskAi(page, tab) ? (
         <Button look="small ask-all" icon="bot" words="Ask the AI for all" onClick={() => askAi(page, tab, 'all')} />
       ) : null}
     </div>
@@ -171,8 +171,8 @@ export function WholeConflict({ tab, sides, known }: { tab: Tab; sides: Conflict
   const merging = tab.merging.latest.value
   const { path } = sides
   const box = usePlace<HTMLElement>('home')
-  const canAsk = isMerging(page, tab)
-  const choices = offered(sides, canAsk)
+  const canAsk = canAskAi(page, tab)
+  const choices = offered(sides, isMerging(page, tab))
   const choose = (side: (typeof choices)[number]['side']) => takeSide(page, tab, path, side)
   return (
     // Its keys choose, as in a conflict of a text.

@@ -14,7 +14,7 @@ import { tallyOf } from './merging-state.ts'
 
 const GROUPS: { state: MergingFile['state']; title: string }[] = [
   { state: 'open', title: 'To do' },
-  { state: 'odd', title: 'Look at these' },
+  { state: 'odd', title: 'To review' },
   { state: 'settled', title: 'Resolved' },
 ]
 
@@ -104,7 +104,7 @@ function FileRow({ tab, file, isFirst }: { tab: Tab; file: MergingFile; isFirst:
       {state === 'open' ? (
         <span class="is-warn">{left} left</span>
       ) : state === 'odd' ? (
-        <span class="is-warn">odd</span>
+        <span class="is-warn">review</span>
       ) : (
         <span class="meta">{all}</span>
       )}
@@ -181,7 +181,7 @@ function Odd({ tab, merging: { files, odd } }: { tab: Tab; merging: Merging }) {
   const some = files.filter(({ state }) => state === 'odd')
   if (some.length + odd.length === 0) return null
   return (
-    <ul class="odd" aria-label="What is odd">
+    <ul class="odd" aria-label="To review">
       {odd.map(words => (
         <li key={words}>{withoutTricks(words)}</li>
       ))}

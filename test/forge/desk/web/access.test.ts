@@ -71,7 +71,7 @@ const STEPS: Record<string, (page: DeskPage, desk: StandIn) => Promise<void>> = 
   },
   review: async page => {
     await page.keyboard.press('Alt+r')
-    await page.getByRole('tab', { name: 'Not saved' }).click()
+    await page.getByRole('tab', { name: 'Unsaved changes' }).click()
     await page.locator('.dl.a').first().waitFor()
   },
   'side by side': async page => {

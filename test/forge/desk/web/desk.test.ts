@@ -158,7 +158,7 @@ describe.skipIf(!hasBrowser)('the page', () => {
     await page.keyboard.type('// first')
     await page.keyboard.press('Enter')
     await page.keyboard.press('Alt+r')
-    await page.getByRole('tab', { name: 'Not saved' }).click()
+    await page.getByRole('tab', { name: 'Unsaved changes' }).click()
     const diff = page.getByRole('article', { name: 'src/queue/lease.ts' })
     await diff.locator('.dl.a').getByText('// first').waitFor()
     const fold = diff.getByRole('button', { name: /unchanged lines/ })

@@ -205,8 +205,8 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     merging.odd = ['More than half of the files went back to one side.']
     merging.add({ path: 'src/queue/types.ts', kind: 'text', state: 'odd', words: 'it takes neither side' })
     await open()
-    await page.getByRole('list', { name: 'What is odd' }).getByText('More than half').waitFor()
-    await page.getByRole('list', { name: 'What is odd' }).getByText('it takes neither side').waitFor()
+    await page.getByRole('list', { name: 'To review' }).getByText('More than half').waitFor()
+    await page.getByRole('list', { name: 'To review' }).getByText('it takes neither side').waitFor()
     await page.getByLabel('Message of the commit').fill('Bring in 2.14')
     await page.getByRole('button', { name: 'Finish' }).click()
     await until(() => merging.finished === 'Bring in 2.14')
