@@ -117,7 +117,7 @@ export function ConflictBar({ tab, file, known }: Props & { known: MergingFile }
           a conflict marker is left in line {stray.line}
         </button>
       ) : null}
-      {kind === 'text' ? null : (
+      {kind === 'text' || !isText ? null : (
         <span class="meta cut" title={withoutTricks(known.words ?? kind)}>
           {withoutTricks(known.words ?? kind)}
         </span>
@@ -149,7 +149,7 @@ const KEEPS_BOTH = ['text', 'file/folder', 'file/link', 'rename/rename']
 function offered(sides: ConflictFile, isMerge: boolean) {
   const isBoth = KEEPS_BOTH.includes(sides.kind)
   const three = SIDES.filter(({ side }) => isMerge || side !== 'both').map(it =>
-    it.side === 'both' && !isBoth ? { ...it, words: 'What is there now' } : it,
+    it.side === 'both' && !isBoth ? { ...it, words: 'Keep as is' } : it,
   )
   return sides.base.is === 'nothing' ? three : [...three, { side: 'base', words: 'Base', key: '5' } as const]
 }
@@ -194,9 +194,7 @@ export function WholeConflict({ tab, sides, known }: { tab: Tab; sides: Conflict
       <div class={`conflict-box ${known.state === 'open' ? '' : 'chosen'}`}>
         <header>
           <Icon name={known.state === 'open' ? 'clash' : 'check'} tone={known.state === 'open' ? 'is-warn' : 'is-ok'} />
-          <span class="strong grow cut">
-            {known.state === 'open' ? 'Choose one' : 'Resolved; you can still change it'}
-          </span>
+          <span class="strong grow cut">{known.state === 'open' ? 'Choose a version' : 'Resolved'}</span>
           {choices.map(({ side, words, key }) => (
             <button key={key} type="button" class="button small" onClick={() => choose(side)}>
               {words}
@@ -239,7 +237,7 @@ function WholeSide({ look, title, name, side }: WholeSideProps) {
 }
 
 function wordsOf(side: ConflictFile['ours']): string {
-  if (side.is === 'nothing') return '(not there)'
+  if (side.is === 'nothing') return '(no file)'
   const mode = side.mode === '100755' ? ', executable' : ''
   if (side.is === 'other') return `${withoutTricks(side.words)}${mode}`
   const lines = side.text.split('\n')

@@ -1,8 +1,7 @@
 /** The files of a merge that waits, at the side where the explorer is otherwise: what is to do, and how it ends. */
 import { useEffect, useId } from 'preact/hooks'
 import type { Merging, MergingFile } from '../../contract/merging.ts'
-import { isAtWork } from '../page/branch-facts.ts'
-import { tallyOf } from '../page/merging-state.ts'
+import { isAtWork, tallyOf } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
 import { type Tab, usePage } from '../page/state.ts'
 import { FailedLine } from '../ui/failed.tsx'
@@ -22,14 +21,14 @@ export function MergingSide({ tab }: { tab: Tab }) {
   const { latest, problem } = tab.merging
   useEffect(() => tab.merging.load(), [tab])
   const known = latest.value
-  const { left, all } = tallyOf(known?.files ?? [])
+  const { left, all } = tallyOf(usePage(), tab)
   return (
     <aside class="side">
       <div class="side-head">
         <h2 class="grow cut">{known ? titleOf(known) : 'Merging'}</h2>
         {known ? (
           <span class="meta">
-            {all - left} of {all}
+            {all - left} of {all} resolved
           </span>
         ) : null}
         <IconButton
@@ -97,7 +96,10 @@ function FileRow({ tab, file, isFirst }: { tab: Tab; file: MergingFile; isFirst:
       class="filerow plain"
       aria-current={tab.path === path}
       title={words === undefined ? readable(path) : `${readable(path)}: ${withoutTricks(words)}`}
-      onClick={() => tab.edit(path)}
+      onClick={() => {
+        if (state === 'open' && tab.path !== path) tab.merging.goingTo = { path, by: 1 }
+        tab.edit(path)
+      }}
     >
       <Glyph file={file} />
       <Path of={path} />

@@ -195,7 +195,9 @@ function Contained({ review, branch, merge }: { review: Review; branch: string; 
         </p>
       ) : null}
       {before === undefined ? null : (
-        <Button look="main" words="Review as it was merged" onClick={() => review.compareAsMerged(before)} />
+        <p class="after">
+          <Button look="main" words="Review as it was merged" onClick={() => review.compareAsMerged(before)} />
+        </p>
       )}
     </Empty>
   )

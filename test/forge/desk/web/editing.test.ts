@@ -126,7 +126,7 @@ describe.skipIf(!hasBrowser)('typing goes on', () => {
   test('in Find: ↓ goes to the results, ↑ comes back from the first', async () => {
     await openFile(page, branch, 'a.txt')
     await page.keyboard.press('Control+Shift+F')
-    const field = page.getByRole('textbox', { name: 'Find in all files' })
+    const field = page.getByRole('textbox', { name: 'Find in files' })
     await field.fill('three')
     await page.getByRole('option').nth(1).waitFor()
     await page.keyboard.press('ArrowDown')

@@ -1,6 +1,7 @@
 /** A branch in `merging`: what is left is chosen in the files, by the mouse and by the keyboard alone, and finished. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { ChatStandIn } from '../chat-stand-in.ts'
 import { type MergingStandIn, marked, text } from '../merging-stand-in.ts'
 import { builtPage, type StandIn } from '../web-stand-in.ts'
 import { findings } from './axe.ts'
@@ -12,6 +13,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
   let browser: OpenBrowser
   let desk: StandIn
   let merging: MergingStandIn
+  let ai: ChatStandIn
   let page: DeskPage
 
   beforeAll(async () => {
@@ -22,6 +24,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
   beforeEach(async () => {
     desk = await startScene(built)
     merging = withMerging(desk)
+    ai = new ChatStandIn(desk)
   })
   afterEach(async () => {
     expect(page.troubles).toEqual([])
@@ -263,7 +266,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await row('logo.png').click()
     const whole = page.getByRole('region', { name: 'Conflict', exact: true })
     await whole.getByText('deleted in main, changed in upstream').waitFor()
-    await whole.getByText('(not there)').waitFor()
+    await whole.getByText('(no file)').waitFor()
     await whole.getByText('an image of 12 KB').waitFor()
     await whole.focus()
     await page.keyboard.press('2')
@@ -298,6 +301,14 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await options.filter({ hasText: 'Next conflict' }).waitFor()
     const keys = await options.locator('kbd').allTextContents()
     expect(keys.filter((key, at) => keys.indexOf(key) !== at)).toEqual([])
+  })
+
+  test('offers no AI where there is no model to ask', async () => {
+    ai.of(BRANCH).missing = 'No model yet: set a key.'
+    await open()
+    await row('postgres.ts').click()
+    await page.getByRole('button', { name: 'Theirs' }).first().waitFor()
+    await until(async () => (await page.getByRole('button', { name: /Ask the AI/ }).count()) === 0)
   })
 
   test('says why the AI was not asked', async () => {

@@ -93,7 +93,7 @@ describe.skipIf(!hasBrowser)('a selection is seen', () => {
       expect(await changedBy(page, clip, () => input.press('Control+a'))).toBeGreaterThan(0.3)
       await input.fill('')
     }
-    await inBothSchemes(() => field('Find in all files', 'Control+Shift+F'))
+    await inBothSchemes(() => field('Find in files', 'Control+Shift+F'))
     await page.keyboard.press('Alt+w')
   })
 
