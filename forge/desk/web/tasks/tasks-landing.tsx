@@ -10,7 +10,7 @@ import { type Page, usePage } from '../app/state.ts'
 import { splitByRun } from '../graph/branches-of-runs.ts'
 import { openSteps } from '../graph/graph-steps.ts'
 import { changesOf } from '../graph/step-drag.ts'
-import { branchSource } from '../graph/step-ways.ts'
+import { branchSource, commitSource } from '../graph/step-ways.ts'
 import { ChangeSum, ChangesWithDiffs } from '../review/change-list.tsx'
 import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
 import { Icon } from '../ui/icons.tsx'
@@ -32,7 +32,7 @@ export function LandingDialog({ content, tasks, close }: Props) {
   const problem = useSignal<string | undefined>(undefined)
   const isBusy = useSignal(false)
   const { run, task } = content
-  const { landing, changes, warnings, trouble, hasConflicts } = useLanding(tasks, content, onto.value)
+  const { landing, changes, warnings, trouble, hasConflicts, source } = useLanding(tasks, content, onto.value)
   const drafts = draftsOf(page, onto.value)
   const isOff = isBusy.value || landing?.tree === undefined
   const words = readable(resultBranch(run, task))
@@ -77,11 +77,9 @@ export function LandingDialog({ content, tasks, close }: Props) {
 
   /** The conflicts are resolved in the branch that it goes to, as those of any landing. */
   const resolve = () => {
-    const branch = resultBranch(run, task)
-    const tip = page.branch(branch)?.tip
-    if (tip === undefined) return
+    if (source === undefined) return
     close()
-    openSteps(page, branchSource(branch, tip), onto.value, 'land')
+    openSteps(page, source, onto.value, 'land')
   }
 
   return (
@@ -224,7 +222,7 @@ function firstTarget(page: Page): string {
 }
 
 /** What `forge land` shows, and the files as other landings show them. */
-function useLanding(tasks: TasksState, { run, task }: { run: string; task?: string }, onto: string) {
+function useLanding(tasks: TasksState, { run, task, tip: hidden }: Props['content'], onto: string) {
   const page = usePage()
   const landing = useSignal<Landing | undefined>(undefined)
   const trouble = useSignal<string | undefined>(undefined)
@@ -233,7 +231,9 @@ function useLanding(tasks: TasksState, { run, task }: { run: string; task?: stri
   const hasConflicts = useSignal(false)
   const turn = useRef(0)
   const branch = resultBranch(run, task)
-  const tip = page.branch(branch)?.tip
+  const branchTip = page.branch(branch)?.tip
+  const tip = branchTip ?? hidden
+  const source = tip === undefined ? undefined : branchTip ? branchSource(branch, tip) : commitSource(tip)
   const target = page.branch(onto)?.tip
   useEffect(() => {
     const now = ++turn.current
@@ -243,7 +243,7 @@ function useLanding(tasks: TasksState, { run, task }: { run: string; task?: stri
     warnings.value = []
     hasConflicts.value = false
     const look = async () => {
-      const step = tip === undefined ? undefined : ({ step: 'land', source: branchSource(branch, tip), onto } as const)
+      const step = source && ({ step: 'land', source, onto } as const)
       const [told, preview] = await Promise.all([
         tasks.seeLanding({ run, ...(task !== undefined && { task }), onto }).catch((error: Error) => error),
         step && page.connection.ask('preview', { step }).catch(() => undefined),
@@ -268,5 +268,6 @@ function useLanding(tasks: TasksState, { run, task }: { run: string; task?: stri
     warnings: warnings.value,
     trouble: trouble.value,
     hasConflicts: hasConflicts.value,
+    source,
   }
 }
