@@ -2,11 +2,11 @@
 import type { TasksWord } from '../../contract/tasks.ts'
 import { type RaisableLimit, type Run, type RunTask, resultBranch } from '../../contract/tasks.ts'
 import type { At } from '../../contract/values.ts'
-import { attempt } from '../app/actions.ts'
-import type { Page } from '../app/state.ts'
+import { attempt } from '../page/actions.ts'
+import type { Page } from '../page/state.ts'
+import type { TasksState } from '../page/tasks-state.ts'
 import type { Actions } from '../ui/action.ts'
 import { withoutTricks } from '../ui/names.ts'
-import type { TasksState } from './tasks-state.ts'
 
 const TOPIC = 'tasks'
 

@@ -1,6 +1,6 @@
 import type { BranchStep, Step } from '../../contract/steps.ts'
-import type { Base } from '../review/review-base.ts'
 import type { IconName } from '../ui/icons.tsx'
+import type { Base } from './review-base.ts'
 
 /** One of the ways to do something to refs. */
 export interface StepWay {
