@@ -1,8 +1,7 @@
 /** The conversation of a branch or a commit, with what there is to do about it. */
 import { useEffect } from 'preact/hooks'
-import { newBranch } from '../app/actions.ts'
-import { type Tab, usePage } from '../app/state.ts'
-import { hasLetter } from '../forklift/letter.tsx'
+import { newBranch } from '../page/actions.ts'
+import { type Tab, usePage } from '../page/state.ts'
 import { isFocusLost } from '../ui/focus.ts'
 import { Icon } from '../ui/icons.tsx'
 import { baseName, readable, shortId, withoutTricks } from '../ui/names.ts'
@@ -13,6 +12,7 @@ import { Composer } from './chat-composer.tsx'
 import { ChatLog } from './chat-log.tsx'
 import { ChatRail } from './chat-rail.tsx'
 import { Spoken } from './chat-spoken.tsx'
+import { hasLetter } from './letter.tsx'
 
 interface Props {
   tab: Tab

@@ -2,15 +2,15 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useId, useMemo } from 'preact/hooks'
 import type { CommitRow } from '../../contract/reading.ts'
-import type { DialogContent } from '../app/dialog-content.ts'
-import { usePage } from '../app/state.ts'
+import type { DialogContent } from '../page/dialog-content.ts'
+import { type Base, basesFor, commitBase } from '../page/review-base.ts'
+import { usePage } from '../page/state.ts'
 import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { readable, withoutTricks } from '../ui/names.ts'
 import { age } from '../ui/times.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
 import { RefName } from '../ui/words.tsx'
-import { type Base, basesFor, commitBase } from './review-base.ts'
 
 const ROW_HEIGHT = 28
 /** Commits are looked for this many milliseconds after the last letter; shorter words find names alone. */

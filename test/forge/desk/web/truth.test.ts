@@ -1,6 +1,6 @@
 /** What the page says is so: the status, notices, and why something can't be done. */
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { reversalOf } from '../../../../forge/desk/web/app/reversal.ts'
+import { reversalOf } from '../../../../forge/desk/web/page/undo.ts'
 import { hasBrowser } from '../../../support/browser.ts'
 import type { StandIn } from '../web-stand-in.ts'
 import { withEachDesk } from './each-desk.ts'

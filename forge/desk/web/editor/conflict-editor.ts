@@ -14,7 +14,7 @@ import {
 } from '@codemirror/state'
 import { Decoration, type DecorationSet, EditorView, lineNumbers, type Rect, WidgetType } from '@codemirror/view'
 import { type ComponentChild, h, render } from 'preact'
-import { setSaved } from '../files/change-marks.ts'
+import { setSaved } from './change-marks.ts'
 import { ConflictBox, SettledBox } from './conflict-box.tsx'
 import { coloursAroundConflicts } from './conflict-language.ts'
 import {
