@@ -40,9 +40,10 @@ export function ReviewPane({ tab, children }: { tab: Tab; children: ComponentChi
 function ReviewBar({ tab }: { tab: Tab }) {
   const { review } = tab
   const isBranch = tab.at.kind === 'branch'
+  const hasBase = isBranch ? review.kind.value !== 'unsaved' : review.kind.value === 'all'
   return (
     <div class="review-bar">
-      {isBranch && review.kind.value !== 'unsaved' ? <BaseChoice tab={tab} /> : null}
+      {hasBase ? <BaseChoice tab={tab} /> : null}
       <span class="grow" />
       {isBranch ? <KindTabs review={review} /> : null}
       <ActionIcon action={reviewActions.sideBySide} about={tab} isPressed={review.isSideBySide.value} />
@@ -175,7 +176,7 @@ function NoChanges({ review, branch }: { review: Review; branch: string | undefi
     return <Contained review={review} branch={branch} merge={containedBy.value.merge} />
   return (
     <Empty title="No changes">
-      <p class="lede">{emptyWords(review, branch)}</p>
+      <p class="lede">{emptyWords(review)}</p>
     </Empty>
   )
 }
@@ -203,11 +204,10 @@ function Contained({ review, branch, merge }: { review: Review; branch: string; 
   )
 }
 
-function emptyWords(review: Review, branch: string | undefined): string {
-  const isBranch = branch !== undefined
+function emptyWords(review: Review): string {
   if (review.kind.value === 'unsaved') return 'No unsaved changes.'
   if (review.kind.value === 'came in') return 'The incoming changes affect no file.'
-  if (review.kind.value === 'commit' || !isBranch) return 'No files changed in this commit.'
+  if (review.kind.value === 'commit') return 'No files changed in this commit.'
   return `No changes compared with ${nameOf(review)}.`
 }
 

@@ -5,7 +5,7 @@ import type { TasksWord } from '../../contract/tasks.ts'
 import { type Landing, resultBranch } from '../../contract/tasks.ts'
 import type { Change } from '../../contract/values.ts'
 import { openSteps } from '../graph/graph-steps.ts'
-import { branchSource } from '../graph/step-ways.ts'
+import { branchSource, commitSource } from '../graph/step-ways.ts'
 import { draftsOf } from '../page/branch-facts.ts'
 import { splitByRun } from '../page/branches-of-runs.ts'
 import type { DialogContent } from '../page/dialog-content.ts'
@@ -34,7 +34,7 @@ export function LandingDialog({ content, tasks, close }: Props) {
   const problem = useSignal<string | undefined>(undefined)
   const isBusy = useSignal(false)
   const { run, task } = content
-  const { landing, changes, warnings, trouble, hasConflicts } = useLanding(tasks, content, onto.value)
+  const { landing, changes, warnings, trouble, hasConflicts, source } = useLanding(tasks, content, onto.value)
   const drafts = draftsOf(page, onto.value)
   const isOff = isBusy.value || landing?.tree === undefined
   const words = readable(resultBranch(run, task))
@@ -79,11 +79,9 @@ export function LandingDialog({ content, tasks, close }: Props) {
 
   /** The conflicts are resolved in the branch that it goes to, as those of any landing. */
   const resolve = () => {
-    const branch = resultBranch(run, task)
-    const tip = page.branch(branch)?.tip
-    if (tip === undefined) return
+    if (source === undefined) return
     close()
-    openSteps(page, branchSource(branch, tip), onto.value, 'land')
+    openSteps(page, source, onto.value, 'land')
   }
 
   return (
@@ -226,7 +224,7 @@ function firstTarget(page: Page): string {
 }
 
 /** What `forge land` shows, and the files as other landings show them. */
-function useLanding(tasks: TasksState, { run, task }: { run: string; task?: string }, onto: string) {
+function useLanding(tasks: TasksState, { run, task, tip: hidden }: Props['content'], onto: string) {
   const page = usePage()
   const landing = useSignal<Landing | undefined>(undefined)
   const trouble = useSignal<string | undefined>(undefined)
@@ -235,7 +233,9 @@ function useLanding(tasks: TasksState, { run, task }: { run: string; task?: stri
   const hasConflicts = useSignal(false)
   const turn = useRef(0)
   const branch = resultBranch(run, task)
-  const tip = page.branch(branch)?.tip
+  const branchTip = page.branch(branch)?.tip
+  const tip = branchTip ?? hidden
+  const source = tip === undefined ? undefined : branchTip ? branchSource(branch, tip) : commitSource(tip)
   const target = page.branch(onto)?.tip
   useEffect(() => {
     const now = ++turn.current
@@ -245,7 +245,7 @@ function useLanding(tasks: TasksState, { run, task }: { run: string; task?: stri
     warnings.value = []
     hasConflicts.value = false
     const look = async () => {
-      const step = tip === undefined ? undefined : ({ step: 'land', source: branchSource(branch, tip), onto } as const)
+      const step = source && ({ step: 'land', source, onto } as const)
       const [told, preview] = await Promise.all([
         tasks.seeLanding({ run, ...(task !== undefined && { task }), onto }).catch((error: Error) => error),
         step && page.connection.ask('preview', { step }).catch(() => undefined),
@@ -270,5 +270,6 @@ function useLanding(tasks: TasksState, { run, task }: { run: string; task?: stri
     warnings: warnings.value,
     trouble: trouble.value,
     hasConflicts: hasConflicts.value,
+    source,
   }
 }
