@@ -24,7 +24,7 @@ export function usePreview(step: Step | undefined): Previewed {
   const key = step && JSON.stringify(step)
   const asked = useServerValue(step && (() => page.connection.ask('preview', { step })), [key], SETTINGS)
   const preview = asked.latest.value
-  const change = [key, preview?.before, preview?.result]
+  const change = [key, preview !== undefined, preview?.before, preview?.result]
   const changes = useServerValue(preview && (() => changesOf(page, preview)), change, SETTINGS)
   useEffect(() => {
     if (key === undefined) return undefined
