@@ -38,9 +38,10 @@ export function ReviewPane({ tab, children }: { tab: Tab; children: ComponentChi
 function ReviewBar({ tab }: { tab: Tab }) {
   const { review } = tab
   const isBranch = tab.at.kind === 'branch'
+  const hasBase = isBranch ? review.kind.value !== 'unsaved' : review.kind.value === 'all'
   return (
     <div class="review-bar">
-      {isBranch && review.kind.value !== 'unsaved' ? <BaseChoice tab={tab} /> : null}
+      {hasBase ? <BaseChoice tab={tab} /> : null}
       <span class="grow" />
       {isBranch ? <KindTabs review={review} /> : null}
       <ActionIcon action={reviewActions.sideBySide} about={tab} isPressed={review.isSideBySide.value} />
@@ -178,7 +179,7 @@ function emptyWords(review: Review, branch: string | undefined): string {
   if (review.kind.value === 'commit' && review.commits.value.length === 0 && isBranch) {
     return `No commits that ${nameOf(review)} does not have.`
   }
-  if (review.kind.value === 'commit' || !isBranch) return 'No files changed in this commit.'
+  if (review.kind.value === 'commit') return 'No files changed in this commit.'
   if (isBranch && review.isContained.value) return `${nameOf(review)} has all commits of ${readable(branch)} already.`
   return `No changes compared with ${nameOf(review)}.`
 }

@@ -4,7 +4,7 @@ import { useId } from 'preact/hooks'
 import type { TasksWord } from '../../contract/tasks.ts'
 import { resultBranch } from '../../contract/tasks.ts'
 import { openSteps } from '../graph/graph-steps.ts'
-import { branchSource } from '../graph/step-ways.ts'
+import { branchSource, commitSource } from '../graph/step-ways.ts'
 import { usePreview } from '../graph/use-preview.ts'
 import { draftsOf } from '../page/branch-facts.ts'
 import { splitByRun } from '../page/branches-of-runs.ts'
@@ -34,7 +34,7 @@ export function LandingDialog({ content, tasks, close }: Props) {
   const problem = useSignal<string | undefined>(undefined)
   const isBusy = useSignal(false)
   const { run, task } = content
-  const { landing, changes, warnings, trouble, hasConflicts } = useLanding(tasks, content, onto.value)
+  const { landing, changes, warnings, trouble, hasConflicts, source } = useLanding(tasks, content, onto.value)
   const drafts = draftsOf(page, onto.value)
   const isOff = isBusy.value || landing?.tree === undefined
   const words = readable(resultBranch(run, task))
@@ -79,11 +79,9 @@ export function LandingDialog({ content, tasks, close }: Props) {
 
   /** The conflicts are resolved in the branch that it goes to, as those of any landing. */
   const resolve = () => {
-    const branch = resultBranch(run, task)
-    const tip = page.branch(branch)?.tip
-    if (tip === undefined) return
+    if (source === undefined) return
     close()
-    openSteps(page, branchSource(branch, tip), onto.value, 'land')
+    openSteps(page, source, onto.value, 'land')
   }
 
   return (
@@ -226,19 +224,22 @@ function firstTarget(page: Page): string {
 }
 
 /** What `forge land` shows, and the files as other landings show them. */
-function useLanding(tasks: TasksState, { run, task }: { run: string; task?: string }, onto: string) {
+function useLanding(tasks: TasksState, { run, task, tip: hidden }: Props['content'], onto: string) {
   const page = usePage()
   const branch = resultBranch(run, task)
-  const tip = page.branch(branch)?.tip
+  const branchTip = page.branch(branch)?.tip
+  const tip = branchTip ?? hidden
+  const source = tip === undefined ? undefined : branchTip ? branchSource(branch, tip) : commitSource(tip)
   const target = page.branch(onto)?.tip
   const ask = () => tasks.seeLanding({ run, ...(task !== undefined && { task }), onto })
   const told = useServerValue(ask, [run, task, onto, tip, target], { forgetsOnChange: true })
-  const step = tip === undefined ? undefined : ({ step: 'land', source: branchSource(branch, tip), onto } as const)
+  const step = source && ({ step: 'land', source, onto } as const)
   const { preview, changes, problem } = usePreview(step)
   const landing = told.latest.value
   // That there are conflicts says more than the sentence of the tasks: that is shown when it is known.
   const isPreviewed = step === undefined || preview !== undefined || problem !== undefined
   return {
+    source,
     landing,
     changes: landing && changes,
     warnings: (landing && changes && preview?.warnings) ?? [],
