@@ -15,9 +15,14 @@ const wordOf = (value: unknown): string =>
 /** What can't be read may start anything. */
 export const ANYTHING = 'anything'
 
-/** What a step runs: its command, or the action that it uses without the version. */
-type Step = { runs: string; condition: unknown; id: string | undefined; text: string }
-type Job = { isOff: boolean; guards: Fields; text: string; steps: Step[] }
+type Words = ReadonlySet<string>
+/**
+ * What a step runs: its command, or the action that it uses without the version. `given`: the expressions in it that
+ * name secrets or tokens.
+ */
+type Step = { runs: string; condition: unknown; id: string | undefined; text: string; given: Words }
+/** `given`: what all steps of a job have: permissions, the machine that they run on, and expressions as those of a step. */
+type Job = { isOff: boolean; guards: Fields; text: string; steps: Step[]; given: Words }
 export type Workflow = {
   /** Its events with their filters, one value of a filter each: `push branches main`. */
   events: string[]
@@ -37,19 +42,29 @@ export function workflowOf(parsed: unknown): Workflow | undefined {
   // By the rules of YAML 1.1, `on` is a word for true.
   const events = eventsOf(parsed.on ?? parsed.true)
   const named: [string, unknown][] = isFields(jobs) ? Object.entries(jobs) : [[ANYTHING, undefined]]
-  const made = named.map(([name, job]): [string, Job] => [name, jobOf(job)])
+  const ofAll = { permissions: parsed.permissions, secrets: secretsIn(parsed.env) }
+  const made = named.map(([name, job]): [string, Job] => [name, jobOf(job, ofAll)])
   const things = made.reduce((sum, [, { steps }]) => sum + 1 + steps.length, events.length)
   return things > MAX_THINGS ? undefined : { events, jobs: new Map(made) }
 }
 
-function jobOf(job: unknown): Job {
+/** `ofAll`: what the workflow gives to each of its jobs. */
+function jobOf(job: unknown, ofAll: { permissions: unknown; secrets: readonly string[] }): Job {
   const { steps, ...rest } = isFields(job) ? job : {}
   const list = Array.isArray(steps) ? steps.filter(isFields) : []
-  const { if: condition, environment } = rest
+  const { if: condition, environment, permissions = ofAll.permissions, secrets } = rest
+  const given = [
+    ...permissionsIn(permissions),
+    ...runnersIn(rest['runs-on']),
+    ...(secrets === 'inherit' ? ['all secrets'] : []),
+    ...ofAll.secrets,
+    ...secretsIn(rest),
+  ]
   return {
     isOff: isOff(job),
     guards: { condition, environment },
     text: JSON.stringify(rest),
+    given: new Set(given),
     steps: list
       .filter(step => !isOff(step))
       .map(step => ({
@@ -57,8 +72,27 @@ function jobOf(job: unknown): Job {
         condition: step.if,
         id: typeof step.id === 'string' ? step.id : undefined,
         text: JSON.stringify(step),
+        given: new Set(secretsIn(step)),
       })),
   }
+}
+
+/** What a job's token may do, a word for each scope. Without a word of the workflow's, the repository's settings say it. */
+function permissionsIn(permissions: unknown): string[] {
+  if (!isFields(permissions)) return [`may do ${permissions === undefined ? 'the usual' : wordOf(permissions)}`]
+  return Object.entries(permissions).map(([scope, right]) => `may ${wordOf(right)} ${scope}`)
+}
+
+const runnersIn = (machine: unknown): string[] =>
+  [machine].flat().flatMap(label => (label === undefined ? [] : [`on ${wordOf(label)}`]))
+
+/** The expressions anywhere in a setting that name secrets or tokens, without the spaces in them. */
+function secretsIn(setting: unknown): string[] {
+  if (typeof setting === 'object' && setting !== null) return Object.values(setting).flatMap(secretsIn)
+  const [, ...parts] = wordOf(setting).split('${{')
+  return parts
+    .map(part => part.slice(0, part.lastIndexOf('}}')).replace(/\s+/g, ''))
+    .filter(expression => /secrets|token/i.test(expression))
 }
 
 function eventsOf(on: unknown): string[] {
@@ -120,7 +154,7 @@ export function restarts(versions: Versions): boolean {
     restartsEvent(base, ours, result) ||
     restartsJob({ base, ours, theirs, result }) ||
     restartsStep(base, ours, result) ||
-    losesGuard(versions, (own, old) => own !== undefined && !isDeepStrictEqual(own, old))
+    losesGuard(versions, (own, old) => !isDeepStrictEqual(own, old))
   )
 }
 
@@ -180,12 +214,10 @@ function isAskedFor(step: Step, job: Job, ours: Workflow): boolean {
  */
 function losesGuard(
   { base, ours, theirs, result }: Versions,
-  isForks: (own: unknown, old: unknown, upstreams: unknown) => boolean,
+  isForks: (own: unknown, old: unknown) => boolean,
 ): boolean {
   const isLost = (own: unknown, old: unknown, upstreams: unknown, now: unknown) =>
-    isForks(own, old, upstreams) &&
-    !isDeepStrictEqual(now, own) &&
-    [undefined, old, upstreams].some(other => isDeepStrictEqual(now, other))
+    own !== undefined && isForks(own, old) && !keepsGuard(own, old, upstreams, now)
   const jobIn = (workflow: Workflow | undefined, name: string) => workflow?.jobs.get(name)
   return runningJobs(result ?? { events: [], jobs: new Map() }).some(([name, job]) => {
     const [old, own, upstreams] = [base, ours, theirs].map(workflow => jobIn(workflow, name))
@@ -202,9 +234,54 @@ function losesGuard(
   })
 }
 
+/** Whether a guard is the fork's, upstream's where the fork has not changed it, or made of the fork's and upstream's. */
+function keepsGuard(own: unknown, old: unknown, upstreams: unknown, now: unknown): boolean {
+  if (isDeepStrictEqual(now, own)) return true
+  if (isDeepStrictEqual(now, upstreams)) return isDeepStrictEqual(own, old)
+  if (![now, own, upstreams].every(guard => typeof guard === 'string')) return false
+  const wordsIn = (guard: unknown): Words => new Set(wordOf(guard).split(/\s+/))
+  const isOfBoth = wordsIn(now).isSubsetOf(wordsIn(own).union(wordsIn(upstreams)))
+  return isOfBoth && wordsIn(own).isSubsetOf(wordsIn(now))
+}
+
+/**
+ * Whether the result gives a job or a step what neither side gives it: a secret, a permission, another machine; or what
+ * the fork has taken away from it.
+ */
+function givesMore({ base, ours, theirs, result }: Versions): boolean {
+  const isMore = (now: Words, [old, own, upstreams]: readonly (Words | undefined)[]) => {
+    const ofUpstream = upstreams ?? NO_WORDS
+    return !now.isSubsetOf(own ? own.union(ofUpstream.difference(old ?? NO_WORDS)) : ofUpstream)
+  }
+  return runningJobs(result ?? { events: [], jobs: new Map() }).some(([name, job]) => {
+    const versions = [base, ours, theirs].map(workflow => workflow?.jobs.get(name))
+    const kept = new Set(job.steps.map(({ runs }) => runs))
+    const isMoreOf = (step: Step) => {
+      const alike = versions.map(it => givenTo(it?.steps.filter(({ runs }) => runs === step.runs)))
+      const isNew = alike[1] === undefined && alike[2] === undefined
+      // A step of neither side takes the place of those that are in the result no more.
+      const replaced = versions.map(it => givenTo(it?.steps.filter(({ runs }) => !kept.has(runs))))
+      return isMore(step.given, isNew ? replaced : alike)
+    }
+    return (
+      isMore(
+        job.given,
+        versions.map(it => it?.given),
+      ) || job.steps.some(isMoreOf)
+    )
+  })
+}
+
+const NO_WORDS: Words = new Set()
+
+/** What any of these steps is given; undefined where there are none. */
+const givenTo = (steps: readonly Step[] | undefined): Words | undefined =>
+  steps?.length ? new Set(steps.flatMap(({ given }) => [...given])) : undefined
+
 /**
  * Whether a result that neither side has runs more than the two do: an event or a job of neither, a step in another job
- * than before, or a job or a step without a condition that both have. What can't be read runs more than what can.
+ * than before, a job or a step without its condition, or with a secret or a permission that it does not have in either.
+ * What can't be read runs more than what can.
  */
 export function runsMore(versions: Versions): boolean {
   const { ours, theirs, result } = versions
@@ -221,9 +298,5 @@ export function runsMore(versions: Versions): boolean {
       return places.length > 0 && places.every(([other]) => other !== name && jobs.some(([there]) => there === other))
     }),
   )
-  return (
-    isNew ||
-    isMoved ||
-    losesGuard(versions, (own, _, upstreams) => own !== undefined && isDeepStrictEqual(own, upstreams))
-  )
+  return isNew || isMoved || losesGuard(versions, () => true) || givesMore(versions)
 }

@@ -14,6 +14,26 @@ const DESK_ROOMS = [
   ...['contract', 'refs.ts', 'not-fetched.ts', 'server', 'reading', 'branches', 'graph', 'conflicts', 'steps'],
   ...['merging', 'chat', 'forklift', 'tasks'],
 ].map(name => `forge/desk/${name}`)
+
+/**
+ * The rooms of the page, from the ground up, each with the features that it may import besides: what has no subject,
+ * the text of a file, what a window knows, the features, and `app`, which puts them together.
+ */
+const PAGE_GROUND = ['forge/desk/contract', 'forge/desk/web/ui']
+const FEATURES = [...PAGE_GROUND, 'forge/desk/web/editor', 'forge/desk/web/page']
+const PAGE_ROOMS: Record<string, readonly string[]> = {
+  ui: ['forge/desk/contract', 'forge/desk/server'],
+  editor: PAGE_GROUND,
+  page: [...PAGE_GROUND, 'forge/desk/web/editor'],
+  merging: FEATURES,
+  review: [...FEATURES, 'forge/desk/web/merging'],
+  chat: [...FEATURES, 'forge/desk/web/review'],
+  files: [...FEATURES, 'forge/desk/web/merging', 'forge/desk/web/review', 'forge/desk/web/chat'],
+  forklift: [...FEATURES, 'forge/desk/web/chat'],
+  graph: [...FEATURES, 'forge/desk/web/merging', 'forge/desk/web/review', 'forge/desk/web/forklift'],
+  tasks: [...FEATURES, 'forge/desk/web/review', 'forge/desk/web/graph'],
+}
+const pageRooms = Object.entries(PAGE_ROOMS).map(([room, floors]) => [`forge/desk/web/${room}`, floors] as const)
 const deskRooms = DESK_ROOMS.map((room, at) => [room, [...GROUND, ...DESK_ROOMS.slice(0, at)]] as const)
 
 /**
@@ -31,9 +51,10 @@ const FLOORS: Record<string, readonly string[]> = {
   'forge/formats': ['core/formats'],
   ...Object.fromEntries(deskRooms),
   // The page knows nothing of the server but the contract, and how a window shows that it may come in.
-  'forge/desk/web': ['forge/desk/contract', 'forge/desk/server', 'forge/desk', 'forge/desk/web/ui'],
-  // What has no subject knows no feature, nor the page that it is on.
-  'forge/desk/web/ui': ['forge/desk/contract', 'forge/desk/server'],
+  ...Object.fromEntries(pageRooms),
+  'forge/desk/web/app': [...FEATURES, ...pageRooms.map(([room]) => room)],
+  // Each file of the page is in a room.
+  'forge/desk/web': [],
   // desk.ts and work.ts put the rooms together.
   'forge/desk': [...GROUND, ...DESK_ROOMS],
   'forge/tasks': [

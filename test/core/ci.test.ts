@@ -117,6 +117,78 @@ test.each([
   expect((await reviewOf({ [CI]: jobs('up') })).refusals).toEqual([])
 })
 
+/** One job that anyone's push starts, and one that publishes with a secret; the machine is what the sides disagree about. */
+const release = ({
+  runner = 'ubuntu-22',
+  rights = 'contents: read',
+  guard = "github.ref == 'refs/heads/main'",
+} = {}) => `on:
+  push:
+permissions:
+  ${rights}
+jobs:
+  test:
+    runs-on: ${runner}
+    steps:
+      - run: npm test
+      - run: report
+        if: always()
+  publish:
+    if: ${guard}
+    runs-on: [self-hosted, release]
+    permissions:
+      contents: write
+    steps:
+      - run: npm publish
+        env:
+          KEY: \${{ secrets.KEY }}
+`
+const SECRET = `        env:\n          KEY: \${{ secrets.KEY }}\n`
+test.each([
+  ['gives a secret to another step', (it: string) => it.replace('npm test\n', `npm test\n${SECRET}`)],
+  [
+    'gives a secret to a step of several commands',
+    (it: string) => it.replace('run: npm test\n', `run: |\n          npm test\n          npm publish\n${SECRET}`),
+  ],
+  [
+    'gives permissions to another job',
+    (it: string) => it.replace('    steps', '    permissions:\n      contents: write\n    steps'),
+  ],
+  ['gives permissions to all jobs', (it: string) => it.replace('contents: read', 'contents: write')],
+  ['leaves out the permissions of all jobs', (it: string) => it.replace('permissions:\n  contents: read\n', '')],
+  ['runs a job on the machine of another one', (it: string) => it.replace('our-own', '[self-hosted, release]')],
+  ['replaces a condition by another step’s', (it: string) => it.replace(/^ {4}if:.*$/m, '    if: always()')],
+])('a conflict in a workflow that is settled with lines of both sides is refused where it %s', async (_, change) => {
+  await using history = await makeHistory()
+  const reviewOf = await fork(history, {
+    base: { [CI]: release() },
+    ours: { [CI]: release({ runner: 'our-own' }) },
+    theirs: { [CI]: release({ runner: 'ubuntu-24' }) },
+  })
+  expect((await reviewOf({ [CI]: change(release({ runner: 'our-own' })) })).refusals.join()).toContain(
+    'Files that steer CI',
+  )
+  expect((await reviewOf({ [CI]: release({ runner: 'ubuntu-24' }) })).refusals).toEqual([])
+})
+
+test('a conflict in a workflow may be settled with the permissions, conditions and secrets of both sides', async () => {
+  await using history = await makeHistory()
+  const [own, other] = ["github.repository == 'me/fork'", '!cancelled()']
+  const [mine, theirs] = ['packages: read', 'checks: write'].map(more => `contents: read\n  ${more}`)
+  const main = "github.ref == 'refs/heads/main'"
+  const reviewOf = await fork(history, {
+    base: { [CI]: release() },
+    ours: { [CI]: release({ rights: mine, guard: `${main} && ${own}` }) },
+    theirs: {
+      [CI]: release({ rights: theirs, guard: `${main} && ${other}` }).replace('npm publish', 'npm publish --now'),
+    },
+  })
+  const both = release({ rights: `${mine}\n  checks: write`, guard: `${main} && ${own} && ${other}` })
+  expect((await reviewOf({ [CI]: both.replace('npm publish', 'npm publish --now') })).refusals).toEqual([])
+  const alone = both.replace(`${main} && ${own} && ${other}`, `${main} && ${other}`)
+  expect((await reviewOf({ [CI]: alone })).refusals.join()).toContain('would run again')
+})
+
 test('a conflict in another system’s file is settled where it is, and nowhere else', async () => {
   await using history = await makeHistory()
   const path = '.circleci/config.yml'

@@ -3,7 +3,7 @@
 import type { Asked } from '../../../forge/desk/contract/contract.ts'
 import type { Forklift } from '../../../forge/desk/contract/forklift.ts'
 import type { ConflictFile, Merging, MergingFile } from '../../../forge/desk/contract/merging.ts'
-import { conflictsIn } from '../../../forge/desk/web/merging/conflict-regions.ts'
+import { conflictsIn } from '../../../forge/desk/web/editor/conflict-regions.ts'
 import { oidOf, type Part, Refusal, type StandIn } from './web-stand-in.ts'
 
 const NOTHING = { is: 'nothing' } as const

@@ -12,6 +12,7 @@ import { type Asked, questions } from '../../../forge/desk/contract/contract.ts'
 import type { DeskInfo, Layout } from '../../../forge/desk/contract/desk.ts'
 import type { News } from '../../../forge/desk/contract/news.ts'
 import type { CommitRow, FolderEntry, Match } from '../../../forge/desk/contract/reading.ts'
+import type { Outlook } from '../../../forge/desk/contract/steps.ts'
 import type { At, Change } from '../../../forge/desk/contract/values.ts'
 import { PROTOCOL } from '../../../forge/desk/server/secret.ts'
 import { policyOf } from '../../../forge/desk/server/server.ts'
@@ -63,6 +64,8 @@ const NO_CONVERSATION: Conversation = {
   commands: { isAllowed: false },
   isPublicNew: false,
 }
+
+const CLEAN: Outlook = { is: 'clean', conflicts: 0, words: 'merges cleanly' }
 
 const FOLDER = '040000'
 const PERSON = { name: 'Mira Okafor', email: 'mira@example.com' }
@@ -445,6 +448,10 @@ export class StandIn {
         return null
       case 'conversation':
         return NO_CONVERSATION
+      case 'outlooks':
+        return question.steps.map(() => CLEAN)
+      case 'preview':
+        return { ...CLEAN, commits: 1, conflictsIn: [], warnings: [] }
       default:
         return undefined
     }

@@ -1,6 +1,6 @@
 /** All actions of the desk: what the palette offers and the keys run, and the tables that docs/desk.md shows. */
 import { chatActions } from '../chat/chat-commands.ts'
-import { EDITOR_KEYS } from '../files/editor-keys.ts'
+import { EDITOR_KEYS } from '../editor/editor-keys.ts'
 import { fileActions, folderActions } from '../files/file-actions.ts'
 import { searchActions } from '../files/search-actions.ts'
 import { forkliftActions, goOnWithRun, publishActions, runsToGoOnWith } from '../forklift/forklift-actions.ts'
@@ -8,14 +8,15 @@ import { branchActions } from '../graph/branch-actions.ts'
 import { graphActions, graphListActions } from '../graph/graph-actions.ts'
 import { commitActions, sourceActions, sourceAt, stepActions } from '../graph/graph-menus.ts'
 import { mergingActions } from '../merging/merging-commands.ts'
+import { branchOf } from '../page/branch-facts.ts'
+import { deskActions, findActions } from '../page/desk-actions.ts'
+import { type Page, REPOSITORY, TASKS, type Tab } from '../page/state.ts'
+import { paneActions, tabActions } from '../page/tab-actions.ts'
 import { reviewActions } from '../review/review-actions.ts'
 import { runActions } from '../tasks/tasks-actions.ts'
 import { runsActions, shownRunActions, tasksCommands } from '../tasks/tasks-commands.ts'
 import { type Action, type Command, commandOf, commandsWith } from '../ui/action.ts'
-import { branchOf } from './actions.ts'
-import { deskActions, findActions } from './desk-actions.ts'
-import { type Page, REPOSITORY, TASKS, type Tab } from './state.ts'
-import { branchTabActions, paneActions, tabActions } from './tab-actions.ts'
+import { branchTabActions } from './tab-menus.ts'
 
 /** What can be done now. Keys of the browser itself (Ctrl+N, T, W, Tab) are left to it. */
 export function commandsOf(page: Page): Command[] {

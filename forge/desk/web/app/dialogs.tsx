@@ -4,14 +4,14 @@ import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { ApprovalDialog } from '../chat/chat-approval.tsx'
 import { StepDialog } from '../graph/step-dialog.tsx'
 import { PickDialog } from '../graph/step-pick.tsx'
+import type { DialogContent } from '../page/dialog-content.ts'
+import { usePage } from '../page/state.ts'
 import { BaseDialog } from '../review/base-dialog.tsx'
 import { LandingDialog } from '../tasks/tasks-landing.tsx'
 import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
 import { Button, Path } from '../ui/words.tsx'
-import type { DialogContent } from './dialog-content.ts'
 import { KeyList } from './key-list.tsx'
 import { Operations } from './operations.tsx'
-import { usePage } from './state.ts'
 
 const MOST_LISTED = 12
 

@@ -1,9 +1,9 @@
 /** The keys of all that can be done now, by the same tables as the palette. */
 
+import { usePage } from '../page/state.ts'
 import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
 import { shownKeys } from '../ui/keys.ts'
 import { commandsOf, keysOfView } from './commands.ts'
-import { usePage } from './state.ts'
 
 export function KeyList({ close }: { close: () => void }) {
   const page = usePage()

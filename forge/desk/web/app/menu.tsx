@@ -1,9 +1,9 @@
 /** The menu of a row or a tab: by the right button, by Shift+F10 or the menu key, or by its three dots. */
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
+import { usePage } from '../page/state.ts'
 import { Icon } from '../ui/icons.tsx'
 import { shownKeys } from '../ui/keys.ts'
 import type { MenuContent, MenuItem } from '../ui/menu-content.ts'
-import { usePage } from './state.ts'
 
 /** So far a menu stays away from the edges of the window. */
 const MARGIN = 4

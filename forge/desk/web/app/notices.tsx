@@ -7,12 +7,14 @@ import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { Moved } from '../../contract/branches.ts'
 import { turnNotice } from '../chat/turn-state.tsx'
 import { resolveDrafts } from '../merging/merging-actions.ts'
+import { restoreBranch, showWhatCameIn } from '../page/actions.ts'
+import { conflictsIn, draftsOf } from '../page/branch-facts.ts'
+import { draftsElsewhere } from '../page/saving.ts'
+import { type Notice, type Page, type Tab, usePage } from '../page/state.ts'
 import { Icon, type IconName } from '../ui/icons.tsx'
 import { baseName, named, shortId, withoutTricks } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 import { Button, IconButton } from '../ui/words.tsx'
-import { conflictsIn, draftsElsewhere, draftsOf, restoreBranch, showWhatCameIn } from './actions.ts'
-import { type Notice, type Page, type Tab, usePage } from './state.ts'
 
 /** How many names of files a sentence can bear. */
 const MOST_NAMED = 3

@@ -1,5 +1,8 @@
 /** What the desk did to branches and tags, the newest first, and the way back from each. */
 import type { Operation } from '../../contract/branches.ts'
+import { deskActions } from '../page/desk-actions.ts'
+import { usePage } from '../page/state.ts'
+import { redo, reversalOf, undo } from '../page/undo.ts'
 import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
 import { FailedLine } from '../ui/failed.tsx'
 import { Icon, type IconProps } from '../ui/icons.tsx'
@@ -8,10 +11,6 @@ import { readable, shortId } from '../ui/names.ts'
 import { useServerValue } from '../ui/server-value.ts'
 import { ago, fullTime, plural } from '../ui/times.ts'
 import { Button } from '../ui/words.tsx'
-import { redo, undo } from './actions.ts'
-import { deskActions } from './desk-actions.ts'
-import { reversalOf } from './reversal.ts'
-import { usePage } from './state.ts'
 
 /** Operations in the list. */
 const MAX_SHOWN = 100

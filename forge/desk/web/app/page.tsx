@@ -4,20 +4,20 @@ import { render } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { watchFailed, watchQueued } from '../chat/chat-actions.ts'
 import { Repository } from '../graph/graph.tsx'
+import { sayLeftBehind } from '../page/saving.ts'
+import { Page, PageProvider, TASKS } from '../page/state.ts'
 import { Tasks } from '../tasks/tasks.tsx'
 import { Boundary } from '../ui/boundary.tsx'
 import { nameWhatIsCut } from '../ui/cut.ts'
 import { isFocusLost } from '../ui/focus.ts'
 import { keysOf } from '../ui/keys.ts'
 import { takeSecret } from '../ui/secret.ts'
-import { sayLeftBehind } from './actions.ts'
 import { commandsOf } from './commands.ts'
 import { Dialogs } from './dialogs.tsx'
 import { Menu } from './menu.tsx'
 import { Notices, Toast } from './notices.tsx'
 import { Palette } from './palette.tsx'
 import { Room } from './room.tsx'
-import { Page, PageProvider, TASKS } from './state.ts'
 import { StatusBar } from './status.tsx'
 import { Tabs, titleOf } from './tabs.tsx'
 import { keepWayBack } from './way-back.ts'
@@ -82,7 +82,8 @@ function Middle({ page }: { page: Page }) {
   if (!page.desk.value) return <Opening />
   const tab = page.tab.value
   if (tab) return <Room tab={tab} />
-  return page.active.value === TASKS ? <Tasks tasks={page.tasks} /> : <Repository />
+  const notices = <Notices tab={undefined} />
+  return page.active.value === TASKS ? <Tasks tasks={page.tasks} notices={notices} /> : <Repository notices={notices} />
 }
 
 /** Before the server has said what there is. Why it does not may have to be said. */

@@ -4,21 +4,22 @@ import { Chat, DockedChat } from '../chat/chat.tsx'
 import { EditorPane } from '../files/editor-pane.tsx'
 import { Explorer } from '../files/explorer.tsx'
 import { folderActions } from '../files/file-actions.ts'
-import { FileTabs } from '../files/file-tabs.tsx'
-import { placeOf } from '../files/files.ts'
 import { Find } from '../files/find.tsx'
 import { TimeTravel } from '../files/time-travel.tsx'
 import { PublishStrip } from '../forklift/forklift.tsx'
-import { showsConflicts } from '../merging/merging-actions.ts'
 import { MergingSide } from '../merging/merging-side.tsx'
+import { showsConflicts } from '../page/branch-facts.ts'
+import { placeOf } from '../page/open-files.ts'
+import { type Tab, usePage } from '../page/state.ts'
 import { History } from '../review/history.tsx'
 import { ReviewPane } from '../review/review.tsx'
 import { ReviewSide } from '../review/review-side.tsx'
+import { RunFacts } from '../tasks/run-facts.tsx'
 import { Boundary } from '../ui/boundary.tsx'
 import { readable } from '../ui/names.ts'
 import { ActionWay, Empty } from '../ui/words.tsx'
+import { FileTabs } from './file-tabs.tsx'
 import { Notices } from './notices.tsx'
-import { type Tab, usePage } from './state.ts'
 
 /** What is made anew for each tab has its place for a key; the rest only shows what is different in this one. */
 export function Room({ tab }: { tab: Tab }) {
@@ -68,7 +69,11 @@ function Content({ tab }: { tab: Tab }) {
     case 'file':
       return <EditorPane key={pane.path} tab={tab} path={pane.path} />
     case 'review':
-      return <ReviewPane tab={tab} />
+      return (
+        <ReviewPane tab={tab}>
+          <RunFacts tab={tab} />
+        </ReviewPane>
+      )
     case 'history':
       return <History key={pane.path ?? ''} tab={tab} path={pane.path} />
     case 'find':

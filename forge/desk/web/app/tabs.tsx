@@ -2,18 +2,17 @@
 import { useEffect } from 'preact/hooks'
 import type { At } from '../../contract/values.ts'
 import { type Sign, TurnWord, turnSign } from '../chat/turn-sign.tsx'
-import { isMerging } from '../merging/merging-actions.ts'
+import { draftsOf, isMerging } from '../page/branch-facts.ts'
+import { deskActions, findActions } from '../page/desk-actions.ts'
+import { usePlace } from '../page/places.ts'
+import { type Page, REPOSITORY, TASKS, type Tab, usePage } from '../page/state.ts'
 import { BranchIcon, Icon, type IconName } from '../ui/icons.tsx'
 import { shownKeys } from '../ui/keys.ts'
 import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
 import { readable, shortId } from '../ui/names.ts'
 import { onTabKeys } from '../ui/tab-keys.ts'
 import { IconButton } from '../ui/words.tsx'
-import { draftsOf } from './actions.ts'
-import { deskActions, findActions } from './desk-actions.ts'
-import { usePlace } from './places.ts'
-import { type Page, REPOSITORY, TASKS, type Tab, usePage } from './state.ts'
-import { tabMenu } from './tab-actions.ts'
+import { tabMenu } from './tab-menus.ts'
 
 export function Tabs() {
   const page = usePage()

@@ -5,7 +5,7 @@
 import { effect } from '@preact/signals'
 import * as v from 'valibot'
 import { At } from '../../contract/values.ts'
-import { type Page, REPOSITORY, TASKS } from './state.ts'
+import { type Page, REPOSITORY, TASKS } from '../page/state.ts'
 
 const Pane = v.variant('kind', [
   v.object({ kind: v.picklist(['chat', 'review', 'find']) }),

@@ -1,9 +1,11 @@
 /** What a person can do with the AI of a branch, each as the questions and dialogs that it takes. */
 import { effect } from '@preact/signals'
 import type { Approval } from '../../contract/chat.ts'
-import { attempt, branchOf, conflictsIn, draftsOf, sentence, settle } from '../app/actions.ts'
-import { reversalOf } from '../app/reversal.ts'
-import type { Page, Tab } from '../app/state.ts'
+import { attempt, sentence } from '../page/actions.ts'
+import { branchOf, conflictsIn, draftsOf } from '../page/branch-facts.ts'
+import { settle } from '../page/saving.ts'
+import type { Page, Tab } from '../page/state.ts'
+import { reversalOf } from '../page/undo.ts'
 import { baseName, readable } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 

@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Approval } from '../../contract/chat.ts'
-import { type Tab, usePage } from '../app/state.ts'
+import { type Tab, usePage } from '../page/state.ts'
 import { DiffView } from '../review/diff-view.tsx'
 import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
 import { Icon } from '../ui/icons.tsx'

@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals'
 import { useId, useRef } from 'preact/hooks'
 import type { Call } from '../../contract/chat.ts'
-import { type Tab, usePage } from '../app/state.ts'
+import { type Tab, usePage } from '../page/state.ts'
 import { clock, duration } from '../ui/figures.ts'
 import { Icon, type IconProps } from '../ui/icons.tsx'
 import { visible } from '../ui/names.ts'

@@ -1,6 +1,6 @@
 /** What can be done with the AI of a branch, by keys and in the palette. */
 import type { Approval, Conversation } from '../../contract/chat.ts'
-import type { Page, Tab } from '../app/state.ts'
+import type { Page, Tab } from '../page/state.ts'
 import type { Actions } from '../ui/action.ts'
 import { baseName, readable } from '../ui/names.ts'
 import {

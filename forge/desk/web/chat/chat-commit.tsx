@@ -1,6 +1,7 @@
 /** The commit of a turn, below its answer: what changed, its diff, and how to take it back. */
 import { useId } from 'preact/hooks'
-import { type Tab, usePage } from '../app/state.ts'
+import type { End } from '../page/conversation-state.ts'
+import { type Tab, usePage } from '../page/state.ts'
 import { ChangeLetter } from '../review/review-side.tsx'
 import { usageWords } from '../ui/figures.ts'
 import { Icon } from '../ui/icons.tsx'
@@ -9,7 +10,6 @@ import { plural } from '../ui/times.ts'
 import { useShown } from '../ui/use-shown.ts'
 import { Button, Path } from '../ui/words.tsx'
 import { showCommit, undoTurn } from './chat-actions.ts'
-import type { End } from './conversation-state.ts'
 
 type Commit = NonNullable<End['commit']>
 type File = Commit['files'][number]

@@ -1,7 +1,8 @@
 /** Where a person writes to the AI: one field, and one button that sends or stops. */
 import { useId, useLayoutEffect } from 'preact/hooks'
-import { usePlace } from '../app/places.ts'
-import { type Tab, usePage } from '../app/state.ts'
+import { keep, kept } from '../page/composer-state.ts'
+import { usePlace } from '../page/places.ts'
+import { type Tab, usePage } from '../page/state.ts'
 import { clock, money } from '../ui/figures.ts'
 import { Icon } from '../ui/icons.tsx'
 import { readable, withoutTricks } from '../ui/names.ts'
@@ -10,7 +11,6 @@ import { useShown } from '../ui/use-shown.ts'
 import { Button } from '../ui/words.tsx'
 import { chooseModel, offReason, send, stop } from './chat-actions.ts'
 import { modelName } from './chat-commit.tsx'
-import { keep, kept } from './composer-state.ts'
 
 const TALLEST = 220
 

@@ -1,14 +1,14 @@
 /** The conversation: its turns under each other, the newest at the end, where it stays for as long as one is there. */
 import { useSignal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
-import type { Tab } from '../app/state.ts'
-import { Letter } from '../forklift/letter.tsx'
+import type { Section } from '../page/conversation-state.ts'
+import type { Tab } from '../page/state.ts'
 import { clock } from '../ui/figures.ts'
 import { Icon } from '../ui/icons.tsx'
 import { withoutTricks } from '../ui/names.ts'
 import { useClock } from '../ui/use-clock.ts'
 import { SectionView } from './chat-section.tsx'
-import type { Section } from './conversation-state.ts'
+import { Letter } from './letter.tsx'
 
 /** So many items are in the page at first, in whole turns; earlier ones come when one scrolls up to them. */
 const MOST_ITEMS = 150

@@ -1,8 +1,7 @@
 /** The conversation of a branch or a commit, with what there is to do about it. */
 import { useEffect } from 'preact/hooks'
-import { newBranch } from '../app/actions.ts'
-import { type Tab, usePage } from '../app/state.ts'
-import { hasLetter } from '../forklift/letter.tsx'
+import { newBranch } from '../page/actions.ts'
+import { type Tab, usePage } from '../page/state.ts'
 import { isFocusLost } from '../ui/focus.ts'
 import { Icon } from '../ui/icons.tsx'
 import { baseName, readable, shortId, withoutTricks } from '../ui/names.ts'
@@ -13,6 +12,7 @@ import { Composer } from './chat-composer.tsx'
 import { ChatLog } from './chat-log.tsx'
 import { ChatRail } from './chat-rail.tsx'
 import { Spoken } from './chat-spoken.tsx'
+import { hasLetter } from './letter.tsx'
 
 interface Props {
   tab: Tab
@@ -100,8 +100,9 @@ function Unfinished({ tab }: { tab: Tab }) {
   const turn = head.value?.turn
   const isThere = isUnfinished.value
   useEffect(() => {
-    // Whoever has sent it goes on with the message; who is elsewhere by now stays there.
-    const isAtComposer = document.activeElement?.closest('.compose') != null
+    // The focus goes to the message only from the message's own form, or from nowhere.
+    const composer = page.places.find('message')?.closest('form')
+    const isAtComposer = composer?.contains(document.activeElement) === true
     if (isThere && (isAtComposer || isFocusLost())) tab.composer.focus()
   }, [tab, isThere])
   if (!turn || !isThere) return null

@@ -1,11 +1,11 @@
 /** What stands beside the conversation where there is room: its turns, what they cost, and what the AI knows. */
 
-import type { Tab } from '../app/state.ts'
+import type { Section } from '../page/conversation-state.ts'
+import type { Tab } from '../page/state.ts'
 import { cacheShare, money, tokens } from '../ui/figures.ts'
 import { withoutTricks } from '../ui/names.ts'
 import { Button } from '../ui/words.tsx'
 import { ContextFiles } from './context-files.tsx'
-import type { Section } from './conversation-state.ts'
 
 const MOST_TURNS = 200
 const LONGEST_TITLE = 80

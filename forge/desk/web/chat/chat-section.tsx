@@ -2,7 +2,8 @@
 import { useSignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
 import type { Call, Item } from '../../contract/chat.ts'
-import { type Tab, usePage } from '../app/state.ts'
+import type { End, Section } from '../page/conversation-state.ts'
+import { type Tab, usePage } from '../page/state.ts'
 import { usageWords } from '../ui/figures.ts'
 import { Icon, type IconName } from '../ui/icons.tsx'
 import { withoutTricks } from '../ui/names.ts'
@@ -11,7 +12,6 @@ import { fullTime, plural } from '../ui/times.ts'
 import { Path } from '../ui/words.tsx'
 import { Calls } from './chat-calls.tsx'
 import { CommitCard } from './chat-commit.tsx'
-import type { End, Section } from './conversation-state.ts'
 import { Markdown } from './markdown.tsx'
 
 /** Of a turn with more steps than these, the earlier ones are shown when they are asked for. */

@@ -1,7 +1,7 @@
 /** For those who hear the page: what the AI says and does, in whole pieces. */
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import type { Tab } from '../app/state.ts'
+import type { Tab } from '../page/state.ts'
 import { readableProse } from '../ui/prose.ts'
 
 const LONGEST_SPOKEN = 600

@@ -1,9 +1,11 @@
 /** The AI chat of a branch or a commit: the conversation, or what to set where there is no model. */
-import { branchOf, copy } from '../app/actions.ts'
-import { findActions } from '../app/desk-actions.ts'
-import { usePlace } from '../app/places.ts'
-import { type Tab, usePage } from '../app/state.ts'
-import { tabActions } from '../app/tab-actions.ts'
+
+import { copy } from '../page/actions.ts'
+import { branchOf } from '../page/branch-facts.ts'
+import { findActions } from '../page/desk-actions.ts'
+import { usePlace } from '../page/places.ts'
+import { type Tab, usePage } from '../page/state.ts'
+import { tabActions } from '../page/tab-actions.ts'
 import { Failed } from '../ui/failed.tsx'
 import { Icon, type IconName } from '../ui/icons.tsx'
 import { readable, withoutTricks } from '../ui/names.ts'

@@ -1,6 +1,6 @@
 /** The files that an AI has whole, each with what it takes. */
 
-import { type Tab, usePage } from '../app/state.ts'
+import { type Tab, usePage } from '../page/state.ts'
 import { tokens } from '../ui/figures.ts'
 import { readable } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'

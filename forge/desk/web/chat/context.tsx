@@ -1,7 +1,7 @@
 /** What an AI has before it: a circle at each file, and how full its window is. */
 
-import { type Tab, usePage } from '../app/state.ts'
-import type { Row } from '../files/tree.ts'
+import { type Tab, usePage } from '../page/state.ts'
+import type { Row } from '../page/tree.ts'
 import { tokens } from '../ui/figures.ts'
 import { shownKeys } from '../ui/keys.ts'
 import { plural } from '../ui/times.ts'

@@ -3,8 +3,8 @@
  * browser looks up the host of each one in the page, which would tell its owner that it was read.
  */
 import type { ComponentChildren } from 'preact'
-import { copy } from '../app/actions.ts'
-import { type Page, usePage } from '../app/state.ts'
+import { copy } from '../page/actions.ts'
+import { type Page, usePage } from '../page/state.ts'
 import { Icon } from '../ui/icons.tsx'
 import { targetOf } from '../ui/links.ts'
 import { toName } from '../ui/names.ts'

@@ -1,6 +1,6 @@
 /** The sign of a turn at the end of a tab: an arc while an AI works there, a question while it waits for a person. */
 
-import { type Page, usePage } from '../app/state.ts'
+import { type Page, usePage } from '../page/state.ts'
 import { Icon, type IconName } from '../ui/icons.tsx'
 
 export interface Sign {
@@ -21,12 +21,6 @@ export const LOCKED: Sign = { icon: 'hourglass', tone: '', words: 'read-only whi
 export function turnSign(page: Page, branch: string): Sign | undefined {
   const turn = page.branch(branch)?.turn
   return turn && SIGNS[turn]
-}
-
-/** Whether the files of a branch are the AI's for now. */
-export function isAtWork(page: Page, branch: string): boolean {
-  const turn = page.branch(branch)?.turn
-  return turn === 'running' || turn === 'waits'
 }
 
 export function TurnWord({ branch }: { branch: string }) {

@@ -1,6 +1,6 @@
 /** What the AI of a branch is doing and what it has cost, for whoever looks at something else than the chat. */
 
-import type { Notice, Page, Tab } from '../app/state.ts'
+import type { Notice, Page, Tab } from '../page/state.ts'
 import { cacheShare, money, tokens } from '../ui/figures.ts'
 import { Icon } from '../ui/icons.tsx'
 import { withoutTricks } from '../ui/names.ts'

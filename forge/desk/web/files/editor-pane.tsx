@@ -3,17 +3,17 @@
 import { EditorView } from '@codemirror/view'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { File } from '../../contract/branches.ts'
-import { usePlace } from '../app/places.ts'
-import { type Tab, usePage } from '../app/state.ts'
-import { isAtWork } from '../chat/turn-sign.tsx'
+import type { OpenFile } from '../editor/open-file.ts'
 import { ConflictBar, useConflicts, useMergingFile, WholeConflict } from '../merging/merging-pane.tsx'
+import { isAtWork } from '../page/branch-facts.ts'
+import { usePlace } from '../page/places.ts'
+import { type Tab, usePage } from '../page/state.ts'
 import { BlobImage } from '../ui/blob-image.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { shownKeys } from '../ui/keys.ts'
 import { baseName, readable, shortId, withoutTricks } from '../ui/names.ts'
 import { ActionIcon, Button, Empty, Waiting } from '../ui/words.tsx'
 import { fileActions } from './file-actions.ts'
-import type { OpenFile } from './open-files.ts'
 
 export function EditorPane({ tab, path }: { tab: Tab; path: string }) {
   const page = usePage()

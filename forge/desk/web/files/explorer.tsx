@@ -1,11 +1,11 @@
 /** The files of a branch or a commit as a tree. Only the rows in view are in the page, however large a folder is. */
 import { useEffect } from 'preact/hooks'
-import { hasDraft } from '../app/actions.ts'
-import { findActions } from '../app/desk-actions.ts'
-import { usePlace } from '../app/places.ts'
-import { type Page, type Tab, usePage } from '../app/state.ts'
 import { ContextCircle, ContextMeter, contextWords } from '../chat/context.tsx'
-import { isInConflict } from '../merging/merging-actions.ts'
+import { hasDraft, isInConflict } from '../page/branch-facts.ts'
+import { findActions } from '../page/desk-actions.ts'
+import { usePlace } from '../page/places.ts'
+import { type Page, type Tab, usePage } from '../page/state.ts'
+import type { Row } from '../page/tree.ts'
 import { actionFor, listKeysIn } from '../ui/action.ts'
 import { FailedLine } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
@@ -14,7 +14,6 @@ import { readable } from '../ui/names.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
 import { ActionIcon, IconButton, Name } from '../ui/words.tsx'
 import { fileActions, folderActions, rowMenu } from './file-actions.ts'
-import type { Row } from './tree.ts'
 
 const ROW_HEIGHT = 24
 const PAGE_OF_ROWS = 20

@@ -1,11 +1,14 @@
 /** What can be done with a file or folder: one that is shown in a tab, or one of the explorer. */
-import { branchOf, copy, deleteFile, discard, draftsOf, newFile, newFolder, renameFile } from '../app/actions.ts'
-import { findActions } from '../app/desk-actions.ts'
-import type { Page, Tab } from '../app/state.ts'
+
+import { copy } from '../page/actions.ts'
+import { branchOf, draftsOf } from '../page/branch-facts.ts'
+import { findActions } from '../page/desk-actions.ts'
+import type { Page, Tab } from '../page/state.ts'
+import type { Row } from '../page/tree.ts'
 import { type Actions, itemsWith } from '../ui/action.ts'
 import type { Offer } from '../ui/menu-content.ts'
 import { baseName, folderOf, named, readable } from '../ui/names.ts'
-import type { Row } from './tree.ts'
+import { deleteFile, discard, newFile, newFolder, renameFile } from './file-dialogs.ts'
 
 /** `row`: of the explorer. */
 export interface OneFile {

@@ -2,13 +2,13 @@
 import { useSignal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Match } from '../../contract/reading.ts'
-import { usePlace } from '../app/places.ts'
-import { type Page, type Tab, usePage } from '../app/state.ts'
+import { usePlace } from '../page/places.ts'
+import type { TextSearch } from '../page/search.ts'
+import { type Page, type Tab, usePage } from '../page/state.ts'
 import { visible } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
 import { Path } from '../ui/words.tsx'
-import type { TextSearch } from './search.ts'
 
 const ROW_HEIGHT = 24
 /** How long after the last letter a search begins. */

@@ -1,5 +1,5 @@
 /** How a search in all files looks for what is typed. */
-import type { Tab } from '../app/state.ts'
+import type { Tab } from '../page/state.ts'
 import type { Action, Actions } from '../ui/action.ts'
 
 function toggle(setting: 'matchCase' | 'isRegex'): Pick<Action<Tab>, 'isPossible' | 'run'> {

@@ -1,9 +1,10 @@
 /** What a person can do with Forklift: run it, stop it, go on with a run that did not end well, publish. */
 
 import type { Forklift } from '../../contract/forklift.ts'
-import { attempt, branchOf, settle } from '../app/actions.ts'
-import type { Page, Tab } from '../app/state.ts'
-import { isMerging } from '../merging/merging-actions.ts'
+import { attempt } from '../page/actions.ts'
+import { branchOf, isMerging } from '../page/branch-facts.ts'
+import { settle } from '../page/saving.ts'
+import type { Page, Tab } from '../page/state.ts'
 import type { Action, Actions } from '../ui/action.ts'
 import { withoutTricks } from '../ui/names.ts'
 import { ago } from '../ui/times.ts'

@@ -1,10 +1,9 @@
 /** Forklift in the repository view and in a branch that goes on with one of its runs. */
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { Forklift, ForkliftRun } from '../../contract/forklift.ts'
-import { branchOf } from '../app/actions.ts'
-import { type Tab, usePage } from '../app/state.ts'
 import { Link } from '../chat/link.tsx'
-import { isMerging } from '../merging/merging-actions.ts'
+import { branchOf, isMerging } from '../page/branch-facts.ts'
+import { type Tab, usePage } from '../page/state.ts'
 import { FailedLine } from '../ui/failed.tsx'
 import { Icon, type IconName } from '../ui/icons.tsx'
 import { readable, withoutTricks } from '../ui/names.ts'

@@ -1,9 +1,9 @@
 /** What can be done with a branch as a whole: for its tab's menu, the status bar, the graph and the palette. */
 import type { BranchInfo } from '../../contract/branches.ts'
-import { deleteBranch, renameBranch } from '../app/actions.ts'
-import type { Page } from '../app/state.ts'
+import type { Page } from '../page/state.ts'
 import type { Action, Actions } from '../ui/action.ts'
 import { named, readable } from '../ui/names.ts'
+import { deleteBranch, renameBranch } from './branch-dialogs.ts'
 import { cherryPickOnto, chooseTarget, fetchRemotes, mergeInto, pull, push, rebaseOnto } from './graph-steps.ts'
 import { branchSource, type Way } from './step-ways.ts'
 

@@ -1,5 +1,5 @@
 /** What can be done in the repository view, by the palette, the list of commits, and the bar above it. */
-import type { Page } from '../app/state.ts'
+import type { Page } from '../page/state.ts'
 import type { Actions } from '../ui/action.ts'
 import { readable } from '../ui/names.ts'
 import { fetchRemotes, pull, push } from './graph-steps.ts'

@@ -1,7 +1,7 @@
 /** Dragging a commit or a label onto a branch, by the pointer. What it shows at the pointer, and where it may go. */
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Source } from '../../contract/steps.ts'
-import { type Page, usePage } from '../app/state.ts'
+import { type Page, usePage } from '../page/state.ts'
 import { ChangeList } from '../review/change-list.tsx'
 import { Icon, type IconName } from '../ui/icons.tsx'
 import { readable, withoutTricks } from '../ui/names.ts'

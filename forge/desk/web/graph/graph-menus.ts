@@ -1,14 +1,14 @@
 /** What can be done with a commit and with each label that stands at it: actions, and the menus that offer them. */
 import type { GraphRow } from '../../contract/graph.ts'
 import type { Source } from '../../contract/steps.ts'
-import { copy, newBranch } from '../app/actions.ts'
-import type { Page } from '../app/state.ts'
+import { copy, newBranch } from '../page/actions.ts'
+import type { Label } from '../page/graph-labels.ts'
+import type { Page } from '../page/state.ts'
 import { type Action, type Actions, itemsWith } from '../ui/action.ts'
 import type { IconName } from '../ui/icons.tsx'
 import type { MenuItem, Offer } from '../ui/menu-content.ts'
 import { readable, shortId } from '../ui/names.ts'
 import { branchActions, REMOTE } from './branch-actions.ts'
-import type { Label } from './graph-labels.ts'
 import { chooseTarget, deleteTag, fetchRemotes, tagAt } from './graph-steps.ts'
 import { commitSource, sourceOf, titleInto, type Way, wordsInto } from './step-ways.ts'
 

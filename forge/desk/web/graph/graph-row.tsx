@@ -1,12 +1,12 @@
 /** A row of the graph: the labels that stand at its commit, its subject, who made it and when. Lanes are beside it. */
 import type { GraphRow } from '../../contract/graph.ts'
-import { usePage } from '../app/state.ts'
+import { runOfBranch } from '../page/branches-of-runs.ts'
+import { foldLabels, KINDS, type Label, labelWords, type ShownLabel, shortName } from '../page/graph-labels.ts'
+import { usePage } from '../page/state.ts'
 import { Icon, type IconName } from '../ui/icons.tsx'
 import { readable, shortId, withoutTricks } from '../ui/names.ts'
 import { age, timeTitle } from '../ui/times.ts'
 import { RefName } from '../ui/words.tsx'
-import { runOfBranch } from './branches-of-runs.ts'
-import { foldLabels, KINDS, type Label, labelWords, type ShownLabel, shortName } from './graph-labels.ts'
 import { outlookLook, outlookWord } from './step-words.tsx'
 
 interface Props {

@@ -1,8 +1,10 @@
 /** The repository: all of its history as a graph, its refs at the side, and the commit that is selected. */
+import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
-import { newBranch } from '../app/actions.ts'
-import { Notices } from '../app/notices.tsx'
-import { type Page, usePage } from '../app/state.ts'
+import { newBranch } from '../page/actions.ts'
+import { splitByRun } from '../page/branches-of-runs.ts'
+import { PANE_BOUNDS, type PaneName } from '../page/graph-panes.ts'
+import { type Page, usePage } from '../page/state.ts'
 import { FailedLine } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { shownKeys } from '../ui/keys.ts'
@@ -12,19 +14,18 @@ import { readable } from '../ui/names.ts'
 import { Splitter } from '../ui/splitter.tsx'
 import { plural } from '../ui/times.ts'
 import { ActionButton, Button, Empty, IconButton } from '../ui/words.tsx'
-import { splitByRun } from './branches-of-runs.ts'
 import { branchInView, graphActions } from './graph-actions.ts'
 import { GraphDetail } from './graph-detail.tsx'
 import { DragLayer, pressOn } from './graph-drag.tsx'
 import { GraphList } from './graph-list.tsx'
-import { PANE_BOUNDS, type PaneName } from './graph-panes.ts'
 import { GraphSide } from './graph-side.tsx'
 import { stopStep } from './graph-steps.ts'
 
 /** How long after the last letter is looked for what was typed. */
 const FIND_AFTER = 200
 
-export function Repository() {
+/** `notices`: what is said above the graph. */
+export function Repository({ notices }: { notices: ComponentChildren }) {
   const page = usePage()
   const { graph } = page
   useEffect(() => {
@@ -45,7 +46,7 @@ export function Repository() {
       <section class="middle" aria-label="Repository">
         <Toolbar />
         {graph.isFinding.value ? <FindBar /> : null}
-        <Notices tab={undefined} />
+        {notices}
         <FailedLine problem={graph.problem.value} again={() => graph.look()} />
         {desk?.isEmpty && graph.count === 0 ? <NoCommits page={page} /> : <GraphList />}
       </section>

@@ -1,7 +1,7 @@
 /** What a source (a branch, or any commit) and a branch can be brought together by: the steps, and their words. */
 import type { BranchStep, Source } from '../../contract/steps.ts'
+import type { Label } from '../page/graph-labels.ts'
 import { readable, shortId } from '../ui/names.ts'
-import type { Label } from './graph-labels.ts'
 
 export const branchSource = (name: string, tip: string): Source => ({ commit: tip, branch: name, words: name })
 export const commitSource = (commit: string): Source => ({ commit, words: shortId(commit) })

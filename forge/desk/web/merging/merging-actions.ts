@@ -1,31 +1,12 @@
 /** What a person can do with a merge that waits: settle a file, ask the AI, finish, abort. */
-import { attempt, branchOf, conflictsIn, settle } from '../app/actions.ts'
-import type { Page, Tab } from '../app/state.ts'
+import { attempt } from '../page/actions.ts'
+import { branchOf } from '../page/branch-facts.ts'
+import { settle } from '../page/saving.ts'
+import type { Page, Tab } from '../page/state.ts'
 import { named, readable } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 
 const TOPIC = 'merging'
-
-/** The merge in the branch that a tab shows, if one waits there. */
-export function isMerging(page: Page, tab: Tab | undefined): boolean {
-  const branch = branchOf(tab)
-  return branch !== undefined && page.branch(branch)?.merging !== undefined
-}
-
-/** Whether there are conflicts in the branch that a tab shows: of a merge that waits, or of drafts with the branch. */
-export function isInConflict(page: Page, tab: Tab | undefined): boolean {
-  const branch = branchOf(tab)
-  if (!tab || branch === undefined) return false
-  // The last one is settled, and not saved yet.
-  const isSettled = tab.merging.latest.value?.kind === 'drafts'
-  return isMerging(page, tab) || conflictsIn(page, branch).length > 0 || isSettled
-}
-
-/** Whether the files in conflict stand at the side. Those of drafts do when they are asked for. */
-export function showsConflicts(page: Page, tab: Tab): boolean {
-  const showsExplorer = tab.merging.showsExplorer.value ?? !isMerging(page, tab)
-  return isInConflict(page, tab) && !showsExplorer
-}
 
 /** Shows the conflicts of drafts with their branch, at the first of them. */
 export async function resolveDrafts(page: Page, tab: Tab): Promise<void> {

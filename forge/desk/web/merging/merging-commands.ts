@@ -1,7 +1,9 @@
 /** What can be done in a branch in which a merge waits, by keys and in the palette. */
-import type { Page, Tab } from '../app/state.ts'
+
+import { isInConflict, isMerging } from '../page/branch-facts.ts'
+import type { Page, Tab } from '../page/state.ts'
 import type { Actions } from '../ui/action.ts'
-import { abort, askAi, finish, goToConflict, isInConflict, isMerging } from './merging-actions.ts'
+import { abort, askAi, finish, goToConflict } from './merging-actions.ts'
 
 interface InTab {
   page: Page

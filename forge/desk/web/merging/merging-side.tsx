@@ -1,16 +1,16 @@
 /** The files of a merge that waits, at the side where the explorer is otherwise: what is to do, and how it ends. */
 import { useEffect, useId } from 'preact/hooks'
 import type { Merging, MergingFile } from '../../contract/merging.ts'
-import { usePlace } from '../app/places.ts'
-import { type Tab, usePage } from '../app/state.ts'
-import { isAtWork } from '../chat/turn-sign.tsx'
+import { isAtWork } from '../page/branch-facts.ts'
+import { tallyOf } from '../page/merging-state.ts'
+import { usePlace } from '../page/places.ts'
+import { type Tab, usePage } from '../page/state.ts'
 import { FailedLine } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { readable, withoutTricks } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 import { Button, IconButton, Path } from '../ui/words.tsx'
 import { abort, finish } from './merging-actions.ts'
-import { tallyOf } from './merging-state.ts'
 
 const GROUPS: { state: MergingFile['state']; title: string }[] = [
   { state: 'open', title: 'To do' },

@@ -1,7 +1,7 @@
 /** The diff of one file, whose contents are asked for when it comes into view. */
 import type { Change } from '../../contract/values.ts'
-import { usePage } from '../app/state.ts'
-import { firstConflictLine } from '../merging/conflict-regions.ts'
+import { firstConflictLine } from '../editor/conflict-regions.ts'
+import { usePage } from '../page/state.ts'
 import { FailedLine } from '../ui/failed.tsx'
 import { shortId } from '../ui/names.ts'
 import { useServerValue } from '../ui/server-value.ts'

@@ -1,8 +1,8 @@
 /** Two texts as the lines of a diff: what changed, line by line and word by word, and what may be folded between. */
 import { Chunk } from '@codemirror/merge'
 import { Text } from '@codemirror/state'
+import { type Hunk, hunkOf } from '../editor/hunks.ts'
 import type { Range } from '../ui/coloured.ts'
-import { type Hunk, hunkOf } from './hunks.ts'
 
 /** A bound on the work: beyond it the differences are coarser. */
 const DIFF = { scanLimit: 1_000, timeout: 200 }

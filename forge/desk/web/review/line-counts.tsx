@@ -1,5 +1,5 @@
 /** How many lines of a file were added and deleted. */
-import type { LineCount } from './review-state.ts'
+import type { LineCount } from '../page/review-state.ts'
 
 export function LineCounts({ count }: { count: LineCount }) {
   const { added, deleted } = count

@@ -1,8 +1,8 @@
 /** What can be done with a review: what it shows, and how. */
 import type { Signal } from '@preact/signals'
-import type { Tab } from '../app/state.ts'
+import type { Kind } from '../page/review-state.ts'
+import type { Tab } from '../page/state.ts'
 import type { Action, Actions } from '../ui/action.ts'
-import type { Kind } from './review-state.ts'
 
 const isShown = (tab: Tab): boolean => tab.pane.kind === 'review'
 const isOfBranch = (tab: Tab): boolean => isShown(tab) && tab.at.kind === 'branch'

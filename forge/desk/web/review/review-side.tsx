@@ -1,13 +1,13 @@
 /** The files that a review is about, at the side where the explorer is otherwise. */
 import type { Change } from '../../contract/values.ts'
-import { type Tab, usePage } from '../app/state.ts'
+import { MOST_COMMITS, type Review } from '../page/review-state.ts'
+import { type Tab, usePage } from '../page/state.ts'
 import { Icon } from '../ui/icons.tsx'
 import { readable, shortId, withoutTricks } from '../ui/names.ts'
 import { age, plural } from '../ui/times.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
 import { Path } from '../ui/words.tsx'
 import { LineCounts } from './line-counts.tsx'
-import { MOST_COMMITS, type Review } from './review-state.ts'
 
 const ROW_HEIGHT = 24
 const LETTERS: Record<Change['status'], { letter: string; look: string }> = {

@@ -1,12 +1,13 @@
 /** What changed: a list of files at the side, and the diff of each, under each other. */
 import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Change } from '../../contract/values.ts'
-import { branchOf } from '../app/actions.ts'
-import { usePlace } from '../app/places.ts'
-import { type Tab, usePage } from '../app/state.ts'
 import { useMergingFile } from '../merging/merging-pane.tsx'
-import { RunFacts } from '../tasks/run-facts.tsx'
+import { branchOf } from '../page/branch-facts.ts'
+import { usePlace } from '../page/places.ts'
+import { type Kind, Review } from '../page/review-state.ts'
+import { type Tab, usePage } from '../page/state.ts'
 import { Failed } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { readable } from '../ui/names.ts'
@@ -16,19 +17,19 @@ import { BaseName } from './base-dialog.tsx'
 import { Blobs } from './blobs.tsx'
 import { LineCounts } from './line-counts.tsx'
 import { reviewActions } from './review-actions.ts'
-import { type Kind, Review } from './review-state.ts'
 
 const SESSION = '.forge/session.json'
 /** So many files have their diff in the page at first; more come when they are asked for. */
 const BATCH = 100
 
-export function ReviewPane({ tab }: { tab: Tab }) {
+/** `children`: what is said of the branch above its changes. */
+export function ReviewPane({ tab, children }: { tab: Tab; children: ComponentChildren }) {
   const { review } = tab
   useEffect(() => review.watch(), [review])
   return (
     <>
       <ReviewBar tab={tab} />
-      <RunFacts tab={tab} />
+      {children}
       <Diffs tab={tab} />
     </>
   )
@@ -37,9 +38,10 @@ export function ReviewPane({ tab }: { tab: Tab }) {
 function ReviewBar({ tab }: { tab: Tab }) {
   const { review } = tab
   const isBranch = tab.at.kind === 'branch'
+  const hasBase = isBranch ? review.kind.value !== 'unsaved' : review.kind.value === 'all'
   return (
     <div class="review-bar">
-      {isBranch && review.kind.value !== 'unsaved' ? <BaseChoice tab={tab} /> : null}
+      {hasBase ? <BaseChoice tab={tab} /> : null}
       <span class="grow" />
       {isBranch ? <KindTabs review={review} /> : null}
       <ActionIcon action={reviewActions.sideBySide} about={tab} isPressed={review.isSideBySide.value} />
@@ -177,7 +179,7 @@ function emptyWords(review: Review, branch: string | undefined): string {
   if (review.kind.value === 'commit' && review.commits.value.length === 0 && isBranch) {
     return `No commits that ${nameOf(review)} does not have.`
   }
-  if (review.kind.value === 'commit' || !isBranch) return 'No files changed in this commit.'
+  if (review.kind.value === 'commit') return 'No files changed in this commit.'
   if (isBranch && review.isContained.value) return `${nameOf(review)} has all commits of ${readable(branch)} already.`
   return `No changes compared with ${nameOf(review)}.`
 }

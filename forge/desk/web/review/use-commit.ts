@@ -1,6 +1,6 @@
 /** A commit with its message and its changes, by its id. */
 import type { Answer } from '../../contract/contract.ts'
-import { usePage } from '../app/state.ts'
+import { usePage } from '../page/state.ts'
 import { type ServerValue, type Settings, useServerValue } from '../ui/server-value.ts'
 
 /** What is known of one commit; of another one, which was shown before, nothing. */

@@ -5,13 +5,13 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { CheckedPlan, Run } from '../../contract/tasks.ts'
-import { usePage } from '../app/state.ts'
-import { keep, kept } from '../chat/composer-state.ts'
+import { keep, kept } from '../page/composer-state.ts'
+import { usePage } from '../page/state.ts'
+import type { TasksState } from '../page/tasks-state.ts'
 import { withoutTricks } from '../ui/names.ts'
 import { Button, Waiting } from '../ui/words.tsx'
 import { openPlanCode, type PlanCode } from './plan-code.ts'
 import { PlanText } from './tasks-plan.tsx'
-import type { TasksState } from './tasks-state.ts'
 
 const keyOf = (run: string): string => `plan of ${run}`
 

@@ -1,5 +1,5 @@
 /** What can be done in the tab of the tasks, by keys and in the palette. */
-import type { Page } from '../app/state.ts'
+import type { Page } from '../page/state.ts'
 import { type Actions, type Command, commandsWith } from '../ui/action.ts'
 import { type OneRun, runActions, titleOf } from './tasks-actions.ts'
 

@@ -1,7 +1,8 @@
 /** What is known of a run, or of one of its tasks: what it asks, how it was meant, what can be done, its journal. */
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import type { JournalLine, Run, RunTask, Task } from '../../contract/tasks.ts'
-import { usePage } from '../app/state.ts'
+import { usePage } from '../page/state.ts'
+import type { TasksState } from '../page/tasks-state.ts'
 import { Icon } from '../ui/icons.tsx'
 import { visible, withoutTricks } from '../ui/names.ts'
 import { fullTime } from '../ui/times.ts'
@@ -9,7 +10,6 @@ import { ActionIcon, Waiting } from '../ui/words.tsx'
 import { tell, titleOf } from './tasks-actions.ts'
 import { TasksButtons } from './tasks-buttons.tsx'
 import { shownRunActions } from './tasks-commands.ts'
-import type { TasksState } from './tasks-state.ts'
 import { isAnswered, journalSign, RUN_SIGNS, TASK_SIGNS, Told, taskWords } from './tasks-words.tsx'
 
 export function TasksDetail({ run, tasks }: { run: Run; tasks: TasksState }) {

@@ -1,11 +1,11 @@
 /** The tasks of a run as what they wait for: a list, drawn in columns with light lines between them. */
 import { useMemo, useRef } from 'preact/hooks'
 import type { Run } from '../../contract/tasks.ts'
-import { usePlace } from '../app/places.ts'
+import { usePlace } from '../page/places.ts'
+import type { TasksState } from '../page/tasks-state.ts'
 import { Icon } from '../ui/icons.tsx'
 import { withoutTricks } from '../ui/names.ts'
 import { layOut, neighbour, type Placed } from './tasks-layout.ts'
-import type { TasksState } from './tasks-state.ts'
 import { TASK_SIGNS, taskWords } from './tasks-words.tsx'
 
 export function TaskGraph({ run, tasks }: { run: Run; tasks: TasksState }) {

@@ -1,8 +1,9 @@
 /** What the status bar says while the tab of the tasks is shown. */
+
+import type { TasksState } from '../page/tasks-state.ts'
 import { Icon } from '../ui/icons.tsx'
 import { plural } from '../ui/times.ts'
 import { titleOf } from './tasks-actions.ts'
-import type { TasksState } from './tasks-state.ts'
 import { RUN_SIGNS, spentWords } from './tasks-words.tsx'
 
 export function TasksPlace({ tasks }: { tasks: TasksState }) {

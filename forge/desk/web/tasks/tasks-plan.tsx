@@ -4,13 +4,13 @@
  */
 import type { ComponentChildren } from 'preact'
 import type { PlannedTask, Run, ShownPlan } from '../../contract/tasks.ts'
-import { usePlace } from '../app/places.ts'
-import { usePage } from '../app/state.ts'
+import { usePlace } from '../page/places.ts'
+import { usePage } from '../page/state.ts'
+import type { TasksState } from '../page/tasks-state.ts'
 import { visible, withoutTricks } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 import { Button, Waiting } from '../ui/words.tsx'
 import { approve } from './tasks-actions.ts'
-import type { TasksState } from './tasks-state.ts'
 import { Told } from './tasks-words.tsx'
 
 export function WholePlan({ run, tasks }: { run: Run; tasks: TasksState }) {

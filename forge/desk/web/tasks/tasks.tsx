@@ -1,9 +1,10 @@
 /** The tab `Tasks`: the runs at the side, one of them in the middle, and what is asked and decided beside it. */
+import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import type { PlanAssertion, Run, RunRow } from '../../contract/tasks.ts'
-import { Notices } from '../app/notices.tsx'
-import { usePlace } from '../app/places.ts'
-import { usePage } from '../app/state.ts'
+import { usePlace } from '../page/places.ts'
+import { usePage } from '../page/state.ts'
+import type { TasksState } from '../page/tasks-state.ts'
 import { isPossible } from '../ui/action.ts'
 import { Boundary } from '../ui/boundary.tsx'
 import { FailedLine } from '../ui/failed.tsx'
@@ -19,10 +20,10 @@ import { shownRunActions } from './tasks-commands.ts'
 import { TasksDetail } from './tasks-detail.tsx'
 import { TaskGraph } from './tasks-graph.tsx'
 import { WholePlan } from './tasks-plan.tsx'
-import type { TasksState } from './tasks-state.ts'
 import { RUN_SIGNS, runSign, spentWords, TASK_SIGNS } from './tasks-words.tsx'
 
-export function Tasks({ tasks }: { tasks: TasksState }) {
+/** `notices`: what is said above the run. */
+export function Tasks({ tasks, notices }: { tasks: TasksState; notices: ComponentChildren }) {
   const page = usePage()
   useEffect(() => tasks.begin(), [tasks])
   const runs = tasks.runs.value
@@ -36,7 +37,7 @@ export function Tasks({ tasks }: { tasks: TasksState }) {
         </Boundary>
       ) : null}
       <section class="middle" aria-label="Run">
-        <Notices tab={undefined} />
+        {notices}
         <FailedLine problem={tasks.problem.value} again={() => tasks.lookSoon(0)} />
         {runs && !hasRuns ? <NoRuns missing={runs.missing} /> : null}
         {run ? (

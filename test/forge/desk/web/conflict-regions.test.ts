@@ -8,7 +8,7 @@ import {
   placesAfter,
   settling,
   wordsOfSettled,
-} from '../../../../forge/desk/web/merging/conflict-regions.ts'
+} from '../../../../forge/desk/web/editor/conflict-regions.ts'
 
 const BOTH_END = { ours: true, theirs: true }
 

@@ -1,6 +1,6 @@
 /** What is marked in a side of a conflict: all that differs from what the sides began with. */
 import { expect, test } from 'bun:test'
-import { changedWords } from '../../../../forge/desk/web/merging/conflict-words.ts'
+import { changedWords } from '../../../../forge/desk/web/editor/conflict-words.ts'
 
 /** The words that are marked, line by line. */
 const marked = (before: string, text: string) =>

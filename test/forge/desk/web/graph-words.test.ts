@@ -1,9 +1,9 @@
 /** What the graph makes of names and messages: the order of tags, labels that fold, and messages that are wrapped anew. */
 import { describe, expect, test } from 'bun:test'
 import type { BranchInfo } from '../../../../forge/desk/contract/branches.ts'
-import { foldLabels, type Label, shortName } from '../../../../forge/desk/web/graph/graph-labels.ts'
-import { byVersion } from '../../../../forge/desk/web/graph/versions.ts'
+import { foldLabels, type Label, shortName } from '../../../../forge/desk/web/page/graph-labels.ts'
 import { reflow } from '../../../../forge/desk/web/ui/reflow.ts'
+import { byVersion } from '../../../../forge/desk/web/ui/versions.ts'
 
 test('tags are by version, the newest first, whether they begin with a v or not', () => {
   const names = [

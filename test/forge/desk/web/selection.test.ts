@@ -137,6 +137,7 @@ describe.skipIf(!hasBrowser)('a selection is seen', () => {
     await mended.waitFor()
     await inBothSchemes(() => expectLineSeen(mended))
     await inBothSchemes(() => expectLineSeen(page.locator('.cm-line', { hasText: 'word + word' })))
+    await page.getByRole('button', { name: /a\.ts.*1 left/ }).waitFor()
     const side = conflict(2).getByText('const third = left').first()
     await inBothSchemes(async () => {
       await page.evaluate(() => getSelection()?.removeAllRanges())

@@ -1,7 +1,7 @@
 /** What a file is made of, in the languages that have a syntax tree. */
 import { expect, test } from 'bun:test'
 import { EditorState } from '@codemirror/state'
-import { symbolsAt, symbolsOf } from '../../../../forge/desk/web/files/symbols.ts'
+import { symbolsAt, symbolsOf } from '../../../../forge/desk/web/editor/symbols.ts'
 import { loadLanguage } from '../../../../forge/desk/web/ui/languages.ts'
 
 async function stateOf(path: string, doc: string): Promise<EditorState> {

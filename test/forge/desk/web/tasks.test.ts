@@ -415,7 +415,7 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     const [first] = ASKING.tasks
     if (!first) throw new Error('There is no task')
     const run = { ...ASKING, title: evil, wish: evil, report: evil, words: evil, complaints: [evil], summary: evil }
-    await open([{ ...run, tasks: [{ ...first, title: evil, words: evil, hasResult: false }] }])
+    await open([{ ...run, tasks: [{ ...first, title: evil, words: evil }] }])
     await node('onerror').waitFor()
     expect(await page.locator('img').count()).toBe(0)
     expect(await page.locator('main').textContent()).not.toContain('\u202E')

@@ -1,7 +1,7 @@
 /** What the page makes of names and texts, without a browser. */
 import { describe, expect, test } from 'bun:test'
 import { EditorState, Text } from '@codemirror/state'
-import { changeMarks, countsOf } from '../../../../forge/desk/web/files/change-marks.ts'
+import { changeMarks, countsOf } from '../../../../forge/desk/web/editor/change-marks.ts'
 import { diffOf } from '../../../../forge/desk/web/review/diff.ts'
 import { foldersAbove, markedPieces, readable, toName } from '../../../../forge/desk/web/ui/names.ts'
 import { age } from '../../../../forge/desk/web/ui/times.ts'

@@ -1,7 +1,7 @@
 /** What the page says is so: the status, notices, and why something can't be done. */
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { writeFile } from 'node:fs/promises'
-import { reversalOf } from '../../../../forge/desk/web/app/reversal.ts'
+import { reversalOf } from '../../../../forge/desk/web/page/undo.ts'
 import { hasBrowser } from '../../../support/browser.ts'
 import { bare } from '../../../support/git.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'

@@ -5,7 +5,7 @@
 import { signal } from '@preact/signals'
 import type { BranchStep, Outlook, Preview, Source } from '../../contract/steps.ts'
 import type { Change } from '../../contract/values.ts'
-import type { Connection } from '../app/socket.ts'
+import type { Connection } from '../ui/socket.ts'
 
 /** Targets asked for at a time; the nearest come first, and few: where history is long, each takes its time. */
 const BATCH = 24

@@ -1,18 +1,18 @@
 /** The tabs of a branch: the chat, its open files, and what is shown about all of it. */
 import { useEffect } from 'preact/hooks'
-import { draftsOf, hasDraft } from '../app/actions.ts'
-import { usePlace } from '../app/places.ts'
-import { type Page, type Pane, paneKey, type Tab, usePage } from '../app/state.ts'
-import { paneMenu, tabActions } from '../app/tab-actions.ts'
-import { isCross, TabEnd } from '../app/tabs.tsx'
-import { ChatEnd, isAtWork, LOCKED, turnSign } from '../chat/turn-sign.tsx'
-import { isInConflict } from '../merging/merging-actions.ts'
+import { ChatEnd, LOCKED, turnSign } from '../chat/turn-sign.tsx'
+import { draftsOf, hasDraft, isAtWork, isInConflict } from '../page/branch-facts.ts'
+import { usePlace } from '../page/places.ts'
+import { type Page, type Pane, paneKey, type Tab, usePage } from '../page/state.ts'
+import { tabActions } from '../page/tab-actions.ts'
 import { Icon, type IconName } from '../ui/icons.tsx'
 import { shownKeys } from '../ui/keys.ts'
 import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
 import { baseName, readable, shortId, tellingFolder } from '../ui/names.ts'
 import { onTabKeys } from '../ui/tab-keys.ts'
 import { ActionButton, Button, IconButton } from '../ui/words.tsx'
+import { paneMenu } from './tab-menus.ts'
+import { isCross, TabEnd } from './tabs.tsx'
 
 export function FileTabs({ tab }: { tab: Tab }) {
   return (

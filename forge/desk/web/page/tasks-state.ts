@@ -3,7 +3,7 @@ import { batch, computed, signal } from '@preact/signals'
 import type { Fields } from '../../contract/contract.ts'
 import type { News } from '../../contract/news.ts'
 import type { JournalLine, Landing, Run, Runs, ShownPlan, Task } from '../../contract/tasks.ts'
-import type { Connection } from '../app/socket.ts'
+import type { Connection } from '../ui/socket.ts'
 
 /** Milliseconds from one look to the next: while something is under way, while nothing is, and after a trouble. */
 const PAUSE = { busy: 1_500, quiet: 3_000, trouble: 10_000 }

@@ -1,8 +1,8 @@
 /** Forklift as the page knows it: the fork, its last runs, and what the one that is under way says. */
 import type { Forklift } from '../../contract/forklift.ts'
 import type { News } from '../../contract/news.ts'
-import type { Connection } from '../app/socket.ts'
 import { ServerValue } from '../ui/server-value.ts'
+import type { Connection } from '../ui/socket.ts'
 
 /** So many lines of what it says are shown. */
 const MOST_LINES = 500

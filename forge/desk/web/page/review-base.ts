@@ -4,8 +4,8 @@ import type { BranchInfo } from '../../contract/branches.ts'
 import type { Refs } from '../../contract/graph.ts'
 import type { CommitRow } from '../../contract/reading.ts'
 import type { At } from '../../contract/values.ts'
-import { splitByRun } from '../graph/branches-of-runs.ts'
-import { byVersion } from '../graph/versions.ts'
+import { byVersion } from '../ui/versions.ts'
+import { splitByRun } from './branches-of-runs.ts'
 
 export interface Base {
   kind: 'branch' | 'remote branch' | 'tag' | 'commit'

@@ -3,8 +3,8 @@ import { computed, type ReadonlySignal, type Signal, signal } from '@preact/sign
 import { pathAfter } from '../../contract/paths.ts'
 import type { FolderEntry } from '../../contract/reading.ts'
 import type { At } from '../../contract/values.ts'
-import type { Connection } from '../app/socket.ts'
 import { foldersAbove, joinPath } from '../ui/names.ts'
+import type { Connection } from '../ui/socket.ts'
 
 export interface Row {
   path: string

@@ -1,10 +1,10 @@
 /** What Forklift's agent could not decide, as a letter before the conversation: STUCK.md, as a stranger wrote it. */
 
-import type { Tab } from '../app/state.ts'
-import { Markdown } from '../chat/markdown.tsx'
+import type { Tab } from '../page/state.ts'
 import { Icon } from '../ui/icons.tsx'
 import { withoutTricks } from '../ui/names.ts'
 import { ago } from '../ui/times.ts'
+import { Markdown } from './markdown.tsx'
 
 export function Letter({ tab }: { tab: Tab }) {
   const forklift = tab.merging.latest.value?.forklift

@@ -11,8 +11,8 @@ import {
   type TransactionSpec,
 } from '@codemirror/state'
 import { EditorView, GutterMarker, gutter } from '@codemirror/view'
-import { type Hunk, hunkOf } from '../review/hunks.ts'
 import { goToLine } from './gutter-clicks.ts'
+import { type Hunk, hunkOf } from './hunks.ts'
 
 // A bound on the work of one comparison: beyond it, the differences are coarser.
 const DIFF = { scanLimit: 500, timeout: 50 }

@@ -20,12 +20,12 @@ import { effect, type Signal, signal } from '@preact/signals'
 import type { Edit, File } from '../../contract/branches.ts'
 import { type Form, insertedBy } from '../../contract/editable-text.ts'
 import type { At } from '../../contract/values.ts'
-import type { Connection } from '../app/socket.ts'
-import { Disconnected } from '../app/socket.ts'
-import { type ConflictsOfFile, conflictsOf, goToConflict, lineInFile } from '../merging/conflict-editor.ts'
 import { LARGEST_COLOURED, loadLanguage } from '../ui/languages.ts'
 import { baseName, named } from '../ui/names.ts'
+import type { Connection } from '../ui/socket.ts'
+import { Disconnected } from '../ui/socket.ts'
 import { type Counts, countsOf, isDifferent, nextChange, setSaved } from './change-marks.ts'
+import { type ConflictsOfFile, conflictsOf, goToConflict, lineInFile } from './conflict-editor.ts'
 import { Adjustable, editorExtensions, indentationOf, NOT_WRAPPED } from './editor.ts'
 import { byteForm, refuse, refusedTextOf } from './refused-text.ts'
 import { type CodeSymbol, symbolsAt, symbolsOf } from './symbols.ts'
@@ -250,10 +250,7 @@ export class OpenFile {
   /** The view was made with the state of this file. */
   show(view: EditorView): void {
     this.#view = view
-    const by = this.#conflictWanted
-    this.#conflictWanted = undefined
-    // When all that comes with the editor is done: what else would give it the focus, too.
-    if (by !== undefined) requestAnimationFrame(() => this.goToConflict(by))
+    this.#goToWantedConflict()
     this.#wrap(this.#choices.isWrapped.peek())
     const { top } = this
     // Where it is already.
@@ -346,12 +343,21 @@ export class OpenFile {
     this.#more = { key, extension: make() }
     this.dispatch({ effects: this.#adjustable.more.reconfigure(this.#more.extension) })
     this.#say()
+    this.#goToWantedConflict()
   }
 
-  /** Also before the editor is there: then it goes there as soon as it is. */
+  /** Also before the editor is there, or shows conflicts: then it goes there as soon as it does. */
   goToConflict(by: 1 | -1): void {
-    if (this.#view) goToConflict(this.#view, by)
-    else this.#conflictWanted = by
+    const view = this.#view
+    const isShown = view !== undefined && conflictsOf(view.state).open.length > 0
+    this.#conflictWanted = isShown ? undefined : by
+    if (isShown) goToConflict(view, by)
+  }
+
+  #goToWantedConflict(): void {
+    const by = this.#conflictWanted
+    // When all that comes with the editor is done: what else would give it the focus, too.
+    if (by !== undefined) requestAnimationFrame(() => this.goToConflict(by))
   }
 
   /** All functions, classes or headings of the file. */

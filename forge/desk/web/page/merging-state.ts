@@ -2,8 +2,8 @@
 import { effect, signal } from '@preact/signals'
 import type { ConflictFile, Merging, MergingFile } from '../../contract/merging.ts'
 import type { At } from '../../contract/values.ts'
-import type { Connection } from '../app/socket.ts'
 import { ServerValue } from '../ui/server-value.ts'
+import type { Connection } from '../ui/socket.ts'
 
 /** How long after a change it is asked for again, in milliseconds. */
 const ASK_AFTER_MS = 120

@@ -3,7 +3,7 @@ import { signal } from '@preact/signals'
 import type { News } from '../../contract/news.ts'
 import type { Match } from '../../contract/reading.ts'
 import type { At } from '../../contract/values.ts'
-import type { Connection } from '../app/socket.ts'
+import type { Connection } from '../ui/socket.ts'
 
 type Found = Extract<News, { say: 'found' }>
 

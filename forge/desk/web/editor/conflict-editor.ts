@@ -14,7 +14,7 @@ import {
 } from '@codemirror/state'
 import { Decoration, type DecorationSet, EditorView, lineNumbers, type Rect, WidgetType } from '@codemirror/view'
 import { type ComponentChild, h, render } from 'preact'
-import { setSaved } from '../files/change-marks.ts'
+import { setSaved } from './change-marks.ts'
 import { ConflictBox, SettledBox } from './conflict-box.tsx'
 import { coloursAroundConflicts } from './conflict-language.ts'
 import {
@@ -135,6 +135,7 @@ export function conflictExtension(settings: ConflictSettings): Extension {
     coloursAroundConflicts(settings.path, settings.mark),
     shown.init(state => show(settings, settings.marked.toString(), state.doc)),
     EditorStates.changeFilter.of(marksAreNotTyped),
+    EditorView.domEventHandlers({ beforeinput: typeOnInOurs }),
     lineNumbers({ formatNumber: numberBeside }),
     EditorView.updateListener.of(({ view, geometryChanged }) => {
       if (geometryChanged) fitBoxes(view)
@@ -199,8 +200,31 @@ function openRanges(state: EditorState) {
 function marksAreNotTyped(transaction: Transaction): readonly number[] | true {
   const { open } = conflictsOf(transaction.startState)
   // A choice is meant. What is undone, and what comes from the server, passes no filter.
-  if (open.length === 0 || transaction.isUserEvent('choose')) return true
+  if (open.length === 0 || transaction.isUserEvent('choose') || transaction.isUserEvent(TYPED_IN_OURS)) return true
   return open.flatMap(({ region: { from, to } }) => [from - 1, to + 1])
+}
+
+const TYPED_IN_OURS = 'input.type.ours'
+
+/**
+ * A conflict came to stand around the line that a person is typing in: what is typed on goes on in our side of it. The
+ * cursor gets into a conflict in no other way.
+ */
+function typeOnInOurs(event: InputEvent, view: EditorView): boolean {
+  const { data, inputType } = event
+  if (inputType !== 'insertText' || !data || view.state.readOnly) return false
+  const { main } = view.state.selection
+  const inside = conflictsOf(view.state).open.find(({ region }) => main.head > region.from && main.head < region.to)
+  if (!main.empty || !inside) return false
+  const { region } = inside
+  const from = view.state.doc.lineAt(region.from).to + 1
+  const to = Math.max(from, from + region.ours.length - 1)
+  const at = Math.min(Math.max(main.head, from), to)
+  if (region.ours === '') return false
+  const changes = { from: at, insert: data }
+  view.dispatch({ changes, selection: { anchor: at + data.length }, userEvent: TYPED_IN_OURS })
+  event.preventDefault()
+  return true
 }
 
 // --- What is done

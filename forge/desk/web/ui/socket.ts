@@ -18,7 +18,7 @@ import {
 } from '../../contract/contract.ts'
 import { News } from '../../contract/news.ts'
 import { protocolsWith } from '../../server/secret.ts'
-import { fetchWith, readSecret } from '../ui/secret.ts'
+import { fetchWith, readSecret } from './secret.ts'
 
 /** The server said no, in a sentence for the person. */
 export class Refused extends Error {}

@@ -1,9 +1,10 @@
 /** What can be done from everywhere in the desk. */
 import type { Action, Actions } from '../ui/action.ts'
 import { named } from '../ui/names.ts'
-import { goToCommit, newBranch, redoHere, undoableHere, undoHere } from './actions.ts'
+import { goToCommit, newBranch } from './actions.ts'
 import type { PaletteMode } from './palette-mode.ts'
 import { type Page, REPOSITORY, TASKS } from './state.ts'
+import { redoHere, undoableHere, undoHere } from './undo.ts'
 
 const open = (mode: PaletteMode) => (page: Page) => {
   page.palette.value = mode

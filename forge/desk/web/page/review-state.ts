@@ -4,8 +4,8 @@ import type { BranchInfo } from '../../contract/branches.ts'
 import type { DeskInfo } from '../../contract/desk.ts'
 import type { CommitRow } from '../../contract/reading.ts'
 import type { At, Change } from '../../contract/values.ts'
-import type { Connection } from '../app/socket.ts'
 import { ServerValue } from '../ui/server-value.ts'
+import type { Connection } from '../ui/socket.ts'
 import { type Base, branchBase } from './review-base.ts'
 
 /** All changes against another branch, one commit's, what is not saved yet, or what others have brought. */

@@ -2,7 +2,7 @@
 import { signal } from '@preact/signals'
 import { pathAfter } from '../../contract/paths.ts'
 import type { At } from '../../contract/values.ts'
-import type { OpenFile } from './open-files.ts'
+import type { OpenFile } from '../editor/open-file.ts'
 
 type MakeFile = (at: At, path: string, position: { top: number; cursor: number }) => OpenFile
 

@@ -5,8 +5,8 @@
 import { batch, computed, type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import type { Approval, Call, Conversation, Item, TurnNews } from '../../contract/chat.ts'
 import type { At } from '../../contract/values.ts'
-import type { Connection } from '../app/socket.ts'
 import { ServerValue } from '../ui/server-value.ts'
+import type { Connection } from '../ui/socket.ts'
 
 export type Turn = NonNullable<Conversation['turn']>
 export type End = Extract<Item, { kind: 'end' }>

@@ -15,7 +15,7 @@ import {
 import { Decoration, EditorView, keymap, WidgetType } from '@codemirror/view'
 import { h, render } from 'preact'
 import { type Form, insertedBy, refusalOf, sizeAfter, sizeOf } from '../../contract/editable-text.ts'
-import { fitBoxes } from '../merging/conflict-editor.ts'
+import { fitBoxes } from './conflict-editor.ts'
 import { RefusedBox, type RefusedText } from './refused-box.tsx'
 
 const SMALL_FORM: Form = { lineEnd: 'LF', bom: false }

@@ -1,0 +1,91 @@
+/** The menus of the tabs of branches, commits and files, and what can be done with a branch that has a tab. */
+import { fileActions } from '../files/file-actions.ts'
+import { discard } from '../files/file-dialogs.ts'
+import { branchActions, REMOTE, STEPS } from '../graph/branch-actions.ts'
+import { resolveDrafts } from '../merging/merging-actions.ts'
+import { restoreBranch } from '../page/actions.ts'
+import { conflictsIn, draftsOf } from '../page/branch-facts.ts'
+import { save } from '../page/saving.ts'
+import type { Page, Pane, Tab } from '../page/state.ts'
+import { type InTab, paneActions, tabActions } from '../page/tab-actions.ts'
+import { type Actions, itemsWith } from '../ui/action.ts'
+import type { Offer } from '../ui/menu-content.ts'
+import { named, readable, shortId } from '../ui/names.ts'
+
+/** The branch of a tab. */
+export interface OnBranch extends InTab {
+  branch: string
+}
+
+const isThere = ({ page, tab }: OnBranch): boolean => !page.isGone(tab.at)
+
+export const branchTabActions = {
+  restore: {
+    label: 'Restore the branch',
+    inPalette: ({ branch }) => `Restore the branch ${named(branch)}`,
+    keys: 'Alt+Shift+G',
+    icon: 'branch',
+    isPossible: about => !isThere(about),
+    run: ({ page, branch }) => restoreBranch(page, branch),
+  },
+  settleDrafts: {
+    label: 'Resolve the conflicts',
+    keys: 'Alt+Shift+K',
+    icon: 'clash',
+    isPossible: about => isThere(about) && conflictsIn(about.page, about.branch).length > 0,
+    run: ({ page, tab }) => resolveDrafts(page, tab),
+  },
+  save: {
+    label: 'Save this file',
+    keys: 'Ctrl+S',
+    icon: 'check',
+    isPossible: isThere,
+    run: ({ page, tab }) => save(page, tab, 'this'),
+  },
+  saveAll: {
+    label: 'Save all drafts',
+    keys: 'Ctrl+Shift+S',
+    icon: 'check',
+    isPossible: isThere,
+    run: ({ page, tab }) => save(page, tab, 'all'),
+  },
+  discardAll: {
+    label: 'Discard all drafts',
+    inPalette: ({ page, branch }) => `Discard all ${draftsOf(page, branch).length} drafts`,
+    keys: 'Alt+Shift+A',
+    icon: 'trash',
+    isPossible: about => isThere(about) && draftsOf(about.page, about.branch).length > 1,
+    run: ({ page, branch }) => discard(page, branch, draftsOf(page, branch)),
+  },
+} satisfies Actions<OnBranch>
+
+/** The menu of the tab of a branch or a commit. */
+export function tabMenu(page: Page, tab: Tab): Offer {
+  const about = { page, tab }
+  const { at } = tab
+  const { review, history, copyName, branchFromHere, close, closeOthers } = tabActions
+  const closing = page.tabs.peek().length > 1 ? itemsWith(about, [close, closeOthers]) : []
+  if (at.kind === 'commit') {
+    const looking = itemsWith(about, [history, copyName])
+    return { title: shortId(at.commit), groups: [itemsWith(about, [branchFromHere]), looking, closing] }
+  }
+  const title = readable(at.branch)
+  if (page.isGone(at)) return { title, groups: [itemsWith(about, [copyName]), closing] }
+  const branch = { page, branch: at.branch }
+  const { rename, delete: remove } = branchActions
+  const changing = [...itemsWith(about, [branchFromHere]), ...itemsWith(branch, [rename, remove])]
+  const groups = [itemsWith(branch, REMOTE), itemsWith(branch, STEPS), changing]
+  return { title, groups: [...groups, itemsWith(about, [review, history, copyName]), closing] }
+}
+
+/** The menu of the tab of a file, or of something else that is shown of a branch or a commit. */
+export function paneMenu(page: Page, tab: Tab, pane: Pane, title: string): Offer {
+  const closing = itemsWith({ page, tab, pane }, [paneActions.close, paneActions.closeOthers])
+  if (pane.kind !== 'file') return { title, groups: [closing] }
+  const about = { page, tab, path: pane.path }
+  const { rename, delete: remove, discard, history, copyPath } = fileActions
+  return {
+    title,
+    groups: [closing, itemsWith(about, [rename, remove, discard]), itemsWith(about, [history, copyPath])],
+  }
+}

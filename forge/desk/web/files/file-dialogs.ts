@@ -1,0 +1,106 @@
+/** The dialogs that create, rename, delete and discard files. */
+import { branchOf, draftsAt } from '../page/branch-facts.ts'
+import { settle } from '../page/saving.ts'
+import type { Page, Tab } from '../page/state.ts'
+import { baseName, folderOf, named, readable, toName } from '../ui/names.ts'
+
+export function discard(page: Page, branch: string, paths: string[]): void {
+  if (paths.length === 0) return
+  page.dialog.value = {
+    kind: 'confirm',
+    title: paths.length === 1 ? `Discard changes to ${names(paths)}?` : `Discard changes to ${paths.length} files?`,
+    words: ['The files are then as in the last commit. Undo restores the drafts.'],
+    list: paths,
+    button: 'Discard',
+    isDangerous: true,
+    run: async () => {
+      await page.connection.ask('discard', { branch, paths })
+    },
+  }
+}
+
+function names(paths: string[]): string {
+  return paths.map(path => named(baseName(path))).join(', ')
+}
+
+export function newFile(page: Page, tab: Tab, folder = selectedFolder(tab)): void {
+  const branch = branchOf(tab)
+  if (branch === undefined) return
+  page.dialog.value = {
+    kind: 'ask',
+    title: 'New file',
+    label: `Path in ${named(branch)}`,
+    value: readable(folder),
+    button: 'Create',
+    hint: 'Missing folders are created with it. This creates a commit.',
+    run: async words => {
+      const path = toName(words)
+      await page.connection.ask('new file', { branch, path })
+      tab.edit(path)
+    },
+  }
+}
+
+/** Git keeps no empty folders, so a folder starts with its first file. */
+export function newFolder(page: Page, tab: Tab, folder = selectedFolder(tab)): void {
+  const branch = branchOf(tab)
+  if (branch === undefined) return
+  page.dialog.value = {
+    kind: 'ask',
+    title: 'New folder',
+    label: 'Path, with the name of its first file',
+    value: `${readable(folder)}folder/README.md`,
+    selection: [readable(folder).length, `${readable(folder)}folder`.length],
+    button: 'Create',
+    hint: 'Git keeps no empty folders, so a folder starts with its first file.',
+    run: async words => {
+      const path = toName(words)
+      await page.connection.ask('new file', { branch, path })
+      tab.edit(path)
+    },
+  }
+}
+
+function selectedFolder(tab: Tab): string {
+  const selected = tab.tree.selected.peek()
+  const isFolder = tab.tree.rows.peek().some(row => row.path === selected && row.kind === 'folder')
+  return isFolder ? `${selected}/` : folderOf(selected)
+}
+
+export function renameFile(page: Page, tab: Tab, path: string): void {
+  const branch = branchOf(tab)
+  if (branch === undefined) return
+  page.dialog.value = {
+    kind: 'ask',
+    title: `Rename ${named(baseName(path))}`,
+    label: 'New path',
+    value: readable(path),
+    selection: [readable(folderOf(path)).length, readable(path).length],
+    button: 'Rename',
+    hint: `This creates a commit.${draftsAt(page, branch, path).length > 0 ? ' Drafts move along.' : ''}`,
+    run: async words => {
+      const to = toName(words)
+      await settle(page, branch, [path])
+      await page.connection.ask('rename', { branch, from: path, to })
+    },
+  }
+}
+
+export function deleteFile(page: Page, tab: Tab, path: string): void {
+  const branch = branchOf(tab)
+  if (branch === undefined) return
+  const drafts = draftsAt(page, branch, path).length
+  const alsoDraft = `${drafts === 1 ? 'The draft in it goes' : `The ${drafts} drafts in it go`} with it, and Undo restores that, too.`
+  page.dialog.value = {
+    kind: 'confirm',
+    title: `Delete ${named(baseName(path))}?`,
+    words: [`This creates a commit on ${named(branch)}. Undo restores it.`, ...(drafts > 0 ? [alsoDraft] : [])],
+    list: [path],
+    button: 'Delete',
+    isDangerous: true,
+    run: async () => {
+      await page.connection.ask('delete', { branch, path })
+      page.closePane(tab, { kind: 'file', path })
+    },
+  }
+}

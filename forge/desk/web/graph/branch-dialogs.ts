@@ -1,0 +1,46 @@
+/** The dialogs that rename and delete a branch. */
+import { draftsOf } from '../page/branch-facts.ts'
+import { settle } from '../page/saving.ts'
+import type { Page } from '../page/state.ts'
+import { undo, untilMore } from '../page/undo.ts'
+import { named, readable, toName } from '../ui/names.ts'
+import { plural } from '../ui/times.ts'
+
+export function renameBranch(page: Page, branch: string): void {
+  page.dialog.value = {
+    kind: 'ask',
+    title: `Rename ${named(branch)}`,
+    label: 'New name',
+    value: readable(branch),
+    button: 'Rename',
+    hint: `${draftsOf(page, branch).length > 0 ? 'Drafts move along. ' : ''}The remote branch keeps its name.`,
+    run: async words => {
+      const to = toName(words)
+      await settle(page, branch, 'all')
+      await page.connection.ask('rename branch', { branch, to })
+      page.renamed(branch, to)
+    },
+  }
+}
+
+export function deleteBranch(page: Page, branch: string): void {
+  const drafts = draftsOf(page, branch)
+  page.dialog.value = {
+    kind: 'confirm',
+    title: `Delete the branch ${named(branch)}?`,
+    words: [
+      'Undo restores it; its commits are kept for that.',
+      ...(drafts.length > 0 ? [`It has ${plural(drafts.length, 'draft')}, restored by Undo too:`] : []),
+    ],
+    list: drafts,
+    button: 'Delete',
+    isDangerous: true,
+    run: async () => {
+      const lasts = untilMore(page)
+      await page.connection.ask('delete branch', { branch })
+      const tab = page.tabs.peek().find(({ at }) => at.kind === 'branch' && at.branch === branch)
+      if (tab) page.close(tab)
+      page.tell({ title: `Deleted ${named(branch)}`, lasts, actions: [{ words: 'Undo', run: () => undo(page) }] })
+    },
+  }
+}

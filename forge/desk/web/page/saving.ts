@@ -1,0 +1,102 @@
+/** Saves drafts as commits, also on another branch where the own one can not have them. */
+import type { News } from '../../contract/news.ts'
+import { readable, shortId, toName } from '../ui/names.ts'
+import { Disconnected } from '../ui/socket.ts'
+import { attempt } from './actions.ts'
+import { branchOf } from './branch-facts.ts'
+import type { Page, Tab } from './state.ts'
+
+export type Paths = string[] | 'all'
+
+/** Saves the file that is shown, or all of the branch's drafts: one commit. */
+export async function save(page: Page, tab: Tab | undefined, which: 'this' | 'all'): Promise<void> {
+  const branch = branchOf(tab)
+  if (!tab || branch === undefined) return
+  const { path } = tab
+  // Where no file is shown, all of them are meant.
+  const paths: Paths = which === 'this' && path !== undefined ? [path] : 'all'
+  await page.saves.add(branch, JSON.stringify(paths), () =>
+    attempt(page, () => saveWhenSettled(page, tab, branch, paths), { branch, topic: 'save' }),
+  )
+}
+
+async function saveWhenSettled(page: Page, tab: Tab, branch: string, paths: Paths): Promise<void> {
+  const message = tab.message.peek()?.trim()
+  for (;;) {
+    await page.connection.up()
+    await settle(page, branch, paths)
+    try {
+      const fields = { branch, paths, ...(message ? { message } : {}) }
+      const { commit } = await page.connection.ask('save', fields)
+      tab.writeMessage(undefined)
+      if (commit) page.saved(branch, commit)
+      else page.spoken.value = 'Nothing to save'
+      return
+    } catch (error) {
+      // Saving what is saved already makes nothing: it can be asked again.
+      if (!(error instanceof Disconnected)) throw error
+    }
+  }
+}
+
+/** Saves all drafts of a branch, with the message that the server makes. Throws where some can't be saved. */
+export async function saveAll(page: Page, branch: string): Promise<void> {
+  await settle(page, branch, 'all')
+  const { commit } = await page.connection.ask('save', { branch, paths: 'all' })
+  if (commit) page.saved(branch, commit)
+}
+
+/** Waits until the server has all that was typed. Throws where it refuses some of that. */
+export async function settle(page: Page, branch: string, paths: Paths): Promise<void> {
+  const files = page.files.of(branch).filter(({ path }) => paths === 'all' || paths.includes(path))
+  await Promise.all(files.map(file => file.settled()))
+}
+
+/** Says that a checkout did not follow a save or another step, and what to do. */
+export function sayLeftBehind(page: Page, news: Extract<News, { say: 'checkout left behind' }>): void {
+  page.notify({
+    topic: 'checkout',
+    branch: news.branch,
+    tone: 'warn',
+    title: `The checkout in ${news.folder} stays behind`,
+    words: `${news.why} Nothing in that folder was touched. Move what is in the way aside before you commit there, or that commit takes back what was done here; with the next save the checkout follows.`,
+    actions: [{ words: 'Save to a new branch instead', stays: true, run: () => saveElsewhere(page, news.branch) }],
+  })
+}
+
+/** Where a checkout could not follow: what was saved goes to a branch of its own, and this window with it. */
+export function saveElsewhere(page: Page, branch: string): void {
+  page.dialog.value = {
+    kind: 'ask',
+    title: 'Save to a new branch instead',
+    label: 'Branch name',
+    value: `${readable(branch)}-saved`,
+    button: 'Create',
+    hint: `It gets the saved commits and the drafts. ${readable(branch)} goes back to the commit of its checkout.`,
+    run: async words => {
+      const to = toName(words)
+      await settle(page, branch, 'all')
+      await page.connection.ask('save elsewhere', { branch, to })
+      page.renamed(branch, to)
+      page.solved('checkout', branch)
+    },
+  }
+}
+
+/** A branch was moved by somebody else: what is typed there goes to a branch of its own, where it was. */
+export function draftsElsewhere(page: Page, branch: string, from: string): void {
+  page.dialog.value = {
+    kind: 'ask',
+    title: 'Move drafts to a new branch',
+    label: 'Branch name',
+    value: `${readable(branch)}-draft`,
+    button: 'Create',
+    hint: `It starts at ${shortId(from)}, where you typed your drafts, and gets all of them.`,
+    run: async words => {
+      const to = toName(words)
+      await settle(page, branch, 'all')
+      await page.connection.ask('drafts elsewhere', { branch, from, to })
+      page.open({ kind: 'branch', branch: to })
+    },
+  }
+}
