@@ -1,10 +1,10 @@
 /** What a person has to see is in the window: the tab that is shown, what is in conflict, and what is not saved. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { builtPage } from '../../../support/built-page.ts'
 import { git } from '../../../support/git.ts'
 import { openRealDesk, type RealDesk } from '../../../support/real-desk.ts'
 import { until as untilWithin } from '../../../support/repository.ts'
-import { builtPage } from '../web-stand-in.ts'
 import { openBranch, openFile, paste, type RealPage, visit } from './real-page.ts'
 
 setDefaultTimeout(120_000)

@@ -1,9 +1,10 @@
 /** A branch in `merging`: what is left is chosen in the files, by the mouse and by the keyboard alone, and finished. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { builtPage } from '../../../support/built-page.ts'
 import { ChatStandIn } from '../chat-stand-in.ts'
 import { type MergingStandIn, marked, text } from '../merging-stand-in.ts'
-import { builtPage, type StandIn } from '../web-stand-in.ts'
+import type { StandIn } from '../web-stand-in.ts'
 import { findings } from './axe.ts'
 import { BRANCH, CLAIM, CLAIM_HALF, CLAIM_MARKED, POSTGRES, STUCK, withMerging } from './merging-scene.ts'
 import { type DeskPage, openDesk, startScene, until } from './scene.ts'

@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Locator } from 'playwright-core'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { builtPage } from '../../../support/built-page.ts'
 import { openRealDesk, type RealDesk } from '../../../support/real-desk.ts'
 import { TestWindow } from '../../../support/served.ts'
-import { builtPage } from '../web-stand-in.ts'
 import { changedBy, type Rectangle, textBox } from './pixels.ts'
 import { openFile, type RealPage, visit } from './real-page.ts'
 
