@@ -2,7 +2,8 @@
  * Files that are open in an editor, as the server has them: it decides in which order edits count, as
  * `@codemirror/collab` wants it from its authority.
  */
-import { ChangeSet, Text } from '@codemirror/state'
+import { ChangeSet, type ChangeSpec, Text } from '@codemirror/state'
+import { diffArrays } from 'diff'
 import { Failure } from '../../../core/failure.ts'
 import type { Edit } from '../contract/branches.ts'
 import { refusalOf, sizeAfter, sizeOf } from '../contract/editable-text.ts'
@@ -94,14 +95,15 @@ export class Document {
       this.#size = sizeOf(this.#text, this.#form)
       return undefined
     }
-    const change = whole.map(this.#since)
+    // At one place the server's lines come first, as a window has it that hears of them.
+    const change = whole.map(this.#since, true)
     const { version } = this
     this.#text = change.apply(this.#text)
     this.#size = sizeOf(this.#text, this.#form)
     this.#version++
     // The other text is the marked one now, and what was typed comes after it.
     this.#marked = whole.apply(this.#marked)
-    this.#since = this.#since.map(whole, true)
+    this.#since = this.#since.map(whole)
     return { version, edit: { client: SERVER, changes: change.toJSON() } }
   }
 }
@@ -134,8 +136,44 @@ function isSection(section: unknown): section is Section {
 const notAnEdit = (): Failure =>
   new Failure('What the page sent is no edit of this text: nothing was changed. Load the page again.')
 
-/** One replacement that makes one text of another: what both begin and end with stays. */
+/** In a text that differs in more lines, one replacement will do: to find the lines that are the same would take long. */
+const MAX_EDITED_LINES = 2_000
+
+/**
+ * What makes one text of another, line by line: lines that stay keep their places, so that what is typed in one of them
+ * meanwhile stays in it, also where marks of a conflict come to stand around it.
+ */
 function changeBetween(before: string, after: string): ChangeSet {
+  const hunks = diffArrays(linesOf(before), linesOf(after), { maxEditLength: MAX_EDITED_LINES })
+  if (!hunks) return ChangeSet.of(replacement(0, before, after), before.length)
+  const changes: ChangeSpec[] = []
+  let from = 0
+  let removed = ''
+  let added = ''
+  const end = () => {
+    if (removed !== added) changes.push(replacement(from, removed, added))
+    from += removed.length
+    removed = ''
+    added = ''
+  }
+  for (const hunk of hunks) {
+    const text = hunk.value.join('')
+    if (hunk.removed) removed += text
+    else if (hunk.added) added += text
+    else {
+      end()
+      from += text.length
+    }
+  }
+  end()
+  return ChangeSet.of(changes, before.length)
+}
+
+/** The lines of a text, each with its end. */
+const linesOf = (text: string): string[] => text.match(/[^\n]*\n|[^\n]+/g) ?? []
+
+/** One replacement that makes one text of another: what both begin and end with stays. */
+function replacement(at: number, before: string, after: string): ChangeSpec {
   const most = Math.min(before.length, after.length)
   let start = 0
   while (start < most && before[start] === after[start]) start++
@@ -145,5 +183,5 @@ function changeBetween(before: string, after: string): ChangeSet {
   if (/[\ud800-\udbff]/.test(before[start - 1] ?? '')) start--
   if (end > 0 && /[\udc00-\udfff]/.test(before.at(-end) ?? '')) end--
   const insert = Text.of(after.slice(start, after.length - end).split('\n'))
-  return ChangeSet.of({ from: start, to: before.length - end, insert }, before.length)
+  return { from: at + start, to: at + before.length - end, insert }
 }

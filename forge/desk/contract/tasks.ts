@@ -60,8 +60,8 @@ export const RunTask = v.object({
   /** Why it is as it is, where that is not plain. */
   words: v.string(),
   dependsOn: v.array(TaskId),
-  /** Whether something of it has passed: then it is a branch. */
-  hasResult: v.boolean(),
+  /** Its result: the commit that has passed. It is a branch until the run has a result of all its tasks. */
+  tip: v.optional(Oid),
   /** Why that counts as not checked by this user, as the end of a sentence, where it does. */
   unchecked: v.optional(v.string()),
 })

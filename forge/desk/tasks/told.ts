@@ -102,7 +102,7 @@ const taskOf = (task: ShownRun['tasks'][number]): RunTask => ({
   doing: line(task.doing),
   words: withoutCommands(line(task.words)),
   dependsOn: task.dependsOn,
-  hasResult: task.head !== undefined,
+  tip: task.head,
   unchecked: task.unchecked && line(task.unchecked),
 })
 

@@ -3,19 +3,16 @@
  * made-up repository in memory, under the policy that the real one has, and does what a test needs: answers slowly,
  * refuses, forgets, breaks the connection.
  */
-import { rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { ChangeSet, Text } from '@codemirror/state'
 import type { Server, ServerWebSocket } from 'bun'
 import * as v from 'valibot'
-import { buildPage } from '../../../forge/desk/build.ts'
 import type { BranchInfo, Edit, File, Operation } from '../../../forge/desk/contract/branches.ts'
 import type { Conversation } from '../../../forge/desk/contract/chat.ts'
 import { type Asked, questions } from '../../../forge/desk/contract/contract.ts'
 import type { DeskInfo, Layout } from '../../../forge/desk/contract/desk.ts'
 import type { News } from '../../../forge/desk/contract/news.ts'
 import type { CommitRow, FolderEntry, Match } from '../../../forge/desk/contract/reading.ts'
+import type { Outlook } from '../../../forge/desk/contract/steps.ts'
 import type { At, Change } from '../../../forge/desk/contract/values.ts'
 import { PROTOCOL } from '../../../forge/desk/server/secret.ts'
 import { policyOf } from '../../../forge/desk/server/server.ts'
@@ -67,6 +64,8 @@ const NO_CONVERSATION: Conversation = {
   commands: { isAllowed: false },
   isPublicNew: false,
 }
+
+const CLEAN: Outlook = { is: 'clean', conflicts: 0, words: 'merges cleanly' }
 
 const FOLDER = '040000'
 const PERSON = { name: 'Mira Okafor', email: 'mira@example.com' }
@@ -449,6 +448,10 @@ export class StandIn {
         return null
       case 'conversation':
         return NO_CONVERSATION
+      case 'outlooks':
+        return question.steps.map(() => CLEAN)
+      case 'preview':
+        return { ...CLEAN, commits: 1, conflictsIn: [], warnings: [] }
       default:
         return undefined
     }
@@ -694,12 +697,4 @@ function textOf(text: string): Text {
 
 function linesOf(text: string | undefined): string[] {
   return text === undefined ? [] : text.split('\n').slice(0, -1)
-}
-
-/** Builds the page once for all tests of a run. */
-export async function builtPage(): Promise<string> {
-  const folder = join(tmpdir(), `forge-page-${process.pid}`)
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
-  await buildPage(folder)
-  return folder
 }

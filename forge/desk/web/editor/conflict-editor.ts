@@ -3,6 +3,7 @@
  * has a line above it that takes it back, and the rest of the file is edited as ever. Marks are not typed into: a
  * conflict goes by a choice.
  */
+import { undo } from '@codemirror/commands'
 import {
   type EditorState,
   EditorState as EditorStates,
@@ -133,8 +134,10 @@ function numberBeside(line: number, state: EditorState): string {
 export function conflictExtension(settings: ConflictSettings): Extension {
   return [
     coloursAroundConflicts(settings.path, settings.mark),
+    EditorView.editorAttributes.of({ class: 'has-conflicts' }),
     shown.init(state => show(settings, settings.marked.toString(), state.doc)),
     EditorStates.changeFilter.of(marksAreNotTyped),
+    EditorView.domEventHandlers({ beforeinput: typeOnInOurs }),
     lineNumbers({ formatNumber: numberBeside }),
     EditorView.updateListener.of(({ view, geometryChanged }) => {
       if (geometryChanged) fitBoxes(view)
@@ -199,8 +202,31 @@ function openRanges(state: EditorState) {
 function marksAreNotTyped(transaction: Transaction): readonly number[] | true {
   const { open } = conflictsOf(transaction.startState)
   // A choice is meant. What is undone, and what comes from the server, passes no filter.
-  if (open.length === 0 || transaction.isUserEvent('choose')) return true
+  if (open.length === 0 || transaction.isUserEvent('choose') || transaction.isUserEvent(TYPED_IN_OURS)) return true
   return open.flatMap(({ region: { from, to } }) => [from - 1, to + 1])
+}
+
+const TYPED_IN_OURS = 'input.type.ours'
+
+/**
+ * A conflict came to stand around the line that a person is typing in: what is typed on goes on in our side of it. The
+ * cursor gets into a conflict in no other way.
+ */
+function typeOnInOurs(event: InputEvent, view: EditorView): boolean {
+  const { data, inputType } = event
+  if (inputType !== 'insertText' || !data || view.state.readOnly) return false
+  const { main } = view.state.selection
+  const inside = conflictsOf(view.state).open.find(({ region }) => main.head > region.from && main.head < region.to)
+  if (!main.empty || !inside) return false
+  const { region } = inside
+  const from = view.state.doc.lineAt(region.from).to + 1
+  const to = Math.max(from, from + region.ours.length - 1)
+  const at = Math.min(Math.max(main.head, from), to)
+  if (region.ours === '') return false
+  const changes = { from: at, insert: data }
+  view.dispatch({ changes, selection: { anchor: at + data.length }, userEvent: TYPED_IN_OURS })
+  event.preventDefault()
+  return true
 }
 
 // --- What is done
@@ -217,7 +243,7 @@ function choose(view: EditorView, number: number, choice: Choice): void {
   const { open } = conflictsOf(view.state)
   const next = open.find(({ region }) => region.from >= edit.from) ?? open[0]
   if (next) showConflict(view, next)
-  else view.focus()
+  else focusBlock(view, `[data-settled="${number}"]`)
 }
 
 /** Brings back a conflict that was settled. */
@@ -258,11 +284,15 @@ function showConflict(view: EditorView, { region, number }: OpenConflict): void 
     selection: { anchor: region.from },
     effects: EditorView.scrollIntoView(region.from, { y: 'center' }),
   })
+  focusBlock(view, `[data-conflict="${number}"]`)
+}
+
+function focusBlock(view: EditorView, selector: string): void {
   const { activeElement: before } = document
   // Who goes elsewhere meanwhile stays there.
   const isHere = () => document.activeElement === before || view.dom.contains(document.activeElement)
   const focus = (frames: number) => {
-    const box = view.dom.querySelector<HTMLElement>(`[data-conflict="${number}"]`)
+    const box = view.dom.querySelector<HTMLElement>(selector)
     if (box) box.focus({ preventScroll: true })
     // What is far away is drawn when it is scrolled to, and what was just opened when it is laid out.
     else if (frames > 0 && isHere()) requestAnimationFrame(() => focus(frames - 1))
@@ -395,6 +425,11 @@ class SettledWidget extends Block {
       of: this.all,
       isByAi: by !== undefined,
       change: () => change(view, number),
+      leave: () => view.focus(),
+      undo: () => {
+        view.focus()
+        undo(view)
+      },
     })
   }
 }

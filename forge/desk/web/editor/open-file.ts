@@ -250,10 +250,7 @@ export class OpenFile {
   /** The view was made with the state of this file. */
   show(view: EditorView): void {
     this.#view = view
-    const by = this.#conflictWanted
-    this.#conflictWanted = undefined
-    // When all that comes with the editor is done: what else would give it the focus, too.
-    if (by !== undefined) requestAnimationFrame(() => this.goToConflict(by))
+    this.#goToWantedConflict()
     this.#wrap(this.#choices.isWrapped.peek())
     const { top } = this
     // Where it is already.
@@ -346,12 +343,21 @@ export class OpenFile {
     this.#more = { key, extension: make() }
     this.dispatch({ effects: this.#adjustable.more.reconfigure(this.#more.extension) })
     this.#say()
+    this.#goToWantedConflict()
   }
 
-  /** Also before the editor is there: then it goes there as soon as it is. */
+  /** Also before the editor is there, or shows conflicts: then it goes there as soon as it does. */
   goToConflict(by: 1 | -1): void {
-    if (this.#view) goToConflict(this.#view, by)
-    else this.#conflictWanted = by
+    const view = this.#view
+    const isShown = view !== undefined && conflictsOf(view.state).open.length > 0
+    this.#conflictWanted = isShown ? undefined : by
+    if (isShown) goToConflict(view, by)
+  }
+
+  #goToWantedConflict(): void {
+    const by = this.#conflictWanted
+    // When all that comes with the editor is done: what else would give it the focus, too.
+    if (by !== undefined) requestAnimationFrame(() => this.goToConflict(by))
   }
 
   /** All functions, classes or headings of the file. */

@@ -76,7 +76,8 @@ export type DialogContent =
       isDone: (done: { words: string; merging?: string; isUndoable: boolean }) => void
     }
   /** What a run of the tasks, or one of its tasks, came to: `title` is what that is called. */
-  | { kind: 'landing'; title: string; run: string; task?: string }
+  /** `tip`: the result, where it is no branch. */
+  | { kind: 'landing'; title: string; run: string; task?: string; tip?: string }
   /** What a branch is compared with; `branch` is not offered. */
   | { kind: 'base'; title: string; branch: string | undefined; run: (base: Base) => void }
   /**

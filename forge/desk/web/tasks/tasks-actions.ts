@@ -1,6 +1,7 @@
 /** What a person can do with a run: answer, pause, go on, stop, look at a result, land it. */
 import type { TasksWord } from '../../contract/tasks.ts'
 import { type RaisableLimit, type Run, type RunTask, resultBranch } from '../../contract/tasks.ts'
+import type { At } from '../../contract/values.ts'
 import { attempt } from '../page/actions.ts'
 import type { Page } from '../page/state.ts'
 import type { TasksState } from '../page/tasks-state.ts'
@@ -121,23 +122,27 @@ function stop(page: Page, tasks: TasksState, about: About): void {
   }
 }
 
-/** The branch of a result, where it is there. */
-export function branchOfResult(page: Page, { run, task }: About): string | undefined {
+/** Where a result is: a branch, or for a task of a run that has ended, a commit. Undefined where there is none. */
+function placeOfResult(page: Page, { run, task }: About): At | undefined {
   const branch = resultBranch(run.run, task?.id)
-  const hasOne = task ? task.hasResult : run.hasResult
-  return hasOne && page.branch(branch) ? branch : undefined
+  const hasOne = task ? task.tip !== undefined : run.hasResult
+  if (hasOne && page.branch(branch)) return { kind: 'branch', branch }
+  return task?.tip === undefined ? undefined : { kind: 'commit', commit: task.tip }
 }
 
-/** Opens a result as any branch, at its review. */
+/** Opens the review of a result: all that it changes, against the branch that is checked out. */
 function review(page: Page, about: About): void {
-  const branch = branchOfResult(page, about)
-  if (branch === undefined) return
-  const tab = page.open({ kind: 'branch', branch })
+  const place = placeOfResult(page, about)
+  if (place === undefined) return
+  const tab = page.open(place)
+  tab.review.kind.value = 'all'
   page.showHere(tab, { kind: 'review' })
 }
 
 function land(page: Page, about: About): void {
-  page.dialog.value = { kind: 'landing', title: titleOf(about), ...wordsOf(about) }
+  const place = placeOfResult(page, about)
+  const tip = place?.kind === 'commit' ? { tip: place.commit } : {}
+  page.dialog.value = { kind: 'landing', title: titleOf(about), ...wordsOf(about), ...tip }
 }
 
 const ENDED = ['done', 'failed', 'stopped']
@@ -161,7 +166,7 @@ export interface OneRun extends About {
   tasks: TasksState
 }
 
-const hasResult = (about: OneRun): boolean => branchOfResult(about.page, about) !== undefined
+const hasResult = (about: OneRun): boolean => placeOfResult(about.page, about) !== undefined
 
 /** What is done with a run: the verb alone on its buttons, and with its title in the palette. */
 function of(verb: string) {

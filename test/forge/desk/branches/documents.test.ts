@@ -106,3 +106,20 @@ test('what is typed while the server works with a text stays typed in what comes
     expect([window.text, window.version]).toEqual([document.text, document.version])
   }
 })
+
+test('what is typed in a line around which marks come to stand meanwhile stays in it, and elsewhere where it was', () => {
+  const lines = (two: string, five = 'five\n') => `one\n${two}three\nfour\n${five}`
+  const marked = '<<<<<<< draft\nmine\n||||||| base\ntwo\n=======\ntheirs\n>>>>>>> main\n'
+  const before = lines('mine\n')
+  for (const [at, expected] of [
+    [before.indexOf('mine'), lines(marked.replace('mine', 'TYPED mine'), '5\n')],
+    [before.indexOf('mine') + 4, lines(marked.replace('mine', 'mineTYPED '), '5\n')],
+    [before.indexOf('four'), lines(marked, '5\n').replace('four', 'TYPED four')],
+  ] as const) {
+    const document = new Document(before, LF)
+    document.mark()
+    document.take(0, by(replacement(before.length, at, 0, 'TYPED ')))
+    document.become(lines(marked, '5\n'), LF)
+    expect(document.text).toBe(expected)
+  }
+})

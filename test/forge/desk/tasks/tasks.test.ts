@@ -48,7 +48,7 @@ describe('what forge says', () => {
     const run = v.parse(questions['tasks run'].reply, await tasks.run(RUN))
     expect(run).toMatchObject({ title: 'Tags for notes', hasResult: false, limits: { cost: 5 } })
     expect(run.contract.map(({ id, task }) => `${id} ${task}`)).toEqual(['A1 tags', 'A2 search', 'A3 count', 'A4 docs'])
-    expect(run.tasks.map(({ id, hasResult }) => `${id} ${hasResult}`)).toEqual([
+    expect(run.tasks.map(({ id, tip }) => `${id} ${tip !== undefined}`)).toEqual([
       ...['tags true', 'search true', 'count true', 'docs false'],
     ])
     const task = v.parse(questions['tasks task'].reply, await tasks.task(RUN, 'docs'))

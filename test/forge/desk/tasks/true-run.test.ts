@@ -5,13 +5,13 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { builtPage } from '../../../support/built-page.ts'
 import { type OpenForge, openForge } from '../../../support/forge.ts'
 import { says, task, write } from '../../../support/task-model.ts'
 import { TaskScene } from '../../../support/tasks.ts'
 import { hasNoTemporal } from '../../../support/temporal.ts'
 import { findings } from '../web/axe.ts'
 import { until } from '../web/scene.ts'
-import { builtPage } from '../web-stand-in.ts'
 
 setDefaultTimeout(240_000)
 
@@ -68,8 +68,24 @@ describe.skipIf(!hasBrowser || hasNoTemporal)('a true run', () => {
     await window.keyboard.type('In yours.')
     await window.keyboard.press('Control+Enter')
     await canLand()
+    // When the run has ended, a task's result is no branch any more, and can still be reviewed and landed alone.
+    expect(await scene.git('branch', '--list', '--format=%(refname:short)', 'forge/*')).toBe(`forge/${run}/result`)
+    await runRegion()
+      .getByRole('button', { name: /^Make a/ })
+      .click()
+    await detailOf('a').getByRole('button', { name: 'Review' }).click()
+    const diff = window.getByRole('region', { name: 'Diff' })
+    await diff.getByText('a.txt').first().waitFor()
+    expect(await diff.getByText('b.txt').count()).toBe(0)
+    await window.getByRole('button', { name: /^against/ }).waitFor()
+    await window.getByRole('tab', { name: 'Tasks' }).click()
+    await detailOf('a').getByRole('button', { name: 'Land…' }).click()
+    const alone = window.getByRole('dialog', { name: 'Make a → main' })
+    await alone.getByText('1 file', { exact: true }).waitFor()
+    await alone.getByText('a.txt').first().waitFor()
+    await alone.getByRole('button', { name: 'Cancel' }).click()
     await runRegion().getByRole('button', { name: 'Land…' }).click()
-    const dialog = window.getByRole('dialog', { name: /→ main$/ })
+    const dialog = window.getByRole('dialog', { name: 'Two notes → main' })
     await dialog.getByText('b.txt says done.').first().waitFor()
     await dialog.getByText('b.txt').first().waitFor()
     await dialog.getByRole('button', { name: 'Land', exact: true }).click()

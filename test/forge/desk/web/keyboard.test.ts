@@ -92,7 +92,7 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
     'a conflict': async () => {
       desk.conflicts.set('main', ['README.md'])
       desk.sayDesk()
-      await page.getByText('main moved outside the desk').waitFor()
+      await page.getByText('Drafts of main are in conflict with what was brought in').waitFor()
     },
     'a deleted branch': async () => {
       desk.branches.delete('main')

@@ -1,16 +1,16 @@
 /** What can't be taken is said at its place, and holds up nothing that is typed or saved elsewhere. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { builtPage } from '../../../support/built-page.ts'
 import { openRealDesk, type RealDesk } from '../../../support/real-desk.ts'
 import { until as untilWithin } from '../../../support/repository.ts'
-import { builtPage } from '../web-stand-in.ts'
 import { openBeside, openFile, paste, type RealPage, visit } from './real-page.ts'
 
 setDefaultTimeout(120_000)
 
 const LINES = 'one\ntwo\nthree\nfour\nfive\n'
 const MB = 1 << 20
-const until = (isSo: () => boolean | Promise<boolean>) => untilWithin(isSo, 10_000)
+const until = (isSo: () => boolean | Promise<boolean>) => untilWithin(isSo, 30_000)
 
 describe.skipIf(!hasBrowser)('what can’t be taken', () => {
   let browser: OpenBrowser
@@ -219,18 +219,17 @@ describe.skipIf(!hasBrowser)('what can’t be taken', () => {
     await desk.commit(branch, { 'a.txt': LINES.replace('two', 'THEIRS') })
     const words = 'and typed on while it comes '
     await page.keyboard.type(words, { delay: 60 })
-    await page.getByRole('button', { name: 'Choose', exact: true }).first().waitFor()
+    const conflict = page.getByRole('region', { name: 'Conflict 1 of 1', exact: true })
+    await conflict.waitFor()
     await page.keyboard.type('to the end ')
-    const text = LINES.replace('two', `mine ${words}to the end two`)
-    expect(await editorText()).toBe(text)
+    await conflict.getByText(`mine ${words}to the end two`).waitFor()
     // One message for each letter at most.
     expect(edits()).toBeLessThan(60)
     expect(await editsIn(2_000)).toBe(0)
-    expect(await page.getByText('changed in the same place').count()).toBe(1)
-    expect(await page.getByText('choose what it shall be').count()).toBe(0)
-    await page.getByRole('button', { name: 'Choose', exact: true }).first().click()
-    await page.getByRole('button', { name: 'All mine' }).click()
-    await isDraft('a.txt', text)
+    await conflict.getByRole('button', { name: 'Ours' }).click()
+    const text = LINES.replace('two', `mine ${words}to the end two`)
+    expect(await editorText()).toBe(text)
+    await page.getByRole('textbox', { name: 'Editor' }).click()
     await page.keyboard.press('Control+s')
     await isSaved('a.txt', text)
   })

@@ -6,7 +6,7 @@ import { workOf } from '../../../support/times.ts'
 
 const plan = (graph: Record<string, string[]>): RunTask[] =>
   Object.entries(graph).map(([id, dependsOn]) => ({
-    ...{ id, dependsOn, title: id, state: 'waits' as const, attempt: 0, doing: '', words: '', hasResult: false },
+    ...{ id, dependsOn, title: id, state: 'waits' as const, attempt: 0, doing: '', words: '' },
   }))
 const places = (graph: Record<string, string[]>) =>
   Object.fromEntries(layOut(plan(graph)).nodes.map(({ task, column, row }) => [task.id, `${column},${row}`]))

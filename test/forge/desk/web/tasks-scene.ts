@@ -8,7 +8,7 @@ export const RUN = '20261122-idempotency-keys-x7k2'
 
 const task = (id: string, title: string, state: RunTask['state'], more: Partial<RunTask> = {}): RunTask => ({
   ...{ id, title, state, attempt: state === 'waits' ? 0 : 1, doing: '', words: '', dependsOn: [] },
-  hasResult: state === 'done',
+  ...(state === 'done' && { tip: 'a1'.repeat(20) }),
   ...more,
 })
 
@@ -109,7 +109,7 @@ export const APPROVING: Run = {
   wish: 'Typed events\n\nSo that a listener knows what it gets.',
   title: 'Typed events',
   contract: CONTRACT.slice(0, 4),
-  tasks: TASKS.slice(0, 4).map(it => ({ ...it, state: 'waits', attempt: 0, hasResult: false })),
+  tasks: TASKS.slice(0, 4).map(({ tip: _, ...it }) => ({ ...it, state: 'waits', attempt: 0 })),
   spent: spent(0.11, 1),
 }
 delete APPROVING.report
@@ -207,8 +207,8 @@ export function withTasks(desk: StandIn, runs: Run[] = RUNS): TasksStandIn {
   tasks.landing = LANDING
   for (const run of runs) {
     if (run.hasResult) desk.addBranch(`forge/${run.run}/result`, SCENE_FILES)
-    for (const { id, hasResult } of run.run === RUN ? run.tasks : [])
-      if (hasResult) desk.addBranch(`forge/${run.run}/${id}/done`, SCENE_FILES)
+    for (const { id, tip } of run.run === RUN ? run.tasks : [])
+      if (tip !== undefined) desk.addBranch(`forge/${run.run}/${id}/done`, SCENE_FILES)
   }
   return tasks
 }

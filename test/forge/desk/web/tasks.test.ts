@@ -4,8 +4,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaul
 import { Text } from '@codemirror/state'
 import type { Preview } from '../../../../forge/desk/contract/steps.ts'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { builtPage } from '../../../support/built-page.ts'
 import type { TasksStandIn } from '../tasks-stand-in.ts'
-import { builtPage, type StandIn } from '../web-stand-in.ts'
+import type { StandIn } from '../web-stand-in.ts'
 import { findings } from './axe.ts'
 import { type DeskPage, openDesk, startScene, until } from './scene.ts'
 import { APPROVING, ASKING, DONE, PLAN, RUN, RUNS, withTasks } from './tasks-scene.ts'
@@ -414,7 +415,7 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     const [first] = ASKING.tasks
     if (!first) throw new Error('There is no task')
     const run = { ...ASKING, title: evil, wish: evil, report: evil, words: evil, complaints: [evil], summary: evil }
-    await open([{ ...run, tasks: [{ ...first, title: evil, words: evil, hasResult: false }] }])
+    await open([{ ...run, tasks: [{ ...first, title: evil, words: evil }] }])
     await node('onerror').waitFor()
     expect(await page.locator('img').count()).toBe(0)
     expect(await page.locator('main').textContent()).not.toContain('\u202E')
