@@ -18,6 +18,7 @@ const REVIEW: Review = {
     meantByHand: [],
     automation: [],
     around: [],
+    middles: [],
     keptOff: [],
     goneFromStart: [],
     partial: [],

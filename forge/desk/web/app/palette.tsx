@@ -5,15 +5,18 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import { GRAPH_CHUNK as CHUNK } from '../../contract/graph.ts'
 import type { CommitRow } from '../../contract/reading.ts'
+import type { At } from '../../contract/values.ts'
 import type { CodeSymbol } from '../editor/symbols.ts'
 import { newBranch } from '../page/actions.ts'
 import { splitByRun } from '../page/branches-of-runs.ts'
 import type { PaletteMode } from '../page/palette-mode.ts'
 import { type Page, usePage } from '../page/state.ts'
+import { useFoundCommits } from '../review/found-commits.ts'
 import type { Command } from '../ui/action.ts'
 import { Icon } from '../ui/icons.tsx'
 import { shownKeys } from '../ui/keys.ts'
 import { baseName, folderOf, markedPieces, named, readable, shortId, toName, withoutTricks } from '../ui/names.ts'
+import { useServerValue } from '../ui/server-value.ts'
 import { age, plural } from '../ui/times.ts'
 import { Waiting } from '../ui/words.tsx'
 import { commandsOf } from './commands.ts'
@@ -387,32 +390,21 @@ function lineOptions(page: Page, words: string): Option[] {
 
 /** The files for some words. Until they have come, those for the words before stay. */
 function useFiles(page: Page, words: string, isWanted: boolean): { options: Option[]; isWaiting: boolean } {
-  const options = useSignal<Option[]>([])
-  const answered = useSignal<string | undefined>(undefined)
   const tab = page.tab.value
-  useEffect(() => {
-    let isStale = false
-    if (!tab || !isWanted) options.value = []
-    else {
-      page.connection.ask('find file', { at: tab.at, words: words.slice(0, 400), count: MOST_FILES }).then(
-        found => {
-          if (isStale) return
-          answered.value = words
-          options.value = found.map(({ path, ranges }) => ({
-            key: `file ${path}`,
-            icon: <Icon name="file" />,
-            words: <FoundFile path={path} ranges={ranges} />,
-            run: () => tab.edit(path),
-          }))
-        },
-        () => {},
-      )
-    }
-    return () => {
-      isStale = true
-    }
-  }, [page, tab, words, isWanted, options, answered])
-  return { options: options.value, isWaiting: isWanted && tab !== undefined && answered.value !== words }
+  const find = async (at: At) => ({
+    words,
+    files: await page.connection.ask('find file', { at, words: words.slice(0, 400), count: MOST_FILES }),
+  })
+  const ask = tab && isWanted ? () => find(tab.at) : undefined
+  const { value: found } = useServerValue(ask, [page, tab, words, isWanted]).latest
+  if (!tab || !isWanted) return { options: [], isWaiting: false }
+  const options = (found?.files ?? []).map(({ path, ranges }) => ({
+    key: `file ${path}`,
+    icon: <Icon name="file" />,
+    words: <FoundFile path={path} ranges={ranges} />,
+    run: () => tab.edit(path),
+  }))
+  return { options, isWaiting: found?.words !== words }
 }
 
 function FoundFile({ path, ranges }: { path: string; ranges: [number, number][] }) {
@@ -438,54 +430,23 @@ function Marked({ name, ranges }: { name: string; ranges: [number, number][] }) 
   })
 }
 
-/** All commits are looked through this many milliseconds after the last letter; shorter words find the newest alone. */
-const FIND_AFTER_MS = 150
-const SHORTEST_SEARCH = 2
-
 /**
  * Commits for some words: at once those of the newest whose subject is like them, then those of all history, on any
  * branch, that have them in message or author, or whose hash begins with them.
  */
 function useCommits(page: Page, words: string, isWanted: boolean): { options: Option[]; isWaiting: boolean } {
-  const newest = useSignal<CommitRow[]>([])
-  const found = useSignal<{ words: string; rows: CommitRow[] }>({ words: '', rows: [] })
   const tab = page.tab.value
-  useEffect(() => {
-    if (!isWanted || newest.peek().length > 0) return
-    const asked = tab
-      ? page.connection.ask('history', { at: tab.at, from: 0, count: MOST_COMMITS })
-      : page.connection.ask('graph', { filter: { withAbandoned: false }, from: 0, count: CHUNK })
-    asked.then(
-      ({ rows }) => {
-        newest.value = rows
-      },
-      () => {},
-    )
-  }, [page, tab, isWanted, newest])
-  const isSearched = isWanted && words.length >= SHORTEST_SEARCH
-  useEffect(() => {
-    if (!isSearched) return undefined
-    let isStale = false
-    const timer = setTimeout(() => {
-      const filter = { withAbandoned: false }
-      page.connection.ask('find commits', { filter, words: words.slice(0, 400), described: MOST_LISTED }).then(
-        ({ commits }) => {
-          if (!isStale) found.value = { words, rows: commits }
-        },
-        () => {
-          if (!isStale) found.value = { words, rows: [] }
-        },
-      )
-    }, FIND_AFTER_MS)
-    return () => {
-      isStale = true
-      clearTimeout(timer)
-    }
-  }, [page, words, isSearched, found])
+  const newestIn = async (): Promise<CommitRow[]> => {
+    const { rows } = tab
+      ? await page.connection.ask('history', { at: tab.at, from: 0, count: MOST_COMMITS })
+      : await page.connection.ask('graph', { filter: { withAbandoned: false }, from: 0, count: CHUNK })
+    return rows
+  }
+  const newest = useServerValue(isWanted ? newestIn : undefined, [page, tab, isWanted]).latest.value ?? []
+  const { commits: rows, isWaiting } = useFoundCommits(isWanted ? words : '', MOST_LISTED)
   if (!isWanted) return { options: [], isWaiting: false }
-  const near = best(newest.value, words, ({ subject }) => withoutTricks(subject), MOST_LISTED)
+  const near = best(newest, words, ({ subject }) => withoutTricks(subject), MOST_LISTED)
   const known = new Set(near.map(({ item }) => item.oid))
-  const rows = isSearched && found.value.words === words ? found.value.rows : []
   const far = rows
     .filter(({ oid }) => !known.has(oid))
     .map(item => ({ item, name: (<WithMark text={withoutTricks(item.subject)} words={words} />) as ComponentChildren }))
@@ -505,7 +466,7 @@ function useCommits(page: Page, words: string, isWanted: boolean): { options: Op
       page.open({ kind: 'commit', commit: item.oid })
     },
   }))
-  return { options, isWaiting: isSearched && found.value.words !== words }
+  return { options, isWaiting }
 }
 
 /** A text with the words marked where it has them. */

@@ -100,8 +100,9 @@ function Unfinished({ tab }: { tab: Tab }) {
   const turn = head.value?.turn
   const isThere = isUnfinished.value
   useEffect(() => {
-    // Whoever has sent it goes on with the message; who is elsewhere by now stays there.
-    const isAtComposer = document.activeElement?.closest('.compose') != null
+    // The focus goes to the message only from the message's own form, or from nowhere.
+    const composer = page.places.find('message')?.closest('form')
+    const isAtComposer = composer?.contains(document.activeElement) === true
     if (isThere && (isAtComposer || isFocusLost())) tab.composer.focus()
   }, [tab, isThere])
   if (!turn || !isThere) return null

@@ -2,11 +2,9 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useId, useRef } from 'preact/hooks'
 import type { Preview, Step } from '../../contract/steps.ts'
-import type { Change } from '../../contract/values.ts'
 import type { DialogContent, StepWay } from '../page/dialog-content.ts'
 import { saveAll } from '../page/saving.ts'
 import { usePage } from '../page/state.ts'
-import { changesOf } from '../page/step-drag.ts'
 import { ChangeSum, ChangesWithDiffs } from '../review/change-list.tsx'
 import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
 import { Icon } from '../ui/icons.tsx'
@@ -16,6 +14,7 @@ import { onTabKeys } from '../ui/tab-keys.ts'
 import { plural } from '../ui/times.ts'
 import { Button, Path } from '../ui/words.tsx'
 import { OutlookLine } from './step-words.tsx'
+import { usePreview } from './use-preview.ts'
 
 interface Props {
   content: Extract<DialogContent, { kind: 'step' }>
@@ -36,7 +35,8 @@ export function StepDialog({ content, close }: Props) {
   const way = ways[chosen.value] as StepWay
   const step = way.step.step === 'merge' ? { ...way.step, isCommitWanted: isCommitWanted.value } : way.step
   const fetch = useFetch(content.fetchesFor)
-  const { preview, changes, look } = usePreview(step, fetch.isDone)
+  const { preview: found, changes, problem: trouble, look } = usePreview(fetch.isDone ? step : undefined)
+  const preview = trouble === undefined ? found : impossible(trouble)
   const canPull = preview?.offers === 'pull' && content.pull !== undefined
   const hasToSave = preview?.offers === 'save'
   const canTryAgain = fetch.problem !== undefined
@@ -253,42 +253,10 @@ const MESSAGES: Record<Step['step'], object> = {
   push: {},
 }
 
-function usePreview(step: Step, isWanted: boolean) {
-  const page = usePage()
-  const preview = useSignal<Preview | undefined>(undefined)
-  const changes = useSignal<Change[] | undefined>(undefined)
-  const turn = useRef(0)
-  const key = JSON.stringify(step)
-  const look = async () => {
-    const now = ++turn.current
-    try {
-      const found = await page.connection.ask('preview', { step })
-      if (now !== turn.current) return
-      preview.value = found
-      const changed = await changesOf(page, found)
-      if (now === turn.current) changes.value = changed
-    } catch (error) {
-      if (now !== turn.current) return
-      const words = error instanceof Error ? error.message : String(error)
-      preview.value = { is: 'impossible', words, conflicts: 0, commits: 0, conflictsIn: [], warnings: [] }
-    }
-  }
-  useEffect(() => {
-    preview.value = undefined
-    changes.value = undefined
-    if (!isWanted) return
-    look()
-    return () => {
-      if (!preview.peek()) page.connection.ask('stop preview', {}).catch(() => {})
-    }
-  }, [key, isWanted])
-  // Somebody else may move what it is about while it is shown.
-  const version = page.graph.version.value
-  useEffect(() => {
-    if (preview.peek()) look()
-  }, [version])
-  return { preview: preview.value, changes: changes.value, look }
-}
+const NO_PREVIEW = { conflicts: 0, commits: 0, conflictsIn: [], warnings: [] }
+
+/** Why a step can't be previewed, in the place of its preview. */
+const impossible = (words: string): Preview => ({ ...NO_PREVIEW, is: 'impossible', words })
 
 function Conflicts({ preview: { conflictsIn } }: { preview: Preview }) {
   if (conflictsIn.length === 0) return null

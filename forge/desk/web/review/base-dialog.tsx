@@ -1,7 +1,6 @@
 /** Chooses what a review compares with, by a few letters: any branch, remote branch or tag, and any commit. */
 import { useSignal } from '@preact/signals'
 import { useEffect, useId, useMemo } from 'preact/hooks'
-import type { CommitRow } from '../../contract/reading.ts'
 import type { DialogContent } from '../page/dialog-content.ts'
 import { type Base, basesFor, commitBase } from '../page/review-base.ts'
 import { usePage } from '../page/state.ts'
@@ -11,11 +10,9 @@ import { readable, withoutTricks } from '../ui/names.ts'
 import { age } from '../ui/times.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
 import { RefName } from '../ui/words.tsx'
+import { useFoundCommits } from './found-commits.ts'
 
 const ROW_HEIGHT = 28
-/** Commits are looked for this many milliseconds after the last letter; shorter words find names alone. */
-const FIND_AFTER_MS = 200
-const SHORTEST_SEARCH = 3
 const MOST_COMMITS = 50
 
 const ICONS = { branch: 'branch', 'remote branch': 'cloud', tag: 'tag', commit: 'commit' } as const
@@ -30,7 +27,7 @@ export function BaseDialog({ content, close }: Props) {
   const words = useSignal('')
   const at = useSignal(0)
   const id = useId()
-  const commits = useCommits(words.value.trim())
+  const commits = useFoundCommits(words.value.trim(), MOST_COMMITS).commits
   useEffect(() => {
     page.graph.needRefs()
   }, [page])
@@ -130,30 +127,4 @@ export function BaseDialog({ content, close }: Props) {
 export function BaseName({ of: { kind, name } }: { of: Base }) {
   // A commit's name has its subject in it, which is text already.
   return kind === 'commit' ? <bdi class="cut">{withoutTricks(name)}</bdi> : <RefName of={name} />
-}
-
-/** The commits of all refs that the words are about. */
-function useCommits(words: string): CommitRow[] {
-  const page = usePage()
-  const rows = useSignal<CommitRow[]>([])
-  useEffect(() => {
-    rows.value = []
-    if (words.length < SHORTEST_SEARCH) return undefined
-    let isStale = false
-    const timer = setTimeout(() => {
-      const question = { filter: { withAbandoned: false }, words: words.slice(0, 400), described: MOST_COMMITS }
-      page.connection.ask('find commits', question).then(
-        ({ commits }) => {
-          if (!isStale) rows.value = commits
-        },
-        // Names are there all the same.
-        () => undefined,
-      )
-    }, FIND_AFTER_MS)
-    return () => {
-      isStale = true
-      clearTimeout(timer)
-    }
-  }, [page, words, rows])
-  return rows.value
 }

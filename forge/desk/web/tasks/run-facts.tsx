@@ -1,12 +1,11 @@
 /** Above the review of what a run or a task came to: what its checks do not show, and the way to land it. */
-import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
-import { type Landing, resultBranch } from '../../contract/tasks.ts'
+import { resultBranch } from '../../contract/tasks.ts'
 import { branchOf } from '../page/branch-facts.ts'
 import { runOfBranch, splitByRun } from '../page/branches-of-runs.ts'
 import { type Tab, usePage } from '../page/state.ts'
 import { Icon } from '../ui/icons.tsx'
 import { named, visible } from '../ui/names.ts'
+import { useServerValue } from '../ui/server-value.ts'
 import { Button } from '../ui/words.tsx'
 import { Doubts } from './tasks-landing.tsx'
 
@@ -18,28 +17,17 @@ export function RunFacts({ tab }: { tab: Tab }) {
   const branch = branchOf(tab) ?? ''
   const run = runOfBranch(branch)
   const task = taskOf(branch)
-  const isResult = run !== undefined && branch === resultBranch(run, task)
-  const landing = useSignal<Landing | undefined>(undefined)
   const desk = page.desk.value
   const onto = desk?.head ?? splitByRun(desk?.branches ?? []).own[0]?.name
   const tips = [branch, onto].map(name => desk?.branches.find(it => it.name === name)?.tip).join(' ')
-  useEffect(() => {
-    let isStale = false
-    landing.value = undefined
-    if (!isResult || onto === undefined) return undefined
-    // Why it can't be landed is said where it is landed.
-    page.tasks.seeLanding({ run, ...(task !== undefined && { task }), onto }).then(
-      told => {
-        if (!isStale) landing.value = told
-      },
-      () => {},
-    )
-    return () => {
-      isStale = true
-    }
-  }, [isResult, branch, onto, tips])
-  if (!landing.value || run === undefined) return null
-  const { doubts, unchecked, tree } = landing.value
+  const ask =
+    run === undefined || branch !== resultBranch(run, task) || onto === undefined
+      ? undefined
+      : () => page.tasks.seeLanding({ run, ...(task !== undefined && { task }), onto })
+  // The dialog that lands it says why it can't be landed.
+  const landing = useServerValue(ask, [branch, onto, tips], { forgetsOnChange: true }).latest.value
+  if (!landing || run === undefined) return null
+  const { doubts, unchecked, tree } = landing
   return (
     <section class="run-facts" aria-label="Result of a run">
       {doubts.length > 0 ? <Doubts doubts={doubts} /> : null}

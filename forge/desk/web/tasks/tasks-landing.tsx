@@ -1,23 +1,23 @@
 /** Landing what a run or a task came to: what is to be true, how that was checked, the files, and then one commit. */
 import { useSignal } from '@preact/signals'
-import { useEffect, useId, useRef } from 'preact/hooks'
+import { useId } from 'preact/hooks'
 import type { TasksWord } from '../../contract/tasks.ts'
-import { type Landing, resultBranch } from '../../contract/tasks.ts'
-import type { Change } from '../../contract/values.ts'
+import { resultBranch } from '../../contract/tasks.ts'
 import { openSteps } from '../graph/graph-steps.ts'
 import { branchSource, commitSource } from '../graph/step-ways.ts'
+import { usePreview } from '../graph/use-preview.ts'
 import { draftsOf } from '../page/branch-facts.ts'
 import { splitByRun } from '../page/branches-of-runs.ts'
 import type { DialogContent } from '../page/dialog-content.ts'
 import { saveAll } from '../page/saving.ts'
 import { type Page, usePage } from '../page/state.ts'
-import { changesOf } from '../page/step-drag.ts'
 import type { TasksState } from '../page/tasks-state.ts'
 import { undo, untilMore } from '../page/undo.ts'
 import { ChangeSum, ChangesWithDiffs } from '../review/change-list.tsx'
 import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { readable, visible } from '../ui/names.ts'
+import { useServerValue } from '../ui/server-value.ts'
 import { plural } from '../ui/times.ts'
 import { Button } from '../ui/words.tsx'
 
@@ -226,50 +226,24 @@ function firstTarget(page: Page): string {
 /** What `forge land` shows, and the files as other landings show them. */
 function useLanding(tasks: TasksState, { run, task, tip: hidden }: Props['content'], onto: string) {
   const page = usePage()
-  const landing = useSignal<Landing | undefined>(undefined)
-  const trouble = useSignal<string | undefined>(undefined)
-  const changes = useSignal<Change[] | undefined>(undefined)
-  const warnings = useSignal<string[]>([])
-  const hasConflicts = useSignal(false)
-  const turn = useRef(0)
   const branch = resultBranch(run, task)
   const branchTip = page.branch(branch)?.tip
   const tip = branchTip ?? hidden
   const source = tip === undefined ? undefined : branchTip ? branchSource(branch, tip) : commitSource(tip)
   const target = page.branch(onto)?.tip
-  useEffect(() => {
-    const now = ++turn.current
-    landing.value = undefined
-    trouble.value = undefined
-    changes.value = undefined
-    warnings.value = []
-    hasConflicts.value = false
-    const look = async () => {
-      const step = source && ({ step: 'land', source, onto } as const)
-      const [told, preview] = await Promise.all([
-        tasks.seeLanding({ run, ...(task !== undefined && { task }), onto }).catch((error: Error) => error),
-        step && page.connection.ask('preview', { step }).catch(() => undefined),
-      ])
-      if (now !== turn.current) return
-      hasConflicts.value = preview?.is === 'conflicts'
-      if (told instanceof Error) throw told
-      landing.value = told
-      if (!preview) return
-      const changed = await changesOf(page, preview)
-      if (now !== turn.current) return
-      changes.value = changed
-      warnings.value = preview.warnings
-    }
-    look().catch(error => {
-      if (now === turn.current) trouble.value = (error as Error).message
-    })
-  }, [run, task, onto, tip, target])
+  const ask = () => tasks.seeLanding({ run, ...(task !== undefined && { task }), onto })
+  const told = useServerValue(ask, [run, task, onto, tip, target], { forgetsOnChange: true })
+  const step = source && ({ step: 'land', source, onto } as const)
+  const { preview, changes, problem } = usePreview(step)
+  const landing = told.latest.value
+  // That there are conflicts says more than the sentence of the tasks: that is shown when it is known.
+  const isPreviewed = step === undefined || preview !== undefined || problem !== undefined
   return {
-    landing: landing.value,
-    changes: changes.value,
-    warnings: warnings.value,
-    trouble: trouble.value,
-    hasConflicts: hasConflicts.value,
     source,
+    landing,
+    changes: landing && changes,
+    warnings: (landing && changes && preview?.warnings) ?? [],
+    trouble: isPreviewed ? told.problem.value : undefined,
+    hasConflicts: preview?.is === 'conflicts',
   }
 }

@@ -10,6 +10,8 @@ export interface Settings {
   delayMs?: number
   /** Whether a failure leaves nothing to show: what was there would be about something else. */
   forgetsOnFailure?: boolean
+  /** Of a hook: whether the answer for earlier inputs is not shown until that for the new ones is there. */
+  forgetsOnChange?: boolean
 }
 
 const USUAL_DELAY_MS = 150
@@ -64,7 +66,13 @@ export class ServerValue<Value> {
     }
   }
 
-  /** Nobody waits for an answer any more. */
+  /** Nothing is known of it, until it is asked for again. */
+  forget(): void {
+    this.latest.value = undefined
+    this.problem.value = undefined
+  }
+
+  /** Answers that are on their way are ignored. */
   stop(): void {
     clearTimeout(this.#timer)
     this.#round++
@@ -81,13 +89,13 @@ export class ServerValue<Value> {
 }
 
 /**
- * A value of the server for as long as a component is there, asked for again whenever one of `inputs` is another one,
- * `delayMs` after that: what is passed by on the way is not asked for. Without `ask`: nothing is asked for.
+ * A value of the server for as long as a component is there, asked for again `delayMs` after one of `inputs` has
+ * changed: once for several changes in that time. Without `ask`: nothing is asked for.
  */
 export function useServerValue<Value>(
   ask: (() => Promise<Value>) | undefined,
   inputs: readonly unknown[],
-  { delayMs = 0, ...settings }: Settings = {},
+  { delayMs = 0, forgetsOnChange = false, ...settings }: Settings = {},
 ): ServerValue<Value> {
   const latest = useMemo(() => ({ ask }), [])
   latest.ask = ask
@@ -100,6 +108,7 @@ export function useServerValue<Value>(
     [],
   )
   useEffect(() => {
+    if (forgetsOnChange) known.forget()
     if (!ask) return undefined
     const timer = delayMs > 0 ? setTimeout(() => known.refresh(), delayMs) : undefined
     if (timer === undefined) known.refresh()

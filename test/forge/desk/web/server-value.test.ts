@@ -72,3 +72,18 @@ test('news are of no interest before it was asked for', () => {
   value.load()
   expect(questions.length).toBe(1)
 })
+
+test('what is forgotten is asked for again as if for the first time, without the old failure', async () => {
+  const { value, questions } = valueByHand()
+  const first = value.refresh()
+  questions[0]?.resolve('one')
+  await first
+  value.forget()
+  expect([value.latest.value, value.problem.value]).toEqual([undefined, undefined])
+  const second = value.refresh()
+  questions[1]?.reject(new Error('not there'))
+  await second
+  expect(value.problem.value).toBe('not there')
+  value.forget()
+  expect(value.problem.value).toBeUndefined()
+})

@@ -1,0 +1,46 @@
+/** What a step would do, as the server says it, and the files that it would change. */
+import { useEffect } from 'preact/hooks'
+import type { Preview, Step } from '../../contract/steps.ts'
+import type { Change } from '../../contract/values.ts'
+import { usePage } from '../page/state.ts'
+import { changesOf } from '../page/step-drag.ts'
+import { useServerValue } from '../ui/server-value.ts'
+
+interface Previewed {
+  /** Undefined until the server has answered. */
+  preview: Preview | undefined
+  changes: Change[] | undefined
+  /** Why there is no preview. */
+  problem: string | undefined
+  /** Asks again. */
+  look: () => Promise<void>
+}
+
+const SETTINGS = { forgetsOnChange: true }
+
+/** Without a step nothing is asked for. */
+export function usePreview(step: Step | undefined): Previewed {
+  const page = usePage()
+  const key = step && JSON.stringify(step)
+  const asked = useServerValue(step && (() => page.connection.ask('preview', { step })), [key], SETTINGS)
+  const preview = asked.latest.value
+  const change = [key, preview !== undefined, preview?.before, preview?.result]
+  const changes = useServerValue(preview && (() => changesOf(page, preview)), change, SETTINGS)
+  useEffect(() => {
+    if (key === undefined) return undefined
+    return () => {
+      if (!asked.latest.peek()) page.connection.ask('stop preview', {}).catch(() => {})
+    }
+  }, [key])
+  // Another window may move its branches while it is shown.
+  const version = page.graph.version.value
+  useEffect(() => {
+    if (asked.latest.peek()) asked.refresh()
+  }, [version])
+  return {
+    preview,
+    changes: changes.latest.value,
+    problem: asked.problem.value ?? changes.problem.value,
+    look: () => asked.refresh(),
+  }
+}
