@@ -20,11 +20,19 @@ const FAILED_TEST = [
 ]
 const MAX_FINDINGS = 500
 
+/** What pytest says of an error above the line that has its place and its class. */
+const PYTEST_ERROR = /^E {2,}(?<words>\S.{0,500})$/
+
 /** Reads them from what a command printed, in their order, each once. */
 export function findingsIn(output: string): Finding[] {
   const found = new Map<string, Finding>()
+  let error = ''
   for (const line of output.split('\n')) {
-    const finding = findingOf(line.trimEnd())
+    const said = PYTEST_ERROR.exec(line.trimEnd())?.groups?.words
+    if (said !== undefined) error ||= said
+    let finding = findingOf(line.trimEnd())
+    if (finding && error.startsWith(`${finding.words}:`)) finding = { ...finding, words: error }
+    if (finding) error = ''
     if (finding && !found.has(`${finding.key} ${finding.line}`)) found.set(`${finding.key} ${finding.line}`, finding)
     if (found.size >= MAX_FINDINGS) break
   }

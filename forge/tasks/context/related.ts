@@ -32,6 +32,8 @@ const MAX_IMPORTING = 6
 const MAX_SIGNATURES = 12
 const MAX_USES = 4
 const MAX_LINE = 160
+/** A name that more of the near files define, such as String or Set in Go, does not tell which of them is meant. */
+const MAX_DEFINERS = 3
 /** Commits of the whole repository that are looked at; one with more files says nothing about two of them. */
 const MAX_COMMITS = 600
 const MAX_COMMIT_FILES = 20
@@ -45,37 +47,62 @@ export async function relatedTo(near: readonly Near[], relating: Relating): Prom
   const { objects, commit, own, names } = relating
   const texts = new Map<Path, string>()
   for (const path of own) texts.set(path, (await textAt(objects, commit, path)) ?? '')
-  const ownText = [...texts.values()].join('\n')
-  const ownNames = new Set([...texts].flatMap(([path, text]) => offersOf(path, text).map(({ name }) => name)))
-  const wanted = new Set([...names, ...(ownText.match(/[A-Za-z_$][\w$]{2,60}/g) ?? [])])
-  const found: Related[] = []
-  const count = (how: Related['how']) => found.filter(it => it.how === how).length
+  const candidates = new Map<Path, string>()
   for (const { path } of near.filter(({ isNext }) => isNext).slice(0, MAX_CANDIDATES)) {
     const text = await textAt(objects, commit, path)
-    if (text === undefined) continue
-    const isImported = [...texts].some(([from, it]) => doesImport(from, it, path))
-    const isImporting = own.some(it => doesImport(path, text, it))
-    if (isImported && count('imported') < MAX_IMPORTED) {
-      const used = offersOf(path, text).filter(({ name }) => wanted.has(name))
+    if (text !== undefined) candidates.set(path, text)
+  }
+  const isTelling = tellingNames([...texts, ...candidates])
+  const found: Related[] = []
+  const count = (how: Related['how']) => found.filter(it => it.how === how).length
+  for (const [path, text] of candidates) {
+    const from = [...texts].filter(([it, its]) => doesImport(it, its, path))
+    const importedBy = own.filter(it => doesImport(path, text, it))
+    if (from.length > 0 && count('imported') < MAX_IMPORTED) {
+      // Only the importing files count: a README has many words that are names somewhere.
+      const words = new Set([...names, ...from.flatMap(([, its]) => its.match(NAME) ?? [])])
+      const used = offersOf(path, text).filter(({ name }) => words.has(name) && isTelling(name))
       const lines = [...new Set(used.map(({ line }) => short(line, MAX_LINE)))].slice(0, MAX_SIGNATURES)
       if (lines.length > 0) found.push({ path, how: 'imported', lines })
-    } else if (isImporting && count('importing') < MAX_IMPORTING) {
-      const lines = usesIn(text, ownNames)
+    }
+    if (found.some(it => it.path === path)) continue
+    if (importedBy.length > 0 && count('importing') < MAX_IMPORTING) {
+      const offered = importedBy.flatMap(it => offersOf(it, texts.get(it) ?? '').map(({ name }) => name))
+      const lines = usesIn(text, new Set(offered.filter(isTelling)), names)
       if (lines.length > 0) found.push({ path, how: 'importing', lines })
     }
   }
   return found
 }
 
-/** Lines that use one of some names, without those that only import it. */
-function usesIn(text: string, names: ReadonlySet<string>): string[] {
+/** Whether few of some files define a name, so that a use of it tells which one is meant. */
+function tellingNames(files: readonly (readonly [Path, string])[]): (name: string) => boolean {
+  const definers = new Map<string, number>()
+  for (const [path, text] of files)
+    for (const name of new Set(offersOf(path, text).map(it => it.name))) definers.set(name, (definers.get(name) ?? 0) + 1)
+  return name => (definers.get(name) ?? 0) <= MAX_DEFINERS
+}
+
+const NAME = /[A-Za-z_$][\w$]{2,60}/g
+
+/**
+ * Lines that use one of some names, without those that only import it. First those of classes that extend one, which
+ * get its change without a word of their own, then those with a name that the task has.
+ */
+function usesIn(text: string, names: ReadonlySet<string>, wished: ReadonlySet<string>): string[] {
   const lines = text.split('\n').flatMap((line, at) => {
     if (/^\s*(?:import|from|use|#include|export \{)\b/.test(line)) return []
-    const isUse = (line.match(/[A-Za-z_$][\w$]{2,60}/g) ?? []).some(name => names.has(name))
-    return isUse ? [`${at + 1}: ${short(line.trim(), MAX_LINE)}`] : []
+    const used = (line.match(NAME) ?? []).filter(name => names.has(name))
+    if (used.length === 0) return []
+    const rank = EXTENDS.test(line) ? 0 : used.some(name => wished.has(name)) ? 1 : 2
+    return [{ at, rank, words: `${at + 1}: ${short(line.trim(), MAX_LINE)}` }]
   })
-  return lines.slice(0, MAX_USES)
+  const chosen = lines.toSorted((a, b) => a.rank - b.rank || a.at - b.at).slice(0, MAX_USES)
+  return chosen.toSorted((a, b) => a.at - b.at).map(({ words }) => words)
 }
+
+/** A class with what it extends, in the languages that have them. */
+const EXTENDS = /^\s*(?:[a-z]+ )*(?:class|interface|struct|trait|impl)\b.*(?:\(|<|:|\bextends\b|\bimplements\b|\bfor\b)/
 
 /** What usually changes together with some files, and is not among them. */
 export async function companionsOf({ objects, commit, own }: Relating): Promise<Companion[]> {

@@ -157,6 +157,8 @@ type Gathered = { plan?: Plan; task?: Task; about: About[]; files: string[] }
 async function gatherAbout(input: StepInput, store: RunStore): Promise<Gathered> {
   const gathered: Gathered = { about: [], files: [] }
   for (const reference of await flattened(input.about, store)) {
+    // A review judges the change as it is: what an earlier attempt did wrong is not its matter.
+    if (reference.kind === 'report' && input.kind === 'review') continue
     const text = await store.readText(reference)
     if (reference.kind === 'plan' && input.task !== undefined && !gathered.plan) {
       const plan = v.parse(Plan, JSON.parse(text))

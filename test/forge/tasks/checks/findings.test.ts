@@ -39,6 +39,26 @@ test('tests that failed are read, of each runner', () => {
   ])
 })
 
+test('what pytest says of an error is told with its place', () => {
+  const output = [
+    '        with pytest.raises(Expired):',
+    '>           serializer.loads(signed, max_age=10)',
+    "E           TypeError: loads() got an unexpected keyword argument 'max_age'",
+    '',
+    'tests/test_timed.py:101: TypeError',
+    'FAILED tests/test_jws.py::TestJWS::test_age - TypeE...',
+  ].join('\n')
+  expect(findingsIn(output)).toEqual([
+    {
+      path: 'tests/test_timed.py',
+      line: 101,
+      words: "TypeError: loads() got an unexpected keyword argument 'max_age'",
+      key: 'tests/test_timed.py TypeError',
+    },
+    { words: 'test failed: tests/test_jws.py::TestJWS::test_age', key: 'test tests/test_jws.py::TestJWS::test_age' },
+  ])
+})
+
 test('a complaint that only moved to another line is not new; one more of the same is', () => {
   const before = findingsIn('a.ts(3,5): error TS1: x\nb.ts(1,1): error TS2: y')
   expect(newFindings(before, findingsIn('a.ts(30,5): error TS1: x'))).toEqual([])

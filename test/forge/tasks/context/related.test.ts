@@ -51,6 +51,42 @@ test('what a file imports is shown by what it uses of it, and its importers by t
   ])
 })
 
+test('of a file that uses others, the classes that extend theirs are shown first, then what the task names', async () => {
+  await using other = await makePlace()
+  const uses = Array.from({ length: 6 }, (_, at) => `assert BadTide(${at})\n`).join('')
+  const tree = await commit(other.path, 'main', {
+    'pkg/tide.py': 'class TestTide:\n    pass\n\nclass BadTide:\n    pass\n\ndef next_tide():\n    pass\n',
+    'pkg/wind.py': `from .tide import TestTide, BadTide, next_tide\n\n${uses}\nnext_tide()\n\nclass TestWind(Base, TestTide):\n    pass\n`,
+  })
+  using near = openCodeMap(other.objects, { folder: other.folder })
+  const own = [asBytes('pkg/tide.py')]
+  const of = { objects: other.objects, commit: tree, own, names: new Set(['next_tide']) }
+  expect(await relatedTo(await near.near(tree, own), of)).toEqual([
+    {
+      path: asBytes('pkg/wind.py'),
+      how: 'importing',
+      lines: ['3: assert BadTide(0)', '4: assert BadTide(1)', '10: next_tide()', '12: class TestWind(Base, TestTide):'],
+    },
+  ])
+})
+
+test('names that many files of a package define relate no two of them', async () => {
+  await using other = await makePlace()
+  const kinds = ['Bool', 'Int', 'Uint', 'Text', 'Time']
+  const value = (kind: string) => `package flag\n\nfunc (v ${kind}) Set(s string) error {\n\treturn nil\n}\n`
+  const tree = await commit(other.path, 'main', {
+    ...Object.fromEntries(kinds.map(kind => [`${kind.toLowerCase()}.go`, value(kind)])),
+    'flag.go': 'package flag\n\nfunc Lookup(name string) {}\n',
+    'slice.go': `${value('Slice')}\nfunc Slice() {\n\tLookup("x").Set("y")\n}\n`,
+  })
+  using near = openCodeMap(other.objects, { folder: other.folder })
+  const own = [asBytes('slice.go')]
+  const of = { objects: other.objects, commit: tree, own, names: new Set<string>() }
+  expect(await relatedTo(await near.near(tree, own), of)).toEqual([
+    { path: asBytes('flag.go'), how: 'imported', lines: ['func Lookup(name string) {}'] },
+  ])
+})
+
 test('what often changed in the same commits is named', async () => {
   expect(await companionsOf(relating('src/tides.ts'))).toEqual([{ path: 'docs/tides.md', together: 4, of: 5 }])
 })

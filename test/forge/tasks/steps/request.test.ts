@@ -1,6 +1,11 @@
-/** Which model a step asks, of those that are set for its tier. */
+/** Which model a step asks, of those that are set for its tier, and what it is asked about. */
 import { expect, test } from 'bun:test'
-import { modelFor, reviewersOf } from '../../../../forge/tasks/steps/request.ts'
+import type { StepKind } from '../../../../forge/tasks/contract.ts'
+import type { Plan } from '../../../../forge/tasks/plan/schema.ts'
+import { RunStore } from '../../../../forge/tasks/runs/store.ts'
+import { buildRequest, modelFor, reviewersOf } from '../../../../forge/tasks/steps/request.ts'
+import { commit } from '../../../support/git.ts'
+import { makePlace } from '../../../support/repository.ts'
 import { settingsOf } from '../../ai/models.ts'
 
 const KEYS = {
@@ -27,4 +32,44 @@ test('what OpenRouter passes on is its maker’s', async () => {
   expect(reviewersOf(two, 'reasoning')).toBe(2)
   expect([0, 1].map(choice => modelFor(two, 'reasoning', choice))).toEqual(['openrouter/one/a', 'openrouter/two/c'])
   expect(reviewersOf(await settingsWith('anthropic/a,openrouter/anthropic/b'), 'reasoning')).toBe(1)
+})
+
+const PLAN: Plan = {
+  title: 'Tides',
+  summary: 'Tides.',
+  contract: [{ id: 'A1', says: 'There is a tide.', how: { kind: 'command', command: 'test -e a.ts', seconds: 9 } }],
+  tasks: [
+    {
+      id: 'tide',
+      title: 'A tide',
+      objective: { behaviour: 'Write a tide.', outputs: ['a.ts'], acceptance: [] },
+      claims: ['A1'],
+      boundaries: { write: ['a.ts'], never: [] },
+      context: { files: [], tests: [], documents: [] },
+      validation: { checks: [], reviews: ['Is it one?'] },
+      depends_on: [],
+      tier: 'generation',
+      recursion: 0,
+      size: 'small',
+    },
+  ],
+}
+
+test('after an attempt that failed, the next one is told why, and its reviewer is not', async () => {
+  await using place = await makePlace()
+  const from = await commit(place.path, 'main', { 'a.ts': 'export const tide = 1\n', 'b.ts': 'export const wind = 1\n' })
+  const base = await commit(place.path, 'main', { 'a.ts': 'export const tide = 2\n', 'b.ts': 'export const wind = 1\n' })
+  const run = '20261123-request-test'
+  const store = new RunStore(place.objects, run)
+  const about = [await store.putJson('plan', PLAN), await store.put('report', 'b.ts: the wind was not changed')]
+  const asked = async (kind: StepKind): Promise<string> => {
+    const input = { run, attempt: 2, step: kind, kind, tier: 'generation', choice: 0, depth: 0, about } as const
+    const sources = { objects: place.objects, store, model: { name: 'anthropic/x', window: 200_000 }, secrets: [] }
+    const built = await buildRequest({ ...input, base, task: 'tide' }, { ...sources, ...(kind === 'review' && { from }) })
+    return built.bytes
+  }
+  expect(await asked('implement')).toContain('the wind was not changed')
+  const review = await asked('review')
+  expect(review).not.toContain('the wind was not changed')
+  expect(review).not.toContain('export const wind')
 })
