@@ -32,10 +32,14 @@ export function coloursAroundConflicts(path: string, mark: number): Extension {
   return [Prec.high(own.of(none)), load]
 }
 
-function aroundConflicts({ data, parser, name }: Language, mark: number): Language {
+/** A language that is read around the conflicts of a text. */
+export function aroundConflicts({ data, parser, name }: Language, mark: number): Language {
   const createParse: Parser['createParse'] = (input, fragments, ranges) => {
     const outside = outsideConflicts(input.read(0, input.length), mark)
     if (outside.length === 1) return parser.createParse(input, fragments, ranges)
+    // The parser of Markdown moves all places by where the first range begins: with an empty one at 0, by nothing.
+    const [first] = outside
+    if (name === 'markdown' && first && first.from > 0) outside.unshift({ from: 0, to: 0 })
     // Nothing of an earlier parse is used again: it may have been one of other ranges.
     return parser.createParse(input, [], outside)
   }

@@ -1,5 +1,7 @@
 /** How conflicts are found in a text, and what settling one makes of it. */
 import { describe, expect, test } from 'bun:test'
+import { markdown } from '@codemirror/lang-markdown'
+import { aroundConflicts } from '../../../../forge/desk/web/editor/conflict-language.ts'
 import {
   chosen,
   conflictsIn,
@@ -160,4 +162,17 @@ test('what is code of a text with conflicts is all but the marks, the base and t
   expect(codeOf(`a\n${marked('', 'base\n', 'theirs\n')}b\n`)).toBe('a\ntheirs\nb\n')
   expect(codeOf(marked('', 'base\n', ''))).toBe('')
   expect(codeOf('no conflict\n')).toBe('no conflict\n')
+})
+
+test('Markdown behind a conflict at the beginning of a file is read as in a file without one', () => {
+  const conflict = '<<<<<<< a\nours and more\n||||||| base\n=======\ntheirs\n>>>>>>> b\n'
+  const text = `${conflict}# Heading\n\nIt is **strong** here.\n`
+  const found: string[] = []
+  const tree = aroundConflicts(markdown().language, 7).parser.parse(text)
+  tree.iterate({
+    enter: ({ name, from, to }) => {
+      if (name === 'StrongEmphasis' || name === 'ATXHeading1') found.push(text.slice(from, to))
+    },
+  })
+  expect(found).toEqual(['# Heading', '**strong**'])
 })
