@@ -20,7 +20,7 @@ export function Tabs() {
   const { find, openBranch } = findActions
   return (
     <header class="top">
-      <h1 class="vh">{titleOf(page)}</h1>
+      <h1 class="vh">{pageTitle(page)}</h1>
       <div role="tablist" aria-label="Branches" class="tabs branches" onKeyDown={onTabKeys}>
         <PinnedTab to={REPOSITORY} icon="graph" words="Repository" />
         <PinnedTab to={TASKS} icon="workflow" words="Tasks" />
@@ -65,7 +65,7 @@ function tabKey(at: At): string {
   return at.kind === 'branch' ? `branch ${at.branch}` : at.commit
 }
 
-export function titleOf(page: Page): string {
+export function pageTitle(page: Page): string {
   const tab = page.tab.value
   const repository = page.desk.value?.name ?? 'desk'
   if (!tab) return `${page.active.value === TASKS ? 'Tasks' : 'Repository'} · ${repository}`
