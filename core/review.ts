@@ -76,6 +76,8 @@ export type MergeReview = Ledger & {
   rebased: boolean
   /** Files with a conflict that differ from git's own merge where nothing was in conflict, too. */
   around: Path[]
+  /** Files with a conflict that have a line of `=======` which neither side has, and no other marker. */
+  middles: Path[]
   /** Files that machines tend to run or obey, as neither git's own merge nor a side has them. */
   automation: Path[]
   /** Files in which what the start had beyond origin is gone, though nothing was in its way. */
@@ -140,7 +142,7 @@ export async function review(scratch: Scratch, commits: Commits): Promise<MergeR
   const lacks = (oid: Oid) => `The history of the result lacks ${oid === start ? 'the start' : 'upstream'}, ${oid}.`
   const rebased = missing.length === 1 && missing[0] === start
   const history = rebased ? [] : missing.map(lacks)
-  const unresolved = naming('Conflict markers were left in', markers)
+  const unresolved = naming('Conflict markers were left in', markers.left)
   const meantByHand = naming('CI that the fork has switched off would run again, by', restarted)
   const refusals = [
     ...history,
@@ -165,6 +167,7 @@ export async function review(scratch: Scratch, commits: Commits): Promise<MergeR
     ...naming('What the start had is gone, though nothing was in its way:', goneFromStart),
     ...naming('Edited beyond the conflicts:', edits.map(pathOf)),
     ...naming('Changed beside a conflict, in the same file:', around),
+    ...naming('A line of ======= that neither side has may be left of a conflict, in', markers.middles),
     ...naming("Automation that git's own merge does not have may run by itself:", automation),
   ]
   const seen = { ...shown.ledger, diffs, shrunk, upstreamCommits }
@@ -175,6 +178,7 @@ export async function review(scratch: Scratch, commits: Commits): Promise<MergeR
     meantByHand,
     partial,
     around,
+    middles: markers.middles,
     automation,
     stuck: isStuck ? stuck.result?.oid : undefined,
     rebased,
@@ -428,10 +432,15 @@ function readable(section: string, { origin, upstream }: Commits): string {
 const USUAL_MARKER = 7
 
 /**
- * Files with more lines of conflict markers than the two sides account for. `=======` alone may be a heading, and a line
- * of `|||||||` a row of a table: they count together, or with what git writes behind it.
+ * Files with more lines of conflict markers than the two sides account for (`left`). `=======` alone may be a heading,
+ * and a line of `|||||||` a row of a table: they count together, or with what git writes behind it; of the former alone
+ * a file with a conflict is among `middles`.
  */
-async function withMarkers(objects: Objects, { start, upstream }: Commits, comparison: Comparison): Promise<Path[]> {
+async function withMarkers(
+  objects: Objects,
+  { start, upstream }: Commits,
+  comparison: Comparison,
+): Promise<{ left: Path[]; middles: Path[] }> {
   // Where both sides renamed a file, git merges it first: what it then calls a side's version may have markers itself.
   const side = (entry: Entry, atPath: Entry) => (entry && comparison.ofSides.has(entry.oid) ? entry : atPath)
   const known = ({ kind, stages, ours, theirs, automatic }: Spot): [Entry, Entry, Entry] =>
@@ -442,17 +451,17 @@ async function withMarkers(objects: Objects, { start, upstream }: Commits, compa
   const contents = (spot: Spot) => (spot.stages.length > 0 ? known(spot).slice(0, 2) : known(spot))
   const old = new Set([...comparison.spots.values()].flatMap(spot => contents(spot).map(entry => entry?.oid)))
   const files = written(comparison).filter(({ result }) => !old.has(result?.oid))
-  if (files.length === 0) return []
+  const found: { left: Path[]; middles: Path[] } = { left: [], middles: [] }
+  if (files.length === 0) return found
   await verifyReadable(objects, files)
   const sizes = await checkAttribute(objects, start, 'conflict-marker-size', files.map(pathOf))
-  const left: Path[] = []
   let bases: Oid[] | undefined
   for (const spot of files) {
     const size = Number(sizes.get(spot.path)) || USUAL_MARKER
     const count = async (entry: Entry) =>
       countMarkers((isFile(entry) && (await objects.read(entry?.oid ?? '', { limit: LIMITS.blob }))?.bytes) || '', size)
     const result = await count(spot.result)
-    if (result.sides + result.bases === 0) continue
+    if (result.sides + result.bases + result.alone === 0) continue
     const [ours, theirs, base] = await allOf(known(spot).map(count))
     if (!ours || !theirs || !base) continue
     // Of several common ancestors git makes one, and leaves markers in it where they are in conflict.
@@ -460,27 +469,35 @@ async function withMarkers(objects: Objects, { start, upstream }: Commits, compa
     if (spot.kind && bases.length > 1) Object.assign(base, NO_MARKERS)
     const isMore = (kind: keyof Markers) =>
       result[kind] > Math.max(ours[kind], theirs[kind], base[kind], ours[kind] + theirs[kind] - base[kind])
-    if (isMore('sides') || (isMore('bases') && (isMore('middles') || isMore('named')))) left.push(spot.path)
+    if (isMore('sides') || (isMore('bases') && (isMore('middles') || isMore('named')))) found.left.push(spot.path)
+    else if (spot.kind && isMore('alone')) found.middles.push(spot.path)
   }
-  return left
+  return found
 }
 
-const NO_MARKERS: Markers = { sides: 0, bases: 0, named: 0, middles: 0 }
+const NO_MARKERS: Markers = { sides: 0, bases: 0, named: 0, middles: 0, alone: 0 }
 
-/** How many lines begin with `<<<<<<<` or `>>>>>>>`, with `|||||||`, those of them with an id behind, and `=======`. */
-type Markers = { sides: number; bases: number; named: number; middles: number }
+/**
+ * How many lines begin with `<<<<<<<` or `>>>>>>>`, with `|||||||`, those of them with an id behind, and `=======`; and
+ * those `alone` of the latter that underline no heading.
+ */
+type Markers = { sides: number; bases: number; named: number; middles: number; alone: number }
+
+/** What may stand before a marker: a formatter indents it with the code, and what is commented out is no resolution. */
+const BEFORE_MARKER = '[ \\t]*(?:(?:#+|//|--|;+|%|\\*|/\\*|<!--|>)[ \\t]*)?'
 
 function countMarkers(bytes: Buffer | '', size: number): Markers {
   // Without its NULs, text in UTF-16 or UTF-32 has the same markers as any other, and binary files are read as well.
   const text = bytes === '' ? '' : bytes.toString('latin1').replaceAll('\0', '')
   const run = (char: string) => `(?:${char}{${USUAL_MARKER},}|${char}{${size}})(?!${char})`
   const count = (pattern: string) =>
-    text.match(new RegExp(`^(?:\\xef\\xbb\\xbf|\\xff\\xfe|\\xfe\\xff)?${pattern}`, 'gm'))?.length ?? 0
+    text.match(new RegExp(`^(?:\\xef\\xbb\\xbf|\\xff\\xfe|\\xfe\\xff)?${BEFORE_MARKER}${pattern}`, 'gm'))?.length ?? 0
   return {
     sides: count(`(?:${run('<')}|${run('>')})(?:\\s|$)`),
     bases: count(`${run('\\|')}(?:\\s|$)`),
     named: count(`${run('\\|')} (?:[0-9a-f]{7,64}|merged common ancestors|base|parent of [0-9a-f]{7,}.*)\\b`),
     middles: count(`${run('=')}\\s*$`),
+    alone: count(`(?<!^[^\\r\\n]{1,${size}}\\r?\\n.*)={${size}}(?!=)\\s*$`),
   }
 }
 

@@ -367,7 +367,8 @@ export class GitHub implements PullRequestHost {
   }
 
   linkToOpen(head: string, base: string): string {
-    return `${this.web}/compare/${base}...${head}?expand=1`
+    const inUrl = (branch: string) => branch.split('/').map(encodeURIComponent).join('/')
+    return `${this.web}/compare/${inUrl(base)}...${inUrl(head)}?expand=1`
   }
 
   /** Asks about the repository, and again a bounded number of times where GitHub says that later is better. */
@@ -420,6 +421,8 @@ class GitHubError extends Failure {
 
 /** GitHub's advice on limits: wait for retry-after, else for the reset of the limit, else a minute. */
 const MAX_WAIT_SECONDS = 60
+/** A day: a limit that seems to last longer, or no time at all, is an answer of something else's. */
+const MAX_TOLD_MINUTES = 24 * 60
 const isLimit = ({ status, response }: Answer): boolean =>
   status === 429 ||
   (status === 403 &&
@@ -445,7 +448,8 @@ function explain(error: Answer, repository: string, source: string, api: string)
   if (!response) return `${api} can't be reached (${visible(error.message).slice(0, 120)}): check the network.`
   if (isLimit(error)) {
     const minutes = Math.ceil(limitEnds(error) / 60)
-    return `GitHub's rate limit for the token from ${source} is used up: run forklift again in ${minutes} min.`
+    const when = minutes <= MAX_TOLD_MINUTES ? `in ${minutes} min` : 'later'
+    return `GitHub's rate limit for the token from ${source} is used up: run forklift again ${when}.`
   }
   if (status === 401)
     return `GitHub does not take the token from ${source} (401): it is wrong or has expired, renew it.`

@@ -1,6 +1,6 @@
 /** How a run ends: what its steps found is recorded, whatever happens. */
 import { EXIT, type ExitCode } from '../core/failure.ts'
-import type { RecordedRun } from '../core/formats/forklift-run.ts'
+import { type RecordedRun, readRun } from '../core/formats/forklift-run.ts'
 import { DamagedClone, inWords } from './errors.ts'
 import { removeFolders } from './leftovers.ts'
 import { type RunFindings, recordFile } from './runs.ts'
@@ -34,8 +34,13 @@ export async function recordTheEnd(
   signal: AbortSignal,
 ): Promise<string> {
   let found: RunFindings = {}
-  const end = (exitCode: ExitCode, outcome: string) =>
-    recordFile(path, file, { exitCode, outcome, startedAt, endedAt: new Date().toISOString(), ...found })
+  const end = async (exitCode: ExitCode, outcome: string) => {
+    const record = { exitCode, outcome, startedAt, endedAt: new Date().toISOString(), ...found }
+    if (await recordFile(path, file, record)) return
+    // Another process has published the same result at the same time, and recorded how that ended.
+    const isNews = file === 'outcome' && exitCode === EXIT.done && (await readRun(path))?.outcome?.exitCode !== exitCode
+    if (isNews) await recordFile(path, 'published', record)
+  }
   try {
     const line = await lastLineOf(steps, more => {
       found = { ...found, ...more }

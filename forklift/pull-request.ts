@@ -121,7 +121,8 @@ function verdict(
 
 /** What a person has to judge: nothing at all where the result is what git makes by itself. */
 function worthALook(review: MergeReview): Group[] {
-  const { dropped, vanished, goneFromStart, automation, edits, around, shrunk, conflicts, diffs, settledOn } = review
+  const { dropped, vanished, goneFromStart, automation, edits, around, middles, shrunk, conflicts, diffs, settledOn } =
+    review
   const all = conflicts.map(({ path }) => ({ path }))
   const isGone = ({ resolution, stages }: ReviewedConflict) =>
     resolution === "upstream's version" || (resolution === 'deleted' && stages.some(({ stage }) => stage === 2))
@@ -135,6 +136,7 @@ function worthALook(review: MergeReview): Group[] {
     ["**Automation that git's own merge does not have**, which may run by itself:", automation.map(itemOf)],
     ['**Edited beyond the conflicts:**', edits.map(describeEdit), diffs],
     ['**Changed beside a conflict**, where git had merged the same file:', around.map(itemOf)],
+    ['**A line of `=======` that neither side has**, which may be left of a conflict:', middles.map(itemOf)],
     ["**The fork's change is gone**, because the conflict went against it:", settledOn ? [] : gone],
     ["**The fork's change is smaller** than it was:", smaller],
   ]

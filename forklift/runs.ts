@@ -66,8 +66,8 @@ export async function claimRunDirectory({ state, project }: Fork): Promise<strin
   }
 }
 
-/** Writes one of a run's files, whole or not at all. None is ever written twice. */
-export async function recordFile(path: string, file: RunFile, value: object): Promise<void> {
+/** Writes one of a run's files, whole or not at all. None is ever written twice: gives false where it is there. */
+export async function recordFile(path: string, file: RunFile, value: object): Promise<boolean> {
   const draft = join(path, `.${file}.${process.pid}`)
   try {
     await writeFile(draft, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o444 })
@@ -77,6 +77,10 @@ export async function recordFile(path: string, file: RunFile, value: object): Pr
       // Not every file system has hard links.
       return copyFile(draft, target, constants.COPYFILE_EXCL)
     })
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
   } finally {
     await rm(draft, { force: true })
   }

@@ -152,6 +152,7 @@ say_how_it_goes_on() {
 $run
   metadata.json        what the run was about
   outcome.json         how it ended
+  STUCK.md             what the agent asks
   workspace/           what the agent worked in
   harness-state/       what it was told (instructions.txt), what it said (logs/transcript.txt)
 $place/my-fork         the checkout of the fork: untouched

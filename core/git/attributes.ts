@@ -13,6 +13,11 @@ type AttributesPlace = Where & AsyncDisposable
 const NAME = '.gitattributes'
 /** Git itself reads none that is longer. */
 export const MAX_ATTRIBUTES_BYTES = 100 << 20
+/**
+ * The longest conflict marker that git is asked for, in digits of its length: with a length of 2,000,000,000 git writes
+ * outside of its memory.
+ */
+const MAX_MARKER_SIZE_DIGITS = 3
 
 /**
  * Those .gitattributes of a commit that hold for some paths, by the folder that they are in: '' or with a `/` behind.
@@ -114,9 +119,23 @@ async function put(top: string, folder: Path, bytes: Buffer): Promise<void> {
   const place = Buffer.from(`${Buffer.from(join(top, '/')).toString('latin1')}${folder}`, 'latin1')
   try {
     await mkdir(place, { recursive: true })
-    await writeFile(Buffer.concat([place, Buffer.from(NAME)]), bytes)
+    await writeFile(Buffer.concat([place, Buffer.from(NAME)]), withShortMarkers(bytes))
   } catch (error) {
     // Nor those with names that no disk takes, or that only some tell apart.
     if (!['ENAMETOOLONG', 'EILSEQ', 'EINVAL'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
   }
+}
+
+/** The same attributes, without sizes of conflict markers that git can't take. */
+function withShortMarkers(bytes: Buffer): Buffer {
+  const name = 'conflict-marker-size='
+  if (!bytes.includes(name)) return bytes
+  const isShort = (size: string) => size.length <= MAX_MARKER_SIZE_DIGITS && /^\d+$/.test(size)
+  const [first = '', ...rest] = bytes.toString('latin1').split(name)
+  const kept = rest.map(text => {
+    const size = /^[^ \t\r\n]*/.exec(text)?.[0] ?? ''
+    return isShort(size) ? text : text.slice(size.length)
+  })
+  // Without a number, git takes its own length.
+  return Buffer.from([first, ...kept].join(name), 'latin1')
 }

@@ -13,7 +13,7 @@ import { visiblePath } from '../../core/text.ts'
 import { allOf } from '../../core/together.ts'
 import { Operations, type Recorded, type RefFilter } from '../operations.ts'
 import { materializedIn, removeLeftBehind } from '../vfs.ts'
-import { renameBranch } from './branches/branch-operations.ts'
+import { renameBranch, restoreBranch } from './branches/branch-operations.ts'
 import { finishRenames } from './branches/branch-renames.ts'
 import type { BranchServices } from './branches/branch-work.ts'
 import {
@@ -215,9 +215,13 @@ export class Work implements AsyncDisposable {
   }
 
   /** What moves branches, which chats have to follow. */
-  get #ownHandlers(): Handlers<Pick<typeof branchQuestions, 'rename branch' | 'undo' | 'redo'>, Window> {
+  get #ownHandlers(): Handlers<
+    Pick<typeof branchQuestions, 'rename branch' | 'restore branch' | 'undo' | 'redo'>,
+    Window
+  > {
     return {
       'rename branch': ({ branch, to }) => this.renameBranch(branch, to),
+      'restore branch': ({ branch }) => this.#restoreBranch(branch),
       undo: ({ operation, branch }) => this.undo(operation, branch),
       redo: ({ branch }) => this.redo(branch),
     }
@@ -282,6 +286,12 @@ export class Work implements AsyncDisposable {
   async renameBranch(name: string, to: string): Promise<void> {
     await renameBranch(this.branches, name, to)
     await this.chat.choices.renamed(name, to)
+  }
+
+  /** A page may know that a branch was deleted before the refs were last looked at. */
+  async #restoreBranch(name: string): Promise<void> {
+    await this.look()
+    await restoreBranch(this.branches, name)
   }
 
   // --- Undo ----------------------------------------------------------------------------------------------------------

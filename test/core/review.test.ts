@@ -287,6 +287,12 @@ test.each([
   ['both sides in a file with a NUL', `\0${text({ 5: '<<<<<<< HEAD\nfork\n=======\nup\n>>>>>>> up' })}`],
   ['UTF-16', Buffer.from(`\ufeff${text({ 5: '<<<<<<< HEAD\nfork\n=======\nup\n>>>>>>> up' })}`, 'utf16le')],
   ['UTF-16, big-endian', Buffer.from(`\ufeff${text({ 5: '<<<<<<< a\nx' })}`, 'utf16le').swap16()],
+  [
+    'indented, as a formatter leaves them',
+    text({ 5: '\t  <<<<<<< HEAD\n\t  fork\n\t  =======\n\t  up\n\t  >>>>>>> up' }),
+  ],
+  ['commented out', text({ 5: '# <<<<<<< HEAD\nfork\n# =======\n# up\n# >>>>>>> up' })],
+  ['the indented base alone', text({ 5: '  ||||||| 1234567\n  line 5\n  =======\n  upstream' })],
   ['line ends of a Mac', text({ 5: '<<<<<<< HEAD\nfork\n=======\nup\n>>>>>>> up' }).replaceAll('\n', '\r')],
 ])('conflict markers are found: %s', async (_, left) => {
   await using history = await makeHistory()
@@ -351,7 +357,32 @@ test('a file that documents conflict markers is no conflict', async () => {
 test('an underlined heading in a conflict is no conflict marker', async () => {
   await using history = await makeHistory()
   const { reviewOf } = await fork(history)
-  expect((await reviewOf({ ...RESOLVED, both: text({ 5: 'Caching\n=======' }) })).refusals).toEqual([])
+  const review = await reviewOf({ ...RESOLVED, both: text({ 5: 'Caching\n=======' }) })
+  expect([review.refusals, review.middles]).toEqual([[], []])
+})
+
+test('of a conflict’s markers the middle one alone makes a draft', async () => {
+  await using history = await makeHistory()
+  const { reviewOf } = await fork(history)
+  const review = await reviewOf({ ...RESOLVED, both: text({ 5: 'of the fork\n=======\nof upstream' }) })
+  expect([review.refusals, review.middles]).toEqual([[], ['both']])
+  const { body, draft } = page(review, { originBranch: 'main', upstreamBranch: 'upstream/main' })
+  expect(draft).toBe(true)
+  expect(body).toContain('may be left of a conflict:\n\n- `both`')
+})
+
+test('an absurd size of conflict markers is no reason to fail', async () => {
+  await using history = await makeHistory()
+  const attributes = { '.gitattributes': 'both conflict-marker-size=2000000000\n' }
+  const { reviewOf } = await fork(history, {
+    base: { ...BASE, ...attributes },
+    fork: { ...FORK, ...attributes },
+    upstream: { ...UPSTREAM, ...attributes },
+  })
+  const both = text({ 5: '<<<<<<< HEAD\nfork' })
+  expect((await reviewOf({ ...RESOLVED, ...attributes, both })).refusals).toEqual([
+    'Conflict markers were left in both.',
+  ])
 })
 
 test("upstream's commits that the fork has picked before are normal", async () => {

@@ -180,6 +180,17 @@ test('the rate limit is used up', async () => {
   expect(told).toMatch(/30|31/)
 })
 
+test.each([
+  ['x-ratelimit-reset', 'soon'],
+  ['retry-after', 'Infinity'],
+  ['retry-after', '99999999999999999999'],
+])('the rate limit ends at no time that there is: %s: %s', async (name, value) => {
+  await using world = await makeWorld()
+  const headers = { 'x-ratelimit-remaining': '0', [name]: value }
+  world.github.fail({ status: 403, message: 'API rate limit exceeded', times: 9, headers })
+  expect(await stopped(world)).toEndWith('is used up: run forklift again later.')
+})
+
 test('GitHub is broken for longer than a moment', async () => {
   await using world = await makeWorld()
   world.github.fail({ path: /^\/repos\/me\/fork$/, status: 502, message: 'Bad Gateway', times: 99 })

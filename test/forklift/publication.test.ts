@@ -165,6 +165,34 @@ test('two runs at once end with one pull request', async () => {
   expect(world.github.pulls.filter(pull => pull.state === 'open')).toHaveLength(1)
 })
 
+test('a run that publishes what another one has just made: both end well, and how is recorded', async () => {
+  await using world = await makeWorld()
+  const [waits, go] = [world.path('waits'), world.path('go')]
+  // The first push waits at the server until the second one is through.
+  const hold = `mkdir '${waits}' 2>/dev/null || exit 0; until [ -e '${go}' ]; do sleep 0.05; done`
+  await addHook(world, 'pre-receive', hold)
+  const one = world.start()
+  await until('the first one pushes', () => exists(waits))
+  expectExit(await world.run(), 0)
+  await writeFile(go, '')
+  const first = await one.ended
+  expectExit(first, 0)
+  expect(first.last).toContain('Pull request of another run')
+  expect(world.pull.state).toBe('open')
+  expect(await world.agentRuns()).toBe(1)
+  const run = await world.lastRun()
+  expect(run.outcome).toMatchObject({ exitCode: 0, pullRequest: 'https://github.com/me/fork/pull/1' })
+  expect(await exists(`${run.path}/published.json`)).toBe(false)
+})
+
+test('a branch with a # in its name has a link that leads to it', async () => {
+  await using world = await makeWorld({ branch: 'fix#1' })
+  world.github.fail({ method: 'POST', path: /pulls$/, status: 500, message: 'Server Error', times: 99 })
+  const failed = await world.run()
+  expectExit(failed, 1)
+  expect(failed.last).toContain('https://github.com/me/fork/compare/fix%231...forklift/fix%231-')
+})
+
 test('the title and body are plain, and quiet towards upstream', async () => {
   await using world = await makeWorld()
   await world.push(

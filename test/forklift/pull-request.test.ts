@@ -18,6 +18,7 @@ const REVIEW: MergeReview = {
     meantByHand: [],
     automation: [],
     around: [],
+    middles: [],
     keptOff: [],
     goneFromStart: [],
     partial: [],

@@ -89,7 +89,7 @@ export async function verifyNothingIsLeft(world: TasksWorld): Promise<void> {
   expect(await world.remains()).toEqual([])
   const refs = (await world.git('for-each-ref', '--format=%(refname)')).split('\n')
   const known =
-    /^refs\/(heads\/main|heads\/forge\/[^/]+\/(result|[a-z]+\/(\d|done))|forge\/runs\/[^/]+\/(store|(steps|attempts)\/.*))$/
+    /^refs\/(heads\/main|heads\/forge\/[^/]+\/result|forge\/runs\/[^/]+\/(store|(steps|attempts|done)\/.*))$/
   expect(refs.filter(ref => !known.test(ref))).toEqual([])
   expect(await world.git('fsck', '--full', '--no-dangling', '--no-progress')).toBe('')
 }

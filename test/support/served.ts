@@ -3,10 +3,9 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { openRepository } from '../../core/git/repository.ts'
-import type { Models } from '../../forge/desk/chat/models.ts'
 import type { Asked } from '../../forge/desk/contract/contract.ts'
 import type { News } from '../../forge/desk/contract/news.ts'
-import { Desk } from '../../forge/desk/desk.ts'
+import { Desk, type DeskOptions } from '../../forge/desk/desk.ts'
 import { cookieFor, type Key, secretFor } from '../../forge/desk/server/access.ts'
 import { Pages } from '../../forge/desk/server/pages.ts'
 import { protocolsWith, SECRET_HEADER } from '../../forge/desk/server/secret.ts'
@@ -36,23 +35,26 @@ export type TestDesk = AsyncDisposable & {
   window: () => Promise<TestWindow>
 }
 
-/**
- * Opens the desk of a repository at a free port; with models where somebody is to be asked, and with the real page,
- * from the folder that it was built in, where a browser is to show it.
- */
-export async function openTestDesk(path: string, models?: Models, built?: string): Promise<TestDesk> {
+export type TestDeskOptions = Pick<DeskOptions, 'models' | 'forklift' | 'tasks'> & {
+  /** The folder of the built page, where a browser shows it. By default the page is a made-up one. */
+  built?: string
+  /** The folder that the desk keeps its state in. By default a new one, which is removed with the desk. */
+  state?: string
+  /** The key of the desk that was here before: its windows go on. */
+  last?: Key
+}
+
+/** Opens the desk of a repository, at a free port. */
+export async function openTestDesk(path: string, options: TestDeskOptions = {}): Promise<TestDesk> {
+  const { built, last, ...programs } = options
   const folder = await makeFolder()
-  const state = join(folder.path, 'state')
-  await mkdir(state)
+  const state = options.state ?? join(folder.path, 'state')
+  await mkdir(state, { recursive: true })
   const said: string[] = []
   const identity = { GIT_CONFIG_COUNT: '2', GIT_CONFIG_KEY_0: 'user.name', GIT_CONFIG_VALUE_0: 'Dora Desk' }
   const email = { GIT_CONFIG_KEY_1: 'user.email', GIT_CONFIG_VALUE_1: 'dora@desk.example' }
   const repository = await openRepository(path, { env: { ...PLAIN, ...identity, ...email } })
-  const desk = await Desk.open(repository, {
-    state,
-    log: words => said.push(words),
-    ...(models && { models }),
-  })
+  const desk = await Desk.open(repository, { ...programs, state, log: words => said.push(words) })
   const served = {
     pages: await Pages.open(built ?? (await makePage(join(folder.path, 'page')))),
     image: (oid: string) => desk.image(oid),
@@ -60,7 +62,7 @@ export async function openTestDesk(path: string, models?: Models, built?: string
     enter: desk.enter.bind(desk),
     beginning: () => desk.beginning(),
   }
-  const { key, stop } = serve(served, {})
+  const { key, stop } = serve(served, { last })
   return {
     key,
     desk,

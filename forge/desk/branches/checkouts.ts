@@ -183,6 +183,7 @@ export class Checkouts {
     else if (now && now.to !== to) this.pending.set(checkout.gitDir, { ...now, from: to, isTold: false })
     else this.pending.delete(checkout.gitDir)
     await this.#keep()
+    if (why === '' && behind?.isTold) this.say({ say: 'checkout follows', branch })
     if (why !== '' && !(isSave && now?.isTold))
       this.say({ say: 'checkout left behind', branch, folder: checkout.folder, why })
   }

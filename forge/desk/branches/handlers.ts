@@ -3,7 +3,7 @@ import type { branchQuestions } from '../contract/branches.ts'
 import type { Handlers } from '../contract/question.ts'
 import type { Window } from '../server/window.ts'
 import { deleteFile, discard, messageForSave, newFile, rename, save } from './branch-commits.ts'
-import { deleteBranch, newBranch, restoreBranch } from './branch-operations.ts'
+import { deleteBranch, newBranch } from './branch-operations.ts'
 import { draftsElsewhere, saveElsewhere } from './branch-split.ts'
 import type { OpenBranches } from './open-branches.ts'
 import { closeFile, isSamePlace, openFile } from './places.ts'
@@ -14,7 +14,7 @@ import { shownOperations } from './undo.ts'
 const MAX_OPERATIONS = 500
 
 /** Those that concern what stands above the branches, too (chats), are answered by the work as a whole. */
-type OwnQuestions = Omit<typeof branchQuestions, 'rename branch' | 'undo' | 'redo'>
+type OwnQuestions = Omit<typeof branchQuestions, 'rename branch' | 'restore branch' | 'undo' | 'redo'>
 
 export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, Window> {
   const work = (branch: string) => branches.work(branch)
@@ -50,7 +50,6 @@ export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, W
     'delete branch': ({ branch }) => deleteBranch(branches, branch),
     'name now': async ({ branch }) => ({ branch: await branches.nameNow(branch) }),
     'paths now': async ({ branch, ...asked }) => ({ paths: await pathsNow(branches, branch, asked) }),
-    'restore branch': ({ branch }) => restoreBranch(branches, branch),
     operations: ({ from, count }) => shownOperations(branches, from, Math.min(count, MAX_OPERATIONS)),
   }
 }

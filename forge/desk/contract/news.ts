@@ -28,6 +28,8 @@ export const News = v.variant('say', [
   say('saved', { branch: Branch, commit: Oid, drafts: v.array(Path) }),
   /** A checkout of the branch could not follow: why, and in which folder. */
   say('checkout left behind', { branch: Branch, folder: v.string(), why: v.string() }),
+  /** A checkout that was left behind has followed the branch. */
+  say('checkout follows', { branch: Branch }),
   /**
    * The drafts that have to be settled by the person, all that are left: none, where another window has done it. Also
    * said where one of them is about other texts than before.

@@ -57,6 +57,11 @@ export const readingQuestions = {
     },
     v.object({ rows: v.array(CommitRow), total: v.optional(Count) }),
   ),
+  /**
+   * Whether a place has all commits of another one, and by which merge they came; none after a fast-forward, and where
+   * the search for it takes too long.
+   */
+  contained: repeatable({ at: At, into: At }, v.object({ isContained: v.boolean(), merge: v.optional(CommitRow) })),
   /** A commit by its id or the beginning of it. */
   commit: repeatable(
     { commit: v.pipe(v.string(), v.maxLength(64)) },

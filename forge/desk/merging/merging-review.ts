@@ -9,8 +9,15 @@ import { many, visiblePath } from '../../../core/text.ts'
 import { FORGE_FOLDER, isOfForge } from '../branches/forge-folder.ts'
 import type { StoredMerging } from '../conflicts/merging-commits.ts'
 
-/** What is odd: of some files, and of all of it, in words. */
-type Oddities = { files: Map<Path, string>; words: string[] }
+/** What is odd about a merge, in words. */
+export interface Oddities {
+  files: Map<Path, string>
+  words: string[]
+  /** Odd only where a model resolved the conflicts, since a person may mean it: files that took most of one side. */
+  shrunk: Map<Path, string>
+  /** The same of all files together. */
+  whole: string | undefined
+}
 
 /** How many reviews are cached. */
 const MAX_KEPT_REVIEWS = 50
@@ -96,9 +103,11 @@ function oddIn(judged: MergeReview, { ours, theirs }: StoredMerging): Oddities {
     if (!isOfForge(path) && !files.has(path)) files.set(path, words)
   }
   // Where both sides' lines are taken, about half of the difference is gone.
-  for (const { path, before, after } of judged.shrunk)
-    if (after * 2 < before)
-      note(path, `of ${many(before, 'line')} in which ${one} differed from ${other}, ${after} are left`)
+  const shrunk = judged.shrunk
+    .filter(({ path, before, after }) => after * 2 < before && !isOfForge(path))
+    .map(({ path, before, after }): [Path, string] => {
+      return [path, `of ${many(before, 'line')} in which ${one} differed from ${other}, ${after} are left`]
+    })
   for (const { path, change, to } of judged.edits)
     note(
       path,
@@ -110,8 +119,8 @@ function oddIn(judged: MergeReview, { ours, theirs }: StoredMerging): Oddities {
   for (const path of judged.dropped) note(path, `what ${other} changed was not taken, though nothing was in its way`)
   for (const path of judged.vanished) note(path, `what ${one} changed is undone, though nothing was in its way`)
   const whose = judged.settledOn === 'the fork' ? one : other
-  const whole = judged.settledOn ? [`All of it is as in ${whose}: every conflict went that way.`] : []
+  const whole = judged.settledOn && `All of it is as in ${whose}: every conflict went that way.`
   // Those that speak of two programs' sides are named by ours.
   const refusals = judged.refusals.map(words => words.replace(/[Tt]he fork\b/g, one).replace(/[Uu]pstream\b/g, other))
-  return { files, words: [...refusals, ...whole] }
+  return { files, words: refusals, shrunk: new Map(shrunk), whole }
 }

@@ -35,7 +35,7 @@ import { arrive, type WaitingMerge, waitForPerson, writeChain } from '../steps/p
 import { planPicks, readCommit } from '../steps/picks.ts'
 import { type Planned, pastOf, type Stop, treeOfCommit } from '../steps/plan.ts'
 import type { Plannings } from '../steps/plannings.ts'
-import { MergingReviews } from './merging-review.ts'
+import { MergingReviews, type Oddities } from './merging-review.ts'
 import { type ConflictPlace, requestOf } from './request.ts'
 
 type State = StoredMerging & { tree: Oid }
@@ -78,7 +78,7 @@ export class Mergings {
       const rows = await Promise.all(state.rows.map(row => fileOf(work, state, row)))
       const isOpen = rows.some(row => row.state === 'open')
       const review = isOpen ? undefined : await this.#reviewOf(work, state)
-      const files = review ? withOdd(rows, review.files) : rows
+      const files = review ? withOdd(state, rows, review) : rows
       const { ours, theirs, oursCommit, theirsCommit, byGit, number, of, subject = '', forklift } = state
       const notYet = whyNotYet(work, state, rows)
       return {
@@ -86,7 +86,7 @@ export class Mergings {
         ...{ ours, theirs, oursCommit, theirsCommit, files, byGit },
         ...(number !== undefined && of !== undefined && { at: { number, of, subject: visible(subject) } }),
         message: await this.#messageOf(state),
-        odd: review?.words ?? [],
+        odd: review ? wordsOfOdd(state, rows, review) : [],
         ...(notYet !== undefined && { notYet }),
         ...(forklift && {
           forklift: { run: forklift.run, ...(forklift.stuck !== undefined && { stuck: forklift.stuck }) },
@@ -469,10 +469,18 @@ async function bothOf(work: BranchWork, row: ConflictRow): Promise<Map<Path, Dra
 
 // --- What is odd about it --------------------------------------------------------------------------------------------
 
-function withOdd(rows: readonly MergingFile[], odd: ReadonlyMap<Path, string>): MergingFile[] {
+/** Whether a model may have resolved a file: one of the desk, or the agent of Forklift. */
+const mayBeByModel = ({ forklift }: StoredMerging, { by }: MergingFile): boolean =>
+  by !== undefined || forklift !== undefined
+
+function wordsOfOdd(state: StoredMerging, rows: readonly MergingFile[], { words, whole }: Oddities): string[] {
+  return whole !== undefined && rows.some(row => mayBeByModel(state, row)) ? [...words, whole] : words
+}
+
+function withOdd(state: StoredMerging, rows: readonly MergingFile[], { files: odd, shrunk }: Oddities): MergingFile[] {
   const known = new Set(rows.map(({ path }) => path))
   const settled = rows.map((row): MergingFile => {
-    const words = odd.get(row.path)
+    const words = odd.get(row.path) ?? (mayBeByModel(state, row) ? shrunk.get(row.path) : undefined)
     return words === undefined || row.state === 'open' ? row : { ...row, state: 'odd', words }
   })
   const others = [...odd].filter(([path]) => !known.has(path))

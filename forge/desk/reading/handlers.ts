@@ -1,5 +1,5 @@
 /** Answers the questions that read branches and commits. */
-import { mergeBases } from '../../../core/git/commits.ts'
+import { isAncestor, mergeBases } from '../../../core/git/commits.ts'
 import { findText, textSearch } from '../../../core/git/grep.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
@@ -17,6 +17,7 @@ import {
   commitByDigits,
   commitInFull,
   Histories,
+  mergeThatBrought,
   rowsBeyond,
   rowsMatching,
   rowsTouching,
@@ -59,6 +60,7 @@ export class Reading implements AsyncDisposable {
     changes: fields => this.#changes(fields),
     blob: ({ oid }) => this.#text(oid),
     history: fields => this.#history(fields),
+    contained: fields => this.#contained(fields),
     commit: async ({ commit }) => await commitInFull(this.objects, await commitByDigits(this.objects, commit)),
     'find text': async (fields, window) => ({ search: await this.#findText(window, fields) }),
     'stop finding': ({ search }, window) => window.endFinding(search),
@@ -142,6 +144,14 @@ export class Reading implements AsyncDisposable {
       return { rows: await rowsTouching(this.objects, commit, path, { from, count }), total: undefined }
     const name = at.kind === 'branch' ? `refs/heads/${at.branch}` : at.commit
     return await this.#histories.rows(name, commit, from, count)
+  }
+
+  async #contained({ at, into }: Fields<'contained'>): Promise<Answer<'contained'>> {
+    const [tip, other] = await Promise.all([this.#commitOf(at), this.#commitOf(into)])
+    if (tip === undefined || other === undefined || !(await isAncestor(this.objects.repository, tip, other)))
+      return { isContained: false }
+    const merge = await mergeThatBrought(this.objects, tip, other)
+    return merge ? { isContained: true, merge } : { isContained: true }
   }
 
   /** The search goes on after the reply: what it finds is said to its window alone. */

@@ -4,7 +4,7 @@ import { type Commit, parseCommit, textOf } from '../../../core/git/commits.ts'
 import { type History, openHistory, subjectOf, touching } from '../../../core/git/history.ts'
 import { findByDigits, type Objects } from '../../../core/git/objects.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
-import { read, run } from '../../../core/git/run.ts'
+import { GitError, read, run } from '../../../core/git/run.ts'
 import { emptyTree, entryAt, isFolder } from '../../../core/git/trees.ts'
 import { visible } from '../../../core/text.ts'
 import type { CommitRow } from '../contract/reading.ts'
@@ -130,6 +130,31 @@ export async function rowsBeyond(
   const range = ['rev-list', '--topo-order', `--skip=${from}`, `--max-count=${count}`, tip, `^${other}`, '--']
   const listed = await read(objects.repository, range)
   return await rowsOf(objects, listed === '' ? [] : listed.split('\n'))
+}
+
+const MERGE_SEARCH_SECONDS = 5
+
+/**
+ * The merge on the main line of a commit (its first parents) that brought a tip, which the commit has. Undefined where
+ * the tip is on that line itself, as after a fast-forward, and where the search takes too long.
+ */
+export async function mergeThatBrought(objects: Objects, tip: Oid, commit: Oid): Promise<CommitRow | undefined> {
+  const bounds = { seconds: MERGE_SEARCH_SECONDS, memory: Number.POSITIVE_INFINITY, output: 64 << 20 }
+  const list = async (way: string) => {
+    const { stdout } = await run(objects.repository, ['rev-list', way, commit, `^${tip}`, '--'], { bounds })
+    return stdout.toString().split('\n').filter(Boolean)
+  }
+  try {
+    const [mainLine, above] = await Promise.all([list('--first-parent'), list('--ancestry-path')])
+    const isAbove = new Set(above)
+    const oldest = mainLine.findLast(oid => isAbove.has(oid))
+    const [row] = oldest === undefined ? [] : await rowsOf(objects, [oldest])
+    const isMerge = row !== undefined && row.parents.length > 1 && row.parents[0] !== tip
+    return isMerge ? row : undefined
+  } catch (error) {
+    if (error instanceof GitError && error.ending.bound) return undefined
+    throw error
+  }
 }
 
 /** How many commits a search finds at most, and after how many seconds it ends. */

@@ -8,7 +8,7 @@ export const SERVER_VERSION = 'v1.9.1'
 
 const ROOT = join(import.meta.dir, '../../..')
 /** The files and folders that a worker runs. */
-export const PARTS = ['core', 'forge.ts', 'forge/ai', 'forge/tasks', 'forge/vfs.ts', 'bun.lock']
+export const PARTS = ['core', 'forge.ts', 'forge/ai', 'forge/formats', 'forge/tasks', 'forge/vfs.ts', 'bun.lock']
 
 /** Of the names, sizes and times of all files that a worker runs: another one after any change. */
 export async function codeVersion(): Promise<string> {

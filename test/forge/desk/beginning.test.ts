@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import * as v from 'valibot'
 import { isQuestionName, PageBeginning, questions } from '../../../forge/desk/contract/contract.ts'
 import { hasBrowser, openBrowser } from '../../support/browser.ts'
+import { builtPage } from '../../support/built-page.ts'
 import { commit } from '../../support/git.ts'
 import { makePlace, type Place } from '../../support/repository.ts'
 import { cookieOf, openTestDesk, type TestDesk } from '../../support/served.ts'
-import { builtPage } from './web-stand-in.ts'
 
 let place: Place
 let desk: TestDesk
@@ -19,7 +19,7 @@ beforeAll(async () => {
     { 'a.txt': 'one\n' },
     { message: 'End it </script><script>alert(1)</script><!-- now' },
   )
-  desk = await openTestDesk(place.path, undefined, hasBrowser ? await builtPage() : undefined)
+  desk = await openTestDesk(place.path, { ...(hasBrowser && { built: await builtPage() }) })
 })
 afterAll(async () => {
   await desk[Symbol.asyncDispose]()

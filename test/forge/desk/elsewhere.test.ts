@@ -181,7 +181,7 @@ test('a branch without drafts comes back to where it vanished', async () => {
   const tip = await commit(desk.path, 'topic', { 'b.ts': 'b\n' })
   await desk.work.look()
   await desk.git('branch', '-D', 'topic')
-  await desk.work.look()
+  // A page may know it before the desk looks at the refs again.
   await ask(desk.work, 'restore branch', { branch: 'topic' })
   expect(await desk.git('rev-parse', 'topic')).toBe(tip)
   expect(await refusedBy(ask(desk.work, 'restore branch', { branch: 'never' }))).toThrow('Nobody knows')

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../support/browser.ts'
+import { builtPage } from '../../support/built-page.ts'
 import { commit, git, gitWith, PLAIN } from '../../support/git.ts'
 import { makeFolder, until } from '../../support/repository.ts'
-import { builtPage } from './web-stand-in.ts'
 
 const FORGE = join(import.meta.dir, '../../../forge.ts')
 const PIXEL = Buffer.from(

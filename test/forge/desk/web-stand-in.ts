@@ -3,13 +3,9 @@
  * made-up repository in memory, under the policy that the real one has, and does what a test needs: answers slowly,
  * refuses, forgets, breaks the connection.
  */
-import { rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { ChangeSet, Text } from '@codemirror/state'
 import type { Server, ServerWebSocket } from 'bun'
 import * as v from 'valibot'
-import { buildPage } from '../../../forge/desk/build.ts'
 import type { BranchInfo, Edit, File, Operation } from '../../../forge/desk/contract/branches.ts'
 import type { Conversation } from '../../../forge/desk/contract/chat.ts'
 import { type Asked, questions } from '../../../forge/desk/contract/contract.ts'
@@ -701,12 +697,4 @@ function textOf(text: string): Text {
 
 function linesOf(text: string | undefined): string[] {
   return text === undefined ? [] : text.split('\n').slice(0, -1)
-}
-
-/** Builds the page once for all tests of a run. */
-export async function builtPage(): Promise<string> {
-  const folder = join(tmpdir(), `forge-page-${process.pid}`)
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
-  await buildPage(folder)
-  return folder
 }

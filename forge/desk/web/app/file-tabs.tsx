@@ -1,5 +1,5 @@
 /** The tabs of a branch: the chat, its open files, and what is shown about all of it. */
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import { ChatEnd, LOCKED, turnSign } from '../chat/turn-sign.tsx'
 import { draftsOf, hasDraft, isAtWork, isInConflict } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
@@ -9,15 +9,17 @@ import { Icon, type IconName } from '../ui/icons.tsx'
 import { shownKeys } from '../ui/keys.ts'
 import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
 import { baseName, readable, shortId, tellingFolder } from '../ui/names.ts'
-import { onTabKeys } from '../ui/tab-keys.ts'
+import { onTabKeys, onTabsWheel, useSelectedTabInView } from '../ui/tab-keys.ts'
 import { ActionButton, Button, IconButton } from '../ui/words.tsx'
 import { paneMenu } from './tab-menus.ts'
 import { isCross, TabEnd } from './tabs.tsx'
 
 export function FileTabs({ tab }: { tab: Tab }) {
+  const list = useRef<HTMLDivElement>(null)
+  useSelectedTabInView(list)
   return (
     <div class="files">
-      <div role="tablist" aria-label="Files" class="tabs" onKeyDown={onTabKeys}>
+      <div role="tablist" aria-label="Files" class="tabs" ref={list} onKeyDown={onTabKeys} onWheel={onTabsWheel}>
         {tab.panes.value.map(pane => (
           <PaneTab key={paneKey(pane)} tab={tab} pane={pane} />
         ))}
@@ -114,11 +116,7 @@ function PaneTab({ tab, pane }: { tab: Tab; pane: Pane }) {
       {isOpenConflict ? <span class="vh">, in conflict</span> : null}
       {hasDot ? <span class="vh">, draft</span> : null}
       {sign ? <span class="vh">, {sign.words}</span> : null}
-      {pane.kind === 'chat' ? (
-        <ChatEnd sign={sign} />
-      ) : (
-        <TabEnd hasDot={hasDot} dotWords="draft, not saved" sign={sign} />
-      )}
+      {pane.kind === 'chat' ? <ChatEnd sign={sign} /> : <TabEnd hasDot={hasDot} dotWords="unsaved draft" sign={sign} />}
     </button>
   )
 }

@@ -8,8 +8,7 @@ import { AiDoing, AiFigures } from '../chat/turn-state.tsx'
 import type { OpenFile } from '../editor/open-file.ts'
 import { REMOTE } from '../graph/branch-actions.ts'
 import { pull, push } from '../graph/graph-steps.ts'
-import { conflictsIn, draftsOf, isAtWork } from '../page/branch-facts.ts'
-import { tallyOf } from '../page/merging-state.ts'
+import { conflictsIn, draftsOf, isAtWork, tallyOf } from '../page/branch-facts.ts'
 import { save } from '../page/saving.ts'
 import { type Page, REPOSITORY, TASKS, type Tab, usePage } from '../page/state.ts'
 import { undo } from '../page/undo.ts'
@@ -135,7 +134,7 @@ function Place({ tab }: { tab: Tab }) {
 function MergingPlace({ tab, branch }: { tab: Tab; branch: BranchInfo }) {
   const page = usePage()
   const merging = tab.merging.latest.value
-  const { left, all } = tallyOf(merging?.files ?? [])
+  const { left, all } = tallyOf(page, tab)
   return (
     <>
       <span class="seg place">

@@ -1,5 +1,5 @@
 /** The tabs on top: the repository, then what is open. Switching between them checks nothing out. */
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import type { At } from '../../contract/values.ts'
 import { type Sign, TurnWord, turnSign } from '../chat/turn-sign.tsx'
 import { draftsOf, isMerging } from '../page/branch-facts.ts'
@@ -10,7 +10,7 @@ import { BranchIcon, Icon, type IconName } from '../ui/icons.tsx'
 import { shownKeys } from '../ui/keys.ts'
 import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
 import { readable, shortId } from '../ui/names.ts'
-import { onTabKeys } from '../ui/tab-keys.ts'
+import { onTabKeys, onTabsWheel, useSelectedTabInView } from '../ui/tab-keys.ts'
 import { IconButton } from '../ui/words.tsx'
 import { tabMenu } from './tab-menus.ts'
 
@@ -18,10 +18,19 @@ export function Tabs() {
   const page = usePage()
   const shown = page.tab.value
   const { find, openBranch } = findActions
+  const list = useRef<HTMLDivElement>(null)
+  useSelectedTabInView(list)
   return (
     <header class="top">
       <h1 class="vh">{pageTitle(page)}</h1>
-      <div role="tablist" aria-label="Branches" class="tabs branches" onKeyDown={onTabKeys}>
+      <div
+        role="tablist"
+        aria-label="Branches"
+        class="tabs branches"
+        ref={list}
+        onKeyDown={onTabKeys}
+        onWheel={onTabsWheel}
+      >
         <PinnedTab to={REPOSITORY} icon="graph" words="Repository" />
         <PinnedTab to={TASKS} icon="workflow" words="Tasks" />
         {page.tabs.value.map((tab, index) => (

@@ -200,12 +200,35 @@ export interface SettledBoxProps {
   /** Whether an AI did it. */
   isByAi: boolean
   change: () => void
+  /** Back into the text around it. */
+  leave: () => void
+  undo: () => void
 }
 
 /** What stands above a conflict that is settled. */
-export function SettledBox({ words, number, of, isByAi, change }: SettledBoxProps) {
+export function SettledBox({ words, number, of, isByAi, change, leave, undo }: SettledBoxProps) {
   return (
-    <section class="done-box" aria-label={`Conflict ${number} of ${of}, resolved`}>
+    // It has the focus after a choice: a choice too many is not typed into the text, and all else that is typed is.
+    <section
+      class="done-box"
+      aria-label={`Conflict ${number} of ${of}, resolved`}
+      tabIndex={-1}
+      data-settled={number}
+      onKeyDown={event => {
+        const hasModifier = event.altKey || event.ctrlKey || event.metaKey
+        const isUndo = event.key.toLowerCase() === 'z' && (event.ctrlKey || event.metaKey) && !event.altKey
+        const isChoice = /^[1-4]$/.test(event.key) && !hasModifier
+        if (isUndo && !event.shiftKey) undo()
+        else if (event.key === 'Escape') leave()
+        else if (!isChoice) {
+          const isForText = event.target === event.currentTarget && event.key !== 'Tab' && !hasModifier
+          if (isForText) leave()
+          return
+        }
+        event.preventDefault()
+        event.stopPropagation()
+      }}
+    >
       <Icon name={isByAi ? 'bot' : 'check'} size="xs" tone={isByAi ? 'by-ai' : 'is-ok'} />
       <span class="grow cut">{words}</span>
       <button type="button" class="button quiet small" onClick={change}>

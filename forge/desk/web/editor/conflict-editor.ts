@@ -3,6 +3,7 @@
  * has a line above it that takes it back, and the rest of the file is edited as ever. Marks are not typed into: a
  * conflict goes by a choice.
  */
+import { undo } from '@codemirror/commands'
 import {
   type EditorState,
   EditorState as EditorStates,
@@ -133,6 +134,7 @@ function numberBeside(line: number, state: EditorState): string {
 export function conflictExtension(settings: ConflictSettings): Extension {
   return [
     coloursAroundConflicts(settings.path, settings.mark),
+    EditorView.editorAttributes.of({ class: 'has-conflicts' }),
     shown.init(state => show(settings, settings.marked.toString(), state.doc)),
     EditorStates.changeFilter.of(marksAreNotTyped),
     EditorView.domEventHandlers({ beforeinput: typeOnInOurs }),
@@ -241,7 +243,7 @@ function choose(view: EditorView, number: number, choice: SideChoice): void {
   const { open } = conflictsOf(view.state)
   const next = open.find(({ region }) => region.from >= edit.from) ?? open[0]
   if (next) showConflict(view, next)
-  else view.focus()
+  else focusBlock(view, `[data-settled="${number}"]`)
 }
 
 /** Brings back a conflict that was settled. */
@@ -282,11 +284,15 @@ function showConflict(view: EditorView, { region, number }: OpenConflict): void 
     selection: { anchor: region.from },
     effects: EditorView.scrollIntoView(region.from, { y: 'center' }),
   })
+  focusBlock(view, `[data-conflict="${number}"]`)
+}
+
+function focusBlock(view: EditorView, selector: string): void {
   const { activeElement: before } = document
   // Who goes elsewhere meanwhile stays there.
   const isHere = () => document.activeElement === before || view.dom.contains(document.activeElement)
   const focus = (frames: number) => {
-    const box = view.dom.querySelector<HTMLElement>(`[data-conflict="${number}"]`)
+    const box = view.dom.querySelector<HTMLElement>(selector)
     if (box) box.focus({ preventScroll: true })
     // What is far away is drawn when it is scrolled to, and what was just opened when it is laid out.
     else if (frames > 0 && isHere()) requestAnimationFrame(() => focus(frames - 1))
@@ -419,6 +425,11 @@ class SettledWidget extends Block {
       of: this.all,
       isByAi: by !== undefined,
       change: () => change(view, number),
+      leave: () => view.focus(),
+      undo: () => {
+        view.focus()
+        undo(view)
+      },
     })
   }
 }

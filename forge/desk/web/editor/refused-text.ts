@@ -70,6 +70,9 @@ function added(texts: readonly RefusedText[], text: RefusedText): readonly Refus
   return texts.with(last, { ...text, text: before.text + text.text })
 }
 
+/** Of a box with one line of words, in pixels, with what is around it. */
+const BOX_HEIGHT = 90
+
 /** Each change that a person makes is checked before it is in the text. What comes from the server has been. */
 const check = State.transactionFilter.of(transaction => {
   if (!transaction.docChanged || transaction.annotation(Transaction.remote)) return transaction
@@ -81,7 +84,8 @@ const check = State.transactionFilter.of(transaction => {
   changes.iterChangedRanges((_from, to) => {
     at = to
   })
-  return { effects: refuse.of({ at, text: insertedBy(changes), ...refusal }), scrollIntoView: true }
+  const box = refuse.of({ at, text: insertedBy(changes), ...refusal })
+  return { effects: [box, EditorView.scrollIntoView(at, { yMargin: BOX_HEIGHT })] }
 })
 
 export function refusedTextOf(state: EditorState): readonly RefusedText[] {

@@ -186,7 +186,8 @@ function ExplorerRow({ tab, row, index }: { tab: Tab; row: TreeRow; index: numbe
   const isSelected = tab.tree.selected.value === row.path
   // What was typed just now is not yet known to the tree.
   const isDraft = row.kind === 'folder' ? row.isDraft : hasDraft(page, tab.at, row.path)
-  const hiddenWords = !isDraft ? '' : row.kind === 'folder' ? ', has drafts' : ', draft'
+  const hasConflict = isInConflict(page, tab) && isOpenConflictIn(tab, row)
+  const hiddenWords = hasConflict ? ', in conflict' : !isDraft ? '' : row.kind === 'folder' ? ', has drafts' : ', draft'
   return (
     // The keys of the rows are those of the tree, which has the focus.
     // biome-ignore lint/a11y/useKeyWithClickEvents: see above
@@ -220,7 +221,7 @@ function ExplorerRow({ tab, row, index }: { tab: Tab; row: TreeRow; index: numbe
       <span class="more" title="More" aria-hidden="true">
         <Icon name="more" />
       </span>
-      <Mark kind={row.kind} isDraft={isDraft} />
+      <Mark kind={row.kind} isDraft={isDraft} hasConflict={hasConflict} />
       <ContextCircle tab={tab} row={row} />
     </div>
   )
@@ -235,13 +236,31 @@ function Twist({ row }: { row: TreeRow }) {
   return <Icon name={row.isOpen ? 'chevron-down' : 'chevron-right'} tone="twist" />
 }
 
-function Mark({ kind, isDraft }: Pick<TreeRow, 'kind' | 'isDraft'>) {
+/** Whether conflicts are left in a file, or in one of a folder's. */
+function isOpenConflictIn({ merging }: Tab, { kind, path }: TreeRow): boolean {
+  const open = merging.latest.value?.files.filter(({ state }) => state === 'open') ?? []
+  return open.some(file => file.path === path || (kind === 'folder' && file.path.startsWith(`${path}/`)))
+}
+
+interface MarkProps extends Pick<TreeRow, 'kind' | 'isDraft'> {
+  hasConflict: boolean
+}
+
+function Mark({ kind, isDraft, hasConflict }: MarkProps) {
+  if (hasConflict && kind === 'folder') return <span class="dot small in-conflict" title="has conflicts" />
+  if (hasConflict) {
+    return (
+      <span class="mark is-warn" title="in conflict" aria-hidden="true">
+        !
+      </span>
+    )
+  }
   if (kind === 'link') return <span class="meta">link</span>
   if (kind === 'submodule') return <span class="meta">submodule</span>
   if (!isDraft) return null
   if (kind === 'folder') return <span class="dot small" title="has drafts" />
   return (
-    <span class="mark is-you" title="draft, not saved" aria-hidden="true">
+    <span class="mark is-you" title="unsaved draft" aria-hidden="true">
       M
     </span>
   )

@@ -58,8 +58,8 @@ function FindBar({ search }: { search: TextSearch }) {
         <input
           ref={field}
           class="field grow"
-          aria-label="Find in all files"
-          placeholder="Find in all files"
+          aria-label="Find in files"
+          placeholder="Find in files"
           autocomplete="off"
           spellcheck={false}
           value={search.words.value}

@@ -2,6 +2,7 @@
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Source } from '../../contract/steps.ts'
 import { type Page, usePage } from '../page/state.ts'
+import type { DragWay } from '../page/step-drag.ts'
 import { ChangeList } from '../review/change-list.tsx'
 import { Icon, type IconName } from '../ui/icons.tsx'
 import { readable, withoutTricks } from '../ui/names.ts'
@@ -22,14 +23,14 @@ const MAX_FILES = 8
 export function pressOn(page: Page, event: PointerEvent): void {
   const root = event.currentTarget
   if (event.button !== 0 || !event.isPrimary || !(root instanceof HTMLElement)) return
-  const source = sourceAt(page, event.target)
-  if (!source) return
-  if (event.pointerType === 'touch') hold(page, root, source, event)
-  else follow(page, root, source, event)
+  const grip = gripAt(page, event.target)
+  if (!grip) return
+  if (event.pointerType === 'touch') hold(page, root, grip, event)
+  else follow(page, root, grip, event)
 }
 
 /** A finger that stays for a moment picks up what is below it; one that moves before scrolls, as ever. */
-function hold(page: Page, root: HTMLElement, source: Source, start: PointerEvent): void {
+function hold(page: Page, root: HTMLElement, grip: Grip, start: PointerEvent): void {
   const { target } = start
   if (!(target instanceof Element)) return
   let isHeld = false
@@ -52,7 +53,7 @@ function hold(page: Page, root: HTMLElement, source: Source, start: PointerEvent
     isHeld = true
     // No click comes of it, which would close the menu.
     target.addEventListener('touchend', event => event.preventDefault(), { once: true })
-    follow(page, root, source, start, () => {
+    follow(page, root, grip, start, () => {
       letGo()
       // It was only held: that asks for the menu.
       const { clientX, clientY } = start
@@ -65,32 +66,39 @@ function hold(page: Page, root: HTMLElement, source: Source, start: PointerEvent
   window.addEventListener('contextmenu', noMenuYet, { capture: true })
 }
 
-function sourceAt({ graph }: Page, target: EventTarget | null): Source | undefined {
+/** What is dragged, and what a drop of it would do at first. */
+interface Grip {
+  source: Source
+  way: DragWay
+}
+
+/** A label is what it names, with all commits that lead to it; a row is its commit alone, unless that is a merge. */
+function gripAt({ graph }: Page, target: EventTarget | null): Grip | undefined {
   if (!(target instanceof Element)) return undefined
   const ref = target.closest<HTMLElement>('[data-ref]')?.dataset.ref
   if (ref !== undefined) {
     for (const labels of graph.labels.peek().values()) {
       const label = labels.find(it => it.ref === ref)
-      if (label) return sourceOf(label)
+      if (label) return { source: sourceOf(label), way: 'merge' }
     }
   }
   const index = target.closest<HTMLElement>('[data-row]')?.dataset.row
   const row = index === undefined ? undefined : graph.rowAt(Number(index))
-  return row && commitSource(row.oid)
+  return row && { source: commitSource(row.oid), way: row.parents.length > 1 ? 'merge' : 'cherry-pick' }
 }
 
 /**
  * Follows the pointer until it is let go, or Escape is pressed. `held`: it is a finger that has picked up already, and
  * this is called when it is let go where it was.
  */
-function follow(page: Page, root: HTMLElement, source: Source, start: PointerEvent, held?: () => void): void {
+function follow(page: Page, root: HTMLElement, { source, way }: Grip, start: PointerEvent, held?: () => void): void {
   const { drag } = page.graph
   const isTouch = held !== undefined
   const isOn = () => drag.dragged.peek() !== undefined
   let frame = 0
   let hasMoved = false
   const pickUp = (x: number, y: number) => {
-    drag.begin(source)
+    drag.begin(source, way)
     drag.dragged.value = { source, x, y, isTouch }
     drag.lookAt(targetsInView(root, y))
   }
@@ -123,7 +131,7 @@ function follow(page: Page, root: HTMLElement, source: Source, start: PointerEve
   const drop = () => {
     const onto = isOn() ? drag.over.peek() : undefined
     finish()
-    if (onto !== undefined) openSteps(page, source, onto)
+    if (onto !== undefined) openSteps(page, source, onto, way)
     else if (!hasMoved) held?.()
   }
   const stop = (event: KeyboardEvent) => {

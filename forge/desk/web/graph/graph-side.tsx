@@ -4,6 +4,7 @@ import type { ComponentChildren } from 'preact'
 import { useMemo } from 'preact/hooks'
 import type { BranchInfo } from '../../contract/branches.ts'
 import { ForkliftPanel } from '../forklift/forklift.tsx'
+import { draftsOf } from '../page/branch-facts.ts'
 import { runOfBranch, splitByRun } from '../page/branches-of-runs.ts'
 import type { Label } from '../page/graph-labels.ts'
 import { usePlace } from '../page/places.ts'
@@ -11,7 +12,7 @@ import { type Page, usePage } from '../page/state.ts'
 import { BranchIcon, Icon } from '../ui/icons.tsx'
 import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
 import { readable } from '../ui/names.ts'
-import { age, digits } from '../ui/times.ts'
+import { age, digits, plural } from '../ui/times.ts'
 import { byVersion } from '../ui/versions.ts'
 import { IconButton, Name, RefName } from '../ui/words.tsx'
 import { graphActions } from './graph-actions.ts'
@@ -145,6 +146,7 @@ function BranchRef({ branch, isHead, shownName }: BranchRefProps) {
   const { name, tip, upstream, merging, session } = branch
   const label: Label = { kind: 'branch', ref: `refs/heads/${name}`, name, tip, branch, isHead }
   const outlook = drag.dragged.value ? drag.outlooks.value.get(name) : undefined
+  const drafts = draftsOf(page, name).length
   const counts = [upstream?.ahead ? `↑${upstream.ahead}` : '', upstream?.behind ? `↓${upstream.behind}` : '']
   return (
     <RefButton
@@ -159,6 +161,12 @@ function BranchRef({ branch, isHead, shownName }: BranchRefProps) {
         <BranchIcon hasSession={session} />
       )}
       <RefName of={name} shown={shownName ?? name} />
+      {drafts > 0 && !merging ? (
+        <>
+          <span class="vh">, {plural(drafts, 'draft')}</span>
+          <span class="dot small" title={plural(drafts, 'unsaved draft')} />
+        </>
+      ) : null}
       {outlook ? (
         <span class={`count outlook ${outlookLook(outlook).tone}`}>
           <Icon name={outlookLook(outlook).icon} size="xs" />

@@ -1,6 +1,6 @@
 /** What can be done in a branch in which a merge waits, by keys and in the palette. */
 
-import { isInConflict, isMerging } from '../page/branch-facts.ts'
+import { canAskAi, isInConflict, isMerging } from '../page/branch-facts.ts'
 import type { Page, Tab } from '../page/state.ts'
 import type { Actions } from '../ui/action.ts'
 import { abort, askAi, finish, goToConflict } from './merging-actions.ts'
@@ -40,7 +40,7 @@ export const mergingActions = {
     label: 'Ask the AI for all conflicts',
     keys: 'Alt+Shift+V',
     icon: 'bot',
-    isPossible: about => isOn(about) && mayBeLeft(about),
+    isPossible: about => canAskAi(about.page, about.tab) && mayBeLeft(about),
     run: ({ page, tab }) => askAi(page, tab, 'all'),
   },
   finish: {

@@ -6,7 +6,7 @@ import type { ConflictFile, MergingFile } from '../../contract/merging.ts'
 import { AskButton } from '../editor/conflict-box.tsx'
 import { conflictExtension } from '../editor/conflict-editor.ts'
 import type { OpenFile } from '../editor/open-file.ts'
-import { isAtWork, isInConflict, isMerging } from '../page/branch-facts.ts'
+import { canAskAi, isAtWork, isInConflict, isMerging } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
 import { type Tab, usePage } from '../page/state.ts'
 import { Icon } from '../ui/icons.tsx'
@@ -46,6 +46,7 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
   const merging = tab.merging.latest.value
   const shown = file.file.value
   const mark = sides?.mark
+  const canAsk = canAskAi(page, tab)
   useLayoutEffect(() => {
     if (!known || !sides || mark === undefined || !merging || shown?.kind !== 'text') {
       file.extend('', () => [])
@@ -54,7 +55,7 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
     const { ours, theirs, oursCommit, theirsCommit } = merging
     const isOfDrafts = merging.kind === 'drafts'
     const marked = isOfDrafts ? sides.marked : shown.saved
-    const key = JSON.stringify([mark, ours, theirs, oursCommit, theirsCommit, known.by, marked])
+    const key = JSON.stringify([mark, ours, theirs, oursCommit, theirsCommit, known.by, canAsk, marked])
     file.extend(key, () =>
       conflictExtension({
         path: file.path,
@@ -64,12 +65,11 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
         ends: { ours: endsWithLine(sides.ours), theirs: endsWithLine(sides.theirs) },
         names: { ours: readable(ours), theirs: readable(theirs) },
         by: known.by === undefined ? undefined : withoutTricks(known.by),
-        // The AI works on what is saved.
-        askAi: isOfDrafts ? undefined : only => askAi(page, tab, [file.path], only),
+        askAi: canAsk ? only => askAi(page, tab, [file.path], only) : undefined,
         onCount: () => tab.merging.touch(),
       }),
     )
-  }, [page, tab, file, known?.by, sides, mark, merging?.oursCommit, merging?.theirsCommit, shown])
+  }, [page, tab, file, known?.by, sides, mark, merging?.oursCommit, merging?.theirsCommit, canAsk, shown])
   const { length: left } = file.conflicts.value.open
   const isKnown = known !== undefined
   useEffect(() => {
@@ -117,7 +117,7 @@ export function ConflictBar({ tab, file, known }: Props & { known: MergingFile }
           a conflict marker is left in line {stray.line}
         </button>
       ) : null}
-      {kind === 'text' ? null : (
+      {kind === 'text' || !isText ? null : (
         <span class="meta cut" title={withoutTricks(known.words ?? kind)}>
           {withoutTricks(known.words ?? kind)}
         </span>
@@ -129,7 +129,7 @@ export function ConflictBar({ tab, file, known }: Props & { known: MergingFile }
       ) : null}
       <ActionIcon action={mergingActions.previous} about={{ page, tab }} />
       <ActionIcon action={mergingActions.next} about={{ page, tab }} />
-      {known.state === 'open' && isMerging(page, tab) ? (
+      {known.state === 'open' && canAskAi(page, tab) ? (
         <Button look="small ask-all" icon="bot" words="Ask the AI for all" onClick={() => askAi(page, tab, 'all')} />
       ) : null}
     </div>
@@ -149,7 +149,7 @@ const KEEPS_BOTH = ['text', 'file/folder', 'file/link', 'rename/rename']
 function offered(sides: ConflictFile, isMerge: boolean) {
   const isBoth = KEEPS_BOTH.includes(sides.kind)
   const three = SIDES.filter(({ side }) => isMerge || side !== 'both').map(it =>
-    it.side === 'both' && !isBoth ? { ...it, words: 'What is there now' } : it,
+    it.side === 'both' && !isBoth ? { ...it, words: 'Keep as is' } : it,
   )
   return sides.base.is === 'nothing' ? three : [...three, { side: 'base', words: 'Base', key: '5' } as const]
 }
@@ -171,8 +171,8 @@ export function WholeConflict({ tab, sides, known }: { tab: Tab; sides: Conflict
   const merging = tab.merging.latest.value
   const { path } = sides
   const box = usePlace<HTMLElement>('home')
-  const canAsk = isMerging(page, tab)
-  const choices = offered(sides, canAsk)
+  const canAsk = canAskAi(page, tab)
+  const choices = offered(sides, isMerging(page, tab))
   const choose = (side: (typeof choices)[number]['side']) => takeSide(page, tab, path, side)
   return (
     // Its keys choose, as in a conflict of a text.
@@ -194,9 +194,7 @@ export function WholeConflict({ tab, sides, known }: { tab: Tab; sides: Conflict
       <div class={`conflict-box ${known.state === 'open' ? '' : 'chosen'}`}>
         <header>
           <Icon name={known.state === 'open' ? 'clash' : 'check'} tone={known.state === 'open' ? 'is-warn' : 'is-ok'} />
-          <span class="strong grow cut">
-            {known.state === 'open' ? 'Choose one' : 'Resolved; you can still change it'}
-          </span>
+          <span class="strong grow cut">{known.state === 'open' ? 'Choose a version' : 'Resolved'}</span>
           {choices.map(({ side, words, key }) => (
             <button key={key} type="button" class="button small" onClick={() => choose(side)}>
               {words}
@@ -239,7 +237,7 @@ function WholeSide({ look, title, name, side }: WholeSideProps) {
 }
 
 function wordsOf(side: ConflictFile['ours']): string {
-  if (side.is === 'nothing') return '(not there)'
+  if (side.is === 'nothing') return '(no file)'
   const mode = side.mode === '100755' ? ', executable' : ''
   if (side.is === 'other') return `${withoutTricks(side.words)}${mode}`
   const lines = side.text.split('\n')

@@ -1,8 +1,7 @@
 /** The files of a merge that waits, at the side where the explorer is otherwise: what is to do, and how it ends. */
 import { useEffect, useId } from 'preact/hooks'
 import type { Merging, MergingFile } from '../../contract/merging.ts'
-import { isAtWork } from '../page/branch-facts.ts'
-import { tallyOf } from '../page/merging-state.ts'
+import { isAtWork, tallyOf } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
 import { type Tab, usePage } from '../page/state.ts'
 import { FailedLine } from '../ui/failed.tsx'
@@ -14,7 +13,7 @@ import { abort, finish } from './merging-actions.ts'
 
 const GROUPS: { state: MergingFile['state']; title: string }[] = [
   { state: 'open', title: 'To do' },
-  { state: 'odd', title: 'Look at these' },
+  { state: 'odd', title: 'To review' },
   { state: 'settled', title: 'Resolved' },
 ]
 
@@ -22,14 +21,14 @@ export function MergingSide({ tab }: { tab: Tab }) {
   const { latest, problem } = tab.merging
   useEffect(() => tab.merging.load(), [tab])
   const known = latest.value
-  const { left, all } = tallyOf(known?.files ?? [])
+  const { left, all } = tallyOf(usePage(), tab)
   return (
     <aside class="side">
       <div class="side-head">
         <h2 class="grow cut">{known ? titleOf(known) : 'Merging'}</h2>
         {known ? (
           <span class="meta">
-            {all - left} of {all}
+            {all - left} of {all} resolved
           </span>
         ) : null}
         <IconButton
@@ -97,14 +96,17 @@ function FileRow({ tab, file, isFirst }: { tab: Tab; file: MergingFile; isFirst:
       class="filerow plain"
       aria-current={tab.path === path}
       title={words === undefined ? readable(path) : `${readable(path)}: ${withoutTricks(words)}`}
-      onClick={() => tab.edit(path)}
+      onClick={() => {
+        if (state === 'open' && tab.path !== path) tab.merging.goingTo = { path, by: 1 }
+        tab.edit(path)
+      }}
     >
       <Glyph file={file} />
       <Path of={path} />
       {state === 'open' ? (
         <span class="is-warn">{left} left</span>
       ) : state === 'odd' ? (
-        <span class="is-warn">odd</span>
+        <span class="is-warn">review</span>
       ) : (
         <span class="meta">{all}</span>
       )}
@@ -181,7 +183,7 @@ function Odd({ tab, merging: { files, odd } }: { tab: Tab; merging: Merging }) {
   const some = files.filter(({ state }) => state === 'odd')
   if (some.length + odd.length === 0) return null
   return (
-    <ul class="odd" aria-label="What is odd">
+    <ul class="odd" aria-label="To review">
       {odd.map(words => (
         <li key={words}>{withoutTricks(words)}</li>
       ))}

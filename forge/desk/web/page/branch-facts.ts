@@ -1,4 +1,5 @@
 /** What the page knows of a branch: its drafts and conflicts, whether it is merging, and whether its AI works. */
+import type { MergingFile } from '../../contract/merging.ts'
 import type { At } from '../../contract/values.ts'
 import type { Page, Tab } from './state.ts'
 
@@ -48,6 +49,24 @@ export function isInConflict(page: Page, tab: Tab | undefined): boolean {
   // The last one is settled, and not saved yet.
   const isSettled = tab.merging.latest.value?.kind === 'drafts'
   return isMerging(page, tab) || conflictsIn(page, branch).length > 0 || isSettled
+}
+
+/** How many conflicts a merge has, and how many are left; of open files as the editor has them, ahead of the server. */
+export function tallyOf(page: Page, tab: Tab): { left: number; all: number } {
+  const files = tab.merging.latest.value?.files ?? []
+  const leftIn = ({ path, kind, left }: MergingFile): number => {
+    const { all = 0, open = [] } = page.files.find(tab.at, path)?.conflicts.value ?? {}
+    return kind === 'text' && all > 0 ? open.length : left
+  }
+  return {
+    left: files.reduce((sum, file) => sum + leftIn(file), 0),
+    all: files.reduce((sum, { all }) => sum + all, 0),
+  }
+}
+
+/** Whether the AI can be asked for the conflicts of a merge: there is a model, and it works on what is saved. */
+export function canAskAi(page: Page, tab: Tab): boolean {
+  return isMerging(page, tab) && tab.conversation.head.value?.missing === undefined
 }
 
 /** Whether the files in conflict stand at the side. Those of drafts do when they are asked for. */

@@ -20,7 +20,7 @@ export const findActions = {
     run: open('files'),
   },
   findInFiles: {
-    label: 'Find in all files',
+    label: 'Find in files',
     keys: 'Ctrl+Shift+F',
     icon: 'search',
     isPossible: page => page.tab.value !== undefined,

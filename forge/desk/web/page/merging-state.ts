@@ -77,16 +77,3 @@ export class MergingState extends ServerValue<Merging | null> {
     }
   }
 }
-
-export interface Tally {
-  left: number
-  all: number
-}
-
-/** How many conflicts there are, and how many are left. */
-export function tallyOf(files: readonly MergingFile[]): Tally {
-  return {
-    left: files.reduce((sum, file) => sum + file.left, 0),
-    all: files.reduce((sum, file) => sum + file.all, 0),
-  }
-}

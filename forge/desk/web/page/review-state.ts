@@ -11,6 +11,8 @@ import { type Base, branchBase } from './review-base.ts'
 /** All changes against another branch, one commit's, what is not saved yet, or what others have brought. */
 export type Kind = 'all' | 'commit' | 'unsaved' | 'came in'
 
+export type Containment = { merge?: CommitRow | undefined }
+
 export type LineCount = Pick<Change, 'added' | 'deleted'>
 
 /** So many commits, the newest, can be reviewed one by one. */
@@ -42,8 +44,8 @@ export class ReviewState extends ServerValue<Change[]> {
   readonly lookedAt = signal<ReadonlySet<string>>(new Set())
   /** How many lines a diff that was made shows, by its mark: git counts the line with a new line end, too. */
   readonly counted = signal<ReadonlyMap<string, LineCount>>(new Map())
-  /** Whether all commits of the branch are in what it is compared with; known where no file differs. */
-  readonly isContained = signal(false)
+  /** Where what it is compared with has all commits of the branch: the merge that brought them, if there is one. */
+  readonly containedBy = signal<Containment | undefined>(undefined)
   /** The file that the list points at. */
   readonly current = signal<string | undefined>(undefined)
 
@@ -99,16 +101,23 @@ export class ReviewState extends ServerValue<Change[]> {
     const commit = this.commit.peek()
     const chosen = kind === 'commit' ? await this.#loadCommits(base, commit, isCurrent) : commit
     const changes = await this.#compare(kind, base, chosen, this.#tip)
-    const isContained = kind === 'all' && changes.length === 0 && (await this.#isContainedIn(base))
-    if (isCurrent()) this.isContained.value = isContained
+    const isEmpty = changes.length === 0 && (kind === 'all' || (kind === 'commit' && chosen === undefined))
+    const containedBy = isEmpty ? await this.#containedIn(base) : undefined
+    if (isCurrent()) this.containedBy.value = containedBy
     return changes
   }
 
-  async #isContainedIn(base: Base | undefined): Promise<boolean> {
+  async #containedIn(base: Base | undefined): Promise<Containment | undefined> {
     const at = this.#at
-    if (at.kind === 'commit' || base === undefined) return false
-    const { rows } = await this.#page.connection.ask('history', { at, beyond: base.at, from: 0, count: 1 })
-    return rows.length === 0
+    if (at.kind === 'commit' || base === undefined) return undefined
+    const { isContained, merge } = await this.#page.connection.ask('contained', { at, into: base.at })
+    return isContained ? { merge } : undefined
+  }
+
+  /** Compares with what the main line was before a merge: what the merge brought is shown as it was merged. */
+  compareAsMerged(before: CommitRow['oid']): void {
+    this.isStraight.value = false
+    this.chosenBase.value = { kind: 'commit', name: before.slice(0, 8), at: { kind: 'commit', commit: before } }
   }
 
   /** The commits that the branch has and its base lacks; all of its own where it is the base. Gives the chosen one. */

@@ -519,8 +519,10 @@ export class Page {
         this.#fileIn(news.branch, news.path)?.take(news.file)
         return
       case 'saved':
-        this.solved('checkout', news.branch)
         this.saved(news.branch, news.commit, news.drafts)
+        return
+      case 'checkout follows':
+        this.solved('checkout', news.branch)
         return
       case 'checkout left behind':
         this.onLeftBehind(news)

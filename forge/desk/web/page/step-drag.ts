@@ -11,6 +11,9 @@ import type { Connection } from '../ui/socket.ts'
 const OUTLOOKS_AT_ONCE = 24
 const FIRST_OUTLOOKS = 8
 
+/** What a drop would do, before another way is chosen: a branch or tag is merged, a single commit is picked. */
+export type DragWay = 'merge' | 'cherry-pick'
+
 export interface Dragged {
   source: Source
   x: number
@@ -41,14 +44,16 @@ export class StepDrag {
   readonly #page: Desk
   #asked = new Set<string>()
   #source: Source | undefined
+  #way: DragWay = 'merge'
 
   constructor(page: Desk) {
     this.#page = page
   }
 
   /** Begins with a source: what was known of another one is forgotten. */
-  begin(source: Source): void {
+  begin(source: Source, way: DragWay): void {
     this.#source = source
+    this.#way = way
     this.#asked = new Set()
     this.outlooks.value = new Map()
     this.previewed.value = undefined
@@ -91,7 +96,9 @@ export class StepDrag {
 
   #stepOnto(branch: string): { branch: string; step: BranchStep } | undefined {
     const source = this.#source
-    return source && { branch, step: { step: 'merge', source, onto: branch } }
+    if (!source) return undefined
+    if (this.#way === 'merge') return { branch, step: { step: 'merge', source, onto: branch } }
+    return { branch, step: { step: 'cherry-pick', commits: [source.commit], onto: branch } }
   }
 
   /** The pointer is over a branch, or over none. */

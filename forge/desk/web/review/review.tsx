@@ -2,6 +2,7 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
+import type { CommitRow } from '../../contract/reading.ts'
 import type { Change } from '../../contract/values.ts'
 import { useMergingFile } from '../merging/merging-pane.tsx'
 import { branchOf } from '../page/branch-facts.ts'
@@ -10,8 +11,9 @@ import { type Kind, ReviewState } from '../page/review-state.ts'
 import { type Tab, usePage } from '../page/state.ts'
 import { Failed } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
-import { readable } from '../ui/names.ts'
+import { readable, shortId, withoutTricks } from '../ui/names.ts'
 import { onTabKeys } from '../ui/tab-keys.ts'
+import { ago } from '../ui/times.ts'
 import { ActionIcon, Button, Empty, Path, Waiting } from '../ui/words.tsx'
 import { BaseName } from './base-dialog.tsx'
 import { Blobs } from './blobs.tsx'
@@ -106,7 +108,7 @@ function BaseChoice({ tab }: { tab: Tab }) {
 const KINDS: { kind: Kind; words: string }[] = [
   { kind: 'all', words: 'All changes' },
   { kind: 'commit', words: 'By commit' },
-  { kind: 'unsaved', words: 'Not saved' },
+  { kind: 'unsaved', words: 'Unsaved changes' },
 ]
 const CAME_IN = { kind: 'came in', words: 'Incoming changes' } as const
 
@@ -148,11 +150,7 @@ function Diffs({ tab }: { tab: Tab }) {
       {review.problem.value === undefined ? null : (
         <Failed title="It could not be compared" problem={review.problem.value} again={() => review.refresh()} />
       )}
-      {changes?.length === 0 ? (
-        <Empty title="Nothing is different">
-          <p class="lede">{emptyWords(review, branchOf(tab))}</p>
-        </Empty>
-      ) : null}
+      {changes?.length === 0 ? <NoChanges review={review} branch={branchOf(tab)} /> : null}
       {isAsking ? <Waiting words="Comparing" /> : null}
       {(changes ?? []).slice(0, count.value).map(change => (
         <FileDiff key={ReviewState.mark(change)} tab={tab} change={change} />
@@ -172,15 +170,44 @@ function Diffs({ tab }: { tab: Tab }) {
 
 const nameOf = ({ base }: ReviewState): string => (base ? readable(base.name) : 'its last commit')
 
-function emptyWords(review: ReviewState, branch: string | undefined): string {
-  const isBranch = branch !== undefined
+function NoChanges({ review, branch }: { review: ReviewState; branch: string | undefined }) {
+  const { containedBy } = review
+  if (branch !== undefined && containedBy.value)
+    return <Contained review={review} branch={branch} merge={containedBy.value.merge} />
+  return (
+    <Empty title="No changes">
+      <p class="lede">{emptyWords(review)}</p>
+    </Empty>
+  )
+}
+
+/** A branch that has no commit of its own: how its commits came to the other one, and what can be reviewed of it. */
+function Contained({ review, branch, merge }: { review: ReviewState; branch: string; merge: CommitRow | undefined }) {
+  const before = merge?.parents[0]
+  return (
+    <Empty title={merge ? 'Already merged' : 'No commits of its own'}>
+      <p class="lede">
+        {nameOf(review)} has all commits of {readable(branch)} already.
+      </p>
+      {merge ? (
+        <p class="lede">
+          Merged {ago(merge.committed)} by <span class="mono">{shortId(merge.oid)}</span>{' '}
+          <bdi>{withoutTricks(merge.subject)}</bdi>
+        </p>
+      ) : null}
+      {before === undefined ? null : (
+        <p class="after">
+          <Button look="main" words="Review as it was merged" onClick={() => review.compareAsMerged(before)} />
+        </p>
+      )}
+    </Empty>
+  )
+}
+
+function emptyWords(review: ReviewState): string {
   if (review.kind.value === 'unsaved') return 'No unsaved changes.'
   if (review.kind.value === 'came in') return 'The incoming changes affect no file.'
-  if (review.kind.value === 'commit' && review.commits.value.length === 0 && isBranch) {
-    return `No commits that ${nameOf(review)} does not have.`
-  }
   if (review.kind.value === 'commit') return 'No files changed in this commit.'
-  if (isBranch && review.isContained.value) return `${nameOf(review)} has all commits of ${readable(branch)} already.`
   return `No changes compared with ${nameOf(review)}.`
 }
 

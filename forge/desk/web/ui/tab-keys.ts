@@ -1,3 +1,6 @@
+import type { RefObject, TargetedWheelEvent } from 'preact'
+import { useEffect } from 'preact/hooks'
+
 /** The arrow keys in a list of tabs, as assistive technology expects them. */
 export function onTabKeys(event: KeyboardEvent): void {
   if (!(event.currentTarget instanceof Element) || event.altKey || event.ctrlKey || event.metaKey) return
@@ -9,4 +12,31 @@ export function onTabKeys(event: KeyboardEvent): void {
   const tab = tabs[(next + tabs.length) % tabs.length]
   tab?.focus()
   tab?.click()
+}
+
+/** Keeps the selected tab in view, whatever changes: the window, the other tabs, or their names. */
+export function useSelectedTabInView(list: RefObject<HTMLElement | null>): void {
+  useEffect(() => {
+    const element = list.current
+    if (!element) return undefined
+    const show = () =>
+      element.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+    const sizes = new ResizeObserver(show)
+    const watchSizes = () => {
+      sizes.disconnect()
+      for (const part of [element, ...element.children]) sizes.observe(part)
+    }
+    const tabs = new MutationObserver(watchSizes)
+    tabs.observe(element, { childList: true })
+    watchSizes()
+    return () => {
+      sizes.disconnect()
+      tabs.disconnect()
+    }
+  }, [list])
+}
+
+/** A wheel that turns in one direction only scrolls the tabs, too. */
+export function onTabsWheel(event: TargetedWheelEvent<HTMLElement>): void {
+  if (event.deltaX === 0 && !event.ctrlKey) event.currentTarget.scrollLeft += event.deltaY
 }

@@ -129,9 +129,11 @@ test('where a local change is in the way nothing is touched, and it is said once
   // When the way is free, it follows from where it is.
   await desk.git('restore', '--source', 'main~3', '--staged', '--worktree', 'a.txt')
   await editor.type('last\n')
+  expect(desk.news).not.toContainEqual({ say: 'checkout follows', branch: 'main' })
   await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
   await desk.work.flush()
   expect(await desk.git('status', '--porcelain')).toBe('')
+  expect(desk.news).toContainEqual({ say: 'checkout follows', branch: 'main' })
 })
 
 test('an untracked file is not overwritten by one of its name', async () => {

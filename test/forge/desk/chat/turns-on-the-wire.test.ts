@@ -84,7 +84,7 @@ test('a window asks for a turn, hears what becomes of it, and may be closed mean
     if (count === 1) return { text: 'I write it.', calls: [write('a.txt', 'two\n')] }
     return count === 2 ? { text: 'Done. ', until: gate.promise } : { text: 'Write a' }
   })
-  await using desk = await openTestDesk(place.path, modelsOf(model))
+  await using desk = await openTestDesk(place.path, { models: modelsOf(model) })
   const window = await desk.window()
   await window.ask({ ask: 'set context', branch: 'main', path: 'b.txt', isWhole: true })
   await window.ask({ ask: 'open', at: onMain, path: 'a.txt' })

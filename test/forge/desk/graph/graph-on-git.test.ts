@@ -6,10 +6,10 @@ import type { Page } from 'playwright-core'
 import { urlOf } from '../../../../forge/desk/server/address.ts'
 import { serveGit } from '../../../doubles/git-http.ts'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { builtPage } from '../../../support/built-page.ts'
 import { bare, commit, git } from '../../../support/git.ts'
 import { makePlace, type Place, until } from '../../../support/repository.ts'
 import { openTestDesk, type TestDesk } from '../../../support/served.ts'
-import { builtPage } from '../web-stand-in.ts'
 
 describe.skipIf(!hasBrowser)('the repository view on git', () => {
   let built: string
@@ -32,7 +32,7 @@ describe.skipIf(!hasBrowser)('the repository view on git', () => {
     await commit(place.path, 'same-line', { 'a.txt': changed(2, 'other') }, { message: 'Same line', parents: [base] })
     await commit(place.path, 'topic', { 'a.txt': changed(20, 'topic') }, { message: 'Topic 1', parents: [base] })
     await commit(place.path, 'topic', { 'b.txt': 'new\n' }, { message: 'Topic 2' })
-    desk = await openTestDesk(place.path, undefined, built)
+    desk = await openTestDesk(place.path, { built })
     page = await browser.context.newPage()
     await page.goto(urlOf(desk.key))
     await page.getByRole('option', { name: /Topic 2/ }).waitFor()
@@ -88,7 +88,7 @@ describe.skipIf(!hasBrowser)('the repository view on git', () => {
     expect(await place.git('for-each-ref', '--format=%(refname)', 'refs/forge/merging')).toBe('refs/forge/merging/main')
   })
 
-  test('by keyboard alone a branch is rebased, and what it was is shown as abandoned', async () => {
+  test('by keyboard alone a branch is rebased, and what it was is shown as unreachable', async () => {
     const before = await tip('topic')
     await page.getByRole('listbox', { name: 'Commits' }).focus()
     await page.keyboard.press('Home')
@@ -107,7 +107,7 @@ describe.skipIf(!hasBrowser)('the repository view on git', () => {
     expect(await place.git('merge-base', 'main', 'topic')).toBe(await tip('main'))
     await page.getByRole('listbox', { name: 'Commits' }).focus()
     await page.keyboard.press('a')
-    await page.getByRole('option', { name: /Topic 2.*abandoned/ }).waitFor()
+    await page.getByRole('option', { name: /Topic 2.*unreachable/ }).waitFor()
   })
 
   test('a rejected push goes on to the pull, which fetches before it previews, and a push sends both back', async () => {

@@ -578,6 +578,26 @@ test('what was changed in a file with conflicts, far from them, is listed as odd
   )
 })
 
+test('a file in which a person took one side is resolved, and not odd', async () => {
+  await using desk = await makePair({
+    base: { 'a.txt': lines({}, 30), 'b.txt': lines({}, 3) },
+    ours: { 'a.txt': lines({ 5: 'ours', 15: 'ours', 25: 'ours alone' }, 30), 'b.txt': lines({ 2: 'ours' }, 3) },
+    theirs: { 'a.txt': lines({ 5: 'theirs', 15: 'theirs' }, 30), 'b.txt': lines({ 2: 'theirs' }, 3) },
+  })
+  const { work } = desk
+  await begin(desk)
+  await work.mergings.takeSide('main', 'b.txt', 'theirs')
+  const taken = lines({ 5: 'theirs', 15: 'theirs', 25: 'ours alone' }, 30)
+  const file = await edit(work, 'main', 'a.txt')
+  await file.type(taken, 0, file.text.length)
+  const merging = await work.mergings.in('main')
+  expect(merging?.files.map(({ path, state }) => [path, state])).toEqual([
+    ['a.txt', 'settled'],
+    ['b.txt', 'settled'],
+  ])
+  expect(merging?.odd).toEqual([])
+})
+
 test('a merge begins with what was settled before, also where git has no conflict', async () => {
   await using desk = await makePair({ ...TWO, theirs: { 'b.txt': 'changed\n' } })
   const { work, source } = desk

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import type { Page } from 'playwright-core'
 import { urlOf } from '../../../../forge/desk/server/address.ts'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { builtPage } from '../../../support/built-page.ts'
 import { commit, gitWith } from '../../../support/git.ts'
 import { makePlace, type Place } from '../../../support/repository.ts'
 import { openTestDesk, type TestDesk } from '../../../support/served.ts'
-import { builtPage } from '../web-stand-in.ts'
 
 const DEEP = 620
 
@@ -41,7 +41,7 @@ describe.skipIf(!hasBrowser)('review and history on git', () => {
     await place.git('update-ref', 'refs/remotes/origin/feature', base)
     await commit(place.path, 'topic', { 'topic.txt': 'one\n' }, { message: 'Topic, first', parents: [base] })
     await commit(place.path, 'topic', { 'more.txt': 'two\n' }, { message: 'Topic, second\n\nWith a rare word: zebra.' })
-    desk = await openTestDesk(place.path, undefined, await builtPage())
+    desk = await openTestDesk(place.path, { built: await builtPage() })
     page = await browser.context.newPage()
     await page.goto(urlOf(desk.key))
     await page.locator('.graph-row .subject').first().waitFor()

@@ -5,13 +5,13 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { builtPage } from '../../../support/built-page.ts'
 import { type OpenForge, openForge } from '../../../support/forge.ts'
 import { says, task, write } from '../../../support/task-model.ts'
 import { TaskScene } from '../../../support/tasks.ts'
 import { hasNoTemporal } from '../../../support/temporal.ts'
 import { findings } from '../web/axe.ts'
 import { until } from '../web/scene.ts'
-import { builtPage } from '../web-stand-in.ts'
 
 setDefaultTimeout(240_000)
 

@@ -1,8 +1,9 @@
 /** What axe-core finds in each part of the page, in both schemes: nothing serious. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { builtPage } from '../../../support/built-page.ts'
 import type { ChatStandIn } from '../chat-stand-in.ts'
-import { builtPage, type StandIn } from '../web-stand-in.ts'
+import type { StandIn } from '../web-stand-in.ts'
 import { COLOURS, findings } from './axe.ts'
 import { ask, HALF_A_TURN, HOSTILE_ANSWER, RICH_ANSWER, TOOL_APPROVAL, withTurns } from './chat-scene.ts'
 import { type DeskPage, openDesk, settled, startScene } from './scene.ts'
@@ -71,7 +72,7 @@ const STEPS: Record<string, (page: DeskPage, desk: StandIn) => Promise<void>> = 
   },
   review: async page => {
     await page.keyboard.press('Alt+r')
-    await page.getByRole('tab', { name: 'Not saved' }).click()
+    await page.getByRole('tab', { name: 'Unsaved changes' }).click()
     await page.locator('.dl.a').first().waitFor()
   },
   'side by side': async page => {

@@ -1,8 +1,9 @@
 /** Answers of a model that wants to run a script, to send something away, to deceive the eye, or to freeze the page. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { builtPage } from '../../../support/built-page.ts'
 import { type ChatStandIn, pastTurn } from '../chat-stand-in.ts'
-import { builtPage, type StandIn } from '../web-stand-in.ts'
+import type { StandIn } from '../web-stand-in.ts'
 import { BRANCH, HOSTILE_ANSWER, withTurns } from './chat-scene.ts'
 import { type DeskPage, openDesk, startScene, until } from './scene.ts'
 

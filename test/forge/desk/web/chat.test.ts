@@ -2,8 +2,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Locator } from 'playwright-core'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { builtPage } from '../../../support/built-page.ts'
 import type { ChatStandIn } from '../chat-stand-in.ts'
-import { builtPage, type StandIn } from '../web-stand-in.ts'
+import type { StandIn } from '../web-stand-in.ts'
 import { ask, BRANCH, HALF_A_TURN, QUESTION, RICH_ANSWER, TOOL_APPROVAL, withTurns } from './chat-scene.ts'
 import { type DeskPage, openDesk, startScene, until } from './scene.ts'
 

@@ -5,9 +5,9 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import puppeteer, { type Browser, type Page } from 'puppeteer-core'
+import { builtPage } from '../../../support/built-page.ts'
 import { openRealDesk, type RealDesk } from '../../../support/real-desk.ts'
 import { until } from '../../../support/repository.ts'
-import { builtPage } from '../web-stand-in.ts'
 
 const PROGRAM = process.env.FIREFOX ?? '/usr/bin/firefox-esr'
 if (!existsSync(PROGRAM)) throw new Error(`There is no Firefox at ${PROGRAM}: make test-firefox, or FIREFOX=its path.`)

@@ -1,16 +1,15 @@
-/** The page in a real browser, against the stand-in of the server: a person's day, mostly by keyboard. */
+/** The page in a real browser, on a real desk: a person's day, mostly by keyboard. */
 import { describe, expect, test } from 'bun:test'
 import { hasBrowser, NO_BROWSER } from '../../../support/browser.ts'
-import type { StandIn } from '../web-stand-in.ts'
-import { withEachDesk } from './each-desk.ts'
-import { type DeskPage, until } from './scene.ts'
+import type { PageDesk } from '../../../support/page-desk.ts'
+import { type DeskPage, showBranch, until, withEachPage } from './page-scene.ts'
 
 if (!hasBrowser) console.warn(NO_BROWSER)
 
 describe.skipIf(!hasBrowser)('the page', () => {
-  let desk: StandIn
+  let desk: PageDesk
   let page: DeskPage
-  withEachDesk(each => {
+  withEachPage(each => {
     desk = each.desk
     page = each.page
   })
@@ -32,15 +31,14 @@ describe.skipIf(!hasBrowser)('the page', () => {
     await editor().click()
     await page.keyboard.press('Control+End')
     await page.keyboard.type('More.')
-    await until(() => desk.textOf('main', 'README.md') === '# Tern\n\nA queue.\nMore.')
+    await desk.isText('main', 'README.md', '# Tern\n\nA queue.\nMore.')
     await files().getByRole('tab', { name: 'README.md , draft' }).waitFor()
 
     await page.keyboard.press('Control+s')
-    await until(() => desk.branches.get('main')?.commits.length === 2)
-    const commit = desk.branches.get('main')?.commits[0]
-    expect(commit?.message).toBe('edit: README.md')
+    await desk.isMessage('main', 'edit: README.md')
+    expect(await desk.git('show', 'main:README.md')).toBe('# Tern\n\nA queue.\nMore.')
     await status()
-      .getByText(`${commit?.oid.slice(0, 8)}`, { exact: true })
+      .getByText((await desk.tip('main')).slice(0, 8), { exact: true })
       .waitFor()
     await files().getByRole('tab', { name: 'README.md', exact: true }).waitFor()
   })
@@ -52,15 +50,15 @@ describe.skipIf(!hasBrowser)('the page', () => {
     await until(async () => (await message.inputValue()) === 'edit: README.md')
     await message.fill('Say what is new')
     await page.keyboard.press('Enter')
-    await until(() => desk.branches.get('main')?.commits[0]?.message === 'Say what is new')
+    await desk.isMessage('main', 'Say what is new')
   })
 
   test('saving without a change makes nothing', async () => {
     await openByName('README')
     await page.keyboard.press('Control+s')
-    await until(() => desk.asked.some(({ ask }) => ask === 'save'))
+    await until(() => desk.proxy.count('save') > 0)
     await Bun.sleep(50)
-    expect(desk.branches.get('main')?.commits.length).toBe(1)
+    expect(await desk.messageOf('main')).toBe('Begin main')
   })
 
   test('all drafts of a branch are saved in one commit', async () => {
@@ -68,17 +66,14 @@ describe.skipIf(!hasBrowser)('the page', () => {
     await page.keyboard.type('1')
     await openByName('FORK')
     await page.keyboard.type('2')
-    await until(() => desk.textOf('main', 'FORK.md')?.startsWith('2'))
+    await desk.isText('main', 'FORK.md', text => text.startsWith('2'))
     await page.keyboard.press('Control+Shift+s')
-    await until(() => desk.branches.get('main')?.commits[0]?.message === 'edit: README.md, FORK.md')
+    await desk.isMessage('main', 'edit: FORK.md, README.md')
   })
 
   test('branches are switched by keys, and each keeps what it shows', async () => {
     await openByName('README')
-    await page.keyboard.press('Alt+b')
-    await page.keyboard.type('jitter')
-    await page.keyboard.press('Enter')
-    await branches().getByRole('tab', { name: 'retry-jitter', selected: true }).waitFor()
+    await showBranch(page, 'retry-jitter')
     await files().getByRole('tab', { name: 'AI chat', selected: true }).waitFor()
     await page.keyboard.press('Alt+1')
     await files().getByRole('tab', { name: 'README.md', selected: true }).waitFor()
@@ -128,7 +123,7 @@ describe.skipIf(!hasBrowser)('the page', () => {
     await page.keyboard.press('Alt+Delete')
     const confirm = page.getByRole('dialog', { name: 'Delete other.md?' })
     await confirm.getByRole('button', { name: 'Delete' }).click()
-    await until(() => desk.branches.get('main')?.commits[0]?.message === 'delete: docs/other.md')
+    await desk.isMessage('main', 'delete: docs/other.md')
     await until(async () => (await files().getByRole('tab').count()) === 1)
   })
 
@@ -137,7 +132,7 @@ describe.skipIf(!hasBrowser)('the page', () => {
     await page.keyboard.press('Alt+n')
     await page.getByRole('dialog').getByRole('textbox').fill('README.md')
     await page.keyboard.press('Enter')
-    await page.getByRole('dialog').getByText('README.md is there already.').waitFor()
+    await page.getByRole('dialog').getByText('There is README.md already').waitFor()
     await page.keyboard.press('Escape')
     await until(async () => (await page.getByRole('dialog').count()) === 0)
   })
@@ -158,7 +153,7 @@ describe.skipIf(!hasBrowser)('the page', () => {
     await page.keyboard.type('// first')
     await page.keyboard.press('Enter')
     await page.keyboard.press('Alt+r')
-    await page.getByRole('tab', { name: 'Not saved' }).click()
+    await page.getByRole('tab', { name: 'Unsaved changes' }).click()
     const diff = page.getByRole('article', { name: 'src/queue/lease.ts' })
     await diff.locator('.dl.a').getByText('// first').waitFor()
     const fold = diff.getByRole('button', { name: /unchanged lines/ })
@@ -170,17 +165,13 @@ describe.skipIf(!hasBrowser)('the page', () => {
   })
 
   test('a review counts the lines that it shows, where git counts a line end more', async () => {
-    desk.addBranch('ends', { 'a.txt': 'a\nb' })
-    desk.sayDesk()
-    await page.keyboard.press('Alt+b')
-    await page.keyboard.type('ends')
-    await page.getByRole('option', { name: 'ends' }).waitFor()
-    await page.keyboard.press('Enter')
+    await desk.commit('ends', { 'a.txt': 'a\nb' })
+    await showBranch(page, 'ends')
     await openByName('a.txt')
     await page.keyboard.press('Control+End')
     await page.keyboard.press('Enter')
     await page.keyboard.type('c')
-    await until(() => desk.textOf('ends', 'a.txt') === 'a\nb\nc')
+    await desk.isText('ends', 'a.txt', 'a\nb\nc')
     await page.keyboard.press('Alt+r')
     await page.keyboard.press('Alt+Shift+3')
     const diff = page.getByRole('article', { name: 'a.txt' })
@@ -193,14 +184,13 @@ describe.skipIf(!hasBrowser)('the page', () => {
   test('history: a commit opens as it was, read-only, and a branch can begin there', async () => {
     await openByName('README')
     await page.keyboard.type('x')
-    await until(() => desk.textOf('main', 'README.md')?.startsWith('x'))
+    const first = await desk.tip('main')
     await page.keyboard.press('Control+s')
-    await until(() => desk.branches.get('main')?.commits.length === 2)
+    await desk.isMessage('main', 'edit: README.md')
     await page.keyboard.press('Alt+h')
-    const first = desk.branches.get('main')?.commits[1]
     await page.getByRole('option', { name: 'Begin main' }).dblclick()
     await branches()
-      .getByRole('tab', { name: first?.oid.slice(0, 8) ?? '', selected: true })
+      .getByRole('tab', { name: first.slice(0, 8), selected: true })
       .waitFor()
     await openByName('README')
     await page.keyboard.type('not to be seen')
@@ -213,20 +203,18 @@ describe.skipIf(!hasBrowser)('the page', () => {
   })
 
   test('two files of one name are told from each other by their folders', async () => {
-    const main = desk.branches.get('main')
-    if (!main) throw new Error('There is no main')
-    for (const path of ['src/http/index.ts', 'test/http/index.ts'])
-      main.files.set(path, { mode: '100644', text: '1\n' })
+    const [one, other] = ['src/http/index.ts', 'test/http/index.ts'] as const
+    for (const path of [one, other]) await desk.ask({ ask: 'new file', branch: 'main', path })
     const open = async (path: string) => {
       await page.keyboard.press('Control+p')
       await page.keyboard.type(path)
       await page.getByRole('option', { name: `index.ts ${path.replace('index.ts', '')}` }).waitFor()
       await page.keyboard.press('Enter')
     }
-    await open('src/http/index.ts')
+    await open(one)
     const tabs = page.getByRole('tablist', { name: 'Files' })
     await tabs.getByRole('tab', { name: 'index.ts', exact: true }).waitFor()
-    await open('test/http/index.ts')
+    await open(other)
     await tabs.getByRole('tab', { name: 'index.ts src/http' }).waitFor()
     await tabs.getByRole('tab', { name: 'index.ts test/http' }).waitFor()
   })
@@ -237,7 +225,7 @@ describe.skipIf(!hasBrowser)('the page', () => {
     await page.getByRole('option', { name: 'New branch not-there-yet…' }).waitFor()
     await page.keyboard.press('Enter')
     const dialog = page.getByRole('dialog', { name: 'New branch' })
-    const tip = desk.branches.get('main')?.commits[0]?.oid.slice(0, 8)
+    const tip = (await desk.tip('main')).slice(0, 8)
     await dialog.getByText(`It starts at main (${tip}).`).waitFor()
     expect(await dialog.getByLabel('Branch name').inputValue()).toBe('not-there-yet')
     await page.keyboard.press('Enter')
@@ -248,15 +236,15 @@ describe.skipIf(!hasBrowser)('the page', () => {
     await openByName('README')
     await page.keyboard.type('x')
     await page.keyboard.press('Control+s')
-    await until(() => desk.canUndo !== undefined)
+    await desk.isMessage('main', 'edit: README.md')
     await status()
-      .getByText(`${desk.branches.get('main')?.commits[0]?.oid.slice(0, 8)}`, { exact: true })
+      .getByText((await desk.tip('main')).slice(0, 8), { exact: true })
       .waitFor()
     await page.keyboard.press('Control+Alt+z')
-    await page.locator('.notice').getByText('Undone: edit: README.md').waitFor()
+    await page.locator('.toast').getByText('Undone: save README.md to main').waitFor()
     await page.getByRole('button', { name: 'Redo', exact: true }).click()
-    await page.locator('.notice').getByText('Redone: edit: README.md').waitFor()
-    expect(await page.locator('.notice').count()).toBe(1)
+    await page.locator('.toast').getByText('Redone: save README.md to main').waitFor()
+    expect(await page.locator('.toast').count()).toBe(1)
     await page.keyboard.press('Alt+o')
     await page.getByRole('dialog', { name: 'Operations' }).waitFor()
   })
@@ -264,7 +252,7 @@ describe.skipIf(!hasBrowser)('the page', () => {
   test('the layout is there again', async () => {
     await openByName('README')
     await openByName('lease.ts')
-    await until(() => desk.layout?.tabs[0]?.active === 'src/queue/lease.ts')
+    await until(async () => (await desk.layout())?.tabs[0]?.active === 'src/queue/lease.ts')
     await page.reload()
     await files().getByRole('tab', { name: 'README.md' }).waitFor()
     await files().getByRole('tab', { name: 'lease.ts', selected: true }).waitFor()
@@ -283,25 +271,25 @@ describe.skipIf(!hasBrowser)('the page', () => {
   test('a branch that vanished is said to be gone, and comes back', async () => {
     await openByName('README')
     await page.keyboard.type('kept')
-    desk.branches.delete('main')
-    desk.sayDesk()
+    await desk.isText('main', 'README.md', text => text.startsWith('kept'))
+    await desk.git('branch', '-D', 'main')
     await page.getByText('main was deleted').waitFor()
     await page.getByRole('button', { name: 'Restore branch' }).click()
-    await until(() => desk.branches.has('main'))
+    await until(() => desk.has('main'))
     await until(async () => (await page.getByText('main was deleted').count()) === 0)
   })
 
   test('what can not be edited says what it is', async () => {
     await page.getByRole('treeitem', { name: 'data.bin' }).click()
-    await page.getByText('These bytes are no UTF-8 text.').waitFor()
+    await page.getByText('A binary file.').waitFor()
     await page.getByRole('treeitem', { name: 'big.locked' }).click()
-    await page.getByText('kept by git-lfs').waitFor()
+    await page.getByText('A pointer of Git LFS').waitFor()
     await page.getByRole('treeitem', { name: 'logo.png' }).click()
     await page.getByRole('img', { name: 'logo.png' }).waitFor()
   })
 
   test('what went wrong is said, and what is kept', async () => {
-    desk.refused.set('save', 'The commit could not be signed.')
+    desk.proxy.refused.set('save', 'The commit could not be signed.')
     await openByName('README')
     await page.keyboard.type('x')
     await page.keyboard.press('Control+s')

@@ -1,9 +1,9 @@
 /** Drafts that no longer fit their branch, on the real desk: settled in the editor, as the conflicts of a merge are. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { builtPage } from '../../../support/built-page.ts'
 import { commit } from '../../../support/git.ts'
 import { openRealDesk, type RealDesk } from '../../../support/real-desk.ts'
-import { builtPage } from '../web-stand-in.ts'
 import { findings } from './axe.ts'
 import { openFile, type RealPage, visit } from './real-page.ts'
 import { until } from './scene.ts'

@@ -1,7 +1,8 @@
 /** The opening that tests of the page share: one browser for all of a file, a desk and a page for each test. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'bun:test'
 import { type OpenBrowser, openBrowser } from '../../../support/browser.ts'
-import { builtPage, type StandIn } from '../web-stand-in.ts'
+import { builtPage } from '../../../support/built-page.ts'
+import type { StandIn } from '../web-stand-in.ts'
 import { type DeskPage, openDesk, startScene } from './scene.ts'
 
 export interface EachDesk {

@@ -1,9 +1,9 @@
 /** Whatever is done beside the text, what is typed next goes where a person means it: focus, other names, other windows. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { builtPage } from '../../../support/built-page.ts'
 import { openRealDesk, type RealDesk } from '../../../support/real-desk.ts'
 import { until as untilWithin } from '../../../support/repository.ts'
-import { builtPage } from '../web-stand-in.ts'
 import { openBeside, openFile, type RealPage, visit } from './real-page.ts'
 
 setDefaultTimeout(120_000)
@@ -126,7 +126,7 @@ describe.skipIf(!hasBrowser)('typing goes on', () => {
   test('in Find: ↓ goes to the results, ↑ comes back from the first', async () => {
     await openFile(page, branch, 'a.txt')
     await page.keyboard.press('Control+Shift+F')
-    const field = page.getByRole('textbox', { name: 'Find in all files' })
+    const field = page.getByRole('textbox', { name: 'Find in files' })
     await field.fill('three')
     await page.getByRole('option').nth(1).waitFor()
     await page.keyboard.press('ArrowDown')

@@ -1,11 +1,12 @@
 /** Forklift in the page: the fork with its runs, Run with what it says, and a stuck run that a person finishes. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { builtPage } from '../../../support/built-page.ts'
 import { openForge } from '../../../support/forge.ts'
 import { show } from '../../../support/git.ts'
 import { expectExit, makeWorld } from '../../../support/world.ts'
 import { FORK, ForkliftStandIn } from '../merging-stand-in.ts'
-import { builtPage, type StandIn } from '../web-stand-in.ts'
+import type { StandIn } from '../web-stand-in.ts'
 import { findings } from './axe.ts'
 import { RUNS } from './forklift-scene.ts'
 import { BRANCH, withMerging } from './merging-scene.ts'

@@ -4,9 +4,10 @@ import type { AxeResults } from 'axe-core'
 import type { Asked } from '../../../../forge/desk/contract/contract.ts'
 import type { Outlook, Preview, Step } from '../../../../forge/desk/contract/steps.ts'
 import { hasBrowser, NO_BROWSER, type OpenBrowser, openBrowser, workOf } from '../../../support/browser.ts'
+import { builtPage } from '../../../support/built-page.ts'
 import { randomFrom } from '../../../support/random.ts'
 import { GraphOf } from '../graph/graph-stand-in.ts'
-import { builtPage, oidOf, Refusal, StandIn } from '../web-stand-in.ts'
+import { oidOf, Refusal, StandIn } from '../web-stand-in.ts'
 import { type DeskPage, openDesk, until } from './scene.ts'
 
 if (!hasBrowser) console.warn(NO_BROWSER)

@@ -1,35 +1,39 @@
 /** Repositories that want to run a script in the page, to deceive the eye, or to freeze it. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser, type OpenBrowser, openBrowser, workOf } from '../../../support/browser.ts'
-import { builtPage, bytes, StandIn } from '../web-stand-in.ts'
-import { openDesk, settled, until } from './scene.ts'
+import { commit, git, gitWith } from '../../../support/git.ts'
+import { tabOf } from '../../../support/page-desk.ts'
+import { openPage, openScene, settled, templateOf, templateWith, until } from './page-scene.ts'
 
 setDefaultTimeout(120_000)
 
 const SCRIPT = '<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>'
+/** The same as the name of a branch. */
+const BRANCH = SCRIPT.replaceAll(' ', '/')
 const ENTRIES = 100_000
 /** The most work that it may be, in milliseconds of a processor: what freezes a page does so for minutes. */
 const MOST_WORK = 2_000
 
 describe.skipIf(!hasBrowser)('a hostile repository', () => {
-  let built: string
   let browser: OpenBrowser
 
   beforeAll(async () => {
-    built = await builtPage()
     browser = await openBrowser()
   })
   afterAll(() => browser[Symbol.asyncDispose]())
 
   test('runs no script: names, contents and messages are text', async () => {
-    const desk = await StandIn.start(built)
-    const path = `${SCRIPT.replaceAll('/', '|')}.html`
-    desk.head = SCRIPT
-    desk.name = SCRIPT
-    desk.addBranch(SCRIPT, { [path]: `${SCRIPT}\n`, 'b.md': `[x](javascript:alert(1)) ${SCRIPT}\n` })
-    desk.commit(SCRIPT, SCRIPT, SCRIPT)
-    desk.canUndo = SCRIPT
-    const page = await openDesk(browser.context, desk)
+    const name = SCRIPT.replaceAll('/', '|')
+    const files = { [`${name}.html`]: `${SCRIPT}\n`, 'b.md': `[x](javascript:alert(1)) ${SCRIPT}\n` }
+    const desk = await openScene({
+      name,
+      template: templateWith({ main: files }),
+      layout: { tabs: [tabOf(BRANCH)], active: 0 },
+    })
+    await desk.commit('main', {}, { message: SCRIPT, author: `${SCRIPT.replaceAll(/[<>]/g, '')} <a@b>` })
+    await desk.git('update-ref', `refs/heads/${BRANCH}`, 'main')
+    await desk.ask({ ask: 'new file', branch: BRANCH, path: `${name}.txt` })
+    const page = await openPage(browser.context, desk)
     await page.getByRole('treeitem').first().click()
     await page.getByRole('textbox', { name: 'Editor' }).getByText('onerror').first().waitFor()
     await page.getByRole('textbox', { name: 'Editor' }).click()
@@ -41,36 +45,44 @@ describe.skipIf(!hasBrowser)('a hostile repository', () => {
     await page.keyboard.type('img')
     await settled(page)
     await page.keyboard.press('Escape')
-    desk.say({ say: 'notice', words: SCRIPT, isBad: true })
+    desk.proxy.say({ say: 'notice', words: SCRIPT, isBad: true })
     await page.getByText(SCRIPT).first().waitFor()
     expect(await page.evaluate(() => 'pwned' in window)).toBe(false)
     expect(await page.locator('img, body script').count()).toBe(0)
     expect(page.troubles).toEqual([])
     await page.close()
-    await desk.stop()
+    await desk[Symbol.asyncDispose]()
   })
 
   test('can not turn a name around, or hide in it', async () => {
-    const desk = await StandIn.start(built)
-    desk.addBranch('main', {
-      [bytes('photo\u202Egpj.exe')]: '',
-      [bytes('a\u200Bb')]: '',
-      'line\nbreak': '',
-      '\xff\xfe': '',
+    const desk = await openScene({
+      template: templateOf(async path => {
+        const names = ['photo\u202Egpj.exe', 'a\u200Bb', 'line\nbreak']
+        await commit(path, 'main', Object.fromEntries(names.map(name => [name, ''])))
+        // A name that is not UTF-8 is written by its bytes.
+        const empty = await git(path, 'hash-object', '-w', '-t', 'blob', '/dev/null')
+        const before = await gitWith(path, ['ls-tree', '-z', 'main'])
+        const tree = Buffer.concat([Buffer.from(before), Buffer.from(`100644 blob ${empty}\t\xff\xfe\0`, 'latin1')])
+        const made = Bun.spawn(['git', 'mktree', '-z'], { cwd: path, stdin: tree, stdout: 'pipe' })
+        const oid = (await new Response(made.stdout).text()).trim()
+        const author = { GIT_AUTHOR_NAME: 'M', GIT_AUTHOR_EMAIL: 'm@example.com' }
+        const committer = { GIT_COMMITTER_NAME: 'M', GIT_COMMITTER_EMAIL: 'm@example.com' }
+        const done = await gitWith(path, ['commit-tree', oid, '-m', 'Names'], undefined, { ...author, ...committer })
+        await git(path, 'update-ref', 'refs/heads/main', done)
+      }),
     })
-    const page = await openDesk(browser.context, desk)
+    const page = await openPage(browser.context, desk)
     for (const name of ['photo\\u202egpj.exe', 'a\\u200bb', 'line\\nbreak', '\\xff\\xfe']) {
       await page.getByRole('treeitem', { name, exact: true }).waitFor()
     }
     await page.close()
-    await desk.stop()
+    await desk[Symbol.asyncDispose]()
   })
 
   test('a name of 255 bytes from right to left is whole in its dialog, and turns no sentence around', async () => {
-    const desk = await StandIn.start(built)
     const name = `${'ש'.repeat(126)}.ts`
-    desk.addBranch('main', { [bytes(name)]: 'x\n' })
-    const page = await openDesk(browser.context, desk)
+    const desk = await openScene({ template: templateWith({ main: { [name]: 'x\n' } }) })
+    const page = await openPage(browser.context, desk)
     await page.getByRole('treeitem', { name }).click()
     await page.getByRole('textbox', { name: 'Editor' }).waitFor()
     await page.keyboard.press('Alt+Delete')
@@ -81,15 +93,15 @@ describe.skipIf(!hasBrowser)('a hostile repository', () => {
     await page.keyboard.press('Escape')
     expect(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth)).toBe(true)
     await page.close()
-    await desk.stop()
+    await desk[Symbol.asyncDispose]()
   })
 
   test('what is cut says all of itself in a title', async () => {
-    const desk = await StandIn.start(built)
     const subject = 'a subject that is much longer than any row '.repeat(10).trim()
-    desk.addBranch('main', { a: '' })
-    desk.commit('main', subject)
-    const page = await openDesk(browser.context, desk)
+    const desk = await openScene({
+      template: templateOf(path => commit(path, 'main', { a: '' }, { message: subject })),
+    })
+    const page = await openPage(browser.context, desk)
     await page.keyboard.press('Alt+h')
     const cut = page.getByRole('option').first().locator('.subject .cut')
     await cut.hover()
@@ -97,45 +109,37 @@ describe.skipIf(!hasBrowser)('a hostile repository', () => {
     await page.mouse.move(0, 0)
     await until(async () => (await cut.getAttribute('title')) === null)
     await page.close()
-    await desk.stop()
+    await desk[Symbol.asyncDispose]()
   })
 
   test('three hundred open tabs and quick switching lose no letter', async () => {
-    const desk = await StandIn.start(built)
     const paths = Array.from({ length: 300 }, (_, index) => `file-${index}.ts`)
-    for (const branch of ['one', 'two']) desk.addBranch(branch, Object.fromEntries(paths.map(path => [path, '\n'])))
-    desk.layout = {
-      tabs: ['one', 'two'].map(branch => ({
-        at: { kind: 'branch' as const, branch },
-        files: paths.map(path => ({ path, top: 0, cursor: 0 })),
-        active: 'file-150.ts',
-        folders: [],
-      })),
-      active: 0,
-    }
-    const page = await openDesk(browser.context, desk)
+    const files = Object.fromEntries(paths.map(path => [path, '\n']))
+    const tabs = ['one', 'two'].map(branch => ({ ...tabOf(branch, paths), active: 'file-150.ts' }))
+    const desk = await openScene({ template: templateWith({ one: files, two: files }), layout: { tabs, active: 0 } })
+    const page = await openPage(browser.context, desk)
     await page.locator('.cm-content:focus').waitFor()
     await page.keyboard.press('Alt+2')
     await page.locator('.cm-content:focus').waitFor()
-    desk.delay = 60
+    desk.proxy.delay = 60
     for (let turn = 0; turn < 10; turn++) {
       await page.keyboard.press(`Alt+${1 + (turn % 2)}`)
       await page.keyboard.type(`${turn} `)
     }
-    desk.delay = 0
-    await until(() => desk.textOf('one', 'file-150.ts') === '0 2 4 6 8 \n')
-    await until(() => desk.textOf('two', 'file-150.ts') === '1 3 5 7 9 \n')
+    desk.proxy.delay = 0
+    await desk.isText('one', 'file-150.ts', '0 2 4 6 8 \n')
+    await desk.isText('two', 'file-150.ts', '1 3 5 7 9 \n')
     expect(await page.getByRole('tablist', { name: 'Files' }).getByRole('tab').count()).toBe(301)
     expect(page.troubles).toEqual([])
     await page.close()
-    await desk.stop()
+    await desk[Symbol.asyncDispose]()
   })
 
   test(`${ENTRIES.toLocaleString('en')} entries in a folder do not freeze it`, async () => {
-    const desk = await StandIn.start(built)
     const names = Array.from({ length: ENTRIES }, (_, index) => [`many/file-${String(index).padStart(6, '0')}.txt`, ''])
-    desk.addBranch('main', { ...Object.fromEntries(names), 'z.txt': 'last\n' })
-    const page = await openDesk(browser.context, desk)
+    const files = { ...Object.fromEntries(names), 'z.txt': 'last\n' }
+    const desk = await openScene({ template: templateWith({ main: files }) })
+    const page = await openPage(browser.context, desk)
     await page.getByRole('treeitem', { name: 'many' }).waitFor()
     const work = await workOf(page, async () => {
       await page.getByRole('treeitem', { name: 'many' }).click()
@@ -150,21 +154,20 @@ describe.skipIf(!hasBrowser)('a hostile repository', () => {
     expect(work).toBeLessThan(MOST_WORK)
     expect(rows).toBeLessThan(100)
     await page.close()
-    await desk.stop()
+    await desk[Symbol.asyncDispose]()
   })
 
   test('a file of two megabytes, one line of it very long, opens and can be edited', async () => {
-    const desk = await StandIn.start(built)
     const text = `${'x'.repeat(500_000)}\n${'const a = 1\n'.repeat(120_000)}`
-    desk.addBranch('main', { 'big.ts': text })
-    const page = await openDesk(browser.context, desk)
+    const desk = await openScene({ template: templateWith({ main: { 'big.ts': text } }) })
+    const page = await openPage(browser.context, desk)
     await page.getByRole('treeitem', { name: 'big.ts' }).click()
     await page.getByRole('textbox', { name: 'Editor' }).waitFor()
     await page.keyboard.press('Alt+i')
     await page.keyboard.press('Control+End')
     await page.keyboard.type('end')
-    await until(() => desk.textOf('main', 'big.ts')?.endsWith('end') === true)
+    await desk.isText('main', 'big.ts', found => found.endsWith('end'))
     await page.close()
-    await desk.stop()
+    await desk[Symbol.asyncDispose]()
   })
 })

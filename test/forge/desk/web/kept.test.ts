@@ -2,9 +2,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { WebSocketRoute } from 'playwright-core'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { builtPage } from '../../../support/built-page.ts'
 import { openRealDesk, type RealDesk } from '../../../support/real-desk.ts'
 import { until as untilWithin } from '../../../support/repository.ts'
-import { builtPage } from '../web-stand-in.ts'
 import { openFile, type RealPage, visit } from './real-page.ts'
 
 setDefaultTimeout(120_000)

@@ -1,8 +1,10 @@
 /** A branch in `merging`: what is left is chosen in the files, by the mouse and by the keyboard alone, and finished. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { builtPage } from '../../../support/built-page.ts'
+import { ChatStandIn } from '../chat-stand-in.ts'
 import { type MergingStandIn, marked, text } from '../merging-stand-in.ts'
-import { builtPage, type StandIn } from '../web-stand-in.ts'
+import type { StandIn } from '../web-stand-in.ts'
 import { findings } from './axe.ts'
 import { BRANCH, CLAIM, CLAIM_HALF, CLAIM_MARKED, POSTGRES, STUCK, withMerging } from './merging-scene.ts'
 import { type DeskPage, openDesk, startScene, until } from './scene.ts'
@@ -12,6 +14,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
   let browser: OpenBrowser
   let desk: StandIn
   let merging: MergingStandIn
+  let ai: ChatStandIn
   let page: DeskPage
 
   beforeAll(async () => {
@@ -22,6 +25,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
   beforeEach(async () => {
     desk = await startScene(built)
     merging = withMerging(desk)
+    ai = new ChatStandIn(desk)
   })
   afterEach(async () => {
     expect(page.troubles).toEqual([])
@@ -205,8 +209,8 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     merging.odd = ['More than half of the files went back to one side.']
     merging.add({ path: 'src/queue/types.ts', kind: 'text', state: 'odd', words: 'it takes neither side' })
     await open()
-    await page.getByRole('list', { name: 'What is odd' }).getByText('More than half').waitFor()
-    await page.getByRole('list', { name: 'What is odd' }).getByText('it takes neither side').waitFor()
+    await page.getByRole('list', { name: 'To review' }).getByText('More than half').waitFor()
+    await page.getByRole('list', { name: 'To review' }).getByText('it takes neither side').waitFor()
     await page.getByLabel('Message of the commit').fill('Bring in 2.14')
     await page.getByRole('button', { name: 'Finish' }).click()
     await until(() => merging.finished === 'Bring in 2.14')
@@ -263,7 +267,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await row('logo.png').click()
     const whole = page.getByRole('region', { name: 'Conflict', exact: true })
     await whole.getByText('deleted in main, changed in upstream').waitFor()
-    await whole.getByText('(not there)').waitFor()
+    await whole.getByText('(no file)').waitFor()
     await whole.getByText('an image of 12 KB').waitFor()
     await whole.focus()
     await page.keyboard.press('2')
@@ -298,6 +302,14 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await options.filter({ hasText: 'Next conflict' }).waitFor()
     const keys = await options.locator('kbd').allTextContents()
     expect(keys.filter((key, at) => keys.indexOf(key) !== at)).toEqual([])
+  })
+
+  test('offers no AI where there is no model to ask', async () => {
+    ai.of(BRANCH).missing = 'No model yet: set a key.'
+    await open()
+    await row('postgres.ts').click()
+    await page.getByRole('button', { name: 'Theirs' }).first().waitFor()
+    await until(async () => (await page.getByRole('button', { name: /Ask the AI/ }).count()) === 0)
   })
 
   test('says why the AI was not asked', async () => {

@@ -1,14 +1,14 @@
 /** What happened that a person should know, and what can be done about it there. */
 import { describe, expect, test } from 'bun:test'
+import { writeFile } from 'node:fs/promises'
 import { hasBrowser } from '../../../support/browser.ts'
-import type { StandIn } from '../web-stand-in.ts'
-import { withEachDesk } from './each-desk.ts'
-import type { DeskPage } from './scene.ts'
+import type { PageDesk } from '../../../support/page-desk.ts'
+import { type DeskPage, showBranch, withEachPage } from './page-scene.ts'
 
 describe.skipIf(!hasBrowser)('a notice', () => {
-  let desk: StandIn
+  let desk: PageDesk
   let page: DeskPage
-  withEachDesk(each => {
+  withEachPage(each => {
     desk = each.desk
     page = each.page
   })
@@ -16,29 +16,35 @@ describe.skipIf(!hasBrowser)('a notice', () => {
   const branches = () => page.getByRole('tablist', { name: 'Branches' })
 
   test('of a checkout that could not follow offers a new branch, and the window goes on there', async () => {
+    const folder = `${desk.path}-checkout`
+    await desk.git('worktree', 'add', '--quiet', folder, 'main')
+    await writeFile(`${folder}/README.md`, 'Changed in a terminal.\n')
     await page.getByRole('treeitem', { name: 'README.md' }).click()
-    desk.say({ say: 'checkout left behind', branch: 'main', folder: '/home/mira/tern', why: 'README.md is changed.' })
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.type('x')
+    await page.keyboard.press('Control+s')
     await page.getByRole('button', { name: 'Save to a new branch instead' }).click()
     const dialog = page.getByRole('dialog', { name: 'Save to a new branch instead' })
     await dialog.getByLabel('Branch name').fill('mine')
     await page.keyboard.press('Enter')
     await branches().getByRole('tab', { name: 'mine' }).waitFor()
     expect(await branches().getByRole('tab', { name: 'mine' }).getAttribute('aria-selected')).toBe('true')
-    expect(desk.asked).toContainEqual(expect.objectContaining({ ask: 'save elsewhere', branch: 'main', to: 'mine' }))
+    expect(await desk.git('show', 'mine:README.md')).toContain('x')
+    expect(await desk.messageOf('main')).toBe('Begin main')
     expect(await page.getByRole('button', { name: 'Save to a new branch instead' }).count()).toBe(0)
     await page.getByRole('tab', { name: 'README.md' }).waitFor()
   })
 
   test('of what was undone is shown where it was asked for, and in no other branch', async () => {
-    desk.canUndo = 'edit: README.md'
-    desk.sayDesk()
-    await page.keyboard.press('Alt+b')
-    await page.keyboard.type('jitter')
-    await page.getByRole('option', { name: 'retry-jitter' }).waitFor()
-    await page.keyboard.press('Enter')
-    await branches().getByRole('tab', { name: 'retry-jitter' }).waitFor()
+    await showBranch(page, 'retry-jitter')
+    await page.getByRole('treeitem', { name: 'README.md' }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.type('x')
+    await page.keyboard.press('Control+s')
+    await desk.isMessage('retry-jitter', 'edit: README.md')
+    await page.getByText('Saved →').first().waitFor()
     await page.keyboard.press('Control+Alt+z')
-    const undone = page.locator('.notice').getByText('Undone: edit: README.md')
+    const undone = page.locator('.toast').getByText('Undone: save README.md to retry-jitter')
     await undone.waitFor()
     for (const other of ['main', 'Repository']) {
       await branches().getByRole('tab', { name: other }).click()
@@ -50,7 +56,7 @@ describe.skipIf(!hasBrowser)('a notice', () => {
   test('of what went well leaves by itself, unless it is pointed at', async () => {
     await page.clock.install()
     const done = page.locator('.toast').getByText('It is written again.')
-    desk.say({ say: 'notice', words: 'It is written again.', isBad: false })
+    desk.proxy.say({ say: 'notice', words: 'It is written again.', isBad: false })
     await done.waitFor()
     // Nothing else moves for it.
     expect(await page.locator('.middle .notice').count()).toBe(0)
@@ -63,14 +69,14 @@ describe.skipIf(!hasBrowser)('a notice', () => {
   })
 
   test('of a failure stays until it is settled, where it belongs, and never on top of another one', async () => {
-    desk.say({
+    desk.proxy.say({
       say: 'notice',
       topic: 'drafts',
       words: 'What is typed can’t be written: the disk is full.',
       isBad: true,
     })
     const long = `README.md is changed, ${'and so is another file, '.repeat(20)} so nothing was touched.`
-    desk.say({ say: 'checkout left behind', branch: 'main', folder: '/home/mira/tern', why: long })
+    desk.proxy.say({ say: 'checkout left behind', branch: 'main', folder: '/home/mira/tern', why: long })
     const shown = page.locator('.middle .notice')
     await shown.getByText('the disk is full').waitFor()
     await shown.getByRole('button', { name: '1 of 2' }).click()
@@ -82,7 +88,7 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     await branches().getByRole('tab', { name: 'Repository' }).click()
     await shown.getByText('the disk is full').waitFor()
     expect(await shown.getByRole('button', { name: /of 2/ }).count()).toBe(0)
-    desk.say({ say: 'notice', topic: 'drafts', words: 'It is written again: nothing was lost.', isBad: false })
+    desk.proxy.say({ say: 'notice', topic: 'drafts', words: 'It is written again: nothing was lost.', isBad: false })
     await page.locator('.toast').getByText('It is written again').waitFor()
     expect(await shown.count()).toBe(0)
   })
@@ -91,8 +97,7 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     await page.setViewportSize({ width: 800, height: 800 })
     await page.getByRole('treeitem', { name: 'README.md' }).click()
     await page.getByRole('tab', { name: 'README.md', selected: true }).waitFor()
-    desk.branches.delete('main')
-    desk.sayDesk()
+    await desk.git('branch', '-D', 'main')
     const notice = page.locator('.notice').filter({ hasText: 'main was deleted' })
     await notice.waitFor()
     const button = await notice.getByRole('button', { name: 'Restore branch' }).boundingBox()
@@ -104,11 +109,7 @@ describe.skipIf(!hasBrowser)('a notice', () => {
 
   test('is not needed where another window has renamed the branch: this one goes on under the new name', async () => {
     await page.getByRole('treeitem', { name: 'README.md' }).click()
-    const main = desk.branches.get('main')
-    if (main) desk.branches.set('trunk', main)
-    desk.branches.delete('main')
-    desk.say({ say: 'renamed', branch: 'main', to: 'trunk' })
-    desk.sayDesk()
+    await desk.ask({ ask: 'rename branch', branch: 'main', to: 'trunk' })
     await branches().getByRole('tab', { name: 'trunk' }).waitFor()
     await page.getByRole('tab', { name: 'README.md' }).waitFor()
     expect(await branches().getByRole('tab', { name: 'main' }).count()).toBe(0)
@@ -118,27 +119,26 @@ describe.skipIf(!hasBrowser)('a notice', () => {
   test('is not needed either where it was renamed while this window was away', async () => {
     await page.getByRole('treeitem', { name: 'README.md' }).click()
     await page.getByRole('textbox', { name: 'Editor' }).click()
-    const { port } = desk
-    await desk.stop()
+    const comeBack = await desk.proxy.goAway()
     await page.getByText('The desk does not answer').waitFor()
-    const main = desk.branches.get('main')
-    if (main) desk.branches.set('trunk', main)
-    desk.branches.delete('main')
-    desk.namesNow.set('main', 'trunk')
-    desk.listen(port)
+    await desk.ask({ ask: 'rename branch', branch: 'main', to: 'trunk' })
+    comeBack()
     await branches().getByRole('tab', { name: 'trunk' }).waitFor()
     expect(await branches().getByRole('tab', { name: 'main' }).count()).toBe(0)
     await page.getByRole('tab', { name: 'README.md' }).waitFor()
   })
 
   test('of a branch that moved under drafts shows what came in, and offers them a branch of their own', async () => {
-    const main = desk.branches.get('main')
-    if (!main) throw new Error('There is no main')
-    const from = main.commits[0]?.oid ?? ''
-    main.files = new Map(main.files).set('new.ts', { mode: '100644', text: 'new\n' })
-    const to = desk.commit('main', 'Outside')
-    main.moved = { from, to, commits: 2, by: ['Jonas Brandt'] }
-    desk.sayDesk()
+    await page.getByRole('treeitem', { name: 'README.md' }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.type('mine ')
+    await page.getByRole('tab', { name: 'README.md , draft' }).waitFor()
+    const from = await desk.tip('main')
+    await desk.isText('main', 'README.md', text => text.includes('mine'))
+    const author = 'Jonas Brandt <jonas@example.com>'
+    const first = await desk.commit('incoming', { 'new.ts': 'new\n' }, { author, parents: [from] })
+    const to = await desk.commit('incoming', { 'newer.ts': 'new\n' }, { author, parents: [first] })
+    await desk.git('update-ref', 'refs/heads/main', to)
     const title = `main moved outside the desk: 2 new commits by Jonas Brandt, ${from.slice(0, 8)} → ${to.slice(0, 8)}`
     await page.getByText(title).waitFor()
     await page.getByText('Your drafts merge cleanly').waitFor()
@@ -147,14 +147,12 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     await page.getByRole('navigation', { name: 'Changed files' }).getByText('new.ts').waitFor()
     await page.getByRole('button', { name: 'Dismiss' }).click()
     expect(await page.getByText(title).count()).toBe(0)
-    main.moved = { from, to: from, commits: 0, by: [] }
-    desk.sayDesk()
+    await desk.git('update-ref', 'refs/heads/main', await desk.commit('incoming', { 'new.ts': 'newer\n' }, { author }))
     await page.getByRole('button', { name: 'Move drafts to a new branch' }).click()
     await page.getByRole('dialog', { name: 'Move drafts to a new branch' }).getByLabel('Branch name').fill('mine')
     await page.keyboard.press('Enter')
     await branches().getByRole('tab', { name: 'mine', selected: true }).waitFor()
-    expect(desk.asked).toContainEqual(
-      expect.objectContaining({ ask: 'drafts elsewhere', branch: 'main', from, to: 'mine' }),
-    )
+    await desk.isText('mine', 'README.md', text => text.includes('mine'))
+    expect(await desk.textOf('main', 'README.md')).toBe('# Tern\n\nA queue.\n')
   })
 })

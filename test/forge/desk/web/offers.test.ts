@@ -3,10 +3,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaul
 import { join } from 'node:path'
 import type { WebSocketRoute } from 'playwright-core'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
-import { git } from '../../../support/git.ts'
+import { builtPage } from '../../../support/built-page.ts'
+import { commit, git } from '../../../support/git.ts'
 import { openRealDesk, type RealDesk } from '../../../support/real-desk.ts'
 import { until as untilWithin } from '../../../support/repository.ts'
-import { builtPage } from '../web-stand-in.ts'
 import { openBranch, openFile, type RealPage, visit } from './real-page.ts'
 
 setDefaultTimeout(120_000)
@@ -26,6 +26,10 @@ describe.skipIf(!hasBrowser)('a desk that offers what helps', () => {
     for (const branch of ['topic', 'away']) await git(desk.path, 'branch', branch, 'main')
     await desk.commit('topic', { 'a.txt': LINES.replace('two', 'TOPIC') })
     await desk.commit('main', { 'a.txt': LINES.replace('two', 'MAIN') })
+    const before = await git(desk.path, 'rev-parse', 'main')
+    await git(desk.path, 'branch', 'merged', 'main')
+    const merged = await desk.commit('merged', { 'm.txt': 'one\n' })
+    await commit(desk.path, 'main', { 'm.txt': 'one\n' }, { parents: [before, merged], message: 'Bring in merged' })
     const remote = join(desk.path, '../remote.git')
     await git('/', 'init', '--quiet', '--bare', remote)
     await git(desk.path, 'remote', 'add', 'origin', remote)
@@ -110,7 +114,7 @@ describe.skipIf(!hasBrowser)('a desk that offers what helps', () => {
   })
 
   test('a line is gone to by its number: in the palette, by its keys, and from the status bar', async () => {
-    await openFile(page, 'away', 'b.txt')
+    await openFile(page, 'topic', 'b.txt')
     const place = page.locator('.line-column')
     const field = page.getByRole('combobox', { name: 'Find or run' })
     await page.keyboard.press('Control+p')
@@ -133,6 +137,17 @@ describe.skipIf(!hasBrowser)('a desk that offers what helps', () => {
     await openBranch(page, 'away')
     await page.keyboard.press('Alt+r')
     await page.getByText('main has all commits of away already.').waitFor()
+    await page.getByRole('tab', { name: 'By commit' }).click()
+    await page.getByText('main has all commits of away already.').waitFor()
+  })
+
+  test('a branch that is merged already says by which commit, and is reviewed as it was merged', async () => {
+    await openBranch(page, 'merged')
+    await page.keyboard.press('Alt+r')
+    await page.getByRole('heading', { name: 'Already merged' }).waitFor()
+    await page.getByText('Bring in merged').waitFor()
+    await page.getByRole('button', { name: 'Review as it was merged' }).click()
+    await page.getByRole('article', { name: 'm.txt' }).waitFor()
   })
 
   test('a file and a folder that are renamed while a window is away are open there under their new names', async () => {

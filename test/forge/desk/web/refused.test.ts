@@ -1,9 +1,9 @@
 /** What can't be taken is said at its place, and holds up nothing that is typed or saved elsewhere. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { builtPage } from '../../../support/built-page.ts'
 import { openRealDesk, type RealDesk } from '../../../support/real-desk.ts'
 import { until as untilWithin } from '../../../support/repository.ts'
-import { builtPage } from '../web-stand-in.ts'
 import { openBeside, openFile, paste, type RealPage, visit } from './real-page.ts'
 
 setDefaultTimeout(120_000)

@@ -1,8 +1,8 @@
 /** The first moments of a window: what a person chooses then is what counts, however late the desk answers. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { builtPage } from '../../../support/built-page.ts'
 import { openRealDesk, type RealDesk } from '../../../support/real-desk.ts'
-import { builtPage } from '../web-stand-in.ts'
 import { openFile, type RealPage, visit } from './real-page.ts'
 
 setDefaultTimeout(120_000)

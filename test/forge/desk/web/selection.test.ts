@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Locator } from 'playwright-core'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { builtPage } from '../../../support/built-page.ts'
 import { openRealDesk, type RealDesk } from '../../../support/real-desk.ts'
 import { TestWindow } from '../../../support/served.ts'
-import { builtPage } from '../web-stand-in.ts'
 import { changedBy, type Rectangle, textBox } from './pixels.ts'
 import { openFile, type RealPage, visit } from './real-page.ts'
 
@@ -93,7 +93,7 @@ describe.skipIf(!hasBrowser)('a selection is seen', () => {
       expect(await changedBy(page, clip, () => input.press('Control+a'))).toBeGreaterThan(0.3)
       await input.fill('')
     }
-    await inBothSchemes(() => field('Find in all files', 'Control+Shift+F'))
+    await inBothSchemes(() => field('Find in files', 'Control+Shift+F'))
     await page.keyboard.press('Alt+w')
   })
 

@@ -1,9 +1,9 @@
 /** The story that README tells, in a real browser: what `make demo` leaves is finished on the desk. */
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser, NO_BROWSER, openBrowser } from '../../../support/browser.ts'
+import { builtPage } from '../../../support/built-page.ts'
 import { runDemo } from '../../../support/demo.ts'
 import { show } from '../../../support/git.ts'
-import { builtPage } from '../web-stand-in.ts'
 
 if (!hasBrowser) console.warn(NO_BROWSER)
 setDefaultTimeout(120_000)

@@ -1,10 +1,11 @@
 /** What the page says is so: the status, notices, and why something can't be done. */
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { writeFile } from 'node:fs/promises'
 import { reversalOf } from '../../../../forge/desk/web/page/undo.ts'
 import { hasBrowser } from '../../../support/browser.ts'
-import type { StandIn } from '../web-stand-in.ts'
-import { withEachDesk } from './each-desk.ts'
-import { type DeskPage, until } from './scene.ts'
+import { bare } from '../../../support/git.ts'
+import type { PageDesk } from '../../../support/page-desk.ts'
+import { type DeskPage, showBranch, until, withEachPage } from './page-scene.ts'
 
 // A busy machine draws slowly.
 setDefaultTimeout(120_000)
@@ -15,9 +16,9 @@ test('an undo and a redo are said in words that do not pile up', () => {
 })
 
 describe.skipIf(!hasBrowser)('the page says what is so', () => {
-  let desk: StandIn
+  let desk: PageDesk
   let page: DeskPage
-  withEachDesk(each => {
+  withEachPage(each => {
     desk = each.desk
     page = each.page
   })
@@ -43,7 +44,7 @@ describe.skipIf(!hasBrowser)('the page says what is so', () => {
 
   test('what was typed just now is no longer said to be saved, however slow the desk is', async () => {
     await open('README.md')
-    const answer = desk.hold('edit')
+    const answer = desk.proxy.hold('edit')
     await page.keyboard.type('x')
     await page.locator('.status .saved').getByText('1 draft since').waitFor()
     await page.getByRole('treeitem', { name: 'README.md , draft' }).waitFor()
@@ -53,115 +54,110 @@ describe.skipIf(!hasBrowser)('the page says what is so', () => {
   test('Ctrl+S saves all drafts where no file is shown', async () => {
     await open('README.md')
     await page.keyboard.type('x')
-    await until(() => desk.textOf('main', 'README.md')?.includes('x'))
+    await desk.isText('main', 'README.md', text => text.includes('x'))
     await page.keyboard.press('Alt+h')
     await page.keyboard.press('Control+s')
-    await until(() => desk.branches.get('main')?.commits[0]?.message === 'edit: README.md')
+    await desk.isMessage('main', 'edit: README.md')
   })
 
   test('how far a branch is from its upstream is said where it is', async () => {
     expect(await status().getByText('↑').count()).toBe(0)
-    const main = desk.branches.get('main')
-    if (main) main.upstream = { name: 'origin/main', ahead: 0, behind: 0 }
-    desk.sayDesk()
-    desk.say({ say: 'branch', branch: 'main' })
-    await Bun.sleep(100)
+    const origin = await bare(`${desk.path}-origin.git`)
+    await desk.git('remote', 'add', 'origin', origin)
+    await desk.git('push', '--quiet', '--set-upstream', 'origin', 'main')
+    await status().getByRole('button', { name: 'Up to date with origin/main' }).waitFor()
     expect(await status().getByText('↑').count()).toBe(0)
-    if (main) main.upstream = { name: 'origin/main', ahead: 0, behind: 2 }
-    desk.sayDesk()
+    await desk.git('branch', 'far', 'main')
+    for (const at of [1, 2]) await desk.commit('far', {}, { message: `Far ${at}` })
+    await desk.git('update-ref', 'refs/remotes/origin/main', 'far')
     await status().getByText('↓2', { exact: true }).waitFor()
     expect(await status().getByText('↑').count()).toBe(0)
   })
 
   test('why saving failed is said until it works', async () => {
-    desk.refused.set('save', 'The commit could not be signed.')
+    desk.proxy.refused.set('save', 'The commit could not be signed.')
     await open('README.md')
     await page.keyboard.type('x')
     await page.keyboard.press('Control+s')
     await page.getByRole('alert').getByText('could not be signed').waitFor()
-    desk.refused.set('save', 'The disk is full.')
+    desk.proxy.refused.set('save', 'The disk is full.')
     await page.keyboard.press('Control+s')
     await page.getByRole('alert').getByText('The disk is full.').waitFor()
     expect(await page.locator('.notice').count()).toBe(1)
-    desk.refused.delete('save')
+    desk.proxy.refused.delete('save')
     await page.keyboard.press('Control+s')
     await until(async () => (await page.locator('.notice').count()) === 0)
   })
 
   test('what the desk could not read is said, and can be tried again', async () => {
-    desk.refused.set('history', 'The disk can not be read.')
+    desk.proxy.refused.set('history', 'The disk can not be read.')
     await page.keyboard.press('Alt+h')
     await page.getByRole('alert').getByText('The disk can not be read.').waitFor()
-    desk.refused.delete('history')
+    desk.proxy.refused.delete('history')
     await page.getByRole('button', { name: 'Try again' }).click()
     await page.getByRole('listbox', { name: 'History' }).getByRole('option').first().waitFor()
-    desk.refused.set('changes', 'A commit is missing.')
+    desk.proxy.refused.set('changes', 'A commit is missing.')
     await page.keyboard.press('Alt+r')
     await page.getByRole('alert').getByText('A commit is missing.').waitFor()
-    desk.refused.delete('changes')
+    desk.proxy.refused.delete('changes')
     await page.getByRole('button', { name: 'Try again' }).click()
     await until(async () => (await page.getByRole('alert').count()) === 0)
   })
 
-  test('a checkout that was left behind is said until the next save', async () => {
-    const news = {
-      say: 'checkout left behind',
-      branch: 'main',
-      folder: '/home/mira/tern',
-      why: 'a.ts is changed.',
-    } as const
-    desk.say(news)
-    desk.say(news)
-    await page.getByText('stays behind').waitFor()
+  test('a checkout that was left behind is said until it follows', async () => {
+    const folder = `${desk.path}-checkout`
+    await desk.git('worktree', 'add', '--quiet', folder, 'main')
+    const save = async () => {
+      await page.keyboard.type('x')
+      await page.keyboard.press('Control+s')
+    }
+    await writeFile(`${folder}/README.md`, 'Changed in a terminal.\n')
+    await open('README.md')
+    for (let saves = 0; saves < 2; saves++) {
+      const before = await desk.tip('main')
+      await save()
+      await until(async () => (await desk.tip('main')) !== before)
+      await page.getByText('stays behind').waitFor()
+    }
     expect(await page.locator('.notice').count()).toBe(1)
-    desk.say({ say: 'saved', branch: 'main', commit: 'a'.repeat(40), drafts: [] })
+    await desk.git('-C', folder, 'reset', '--quiet', '--hard')
+    await save()
     await until(async () => (await page.locator('.notice').count()) === 0)
   })
 
-  test('undo and redo leave one notice, for as long as there is a way back', async () => {
+  test('undo and redo leave one message, for as long as there is a way back', async () => {
     await open('README.md')
     await page.keyboard.type('x')
     await page.keyboard.press('Control+s')
     await page.locator('.status .saved').getByText('Saved →').waitFor()
-    await until(() => desk.canUndo !== undefined)
     for (const [keys, words] of [
-      ['Control+Alt+z', 'Undone: edit: README.md'],
-      ['Control+Alt+Shift+Z', 'Redone: edit: README.md'],
-      ['Control+Alt+z', 'Undone: edit: README.md'],
+      ['Control+Alt+z', 'Undone: save README.md to main'],
+      ['Control+Alt+Shift+Z', 'Redone: save README.md to main'],
+      ['Control+Alt+z', 'Undone: save README.md to main'],
     ] as const) {
       await page.keyboard.press(keys)
-      await page.locator('.notice').getByText(words).waitFor()
-      expect(await page.locator('.notice').count()).toBe(1)
+      await page.locator('.toast').getByText(words).waitFor()
+      expect(await page.locator('.toast').count()).toBe(1)
     }
-    desk.canRedo = undefined
-    desk.sayDesk()
-    await until(async () => (await page.locator('.notice').count()) === 0)
+    // A save is another thing to undo: there is nothing to redo then.
+    await page.keyboard.type('y')
+    await page.keyboard.press('Control+s')
+    await until(async () => (await page.locator('.toast').count()) === 0)
   })
 
   test('a review by commit has the commits that the chosen branch lacks', async () => {
-    desk.addBranch('stacked', {})
-    const branch = desk.branches.get('stacked')
-    const main = desk.branches.get('main')
-    if (branch && main) {
-      branch.commits = [...main.commits]
-      branch.files = new Map(main.files)
-    }
-    desk.commit('stacked', 'Only here')
-    desk.sayDesk()
-    await page.keyboard.press('Alt+b')
-    await page.keyboard.type('stacked')
-    await page.getByRole('option', { name: 'stacked' }).waitFor()
-    await page.keyboard.press('Enter')
+    await desk.commit('stacked', {}, { message: 'Only here', parents: [await desk.tip('retry-jitter')] })
+    await showBranch(page, 'stacked')
     await page.keyboard.press('Alt+r')
     await page.getByRole('tab', { name: 'By commit' }).click()
-    await page.getByText('1 commit', { exact: true }).waitFor()
+    await page.getByText('2 commits', { exact: true }).waitFor()
     await page.getByRole('button', { name: 'Only here' }).waitFor()
     await page.getByRole('button', { name: /^against/ }).click()
     await page
       .getByRole('dialog')
-      .getByRole('option', { name: /^http-metrics/ })
+      .getByRole('option', { name: /^retry-jitter/ })
       .click()
-    await page.getByText('2 commits', { exact: true }).waitFor()
+    await page.getByText('1 commit', { exact: true }).waitFor()
   })
 
   test('History and Review stay where they are, also once their tabs are open', async () => {

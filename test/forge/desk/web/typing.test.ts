@@ -1,15 +1,14 @@
 /** Nothing typed is lost: breaks of the connection, a server that forgets, other windows. */
 import { describe, expect, test } from 'bun:test'
 import { hasBrowser, type OpenBrowser } from '../../../support/browser.ts'
-import type { StandIn } from '../web-stand-in.ts'
-import { withEachDesk } from './each-desk.ts'
-import { type DeskPage, openDesk, until } from './scene.ts'
+import type { PageDesk } from '../../../support/page-desk.ts'
+import { type DeskPage, openPage, showBranch, until, withEachPage } from './page-scene.ts'
 
 describe.skipIf(!hasBrowser)('typing', () => {
   let browser: OpenBrowser
-  let desk: StandIn
+  let desk: PageDesk
   let page: DeskPage
-  withEachDesk(async each => {
+  withEachPage(async each => {
     browser = each.browser
     desk = each.desk
     page = each.page
@@ -20,7 +19,7 @@ describe.skipIf(!hasBrowser)('typing', () => {
 
   const REST = '# Tern\n\nA queue.\n'
   const inEditor = async () => (await page.locator('.cm-line').allTextContents()).join('\n')
-  const isOnServer = (text: string) => until(() => desk.textOf('main', 'README.md') === text)
+  const isOnServer = (text: string) => desk.isText('main', 'README.md', text)
 
   test('goes to the server as it is typed', async () => {
     await page.keyboard.type('one two', { delay: 10 })
@@ -28,7 +27,7 @@ describe.skipIf(!hasBrowser)('typing', () => {
   })
 
   test('in a file that is just being opened comes into it, and no key of it is lost', async () => {
-    const open = desk.hold('open')
+    const open = desk.proxy.hold('open')
     await page.keyboard.press('Alt+x')
     await page.getByRole('treeitem', { name: 'FORK.md' }).click()
     await page.locator('.editor[aria-busy="true"]').click()
@@ -38,14 +37,14 @@ describe.skipIf(!hasBrowser)('typing', () => {
     open()
     await page.getByRole('textbox', { name: 'Editor' }).waitFor()
     await page.keyboard.type('d ')
-    await until(() => desk.textOf('main', 'FORK.md') === 'abc d # Fork\n')
+    await desk.isText('main', 'FORK.md', 'abc d # Fork\n')
   })
 
   test('is sent after the connection broke in the middle', async () => {
-    desk.delay = 20
+    desk.proxy.delay = 20
     for (const word of ['one ', 'two ', 'three ', 'four ']) {
       await page.keyboard.type(word, { delay: 5 })
-      desk.breakConnections()
+      desk.proxy.breakConnections()
       await Bun.sleep(60)
     }
     await isOnServer(`one two three four ${REST}`)
@@ -55,11 +54,10 @@ describe.skipIf(!hasBrowser)('typing', () => {
   test('is kept while the server is away, and sent when it is back, with the undo of the editor', async () => {
     await page.keyboard.type('before ')
     await isOnServer(`before ${REST}`)
-    const { port } = desk
-    await desk.stop()
+    const comeBack = await desk.proxy.goAway()
     await page.getByText('The desk does not answer').waitFor()
     await page.keyboard.type('while away ')
-    desk.listen(port)
+    comeBack()
     await isOnServer(`before while away ${REST}`)
     await until(async () => (await page.getByText('The desk does not answer').count()) === 0)
     await page.keyboard.type('after')
@@ -67,20 +65,21 @@ describe.skipIf(!hasBrowser)('typing', () => {
   })
 
   test('is kept where the desk has another key, and sent when this browser has it', async () => {
-    desk.isLocked = true
-    desk.breakConnections()
+    desk.proxy.isLocked = true
+    desk.proxy.breakConnections()
     await page.getByText('This window is no longer signed in to the desk').waitFor()
     await page.keyboard.type('kept ')
-    desk.isLocked = false
+    desk.proxy.isLocked = false
     await isOnServer(`kept ${REST}`)
   })
 
-  test('is sent again where the server lost its last second', async () => {
+  test('is sent after the desk was ended and started again, once', async () => {
     await page.keyboard.type('one ')
     await isOnServer(`one ${REST}`)
+    desk.proxy.lost.add('edit')
     await page.keyboard.type('two ')
-    await isOnServer(`one two ${REST}`)
-    desk.restart({ branch: 'main', path: 'README.md', text: `one ${REST}` })
+    await until(() => desk.proxy.count('edit') > 1)
+    await desk.restart(() => desk.proxy.lost.clear())
     await isOnServer(`one two ${REST}`)
     expect(await inEditor()).toBe(`one two ${REST}`)
   })
@@ -88,23 +87,23 @@ describe.skipIf(!hasBrowser)('typing', () => {
   test('is not doubled where the answer was lost', async () => {
     await page.keyboard.type('one ')
     await isOnServer(`one ${REST}`)
-    desk.delay = 150
+    desk.proxy.unanswered.add('edit')
     await page.keyboard.type('two ')
-    await Bun.sleep(20)
-    desk.delay = 0
-    desk.restart()
-    await isOnServer(`one two ${REST}`)
-    await Bun.sleep(300)
-    expect(desk.textOf('main', 'README.md')).toBe(`one two ${REST}`)
-    expect(await inEditor()).toBe(`one two ${REST}`)
+    // The page sends more only when the first letter is answered.
+    await desk.isText('main', 'README.md', text => text.startsWith('one t'))
+    desk.proxy.unanswered.clear()
+    desk.proxy.breakConnections()
+    await page.keyboard.type('three ')
+    await isOnServer(`one two three ${REST}`)
+    expect(await inEditor()).toBe(`one two three ${REST}`)
   })
 
   test('of two windows ends as the same text in both', async () => {
-    const other = await openDesk(browser.context, desk)
+    const other = await openPage(browser.context, desk)
     await other.getByRole('treeitem', { name: 'README.md' }).click()
     await other.getByRole('textbox', { name: 'Editor' }).click()
     await other.keyboard.press('Control+End')
-    desk.delay = 15
+    desk.proxy.delay = 15
     await Promise.all([
       page.keyboard.type('left left left ', { delay: 8 }),
       other.keyboard.type('right right', { delay: 8 }),
@@ -118,30 +117,37 @@ describe.skipIf(!hasBrowser)('typing', () => {
   test('meets what comes from elsewhere while it is away', async () => {
     await page.keyboard.type('mine ')
     await isOnServer(`mine ${REST}`)
-    desk.swallowsEdits = true
+    desk.proxy.lost.add('edit')
     await page.keyboard.type('and more ')
-    await Bun.sleep(50)
-    desk.swallowsEdits = false
-    desk.typeElsewhere('main', 'README.md', `mine ${REST}`.length, 'theirs')
-    desk.restart()
+    await until(() => desk.proxy.count('edit') > 1)
+    const other = await openPage(browser.context, desk)
+    await other.getByRole('treeitem', { name: 'README.md' }).click()
+    await other.getByRole('textbox', { name: 'Editor' }).click()
+    desk.proxy.lost.clear()
+    await other.keyboard.press('Control+End')
+    await other.keyboard.type('theirs')
+    await isOnServer(`mine ${REST}theirs`)
+    desk.proxy.breakConnections()
     await isOnServer(`mine and more ${REST}theirs`)
+    await other.close()
   })
 
   test('is not lost where an edit is refused for a while', async () => {
-    desk.refused.set('edit', 'The disk is full: what you type can not be kept there.')
+    desk.proxy.refused.set('edit', 'The disk is full: what you type can not be kept there.')
     await page.keyboard.type('kept ')
     await page.getByText('The disk is full').waitFor()
-    desk.refused.delete('edit')
+    desk.proxy.refused.delete('edit')
+    await page.getByRole('button', { name: 'Try again' }).click()
     await isOnServer(`kept ${REST}`)
     await until(async () => (await page.getByText('The disk is full').count()) === 0)
   })
 
   test('goes on being sent when its tab is closed at once', async () => {
-    desk.delay = 100
+    desk.proxy.delay = 100
     await page.keyboard.type('late ')
     await page.keyboard.press('Alt+w')
     await isOnServer(`late ${REST}`)
-    await until(() => desk.asked.some(({ ask }) => ask === 'close'))
+    await until(() => desk.proxy.count('close') > 0)
   })
 
   test('is let go of when a person says so, and not sent again', async () => {
@@ -152,16 +158,12 @@ describe.skipIf(!hasBrowser)('typing', () => {
     await isOnServer(REST)
     await until(async () => (await inEditor()) === REST)
     await Bun.sleep(200)
-    expect(desk.textOf('main', 'README.md')).toBe(REST)
+    expect(await desk.textOf('main', 'README.md')).toBe(REST)
   })
 
   test('keeps \\r, and pastes without it', async () => {
-    desk.addBranch('ends', { 'mixed.txt': 'a\r\nb\n' })
-    desk.sayDesk()
-    await page.keyboard.press('Alt+b')
-    await page.keyboard.type('ends')
-    await page.getByRole('option', { name: 'ends' }).waitFor()
-    await page.keyboard.press('Enter')
+    await desk.commit('ends', { 'mixed.txt': 'a\r\nb\n' })
+    await showBranch(page, 'ends')
     await page.getByRole('treeitem', { name: 'mixed.txt' }).click()
     await page.locator('.cm-specialChar').waitFor()
     await page.getByRole('textbox', { name: 'Editor' }).click()
@@ -173,6 +175,6 @@ describe.skipIf(!hasBrowser)('typing', () => {
         .querySelector('.cm-content')
         ?.dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles: true }))
     })
-    await until(() => desk.textOf('ends', 'mixed.txt') === 'a\r\nb\nc\nd')
+    await desk.isText('ends', 'mixed.txt', 'a\r\nb\nc\nd')
   })
 })

@@ -1,0 +1,105 @@
+/** What a person has to see is in the window: the tab that is shown, what is in conflict, and what is not saved. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { builtPage } from '../../../support/built-page.ts'
+import { git } from '../../../support/git.ts'
+import { openRealDesk, type RealDesk } from '../../../support/real-desk.ts'
+import { until as untilWithin } from '../../../support/repository.ts'
+import { openBranch, openFile, paste, type RealPage, visit } from './real-page.ts'
+
+setDefaultTimeout(120_000)
+
+const until = (isSo: () => boolean | Promise<boolean>) => untilWithin(isSo, 15_000)
+const NAMES = ['adapters', 'certificates', 'cookies', 'exceptions', 'sessions', 'structures', 'utilities']
+const FILES = Object.fromEntries(NAMES.map(name => [`${name}.py`, `${name}\n`]))
+
+describe.skipIf(!hasBrowser)('a desk that shows what matters', () => {
+  let browser: OpenBrowser
+  let desk: RealDesk
+  let page: RealPage
+
+  beforeAll(async () => {
+    browser = await openBrowser()
+    const base = { ...FILES, 'src/deep/a.txt': 'one\ntwo\nthree\n' }
+    desk = await openRealDesk({ built: await builtPage(), branches: { main: base } })
+    for (const branch of ['topic', 'tabs']) await git(desk.path, 'branch', branch, 'main')
+    await desk.commit('topic', { 'src/deep/a.txt': 'one\nTOPIC\nthree\n' })
+    await desk.commit('main', { 'src/deep/a.txt': 'one\nMAIN\nthree\n' })
+  })
+  afterAll(async () => {
+    await browser?.[Symbol.asyncDispose]()
+    await desk?.[Symbol.asyncDispose]()
+  })
+  beforeEach(async () => {
+    page = await visit(browser.context, desk)
+  })
+  afterEach(() => page.close({ runBeforeUnload: false }))
+
+  test('the tab that is shown and that of the chat stay in view when the window gets narrower', async () => {
+    await openBranch(page, 'tabs')
+    for (const name of NAMES) await page.getByRole('treeitem', { name: `${name}.py` }).click()
+    const tabs = page.getByRole('tablist', { name: 'Files' })
+    const isInView = async (name: string) => {
+      const [list, tab] = await Promise.all([tabs.boundingBox(), tabs.getByRole('tab', { name }).boundingBox()])
+      return Boolean(list && tab && tab.x >= list.x - 1 && tab.x + tab.width <= list.x + list.width + 1)
+    }
+    await page.setViewportSize({ width: 800, height: 600 })
+    await until(() => isInView('utilities.py'))
+    expect(await isInView('AI chat')).toBe(true)
+    await page.setViewportSize({ width: 1280, height: 800 })
+  })
+
+  test('a branch with drafts has a mark in the list of branches', async () => {
+    await openFile(page, 'tabs', 'cookies.py')
+    await page.keyboard.type('typed ')
+    await page.keyboard.press('Alt+0')
+    await page.getByRole('button', { name: /^tabs ?, 1 draft/ }).waitFor()
+  })
+
+  test('a text that is refused at the end of a long file is seen at once', async () => {
+    await openFile(page, 'tabs', 'sessions.py')
+    await paste(page, 'line\n'.repeat(200))
+    await page.keyboard.press('Control+End')
+    await paste(page, 'with a NUL \0')
+    await until(async () => {
+      const [box, editor] = await Promise.all([
+        page.locator('.refused-box').boundingBox(),
+        page.locator('.cm-scroller').boundingBox(),
+      ])
+      return Boolean(box && editor && box.y >= editor.y && box.y + box.height <= editor.y + editor.height)
+    })
+  })
+
+  test('a file in conflict is marked in the explorer, and what a choice takes away is not marked as deleted', async () => {
+    await openBranch(page, 'main')
+    await page.keyboard.press('Control+k')
+    await page.getByRole('combobox', { name: 'Find or run' }).fill('>Merge a branch into main')
+    await page.getByRole('option').first().filter({ hasText: 'Merge a branch' }).waitFor()
+    await page.keyboard.press('Enter')
+    await page.getByRole('option').filter({ hasText: 'topic' }).click()
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.getByRole('button', { name: 'Merge and resolve 1 file' }).click()
+    const conflict = page.getByRole('region', { name: 'Conflict 1 of 1', exact: true })
+    await conflict.waitFor()
+    await page.getByRole('button', { name: 'Explorer instead of the conflicts' }).click()
+    await page.getByRole('treeitem', { name: /^src ?, in conflict/ }).waitFor()
+    await page.keyboard.press('F8')
+    await page.keyboard.press('2')
+    await page.getByRole('region', { name: 'Conflict 1 of 1, resolved' }).waitFor()
+    await page.getByText('1 of 1 conflict resolved').waitFor()
+    await page.getByRole('treeitem', { name: /^src ?, has drafts/ }).waitFor()
+    const triangles = page.locator('.cm-marks :is(.mark-deleted, .mark-deleted-above)')
+    const contents = await triangles.evaluateAll(all => all.map(it => getComputedStyle(it, '::before').content))
+    expect(contents.filter(content => content !== 'none')).toEqual([])
+    // A choice too many is not typed into the file.
+    await page.keyboard.press('2')
+    expect(await page.locator('.cm-content').textContent()).not.toContain('2')
+    await page.keyboard.press('Control+z')
+    await conflict.waitFor()
+    await conflict.focus()
+    await page.keyboard.press('1')
+    await page.getByRole('region', { name: 'Conflict 1 of 1, resolved' }).waitFor()
+    await page.keyboard.type('typed ')
+    await page.locator('.cm-line').filter({ hasText: 'typed ' }).waitFor()
+  })
+})

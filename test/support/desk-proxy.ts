@@ -1,0 +1,148 @@
+/**
+ * A proxy between a page and its desk, on an address of its own. It shows what the page asks, and does to the connection
+ * what a test needs: delays, refuses or holds a question, loses answers, breaks, and goes away and comes back.
+ */
+import type { Server, ServerWebSocket } from 'bun'
+import type { Asked, QuestionName } from '../../forge/desk/contract/contract.ts'
+import type { News } from '../../forge/desk/contract/news.ts'
+
+/** One window's connection: the page's end, and the desk's as soon as that is open. */
+type Line = { desk: WebSocket; page?: ServerWebSocket<Line> }
+
+export class DeskProxy implements AsyncDisposable {
+  /** What the page has asked, oldest first. */
+  readonly asked: Asked[] = []
+  /** Milliseconds by which each question is delayed. */
+  delay = 0
+  /** What is refused, with which sentence. The desk does not hear of it. */
+  readonly refused = new Map<QuestionName, string>()
+  /** Questions that never arrive. */
+  readonly lost = new Set<QuestionName>()
+  /** Questions that arrive, and whose answers do not. */
+  readonly unanswered = new Set<QuestionName>()
+  /** Whether the desk has another key than the page: it then refuses everything. */
+  isLocked = false
+
+  #server: Server<Line> | undefined
+  readonly #lines = new Set<Line>()
+  readonly #held = new Map<QuestionName, Promise<void>>()
+
+  /** `address` is the desk's, as it is now. */
+  constructor(public address: string) {
+    this.#listen(0)
+  }
+
+  /** The address of the page by way of the proxy. */
+  get url(): string {
+    const url = new URL(this.address)
+    url.port = String(this.#server?.port)
+    return url.href
+  }
+
+  /** Holds each question of a name until the function that this returns is called. */
+  hold(name: QuestionName): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#held.set(name, promise)
+    return () => {
+      this.#held.delete(name)
+      resolve()
+    }
+  }
+
+  /** Says something to the page in the name of the desk. */
+  say(news: News): void {
+    for (const { page } of this.#lines) page?.send(JSON.stringify(news))
+  }
+
+  /** All connections break; new ones can be made. */
+  breakConnections(): void {
+    for (const { page } of this.#lines) page?.terminate()
+  }
+
+  /** All connections break, and new ones are refused until the function that this returns is called. */
+  async goAway(): Promise<() => void> {
+    const port = this.#server?.port ?? 0
+    await this.#server?.stop(true)
+    return () => this.#listen(port)
+  }
+
+  count(name: QuestionName): number {
+    return this.asked.filter(({ ask }) => ask === name).length
+  }
+
+  #listen(port: number): void {
+    this.#server = Bun.serve<Line>({
+      hostname: '127.0.0.1',
+      port,
+      idleTimeout: 0,
+      fetch: (request, server) => this.#answer(request, server),
+      websocket: {
+        maxPayloadLength: 64 << 20,
+        open: page => this.#open(page),
+        message: (page, text) => void this.#pass(page, String(text)),
+        close: ({ data }) => {
+          this.#lines.delete(data)
+          data.desk.close()
+        },
+      },
+    })
+  }
+
+  async #answer(request: Request, server: Server<Line>): Promise<Response | undefined> {
+    if (this.isLocked) return new Response('Not with this key.', { status: 401 })
+    const { pathname, search } = new URL(request.url)
+    const address = new URL(pathname + search, this.address)
+    // The desk knows the page by the address that it was started at.
+    const headers = Object.fromEntries(request.headers)
+    const sent = { ...headers, host: address.host, ...(headers.origin && { origin: address.origin }) }
+    if (pathname !== '/socket') {
+      const answer = await fetch(address, { headers: sent, decompress: false, redirect: 'manual' }).catch(
+        () => undefined,
+      )
+      return answer ?? new Response('The desk is away.', { status: 502 })
+    }
+    const protocols = (headers['sec-websocket-protocol'] ?? '').split(/, */)
+    const kept = { cookie: headers.cookie ?? '', host: address.host, origin: address.origin }
+    const desk = new WebSocket(`ws://${address.host}/socket`, { headers: kept, protocols } as never)
+    const isOpen = await new Promise<boolean>(resolve => {
+      desk.addEventListener('open', () => resolve(true))
+      desk.addEventListener('error', () => resolve(false))
+    })
+    if (!isOpen) return new Response('The desk refuses.', { status: 401 })
+    const isTaken = server.upgrade(request, { data: { desk }, headers: { 'sec-websocket-protocol': desk.protocol } })
+    return isTaken ? undefined : new Response('No socket.', { status: 400 })
+  }
+
+  #open(page: ServerWebSocket<Line>): void {
+    const line = page.data
+    line.page = page
+    this.#lines.add(line)
+    line.desk.addEventListener('close', () => page.close())
+    line.desk.addEventListener('message', ({ data }) => {
+      if (this.unanswered.size > 0 && this.#isUnanswered(String(data))) return
+      page.send(String(data))
+    })
+  }
+
+  #isUnanswered(text: string): boolean {
+    const { re } = JSON.parse(text)
+    return this.asked.some(({ id, ask }) => id === re && this.unanswered.has(ask))
+  }
+
+  async #pass(page: ServerWebSocket<Line>, text: string): Promise<void> {
+    const question = JSON.parse(text) as Asked
+    const { id, ask } = question
+    this.asked.push(question)
+    if (this.lost.has(ask)) return
+    if (this.delay > 0) await Bun.sleep(this.delay)
+    if (this.#held.has(ask)) await this.#held.get(ask)
+    const error = this.refused.get(ask)
+    if (error === undefined) page.data.desk.send(text)
+    else page.send(JSON.stringify({ re: id, error }))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const { desk } of this.#lines) desk.close()
+    await this.#server?.stop(true)
+  }
+}
