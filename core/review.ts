@@ -35,6 +35,7 @@ type Resolution =
   | "the fork's version"
   | "git's own merge of both"
   | 'a mixture of both'
+  | 'a version of its own'
   | 'deleted'
 /** A path that git could not settle, git's word for why, and what the result has there. */
 export type ReviewedConflict = { path: Path; kind: string; stages: Stage[]; resolution: Resolution }
@@ -137,6 +138,7 @@ export async function review(scratch: Scratch, commits: Commits): Promise<MergeR
     lossesOf(scratch, judged),
   ])
   const { conflicts, edits, dropped, vanished } = shown.ledger
+  const ofNeither = conflicts.filter(({ resolution }) => resolution === 'a version of its own').map(pathOf)
   const stuck = judged.spots.get('STUCK.md')
   const isStuck = stuck?.result && ![stuck.automatic, stuck.ours, stuck.theirs].some(known => same(known, stuck.result))
   const lacks = (oid: Oid) => `The history of the result lacks ${oid === start ? 'the start' : 'upstream'}, ${oid}.`
@@ -166,6 +168,7 @@ export async function review(scratch: Scratch, commits: Commits): Promise<MergeR
     ...naming("The fork's changes were undone, though nothing was in their way:", vanished),
     ...naming('What the start had is gone, though nothing was in its way:', goneFromStart),
     ...naming('Edited beyond the conflicts:', edits.map(pathOf)),
+    ...naming('In conflict, and neither as a side has it nor a mixture of the two:', ofNeither),
     ...naming('Changed beside a conflict, in the same file:', around),
     ...naming('A line of ======= that neither side has may be left of a conflict, in', markers.middles),
     ...naming("Automation that git's own merge does not have may run by itself:", automation),
@@ -317,14 +320,17 @@ function conflictsIn(spots: Map<Path, Spot>, ofSides: ReadonlySet<Oid>): Reviewe
   })
 }
 
-function resolutionOf({ stages, ours, theirs, result }: Spot, ofSides: ReadonlySet<Oid>): Resolution {
+function resolutionOf({ stages, ours, theirs, automatic, result }: Spot, ofSides: ReadonlySet<Oid>): Resolution {
   if (!result) return 'deleted'
   const [own, upstreams] = stages.length > 0 ? [stageOf(stages, 2), stageOf(stages, 3)] : [ours, theirs]
   // Where both sides renamed a file, git merges it first, and has what came of it in the place of a side's version.
   const isOfSide = (entry: Entry, atPath: Entry) => same(entry, atPath) || ofSides.has(entry?.oid ?? '')
   if (same(result, upstreams)) return isOfSide(upstreams, theirs) ? "upstream's version" : "git's own merge of both"
   if (same(result, own)) return isOfSide(own, ours) ? "the fork's version" : "git's own merge of both"
-  return 'a mixture of both'
+  // Where git can mix the two, its own merge is the file with markers. Of files that one side has deleted, binary ones,
+  // links and submodules it has one of the two.
+  const isMixable = automatic === undefined || stages.every(({ oid }) => oid !== automatic.oid)
+  return isMixable || ofSides.has(result.oid) ? 'a mixture of both' : 'a version of its own'
 }
 
 /**
@@ -516,7 +522,8 @@ async function verifyReadable(objects: Objects, files: Spot[]): Promise<void> {
 function guidance({ spots, ofSides }: Comparison): Path[] {
   const spot = spots.get('FORK.md')
   if (!spot || same(spot.result, spot.automatic) || same(spot.result, spot.ours)) return []
-  return spot.kind && resolutionOf(spot, ofSides) !== 'a mixture of both' ? [] : [spot.path]
+  const isOfNeither = ['a mixture of both', 'a version of its own'].includes(resolutionOf(spot, ofSides))
+  return spot.kind && !isOfNeither ? [] : [spot.path]
 }
 
 /** Whether the result has a version of its own at a path: none that git's own merge or, in a conflict, a side has. */

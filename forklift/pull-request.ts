@@ -127,6 +127,7 @@ function worthALook(review: MergeReview): Group[] {
   const isGone = ({ resolution, stages }: ReviewedConflict) =>
     resolution === "upstream's version" || (resolution === 'deleted' && stages.some(({ stage }) => stage === 2))
   const gone = conflicts.filter(isGone).map(({ path }) => ({ path }))
+  const ofNeither = conflicts.filter(({ resolution }) => resolution === 'a version of its own')
   const smaller = shrunk.map(({ path, before, after }) => ({ path, note: `from ${before} lines to ${after}` }))
   return [
     [`**The result is the tree of ${settledOn}**, because all conflicts went its way:`, settledOn ? all : []],
@@ -135,6 +136,7 @@ function worthALook(review: MergeReview): Group[] {
     ['**What the pull request had already is gone**, though nothing was in the way:', goneFromStart.map(itemOf)],
     ["**Automation that git's own merge does not have**, which may run by itself:", automation.map(itemOf)],
     ['**Edited beyond the conflicts:**', edits.map(describeEdit), diffs],
+    ["**As neither side has it**, where git can't mix the two:", ofNeither.map(({ path }) => ({ path }))],
     ['**Changed beside a conflict**, where git had merged the same file:', around.map(itemOf)],
     ['**A line of `=======` that neither side has**, which may be left of a conflict:', middles.map(itemOf)],
     ["**The fork's change is gone**, because the conflict went against it:", settledOn ? [] : gone],

@@ -371,6 +371,32 @@ test('of a conflict’s markers the middle one alone makes a draft', async () =>
   expect(body).toContain('may be left of a conflict:\n\n- `both`')
 })
 
+const binary = (text: string) => `\0${text}\0`
+const linkTo = (content: string) => ({ mode: '120000', content })
+test.each([
+  ['a binary file', binary('base'), binary('fork'), binary('up'), binary('agent')],
+  ['a link', linkTo('base'), linkTo('fork'), linkTo('up'), linkTo('/etc/passwd')],
+  ['a file that the fork has deleted', text(), undefined, text({ 5: 'up' }), text({ 5: 'agent' })],
+  ['a file that upstream has deleted', text(), text({ 5: 'fork' }), undefined, text({ 5: 'agent' })],
+])('a conflict in %s that ends as neither side has it makes a draft', async (_, base, ours, theirs, result) => {
+  await using history = await makeHistory()
+  const including = (tree: Tree, file: Tree[string] | undefined): Tree =>
+    file === undefined ? tree : { ...tree, file }
+  const { reviewOf } = await fork(history, {
+    base: including({ own: '1', up: '1' }, base),
+    fork: including({ own: '2', up: '1' }, ours),
+    upstream: including({ own: '1', up: '2' }, theirs),
+  })
+  const merged: Tree = { own: '2', up: '2' }
+  const review = await reviewOf({ ...merged, file: result })
+  expect(review.conflicts).toMatchObject([{ path: 'file', resolution: 'a version of its own' }])
+  const { body, draft } = page(review, { originBranch: 'main', upstreamBranch: 'upstream/main' })
+  expect([review.refusals, draft]).toEqual([[], true])
+  expect(body).toContain("**As neither side has it**, where git can't mix the two:\n\n- `file`")
+  for (const side of [ours, theirs])
+    expect((await reviewOf(including(merged, side))).partial.join()).not.toContain('neither')
+})
+
 test('an absurd size of conflict markers is no reason to fail', async () => {
   await using history = await makeHistory()
   const attributes = { '.gitattributes': 'both conflict-marker-size=2000000000\n' }

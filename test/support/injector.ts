@@ -30,7 +30,10 @@ if [ -n "$seen" ]; then
   set -o noclobber
   taken=("$seen"/*.command)
   number=$((\${#taken[@]} + 1))
-  until { printf '%s\\n' "${tool} $*" >"$seen/$number.command"; } 2>/dev/null; do number=$((number + 1)); done
+  until { printf '%s\\n' "${tool} $*" >"$seen/$number.command"; } 2>/dev/null; do
+    [ -d "$seen" ] || exit 1
+    number=$((number + 1))
+  done
   if [ "$number" = "$at" ]; then
     : >"$seen/sent"
     read -r first second <<<"$signals"

@@ -12,7 +12,11 @@ const counted = (folder: string) => `#!/bin/sh
 if [ -e '${folder}/pid' ]; then
   # Several may begin at once, and each takes a number of its own.
   number=1
-  until mkdir "${folder}/$number" 2>/dev/null; do number=$((number + 1)); done
+  until mkdir "${folder}/$number" 2>/dev/null; do
+    # The test has ended.
+    [ -d '${folder}' ] || exit 1
+    number=$((number + 1))
+  done
   if [ "$number" -eq "$(cat '${folder}/at')" ]; then
     kill -9 "$(cat '${folder}/pid')"
     exit 1
