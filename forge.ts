@@ -15,7 +15,7 @@ import { GitError, read } from './core/git/run.ts'
 import { Claim, openState } from './core/state.ts'
 import { visible, visibleLines } from './core/text.ts'
 import type { Desk } from './forge/desk/desk.ts'
-import { type DeskOptions, parseDeskOptions } from './forge/desk/options.ts'
+import { type DeskCommandOptions, parseDeskOptions } from './forge/desk/options.ts'
 import { askForTicket, urlOf, urlWith } from './forge/desk/server/address.ts'
 import { Pages } from './forge/desk/server/pages.ts'
 import { serve, type WindowSocket } from './forge/desk/server/server.ts'
@@ -58,7 +58,7 @@ const FORGE = [process.execPath, ...BUN_FLAGS, import.meta.path]
 const [OTHER_START_MS, RETRY_MS] = [10_000, 25]
 
 /** Gives the last line of a good end; every other end is thrown. */
-async function main(options: DeskOptions, signal: AbortSignal): Promise<string> {
+async function main(options: DeskCommandOptions, signal: AbortSignal): Promise<string> {
   const repository = await findRepository(options, signal)
   const state = await openState(repository, process.env)
   using claim = Claim.take(join(state, 'lock'))
@@ -74,7 +74,7 @@ async function main(options: DeskOptions, signal: AbortSignal): Promise<string> 
 
 // --- The repository --------------------------------------------------------------------------------------------------
 
-async function findRepository({ folder }: DeskOptions, signal: AbortSignal): Promise<Repository> {
+async function findRepository({ folder }: DeskCommandOptions, signal: AbortSignal): Promise<Repository> {
   const path = resolve(folder)
   // The signal ends the desk, which has to write what was typed: so git is not ended by it.
   const repository = openRepository(path).catch(error => inTheWay(path, error))
@@ -105,7 +105,11 @@ async function verifyGitIsNewEnough(): Promise<void> {
 // --- A desk that is open already -------------------------------------------------------------------------------------
 
 /** Another process has the repository: its desk, or one that is just becoming it. */
-async function openTheOneThatIsThere(repository: Repository, state: string, options: DeskOptions): Promise<string> {
+async function openTheOneThatIsThere(
+  repository: Repository,
+  state: string,
+  options: DeskCommandOptions,
+): Promise<string> {
   const { name } = repositoryName(repository)
   const { address, ticket } = await lookForTheOther(state)
   if (!address || ticket === undefined) {
@@ -146,7 +150,7 @@ async function openDesk(repository: Repository, state: string): Promise<Desk> {
   })
 }
 
-async function startServer(repository: Repository, desk: Desk, state: string, { port }: DeskOptions) {
+async function startServer(repository: Repository, desk: Desk, state: string, { port }: DeskCommandOptions) {
   const [last, pages] = await Promise.all([readAddress(state), Pages.open(PAGE)])
   const served = {
     pages,

@@ -22,7 +22,7 @@ import { isAncestor } from './core/git/commits.ts'
 import { OWN_CONFIG } from './core/git/environment.ts'
 import type { Oid } from './core/git/repository.ts'
 import { openScratch, type Scratch } from './core/git/scratch.ts'
-import type { Review } from './core/review.ts'
+import type { MergeReview } from './core/review.ts'
 import { shellIn } from './core/shell.ts'
 import { clockFace } from './core/text.ts'
 import { allOf } from './core/together.ts'
@@ -265,7 +265,7 @@ async function* takeAndPublish(
   const isCutShort = /The tests did not finish\.$/.test(await harnessSays(run))
   const notes = isCutShort ? ['The tests did not finish in time.'] : []
   const maker = { model, variant, agent, seconds, requests, tokens, notes }
-  const verify = async (judged: Review) => {
+  const verify = async (judged: MergeReview) => {
     await verifyItIsNotStuck(scratch, run, judged, report)
     verifyItIsAccepted(judged, `see ${run.path}`, report)
   }

@@ -13,7 +13,7 @@ import { writeTree } from '../core/git/trees.ts'
 import { openCodeMap } from '../forge/tasks/context/map.ts'
 import type { List, Oid, Reference, StepInput } from '../forge/tasks/contract.ts'
 import { ensureBundle } from '../forge/tasks/engine/bundle.ts'
-import { workflowOf } from '../forge/tasks/engine/client.ts'
+import { workflowIdOf } from '../forge/tasks/engine/client.ts'
 import { type Engine, openEngine } from '../forge/tasks/engine/engine.ts'
 import { endWorker, findWorkers } from '../forge/tasks/engine/workers.ts'
 import type { FanOutEnd, FanOutInput } from '../forge/tasks/flows/ends.ts'
@@ -140,7 +140,7 @@ async function steps(ground: Ground, engine: Engine, model: ModelServer): Promis
   })
   for (let at = 0; at <= STEPS; at++) {
     const from = model.requests.length
-    const workflowId = `${workflowOf(RUN)}/t${at}`
+    const workflowId = `${workflowIdOf(RUN)}/t${at}`
     const run = () =>
       engine.client.workflow.execute('forgeAttempt', { args: [inputOf(at)], taskQueue: engine.queue, workflowId })
     const [end, wall] = await timed(run as () => Promise<TaskEnd>)
@@ -208,7 +208,7 @@ async function fanOut(ground: Ground, engine: Engine): Promise<void> {
 async function fan(client: Engine['client'], taskQueue: string, parent: StepInput, agents: List): Promise<FanOutEnd> {
   const spent = { requests: 0, input: 0, output: 0, cost: 0 }
   const input: FanOutInput = { parent, agents, spent, isHeld: false }
-  const workflowId = `${workflowOf(parent.run)}/${parent.step}:fan-out`
+  const workflowId = `${workflowIdOf(parent.run)}/${parent.step}:fan-out`
   return (await client.workflow.execute('forgeFanOut', { args: [input], taskQueue, workflowId })) as FanOutEnd
 }
 

@@ -3,13 +3,13 @@ import type { Path } from './git/repository.ts'
 import {
   ANYTHING,
   isFields,
+  parseWorkflow,
   restarts,
   runsAnything,
   runsMore,
   startsOfWorkflow,
   type Versions,
   type Workflow,
-  workflowOf,
 } from './workflows.ts'
 
 /** Longer files are not parsed: whatever they are, they count as one thing that starts. */
@@ -33,7 +33,7 @@ export const isCalledByOthers = (path: Path): boolean => CALLED.test(path)
  */
 export function startsOf(path: Path, bytes: Uint8Array | undefined): ReadonlySet<string> {
   if (!bytes || isBlank(path, bytes)) return new Set()
-  if (WORKFLOW.test(path)) return startsOfWorkflow(workflowOf(parse(bytes)))
+  if (WORKFLOW.test(path)) return startsOfWorkflow(parseWorkflow(parse(bytes)))
   if (GITLAB.test(path)) return startsOfGitLab(parse(bytes))
   return new Set([ANYTHING])
 }
@@ -112,7 +112,7 @@ export function mayBeCalled(path: Path, bytes: Uint8Array | undefined): boolean 
   if (!bytes || isBlank(path, bytes)) return false
   if (!WORKFLOW.test(path)) return true
   const parsed = parse(bytes)
-  const workflow = workflowOf(parsed)
+  const workflow = parseWorkflow(parsed)
   if (!workflow || !isFields(parsed)) return true
   return runsAnything(workflow) && JSON.stringify(parsed.on ?? parsed.true ?? '').includes('workflow_call')
 }
@@ -166,7 +166,7 @@ export function startsMore(path: Path, versions: FileVersions, isChangedAround: 
 }
 
 function workflowsOf({ base, ours, theirs, result }: FileVersions): Versions {
-  const read = (bytes: Uint8Array | undefined): Workflow | undefined => bytes && workflowOf(parse(bytes))
+  const read = (bytes: Uint8Array | undefined): Workflow | undefined => bytes && parseWorkflow(parse(bytes))
   return { base: read(base), ours: read(ours), theirs: read(theirs), result: read(result) }
 }
 

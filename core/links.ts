@@ -6,10 +6,10 @@ import { run } from './git/run.ts'
 import { canHoldCi, steersCi } from './steering.ts'
 
 /** A link to another place in the same tree ('' is the top), and whether a file is there: else it may be a folder. */
-export type Link = { path: Path; target: Path; isToFile: boolean }
+export type SymbolicLink = { path: Path; target: Path; isToFile: boolean }
 
 /** The links in a commit that lead to another place in it. */
-export async function linksOf(objects: Objects, commit: Oid): Promise<Link[]> {
+export async function linksOf(objects: Objects, commit: Oid): Promise<SymbolicLink[]> {
   const { stdout } = await run(objects.repository, ['ls-tree', '-r', '-z', '--full-tree', commit])
   const found: { path: Path; oid: Oid }[] = []
   for (let at = stdout.indexOf(LINK); at >= 0; at = stdout.indexOf(LINK, at + 1)) {
@@ -50,7 +50,7 @@ function resolve(path: Path, target: string): Path | undefined {
 export type SteersCi = (path: Path, entry: Entry) => boolean
 
 /** Which paths steer CI in a tree with these links. */
-export function steersCiThrough(links: readonly Link[]): SteersCi {
+export function steersCiThrough(links: readonly SymbolicLink[]): SteersCi {
   const through = linksIntoCi(links)
   const toFiles = new Set(links.flatMap(({ path, isToFile }) => (isToFile ? [path] : [])))
   return (path, entry) => {
@@ -77,11 +77,11 @@ const MAX_HOPS = 8
  * The links that stand for files or folders of CI's, with where they lead in the end. One of them may lead through
  * another link, and a folder that one leads to may have links in it.
  */
-function linksIntoCi(links: readonly Link[]): Alias[] {
-  const isOfCi = (name: Path, { isToFile }: Link) => (isToFile ? steersCi(name) : canHoldCi(name))
+function linksIntoCi(links: readonly SymbolicLink[]): Alias[] {
+  const isOfCi = (name: Path, { isToFile }: SymbolicLink) => (isToFile ? steersCi(name) : canHoldCi(name))
   const byPath = new Map(links.map(link => [link.path, link]))
   const found = new Map<Path, Alias>()
-  const add = (name: Path, link: Link) => {
+  const add = (name: Path, link: SymbolicLink) => {
     for (let [target, hop]: [Path | undefined, number] = [link.target, 0]; target !== undefined; hop++) {
       found.set(`${name}\0${target}`, { name, target })
       if (found.size > MAX_CI_LINKS) throw new TooLarge(`it has more than ${MAX_CI_LINKS} links to files that steer CI`)
@@ -103,7 +103,7 @@ function linksIntoCi(links: readonly Link[]): Alias[] {
 }
 
 /** A path with the first link on it followed; undefined where there is none. */
-function followed(byPath: ReadonlyMap<Path, Link>, path: Path): Path | undefined {
+function followed(byPath: ReadonlyMap<Path, SymbolicLink>, path: Path): Path | undefined {
   const parts = path.split('/')
   for (let depth = 1; depth <= parts.length; depth++) {
     const link = byPath.get(parts.slice(0, depth).join('/'))

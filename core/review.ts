@@ -61,7 +61,7 @@ type Ledger = {
   /** How many files git merges without a conflict: with upstream's changes, and with the fork's. */
   files: { upstream: number; fork: number }
 }
-export type Review = Ledger & {
+export type MergeReview = Ledger & {
   commits: Commits
   /** Why the result may not be published, a sentence each. */
   refusals: string[]
@@ -118,7 +118,7 @@ const READ_BYTES = 8 << 20
  * Throws {@link TooLarge} where the result differs from git's own merge in more than what is looked at. Whether
  * upstream does ({@link verifyFewChanges}) is asked before anybody merges, once a run.
  */
-export async function review(scratch: Scratch, commits: Commits): Promise<Review> {
+export async function review(scratch: Scratch, commits: Commits): Promise<MergeReview> {
   const { origin, start, upstream } = commits
   await using objects = openObjects(scratch)
   const [judged, missing, upstreamCommits] = await allOf([
@@ -384,7 +384,7 @@ function numberedTrees(scratch: Scratch, trees: Entry[][]): Promise<Oid[]> {
 }
 
 /** The difference to git's own merge as text, by path, the conflicts first. */
-async function diffsOf(scratch: Scratch, { spots }: Comparison, commits: Commits): Promise<Review['diffs']> {
+async function diffsOf(scratch: Scratch, { spots }: Comparison, commits: Commits): Promise<MergeReview['diffs']> {
   const shown = [...spots.values()].sort((a, b) => Number(!a.kind) - Number(!b.kind)).slice(0, SHOWN.files)
   const diffs = new Map<Path, string>()
   if (shown.length === 0) return diffs

@@ -36,7 +36,7 @@ const BY_HAND = ['workflow_dispatch', 'workflow_call', 'repository_dispatch']
 const MAX_THINGS = 5_000
 
 /** Undefined for what is no workflow, or has too much in it to be compared. */
-export function workflowOf(parsed: unknown): Workflow | undefined {
+export function parseWorkflow(parsed: unknown): Workflow | undefined {
   if (!isFields(parsed)) return undefined
   const { jobs } = parsed
   // By the rules of YAML 1.1, `on` is a word for true.

@@ -1,6 +1,6 @@
 /** What an agent says of its merge, as far as git can check it. */
 import type { Path } from '../core/git/repository.ts'
-import type { Review, ReviewedConflict } from '../core/review.ts'
+import type { MergeReview, ReviewedConflict } from '../core/review.ts'
 import { many, visiblePath } from '../core/text.ts'
 
 /** Something that the agent says, in its words, and what git says of it. */
@@ -27,7 +27,7 @@ export const MAX_WORDS_CHARS = 20_000
  * The claims in an agent's words that git can check: that all besides the conflicts, and what the words name, is
  * untouched, and that a file in conflict is as one side has it. Of the latter only those are given that are not true.
  */
-export function checkClaims(review: Review, words: string): CheckedClaim[] {
+export function checkClaims(review: MergeReview, words: string): CheckedClaim[] {
   const sentences = words
     .slice(0, MAX_WORDS_CHARS)
     .split(/(?<=[.!?;])\s+|\n\s*\n|\n(?=\s*[-*+•]\s)/)
@@ -42,7 +42,7 @@ export function checkClaims(review: Review, words: string): CheckedClaim[] {
     .slice(0, MAX_CLAIMS)
 }
 
-function checkTheRest(review: Review, claim: string, words: string): CheckedClaim[] {
+function checkTheRest(review: MergeReview, claim: string, words: string): CheckedClaim[] {
   if (!OF_THE_REST.test(claim) || !AS_IT_WAS.test(claim) || OF_CHECKS.test(claim)) return []
   const { edits, dropped, vanished, goneFromStart, keptOff, files } = review
   const of = (paths: Path[]) => paths.filter(path => !namesFile(words, visiblePath(path)))

@@ -4,7 +4,7 @@ import { commit, isAncestor } from '../core/git/commits.ts'
 import { openObjects } from '../core/git/objects.ts'
 import type { Oid, Repository } from '../core/git/repository.ts'
 import { read } from '../core/git/run.ts'
-import type { Review } from '../core/review.ts'
+import type { MergeReview } from '../core/review.ts'
 import type { Fork, Head } from './fork.ts'
 import type { RunSteps } from './outcome.ts'
 import type { ForkliftPlan } from './plan.ts'
@@ -19,7 +19,7 @@ type Publication = {
   /** The repository that has the commit. */
   from: Repository
   commit: Oid
-  judged: Review
+  judged: MergeReview
   story: Story
   /** The command that publishes it again, where that fails. */
   again: string

@@ -7,7 +7,7 @@ import { mergeTrees } from '../core/git/merges.ts'
 import type { Oid } from '../core/git/repository.ts'
 import { read, run } from '../core/git/run.ts'
 import type { Scratch } from '../core/git/scratch.ts'
-import type { Review } from '../core/review.ts'
+import type { MergeReview } from '../core/review.ts'
 import { many, visible } from '../core/text.ts'
 import { allOf } from '../core/together.ts'
 import { type Fork, type Head, remoteBranchName } from './fork.ts'
@@ -61,7 +61,7 @@ export async function publishByHand(
   const path = await runs.claimRunDirectory(fork)
   const metadata = { ...(await runs.describeMerge(fork, scratch, start)), byHand: branch, anyway }
   const again = `forklift --publish ${branch}`
-  const verify = (judged: Review) => {
+  const verify = (judged: MergeReview) => {
     const isFinal = judged.unliftable.length > 0
     if (anyway && !isFinal) return
     verifyItIsAccepted(judged, isFinal ? `mend it, then ${again}` : `mend it, or ${again} --anyway`, report)

@@ -1,6 +1,6 @@
 /** The pull request's text, from what the review found. What strangers wrote is shown there, and can do nothing. */
 import type { Path } from '../core/git/repository.ts'
-import type { Review, ReviewedConflict, ReviewedEdit } from '../core/review.ts'
+import type { MergeReview, ReviewedConflict, ReviewedEdit } from '../core/review.ts'
 import { harmless, many, reflow, short, visible, visibleLines, visiblePath } from '../core/text.ts'
 import { checkClaims, MAX_WORDS_CHARS } from './claims.ts'
 import { HOST } from './hosts.ts'
@@ -56,10 +56,10 @@ type Size = (typeof SIZES)[number]
 
 /** A file on the page, with a word about it; a moved one with its new name. */
 type Item = { path: Path; note?: string; to?: Path | undefined }
-type Group = [heading: string, items: Item[], diffs?: Review['diffs']]
+type Group = [heading: string, items: Item[], diffs?: MergeReview['diffs']]
 
 /** The page of a result that may be published; what was refused and is published anyway stands on top of it. */
-export function page(review: Review, story: Story): { title: string; body: string; draft: boolean } {
+export function page(review: MergeReview, story: Story): { title: string; body: string; draft: boolean } {
   let body = ''
   for (const size of SIZES) {
     body = bodyOf(review, story, size)
@@ -68,7 +68,7 @@ export function page(review: Review, story: Story): { title: string; body: strin
   return { title: subjectOf(review, story), body, draft: review.partial.length + review.refusals.length > 0 }
 }
 
-function bodyOf(review: Review, story: Story, size: Size): string {
+function bodyOf(review: MergeReview, story: Story, size: Size): string {
   const parts = [
     lifted(review),
     verdict(review, story),
@@ -83,14 +83,14 @@ function bodyOf(review: Review, story: Story, size: Size): string {
 }
 
 /** What a person lifted to publish this all the same. */
-function lifted({ refusals }: Review): string {
+function lifted({ refusals }: MergeReview): string {
   if (refusals.length === 0) return ''
   const sentences = refusals.map(refusal => `- ${escapeMarkdown(refusal)}`)
   return FORMAT.warning(['Forklift refuses this, and a person published it anyway:', ...sentences])
 }
 
 /** All that is told by file, most pressing first. */
-function partsOf(review: Review): [heading: string, groups: Group[]][] {
+function partsOf(review: MergeReview): [heading: string, groups: Group[]][] {
   const steered: Group[] = [
     ['**CI**, which may run with the secrets of this repository:', review.ci.map(itemOf)],
     ['**CI that stays off**, as the fork has all of its kind switched off:', review.keptOff.map(itemOf)],
@@ -103,7 +103,10 @@ function partsOf(review: Review): [heading: string, groups: Group[]][] {
   ]
 }
 
-function verdict({ conflicts, edits, dropped, vanished, upstreamCommits, files, diffs }: Review, story: Story): string {
+function verdict(
+  { conflicts, edits, dropped, vanished, upstreamCommits, files, diffs }: MergeReview,
+  story: Story,
+): string {
   const found = [
     conflicts.length > 0 ? many(conflicts.length, 'conflict') : 'no conflicts',
     dropped.length > 0 && `${many(dropped.length, 'file')} without upstream's change`,
@@ -117,7 +120,7 @@ function verdict({ conflicts, edits, dropped, vanished, upstreamCommits, files, 
 }
 
 /** What a person has to judge: nothing at all where the result is what git makes by itself. */
-function worthALook(review: Review): Group[] {
+function worthALook(review: MergeReview): Group[] {
   const { dropped, vanished, goneFromStart, automation, edits, around, middles, shrunk, conflicts, diffs, settledOn } =
     review
   const all = conflicts.map(({ path }) => ({ path }))
@@ -177,7 +180,7 @@ function describeConflict({ path, kind, stages, resolution }: ReviewedConflict):
   return { path, note: `${known[kind] ?? `${kind} conflict`}. Now: ${resolution}.` }
 }
 
-function commitList({ upstreamCommits }: Review, { upstream }: Story, size: Size): string {
+function commitList({ upstreamCommits }: MergeReview, { upstream }: Story, size: Size): string {
   const web = webAddress(upstream)
   const lines = upstreamCommits.newest.slice(0, size.commits).map(({ oid, date, subject }) => {
     const id = code(oid.slice(0, 10))
@@ -188,7 +191,7 @@ function commitList({ upstreamCommits }: Review, { upstream }: Story, size: Size
 }
 
 /** What git says of the agent's words. The rest of them stands as what the agent says. */
-function checked(review: Review, { words, byHand }: Story): string {
+function checked(review: MergeReview, { words, byHand }: Story): string {
   const claims = byHand === undefined && words ? checkClaims(review, words) : []
   const lines = claims.map(({ claim, isTrue, finding }) => {
     return `- ${isTrue ? 'True' : '**Not true**'}: ${code(short(claim, 160))} (${escapeMarkdown(finding)})`
@@ -196,7 +199,7 @@ function checked(review: Review, { words, byHand }: Story): string {
   return lines.length > 0 ? ['What git can check of these words:\n', ...lines].join('\n') : ''
 }
 
-function howMade(review: Review, story: Story, size: Size): string {
+function howMade(review: MergeReview, story: Story, size: Size): string {
   const { rebased } = review
   const { model, variant, agent, seconds, requests, tokens, words, byHand, notes = [], leftBehind = [] } = story
   const facts = [
@@ -244,7 +247,7 @@ function howToMerge({ buttons, fastForward, originBranch }: Story): string {
 }
 
 /** The same ledger for a terminal. */
-export function ledgerText(review: Review): string {
+export function ledgerText(review: MergeReview): string {
   const groups = partsOf(review).flatMap(([heading, groups]) =>
     groups.map(([words, items]): [string, string[]] => [
       words.replaceAll('**', '') || `${heading}:`,
@@ -282,7 +285,7 @@ const MAX_QUOTED_LINES = 60
 const QUOTED_WIDTH = 70
 
 /** The message of the one commit that is published: the agent's words do nothing in it, and the trailer is ours. */
-export function commitMessage(review: Review, story: Story): string {
+export function commitMessage(review: MergeReview, story: Story): string {
   // Made harmless before the lines are filled: numbers and names that are taken apart take more room.
   const words = story.words?.trim() ? reflow(harmless(story.words.slice(0, MAX_WORDS_CHARS)), QUOTED_WIDTH) : []
   const left = words.length - MAX_QUOTED_LINES
@@ -312,7 +315,7 @@ export function wordsIn(message: string): { words: string | undefined; isByHand:
 /** Whether a pull request has the title that {@link page} gave it: another one is a person's. */
 export const isOurTitle = (title: string): boolean => /^Merge .+ \([\d,]+ commits?\)$/.test(title)
 
-const subjectOf = ({ upstreamCommits }: Review, { upstreamBranch }: Story): string =>
+const subjectOf = ({ upstreamCommits }: MergeReview, { upstreamBranch }: Story): string =>
   `Merge ${harmless(short(visible(upstreamBranch), 60))} (${many(upstreamCommits.count, 'commit')})`
 
 const duration = (seconds: number): string =>

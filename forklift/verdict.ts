@@ -8,7 +8,7 @@ import { STUCK_FILE, workspaceOf } from '../core/formats/forklift-run.ts'
 import type { Oid } from '../core/git/repository.ts'
 import { run as runGit } from '../core/git/run.ts'
 import type { Scratch } from '../core/git/scratch.ts'
-import { type Commits, type Review, review } from '../core/review.ts'
+import { type Commits, type MergeReview, review } from '../core/review.ts'
 import { clockFace } from '../core/text.ts'
 import { allOf } from '../core/together.ts'
 import { twice } from '../core/untrusted.ts'
@@ -51,7 +51,7 @@ type Candidate = {
   maker: Partial<Story>
   /** The command that publishes it again, where that fails. */
   again: string
-  verify: (judged: Review) => Promise<void> | void
+  verify: (judged: MergeReview) => Promise<void> | void
 }
 
 /** Judges a result, makes the one commit of it, and publishes that. */
@@ -80,7 +80,7 @@ export async function* judgeAndPublish(
 }
 
 /** A review in which what a person settled by their own merge is shown, and not refused. */
-function asAPersonMeant(judged: Review): Review {
+function asAPersonMeant(judged: MergeReview): MergeReview {
   const { refusals, partial, meantByHand } = judged
   const left = refusals.filter(refusal => !meantByHand.includes(refusal))
   return { ...judged, refusals: left, partial: [...meantByHand, ...partial] }
@@ -103,7 +103,7 @@ export async function publishAsItIs(
 ): Promise<string> {
   const [origin, upstream] = [fork.origin.tip, fork.upstream.tip]
   const fastForward = commit === upstream
-  const [judged, made] = await allOf<[Review, Partial<Story>]>([
+  const [judged, made] = await allOf<[MergeReview, Partial<Story>]>([
     review(scratch, { origin, start: origin, upstream, result: commit }),
     fastForward ? Promise.resolve({}) : madeBefore(fork, scratch, commit),
   ])
@@ -129,7 +129,7 @@ async function madeBefore(fork: Fork, scratch: Scratch, commit: Oid): Promise<Pa
 export async function verifyItIsNotStuck(
   scratch: Scratch,
   { path }: { path: string },
-  { stuck }: Review,
+  { stuck }: MergeReview,
   report: Report,
 ): Promise<void> {
   if (!stuck) return
@@ -146,7 +146,7 @@ async function show(stuck: string, place: string, report: Report): Promise<void>
 }
 
 /** Throws where the result was refused, after what was found has been told. `remedy` ends the sentence. */
-export function verifyItIsAccepted(judged: Review, remedy: string, report: Report): void {
+export function verifyItIsAccepted(judged: MergeReview, remedy: string, report: Report): void {
   if (judged.refusals.length === 0) return
   report.step(ledgerText(judged))
   throw new Failure(`Refused: ${judged.refusals.join(' ')} Nothing was pushed: ${remedy}.`, EXIT.refused)

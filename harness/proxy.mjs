@@ -40,7 +40,7 @@ const UNPACK = new Map([
 const HARMLESS = /^[\w ()+,./:;=*"-]{1,300}$/
 const INPUT_TOKENS = /"(?:prompt_tokens|input_tokens|promptTokenCount)"\s*:\s*(\d+)/g
 const OUTPUT_TOKENS = /"(?:completion_tokens|output_tokens|candidatesTokenCount)"\s*:\s*(\d+)/g
-const LONGEST_LINE = 1024 * 1024
+const MAX_LINE_BYTES = 1024 * 1024
 
 let said = 0
 function say(line) {
@@ -128,7 +128,7 @@ function tokenCounter() {
       rest += decoder.decode(chunk, { stream: true })
       const end = rest.lastIndexOf('\n') + 1
       this.read(rest.slice(0, end))
-      rest = rest.slice(end).slice(-LONGEST_LINE)
+      rest = rest.slice(end).slice(-MAX_LINE_BYTES)
     },
     finish() {
       this.read(rest)

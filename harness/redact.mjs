@@ -27,7 +27,7 @@ const ESCAPE =
   /\\{1,64}(?:u([0-9a-f]{4})|x([0-9a-f]{2})|[nrt])|%(?:25){0,8}([0-9a-f]{2})|&(?:amp;){0,8}#(?:x([0-9a-f]{1,6})|(\d{1,7}));/iy
 const BEGINNING_OF_ESCAPE =
   /(?:\\{1,64}(?:u[0-9a-f]{0,3}|x[0-9a-f]?)?|%(?:25){0,8}[0-9a-f]?|&(?:amp;){0,8}(?:a|am|amp)?(?:#(?:x[0-9a-f]{0,6}|\d{0,7}))?)$/i
-const LONGEST_ESCAPE = 128
+const MAX_ESCAPE_BYTES = 128
 const BEGINS_ESCAPE = new Set('\\%&')
 
 /** A text as pieces: what stands there, and the one character that it means. White space and backslashes mean none. */
@@ -185,7 +185,7 @@ class TextRedactor {
 
   add(text) {
     const whole = this.#rest + text
-    this.#rest = BEGINNING_OF_ESCAPE.exec(whole.slice(-LONGEST_ESCAPE))?.[0] ?? ''
+    this.#rest = BEGINNING_OF_ESCAPE.exec(whole.slice(-MAX_ESCAPE_BYTES))?.[0] ?? ''
     const decided = this.#read(whole.slice(0, whole.length - this.#rest.length))
     if (this.#matcher.letters >= MIN_LETTERS_HELD) return decided
     return decided + show(this.#matcher.held)

@@ -11,7 +11,7 @@ export type GrepMatch = { path: Path; line: number; text: string; ranges: [numbe
 
 type TextQuestion = { tree: Oid; words: string; isRegex: boolean; matchCase: boolean }
 /** A question that was understood, and how git is to read it. */
-export type TextSearch = TextQuestion & { dialect: '-F' | '-P' | '-E' }
+export type GrepQuestion = TextQuestion & { dialect: '-F' | '-P' | '-E' }
 type TextOptions = {
   /** Ends the search: no more is found then. */
   signal: AbortSignal
@@ -49,7 +49,7 @@ const MAX_LINE_BYTES = 4 << 20
  * Looks whether a question can be answered. An expression is tried on nothing, so that what is wrong with it is said at
  * once, as a {@link Failure}.
  */
-export async function textSearch(repository: Repository, question: TextQuestion): Promise<TextSearch> {
+export async function textSearch(repository: Repository, question: TextQuestion): Promise<GrepQuestion> {
   if (question.words === '') throw new Failure('There is nothing to look for yet.')
   if (/[\n\0]/.test(question.words)) throw new Failure('Text is found line by line: look for one line of it.')
   if (question.words.length > 10_000) throw new Failure('That is too long to be looked for.')
@@ -74,7 +74,7 @@ export async function textSearch(repository: Repository, question: TextQuestion)
  */
 export async function findText(
   repository: Repository,
-  search: TextSearch,
+  search: GrepQuestion,
   { signal, onFound, seconds = SEARCH_SECONDS, most = MAX_MATCHES, only = [], besides = [] }: TextOptions,
 ): Promise<{ isCut: boolean }> {
   // A random colour marks the matches, so that no content of a file can pass for a mark.
@@ -152,7 +152,7 @@ function pathspec(path: Path, ...magic: 'exclude'[]): string {
   return `:(${words})${isText ? text : path.replace(/[*?[\]\\]/g, '\\$&').replace(/[^\x20-\x7e]/g, '?')}`
 }
 
-const wordsOf = ({ words, matchCase, dialect }: TextSearch): string[] => [
+const wordsOf = ({ words, matchCase, dialect }: GrepQuestion): string[] => [
   'grep',
   ...['-z', '-n', '-I', '--no-column', '--full-name', '--no-recurse-submodules', '--no-textconv', '--no-ext-grep'],
   ...['--no-heading', '--no-break', '--no-function-context', '--color=always', dialect],

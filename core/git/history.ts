@@ -9,7 +9,7 @@ import { asText, fields, isOid, type Oid, type Path, type Repository } from './r
 import { endChild, GitError, run, start } from './run.ts'
 
 /** A commit as a graph shows it. `committed` is in seconds since 1970. */
-export type Row = { oid: Oid; parents: Oid[]; author: CommitIdentity; committed: number; subject: string }
+export type HistoryCommit = { oid: Oid; parents: Oid[]; author: CommitIdentity; committed: number; subject: string }
 
 /** In which order commits come, none before its children: lines of development not mixed, or the newest first. */
 type HistoryOrder = 'topology' | 'date'
@@ -69,7 +69,7 @@ export class History implements AsyncDisposable {
   }
 
   /** The rows from one place to another, without that; fewer where the history ends. */
-  async window(from: number, to: number): Promise<Row[]> {
+  async window(from: number, to: number): Promise<HistoryCommit[]> {
     await this.#settle(to)
     const nodes = this.#order.slice(Math.max(from, 0), Math.max(to, 0))
     return await describe(
@@ -318,7 +318,7 @@ export const openHistory = (objects: Objects, tips: readonly Oid[], by?: History
   new History(objects, tips, by)
 
 /** What a graph shows of some commits, in their order; those that are not there are left out. */
-export async function describe(objects: Objects, oids: readonly Oid[]): Promise<Row[]> {
+export async function describe(objects: Objects, oids: readonly Oid[]): Promise<HistoryCommit[]> {
   const read = await Promise.all(oids.map(oid => objects.read(oid, { limit: 16 << 20 })))
   return read.flatMap(object => {
     if (!object?.bytes || object.type !== 'commit') return []

@@ -12,7 +12,7 @@ import type { Repository } from './repository.ts'
 import { read, run } from './run.ts'
 
 /** Milliseconds after the last commit: what the person sees of it comes first. */
-const AFTER = 2_000
+const MAINTENANCE_DELAY_MS = 2_000
 
 export class Maintenance {
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -23,7 +23,7 @@ export class Maintenance {
   /** Looks in the background, once after several commits in a row. */
   afterCommit(): void {
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.#begin(), AFTER)
+    this.#timer = setTimeout(() => this.#begin(), MAINTENANCE_DELAY_MS)
   }
 
   /**

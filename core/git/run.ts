@@ -18,7 +18,7 @@ export type Where = {
   bounds?: Bounds
 }
 
-export type RunOptions = {
+export type GitOptions = {
   input?: string | Uint8Array
   /** The exit codes that are an answer; any other is thrown. A command that was killed has none. */
   ok?: readonly number[] | 'any'
@@ -106,7 +106,7 @@ export function endChild(child: ChildProcess, how: NodeJS.Signals): void {
  * Runs git to its end. Throws {@link GitError} where the exit code is not among `ok`, the signal's reason where that is
  * aborted, and the error of the system where git can't be started.
  */
-export async function run(where: Where, args: readonly string[], options: RunOptions = {}): Promise<GitAnswer> {
+export async function run(where: Where, args: readonly string[], options: GitOptions = {}): Promise<GitAnswer> {
   const { signal } = where
   const { input, ok = [0], limit, bounds = where.bounds, onOutput, onWords } = options
   signal?.throwIfAborted()
@@ -174,11 +174,11 @@ export async function run(where: Where, args: readonly string[], options: RunOpt
 }
 
 /** What git prints, as text, without the line end after it. For paths take {@link run} and its bytes. */
-export async function read(where: Where, args: readonly string[], options?: RunOptions): Promise<string> {
+export async function read(where: Where, args: readonly string[], options?: GitOptions): Promise<string> {
   return (await run(where, args, options)).stdout.toString().trimEnd()
 }
 
 /** For commands that answer by their exit code: 0 is yes, 1 is no, and anything else is thrown. */
-export async function holds(where: Where, args: readonly string[], options?: RunOptions): Promise<boolean> {
+export async function holds(where: Where, args: readonly string[], options?: GitOptions): Promise<boolean> {
   return (await run(where, args, { ...options, ok: [0, 1] })).code === 0
 }

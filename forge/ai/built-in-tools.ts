@@ -9,7 +9,7 @@ import { listOf, parseArguments, whole } from './arguments.ts'
 import { applyEdits, countLines, type EditRefusal, inFormOf, lineEnds, type Made, type TextEdit } from './edits.ts'
 import { lineStarts, numbered, readableLine } from './lines.ts'
 import { MAX_MODEL_FILE_BYTES, type ModelFile, modelFileAt, pathFrom, verifyMayChange } from './model-files.ts'
-import type { Tool, ToolResult, ToolRoom } from './tool.ts'
+import type { Tool, ToolContext, ToolResult } from './tool.ts'
 
 /** All of them, in an order that does not change: a model's cache begins with it. */
 export const builtInTools = (): Tool[] => [...editingTools(), getLines, grepOpen, updateContext]
@@ -29,7 +29,7 @@ type Definition<Schema extends v.GenericSchema> = {
   schema: Schema
   /** What it is about, of arguments that are right. */
   about: (wanted: v.InferOutput<Schema>) => string
-  run: (wanted: v.InferOutput<Schema>, room: ToolRoom) => Promise<ToolResult>
+  run: (wanted: v.InferOutput<Schema>, room: ToolContext) => Promise<ToolResult>
 }
 
 /** A tool whose expected failures, wrong arguments among them, are results that say what to do. */
@@ -82,7 +82,7 @@ const PathText = v.pipe(v.string(), v.nonEmpty())
 /** +3 -1 */
 const counted = ({ added, deleted }: { added: number; deleted: number }): string => `+${added} −${deleted}`
 
-async function changeablePath(room: ToolRoom, text: string): Promise<Path> {
+async function changeablePath(room: ToolContext, text: string): Promise<Path> {
   const path = await pathFrom(room.vfs, text)
   verifyMayChange(path)
   return path
@@ -245,11 +245,11 @@ const renameFile = define({
 })
 
 /** Whether there is a folder of that name with anything in it but the file that is about to go. */
-const othersIn = async (room: ToolRoom, folder: Path, file: Path): Promise<boolean> =>
+const othersIn = async (room: ToolContext, folder: Path, file: Path): Promise<boolean> =>
   (await room.vfs.listFiles(folder)).some(({ path }) => path !== file)
 
 /** Says that the file does not exist, and which files of that name stand elsewhere. */
-async function missing(room: ToolRoom, path: Path): Promise<string> {
+async function missing(room: ToolContext, path: Path): Promise<string> {
   const own = path.slice(path.lastIndexOf('/') + 1).toLowerCase()
   const all = await room.vfs.listFiles('')
   const same = all.filter(it => it.path.slice(it.path.lastIndexOf('/') + 1).toLowerCase() === own)
@@ -375,7 +375,7 @@ async function notEdited(
   { bytes, isUtf8 }: Extract<ModelFile, { kind: 'text' }>,
   edits: readonly TextEdit[],
   refusals: readonly EditRefusal[],
-  room: ToolRoom,
+  room: ToolContext,
 ): Promise<ToolResult> {
   const name = visiblePath(path)
   const [first] = refusals
@@ -518,7 +518,7 @@ const placeOf = ([only]: readonly Path[]): string => (only === undefined ? 'the 
 async function search(
   { text, regex, ignore_case, context }: v.InferOutput<v.StrictObjectSchema<typeof QUESTION, undefined>>,
   { only, where }: { only: Path[]; where: string },
-  room: ToolRoom,
+  room: ToolContext,
 ): Promise<ToolResult> {
   const { repository } = room.vfs.objects
   // The conversations in the forge's own folder are not searched.
@@ -544,7 +544,7 @@ async function search(
 }
 
 /** The files and folders to look in; none for everywhere. */
-async function searched(room: ToolRoom, folder: string, everywhere: boolean): Promise<Path[]> {
+async function searched(room: ToolContext, folder: string, everywhere: boolean): Promise<Path[]> {
   if (folder !== '' && folder !== '.') {
     const path = await pathFrom(room.vfs, folder)
     const isThere = (await room.vfs.entryAt(path)) || (await room.vfs.listFiles(path)).length > 0
@@ -575,7 +575,7 @@ function rowsOf(matches: readonly GrepMatch[]): { rows: string[]; isShort: boole
 
 /** The same with lines around each: a colon behind the number of a match, a dash behind that of another line. */
 async function rowsInContext(
-  room: ToolRoom,
+  room: ToolContext,
   matches: readonly GrepMatch[],
   context: number,
 ): Promise<{ rows: string[]; isShort: boolean }> {
@@ -678,7 +678,7 @@ const updateContext = define({
 })
 
 /** What is said of a file that comes into the context. Throws a {@link Failure} where it may not. */
-async function verifyMayBeActive(room: ToolRoom, path: Path): Promise<string> {
+async function verifyMayBeActive(room: ToolContext, path: Path): Promise<string> {
   const name = visiblePath(path)
   verifyMayChange(path)
   const found = await modelFileAt(room.vfs, path)

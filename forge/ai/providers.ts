@@ -18,13 +18,10 @@ export async function openModel(name: string, settings: Settings, patience: Part
   const endpoint = provider && settings.endpoint(provider)
   if (!endpoint) throw new ModelError(provider ? 'key' : 'no such model', settings.missing(name) ?? 'No model is set.')
   const id = name.slice(name.indexOf('/') + 1)
-  const [open, { AskedModel, DEFAULT_PATIENCE: PATIENCE }] = await Promise.all([
-    languageModel(endpoint, id),
-    import('./ask.ts'),
-  ])
+  const [open, { AskedModel, DEFAULT_PATIENCE }] = await Promise.all([languageModel(endpoint, id), import('./ask.ts')])
   const asked = { name, provider: endpoint.provider, address: endpoint.address, secrets: settings.secrets }
   // A local model may read for long before it says its first word.
-  const usual = isOwnServer(endpoint) ? { ...PATIENCE, silence: 900 } : PATIENCE
+  const usual = isOwnServer(endpoint) ? { ...DEFAULT_PATIENCE, silence: 900 } : DEFAULT_PATIENCE
   return new AskedModel({
     asked,
     window: windowOf(id, endpoint, settings),

@@ -20,7 +20,7 @@ import type { WorkInProgressVfs } from '../vfs.ts'
 import type { ApprovalState, Approvals, Subject } from './approvals.ts'
 import type { ToolDescription } from './request.ts'
 import { type Sandbox, SandboxError, type ToolSource } from './sandbox.ts'
-import type { Tool, ToolResult, ToolRoom } from './tool.ts'
+import type { Tool, ToolContext, ToolResult } from './tool.ts'
 import { takeTrial, trialOf } from './trial.ts'
 
 /** The folder that they are in. */
@@ -174,7 +174,7 @@ export class RepositoryTool implements Tool {
   }
 
   /** Its changes are made where it ends well, all of them; else none. */
-  async run(sent: unknown, { vfs, signal }: ToolRoom): Promise<ToolResult> {
+  async run(sent: unknown, { vfs, signal }: ToolContext): Promise<ToolResult> {
     const { name, parameters } = this.description
     const wrong = whatIsWrong(sent, parameters)
     if (wrong) return failed(`${name} was not run: ${wrong}`)

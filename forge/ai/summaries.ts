@@ -19,7 +19,7 @@ export const SUMMARY_VERSION = 3
 /** Larger files are not read: what is generated says little about itself at its top. */
 const MAX_FILE_BYTES = 256 << 10
 /** Read at the same time. */
-const BATCH = 128
+const FILES_READ_AT_ONCE = 128
 /** Kept on disk: about 30 MB. */
 const MAX_KEPT_SUMMARIES = 200_000
 const MAX_OUTLINES = 16
@@ -84,8 +84,8 @@ export class Summaries implements Disposable {
     const texts = this.cache.texts(keys)
     const missing = files.flatMap((file, at) => (texts[at] === undefined ? [{ file, at }] : []))
     const made: [key: string, text: string][] = []
-    for (let from = 0; from < missing.length; from += BATCH) {
-      const batch = missing.slice(from, from + BATCH)
+    for (let from = 0; from < missing.length; from += FILES_READ_AT_ONCE) {
+      const batch = missing.slice(from, from + FILES_READ_AT_ONCE)
       const words = await Promise.all(batch.map(({ file }) => this.#make(file)))
       for (const [index, { at }] of batch.entries()) {
         const text = words[index] ?? ''

@@ -5,7 +5,7 @@ import type { WorkInProgressVfs } from '../vfs.ts'
 import type { ToolDescription } from './request.ts'
 
 /** What a tool may use. It has nothing else. */
-export type ToolRoom = {
+export type ToolContext = {
   /** The turn's files. */
   vfs: WorkInProgressVfs
   /** Makes a file's whole content part of the context, or takes it out again. */
@@ -23,7 +23,7 @@ export type ToolRoom = {
 }
 
 /** What tools may use where there is no conversation: the files alone, without a person and without a context. */
-export const roomWithoutPerson = (vfs: WorkInProgressVfs, signal: AbortSignal): ToolRoom => ({
+export const contextWithoutPerson = (vfs: WorkInProgressVfs, signal: AbortSignal): ToolContext => ({
   vfs,
   activate: () => undefined,
   deactivate: () => undefined,
@@ -53,5 +53,5 @@ export interface Tool {
   /** What a person reads while it runs, from what the model sent (any shape): write_file lease.ts. */
   title(sent: unknown): string
   /** Checks what the model sent and acts on it: all of it or nothing. Expected failures are results, not errors. */
-  run(sent: unknown, room: ToolRoom): Promise<ToolResult>
+  run(sent: unknown, room: ToolContext): Promise<ToolResult>
 }

@@ -16,7 +16,7 @@ import type { CallBlock, Model, ModelAnswer, Progress, Request, TextBlock, Usage
 import { type Clean, NO_USAGE, type Session, withAnswer, withChecks, withEnd, withResult, withUser } from './session.ts'
 import { Fullness, whyTooMuch } from './session-file.ts'
 import { shorten } from './shorten.ts'
-import type { Tool, ToolResult, ToolRoom } from './tool.ts'
+import type { Tool, ToolContext, ToolResult } from './tool.ts'
 import type { Checked } from './turn-checks.ts'
 
 export type TurnEvent =
@@ -82,7 +82,7 @@ type Ending = { how: 'done' | 'stopped' | 'failed' | 'limit'; words?: string }
 
 class Turn {
   readonly #signal: AbortSignal
-  readonly #room: Room
+  readonly #room: TurnToolContext
   /** The tree of the files as the last tool has left them. */
   #tree: Oid | undefined
   #inVain = 0
@@ -97,7 +97,7 @@ class Turn {
     readonly budget: Budget,
   ) {
     this.#signal = AbortSignal.any([means.signal, budget.signal])
-    this.#room = new Room(means.vfs, this.#signal, wait => budget.standStill(wait))
+    this.#room = new TurnToolContext(means.vfs, this.#signal, wait => budget.standStill(wait))
   }
 
   async run(): Promise<Session> {
@@ -368,7 +368,7 @@ class Keeper {
 }
 
 /** What the tools have, and what those of one answer have done. */
-class Room implements ToolRoom {
+class TurnToolContext implements ToolContext {
   #active = new Set<Path>()
   #before = new Set<Path>()
   #touched = new Set<Path>()
@@ -378,7 +378,7 @@ class Room implements ToolRoom {
   constructor(
     readonly vfs: WorkInProgressVfs,
     readonly signal: AbortSignal,
-    readonly forPerson: ToolRoom['forPerson'],
+    readonly forPerson: ToolContext['forPerson'],
   ) {}
 
   readonly activate = (path: Path): void => void this.#active.add(path)
@@ -430,7 +430,7 @@ class Room implements ToolRoom {
   }
 }
 
-async function runTool(tool: Tool, call: CallBlock, room: Room): Promise<ToolResult> {
+async function runTool(tool: Tool, call: CallBlock, room: TurnToolContext): Promise<ToolResult> {
   try {
     return await tool.run(call.arguments, room)
   } catch (error) {

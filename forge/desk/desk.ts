@@ -8,7 +8,7 @@ import { type Objects, openObjects } from '../../core/git/objects.ts'
 import type { Oid, Repository } from '../../core/git/repository.ts'
 import { run } from '../../core/git/run.ts'
 import { Operations } from '../operations.ts'
-import { branchOf, HEADS } from './branches/branches.ts'
+import { branchOfRef, HEADS } from './branches/branches.ts'
 import { closeFile, vfsAt } from './branches/places.ts'
 import type { Models } from './chat/models.ts'
 import type { BranchInfo } from './contract/branches.ts'
@@ -237,7 +237,7 @@ export class Desk implements AsyncDisposable {
       work.undoableInBranches(),
     ])
     const branches = all.map(info => withUndo(info, inBranches.get(info.name)))
-    const branch = head?.startsWith(HEADS) ? branchOf(head) : undefined
+    const branch = head?.startsWith(HEADS) ? branchOfRef(head) : undefined
     return {
       ...repositoryName(repository),
       isBare: repository.isBare,

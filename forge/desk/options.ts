@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util'
 import { EXIT, Failure } from '../../core/failure.ts'
 import { visible } from '../../core/text.ts'
 
-export type DeskOptions = {
+export type DeskCommandOptions = {
   /** The folder whose repository is opened. */
   folder: string
   /** Undefined: the port of the last time, or a free one. */
@@ -14,7 +14,7 @@ export type DeskOptions = {
 }
 
 /** Anything unknown is wrong usage. */
-export function parseDeskOptions(argv: string[]): DeskOptions {
+export function parseDeskOptions(argv: string[]): DeskCommandOptions {
   const options = {
     port: { type: 'string' },
     'no-open': { type: 'boolean' },

@@ -16,7 +16,15 @@ import { materializedIn, removeLeftBehind } from '../vfs.ts'
 import { renameBranch, restoreBranch } from './branches/branch-operations.ts'
 import { finishRenames } from './branches/branch-renames.ts'
 import type { BranchServices } from './branches/branch-work.ts'
-import { BranchFacts, branchOf, HEADS, headRef, listBranches, tipsBelow, tipsBelowEach } from './branches/branches.ts'
+import {
+  BranchFacts,
+  branchOfRef,
+  HEADS,
+  headRef,
+  listBranches,
+  tipsBelow,
+  tipsBelowEach,
+} from './branches/branches.ts'
 import { Checkouts } from './branches/checkouts.ts'
 import { branchHandlers } from './branches/handlers.ts'
 import { MovedBranches } from './branches/moved-branches.ts'
@@ -187,7 +195,7 @@ export class Work implements AsyncDisposable {
     const before = this.#heads
     this.#heads = await this.#checkedOut()
     const refs = [...new Set([...before.keys(), ...this.#heads.keys()])]
-    return refs.filter(ref => before.get(ref) !== this.#heads.get(ref)).map(branchOf)
+    return refs.filter(ref => before.get(ref) !== this.#heads.get(ref)).map(branchOfRef)
   }
 
   async #checkedOut(): Promise<Map<RefName, string>> {

@@ -1,7 +1,7 @@
 /** CI in a judged merge: nothing runs that the fork has switched off, and nothing that an agent thought of. */
 import { expect, test } from 'bun:test'
 import { isOfBothSides, lifecycleScripts, startsOf } from '../../core/automation.ts'
-import type { Review } from '../../core/review.ts'
+import type { MergeReview } from '../../core/review.ts'
 import { page } from '../../forklift/pull-request.ts'
 import { type File, type History, makeHistory, type Tree, text } from '../support/histories.ts'
 
@@ -16,7 +16,7 @@ async function fork(
   const root = await history.commit({ ...base, own: '1', up: '1' })
   const start = await history.commit({ ...ours, own: '2', up: '1' }, [root])
   const upstream = await history.commit({ ...theirs, own: '1', up: '2' }, [root])
-  return async (result: Tree): Promise<Review> => {
+  return async (result: Tree): Promise<MergeReview> => {
     const tip = await history.commit({ own: '2', up: '2', ...result }, [start, upstream])
     return await history.review(start, upstream, tip)
   }
@@ -26,7 +26,7 @@ const workflow = (on: string, job = 'run: make', more = ''): string =>
   `on: ${on}\njobs:\n  build:\n    steps:\n      - ${job}\n${more}`
 const PUSH = workflow('push')
 const CHANGED = workflow('push', 'run: make all')
-const pageOf = (review: Review) => page(review, { originBranch: 'main', upstreamBranch: 'upstream/main' })
+const pageOf = (review: MergeReview) => page(review, { originBranch: 'main', upstreamBranch: 'upstream/main' })
 
 test.each([
   ['deleted', {}],

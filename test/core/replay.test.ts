@@ -1,6 +1,6 @@
 /** Random histories, the same ones every time: a good merge is never refused, a bad one never passes unseen. */
 import { expect, test } from 'bun:test'
-import type { Review } from '../../core/review.ts'
+import type { MergeReview } from '../../core/review.ts'
 import { page } from '../../forklift/pull-request.ts'
 import { type History, makeHistory, type Tree, text } from '../support/histories.ts'
 import { type Random, randomFrom } from '../support/random.ts'
@@ -64,7 +64,7 @@ async function settle(
   return { tree, clean }
 }
 
-const named = ({ dropped, vanished, edits, conflicts }: Review): string[] => [
+const named = ({ dropped, vanished, edits, conflicts }: MergeReview): string[] => [
   ...dropped,
   ...vanished,
   ...edits.flatMap(({ path, to }) => [path, to ?? path]),

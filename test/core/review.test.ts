@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test'
 import { readdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Review } from '../../core/review.ts'
+import type { MergeReview } from '../../core/review.ts'
 import { page } from '../../forklift/pull-request.ts'
 import { git, gitWith } from '../support/git.ts'
 import { type History, makeHistory, type Tree, text } from '../support/histories.ts'
@@ -40,7 +40,7 @@ type Sides = { base?: Tree; fork?: Tree; upstream?: Tree }
 async function fork(history: History, { base = BASE, fork = FORK, upstream = UPSTREAM }: Sides = {}) {
   const root = await history.commit(base)
   const [start, tip] = [await history.commit(fork, [root]), await history.commit(upstream, [root])]
-  const reviewOf = async (result: Tree, parents = [start, tip]): Promise<Review> =>
+  const reviewOf = async (result: Tree, parents = [start, tip]): Promise<MergeReview> =>
     history.review(start, tip, await history.commit(result, parents))
   return { root, start, upstream: tip, reviewOf }
 }
@@ -48,7 +48,7 @@ async function fork(history: History, { base = BASE, fork = FORK, upstream = UPS
 const without = (tree: Tree, ...paths: string[]): Tree =>
   Object.fromEntries(Object.entries(tree).filter(([path]) => !paths.includes(path)))
 
-const lookFirst = (review: Review): string =>
+const lookFirst = (review: MergeReview): string =>
   /### Look at this first\n([\s\S]*?)\n### /.exec(
     page(review, { originBranch: 'main', upstreamBranch: 'upstream/main' }).body,
   )?.[1] ?? ''

@@ -1,6 +1,6 @@
 /** The pull request's text: what a reviewer reads, and what a stranger's words can't do in it. */
 import { expect, test } from 'bun:test'
-import type { Review } from '../../core/review.ts'
+import type { MergeReview } from '../../core/review.ts'
 import { commitMessage, ledgerText, mergeBody, page, type Story } from '../../forklift/pull-request.ts'
 import { gitWith } from '../support/git.ts'
 
@@ -10,7 +10,7 @@ const STORY: Story = {
   upstreamBranch: 'upstream/main',
   upstream: 'https://github.com/up/project',
 }
-const REVIEW: Review = {
+const REVIEW: MergeReview = {
   commits: { origin: OID, start: OID, upstream: OID, result: OID },
   ...{
     refusals: [],
@@ -30,13 +30,13 @@ const REVIEW: Review = {
   upstreamCommits: { count: 1, newest: [{ oid: OID, date: '2026-11-01', subject: 'Add a thing' }] },
   files: { upstream: 2, fork: 1 },
 }
-const conflict = (path: string, kind = 'contents'): Review['conflicts'][number] => ({
+const conflict = (path: string, kind = 'contents'): MergeReview['conflicts'][number] => ({
   path,
   kind,
   stages: [],
   resolution: 'a mixture of both',
 })
-const bodyOf = (review: Partial<Review>, story: Partial<Story> = {}): string =>
+const bodyOf = (review: Partial<MergeReview>, story: Partial<Story> = {}): string =>
   page({ ...REVIEW, ...review }, { ...STORY, ...story }).body
 
 /** What is left of a body when all that Markdown quotes is taken out: fences, code in lines, escapes. */
@@ -77,7 +77,7 @@ const HOSTILE = [
 test('what strangers wrote cannot act, wherever it stands', () => {
   for (const words of HOSTILE) {
     const path = Buffer.from(words).toString('latin1')
-    const review: Partial<Review> = {
+    const review: Partial<MergeReview> = {
       ...{ dropped: [path], vanished: [path], ci: [path], steering: [path], shrunk: [{ path, before: 2, after: 1 }] },
       edits: [
         { path: 'a', change: 'moved', to: path },
@@ -273,7 +273,7 @@ test('the message of the commit orders nothing, and ends in its trailer', async 
 test('a terminal reads the same ledger in plain words', () => {
   const refusals = ['Conflict markers were left in a.']
   const conflicts = [conflict('a'), conflict('b\x1b[31m', 'binary')]
-  const edits: Review['edits'] = [{ path: 'c', change: 'moved', to: 'd' }]
+  const edits: MergeReview['edits'] = [{ path: 'c', change: 'moved', to: 'd' }]
   const ledger = ledgerText({
     ...REVIEW,
     refusals,
@@ -294,7 +294,7 @@ test('a terminal reads the same ledger in plain words', () => {
   ])
 })
 
-const claims = (review: Partial<Review>, words: string): string =>
+const claims = (review: Partial<MergeReview>, words: string): string =>
   bodyOf(review, { words }).split('What git can check of these words:')[1] ?? ''
 
 test('what the agent says of the other files is checked', () => {
@@ -302,14 +302,14 @@ test('what the agent says of the other files is checked', () => {
   expect(claims({ conflicts: [conflict('a')] }, words)).toContain(
     "- True: `Everything else is as upstream has it.` (all files beyond the conflicts are as git's own merge has them, with the fork's changes to 1 of them)",
   )
-  const edits: Review['edits'] = [{ path: 'b', change: 'changed' }]
+  const edits: MergeReview['edits'] = [{ path: 'b', change: 'changed' }]
   const told = claims({ conflicts: [conflict('a')], edits }, words)
   expect(told).toContain('**Not true**: `Everything else is as upstream has it.` (1 file beyond the conflicts is not')
   expect(told).not.toContain('All tests pass')
 })
 
 test('files that the agent names itself are not what it says of the rest', () => {
-  const edits: Review['edits'] = [{ path: 'src/b.ts', change: 'changed' }]
+  const edits: MergeReview['edits'] = [{ path: 'src/b.ts', change: 'changed' }]
   const words = 'Beyond the conflicts I changed src/b.ts, which calls it. Everything else is as git merged it.'
   expect(claims({ edits, around: ['a.ts'] }, `${words} In a.ts I mended an import.`)).toContain(
     '- True: `Everything else is as git merged it.` (all files beyond the conflicts that these words do not name are',
@@ -319,7 +319,7 @@ test('files that the agent names itself are not what it says of the rest', () =>
 })
 
 test('what the agent says of its checks is no word on files', () => {
-  const edits: Review['edits'] = [{ path: 'b', change: 'changed' }]
+  const edits: MergeReview['edits'] = [{ path: 'b', change: 'changed' }]
   for (const words of ['Not run: everything else, as there is no database.', 'The rest of the tests were left out.'])
     expect(bodyOf({ edits }, { words })).not.toContain('What git can check')
 })

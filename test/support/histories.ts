@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Format } from '../../core/git/repository.ts'
 import { openScratch } from '../../core/git/scratch.ts'
-import { type Review, review } from '../../core/review.ts'
+import { type MergeReview, review } from '../../core/review.ts'
 import { bare, git, gitWith } from './git.ts'
 
 /** A file's content, or the mode and id of what is there already. */
@@ -22,7 +22,7 @@ export type History = {
   tree: (treeish: string) => Promise<Tree>
   /** Git's own merge: its tree, and whether there were conflicts. */
   merge: (ours: string, theirs: string) => Promise<{ tree: Tree; clean: boolean }>
-  review: (start: string, upstream: string, result: string, origin?: string) => Promise<Review>
+  review: (start: string, upstream: string, result: string, origin?: string) => Promise<MergeReview>
   [Symbol.asyncDispose]: () => Promise<void>
 }
 

@@ -7,8 +7,8 @@ import { visible, visiblePath } from '../../../core/text.ts'
 import type { NewOperation } from '../../operations.ts'
 import { draftsRef } from '../refs.ts'
 import { renameTransition } from './branch-renames.ts'
-import { carryOut, type HeldBranch } from './branch-work.ts'
-import { branchOf, HEADS, headRef, verifyBranchName } from './branches.ts'
+import { carryOutTransitions, type HeldBranch } from './branch-work.ts'
+import { branchOfRef, HEADS, headRef, verifyBranchName } from './branches.ts'
 import { putAside } from './moving-refs.ts'
 import { nameOfRef, type OpenBranches } from './open-branches.ts'
 
@@ -113,7 +113,7 @@ export async function moveBranch(branches: OpenBranches, name: string, to: strin
     const renaming = await renameTransition(branches.room, { from: name, to }, operation.words, () =>
       branches.rename(held, to),
     )
-    await carryOut(branches.room, [renaming], operation)
+    await carryOutTransitions(branches.room, [renaming], operation)
   })
   await branches.refresh(to)
   for (const branch of [name, to]) branches.room.say({ say: 'branch', branch })
@@ -133,7 +133,7 @@ export async function verifyNotCheckedOut(branches: OpenBranches, name: string):
 
 /** The names of all branches that are there. */
 export async function branchNames(branches: OpenBranches): Promise<string[]> {
-  return (await listRefs(branches.room.objects.repository, [HEADS])).map(({ name }) => branchOf(name))
+  return (await listRefs(branches.room.objects.repository, [HEADS])).map(({ name }) => branchOfRef(name))
 }
 
 /** Records an operation; one whose refs have moved meanwhile is a {@link Failure}. */

@@ -16,7 +16,7 @@ import type { Recorded } from '../../operations.ts'
 import { branchOfDrafts, DRAFTS, draftsRef } from '../refs.ts'
 import { branchNames, type How, orInWords, verifyNotCheckedOut } from './branch-operations.ts'
 import { type BranchWork, becomeTogether, type Deed, type HeldBranch, type Next } from './branch-work.ts'
-import { branchOf, HEADS, headRef, verifyBranchName } from './branches.ts'
+import { branchOfRef, HEADS, headRef, verifyBranchName } from './branches.ts'
 import { mergeDrafts } from './draft-merges.ts'
 import { type Drafts, isEmpty, makeDrafts, noDrafts } from './drafts.ts'
 import { lockedAll, type OpenBranches } from './open-branches.ts'
@@ -57,7 +57,7 @@ export async function reverseSaveElsewhere(branches: OpenBranches, { refs, kind 
   const tip = isThere ? own?.after : own?.before
   if (!own || !other || tip === undefined) throw new Failure('What is written down of this operation makes no sense.')
   const base = isThere ? other.after : other.before
-  const parts = { name: branchOf(other.ref), to: branchOf(own.ref), tip, base }
+  const parts = { name: branchOfRef(other.ref), to: branchOfRef(own.ref), tip, base }
   await (isThere ? join : split)(branches, parts, how)
 }
 
@@ -120,7 +120,7 @@ export async function draftsElsewhere(branches: OpenBranches, name: string, from
 export async function reverseDraftsElsewhere(branches: OpenBranches, { refs }: Recorded, how: How): Promise<void> {
   const own = refs.find(({ ref }) => ref.startsWith(HEADS))
   const drafts = refs.filter(({ ref }) => ref.startsWith(DRAFTS)).map(({ ref }) => branchOfDrafts(ref))
-  const to = own && branchOf(own.ref)
+  const to = own && branchOfRef(own.ref)
   const name = drafts.find(it => it !== to)
   const from = own?.after
   if (to === undefined || name === undefined || from === undefined)

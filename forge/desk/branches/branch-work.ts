@@ -145,11 +145,11 @@ export async function becomeTogether(
   deed?: Deed,
 ): Promise<void> {
   const transitions = await Promise.all(all.map(([held, next]) => held.transitionTo(next)))
-  await carryOut(room, transitions, deed)
+  await carryOutTransitions(room, transitions, deed)
 }
 
 /** Announces transitions of locked branches, moves their refs, all or none, and follows up; or takes all back. */
-export async function carryOut(
+export async function carryOutTransitions(
   room: BranchServices,
   transitions: readonly Transition[],
   deed: Deed | undefined,

@@ -8,7 +8,7 @@ import { visiblePath } from '../../../core/text.ts'
 
 export const HEADS = 'refs/heads/'
 export const headRef = (branch: string): RefName => `${HEADS}${branch}`
-export const branchOf = (ref: RefName): string => ref.slice(HEADS.length)
+export const branchOfRef = (ref: RefName): string => ref.slice(HEADS.length)
 
 /** What git tells of a branch by itself. `upstream` is a ref's name. */
 type ListedBranch = { name: string; tip: Oid; committed: number; subject: string; upstream: RefName | undefined }
@@ -24,7 +24,7 @@ export async function listBranches(repository: Repository): Promise<ListedBranch
   return lines.map(line => {
     const [ref = '', tip = '', committed, upstream, subject = ''] = line.split('\0')
     return {
-      name: branchOf(ref),
+      name: branchOfRef(ref),
       tip,
       committed: Number(committed),
       subject: asText(subject),
@@ -80,12 +80,12 @@ const SESSION = '.forge/session.json'
 /** The counts of this many branches are waited for; further ones are sent when they are known. */
 const COUNTED_AT_ONCE = 20
 
-export type Counts = { ahead: number; behind: number }
+export type AheadBehind = { ahead: number; behind: number }
 
 /** What takes longer to know of branches, kept by the commits that it is about, which never change. */
 export class BranchFacts {
   readonly #sessions = new Map<Oid, boolean>()
-  readonly #counts = new Map<string, Counts>()
+  readonly #counts = new Map<string, AheadBehind>()
   #counting: Promise<void> | undefined
 
   constructor(
@@ -105,7 +105,7 @@ export class BranchFacts {
   }
 
   /** How far branches are from those that they follow; of some only later, where there are many. */
-  async counts(branches: readonly ListedBranch[]): Promise<Map<string, Counts>> {
+  async counts(branches: readonly ListedBranch[]): Promise<Map<string, AheadBehind>> {
     const upstreams = await this.#upstreamTips(branches)
     const pairs = branches.flatMap(({ name, tip, upstream }) => {
       const other = upstream && upstreams.get(upstream)

@@ -6,7 +6,7 @@ import { ChangeSet, type ChangeSpec, Text } from '@codemirror/state'
 import { diffArrays } from 'diff'
 import { Failure } from '../../../core/failure.ts'
 import type { Edit } from '../contract/branches.ts'
-import { refusalOf, sizeAfter, sizeOf } from '../contract/editable-text.ts'
+import { byteSizeOf, refusalOf, sizeAfter } from '../contract/editable-text.ts'
 import { encode, type Form } from '../reading/text.ts'
 
 /**
@@ -35,7 +35,7 @@ export class Document {
   constructor(text: string, form: Form) {
     this.#text = Text.of(text.split('\n'))
     this.#form = { lineEnd: form.lineEnd, bom: form.bom }
-    this.#size = sizeOf(this.#text, this.#form)
+    this.#size = byteSizeOf(this.#text, this.#form)
     this.#marked = this.#text
     this.#since = ChangeSet.empty(this.#text.length)
   }
@@ -92,14 +92,14 @@ export class Document {
     this.#form = { lineEnd: form.lineEnd, bom: form.bom }
     const whole = changeBetween(this.#marked.toString(), text)
     if (whole.empty) {
-      this.#size = sizeOf(this.#text, this.#form)
+      this.#size = byteSizeOf(this.#text, this.#form)
       return undefined
     }
     // At one place the server's lines come first, as a window has it that hears of them.
     const change = whole.map(this.#since, true)
     const { version } = this
     this.#text = change.apply(this.#text)
-    this.#size = sizeOf(this.#text, this.#form)
+    this.#size = byteSizeOf(this.#text, this.#form)
     this.#version++
     // The other text is the marked one now, and what was typed comes after it.
     this.#marked = whole.apply(this.#marked)

@@ -10,7 +10,7 @@ import { PUT_ASIDE } from '../../operations.ts'
 import type { Operation } from '../contract/branches.ts'
 import { branchOfDrafts, DRAFTS, draftsRef, MERGING, turnRef } from '../refs.ts'
 import type { BranchServices, BranchWork, HeldBranch } from './branch-work.ts'
-import { branchOf, HEADS, headRef } from './branches.ts'
+import { branchOfRef, HEADS, headRef } from './branches.ts'
 import { readDrafts } from './drafts.ts'
 
 export class OpenBranches {
@@ -192,12 +192,12 @@ export function renamedBy({ refs }: Pick<Operation, 'refs'>): Renaming | undefin
   const gone = heads.find(({ after }) => after === undefined)
   const made = heads.find(({ before }) => before === undefined)
   if (heads.length !== 2 || !gone || !made || gone.before !== made.after) return undefined
-  return { from: branchOf(gone.ref), to: branchOf(made.ref) }
+  return { from: branchOfRef(gone.ref), to: branchOfRef(made.ref) }
 }
 
 /** The branch that a ref is about: its own, or that of its drafts or of a merge that waits in it. */
 export const branchNameOf = (ref: RefName): string | undefined => {
-  if (ref.startsWith(HEADS)) return branchOf(ref)
+  if (ref.startsWith(HEADS)) return branchOfRef(ref)
   if (ref.startsWith(MERGING)) return ref.slice(MERGING.length)
   return ref.startsWith(DRAFTS) ? branchOfDrafts(ref) : undefined
 }

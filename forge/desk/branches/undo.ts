@@ -12,7 +12,7 @@ import { type How, moveBranch, verifyNotCheckedOut } from './branch-operations.t
 import { DRAFTS_ELSEWHERE, reverseDraftsElsewhere, reverseSaveElsewhere, SAVE_ELSEWHERE } from './branch-split.ts'
 import { prepare } from './branch-undo.ts'
 import { becomeTogether, type HeldBranch, type Next } from './branch-work.ts'
-import { branchOf, HEADS, headRef } from './branches.ts'
+import { branchOfRef, HEADS, headRef } from './branches.ts'
 import { branchNameOf, lockedAll, nameOfRef, type OpenBranches } from './open-branches.ts'
 
 /** Whether an undo holds a ref to where it was: what is typed, and a merge that waits, go on by themselves. */
@@ -39,7 +39,7 @@ export async function reverse(
   await verifyUnmoved(branches, operation.refs)
   const [made, gone] = [heads.filter(({ before }) => !before), heads.filter(({ after }) => !after)]
   if (original.kind === 'rename branch' && made.length === 1 && gone.length === 1)
-    await moveBranch(branches, branchOf(made[0]?.ref ?? ''), branchOf(gone[0]?.ref ?? ''), how)
+    await moveBranch(branches, branchOfRef(made[0]?.ref ?? ''), branchOfRef(gone[0]?.ref ?? ''), how)
   else if (original.kind === SAVE_ELSEWHERE) await reverseSaveElsewhere(branches, operation, how)
   else if (original.kind === DRAFTS_ELSEWHERE) await reverseDraftsElsewhere(branches, original, how)
   else await moveBack(branches, operation, original, how)
@@ -109,7 +109,7 @@ async function moveBack(branches: OpenBranches, operation: Recorded, original: O
   const { refs } = operation
   const names = [...new Set(refs.map(({ ref }) => branchNameOf(ref)).filter(name => name !== undefined))].sort()
   for (const { ref, before } of refs)
-    if (ref.startsWith(HEADS) && !before && !isFirst(original)) await verifyNotCheckedOut(branches, branchOf(ref))
+    if (ref.startsWith(HEADS) && !before && !isFirst(original)) await verifyNotCheckedOut(branches, branchOfRef(ref))
   const works = await Promise.all(names.map(name => branches.work(name)))
   await lockedAll(works, async all => {
     for (let tries = 1; ; tries++) {
@@ -120,7 +120,7 @@ async function moveBack(branches: OpenBranches, operation: Recorded, original: O
       if (tries >= TRIES) throw error
     }
   })
-  for (const { ref, before } of refs) if (ref.startsWith(HEADS) && !before) await branches.leave(branchOf(ref))
+  for (const { ref, before } of refs) if (ref.startsWith(HEADS) && !before) await branches.leave(branchOfRef(ref))
 }
 
 /** Where the first commit of a branch is undone it has none again; any other branch that goes is no more. */

@@ -5,8 +5,8 @@
  * more than a second is to be lost where everything is killed; but each write leaves some objects that are not needed
  * later.
  */
-const WRITE_AFTER = 800
-const TRY_AGAIN_AFTER = 1000
+const WRITE_DELAY_MS = 800
+const RETRY_DELAY_MS = 1000
 
 export class Writing {
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -21,7 +21,7 @@ export class Writing {
   ) {}
 
   /** Something is to be written: soon, or at once. */
-  begin(milliseconds = WRITE_AFTER): void {
+  begin(milliseconds = WRITE_DELAY_MS): void {
     if (this.#isEnded) return
     // The first keystroke that is not written counts: the clock is not set back by the next one.
     this.#timer ??= setTimeout(() => {
@@ -37,7 +37,7 @@ export class Writing {
 
   /** It will be tried again. */
   async failed(error: unknown): Promise<void> {
-    this.begin(TRY_AGAIN_AFTER)
+    this.begin(RETRY_DELAY_MS)
     if (this.#isTold) return
     this.#isTold = true
     await this.tell.failing(error)

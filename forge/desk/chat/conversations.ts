@@ -14,7 +14,7 @@ import type { Conversation } from '../contract/chat.ts'
 import type { News } from '../contract/news.ts'
 import type { FolderEntry } from '../contract/reading.ts'
 import type { At } from '../contract/values.ts'
-import { placeOf } from '../reading/place.ts'
+import { readingPlace } from '../reading/place.ts'
 import type { Ai } from './ai.ts'
 import { type Choices, withWishes } from './choices.ts'
 import { itemsOf } from './conversation-items.ts'
@@ -212,7 +212,7 @@ export class Conversations {
     if (model === undefined || window === 0) return undefined
     const [builtIn, summaries, work] = await Promise.all([ai.tools.builtIn(), ai.summaries(), this.open(branch)])
     const tools = builtIn.map(({ description }) => description)
-    const { tree } = await placeOf(objects, await work.vfs())
+    const { tree } = await readingPlace(objects, await work.vfs())
     return { objects, summaries, model: { name: model, window }, tools, tree, branch }
   }
 }

@@ -10,7 +10,7 @@ import type { Approvals } from '../../ai/approvals.ts'
 import type { whyNoCommands } from '../../ai/commands.ts'
 import type { RepositoryTool, RepositoryTools, ToolQuestion } from '../../ai/repository-tools.ts'
 import type { Sandbox } from '../../ai/sandbox.ts'
-import type { Tool, ToolResult, ToolRoom } from '../../ai/tool.ts'
+import type { Tool, ToolContext, ToolResult } from '../../ai/tool.ts'
 import type { TurnMeans } from '../../ai/turn.ts'
 import type { WorkInProgressVfs } from '../../vfs.ts'
 import type { Approval } from '../contract/chat.ts'
@@ -186,7 +186,7 @@ class AskingTool implements Tool {
     return this.tool.title(sent)
   }
 
-  async run(sent: unknown, room: ToolRoom): Promise<ToolResult> {
+  async run(sent: unknown, room: ToolContext): Promise<ToolResult> {
     const question = await this.tool.question(room.vfs)
     // What is not approved does not run: the tool says so itself.
     const ask = (it: ToolQuestion) => room.forPerson(() => this.questions.ask(it, room.signal))

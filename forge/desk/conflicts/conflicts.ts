@@ -113,13 +113,13 @@ export async function withPlainNames(objects: Objects, merge: MergedTree, theirs
 }
 
 /** The two trees that were merged, and how a person calls them. */
-export type Ends = { ours: Oid; theirs: Oid; words: { ours: string; theirs: string } }
+export type MergedTrees = { ours: Oid; theirs: Oid; words: { ours: string; theirs: string } }
 
 /** The conflicts of a merge as rows, and its tree with all marks in it. */
 export async function conflictRows(
   objects: Objects,
   merge: MergedTree,
-  ends: Ends,
+  ends: MergedTrees,
 ): Promise<{ rows: ConflictRow[]; tree: Oid }> {
   const groups = groupsOf(merge).sort((one, other) => (one.path < other.path ? -1 : 1))
   const rows: ConflictRow[] = []
@@ -138,7 +138,12 @@ export async function conflictRows(
 }
 
 /** What kind a conflict is, without its marks: enough for a preview. */
-export async function kindOf(objects: Objects, merge: MergedTree, group: Group, ends: Ends): Promise<MergingKind> {
+export async function kindOf(
+  objects: Objects,
+  merge: MergedTree,
+  group: Group,
+  ends: MergedTrees,
+): Promise<MergingKind> {
   const kind = plainKindOf(group)
   if (kind !== 'text') return kind
   return (await textSides(objects, merge, group, ends)) ? 'text' : 'binary'
@@ -184,7 +189,7 @@ const thing = (mode: string | undefined): string =>
   mode === '120000' ? 'link' : mode === '160000' ? 'submodule' : 'file'
 const modeWords = (mode: string | undefined): string => (mode === '100755' ? 'executable' : 'not executable')
 
-async function rowOf(objects: Objects, merge: MergedTree, group: Group, ends: Ends) {
+async function rowOf(objects: Objects, merge: MergedTree, group: Group, ends: MergedTrees) {
   const { path, paths, original, stages } = group
   const kind = plainKindOf(group)
   const puts = new Map<Path, TreeChange>()
@@ -249,7 +254,7 @@ function plainKindOf({ stages, git, paths }: Group): MergingKind {
 }
 
 /** The three texts of a conflict; undefined where one of them is none that can be edited. */
-async function textSides(objects: Objects, merge: MergedTree, { stages, git }: Group, ends: Ends) {
+async function textSides(objects: Objects, merge: MergedTree, { stages, git }: Group, ends: MergedTrees) {
   if (git.has('binary')) return undefined
   const [from, one, other] = [1, 2, 3].map(number => stages.find(({ stage }) => stage === number))
   if (!one || !other) return undefined

@@ -60,5 +60,5 @@ export type PageBeginning = v.InferOutput<typeof PageBeginning>
 export const BEGINNING_ID = 'beginning'
 
 /** Names a question with its fields, whatever the order of these. */
-export const keyOf = (ask: string, fields: unknown): string =>
+export const questionKey = (ask: string, fields: unknown): string =>
   `${ask} ${JSON.stringify(Object.entries(fields ?? {}).sort())}`

@@ -20,7 +20,7 @@ function bytesIn(text: Text, { lineEnd }: Form): number {
 }
 
 /** How many bytes a file with this text has. */
-export const sizeOf = (text: Text, form: Form): number => bytesIn(text, form) + (form.bom ? BOM_BYTES : 0)
+export const byteSizeOf = (text: Text, form: Form): number => bytesIn(text, form) + (form.bom ? BOM_BYTES : 0)
 
 /** How many bytes it has after a change, which are counted by the change alone. */
 export function sizeAfter(size: number, before: Text, change: ChangeSet, form: Form): number {

@@ -101,7 +101,7 @@ export const Run = v.object({
 export type Run = v.InferOutput<typeof Run>
 
 /** A task as it was planned. */
-export const Task = v.object({
+export const TaskDetail = v.object({
   id: TaskId,
   asks: v.optional(v.string()),
   behaviour: v.optional(v.string()),
@@ -114,7 +114,7 @@ export const Task = v.object({
   reviews: v.array(v.string()),
   tier: v.optional(v.string()),
 })
-export type Task = v.InferOutput<typeof Task>
+export type TaskDetail = v.InferOutput<typeof TaskDetail>
 
 /** One decision. */
 export const JournalLine = v.object({
@@ -194,7 +194,7 @@ export const tasksQuestions = {
   'tasks plan': repeatable({ run: RunId }, ShownPlan),
   /** Changes nothing. */
   'tasks plan check': repeatable({ run: RunId, text: PlanText }, CheckedPlan),
-  'tasks task': repeatable({ run: RunId, task: TaskId }, Task),
+  'tasks task': repeatable({ run: RunId, task: TaskId }, TaskDetail),
   'tasks journal': repeatable({ run: RunId, task }, v.array(JournalLine)),
   'tasks landing': repeatable({ run: RunId, task, onto: Branch }, Landing),
   /** What `forge` said to it, line by line. */

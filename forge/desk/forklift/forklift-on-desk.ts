@@ -20,7 +20,7 @@ import { asBytes, asText, fields, isOid, type Oid } from '../../../core/git/repo
 import { run as runGit } from '../../../core/git/run.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
 import { newMergingBranch } from '../branches/branch-operations.ts'
-import { branchOf, HEADS } from '../branches/branches.ts'
+import { branchOfRef, HEADS } from '../branches/branches.ts'
 import type { OpenBranches } from '../branches/open-branches.ts'
 import type { ForkliftRun, Forklift as Told } from '../contract/forklift.ts'
 import type { News } from '../contract/news.ts'
@@ -135,7 +135,7 @@ export class ForkliftOnDesk {
   }
 
   async #branches(): Promise<Set<string>> {
-    return new Set((await listRefs(this.objects.repository, [HEADS])).map(({ name }) => branchOf(name)))
+    return new Set((await listRefs(this.objects.repository, [HEADS])).map(({ name }) => branchOfRef(name)))
   }
 
   async #tell(run: RecordedRun, branches: ReadonlySet<string>): Promise<ForkliftRun> {

@@ -4,7 +4,7 @@ import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid } from '../../../core/git/repository.ts'
 import { asText } from '../../../core/git/repository.ts'
 import type { Operations } from '../../operations.ts'
-import { branchOf, HEADS } from '../branches/branches.ts'
+import { branchOfRef, HEADS } from '../branches/branches.ts'
 import { OWN_REFS } from '../refs.ts'
 
 /** A commit to begin with, and what still knows it, as main@{3}. */
@@ -35,7 +35,7 @@ export async function findAbandoned(
       ] as const) {
         if (oid === undefined || !ref.startsWith(HEADS) || found.has(oid) || isReached(oid)) continue
         if ((await objects.info(oid))?.type !== 'commit') continue
-        found.set(oid, { words: `${asText(branchOf(ref))} ${when}: ${words}`, seconds: time })
+        found.set(oid, { words: `${asText(branchOfRef(ref))} ${when}: ${words}`, seconds: time })
       }
   }
   const newest = [...found].sort(([, one], [, other]) => other.seconds - one.seconds)

@@ -167,7 +167,7 @@ export function layLanes(shape: Shape): Lanes {
     }
   }
   // Until here `via` names lines; from here on lanes.
-  const room = new Room(hasMain ? 1 : 0)
+  const room = new LaneAllocator(hasMain ? 1 : 0)
   const lineLanes = new Int32Array(tops.length).fill(NONE)
   const place = (line: number) => {
     const join = joins[line] as number
@@ -266,7 +266,7 @@ function findLines({ count, from, parents, trunks }: Shape): Lines {
 }
 
 /** Which rows of which lanes are taken. */
-class Room {
+class LaneAllocator {
   /** Of each lane, the first and the last rows that are taken, the lowest on the screen first. */
   readonly #starts: number[][] = []
   readonly #ends: number[][] = []

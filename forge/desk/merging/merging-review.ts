@@ -4,7 +4,7 @@ import { type NewObject, type Objects, oidOf, writeObjects } from '../../../core
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import { openScratch } from '../../../core/git/scratch.ts'
 import { emptyTree, entryAt, writeTree } from '../../../core/git/trees.ts'
-import { type Commits, type Review, review } from '../../../core/review.ts'
+import { type Commits, type MergeReview, review } from '../../../core/review.ts'
 import { many, visiblePath } from '../../../core/text.ts'
 import { FORGE_FOLDER, isOfForge } from '../branches/forge-folder.ts'
 import type { StoredMerging } from '../conflicts/merging-commits.ts'
@@ -96,7 +96,7 @@ export class MergingReviews {
   }
 }
 
-function oddIn(judged: Review, { ours, theirs }: StoredMerging): Oddities {
+function oddIn(judged: MergeReview, { ours, theirs }: StoredMerging): Oddities {
   const [one, other] = [visiblePath(ours), visiblePath(theirs)]
   const files = new Map<Path, string>()
   const note = (path: Path, words: string) => {

@@ -23,7 +23,7 @@ import {
   rowsTouching,
   treeBefore,
 } from './history.ts'
-import { listedAt, placeOf, type ReadingPlace } from './place.ts'
+import { listedAt, type ReadingPlace, readingPlace } from './place.ts'
 import { guess } from './text.ts'
 
 /** A larger text file is not sent whole. */
@@ -81,7 +81,7 @@ export class Reading implements AsyncDisposable {
   }
 
   async #placeOf(at: At): Promise<ReadingPlace> {
-    return await placeOf(this.objects, await this.branches.vfsAt(at))
+    return await readingPlace(this.objects, await this.branches.vfsAt(at))
   }
 
   /**

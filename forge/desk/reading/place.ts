@@ -17,7 +17,7 @@ export type ReadingPlace = {
 /**
  * The place in which some files are. Drafts become objects of the repository: so whatever reads trees can read them.
  */
-export async function placeOf(objects: Objects, files: Vfs): Promise<ReadingPlace> {
+export async function readingPlace(objects: Objects, files: Vfs): Promise<ReadingPlace> {
   if (files instanceof WorkInProgressVfs && files.changes.size > 0)
     return { commit: files.base, tree: await files.writeTree(), drafts: new Set(files.changes.keys()) }
   if (files instanceof WorkInProgressVfs)
@@ -35,7 +35,7 @@ export type FolderPlace = Pick<ReadingPlace, 'tree' | 'drafts'> & {
 /** The same without writing anything: with each first letter in a file its folders are listed again. */
 export async function listedAt(objects: Objects, files: Vfs): Promise<FolderPlace> {
   if (!(files instanceof WorkInProgressVfs) || files.changes.size === 0)
-    return { ...(await placeOf(objects, files)), unwritten: new Map() }
+    return { ...(await readingPlace(objects, files)), unwritten: new Map() }
   const { oid: tree, made } = await makeTree(objects, files.base, files.changes)
   const trees = made.filter(({ type }) => type === 'tree')
   const unwritten = new Map(trees.map(object => [oidOf(objects.repository.format, object), object.bytes]))

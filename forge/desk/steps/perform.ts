@@ -166,7 +166,7 @@ function verifyNothingTyped({ name, merging, draftPaths }: BranchWork): void {
 /**
  * Does what a plan says, unless the signal ends it before a ref has moved. Gives the commit that the branch is at then.
  */
-export async function carryOut(
+export async function carryOutStep(
   held: HeldBranch,
   { onto, chain, stop, kind, does, also }: StepPlan,
   signature: Promise<CommitSignature>,

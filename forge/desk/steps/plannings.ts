@@ -21,7 +21,7 @@ export const everyTime: Once = async (_, make) =>
 /** How many plans are cached, for a dialog in which options are switched. */
 const MAX_KEPT_PLANS = 6
 /** What is over by then says nothing of how far it is, and nothing again before so long; in milliseconds. */
-const [QUICK, PAUSE] = [600, 250]
+const [QUICK_MS, PAUSE_MS] = [600, 250]
 
 /** Something that is made, or was, and how many wait for it. */
 type Planning = { picked: Promise<Picked>; control: AbortController; waiting: number }
@@ -78,9 +78,9 @@ export class Plannings {
   /** Does something that {@link stop} ends: the signal's reason is thrown then. */
   async run<Result>(task: (pace: Pace) => Promise<Result>, control = new AbortController()): Promise<Result> {
     this.#running.add(control)
-    let [last, hasSaid] = [performance.now() + QUICK - PAUSE, false]
+    let [last, hasSaid] = [performance.now() + QUICK_MS - PAUSE_MS, false]
     const tell = (words: string) => {
-      if (performance.now() < last + PAUSE) return
+      if (performance.now() < last + PAUSE_MS) return
       last = performance.now()
       hasSaid = true
       this.say({ say: 'progress', words })

@@ -20,7 +20,7 @@ import { planLand } from './land.ts'
 import { planMerge } from './merge.ts'
 import { planMove } from './move.ts'
 import { impossible, Outlooks } from './outlooks.ts'
-import { carryOut } from './perform.ts'
+import { carryOutStep } from './perform.ts'
 import { pastOf, type StepPlan, type StepTarget, type Stop } from './plan.ts'
 import type { Once, Plannings } from './plannings.ts'
 import { followed, NoUpstream, type PullStep, planPull, pullSource } from './pull.ts'
@@ -220,7 +220,7 @@ export class Steps {
         verifyAt(work, before)
         const plan = await this.#plan(wanted, targetIn(work))
         if (plan.is === 'nothing') throw new Failure(`There is nothing to do: ${whyNothing(wanted)}.`)
-        return doneOf(work, plan, await carryOut(held, plan, signature, signal))
+        return doneOf(work, plan, await carryOutStep(held, plan, signature, signal))
       }),
     )
   }
@@ -273,7 +273,7 @@ export class Steps {
         const plan = await planNow()
         const words = `${visiblePath(branch)} is already up to date with ${visiblePath(upstream.words)}.`
         if (plan.is === 'nothing') return { words, commit: plan.before }
-        return doneOf(work, plan, await carryOut(held, plan, signature, signal))
+        return doneOf(work, plan, await carryOutStep(held, plan, signature, signal))
       }),
     )
   }

@@ -10,7 +10,16 @@ import { listRefs } from '../../../core/git/refs.ts'
 import { asText, type Repository } from '../../../core/git/repository.ts'
 import { visibleLines } from '../../../core/text.ts'
 import type { Fields } from '../contract/contract.ts'
-import type { CheckedPlan, JournalLine, Landing, Run, Runs, ShownPlan, Task, TasksWord } from '../contract/tasks.ts'
+import type {
+  CheckedPlan,
+  JournalLine,
+  Landing,
+  Run,
+  Runs,
+  ShownPlan,
+  TaskDetail,
+  TasksWord,
+} from '../contract/tasks.ts'
 import { RUNS } from '../refs.ts'
 import { type CommandOptions, callForge } from './command.ts'
 import { digestOf, toldCheckedPlan, toldJournal, toldLanding, toldPlan, toldRun, toldRuns, toldTask } from './told.ts'
@@ -65,7 +74,7 @@ export class Tasks {
     )
   }
 
-  async task(run: string, task: string): Promise<Task> {
+  async task(run: string, task: string): Promise<TaskDetail> {
     return toldTask(await this.#look(['show', run, task, '--json']))
   }
 

@@ -21,7 +21,7 @@ import {
   type Run,
   type RunRow,
   type RunTask,
-  type Task,
+  type TaskDetail,
   type TaskState,
 } from '../contract/tasks.ts'
 
@@ -122,7 +122,7 @@ export function toldCheckedPlan(lines: readonly string[]): CheckedPlan {
 }
 
 /** `forge show RUN TASK --json`. */
-export function toldTask(lines: readonly string[]): Task {
+export function toldTask(lines: readonly string[]): TaskDetail {
   const { id, asks, task } = readOne(ShownTask, lines)
   const { objective, boundaries, validation, tier } = task ?? {}
   return {

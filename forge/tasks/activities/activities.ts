@@ -28,7 +28,7 @@ import { type ActivityOptions, type AttemptCheck, guarded, type Lint, Means, typ
 import { PlanWork } from './plan.ts'
 import { RunWork } from './run.ts'
 import { StepWork } from './step.ts'
-import { TaskWork } from './task.ts'
+import { TaskEffects } from './task.ts'
 
 export type { ActivityOptions, AttemptCheck, CheckMeans, Lint, Surroundings } from './means.ts'
 
@@ -153,7 +153,7 @@ export function activitiesOf(
   const steps = new StepWork(means)
   const lists = new ListWork(means)
   const plans = new PlanWork(means)
-  const tasks = new TaskWork(means)
+  const tasks = new TaskEffects(means)
   const runs = new RunWork(means, tasks)
   const activities: Activities = {
     construct: guarded(means, input => steps.construct(input)),

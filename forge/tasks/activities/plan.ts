@@ -2,7 +2,7 @@
 import * as v from 'valibot'
 import { hashOfPart } from '../checks/verdicts.ts'
 import type { Linted, List, Oid, PlanActivities, Reference, RunId } from '../contract.ts'
-import { changesOf } from '../plan/changes.ts'
+import { planChanges } from '../plan/changes.ts'
 import { complaintsOf } from '../plan/file.ts'
 import { Plan } from '../plan/schema.ts'
 import type { RunStore } from '../runs/store.ts'
@@ -38,7 +38,7 @@ export class PlanWork implements PlanActivities {
       plan: await store.put('plan', `${JSON.stringify(plan, undefined, 2)}\n`),
       tasks: await keepItems(store, 'shapes', shapes),
       complaints: [],
-      changes: before ? changesOf(before, plan).slice(0, MAX_SENTENCES).map(brief) : [],
+      changes: before ? planChanges(before, plan).slice(0, MAX_SENTENCES).map(brief) : [],
       widens: before ? this.means.widens(before, plan, frozen).slice(0, MAX_SENTENCES).map(brief) : [],
     }
   }

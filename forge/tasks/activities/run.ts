@@ -37,7 +37,7 @@ import { gatherAll } from './gathering.ts'
 import { allItems, keepItems } from './lists.ts'
 import type { Means } from './means.ts'
 import { planThatHolds } from './plan.ts'
-import { evidenceInWords, signGathering, type TaskWork, withReport } from './task.ts'
+import { evidenceInWords, signGathering, type TaskEffects, withReport } from './task.ts'
 
 const Decision = v.object({
   kind: v.picklist(['approval', 'answer']),
@@ -58,7 +58,7 @@ const ENDS: readonly string[] = ['done', 'stopped']
 export class RunWork implements RunActivities {
   constructor(
     private readonly means: Means,
-    private readonly tasks: TaskWork,
+    private readonly tasks: TaskEffects,
   ) {}
 
   async begin(input: RunInput): Promise<Remembered> {

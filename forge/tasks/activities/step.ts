@@ -34,9 +34,9 @@ import { attemptRef } from '../runs/folder.ts'
 import { isAssumed, missingPrice, priceOf, requestEstimateOf, withCost } from '../runs/prices.ts'
 import type { RunStore } from '../runs/store.ts'
 import { parseStoredAnswer, spentOf, storedAnswer } from '../runs/stored-answer.ts'
-import type { AnswerOf, FileEdit, Look } from '../steps/answers.ts'
+import type { AnswerOf, FileEdit, LookCall } from '../steps/answers.ts'
 import { applyAll } from '../steps/apply.ts'
-import { commitOn, findStep, messageOf, setRef } from '../steps/commits.ts'
+import { commitOn, findStep, setRef, stepMessage } from '../steps/commits.ts'
 import { lookAtAll } from '../steps/look.ts'
 import { isMaterial, questionsInWords } from '../steps/prompts.ts'
 import { readAnswer } from '../steps/receive.ts'
@@ -433,7 +433,7 @@ export class StepWork implements StepActivities {
       return { words: brief(applied.inShort), evidence: await store.put('complaints', this.means.clean(applied.words)) }
     }
     const who = await this.means.user(Math.floor(this.means.now() / 1000))
-    const message = messageOf(this.means.clean(parsed.words), input, key)
+    const message = stepMessage(this.means.clean(parsed.words), input, key)
     const made = await commitOn(objects, { base, changes: applied.files.changes, message, who })
     // Nothing to commit is no failure: it was done already.
     if (made === base) return { commit: base }
@@ -442,7 +442,7 @@ export class StepWork implements StepActivities {
   }
 
   /** What a planner wanted to see of the base, answered as the tools of a conversation do. */
-  async #lookedAt(base: Oid, looks: readonly Look[]): Promise<string> {
+  async #lookedAt(base: Oid, looks: readonly LookCall[]): Promise<string> {
     const { signal } = this.means.surroundings()
     return this.means.clean(await lookAtAll(this.means.objects, base, looks, signal))
   }

@@ -20,7 +20,7 @@ import type {
 } from '../contract.ts'
 import { attemptRef, doneRef } from '../runs/folder.ts'
 import type { RunStore } from '../runs/store.ts'
-import { commitOn, messageOf, newestOf, setRef } from '../steps/commits.ts'
+import { commitOn, newestOf, setRef, stepMessage } from '../steps/commits.ts'
 import { keptWords } from '../steps/request.ts'
 import { brief } from './brief.ts'
 import { commitMerge, type GatheredConflicts, type Gathering, gatherAll } from './gathering.ts'
@@ -39,7 +39,7 @@ const OUTCOMES: Record<Outcome, string> = {
   confused: 'It ended in a way that nobody knows.',
 }
 
-export class TaskWork implements TaskActivities {
+export class TaskEffects implements TaskActivities {
   constructor(private readonly means: Means) {}
 
   async gather(input: TaskPlace & { base: Oid; results: Oid[]; plan: Reference; resolved?: Oid }): Promise<Gathered> {
@@ -150,7 +150,7 @@ export class TaskWork implements TaskActivities {
     const { objects } = this.means
     const who = await this.means.user(await newestOf(objects, [head]))
     const step = `${place.task ?? 'result'}/${place.attempt}/mend`
-    const message = messageOf('Mend what formatters and linters can mend by themselves', { ...place, step }, '')
+    const message = stepMessage('Mend what formatters and linters can mend by themselves', { ...place, step }, '')
     const made = await commitOn(objects, { base: head, changes, message, who })
     await setRef(objects, ref, made, { message: `forge: ${step}` })
     return made

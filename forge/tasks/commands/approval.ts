@@ -9,7 +9,7 @@ import type { ShownPlan } from '../../formats/tasks-json.ts'
 import { ApprovedCommands } from '../checks/approved.ts'
 import { commandsOfPlan } from '../checks/validate.ts'
 import type { Reference, RunId, TaskId } from '../contract.ts'
-import { changesOf } from '../plan/changes.ts'
+import { planChanges } from '../plan/changes.ts'
 import { type PriceOf, planEstimateOf } from '../plan/estimate.ts'
 import type { Plan } from '../plan/schema.ts'
 import { planInFull, showPlan } from '../plan/show.ts'
@@ -63,7 +63,7 @@ export async function lookAtPlan(
   const estimate = planEstimateOf(plan, priceOfTier, { reviewersOf: tier => reviewersOf(settings, tier) })
   const showing = { hasNetwork, commands, estimate, limits }
   const holds = await readPlan(store).catch(() => undefined)
-  const changes = holds ? changesOf(holds, plan) : []
+  const changes = holds ? planChanges(holds, plan) : []
   const seen = createHash('sha256')
     .update(JSON.stringify([plan, base, commands, hasNetwork, limits]))
     .digest('hex')

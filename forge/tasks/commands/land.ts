@@ -26,7 +26,7 @@ import { checkHere, openBelieved } from './checked.ts'
 import type { CommandContext } from './context.ts'
 import { doubtsOf } from './doubts.ts'
 import { askPerson } from './follow.ts'
-import { type Belief, type Landed, landingLines, messageOf, scriptLines } from './landing.ts'
+import { type Belief, type Landed, landingLines, landingMessage, scriptLines } from './landing.ts'
 import { parse, wrong } from './options.ts'
 import { findRun, openPlace, openStore, type RunPlace } from './place.ts'
 
@@ -239,7 +239,7 @@ async function land(
   const to = await commit(objects, {
     tree,
     parents: [target.tip],
-    message: messageOf(landing, why),
+    message: landingMessage(landing, why),
     sign: await wantsSigning(repository),
   })
   const { name } = landing

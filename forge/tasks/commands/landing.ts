@@ -129,7 +129,7 @@ const BODY_COLUMNS = 72
 const MAX_POINTS = 10
 
 /** `why`: for what reason it counts as not checked, where it is landed anyway. */
-export function messageOf({ run, task, plan, tip }: Landed, why: string | undefined): string {
+export function landingMessage({ run, task, plan, tip }: Landed, why: string | undefined): string {
   const of = plan.tasks.find(({ id }) => id === task)
   const points = claimedBy(plan, of).map(({ says }) => says)
   const told = points.length > 0 && points.length <= MAX_POINTS ? points : plan.tasks.map(({ title }) => title)

@@ -39,10 +39,10 @@ const STATES: Record<RunState, string> = {
 /** Lines that the words about a run may take. */
 const MAX_HEAD_LINES = 6
 
-export type Look = { width: number; height: number; hasColours: boolean }
+export type TerminalLook = { width: number; height: number; hasColours: boolean }
 
 /** All of a run in at most `height` lines: what runs or asks goes before what is done or waits. */
-export function drawTree(status: Seen, { width, height, hasColours }: Look): string[] {
+export function drawTree(status: Seen, { width, height, hasColours }: TerminalLook): string[] {
   const fits = (line: string) => (line.length > width ? `${line.slice(0, Math.max(width - 1, 0))}…` : line)
   const paint = (line: string, colour: string) => (hasColours ? `\x1b[${colour}m${line}\x1b[0m` : line)
   const head = headOf(status, width)
@@ -135,7 +135,7 @@ export class TerminalDrawing {
 
   constructor(
     readonly draw: (text: string) => void,
-    readonly look: () => Look,
+    readonly look: () => TerminalLook,
     readonly isTerminal: boolean,
   ) {}
 

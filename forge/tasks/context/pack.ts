@@ -127,7 +127,7 @@ export async function packContext(packing: Packing): Promise<Packed> {
   const { kind, plan, task, about, window, output, tools = [], secrets = [], subAgents = false, forgeMd } = packing
   const clean = blackOutFor(secrets)
   const system = systemWords(kind, { subAgents })
-  const room = new Room(bytesIn((window - output) * USED) - bytesOf(system) - bytesOf(JSON.stringify(tools)))
+  const room = new WindowSpace(bytesIn((window - output) * USED) - bytesOf(system) - bytesOf(JSON.stringify(tools)))
 
   // 1: what it is about, and when it is done.
   const telling = { kind, plan, ...(forgeMd && { always: forgeMd.checks }) }
@@ -196,21 +196,21 @@ answer) by about ${sizeInWords(over)}: choose a model with a larger window for i
 }
 
 /** What is taken so far, and what is left. */
-class Room {
+class WindowSpace {
   readonly parts: Part[]
   readonly leftOut: string[]
 
   constructor(
     public left: number,
-    private readonly whole?: Room,
+    private readonly whole?: WindowSpace,
   ) {
     this.parts = whole?.parts ?? []
     this.leftOut = whole?.leftOut ?? []
   }
 
   /** A part of this room, for things that may not take all of it. */
-  within(most: number): Room {
-    return new Room(Math.min(most, this.left), this)
+  within(most: number): WindowSpace {
+    return new WindowSpace(Math.min(most, this.left), this)
   }
 
   take(place: Part['place'], text: string): void {
@@ -232,7 +232,7 @@ const nameOf = ({ kind }: About): string => `the text of kind ${kind}`
 /**
  * One message, with a mark behind what other steps of the run have, too, and one behind what those of the task have.
  */
-function messagesOf({ parts, leftOut }: Room): { messages: RequestMessage[]; leftOut: string[] } {
+function messagesOf({ parts, leftOut }: WindowSpace): { messages: RequestMessage[]; leftOut: string[] } {
   const textAt = (places: readonly string[]): string =>
     PLACES.filter(place => places.includes(place))
       .flatMap(place => parts.filter(part => part.place === place).map(({ text }) => text))
@@ -319,7 +319,7 @@ function shownOf(path: Path, { kind, task, files = [], whole = [] }: Packing): {
 }
 
 type Offering = { vfs: CommitVfs; clean: (text: string) => string; names: ReadonlySet<string> }
-type WithRoom = { room: Room }
+type WithRoom = { room: WindowSpace }
 
 async function offerFile(
   packing: Packing,

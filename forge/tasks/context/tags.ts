@@ -20,7 +20,7 @@ const MAX_FILE_BYTES = 256 << 10
 const MAX_DEFINITIONS_PER_FILE = 400
 const MAX_REFERENCES_PER_FILE = 2000
 /** Read at the same time. */
-const BATCH = 256
+const FILES_READ_AT_ONCE = 256
 /** Kept on disk: about 400 MB at the very most. */
 const MAX_KEPT_ROWS = 200_000
 
@@ -53,8 +53,8 @@ export class TagStore implements Disposable {
     const known = this.#load(keys)
     // The same content may stand in several places.
     const missing = [...new Map(files.map((file, at) => [keys[at] ?? '', file]))].filter(([key]) => !known.has(key))
-    for (let from = 0; from < missing.length; from += BATCH) {
-      const made = await Promise.all(missing.slice(from, from + BATCH).map(([, file]) => this.#make(file)))
+    for (let from = 0; from < missing.length; from += FILES_READ_AT_ONCE) {
+      const made = await Promise.all(missing.slice(from, from + FILES_READ_AT_ONCE).map(([, file]) => this.#make(file)))
       for (const { key, tags } of made) known.set(key, tags)
       this.#keep(made)
     }

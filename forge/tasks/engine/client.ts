@@ -151,7 +151,7 @@ async function addSearchAttributes(
 const RUN_TYPE = 'forgeRun'
 
 /** The id of a run's workflow. */
-export const workflowOf = (run: string): string => `forge-run-${run}`
+export const workflowIdOf = (run: string): string => `forge-run-${run}`
 
 /** Submits a run. One that is under way already stays as it is. */
 export async function startRun<Input extends { run: string }>(
@@ -163,7 +163,7 @@ export async function startRun<Input extends { run: string }>(
   const attribute = (name: string, value: string) => ({ key: defineSearchAttributeKey(name, 'KEYWORD'), value })
   const options = {
     taskQueue: queue,
-    workflowId: workflowOf(input.run),
+    workflowId: workflowIdOf(input.run),
     workflowIdReusePolicy: 'ALLOW_DUPLICATE',
     workflowIdConflictPolicy: 'USE_EXISTING',
   } as const
@@ -186,7 +186,7 @@ export async function queryRun<Answer>(
   query: string,
   ...args: unknown[]
 ): Promise<Answer> {
-  const handle = client.workflow.getHandle(workflowOf(run))
+  const handle = client.workflow.getHandle(workflowIdOf(run))
   return await spoken(run, () =>
     client.withDeadline(Date.now() + QUERY_MS, () => handle.query<Answer, unknown[]>(query, ...args)),
   )
@@ -197,7 +197,7 @@ const MAX_ASKED = 16
 
 /** How a run is, as it says itself, with what its attempts that are under way say of themselves. */
 export async function statusOfRun(client: Client, run: string): Promise<RunStatus> {
-  return await withAttempts(client, workflowOf(run), await queryRun<RunStatus>(client, run, 'status'))
+  return await withAttempts(client, workflowIdOf(run), await queryRun<RunStatus>(client, run, 'status'))
 }
 
 /** A run's status with what its attempts do: they are asked, since telling it would cost the run's history. */
@@ -229,7 +229,7 @@ export async function updateRun<Answer>(
   update: string,
   args: [unknown, ...unknown[]],
 ): Promise<Answer> {
-  const handle = client.workflow.getHandle(workflowOf(run))
+  const handle = client.workflow.getHandle(workflowIdOf(run))
   const execute = () => handle.executeUpdate<Answer, [unknown, ...unknown[]]>(update, { args })
   return await spoken(run, () => client.withDeadline(Date.now() + UPDATE_MS, execute))
 }
@@ -242,7 +242,7 @@ export type WorkflowStanding =
 
 /** How a run's workflow stands on the server: no visibility store, which lags, and no worker is asked. */
 export async function standingOf(client: Client, run: string): Promise<WorkflowStanding> {
-  const handle = client.workflow.getHandle(workflowOf(run))
+  const handle = client.workflow.getHandle(workflowIdOf(run))
   try {
     const { status } = await spoken(run, () => client.withDeadline(Date.now() + ANSWER_MS, () => handle.describe()))
     switch (status.name) {
@@ -268,7 +268,7 @@ export async function standingOf(client: Client, run: string): Promise<WorkflowS
 /** Why a workflow was ended, as its last event says; '' where that says nothing. */
 async function reasonOfEnd(client: Client, run: string): Promise<string> {
   const { namespace } = client.options
-  const request = { namespace, execution: { workflowId: workflowOf(run) }, maximumPageSize: 1 }
+  const request = { namespace, execution: { workflowId: workflowIdOf(run) }, maximumPageSize: 1 }
   const last = await client
     .withDeadline(Date.now() + ANSWER_MS, () => client.workflowService.getWorkflowExecutionHistoryReverse(request))
     .then(({ history }) => history?.events?.[0])
@@ -293,7 +293,7 @@ export async function openRuns(client: Client, queue?: string, types = [RUN_TYPE
 
 /** Ends a run on the server, and all that it has started there: what is in git stays. */
 export async function forgetRun(client: Client, run: string, why: string): Promise<void> {
-  await spoken(run, () => client.workflow.getHandle(workflowOf(run)).terminate(why))
+  await spoken(run, () => client.workflow.getHandle(workflowIdOf(run)).terminate(why))
 }
 
 async function spoken<Answer>(run: string, ask: () => Promise<Answer>): Promise<Answer> {

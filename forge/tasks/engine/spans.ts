@@ -22,7 +22,7 @@ type ModelRequest = {
 }
 
 /** What is known of an answer. */
-export type ModelAnswer = {
+export type AnswerFacts = {
   model?: string
   id?: string
   finish?: string
@@ -32,7 +32,7 @@ export type ModelAnswer = {
 }
 
 /** Tells the trace what came back. */
-type TellAnswer = (answer: ModelAnswer) => void
+type TellAnswer = (answer: AnswerFacts) => void
 
 /** A span around one request to a model. An error ends it as one, by its name alone: its words may hold content. */
 export async function withModelSpan<T>(request: ModelRequest, ask: (tell: TellAnswer) => Promise<T>): Promise<T> {
@@ -60,7 +60,7 @@ export async function withModelSpan<T>(request: ModelRequest, ask: (tell: TellAn
   })
 }
 
-const answered = ({ model, id, finish, input, output, cost }: ModelAnswer): Attributes =>
+const answered = ({ model, id, finish, input, output, cost }: AnswerFacts): Attributes =>
   known({
     'gen_ai.response.model': model,
     'gen_ai.response.id': id,

@@ -50,9 +50,9 @@ const ACTIVITIES = 64
 /** Milliseconds after TERM at which running activities are cancelled, and at which the process exits. */
 const [MERCY, LAST] = [3000, 10_000]
 /** After a worker was killed, workflows that it had in memory wait so long for it. */
-const STICKY = '5 seconds'
+const STICKY_TIMEOUT = '5 seconds'
 /** The longest that a worker drains. */
-const DRAIN = '15 minutes'
+const DRAIN_TIMEOUT = '15 minutes'
 
 /** The worker of a repository, with its real activities. Works until it is asked to end or to drain. */
 export async function runWorker({
@@ -134,8 +134,8 @@ function settingsOf(
     activities,
     maxCachedWorkflows: CACHED_WORKFLOWS,
     maxConcurrentActivityTaskExecutions: ACTIVITIES,
-    shutdownGraceTime: DRAIN,
-    stickyQueueScheduleToStartTimeout: STICKY,
+    shutdownGraceTime: DRAIN_TIMEOUT,
+    stickyQueueScheduleToStartTimeout: STICKY_TIMEOUT,
     // A workflow that another version began with other steps would be retried without end, and no error would be shown.
     workflowFailureErrorTypes: { '*': ['NondeterminismError' as const] },
     // A cancellation comes with a heartbeat, and is to be heard within seconds.

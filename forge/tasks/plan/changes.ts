@@ -8,7 +8,7 @@ import type { Assertion, Plan, Task } from './schema.ts'
 const MAX_QUOTED = 120
 
 /** A sentence for each difference, in the order of the second plan; none where both say the same. */
-export function changesOf(before: Plan, after: Plan): string[] {
+export function planChanges(before: Plan, after: Plan): string[] {
   return [...assertions(before, after), ...tasks(before, after)].map(visible)
 }
 

@@ -47,7 +47,7 @@ export function isDoneInOneStep({ size, objective, boundaries }: Task): boolean 
 }
 
 /** A task's size as it will be done. */
-export const sizeOf = (task: Task): Task['size'] => (isDoneInOneStep(task) ? 'small' : task.size)
+export const taskSizeOf = (task: Task): Task['size'] => (isDoneInOneStep(task) ? 'small' : task.size)
 
 /** How many models of a tier are asked about a result. */
 export type ReviewersOf = (tier: Tier) => number
@@ -64,7 +64,7 @@ export function planEstimateOf(
   const unpriced = new Set<Tier>()
   for (const task of plan.tasks) {
     if (done.includes(task.id)) continue
-    const size = SIZES[sizeOf(task)]
+    const size = SIZES[taskSizeOf(task)]
     const price = priceOf(task.tier)
     if (!price) unpriced.add(task.tier)
     const reviews = isReviewed(task, plan) ? reviewersOf(task.tier) : 0

@@ -60,7 +60,7 @@ export async function lintPlan(plan: Plan, linting: Linting): Promise<LintedPlan
   const there = new Files(files.map(({ path }) => asText(path)))
   const scripts = there.files.has('package.json') ? await scriptsOf(objects, tree) : undefined
   const writes = new Writes(plan.tasks)
-  const room: Room = {
+  const context: LintContext = {
     plan,
     linting,
     there,
@@ -71,7 +71,7 @@ export async function lintPlan(plan: Plan, linting: Linting): Promise<LintedPlan
     standing: new Map(standing.map(({ id, is }) => [id, is])),
   }
   const complaints = new Set<string>()
-  for await (const sentence of allIn(room)) {
+  for await (const sentence of allIn(context)) {
     if (complaints.size === MAX_COMPLAINTS) {
       complaints.add('There are further complaints, which will be told when these are mended.')
       break
@@ -80,27 +80,27 @@ export async function lintPlan(plan: Plan, linting: Linting): Promise<LintedPlan
   }
   if (complaints.size > 0) return { tasks: [], complaints: [...complaints], notes: [] }
   const { reviewersOf = () => REVIEWERS } = linting
-  const isDone = (id: TaskId): boolean => room.standing.get(id) === 'done'
-  const isOpen = (id: TaskId): boolean => !room.standing.has(id)
+  const isDone = (id: TaskId): boolean => context.standing.get(id) === 'done'
+  const isOpen = (id: TaskId): boolean => !context.standing.has(id)
   const heirs =
-    standing.length === 0 ? new Map<TaskId, TaskId[]>() : heritage(plan.tasks, room.graph, { isDone, isOpen })
+    standing.length === 0 ? new Map<TaskId, TaskId[]>() : heritage(plan.tasks, context.graph, { isDone, isOpen })
   const tasks = plan.tasks.map(task => {
     const shape = shapeOf(task, plan, reviewersOf)
     return { ...shape, dependsOn: [...shape.dependsOn, ...(heirs.get(task.id) ?? [])] }
   })
-  return { tasks, complaints: [], notes: [...notesOn(tasks), ...ownChecks(room)].map(visible) }
+  return { tasks, complaints: [], notes: [...notesOn(tasks), ...ownChecks(context)].map(visible) }
 }
 
-async function* allIn(room: Room): AsyncGenerator<string> {
-  yield* complaintsIn(room)
-  yield* heldAlready(room)
+async function* allIn(context: LintContext): AsyncGenerator<string> {
+  yield* complaintsIn(context)
+  yield* heldAlready(context)
 }
 
 /** Bytes of a file that is looked into for what an assertion's command would find there. */
 const MAX_LOOKED_BYTES = 1 << 20
 
 /** Assertions that are true before anything is done: they would show nothing of it. */
-async function* heldAlready({ plan, linting, there, standing }: Room): AsyncGenerator<string> {
+async function* heldAlready({ plan, linting, there, standing }: LintContext): AsyncGenerator<string> {
   const { objects, tree } = linting
   const root = await objects.info(`${tree}^{tree}`)
   const textOf = async (path: string): Promise<string | undefined> => {
@@ -120,17 +120,17 @@ async function* heldAlready({ plan, linting, there, standing }: Room): AsyncGene
 }
 
 /** Complaints are yielded as they are found, so that the caller can stop early. */
-function* complaintsIn(room: Room): Generator<string> {
-  yield* ids(room)
-  yield* contract(room)
-  yield* limits(room)
-  yield* frozen(room)
-  for (const task of room.plan.tasks) if (!room.standing.has(task.id)) yield* oneTask(task, room)
+function* complaintsIn(context: LintContext): Generator<string> {
+  yield* ids(context)
+  yield* contract(context)
+  yield* limits(context)
+  yield* frozen(context)
+  for (const task of context.plan.tasks) if (!context.standing.has(task.id)) yield* oneTask(task, context)
   // What a done task has written is history, and one that was stopped writes nothing any more.
-  yield* overlaps(room.plan.tasks, room.graph, id => ['done', 'stopped'].includes(room.standing.get(id) ?? ''))
+  yield* overlaps(context.plan.tasks, context.graph, id => ['done', 'stopped'].includes(context.standing.get(id) ?? ''))
 }
 
-type Room = {
+type LintContext = {
   plan: Plan
   linting: Linting
   there: Files
@@ -155,7 +155,7 @@ function notesOn(tasks: readonly PlannedShape[]): string[] {
 const MAX_NAMED_CHECKS = 20
 
 /** Tasks that may change a check which is there already: a person has to look at that, as the check can't. */
-function ownChecks({ plan, there, writes, standing }: Room): string[] {
+function ownChecks({ plan, there, writes, standing }: LintContext): string[] {
   const commands = new Set([
     ...plan.contract.flatMap(({ how }) => (how.kind === 'command' ? [how.command] : [])),
     ...plan.tasks.flatMap(({ validation }) =>
@@ -195,7 +195,7 @@ const listed = (names: readonly string[], most = 6): string => {
   return names.length > most ? `${shown} and ${names.length - most} more` : shown
 }
 
-function* ids({ plan, graph }: Room): Generator<string> {
+function* ids({ plan, graph }: LintContext): Generator<string> {
   for (const id of twice(plan.tasks.map(it => it.id)))
     yield `Two tasks have the id ${quote(id)}: give each an id of its own.`
   for (const id of twice(plan.contract.map(it => it.id)))
@@ -228,8 +228,8 @@ function meant(name: string, names: readonly string[]): string {
   return near === undefined ? '' : ` (did you mean ${quote(near)}?)`
 }
 
-function* contract(room: Room): Generator<string> {
-  const { plan, linting, there, standing } = room
+function* contract(context: LintContext): Generator<string> {
+  const { plan, linting, there, standing } = context
   const known = new Set(plan.contract.map(({ id }) => id))
   const claimers = new Map<string, string[]>()
   for (const { id, claims } of plan.tasks) {
@@ -248,8 +248,9 @@ function* contract(room: Room): Generator<string> {
     if (by.filter(task => standing.get(task) !== 'done').length > 1)
       yield `Assertion ${id}: the tasks ${listed(by)} all claim it; leave it to the one after which it is true.`
     if (how.kind !== 'command') continue
-    const exists = (path: string): boolean => there.has(path) || room.graph.outputs.has(path) || room.writes.reach(path)
-    for (const why of whyNotRun(how.command, commandRoom(room, exists)))
+    const exists = (path: string): boolean =>
+      there.has(path) || context.graph.outputs.has(path) || context.writes.reach(path)
+    for (const why of whyNotRun(how.command, commandRoom(context, exists)))
       yield `Assertion ${id}: the command ${quote(how.command)} ${why}.`
     yield* tooLong(`Assertion ${id}`, how, linting)
   }
@@ -263,7 +264,7 @@ function* tooLong(where: string, { seconds }: Check, { limits }: Linting): Gener
     yield `${where}: the command may take ${seconds} seconds, and the whole run only ${limits.minutes} minutes; give it less.`
 }
 
-function commandRoom({ linting, scripts }: Room, exists: (path: string) => boolean): CommandRoom {
+function commandRoom({ linting, scripts }: LintContext, exists: (path: string) => boolean): CommandRoom {
   const { programs, hasNetwork = false } = linting.canRun ?? {}
   return { programs, hasNetwork, exists, scripts }
 }
@@ -281,7 +282,7 @@ async function scriptsOf(objects: Objects, tree: Oid): Promise<ReadonlySet<strin
 
 // --- Limits, and what is done or under way
 
-function* limits({ plan, linting, standing }: Room): Generator<string> {
+function* limits({ plan, linting, standing }: LintContext): Generator<string> {
   const { limits: most, priceOf = () => undefined } = linting
   if (most.tasks !== undefined && plan.tasks.length > most.tasks)
     yield `The plan has ${many(plan.tasks.length, 'task')}, and the run may have ${most.tasks}: join tasks, or leave out what is not needed.`
@@ -305,7 +306,7 @@ function* limits({ plan, linting, standing }: Room): Generator<string> {
 const CHECKS: readonly string[] = ['validation', 'claims']
 
 /** What is done or under way stays as it is; of what is done, the checks may change, which are run again then. */
-function* frozen({ plan, linting, standing }: Room): Generator<string> {
+function* frozen({ plan, linting, standing }: LintContext): Generator<string> {
   const { before } = linting
   if (!before) return
   const now = new Map(plan.tasks.map(task => [task.id, task]))
@@ -338,18 +339,18 @@ function* frozen({ plan, linting, standing }: Room): Generator<string> {
 
 // --- One task
 
-function* oneTask(task: Task, room: Room): Generator<string> {
-  const { linting, there, writes, graph } = room
+function* oneTask(task: Task, context: LintContext): Generator<string> {
+  const { linting, there, writes, graph } = context
   const at = (field: string): string => `Task ${quote(task.id)}, ${field}`
   if (task.objective.acceptance.length === 0)
     yield `${at('objective.acceptance')}: nothing says when it is done; list what must hold then.`
   const { checks, reviews } = task.validation
   if (checks.length + reviews.length + task.claims.length === 0)
     yield `${at('validation')}: nobody could see whether it is done; give it a check that fails while it is not, or a review.`
-  else yield* unreviewed(task, room)
+  else yield* unreviewed(task, context)
   yield* pathsOf(task)
-  yield* boundariesOf(task, room)
-  yield* contextOf(task, room)
+  yield* boundariesOf(task, context)
+  yield* contextOf(task, context)
 
   const before = graph.before(task.id)
   const outputs = new Set([...task.objective.outputs.map(plain), ...before.flatMap(id => graph.outputsOf(id))])
@@ -367,14 +368,14 @@ function* oneTask(task: Task, room: Room): Generator<string> {
         yield `${at('validation.checks')}: the ready-made check ${quote(check)} can't run in this repository; take one that can (${[...readyMade].join(', ') || 'none'}), or a command.`
       continue
     }
-    for (const why of whyNotRun(check.command, commandRoom(room, exists)))
+    for (const why of whyNotRun(check.command, commandRoom(context, exists)))
       yield `${at('validation.checks')}: the command ${quote(check.command)} ${why}.`
     yield* tooLong(at('validation.checks'), check, linting)
   }
 }
 
 /** A task that writes logic: its commands show the cases that somebody has thought of, so a reviewer is asked as well. */
-function* unreviewed(task: Task, { plan }: Room): Generator<string> {
+function* unreviewed(task: Task, { plan }: LintContext): Generator<string> {
   // What a low tier can do is mechanical: a rename, a constant.
   const isLogic = task.tier === 'generation' || task.tier === 'reasoning'
   if (!isLogic || isReviewed(task, plan)) return
@@ -425,7 +426,7 @@ const isForges = (path: string): boolean => {
   return names.some(name => !isSafeName(asBytes(name))) || isOfTheForge(asBytes(plain(path)))
 }
 
-function* boundariesOf(task: Task, { there }: Room): Generator<string> {
+function* boundariesOf(task: Task, { there }: LintContext): Generator<string> {
   const { id, objective, boundaries } = task
   const at = (field: string): string => `Task ${quote(id)}, boundaries.${field}`
   const read = (field: 'write' | 'never') => boundaries[field].map(text => [text, readGlob(text)] as const)
@@ -457,7 +458,7 @@ function* boundariesOf(task: Task, { there }: Room): Generator<string> {
     yield `${at('write')}: it reaches ${listed([...new Set(reached)], 3)} (what a build server obeys, or a lock file) without naming it; put it into boundaries.never, or name it itself in boundaries.write if the task is about it.`
 }
 
-function* contextOf({ id, context }: Task, { there, graph }: Room): Generator<string> {
+function* contextOf({ id, context }: Task, { there, graph }: LintContext): Generator<string> {
   const before = new Set(graph.before(id))
   for (const field of ['files', 'tests', 'documents'] as const) {
     for (const path of context[field].map(plain)) {

@@ -21,7 +21,7 @@ export const FileEdit = v.variant('kind', [
 export type FileEdit = v.InferOutput<typeof FileEdit>
 
 /** A call of a reading tool, by which a planner looks at something before it plans. */
-export type Look = { name: string; arguments: unknown }
+export type LookCall = { name: string; arguments: unknown }
 
 /** A question to a model that has no part in the work: its answer is a text, never a commit. */
 const SubAgentWish = v.object({
@@ -117,7 +117,7 @@ export const ANSWERS = {
 } as const satisfies Record<StepKind, v.GenericSchema>
 
 /** A planner's answer that looks at something first, in place of one of its schema. */
-export type LookAnswer = { signal: 'success'; words: string; looks: Look[] }
+export type LookAnswer = { signal: 'success'; words: string; looks: LookCall[] }
 type Planning = 'plan' | 'check plan'
 export type AnswerOf<Kind extends StepKind> =
   | v.InferOutput<(typeof ANSWERS)[Kind]>

@@ -6,7 +6,7 @@ import type { Objects } from '../../../core/git/objects.ts'
 import { many } from '../../../core/text.ts'
 import { editingTools } from '../../ai/built-in-tools.ts'
 import { pathFrom } from '../../ai/model-files.ts'
-import { roomWithoutPerson } from '../../ai/tool.ts'
+import { contextWithoutPerson } from '../../ai/tool.ts'
 import { WorkInProgressVfs } from '../../vfs.ts'
 import type { Oid } from '../contract.ts'
 import type { FileEdit } from './answers.ts'
@@ -36,7 +36,7 @@ export async function applyAll(
 ): Promise<AppliedEdits> {
   const files = new WorkInProgressVfs(objects, base)
   const tools = new Map(editingTools().map(tool => [tool.description.name, tool]))
-  const room = roomWithoutPerson(files, signal)
+  const room = contextWithoutPerson(files, signal)
   const complaints: string[] = []
   const failed: string[] = []
   for (const call of callsFor(edits)) {

@@ -25,7 +25,7 @@ import type { Oid, StepPlace, TaskId } from '../contract.ts'
 type Trailers = { run: string; task?: TaskId; step: string; attempt: number; request: string }
 
 /** A message with trailers: the words of a model, cleaned, and what only this program writes. */
-export function messageOf(words: string, place: StepPlace, request: string): string {
+export function stepMessage(words: string, place: StepPlace, request: string): string {
   const { run, task, step, attempt } = place
   const trailers = [
     `Forge-Run: ${run}`,

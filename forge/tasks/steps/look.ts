@@ -2,10 +2,10 @@
 import type { Objects } from '../../../core/git/objects.ts'
 import { short, visible } from '../../../core/text.ts'
 import { readingTools } from '../../ai/built-in-tools.ts'
-import { roomWithoutPerson } from '../../ai/tool.ts'
+import { contextWithoutPerson } from '../../ai/tool.ts'
 import { WorkInProgressVfs } from '../../vfs.ts'
 import type { Oid } from '../contract.ts'
-import type { Look } from './answers.ts'
+import type { LookCall } from './answers.ts'
 
 /** Characters of one result, and of all results of a round. */
 const MAX_RESULT = 12_000
@@ -15,11 +15,11 @@ const MAX_RESULTS = 60_000
 export async function lookAtAll(
   objects: Objects,
   base: Oid,
-  looks: readonly Look[],
+  looks: readonly LookCall[],
   signal: AbortSignal,
 ): Promise<string> {
   const tools = new Map(readingTools().map(tool => [tool.description.name, tool]))
-  const room = roomWithoutPerson(new WorkInProgressVfs(objects, base), signal)
+  const room = contextWithoutPerson(new WorkInProgressVfs(objects, base), signal)
   const parts: string[] = []
   let left = MAX_RESULTS
   for (const { name, arguments: sent } of looks) {

@@ -1,7 +1,7 @@
 /** What a model can do by the tools that need no approval, on the files of a real repository. */
 import { expect, test } from 'bun:test'
 import { builtInTools, readingTools } from '../../../forge/ai/built-in-tools.ts'
-import type { ToolResult, ToolRoom } from '../../../forge/ai/tool.ts'
+import type { ToolContext, ToolResult } from '../../../forge/ai/tool.ts'
 import { CommitVfs, WorkInProgressVfs } from '../../../forge/vfs.ts'
 import { refusedBy } from '../../support/refusals.ts'
 import { makePlace, type Place } from '../../support/repository.ts'
@@ -47,7 +47,7 @@ async function makeScene(files = FILES): Promise<Scene> {
   const vfs = new WorkInProgressVfs(place.objects, base)
   const active = new Set<string>()
   const misses = new Map<string, number>()
-  const room: ToolRoom = {
+  const room: ToolContext = {
     vfs,
     activate: path => active.add(path),
     deactivate: path => active.delete(path),

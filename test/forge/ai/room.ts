@@ -1,8 +1,8 @@
 /** The room that a tool runs in, as a turn makes it. */
-import type { ToolRoom } from '../../../forge/ai/tool.ts'
+import type { ToolContext } from '../../../forge/ai/tool.ts'
 import type { WorkInProgressVfs } from '../../../forge/vfs.ts'
 
-export const roomOf = (vfs: WorkInProgressVfs, signal: AbortSignal): ToolRoom => ({
+export const roomOf = (vfs: WorkInProgressVfs, signal: AbortSignal): ToolContext => ({
   vfs,
   activate: () => undefined,
   deactivate: () => undefined,

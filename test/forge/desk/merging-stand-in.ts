@@ -3,7 +3,7 @@
 import type { Asked } from '../../../forge/desk/contract/contract.ts'
 import type { Forklift } from '../../../forge/desk/contract/forklift.ts'
 import type { ConflictFile, Merging, MergingFile } from '../../../forge/desk/contract/merging.ts'
-import { conflictsIn } from '../../../forge/desk/web/editor/conflict-regions.ts'
+import { parseConflicts } from '../../../forge/desk/web/editor/conflict-regions.ts'
 import { oidOf, type Part, Refusal, type StandIn } from './web-stand-in.ts'
 
 const NOTHING = { is: 'nothing' } as const
@@ -96,9 +96,9 @@ export class MergingStandIn implements Part {
     const now = this.standIn.textOf(this.branch, file.path) ?? ''
     const saved = this.standIn.branches.get(this.branch)?.files.get(file.path)?.text ?? ''
     const isWhole = mark === undefined && sides !== undefined
-    const found = mark === undefined ? undefined : conflictsIn(now, mark)
+    const found = mark === undefined ? undefined : parseConflicts(now, mark)
     const left = found ? found.regions.length : isWhole && !this.taken.has(file.path) ? 1 : 0
-    const all = mark === undefined ? 1 : conflictsIn(saved, mark).regions.length
+    const all = mark === undefined ? 1 : parseConflicts(saved, mark).regions.length
     return { all, left, state: left > 0 ? 'open' : 'settled', ...file }
   }
 

@@ -8,7 +8,7 @@ import type {
   Runs,
   RunTask,
   ShownPlan,
-  Task,
+  TaskDetail,
   TasksWord,
 } from '../../../forge/desk/contract/tasks.ts'
 import { type Part, Refusal, type StandIn } from './web-stand-in.ts'
@@ -20,7 +20,7 @@ export class TasksStandIn implements Part {
   readonly told: TasksWord[] = []
   /** What waits for a yes. */
   plan: ShownPlan | undefined
-  readonly details = new Map<string, Task>()
+  readonly details = new Map<string, TaskDetail>()
   journal: JournalLine[] = []
   landing: Landing = { words: [], doubts: [] }
   /** What forge says to a word. */

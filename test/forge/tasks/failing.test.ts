@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { temporal } from '@temporalio/proto'
-import { statusOfRun, updateRun, workflowOf } from '../../../forge/tasks/engine/client.ts'
+import { statusOfRun, updateRun, workflowIdOf } from '../../../forge/tasks/engine/client.ts'
 import { done, says, task } from '../../support/task-model.ts'
 import { runIn, TaskScene } from '../../support/tasks.ts'
 import { hasNoTemporal } from '../../support/temporal.ts'
@@ -100,10 +100,10 @@ describe.skipIf(hasNoTemporal)('a run whose tasks all fail twice', () => {
       largest: { bytes: 0, type: '' },
       withContent: [] as string[],
     }
-    const query = `WorkflowId = '${workflowOf(run)}' OR WorkflowId STARTS_WITH '${workflowOf(run)}/'`
+    const query = `WorkflowId = '${workflowIdOf(run)}' OR WorkflowId STARTS_WITH '${workflowIdOf(run)}/'`
     for await (const { workflowId, runId } of client.workflow.list({ query })) {
       found.workflows++
-      if (workflowId === workflowOf(run)) found.histories++
+      if (workflowId === workflowIdOf(run)) found.histories++
       const { events } = await client.workflow.getHandle(workflowId, runId).fetchHistory()
       for (const event of events ?? []) {
         found.events++

@@ -19,7 +19,7 @@ import type { ApprovedCommands } from '../../../forge/tasks/checks/approved.ts'
 import { openApproved } from '../../../forge/tasks/commands/approval.ts'
 import type { CommandContext } from '../../../forge/tasks/commands/context.ts'
 import type { RunInput, RunStatus, TaskId } from '../../../forge/tasks/contract.ts'
-import { queryRun, startRun, updateRun, workflowOf } from '../../../forge/tasks/engine/client.ts'
+import { queryRun, startRun, updateRun, workflowIdOf } from '../../../forge/tasks/engine/client.ts'
 import { openEngine } from '../../../forge/tasks/engine/engine.ts'
 import { readPlan } from '../../../forge/tasks/runs/plans.ts'
 import { RunStore } from '../../../forge/tasks/runs/store.ts'
@@ -222,7 +222,7 @@ async function doOnceMore(make: (path: string) => Promise<unknown>, trouble: Tro
   const began = performance.now()
   await startRun(client, queue, input)
   await answerAll(client, run, { store, approved })
-  await client.workflow.getHandle(workflowOf(run)).result()
+  await client.workflow.getHandle(workflowIdOf(run)).result()
   const status = await queryRun<RunStatus>(client, run, 'status')
   const seconds = (performance.now() - began) / 1000
   const tree = status.result === undefined ? '' : await git(path, 'rev-parse', `${status.result}^{tree}`)
@@ -236,7 +236,7 @@ async function answerAll(
   run: string,
   { store, approved }: { store: RunStore; approved: ApprovedCommands },
 ): Promise<void> {
-  for (const handle = client.workflow.getHandle(workflowOf(run)); ; await Bun.sleep(250)) {
+  for (const handle = client.workflow.getHandle(workflowIdOf(run)); ; await Bun.sleep(250)) {
     const { status } = await handle.describe()
     if (status.name !== 'RUNNING') return
     const { state, words, tasks } = await queryRun<RunStatus>(client, run, 'status')

@@ -11,9 +11,9 @@ import { LandingDialog } from '../tasks/tasks-landing.tsx'
 import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
 import { Button, Path } from '../ui/words.tsx'
 import { KeyList } from './key-list.tsx'
-import { Operations } from './operations.tsx'
+import { OperationsDialog } from './operations.tsx'
 
-const MOST_LISTED = 12
+const MAX_LISTED_PATHS = 12
 
 export function Dialogs() {
   const page = usePage()
@@ -41,7 +41,7 @@ export function Dialogs() {
     case 'pick':
       return <PickDialog key={content.title} content={content} close={close} />
     case 'operations':
-      return <Operations close={close} />
+      return <OperationsDialog close={close} />
     case 'keys':
       return <KeyList close={close} />
   }
@@ -122,13 +122,13 @@ function WhatItIsAbout({ words, list }: { words: string[]; list: string[] }) {
         <p key={sentence}>{sentence}</p>
       ))}
       <ul class="dialog-list">
-        {list.slice(0, MOST_LISTED).map(path => (
+        {list.slice(0, MAX_LISTED_PATHS).map(path => (
           <li key={path}>
             <Path of={path} />
           </li>
         ))}
       </ul>
-      {list.length > MOST_LISTED ? <p class="meta">and {list.length - MOST_LISTED} more</p> : null}
+      {list.length > MAX_LISTED_PATHS ? <p class="meta">and {list.length - MAX_LISTED_PATHS} more</p> : null}
     </>
   )
 }

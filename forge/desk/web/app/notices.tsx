@@ -17,7 +17,7 @@ import { plural } from '../ui/times.ts'
 import { Button, IconButton } from '../ui/words.tsx'
 
 /** How many names of files a sentence can bear. */
-const MOST_NAMED = 3
+const MAX_NAMED_FILES = 3
 
 /** How long good news stay, in milliseconds. */
 const GOOD_NEWS_MS = 8_000
@@ -258,8 +258,8 @@ function whatMoved({ commits, by, from, to }: Moved): string {
 
 function whatConflicts(page: Page, branch: string, paths: string[]): string {
   const others = draftsOf(page, branch).length - paths.length
-  const first = paths.slice(0, MOST_NAMED).map(path => named(baseName(path)))
-  const more = paths.length > MOST_NAMED ? ` and ${paths.length - MOST_NAMED} more` : ''
+  const first = paths.slice(0, MAX_NAMED_FILES).map(path => named(baseName(path)))
+  const more = paths.length > MAX_NAMED_FILES ? ` and ${paths.length - MAX_NAMED_FILES} more` : ''
   const rest = others > 0 ? ` ${plural(others, 'other draft merges cleanly', 'other drafts merge cleanly')}.` : ''
   return `${first.join(', ')}${more} changed in the same place: resolve the conflicts, then save. Nothing is overwritten until then.${rest}`
 }

@@ -15,7 +15,7 @@ import { Button } from '../ui/words.tsx'
 /** Operations in the list. */
 const MAX_SHOWN = 100
 
-export function Operations({ close }: { close: () => void }) {
+export function OperationsDialog({ close }: { close: () => void }) {
   const page = usePage()
   const desk = page.desk.value
   // Asked again when there is something else to undo.

@@ -3,10 +3,10 @@ import { batch } from '@preact/signals'
 import { render } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { watchFailed, watchQueued } from '../chat/chat-actions.ts'
-import { Repository } from '../graph/graph.tsx'
+import { RepositoryView } from '../graph/graph.tsx'
 import { sayLeftBehind } from '../page/saving.ts'
 import { Page, PageProvider, TASKS } from '../page/state.ts'
-import { Tasks } from '../tasks/tasks.tsx'
+import { TasksView } from '../tasks/tasks.tsx'
 import { Boundary } from '../ui/boundary.tsx'
 import { nameWhatIsCut } from '../ui/cut.ts'
 import { isFocusLost } from '../ui/focus.ts'
@@ -17,15 +17,15 @@ import { Dialogs } from './dialogs.tsx'
 import { Menu } from './menu.tsx'
 import { Notices, Toast } from './notices.tsx'
 import { Palette } from './palette.tsx'
-import { Room } from './room.tsx'
 import { StatusBar } from './status.tsx'
-import { Tabs, titleOf } from './tabs.tsx'
+import { TabView } from './tab-view.tsx'
+import { pageTitle, Tabs } from './tabs.tsx'
 import { keepWayBack } from './way-back.ts'
 
 function Desk({ page }: { page: Page }) {
   useEffect(nameWhatIsCut, [])
   useFocus(page)
-  const title = titleOf(page)
+  const title = pageTitle(page)
   useEffect(() => {
     document.title = title
   }, [title])
@@ -81,9 +81,13 @@ function useFocus(page: Page): void {
 function Middle({ page }: { page: Page }) {
   if (!page.desk.value) return <Opening />
   const tab = page.tab.value
-  if (tab) return <Room tab={tab} />
+  if (tab) return <TabView tab={tab} />
   const notices = <Notices tab={undefined} />
-  return page.active.value === TASKS ? <Tasks tasks={page.tasks} notices={notices} /> : <Repository notices={notices} />
+  return page.active.value === TASKS ? (
+    <TasksView tasks={page.tasks} notices={notices} />
+  ) : (
+    <RepositoryView notices={notices} />
+  )
 }
 
 /** Before the server has said what there is. Why it does not may have to be said. */

@@ -36,13 +36,13 @@ interface Group {
   options: Option[]
 }
 
-const MOST_FILES = 40
-const MOST_SYMBOLS = 300
-const MOST_SHOWN = 8
-const MOST_LISTED = 60
-const MOST_COMMITS = 500
+const MAX_FILES = 40
+const MAX_SYMBOLS = 300
+const MAX_SHOWN_PER_GROUP = 8
+const MAX_LISTED = 60
+const MAX_NEWEST_COMMITS = 500
 /** The code of each key that an input method has taken; Safari says so of the Enter that ends a composition. */
-const COMPOSING = 229
+const COMPOSING_KEY_CODE = 229
 
 export function Palette() {
   const page = usePage()
@@ -114,7 +114,7 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
       }}
       onKeyDown={event => {
         // These keys choose among the words of an input method, and end what is composed by it.
-        if (event.isComposing || event.keyCode === COMPOSING) return
+        if (event.isComposing || event.keyCode === COMPOSING_KEY_CODE) return
         const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 }[event.key]
         if (step !== undefined) chosen.value = around(chosen.value + step, options.length)
         // At once: its key may be pressed again before the browser says that it is closed.
@@ -272,8 +272,9 @@ function useGroups(page: Page, mode: PaletteMode, typed: string): { groups: Grou
   const groups: Group[] = []
   if (!prefix || prefix === '>') groups.push({ title: 'Commands', options: commandOptions(page, words, isAlone) })
   if (!prefix || prefix === '@') groups.push({ title: 'Branches', options: branchOptions(page, words, isAlone) })
-  if (wantsFiles) groups.push({ title: 'Files', options: files.slice(0, MOST_SHOWN) })
-  if (wantsCommits) groups.push({ title: 'Commits', options: commits.slice(0, isAlone ? MOST_LISTED : MOST_SHOWN) })
+  if (wantsFiles) groups.push({ title: 'Files', options: files.slice(0, MAX_SHOWN_PER_GROUP) })
+  if (wantsCommits)
+    groups.push({ title: 'Commits', options: commits.slice(0, isAlone ? MAX_LISTED : MAX_SHOWN_PER_GROUP) })
   return { groups: groups.filter(hasOptions), isWaiting: isWaiting || (isAlone && isFinding) }
 }
 
@@ -293,7 +294,7 @@ function best<T>(list: T[], words: string, nameOf: (item: T) => string, limit: n
 }
 
 function commandOptions(page: Page, words: string, isAlone: boolean): Option[] {
-  const limit = isAlone ? MOST_LISTED : MOST_SHOWN
+  const limit = isAlone ? MAX_LISTED : MAX_SHOWN_PER_GROUP
   return best<Command>(commandsOf(page), words, ({ words }) => words, limit).map(({ item, name }) => ({
     key: `command ${item.words}`,
     icon: <Icon name={item.icon} />,
@@ -310,7 +311,7 @@ function KeysOf({ command: { keys, listKeys = '' } }: { command: Command }) {
 
 function branchOptions(page: Page, words: string, isAlone: boolean): Option[] {
   const branches = (page.desk.value?.branches ?? []).toSorted((one, other) => other.committed - one.committed)
-  const limit = isAlone ? MOST_LISTED : MOST_SHOWN
+  const limit = isAlone ? MAX_LISTED : MAX_SHOWN_PER_GROUP
   // Those of runs are found by their names, and never instead of one's own.
   const { own, ofRuns } = splitByRun(branches)
   const found = best(own, words, ({ name }) => readable(name), limit)
@@ -358,7 +359,7 @@ function symbolOptions(page: Page, symbols: CodeSymbol[], words: string): Option
   const tab = page.tab.value
   const path = tab?.path
   if (!tab || path === undefined) return []
-  return best(symbols, words, ({ name }) => withoutTricks(name), MOST_SYMBOLS).map(({ item, name }) => ({
+  return best(symbols, words, ({ name }) => withoutTricks(name), MAX_SYMBOLS).map(({ item, name }) => ({
     key: `symbol ${item.from}`,
     icon: <Icon name="list" />,
     words: (
@@ -393,7 +394,7 @@ function useFiles(page: Page, words: string, isWanted: boolean): { options: Opti
   const tab = page.tab.value
   const find = async (at: At) => ({
     words,
-    files: await page.connection.ask('find file', { at, words: words.slice(0, 400), count: MOST_FILES }),
+    files: await page.connection.ask('find file', { at, words: words.slice(0, 400), count: MAX_FILES }),
   })
   const ask = tab && isWanted ? () => find(tab.at) : undefined
   const { value: found } = useServerValue(ask, [page, tab, words, isWanted]).latest
@@ -438,14 +439,14 @@ function useCommits(page: Page, words: string, isWanted: boolean): { options: Op
   const tab = page.tab.value
   const newestIn = async (): Promise<CommitRow[]> => {
     const { rows } = tab
-      ? await page.connection.ask('history', { at: tab.at, from: 0, count: MOST_COMMITS })
+      ? await page.connection.ask('history', { at: tab.at, from: 0, count: MAX_NEWEST_COMMITS })
       : await page.connection.ask('graph', { filter: { withAbandoned: false }, from: 0, count: CHUNK })
     return rows
   }
   const newest = useServerValue(isWanted ? newestIn : undefined, [page, tab, isWanted]).latest.value ?? []
-  const { commits: rows, isWaiting } = useFoundCommits(isWanted ? words : '', MOST_LISTED)
+  const { commits: rows, isWaiting } = useFoundCommits(isWanted ? words : '', MAX_LISTED)
   if (!isWanted) return { options: [], isWaiting: false }
-  const near = best(newest, words, ({ subject }) => withoutTricks(subject), MOST_LISTED)
+  const near = best(newest, words, ({ subject }) => withoutTricks(subject), MAX_LISTED)
   const known = new Set(near.map(({ item }) => item.oid))
   const far = rows
     .filter(({ oid }) => !known.has(oid))

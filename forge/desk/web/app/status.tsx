@@ -23,7 +23,7 @@ import { Button } from '../ui/words.tsx'
 import { branchTabActions } from './tab-menus.ts'
 
 /** How long after the last change of the drafts the server is asked what to call a save. */
-const ASK_AFTER = 250
+const ASK_DELAY_MS = 250
 
 export function StatusBar() {
   const page = usePage()
@@ -291,7 +291,7 @@ function SaveForm({ tab, branch }: { tab: Tab; branch: string }) {
       } catch {
         // Without a suggestion the field is empty; the server names the commit when it saves.
       }
-    }, ASK_AFTER)
+    }, ASK_DELAY_MS)
     return () => clearTimeout(timer)
     // `key` says all of them.
   }, [page, branch, key])

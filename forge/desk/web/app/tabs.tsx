@@ -22,7 +22,7 @@ export function Tabs() {
   useSelectedTabInView(list)
   return (
     <header class="top">
-      <h1 class="vh">{titleOf(page)}</h1>
+      <h1 class="vh">{pageTitle(page)}</h1>
       <div
         role="tablist"
         aria-label="Branches"
@@ -74,7 +74,7 @@ function tabKey(at: At): string {
   return at.kind === 'branch' ? `branch ${at.branch}` : at.commit
 }
 
-export function titleOf(page: Page): string {
+export function pageTitle(page: Page): string {
   const tab = page.tab.value
   const repository = page.desk.value?.name ?? 'desk'
   if (!tab) return `${page.active.value === TASKS ? 'Tasks' : 'Repository'} · ${repository}`

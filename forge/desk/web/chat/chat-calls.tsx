@@ -13,8 +13,8 @@ import { lookAtTool } from './chat-actions.ts'
 
 /** Of the output of what runs, the last lines. */
 const LAST_LINES = 12
-const LONGEST_RESULT = 20_000
-const LONGEST_LINE = 400
+const MAX_RESULT_LENGTH = 20_000
+const MAX_LINE_LENGTH = 400
 
 const LOOKS: Record<Call['state'], IconProps & { words: string }> = {
   coming: { name: 'dashed', tone: '', words: 'coming' },
@@ -85,12 +85,12 @@ function CallRow({ tab, call: told }: { tab: Tab; call: Call }) {
 /** What it is about, without its name, which stands before it. */
 function titleOf({ name, title }: Call): string {
   const words = title.startsWith(`${name} `) ? title.slice(name.length + 1) : title
-  return visible(words === name ? '' : words.slice(0, LONGEST_LINE))
+  return visible(words === name ? '' : words.slice(0, MAX_LINE_LENGTH))
 }
 
 /** What came of it; lines that came and went have their colours. */
 function CallWords({ call }: { call: Call }) {
-  const words = visible((call.words ?? '').slice(0, LONGEST_LINE))
+  const words = visible((call.words ?? '').slice(0, MAX_LINE_LENGTH))
   // A tool of the repository has nothing to say but its name, which stands there already.
   if (words === '' || words === call.name)
     return <>{call.state === 'runs' || call.state === 'waits' ? LOOKS[call.state].words : ''}</>
@@ -129,20 +129,20 @@ function WaitsForApproval({ tab, call }: { tab: Tab; call: Call }) {
 }
 
 function Result({ id, text }: { id: string; text: string }) {
-  const rest = text.length - LONGEST_RESULT
+  const rest = text.length - MAX_RESULT_LENGTH
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard
     <pre class="call-out whole" id={id} tabIndex={0}>
-      {readableProse(text.slice(0, LONGEST_RESULT))}
+      {readableProse(text.slice(0, MAX_RESULT_LENGTH))}
       {rest > 0 ? `\n… ${rest.toLocaleString('en')} more characters` : ''}
     </pre>
   )
 }
 
 function lastLines(text: string): string {
-  const lines = readableProse(text.slice(-LONGEST_RESULT)).trimEnd().split('\n')
+  const lines = readableProse(text.slice(-MAX_RESULT_LENGTH)).trimEnd().split('\n')
   return lines
     .slice(-LAST_LINES)
-    .map(line => line.slice(0, LONGEST_LINE))
+    .map(line => line.slice(0, MAX_LINE_LENGTH))
     .join('\n')
 }

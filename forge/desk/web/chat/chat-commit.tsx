@@ -14,7 +14,7 @@ import { showCommit, undoTurn } from './chat-actions.ts'
 type Commit = NonNullable<End['commit']>
 type File = Commit['files'][number]
 
-const MOST_FILES = 12
+const MAX_FILES = 12
 /** How wide the bars of added and deleted lines are together, at most. */
 const WIDEST = 44
 /** So many lines fill them. */
@@ -25,7 +25,7 @@ export function CommitCard({ tab, end, commit }: { tab: Tab; end: End; commit: C
   const reason = useId()
   const { isShown, show } = useShown()
   const isTalk = commit.files.length === 0
-  const files = isShown ? commit.files : commit.files.slice(0, MOST_FILES)
+  const files = isShown ? commit.files : commit.files.slice(0, MAX_FILES)
   const hidden = commit.files.length - files.length
   const isBranch = tab.at.kind === 'branch'
   const isBusy = tab.conversation.isBusy.value

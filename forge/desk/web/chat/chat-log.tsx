@@ -11,19 +11,19 @@ import { SectionView } from './chat-section.tsx'
 import { Letter } from './letter.tsx'
 
 /** So many items are in the page at first, in whole turns; earlier ones come when one scrolls up to them. */
-const MOST_ITEMS = 150
+const MAX_FIRST_ITEMS = 150
 /** So near to the end counts as there, in pixels. */
-const NEAR = 48
+const END_DISTANCE_PX = 48
 
 export function ChatLog({ tab }: { tab: Tab }) {
   const { conversation } = tab
   const sections = conversation.sections.value
-  const wanted = useSignal(MOST_ITEMS)
+  const wanted = useSignal(MAX_FIRST_ITEMS)
   const box = useRef<HTMLDivElement>(null)
   const thread = useRef<HTMLDivElement>(null)
   const from = firstShown(sections, wanted.value)
   const earlier = useEarlier(box, from, () => {
-    wanted.value = wanted.peek() + MOST_ITEMS
+    wanted.value = wanted.peek() + MAX_FIRST_ITEMS
   })
   useStayingAtTheEnd(box, thread)
   const sent = tab.composer.sent.value
@@ -83,8 +83,8 @@ function useEarlier(box: { current: HTMLDivElement | null }, from: number, more:
   return () => {
     const element = box.current
     if (!element || from === 0 || element.scrollTop > 2 * element.clientHeight) return
-    const isAtTheEnd = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR
-    if (isAtTheEnd && element.scrollTop > NEAR) return
+    const isAtTheEnd = element.scrollHeight - element.scrollTop - element.clientHeight < END_DISTANCE_PX
+    if (isAtTheEnd && element.scrollTop > END_DISTANCE_PX) return
     below.current ??= element.scrollHeight - element.scrollTop
     more()
   }
@@ -102,7 +102,7 @@ function useStayingAtTheEnd(box: { current: HTMLDivElement | null }, thread: { c
     }
     let top = 0
     const look = () => {
-      const isNear = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR
+      const isNear = element.scrollHeight - element.scrollTop - element.clientHeight < END_DISTANCE_PX
       // What came meanwhile makes it far from the end, too: only who has scrolled up wants to stay.
       if (isNear || element.scrollTop < top) isAtTheEnd = isNear
       top = element.scrollTop

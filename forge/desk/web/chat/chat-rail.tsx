@@ -7,15 +7,15 @@ import { withoutTricks } from '../ui/names.ts'
 import { Button } from '../ui/words.tsx'
 import { ContextFiles } from './context-files.tsx'
 
-const MOST_TURNS = 200
-const LONGEST_TITLE = 80
+const MAX_TURNS = 200
+const MAX_TITLE_LENGTH = 80
 
 export function ChatRail({ tab, allow }: { tab: Tab; allow: () => void }) {
   const { head, sections } = tab.conversation
   if (!head.value) return null
   const { usage, context, commands } = head.value
   const all = sections.value
-  const from = Math.max(0, all.length - MOST_TURNS)
+  const from = Math.max(0, all.length - MAX_TURNS)
   return (
     <aside class="rail" aria-label="This conversation">
       <section>
@@ -110,7 +110,7 @@ function TurnRow({ tab, section, number, isLast }: TurnRowProps) {
 }
 
 function firstLine(text: string): string {
-  return withoutTricks(text.trim().split('\n')[0]?.slice(0, LONGEST_TITLE) ?? '')
+  return withoutTricks(text.trim().split('\n')[0]?.slice(0, MAX_TITLE_LENGTH) ?? '')
 }
 
 function goTo(button: HTMLElement, turn: string): void {

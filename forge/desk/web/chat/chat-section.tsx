@@ -15,9 +15,9 @@ import { CommitCard } from './chat-commit.tsx'
 import { Markdown } from './markdown.tsx'
 
 /** Of a turn with more steps than these, the earlier ones are shown when they are asked for. */
-const MOST_SHOWN = 120
-const STEP = 60
-const LONGEST_QUESTION = 4_000
+const MAX_SHOWN_STEPS = 120
+const MORE_STEPS = 60
+const MAX_QUESTION_LENGTH = 4_000
 
 interface SectionProps {
   tab: Tab
@@ -29,7 +29,7 @@ interface SectionProps {
 
 export function SectionView({ tab, section, number, isLive }: SectionProps) {
   const items = section.items.value
-  const count = useSignal(MOST_SHOWN)
+  const count = useSignal(MAX_SHOWN_STEPS)
   const first = items.findIndex(({ kind }) => kind === 'user')
   const rest = items.slice(first + 1)
   const hidden = hiddenOf(rest.length, count.value)
@@ -52,11 +52,11 @@ export function SectionView({ tab, section, number, isLive }: SectionProps) {
           type="button"
           class="fold"
           onClick={() => {
-            count.value = count.peek() + 10 * MOST_SHOWN
+            count.value = count.peek() + 10 * MAX_SHOWN_STEPS
           }}
         >
           <Icon name="unfold" size="xs" />
-          {plural(hidden, 'earlier step')}: show {hidden > 10 * MOST_SHOWN ? 'more' : 'them'}
+          {plural(hidden, 'earlier step')}: show {hidden > 10 * MAX_SHOWN_STEPS ? 'more' : 'them'}
         </button>
       ) : null}
       {pieces.map((piece, index) => {
@@ -72,7 +72,7 @@ type Piece = { kind: 'calls'; key: string; calls: Call[] } | { kind: 'item'; key
 
 /** In steps, so that not every new item moves all of those that are shown. */
 function hiddenOf(length: number, shown: number): number {
-  return Math.max(0, Math.ceil((length - shown) / STEP) * STEP)
+  return Math.max(0, Math.ceil((length - shown) / MORE_STEPS) * MORE_STEPS)
 }
 
 /** Calls that follow each other are one list. */
@@ -90,7 +90,7 @@ function piecesOf(items: readonly Item[], from: number): Piece[] {
 
 function Question({ text, at }: { text: string; at: number }) {
   const page = usePage()
-  const isWhole = useSignal(text.length <= LONGEST_QUESTION)
+  const isWhole = useSignal(text.length <= MAX_QUESTION_LENGTH)
   const name = page.desk.value?.identity?.name ?? 'You'
   return (
     <div class="said person">
@@ -99,7 +99,7 @@ function Question({ text, at }: { text: string; at: number }) {
       </span>
       <div class="prose">
         <p class="as-typed" dir="auto">
-          {readableProse(isWhole.value ? text : text.slice(0, LONGEST_QUESTION))}
+          {readableProse(isWhole.value ? text : text.slice(0, MAX_QUESTION_LENGTH))}
         </p>
         {isWhole.value ? null : (
           <button
@@ -109,7 +109,7 @@ function Question({ text, at }: { text: string; at: number }) {
               isWhole.value = true
             }}
           >
-            {plural(text.length - LONGEST_QUESTION, 'more character')}: show them
+            {plural(text.length - MAX_QUESTION_LENGTH, 'more character')}: show them
           </button>
         )}
       </div>

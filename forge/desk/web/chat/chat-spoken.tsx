@@ -4,7 +4,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { Tab } from '../page/state.ts'
 import { readableProse } from '../ui/prose.ts'
 
-const LONGEST_SPOKEN = 600
+const MAX_SPOKEN_LENGTH = 600
 
 /**
  * What comes is said once it is a whole block, not at each letter: the log itself is silent, because it changes many
@@ -34,7 +34,7 @@ export function Spoken({ tab }: { tab: Tab }) {
     // What comes behind the last empty line is not whole.
     const end = last.text.lastIndexOf('\n\n')
     if (end <= said.current) return
-    words.value = readableProse(last.text.slice(said.current, end).slice(-LONGEST_SPOKEN))
+    words.value = readableProse(last.text.slice(said.current, end).slice(-MAX_SPOKEN_LENGTH))
     said.current = end
   }, [isRunning, last, said, words])
   return (

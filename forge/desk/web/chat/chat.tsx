@@ -30,7 +30,7 @@ const WAYS: { icon: IconName; setting: string; model: string; words: string }[] 
   },
 ]
 
-export function Chat({ tab }: { tab: Tab }) {
+export function ChatView({ tab }: { tab: Tab }) {
   const { head, problem, sections } = tab.conversation
   if (!head.value && problem.value !== undefined) {
     const again = () => tab.conversation.refresh()

@@ -31,9 +31,9 @@ const ENDINGS: Record<string, string> = {
 }
 
 /** While code is coming it gets its colours so often, in milliseconds. */
-const COLOUR_AFTER = 150
-const MOST_LINES = 1_000
-const LONGEST_LINE = 2_000
+const COLOUR_DELAY_MS = 150
+const MAX_LINES = 1_000
+const MAX_LINE_LENGTH = 2_000
 const NO_COLOURS: Colours = new Map()
 
 interface Props {
@@ -49,7 +49,7 @@ export function CodeBlock({ text, language, isLive }: Props) {
   const document = useMemo(() => Text.of(text.split('\n')), [text])
   const [name = ''] = language.split(/[\s{:,]/)
   const colours = useColours(fileNameOf(name), document, isLive)
-  const count = isShown ? document.lines : Math.min(document.lines, MOST_LINES)
+  const count = isShown ? document.lines : Math.min(document.lines, MAX_LINES)
   const hidden = document.lines - count
   return (
     <figure class="code-block">
@@ -79,7 +79,7 @@ export function CodeBlock({ text, language, isLive }: Props) {
 
 function Line({ text, spans }: { text: string; spans: Parameters<typeof piecesOf>[1] }) {
   return useMemo(() => {
-    const cut = text.slice(0, LONGEST_LINE)
+    const cut = text.slice(0, MAX_LINE_LENGTH)
     const rest = text.length - cut.length
     return (
       <span class="code-line">
@@ -111,7 +111,7 @@ function useColours(fileName: string, document: Text, isLive: boolean): Colours 
   const last = useRef(0)
   useEffect(() => {
     let isStale = false
-    const wait = isLive ? Math.max(0, last.current + COLOUR_AFTER - Date.now()) : 0
+    const wait = isLive ? Math.max(0, last.current + COLOUR_DELAY_MS - Date.now()) : 0
     const timer = setTimeout(async () => {
       last.current = Date.now()
       const made = await coloursOf(fileName, document)

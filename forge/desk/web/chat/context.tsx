@@ -1,7 +1,7 @@
 /** What an AI has before it: a circle at each file, and how full its window is. */
 
 import { type Tab, usePage } from '../page/state.ts'
-import type { Row } from '../page/tree.ts'
+import type { TreeRow } from '../page/tree.ts'
 import { tokens } from '../ui/figures.ts'
 import { shownKeys } from '../ui/keys.ts'
 import { plural } from '../ui/times.ts'
@@ -16,12 +16,12 @@ const WORDS = {
 }
 
 /** For those who do not see the circle. */
-export function contextWords(context: Row['context']): string | undefined {
+export function contextWords(context: TreeRow['context']): string | undefined {
   return context && WORDS[context]
 }
 
 /** Empty, half or full. It is for the mouse; the keyboard has keys for it, and the row says the same in words. */
-export function ContextCircle({ tab, row }: { tab: Tab; row: Row }) {
+export function ContextCircle({ tab, row }: { tab: Tab; row: TreeRow }) {
   const page = usePage()
   const { context, path } = row
   // Its place stays where nothing is known, so that the marks before it stand in one column.

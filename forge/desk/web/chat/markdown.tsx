@@ -17,8 +17,8 @@ import { Link } from './link.tsx'
 const FIRST_SHOWN = { blocks: 40, characters: 10_000 }
 const LAST_SHOWN = { blocks: 200, characters: 40_000 }
 /** Deeper than this, what is inside is shown as it was written. */
-const DEEPEST = 40
-const LONGEST_ROWS = 400
+const MAX_DEPTH = 40
+const MAX_TABLE_ROWS = 400
 
 /** `isLive`: more of the text may come. */
 export function Markdown({ text, isLive = false }: { text: string; isLive?: boolean }) {
@@ -73,7 +73,7 @@ interface BlockProps {
 }
 
 function BlockToken({ token, depth, isLive = false }: BlockProps) {
-  if (depth > DEEPEST) return <p class="as-written">{token.raw}</p>
+  if (depth > MAX_DEPTH) return <p class="as-written">{token.raw}</p>
   switch (token.type) {
     case 'space':
     case 'def':
@@ -130,7 +130,7 @@ function List({ list, depth }: { list: Tokens.List; depth: number }) {
 
 function Table({ table, depth }: { table: Tokens.Table; depth: number }) {
   const { isShown, show } = useShown()
-  const rows = isShown ? table.rows : table.rows.slice(0, LONGEST_ROWS)
+  const rows = isShown ? table.rows : table.rows.slice(0, MAX_TABLE_ROWS)
   const hidden = table.rows.length - rows.length
   return (
     // It scrolls by itself, where it is too wide.
@@ -172,7 +172,7 @@ function inline(tokens: Token[] | undefined, depth: number): ComponentChildren {
 }
 
 function InlineToken({ token, depth }: { token: Token; depth: number }) {
-  if (depth > DEEPEST) return <>{token.raw}</>
+  if (depth > MAX_DEPTH) return <>{token.raw}</>
   switch (token.type) {
     case 'text':
     case 'escape':

@@ -16,9 +16,9 @@ import { type Hunk, hunkOf } from './hunks.ts'
 
 // A bound on the work of one comparison: beyond it, the differences are coarser.
 const DIFF = { scanLimit: 500, timeout: 50 }
-const MOST_MARKS = 20_000
+const MAX_MARKS = 20_000
 
-export interface Counts {
+export interface ChangedLines {
   added: number
   deleted: number
 }
@@ -28,7 +28,7 @@ interface Changes {
   chunks: readonly Chunk[]
   hunks: readonly Hunk[]
   markers: RangeSet<GutterMarker>
-  counts: Counts
+  counts: ChangedLines
 }
 
 class Mark extends GutterMarker {
@@ -76,7 +76,7 @@ function describe(saved: Text, doc: Text, chunks: readonly Chunk[]): Changes {
   for (const hunk of hunks) {
     counts.added += hunk.toB - hunk.fromB
     counts.deleted += hunk.toA - hunk.fromA
-    if (marks > MOST_MARKS) continue
+    if (marks > MAX_MARKS) continue
     marks += markLines(builder, doc, hunk)
   }
   return { saved, chunks, hunks, markers: builder.finish(), counts }
@@ -120,7 +120,7 @@ export function changeMarks(saved: Text): Extension {
   ]
 }
 
-export function countsOf(state: EditorState): Counts {
+export function countsOf(state: EditorState): ChangedLines {
   return state.field(changes, false)?.counts ?? { added: 0, deleted: 0 }
 }
 

@@ -5,12 +5,12 @@ import { useEffect, useMemo } from 'preact/hooks'
 import { type Colours, coloursOf, piecesOf } from '../ui/coloured.ts'
 import { Icon } from '../ui/icons.tsx'
 import { visible } from '../ui/names.ts'
-import type { Choice, ConflictRegion } from './conflict-regions.ts'
+import type { ConflictRegion, SideChoice } from './conflict-regions.ts'
 import { changedWords } from './conflict-words.ts'
 
 const NO_COLOURS: Colours = new Map()
 /** Of a longer side this many lines are shown. */
-const MOST_LINES = 400
+const MAX_LINES = 400
 
 export interface ConflictBoxProps {
   path: string
@@ -19,14 +19,14 @@ export interface ConflictBoxProps {
   of: number
   /** How a person calls the sides. */
   names: { ours: string; theirs: string }
-  choose: (choice: Choice) => void
+  choose: (choice: SideChoice) => void
   /** Left out where the AI can't be asked. */
   askAi?: (() => void) | undefined
   /** Back into the text around it. */
   leave: () => void
 }
 
-const CHOICES: { choice: Choice; words: string; key: string }[] = [
+const CHOICES: { choice: SideChoice; words: string; key: string }[] = [
   { choice: 'ours', words: 'Ours', key: '1' },
   { choice: 'theirs', words: 'Theirs', key: '2' },
   { choice: 'both', words: 'Both', key: '3' },
@@ -132,7 +132,7 @@ function Side({ path, look, title, name, text, before }: SideProps) {
       </h3>
       <pre>
         {lines.length === 0 ? <span class="meta">(nothing)</span> : null}
-        {lines.slice(0, MOST_LINES).map((line, index) => (
+        {lines.slice(0, MAX_LINES).map((line, index) => (
           <span key={index}>
             {piecesOf(line, colours.get(index + 1), words[index] ?? []).map((piece, at) => (
               <span key={at} class={piece.look}>
@@ -142,7 +142,7 @@ function Side({ path, look, title, name, text, before }: SideProps) {
             {'\n'}
           </span>
         ))}
-        {lines.length > MOST_LINES ? <span class="meta">… and {lines.length - MOST_LINES} more lines</span> : null}
+        {lines.length > MAX_LINES ? <span class="meta">… and {lines.length - MAX_LINES} more lines</span> : null}
       </pre>
     </section>
   )

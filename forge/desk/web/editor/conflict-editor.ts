@@ -19,12 +19,12 @@ import { setSaved } from './change-marks.ts'
 import { ConflictBox, SettledBox } from './conflict-box.tsx'
 import { coloursAroundConflicts } from './conflict-language.ts'
 import {
-  type Choice,
   type ConflictRegion,
-  conflictsIn,
-  type Ends,
   endOf,
+  type FinalNewlines,
+  parseConflicts,
   placesAfter,
+  type SideChoice,
   type StrayMark,
   settling,
   wordsOfSettled,
@@ -38,7 +38,7 @@ export interface ConflictSettings {
   marked: Text
   /** Whether that is what is saved, and is another text when that is. */
   isSaved: boolean
-  ends: Ends
+  ends: FinalNewlines
   names: { ours: string; theirs: string }
   /** The model that settled what no person did. */
   by: string | undefined
@@ -49,7 +49,7 @@ export interface ConflictSettings {
 }
 
 /** So many frames at most pass until what is gone to is drawn. */
-const MOST_FRAMES = 20
+const MAX_FRAMES_TO_DRAW = 20
 
 /** A conflict that is left, and its number among all of the file. */
 export interface OpenConflict {
@@ -154,8 +154,8 @@ function show(settings: ConflictSettings, marked: string, doc: Text): Shown {
 }
 
 function read({ mark }: ConflictSettings, marked: string, text: string): ConflictsOfFile {
-  const { regions, strays } = conflictsIn(text, mark)
-  const original = conflictsIn(marked, mark).regions
+  const { regions, strays } = parseConflicts(text, mark)
+  const original = parseConflicts(marked, mark).regions
   const places = placesAfter(marked, original, text)
   const isOpenIn = (place: { from: number; to: number }) =>
     regions.some(({ from, to }) => from < place.to && to > place.from)
@@ -233,7 +233,7 @@ function typeOnInOurs(event: InputEvent, view: EditorView): boolean {
 // --------------------------------------------------------------------------------------------------
 
 /** Settles a conflict, and goes on to the next one. */
-function choose(view: EditorView, number: number, choice: Choice): void {
+function choose(view: EditorView, number: number, choice: SideChoice): void {
   const value = view.state.field(shown, false)
   const conflict = value?.open.find(it => it.number === number)
   if (!value || !conflict || view.state.readOnly) return
@@ -261,7 +261,7 @@ function change(view: EditorView, number: number): void {
 }
 
 /** Goes to the next conflict that is left behind the cursor, or before it: around the end, where there is none. */
-export function goToConflict(view: EditorView, by: 1 | -1): void {
+export function moveToConflict(view: EditorView, by: 1 | -1): void {
   const { open } = conflictsOf(view.state)
   const focused = focusedNumber(view)
   const at = open.findIndex(({ number }) => number === focused)
@@ -297,7 +297,7 @@ function focusBlock(view: EditorView, selector: string): void {
     // What is far away is drawn when it is scrolled to, and what was just opened when it is laid out.
     else if (frames > 0 && isHere()) requestAnimationFrame(() => focus(frames - 1))
   }
-  focus(MOST_FRAMES)
+  focus(MAX_FRAMES_TO_DRAW)
 }
 
 // --- How it is drawn

@@ -27,7 +27,7 @@ export interface Conflicts {
   strays: StrayMark[]
 }
 
-export type Choice = 'ours' | 'theirs' | 'both'
+export type SideChoice = 'ours' | 'theirs' | 'both'
 
 interface MarkLine {
   sign: string
@@ -41,7 +41,7 @@ interface MarkLine {
 const FOLLOWING: Record<string, string> = { '': '<', '<': '|=', '|': '=', '=': '>' }
 
 /** All conflicts of a text, and the marks that are left over. */
-export function conflictsIn(text: string, mark: number): Conflicts {
+export function parseConflicts(text: string, mark: number): Conflicts {
   const regions: ConflictRegion[] = []
   const strays: MarkLine[] = []
   let open: MarkLine[] = []
@@ -67,7 +67,7 @@ export function conflictsIn(text: string, mark: number): Conflicts {
 
 /** The line, counted from 1, in which the first conflict of a text begins; undefined where there is none. */
 export function firstConflictLine(text: string, mark: number): number | undefined {
-  const [first] = conflictsIn(text, mark).regions
+  const [first] = parseConflicts(text, mark).regions
   return first && text.slice(0, first.from).split('\n').length
 }
 
@@ -116,7 +116,7 @@ export function endOf(text: string, { to }: ConflictRegion): number {
 }
 
 /** What stands in a conflict's place when it is settled: ours first, where both are wanted. */
-export function chosen({ ours, theirs }: ConflictRegion, choice: Choice): string {
+export function chosen({ ours, theirs }: ConflictRegion, choice: SideChoice): string {
   if (choice === 'ours') return ours
   if (choice === 'theirs') return theirs
   const isCut = ours !== '' && theirs !== '' && !ours.endsWith('\n')
@@ -124,7 +124,7 @@ export function chosen({ ours, theirs }: ConflictRegion, choice: Choice): string
 }
 
 /** Whether the sides' own texts end with a line end. */
-export interface Ends {
+export interface FinalNewlines {
   ours: boolean
   theirs: boolean
 }
@@ -136,8 +136,8 @@ export interface Ends {
 export function settling(
   text: string,
   region: ConflictRegion,
-  choice: Choice,
-  ends: Ends,
+  choice: SideChoice,
+  ends: FinalNewlines,
 ): { from: number; to: number; insert: string } {
   const to = endOf(text, region)
   const words = chosen(region, choice)
@@ -160,7 +160,7 @@ export function wordsOfSettled(region: ConflictRegion, now: string): string {
 // A bound on the work of one comparison: beyond it, places are coarser.
 const DIFF = { scanLimit: 500, timeout: 50 }
 /** Each line that is different from all others becomes one character: there are not more. */
-const MOST_LINES = 0xd800
+const MAX_DISTINCT_LINES = 0xd800
 
 /** Where the conflicts of a text are in what has become of it: a place each, or none at all in an enormous file. */
 export function placesAfter(
@@ -170,7 +170,7 @@ export function placesAfter(
 ): { from: number; to: number }[] {
   const known = new Map<string, number>()
   const [one, other] = [before, after].map(text => linesAsCharacters(text, known)) as [Coded, Coded]
-  if (known.size >= MOST_LINES) return []
+  if (known.size >= MAX_DISTINCT_LINES) return []
   const changes = diff(one.code, other.code, DIFF)
   return regions.map(region => {
     const [first, behind] = [lineAt(one, region.from), lineAt(one, endOf(before, region))]
@@ -191,7 +191,7 @@ function linesAsCharacters(text: string, known: Map<string, number>): Coded {
   for (const line of text.match(/[^\n]*\n|[^\n]+$/g) ?? []) {
     const number = known.get(line) ?? known.size
     known.set(line, number)
-    code += String.fromCharCode(number % MOST_LINES)
+    code += String.fromCharCode(number % MAX_DISTINCT_LINES)
     starts.push(at)
     at += line.length
   }
@@ -228,7 +228,7 @@ function placeOf(
 export function outsideConflicts(text: string, mark: number): { from: number; to: number }[] {
   const ranges: { from: number; to: number }[] = []
   let at = 0
-  for (const region of conflictsIn(text, mark).regions) {
+  for (const region of parseConflicts(text, mark).regions) {
     const { ours, theirs } = region
     const behindFirst = text.indexOf('\n', region.from) + 1
     const beforeLast = text.lastIndexOf('\n', region.to - 1) + 1

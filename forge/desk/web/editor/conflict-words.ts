@@ -5,9 +5,9 @@ import type { Range } from '../ui/coloured.ts'
 /** A bound on the work: beyond it differences are coarser, and none is left out. */
 const DIFF = { scanLimit: 1_000, timeout: 50 }
 /** Where more than this part of a line is new, all of the line is marked. */
-const MOST_MARKED = 0.7
+const MAX_MARKED_SHARE = 0.7
 /** Each word that is different from all others becomes one character, and there are no more characters than these. */
-const MOST_WORDS = 0xd800
+const MAX_DISTINCT_WORDS = 0xd800
 
 /** A word, blanks, the end of a line, or signs that stand together such as === and =>. */
 const WORDS = /[\p{L}\p{N}_$]+|[^\S\n]+|\n|[=<>!&|+\-*/%^~?:.]+|./gsu
@@ -25,7 +25,7 @@ export function changedWords(before: string | undefined, text: string): Range[][
   if (before === undefined || before === '') return lines.map(() => [])
   const known = new Map<string, number>()
   const [one, other] = [wordsOf(before, known), wordsOf(text, known)]
-  if (known.size >= MOST_WORDS) return lines.map(() => [])
+  if (known.size >= MAX_DISTINCT_WORDS) return lines.map(() => [])
   const changed = diff(one.code, other.code, DIFF).map(({ fromB, toB }): Range => {
     const [from, to] = fromB < toB ? [fromB, toB] : besideGap(other, text, fromB)
     return [other.starts[from] ?? text.length, other.starts[to] ?? text.length]
@@ -53,7 +53,7 @@ function marksIn(line: string, from: number, to: number, changed: readonly Range
     .filter(([start, end]) => start < to && end > from)
     .map(([start, end]): Range => [Math.max(start, from) - from, Math.min(end, to) - from])
   const marked = inside.reduce((sum, [start, end]) => sum + end - start, 0)
-  if (marked <= MOST_MARKED * line.length) return inside
+  if (marked <= MAX_MARKED_SHARE * line.length) return inside
   const indent = line.length - line.trimStart().length
   return indent < line.length ? [[indent, line.length]] : []
 }
@@ -64,7 +64,7 @@ function wordsOf(text: string, known: Map<string, number>): Words {
   for (const { 0: word, index } of text.matchAll(WORDS)) {
     const number = known.get(word) ?? known.size
     known.set(word, number)
-    code += String.fromCharCode(number % MOST_WORDS)
+    code += String.fromCharCode(number % MAX_DISTINCT_WORDS)
     starts.push(index)
   }
   starts.push(text.length)

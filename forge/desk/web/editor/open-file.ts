@@ -20,12 +20,12 @@ import { effect, type Signal, signal } from '@preact/signals'
 import type { Edit, File } from '../../contract/branches.ts'
 import { type Form, insertedBy } from '../../contract/editable-text.ts'
 import type { At } from '../../contract/values.ts'
-import { LARGEST_COLOURED, loadLanguage } from '../ui/languages.ts'
+import { loadLanguage, MAX_COLOURED_LENGTH } from '../ui/languages.ts'
 import { baseName, named } from '../ui/names.ts'
 import type { Connection } from '../ui/socket.ts'
 import { Disconnected } from '../ui/socket.ts'
-import { type Counts, countsOf, isDifferent, nextChange, setSaved } from './change-marks.ts'
-import { type ConflictsOfFile, conflictsOf, goToConflict, lineInFile } from './conflict-editor.ts'
+import { type ChangedLines, countsOf, isDifferent, nextChange, setSaved } from './change-marks.ts'
+import { type ConflictsOfFile, conflictsOf, lineInFile, moveToConflict } from './conflict-editor.ts'
 import { Adjustable, editorExtensions, indentationOf, NOT_WRAPPED } from './editor.ts'
 import { byteForm, refuse, refusedTextOf } from './refused-text.ts'
 import { type CodeSymbol, symbolsAt, symbolsOf } from './symbols.ts'
@@ -62,7 +62,7 @@ export class OpenFile {
   readonly file = signal<File | undefined>(undefined)
   /** Why it could not be opened, or why what is typed can't be kept at the moment. */
   readonly problem = signal<string | undefined>(undefined)
-  readonly counts = signal<Counts>({ added: 0, deleted: 0 })
+  readonly counts = signal<ChangedLines>({ added: 0, deleted: 0 })
   /** Whether the text is another one than in the last commit. */
   readonly isDraft = signal(false)
   readonly cursor = signal<Cursor>({ line: 1, column: 1 })
@@ -127,7 +127,7 @@ export class OpenFile {
   moveTo(path: string, isAfterBreak: boolean): void {
     this.#path = path
     if (!isAfterBreak) this.sendAgain()
-    if (this.state && this.state.doc.length < LARGEST_COLOURED) this.#colour()
+    if (this.state && this.state.doc.length < MAX_COLOURED_LENGTH) this.#colour()
   }
 
   /**
@@ -351,7 +351,7 @@ export class OpenFile {
     const view = this.#view
     const isShown = view !== undefined && conflictsOf(view.state).open.length > 0
     this.#conflictWanted = isShown ? undefined : by
-    if (isShown) goToConflict(view, by)
+    if (isShown) moveToConflict(view, by)
   }
 
   #goToWantedConflict(): void {
@@ -405,7 +405,7 @@ export class OpenFile {
         }),
       ],
     })
-    if (file.text.length < LARGEST_COLOURED) this.#colour()
+    if (file.text.length < MAX_COLOURED_LENGTH) this.#colour()
   }
 
   async #colour(): Promise<void> {

@@ -14,7 +14,7 @@ import {
 } from '@codemirror/state'
 import { Decoration, EditorView, keymap, WidgetType } from '@codemirror/view'
 import { h, render } from 'preact'
-import { type Form, insertedBy, refusalOf, sizeAfter, sizeOf } from '../../contract/editable-text.ts'
+import { byteSizeOf, type Form, insertedBy, refusalOf, sizeAfter } from '../../contract/editable-text.ts'
 import { fitBoxes } from './conflict-editor.ts'
 import { RefusedBox, type RefusedText } from './refused-box.tsx'
 
@@ -25,10 +25,10 @@ export const byteForm = Facet.define<Form, Form>({ combine: ([form]) => form ?? 
 
 /** The bytes of the file with this text. */
 const size = StateField.define<number>({
-  create: state => sizeOf(state.doc, state.facet(byteForm)),
+  create: state => byteSizeOf(state.doc, state.facet(byteForm)),
   update(bytes, transaction) {
     const form = transaction.state.facet(byteForm)
-    if (form !== transaction.startState.facet(byteForm)) return sizeOf(transaction.newDoc, form)
+    if (form !== transaction.startState.facet(byteForm)) return byteSizeOf(transaction.newDoc, form)
     return transaction.docChanged ? sizeAfter(bytes, transaction.startState.doc, transaction.changes, form) : bytes
   },
 })

@@ -16,12 +16,12 @@ export interface CodeSymbol {
 }
 
 /** So many are listed; more nobody reads. */
-const MOST = 5_000
+const MAX_SYMBOLS = 5_000
 /** So many nodes are looked at for the headings above a place. */
-const MOST_STEPS = 20_000
-const LONGEST_NAME = 80
+const MAX_NODES = 20_000
+const MAX_NAME_LENGTH = 80
 /** How long a text may be parsed for its symbols, in milliseconds. */
-const PATIENCE = 200
+const PARSE_TIMEOUT_MS = 200
 
 /** Nodes that are symbols, as the grammars of the languages call them. */
 const SYMBOLS = new Set([
@@ -95,13 +95,13 @@ function around(state: EditorState, innermost: SyntaxNode): CodeSymbol[] {
 
 /** All symbols of a text, in their order, as far as it could be parsed in a moment. */
 export function symbolsOf(state: EditorState): CodeSymbol[] {
-  const tree = ensureSyntaxTree(state, state.doc.length, PATIENCE) ?? syntaxTree(state)
+  const tree = ensureSyntaxTree(state, state.doc.length, PARSE_TIMEOUT_MS) ?? syntaxTree(state)
   const found: CodeSymbol[] = []
   let depth = 0
   const open: SyntaxNode[] = []
   tree.iterate({
     enter: ({ node }) => {
-      if (found.length >= MOST) return false
+      if (found.length >= MAX_SYMBOLS) return false
       const level = levelOf(node)
       const name = level === undefined ? nameOf(state, node) : headingOf(state, node)
       if (name === undefined) return true
@@ -154,11 +154,11 @@ function holds(node: SyntaxNode, names: ReadonlySet<string>): boolean {
 }
 
 function textOf(state: EditorState, node: SyntaxNode | undefined): string | undefined {
-  return node && short(state.sliceDoc(node.from, Math.min(node.to, node.from + LONGEST_NAME)))
+  return node && short(state.sliceDoc(node.from, Math.min(node.to, node.from + MAX_NAME_LENGTH)))
 }
 
 function short(text: string): string {
-  return text.replace(/\s+/g, ' ').trim().slice(0, LONGEST_NAME)
+  return text.replace(/\s+/g, ' ').trim().slice(0, MAX_NAME_LENGTH)
 }
 
 function levelOf({ name }: SyntaxNode): number | undefined {
@@ -167,7 +167,7 @@ function levelOf({ name }: SyntaxNode): number | undefined {
 }
 
 function headingOf(state: EditorState, node: SyntaxNode): string {
-  const line = state.doc.lineAt(node.from).text.slice(0, 2 * LONGEST_NAME)
+  const line = state.doc.lineAt(node.from).text.slice(0, 2 * MAX_NAME_LENGTH)
   return short(line.replace(/^\s*#+\s*/, '').replace(/\s+#+\s*$/, ''))
 }
 
@@ -177,7 +177,7 @@ function headingsAbove(state: EditorState, top: SyntaxNode, at: number): CodeSym
   const found: CodeSymbol[] = []
   let highest = Number.POSITIVE_INFINITY
   let node = top.childBefore(at + 1)
-  for (let steps = 0; node && steps < MOST_STEPS && highest > 1; steps++, node = node.prevSibling) {
+  for (let steps = 0; node && steps < MAX_NODES && highest > 1; steps++, node = node.prevSibling) {
     const level = levelOf(node)
     if (level === undefined || level >= highest) continue
     highest = level

@@ -5,7 +5,7 @@ import { hasDraft, isInConflict } from '../page/branch-facts.ts'
 import { findActions } from '../page/desk-actions.ts'
 import { usePlace } from '../page/places.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'
-import type { Row } from '../page/tree.ts'
+import type { TreeRow } from '../page/tree.ts'
 import { actionFor, listKeysIn } from '../ui/action.ts'
 import { FailedLine } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
@@ -85,7 +85,7 @@ function TreeRows({ tab }: { tab: Tab }) {
       }}
       row={index => {
         const row = rows[index]
-        return row ? <TreeRow key={row.path} tab={tab} row={row} index={index} /> : <NoRow key="none" tab={tab} />
+        return row ? <ExplorerRow key={row.path} tab={tab} row={row} index={index} /> : <NoRow key="none" tab={tab} />
       }}
     />
   )
@@ -110,7 +110,7 @@ function rowId(index: number): string {
   return `${ROW_ID}${index}`
 }
 
-function openMenu(page: Page, tab: Tab, row: Row | undefined, event: MouseEvent | KeyboardEvent): void {
+function openMenu(page: Page, tab: Tab, row: TreeRow | undefined, event: MouseEvent | KeyboardEvent): void {
   const tree = page.places.find('explorer')
   if (!tree) return
   const index = row ? tab.tree.rows.peek().indexOf(row) : -1
@@ -119,14 +119,14 @@ function openMenu(page: Page, tab: Tab, row: Row | undefined, event: MouseEvent 
 }
 
 /** Answers whether the key was one of an action with the row. */
-function runOn(page: Page, tab: Tab, row: Row | undefined, event: KeyboardEvent): boolean {
+function runOn(page: Page, tab: Tab, row: TreeRow | undefined, event: KeyboardEvent): boolean {
   const run = row && actionFor(fileActions, { page, tab, path: row.path, row }, event)
   run?.()
   return run !== undefined
 }
 
 /** The keys of a tree. Answers whether the key was one of them. */
-function moveBy(event: KeyboardEvent, tab: Tab, rows: Row[], active: number): boolean {
+function moveBy(event: KeyboardEvent, tab: Tab, rows: TreeRow[], active: number): boolean {
   if (event.altKey || event.ctrlKey || event.metaKey) return false
   const row = rows[active]
   const moves: Record<string, number> = {
@@ -146,18 +146,18 @@ function moveBy(event: KeyboardEvent, tab: Tab, rows: Row[], active: number): bo
   return true
 }
 
-function select(tab: Tab, rows: Row[], index: number): void {
+function select(tab: Tab, rows: TreeRow[], index: number): void {
   const row = rows[Math.max(0, Math.min(index, rows.length - 1))]
   if (row) tab.tree.selected.value = row.path
 }
 
-function openOrEnter(tab: Tab, rows: Row[], row: Row, index: number): void {
+function openOrEnter(tab: Tab, rows: TreeRow[], row: TreeRow, index: number): void {
   if (row.kind !== 'folder') return
   if (row.isOpen) select(tab, rows, index + 1)
   else tab.tree.toggle(row.path)
 }
 
-function closeOrLeave(tab: Tab, rows: Row[], row: Row, index: number): void {
+function closeOrLeave(tab: Tab, rows: TreeRow[], row: TreeRow, index: number): void {
   if (row.kind === 'folder' && row.isOpen) {
     tab.tree.toggle(row.path)
     return
@@ -167,21 +167,21 @@ function closeOrLeave(tab: Tab, rows: Row[], row: Row, index: number): void {
 }
 
 /** Typing a letter goes to the next name that begins with it. */
-function find(tab: Tab, rows: Row[], active: number, letter: string): boolean {
-  const begins = ({ name }: Row) => name.toLowerCase().startsWith(letter.toLowerCase())
+function find(tab: Tab, rows: TreeRow[], active: number, letter: string): boolean {
+  const begins = ({ name }: TreeRow) => name.toLowerCase().startsWith(letter.toLowerCase())
   const after = rows.findIndex((row, index) => index > active && begins(row))
   const index = after >= 0 ? after : rows.findIndex(begins)
   if (index >= 0) select(tab, rows, index)
   return index >= 0
 }
 
-function activate(tab: Tab, row: Row): void {
+function activate(tab: Tab, row: TreeRow): void {
   tab.tree.selected.value = row.path
   if (row.kind === 'folder') tab.tree.toggle(row.path)
   else tab.show({ kind: 'file', path: row.path })
 }
 
-function TreeRow({ tab, row, index }: { tab: Tab; row: Row; index: number }) {
+function ExplorerRow({ tab, row, index }: { tab: Tab; row: TreeRow; index: number }) {
   const page = usePage()
   const isSelected = tab.tree.selected.value === row.path
   // What was typed just now is not yet known to the tree.
@@ -231,18 +231,18 @@ function isMore({ target }: Event): boolean {
   return target instanceof Element && target.closest('.more') !== null
 }
 
-function Twist({ row }: { row: Row }) {
+function Twist({ row }: { row: TreeRow }) {
   if (row.kind !== 'folder') return <span class="twist" />
   return <Icon name={row.isOpen ? 'chevron-down' : 'chevron-right'} tone="twist" />
 }
 
 /** Whether conflicts are left in a file, or in one of a folder's. */
-function isOpenConflictIn({ merging }: Tab, { kind, path }: Row): boolean {
+function isOpenConflictIn({ merging }: Tab, { kind, path }: TreeRow): boolean {
   const open = merging.latest.value?.files.filter(({ state }) => state === 'open') ?? []
   return open.some(file => file.path === path || (kind === 'folder' && file.path.startsWith(`${path}/`)))
 }
 
-interface MarkProps extends Pick<Row, 'kind' | 'isDraft'> {
+interface MarkProps extends Pick<TreeRow, 'kind' | 'isDraft'> {
   hasConflict: boolean
 }
 

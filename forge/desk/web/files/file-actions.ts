@@ -4,7 +4,7 @@ import { copy } from '../page/actions.ts'
 import { branchOf, draftsOf } from '../page/branch-facts.ts'
 import { findActions } from '../page/desk-actions.ts'
 import type { Page, Tab } from '../page/state.ts'
-import type { Row } from '../page/tree.ts'
+import type { TreeRow } from '../page/tree.ts'
 import { type Actions, itemsWith } from '../ui/action.ts'
 import type { Offer } from '../ui/menu-content.ts'
 import { baseName, folderOf, named, readable } from '../ui/names.ts'
@@ -15,7 +15,7 @@ export interface OneFile {
   page: Page
   tab: Tab
   path: string
-  row?: Row | undefined
+  row?: TreeRow | undefined
 }
 
 const nameOf = ({ path }: OneFile): string => named(baseName(path))
@@ -140,7 +140,7 @@ export const folderActions = {
 } satisfies Actions<InFolder>
 
 /** The menu of a row of the explorer; without one, of the explorer itself. */
-export function rowMenu(page: Page, tab: Tab, row: Row | undefined): Offer {
+export function rowMenu(page: Page, tab: Tab, row: TreeRow | undefined): Offer {
   const folder = row === undefined ? '' : row.kind === 'folder' ? `${row.path}/` : folderOf(row.path)
   const making = itemsWith({ page, tab, folder }, [folderActions.newFile, folderActions.newFolder], 'list')
   if (!row) {

@@ -12,10 +12,10 @@ import { Path } from '../ui/words.tsx'
 
 const ROW_HEIGHT = 24
 /** How long after the last letter a search begins. */
-const BEGIN_AFTER = 200
+const SEARCH_DELAY_MS = 200
 /** So much of a line is shown before and after what was found. */
-const BEFORE = 40
-const AFTER = 240
+const MAX_CHARACTERS_BEFORE = 40
+const MAX_CHARACTERS_AFTER = 240
 
 type Row = { kind: 'file'; path: string; count: number } | { kind: 'match'; match: Match }
 
@@ -70,7 +70,7 @@ function FindBar({ search }: { search: TextSearch }) {
           }}
           onInput={event => {
             search.words.value = event.currentTarget.value
-            start(BEGIN_AFTER)
+            start(SEARCH_DELAY_MS)
           }}
         />
         <Choice
@@ -207,8 +207,9 @@ function MatchLine({ match }: { match: Match }) {
 function piecesOf({ text, ranges }: Match) {
   const first = ranges[0]?.[0] ?? 0
   const indentation = /^\s*/.exec(text)?.[0].length ?? 0
-  const from = first > BEFORE + indentation ? first - BEFORE : Math.min(indentation, first)
-  const to = Math.min(text.length, first + AFTER)
+  const from =
+    first > MAX_CHARACTERS_BEFORE + indentation ? first - MAX_CHARACTERS_BEFORE : Math.min(indentation, first)
+  const to = Math.min(text.length, first + MAX_CHARACTERS_AFTER)
   const pieces = []
   let at = from
   for (const [start, end] of ranges) {

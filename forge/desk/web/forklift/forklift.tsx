@@ -12,7 +12,7 @@ import { Button, Name } from '../ui/words.tsx'
 import { openRun, publish, runForklift, stopForklift } from './forklift-actions.ts'
 
 /** So many of the last runs are listed. */
-const MOST_RUNS = 5
+const MAX_RUNS = 5
 
 const SIGNS: Record<ForkliftRun['end'], { icon: IconName; tone: string; word: string }> = {
   merged: { icon: 'check', tone: '', word: 'Merged' },
@@ -58,7 +58,7 @@ export function ForkliftPanel() {
       ) : (
         <p class="meta words">Upstream was not fetched yet: Fetch, or run Forklift.</p>
       )}
-      {runs.slice(0, MOST_RUNS).map(run => (
+      {runs.slice(0, MAX_RUNS).map(run => (
         <RunRow key={run.run} run={run} />
       ))}
       {runs.length === 0 && known.said === undefined ? <p class="meta words">Forklift has not run here yet.</p> : null}

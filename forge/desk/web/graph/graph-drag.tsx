@@ -12,12 +12,12 @@ import { commitSource, sourceOf } from './step-ways.ts'
 import { outlookLook } from './step-words.tsx'
 
 /** A press that moves less than this is a click. */
-const SLACK = 5
+const CLICK_SLACK_PX = 5
 /** A finger that stays for so long, in milliseconds, picks up: before a browser would ask for a menu. */
-const HOLD = 400
+const HOLD_MS = 400
 /** Nearer than this to its edge, the list scrolls. */
-const EDGE = 36
-const MOST_FILES = 8
+const SCROLL_EDGE_PX = 36
+const MAX_FILES = 8
 
 /** Begins to follow the pointer, where it is on something that can be dragged. */
 export function pressOn(page: Page, event: PointerEvent): void {
@@ -59,7 +59,7 @@ function hold(page: Page, root: HTMLElement, grip: Grip, start: PointerEvent): v
       const { clientX, clientY } = start
       target.dispatchEvent(new MouseEvent('contextmenu', { bubbles: true, cancelable: true, clientX, clientY }))
     })
-  }, HOLD)
+  }, HOLD_MS)
   window.addEventListener('pointerup', letGo)
   window.addEventListener('pointercancel', letGo)
   target.addEventListener('touchmove', keepFromScrolling, { passive: false })
@@ -104,7 +104,7 @@ function follow(page: Page, root: HTMLElement, { source, way }: Grip, start: Poi
   }
   const move = (event: PointerEvent) => {
     const [x, y] = [event.clientX, event.clientY]
-    hasMoved ||= Math.hypot(x - start.clientX, y - start.clientY) >= SLACK
+    hasMoved ||= Math.hypot(x - start.clientX, y - start.clientY) >= CLICK_SLACK_PX
     if (!hasMoved) return
     if (!isOn()) pickUp(x, y)
     drag.dragged.value = { source, x, y, isTouch }
@@ -153,8 +153,8 @@ function scrollAtEdge(root: HTMLElement, y: number | undefined): void {
   const list = root.querySelector('.graph-list')
   if (y === undefined || !list) return
   const { top, bottom } = list.getBoundingClientRect()
-  if (y > top && y < top + EDGE) list.scrollTop -= 26
-  else if (y < bottom && y > bottom - EDGE) list.scrollTop += 26
+  if (y > top && y < top + SCROLL_EDGE_PX) list.scrollTop -= 26
+  else if (y < bottom && y > bottom - SCROLL_EDGE_PX) list.scrollTop += 26
 }
 
 /** The branches that can be seen, those near the pointer first. */
@@ -242,7 +242,7 @@ function PreviewFiles() {
   if (preview.conflictsIn.length > 0) {
     return (
       <div class="card-list">
-        {preview.conflictsIn.slice(0, MOST_FILES).map(({ path, words }) => (
+        {preview.conflictsIn.slice(0, MAX_FILES).map(({ path, words }) => (
           <div class="conflict-row" key={path}>
             <Icon name="warning" size="xs" tone="is-warn" />
             <bdi class="mono cut">{readable(path)}</bdi>
@@ -255,7 +255,7 @@ function PreviewFiles() {
   if (!changes || changes.length === 0) return null
   return (
     <div class="card-list">
-      <ChangeList changes={changes} most={MOST_FILES} />
+      <ChangeList changes={changes} most={MAX_FILES} />
     </div>
   )
 }

@@ -3,17 +3,17 @@ import type { GraphRow } from '../../contract/graph.ts'
 
 const LINE = 1.6
 /** Pixels from the edges of the column to the tracks of the lanes that it has no room for. */
-const EDGE = 8
+const TRACK_INSET_PX = 8
 const [DOT, MERGE_DOT] = [5, 4]
 
-export interface Palette {
+export interface GraphColours {
   lanes: string[]
   surface: string
   lost: string
 }
 
 /** The colours as the style has them now: a canvas does not know of variables. */
-export function paletteOf(element: Element): Palette {
+export function paletteOf(element: Element): GraphColours {
   const probe = document.createElement('span')
   probe.className = 'lane-probe'
   element.append(probe)
@@ -38,7 +38,7 @@ export interface Drawing {
 }
 
 /** Draws on a canvas of the size of the rows. */
-export function drawLanes(canvas: HTMLCanvasElement, drawing: Drawing, palette: Palette): void {
+export function drawLanes(canvas: HTMLCanvasElement, drawing: Drawing, palette: GraphColours): void {
   const { above, rows, rowHeight, width, gap, pan } = drawing
   const ratio = window.devicePixelRatio
   const size = [Math.ceil(width * ratio), Math.ceil(rows.length * rowHeight * ratio)] as const
@@ -50,8 +50,8 @@ export function drawLanes(canvas: HTMLCanvasElement, drawing: Drawing, palette: 
   context.setTransform(ratio, 0, 0, ratio, 0, 0)
   context.clearRect(0, 0, width, rows.length * rowHeight)
   // Lanes without room share a track at the edge: each commit has its dot, wherever its lane is.
-  const xOf = (lane: number) => Math.max(EDGE, Math.min(14 + lane * gap - pan, width - EDGE))
-  const isAtEdge = (x: number) => x === EDGE || x === width - EDGE
+  const xOf = (lane: number) => Math.max(TRACK_INSET_PX, Math.min(14 + lane * gap - pan, width - TRACK_INSET_PX))
+  const isAtEdge = (x: number) => x === TRACK_INSET_PX || x === width - TRACK_INSET_PX
   const middle = rowHeight / 2
   context.lineWidth = LINE
   for (const [index, row] of [above, ...rows].entries()) {

@@ -13,19 +13,19 @@ import { type Page, usePage } from '../page/state.ts'
 import { actionFor } from '../ui/action.ts'
 import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
 import { graphActions, graphListActions } from './graph-actions.ts'
-import { drawLanes, type Palette, paletteOf } from './graph-drawing.ts'
+import { drawLanes, type GraphColours, paletteOf } from './graph-drawing.ts'
 import { commitActions, commitMenu, labelMenu, sourceActions, sourceAt, stepActions } from './graph-menus.ts'
 import { Row, RowToCome } from './graph-row.tsx'
 import { commitSource } from './step-ways.ts'
 
 /** The view moves in steps of so many rows: between two of them nothing is made anew. */
-const STEP = 8
+const STEP_ROWS = 8
 /** So many rows above and below the view are there already: not while one scrolls past them in one frame. */
-const MARGIN = 16
+const MARGIN_ROWS = 16
 /** Who has not scrolled for so many milliseconds is there. So is who has just come: what is in view is made first. */
-const REST = 120
+const REST_MS = 120
 /** The rows of a tile, and the canvases that there are: as many as tiles can be in view. */
-const TILE = 50
+const TILE_ROWS = 50
 const CANVASES = 8
 
 const NO_LABELS: readonly Label[] = []
@@ -42,13 +42,13 @@ export function GraphList() {
   const visible = Math.ceil(height.value / rowHeight)
   const { first, margin, scrolledTo } = useFirst(rowHeight)
   const from = Math.max(0, first - margin)
-  const to = Math.min(count, first + visible + STEP + margin)
+  const to = Math.min(count, first + visible + STEP_ROWS + margin)
 
   useEffect(() => graph.view(from, to, first), [graph, from, to])
   useSize(box, height)
   useScroll(box, graph)
   // Enough for the smallest rows: with another number each row would be another element when it is zoomed.
-  const rows = useRows(from, to, Math.ceil(height.value / HEIGHTS[0]) + STEP + 2 * MARGIN)
+  const rows = useRows(from, to, Math.ceil(height.value / HEIGHTS[0]) + STEP_ROWS + 2 * MARGIN_ROWS)
 
   return (
     <div
@@ -83,19 +83,19 @@ function useFirst(rowHeight: number) {
   const view = useSignal({ first: 0, margin: 0 })
   const rest = useRef<ReturnType<typeof setTimeout>>(undefined)
   const fill = () => {
-    view.value = { first: view.peek().first, margin: MARGIN }
+    view.value = { first: view.peek().first, margin: MARGIN_ROWS }
   }
   useEffect(() => {
-    rest.current = setTimeout(fill, REST)
+    rest.current = setTimeout(fill, REST_MS)
     return () => clearTimeout(rest.current)
   }, [])
   const scrolledTo = (scrollTop: number) => {
-    const first = Math.floor(scrollTop / rowHeight / STEP) * STEP
+    const first = Math.floor(scrollTop / rowHeight / STEP_ROWS) * STEP_ROWS
     const { first: before, margin } = view.peek()
-    const isFast = Math.abs(first - before) > MARGIN
+    const isFast = Math.abs(first - before) > MARGIN_ROWS
     if (first !== before) view.value = { first, margin: isFast ? 0 : margin }
     clearTimeout(rest.current)
-    if (view.peek().margin < MARGIN) rest.current = setTimeout(fill, REST)
+    if (view.peek().margin < MARGIN_ROWS) rest.current = setTimeout(fill, REST_MS)
   }
   return { ...view.value, scrolledTo }
 }
@@ -246,16 +246,16 @@ function Tiles({ from, to, count }: { from: number; to: number; count: number })
   graph.version.value
   // Canvases stay: to make one costs more than to draw on it. What is out of view is drawn when it comes into view.
   const tiles = useRef<TileProps[]>([])
-  for (let tile = Math.floor(from / TILE); tile * TILE < to; tile++) {
-    const start = tile * TILE
-    const rows = Array.from({ length: Math.min(TILE, count - start) }, (_, at) => graph.rowAt(start + at))
+  for (let tile = Math.floor(from / TILE_ROWS); tile * TILE_ROWS < to; tile++) {
+    const start = tile * TILE_ROWS
+    const rows = Array.from({ length: Math.min(TILE_ROWS, count - start) }, (_, at) => graph.rowAt(start + at))
     tiles.current[tile % CANVASES] = { start, rows, above: graph.rowAt(start - 1) }
   }
   return (
     <div ref={holder} class="lane-tiles" aria-hidden="true">
       {tiles.current.map((tile, key) =>
         palette && tile.start < count ? (
-          <Tile key={key} {...tile} palette={palette} isInView={tile.start < to && tile.start + TILE > from} />
+          <Tile key={key} {...tile} palette={palette} isInView={tile.start < to && tile.start + TILE_ROWS > from} />
         ) : null,
       )}
     </div>
@@ -268,7 +268,7 @@ interface TileProps {
   above: GraphRow | undefined
 }
 
-function Tile({ start, rows, above, palette, isInView }: TileProps & { palette: Palette; isInView: boolean }) {
+function Tile({ start, rows, above, palette, isInView }: TileProps & { palette: GraphColours; isInView: boolean }) {
   const { graph } = usePage()
   const canvas = useRef<HTMLCanvasElement>(null)
   const drawn = useRef<unknown[]>([])
@@ -291,8 +291,8 @@ function Tile({ start, rows, above, palette, isInView }: TileProps & { palette: 
  * The colours, anew when the system's wish for light or dark is another one. The observer is called before the first
  * frame, when all of the page has its style already.
  */
-function usePalette(holder: { current: HTMLElement | null }): Palette | undefined {
-  const palette = useSignal<Palette | undefined>(undefined)
+function usePalette(holder: { current: HTMLElement | null }): GraphColours | undefined {
+  const palette = useSignal<GraphColours | undefined>(undefined)
   useLayoutEffect(() => {
     const element = holder.current
     if (!element) return undefined

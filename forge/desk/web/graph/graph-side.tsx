@@ -20,8 +20,8 @@ import { labelMenu } from './graph-menus.ts'
 import { outlookLook, outlookWord } from './step-words.tsx'
 
 /** So many of each kind are there at first, and so many more each time. */
-const AT_FIRST = { branches: 14, runs: 4, tags: 4, remote: 20 }
-const MORE = 100
+const FIRST_SHOWN = { branches: 14, runs: 4, tags: 4, remote: 20 }
+const MORE_SHOWN = 100
 
 export function GraphSide({ width }: { width: number | undefined }) {
   const page = usePage()
@@ -50,7 +50,7 @@ export function GraphSide({ width }: { width: number | undefined }) {
 
 function Branches() {
   const page = usePage()
-  const shown = useSignal(AT_FIRST.branches)
+  const shown = useSignal(FIRST_SHOWN.branches)
   const head = page.desk.value?.head
   const branches = splitByRun(page.graph.branches.value).own.toSorted(
     (one, other) =>
@@ -70,7 +70,7 @@ function Branches() {
 /** The branches of each run of the tasks behind its name, the newest run first. */
 function Runs() {
   const page = usePage()
-  const shown = useSignal(AT_FIRST.runs)
+  const shown = useSignal(FIRST_SHOWN.runs)
   const { ofRuns } = splitByRun(page.graph.branches.value)
   const runs = [...Map.groupBy(ofRuns, ({ name }) => runOfBranch(name) ?? '')].toSorted(
     ([, one], [, other]) => newest(other) - newest(one),
@@ -92,7 +92,7 @@ const newest = (branches: readonly BranchInfo[]): number => Math.max(...branches
 function RunBranches({ run, branches }: { run: string; branches: readonly BranchInfo[] }) {
   const page = usePage()
   const isOpen = useSignal(false)
-  const shown = useSignal(AT_FIRST.remote)
+  const shown = useSignal(FIRST_SHOWN.remote)
   const head = page.desk.value?.head
   // One that is checked out, or merged into right now, is never out of sight.
   const isNeeded = ({ name, merging }: BranchInfo) => name === head || merging
@@ -199,7 +199,7 @@ function Remotes() {
 type RemoteRefs = NonNullable<Page['graph']['refs']['value']>['remotes'][number]
 
 /** A branch of a remote is stale when its tip is older than the newest one there by this many seconds. */
-const STALE_AFTER = 90 * 24 * 3600
+const STALE_AGE_S = 90 * 24 * 3600
 
 type RemoteBranch = RemoteRefs['branches'][number]
 
@@ -208,7 +208,7 @@ function splitByAge(branches: readonly RemoteBranch[]): { fresh: RemoteBranch[];
   const timeOf = ({ committed = 0 }: RemoteBranch) => committed
   const sorted = branches.toSorted((one, other) => timeOf(other) - timeOf(one))
   const newest = sorted[0] === undefined ? 0 : timeOf(sorted[0])
-  const isStale = (branch: RemoteBranch) => timeOf(branch) < newest - STALE_AFTER
+  const isStale = (branch: RemoteBranch) => timeOf(branch) < newest - STALE_AGE_S
   return { fresh: sorted.filter(it => !isStale(it)), stale: sorted.filter(isStale) }
 }
 
@@ -263,7 +263,7 @@ function StaleBranches({ remote, branches }: { remote: string; branches: readonl
 }
 
 function RemoteBranches({ remote, branches }: { remote: string; branches: readonly RemoteBranch[] }) {
-  const shown = useSignal(AT_FIRST.remote)
+  const shown = useSignal(FIRST_SHOWN.remote)
   return (
     <>
       {branches.slice(0, shown.value).map(branch => (
@@ -283,7 +283,7 @@ function RemoteBranches({ remote, branches }: { remote: string; branches: readon
 
 function Tags() {
   const page = usePage()
-  const shown = useSignal(AT_FIRST.tags)
+  const shown = useSignal(FIRST_SHOWN.tags)
   const { value: refs } = page.graph.refs
   const tags = useMemo(() => byVersion(refs?.tags ?? []), [refs])
   if (tags.length === 0) return null
@@ -309,7 +309,7 @@ function More({ shown, all }: { shown: Signal<number>; all: number }) {
       type="button"
       class="ref"
       onClick={() => {
-        shown.value += MORE
+        shown.value += MORE_SHOWN
       }}
     >
       <Icon name="more" />

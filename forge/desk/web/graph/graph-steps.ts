@@ -173,12 +173,12 @@ export function cherryPickOnto(page: Page, branch: string): void {
 }
 
 /** The newest commits of a branch that can be picked from a list. */
-const MOST_TO_PICK = 300
+const MAX_COMMITS_TO_PICK = 300
 
 function pickCommit(page: Page, branch: string, from: Source): void {
   const rows = signal<CommitRow[] | undefined>(undefined)
   const at = { kind: 'commit', commit: from.commit } as const
-  page.connection.ask('history', { at, beyond: { kind: 'branch', branch }, from: 0, count: MOST_TO_PICK }).then(
+  page.connection.ask('history', { at, beyond: { kind: 'branch', branch }, from: 0, count: MAX_COMMITS_TO_PICK }).then(
     answer => {
       rows.value = answer.rows
     },

@@ -22,10 +22,10 @@ import { GraphSide } from './graph-side.tsx'
 import { stopStep } from './graph-steps.ts'
 
 /** How long after the last letter is looked for what was typed. */
-const FIND_AFTER = 200
+const FIND_DELAY_MS = 200
 
 /** `notices`: what is said above the graph. */
-export function Repository({ notices }: { notices: ComponentChildren }) {
+export function RepositoryView({ notices }: { notices: ComponentChildren }) {
   const page = usePage()
   const { graph } = page
   useEffect(() => {
@@ -238,7 +238,7 @@ function FindBar() {
         onInput={event => {
           const { value } = event.currentTarget
           clearTimeout(timer.current)
-          timer.current = setTimeout(() => graph.find(value), FIND_AFTER)
+          timer.current = setTimeout(() => graph.find(value), FIND_DELAY_MS)
         }}
         onKeyDown={event => {
           if (event.key === 'Escape') close()

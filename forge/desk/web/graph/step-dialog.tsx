@@ -21,7 +21,7 @@ interface Props {
   close: () => void
 }
 
-const MOST_CONFLICTS = 50
+const MAX_CONFLICTS = 50
 
 export function StepDialog({ content, close }: Props) {
   const page = usePage()
@@ -260,10 +260,10 @@ const impossible = (words: string): Preview => ({ ...NO_PREVIEW, is: 'impossible
 
 function Conflicts({ preview: { conflictsIn } }: { preview: Preview }) {
   if (conflictsIn.length === 0) return null
-  const rest = conflictsIn.length - MOST_CONFLICTS
+  const rest = conflictsIn.length - MAX_CONFLICTS
   return (
     <ul class="step-conflicts" aria-label="Files in conflict">
-      {conflictsIn.slice(0, MOST_CONFLICTS).map(({ path, words }) => (
+      {conflictsIn.slice(0, MAX_CONFLICTS).map(({ path, words }) => (
         <li key={path}>
           <Icon name="warning" tone="is-warn" />
           <Path of={path} />

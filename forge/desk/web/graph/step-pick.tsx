@@ -18,9 +18,9 @@ interface Props {
 
 const ROW_HEIGHT = 28
 /** How many choices above and below the active one have their outlook asked for. */
-const NEAR = 12
+const NEAR_CHOICES = 12
 /** Outlooks asked for at a time: where history is long, each takes its time. */
-const BATCH = 4
+const OUTLOOKS_AT_ONCE = 4
 
 export function PickDialog({ content, close }: Props) {
   const words = useSignal('')
@@ -32,7 +32,7 @@ export function PickDialog({ content, close }: Props) {
     wanted === '' ? !isRare : `${readable(words)} ${meta ?? ''}`.toLowerCase().includes(wanted),
   )
   const active = Math.max(0, Math.min(at.value, choices.length - 1))
-  const outlooks = useOutlooks(choices.slice(Math.max(0, active - NEAR), active + NEAR))
+  const outlooks = useOutlooks(choices.slice(Math.max(0, active - NEAR_CHOICES), active + NEAR_CHOICES))
   const choose = () => {
     const choice = choices[active]
     if (!choice) return
@@ -143,8 +143,8 @@ function useOutlooks(near: readonly Choice[]): ReadonlyMap<string, Outlook> {
     const wanted = steps.filter(({ key }) => !asked.current.has(key))
     for (const { key } of wanted) asked.current.add(key)
     const ask = async () => {
-      for (let from = 0; from < wanted.length; from += BATCH) {
-        const some = wanted.slice(from, from + BATCH)
+      for (let from = 0; from < wanted.length; from += OUTLOOKS_AT_ONCE) {
+        const some = wanted.slice(from, from + OUTLOOKS_AT_ONCE)
         const answers = await page.connection.ask('outlooks', { steps: some.map(({ step }) => step) })
         const pairs = some.flatMap(({ key }, index) => (answers[index] ? [[key, answers[index]] as const] : []))
         known.value = new Map([...known.peek(), ...pairs])

@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks'
 import type { Preview, Step } from '../../contract/steps.ts'
 import type { Change } from '../../contract/values.ts'
 import { usePage } from '../page/state.ts'
-import { changesOf } from '../page/step-drag.ts'
+import { changesOfPreview } from '../page/step-drag.ts'
 import { useServerValue } from '../ui/server-value.ts'
 
 interface Previewed {
@@ -25,7 +25,7 @@ export function usePreview(step: Step | undefined): Previewed {
   const asked = useServerValue(step && (() => page.connection.ask('preview', { step })), [key], SETTINGS)
   const preview = asked.latest.value
   const change = [key, preview !== undefined, preview?.before, preview?.result]
-  const changes = useServerValue(preview && (() => changesOf(page, preview)), change, SETTINGS)
+  const changes = useServerValue(preview && (() => changesOfPreview(page, preview)), change, SETTINGS)
   useEffect(() => {
     if (key === undefined) return undefined
     return () => {

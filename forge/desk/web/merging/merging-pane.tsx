@@ -215,7 +215,7 @@ export function WholeConflict({ tab, sides, known }: { tab: Tab; sides: Conflict
 }
 
 /** Of a text that is chosen as a whole so many lines are shown. */
-const MOST_LINES = 200
+const MAX_LINES = 200
 
 interface WholeSideProps {
   look: 'ours' | 'base' | 'theirs'
@@ -241,6 +241,6 @@ function wordsOf(side: ConflictFile['ours']): string {
   const mode = side.mode === '100755' ? ', executable' : ''
   if (side.is === 'other') return `${withoutTricks(side.words)}${mode}`
   const lines = side.text.split('\n')
-  const more = lines.length > MOST_LINES ? [`… and ${lines.length - MOST_LINES} more lines`] : []
-  return [...lines.slice(0, MOST_LINES).map(visible), ...more].join('\n')
+  const more = lines.length > MAX_LINES ? [`… and ${lines.length - MAX_LINES} more lines`] : []
+  return [...lines.slice(0, MAX_LINES).map(visible), ...more].join('\n')
 }

@@ -34,7 +34,7 @@ export interface Again {
 }
 
 /** Pieces that come within this time are shown together, also where the browser paints nothing. */
-const FLUSH_AFTER = 40
+const FLUSH_DELAY_MS = 40
 
 export class ConversationState extends ServerValue<Conversation> {
   /** All of it but the items. */
@@ -75,7 +75,7 @@ export class ConversationState extends ServerValue<Conversation> {
       return
     }
     this.#waiting.push(news)
-    this.#timer ??= setTimeout(() => this.#flush(), Math.max(FLUSH_AFTER, 2 * this.#took))
+    this.#timer ??= setTimeout(() => this.#flush(), Math.max(FLUSH_DELAY_MS, 2 * this.#took))
   }
 
   protected override take(conversation: Conversation): void {

@@ -5,7 +5,7 @@ import { ServerValue } from '../ui/server-value.ts'
 import type { Connection } from '../ui/socket.ts'
 
 /** So many lines of what it says are shown. */
-const MOST_LINES = 500
+const MAX_LINES = 500
 
 export class ForkliftState extends ServerValue<Forklift> {
   /** The branches that there were when somebody last told. */
@@ -29,7 +29,7 @@ export class ForkliftState extends ServerValue<Forklift> {
     const { line, end } = news
     const info = this.latest.peek()
     if (info && line !== undefined) {
-      const lines = [...(info.said?.lines ?? []), line].slice(-MOST_LINES)
+      const lines = [...(info.said?.lines ?? []), line].slice(-MAX_LINES)
       this.latest.value = { ...info, said: { ...info.said, lines } }
     }
     // How it began and how it ended is in the answer.

@@ -44,7 +44,7 @@ const rankOf = (label: Label): number =>
 export type ShownLabel = { label: Label; remotes: string[] } | { folded: Label[]; words: string }
 
 /** More labels than these at one commit are folded. */
-const MOST_LABELS = 3
+const MAX_LABELS = 3
 
 /**
  * The labels of one commit as a row has room for them. A remote branch stands with the local one of its name. Branches
@@ -58,7 +58,7 @@ export function foldLabels(labels: readonly Label[]): ShownLabel[] {
   const runs = labels.filter(isOfRun)
   const own = labels.filter(label => !isOfRun(label) && !(label.kind === 'remote' && locals.has(localOf(label))))
   const [only] = runs
-  const shown = own.slice(0, own.length > MOST_LABELS ? MOST_LABELS - 1 : MOST_LABELS).map((label): ShownLabel => {
+  const shown = own.slice(0, own.length > MAX_LABELS ? MAX_LABELS - 1 : MAX_LABELS).map((label): ShownLabel => {
     const same = label.kind === 'branch' ? labels.filter(it => it.kind === 'remote' && localOf(it) === label.name) : []
     return { label, remotes: same.flatMap(it => (it.kind === 'remote' ? [it.remote] : [])) }
   })

@@ -13,13 +13,13 @@ import { GraphPanes } from './graph-panes.ts'
 import { StepDrag } from './step-drag.ts'
 
 /** The rows that are asked for before it is known how many there are. */
-const FIRST = 60
+const FIRST_ROWS = 60
 /** Rows come in chunks of {@link CHUNK}, and so many of these are kept. */
-const MOST_CHUNKS = 60
+const MAX_CHUNKS = 60
 /** Questions for rows that are under way at a time: who scrolls fast waits for the last one, not for all. */
-const MOST_ASKED = 3
+const MAX_QUESTIONS_AT_ONCE = 3
 /** Several changes at once make one look. */
-const LOOK_AFTER = 30
+const LOOK_DELAY_MS = 30
 
 /** The heights of a row that the graph can be zoomed to. */
 export const HEIGHTS = [18, 22, 26, 32] as const
@@ -32,9 +32,9 @@ const LANE_AT_26 = 14
 const [NARROWEST, WIDEST] = [44, 132]
 const LANES_WITH_ROOM = 6
 /** The part of the rows whose lanes the column has room for. */
-const MOST_ROWS = 0.75
+const ROWS_WITH_LANES_SHARE = 0.75
 /** The part of the list that lanes may take. */
-const MOST_OF_LIST = 1 / 3
+const MAX_LANES_SHARE = 1 / 3
 /** Between the last lane and the text. */
 const LANE_GAP = 10
 
@@ -92,13 +92,13 @@ export class GraphState {
   /** How wide the list of commits is, in pixels. */
   readonly listWidth = signal(1000)
   /** The lanes never take more of the list than leaves room for what the commits say. */
-  readonly mostLanesWidth = computed(() => Math.max(NARROWEST, this.listWidth.value * MOST_OF_LIST))
+  readonly mostLanesWidth = computed(() => Math.max(NARROWEST, this.listWidth.value * MAX_LANES_SHARE))
 
   readonly #page: Desk
   readonly #chunks = new Map<number, Chunk>()
   readonly #asked = new Set<number>()
   #round = 0
-  #view: [number, number] = [0, FIRST]
+  #view: [number, number] = [0, FIRST_ROWS]
   #top = 0
   #lookTimer: ReturnType<typeof setTimeout> | undefined
   #isBegun = false
@@ -155,7 +155,7 @@ export class GraphState {
   touch(): void {
     if (!this.#isBegun) return
     clearTimeout(this.#lookTimer)
-    if (this.#isShown) this.#lookTimer = setTimeout(() => this.look(), LOOK_AFTER)
+    if (this.#isShown) this.#lookTimer = setTimeout(() => this.look(), LOOK_DELAY_MS)
     else this.#isStale = true
   }
 
@@ -191,7 +191,7 @@ export class GraphState {
   /** The rows that are in view, without the last one: those that are missing are asked for. `top`: the first one. */
   view(from: number, to: number, top: number): void {
     // A list that has no rows yet is asked for its first ones all the same.
-    this.#view = [from, Math.max(to, from + FIRST)]
+    this.#view = [from, Math.max(to, from + FIRST_ROWS)]
     this.#top = top
     this.#fill()
   }
@@ -294,9 +294,9 @@ export class GraphState {
   }
 
   #usualWidth(): number {
-    const rooms = Array.from({ length: Math.min(this.count, FIRST) }, (_, index) => this.#roomOf(index))
+    const rooms = Array.from({ length: Math.min(this.count, FIRST_ROWS) }, (_, index) => this.#roomOf(index))
     const sorted = rooms.sort((one, other) => one - other)
-    const usual = sorted[Math.floor(sorted.length * MOST_ROWS)] ?? NARROWEST
+    const usual = sorted[Math.floor(sorted.length * ROWS_WITH_LANES_SHARE)] ?? NARROWEST
     const first = this.xOf(Math.min(this.lanes.peek(), LANES_WITH_ROOM) - 1) + LANE_GAP
     return Math.max(NARROWEST, Math.min(Math.max(usual, first), WIDEST))
   }
@@ -333,7 +333,7 @@ export class GraphState {
     const [from, to] = this.#view
     const asked: Promise<void>[] = []
     for (let chunk = Math.floor(from / CHUNK); chunk * CHUNK < to; chunk++) {
-      if (this.#asked.size >= MOST_ASKED) break
+      if (this.#asked.size >= MAX_QUESTIONS_AT_ONCE) break
       const isFresh = this.#chunks.get(chunk)?.round === this.#round
       if (isFresh || this.#asked.has(chunk)) continue
       asked.push(this.#ask(chunk).then(() => this.#fill()))
@@ -366,7 +366,7 @@ export class GraphState {
 
   /** What was asked for first goes, but not the row that is selected: its commit is shown. */
   #forget(): void {
-    if (this.#chunks.size <= MOST_CHUNKS) return
+    if (this.#chunks.size <= MAX_CHUNKS) return
     const kept = Math.floor(this.selected.peek().row / CHUNK)
     const oldest = this.#chunks.keys().find(chunk => chunk !== kept)
     if (oldest !== undefined) this.#chunks.delete(oldest)

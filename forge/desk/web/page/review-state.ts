@@ -16,7 +16,7 @@ export type Containment = { merge?: CommitRow | undefined }
 export type LineCount = Pick<Change, 'added' | 'deleted'>
 
 /** So many commits, the newest, can be reviewed one by one. */
-export const MOST_COMMITS = 100
+export const MAX_COMMITS_ONE_BY_ONE = 100
 
 /** What a review needs of the page. */
 interface Desk {
@@ -28,7 +28,7 @@ interface Desk {
 }
 
 /** Its value is the files that differ. */
-export class Review extends ServerValue<Change[]> {
+export class ReviewState extends ServerValue<Change[]> {
   readonly kind = signal<Kind>('all')
   /** What it is compared with; undefined: what {@link base} takes by itself. */
   readonly chosenBase = signal<Base | undefined>(undefined)
@@ -129,7 +129,12 @@ export class Review extends ServerValue<Change[]> {
     const at = this.#at
     if (at.kind === 'commit') return commit
     const beyond = base === undefined ? {} : { beyond: base.at }
-    const { rows } = await this.#page.connection.ask('history', { at, ...beyond, from: 0, count: MOST_COMMITS })
+    const { rows } = await this.#page.connection.ask('history', {
+      at,
+      ...beyond,
+      from: 0,
+      count: MAX_COMMITS_ONE_BY_ONE,
+    })
     if (!isCurrent()) return undefined
     const chosen = rows.find(({ oid }) => oid === commit) ?? rows[0]
     this.commits.value = rows
@@ -169,23 +174,23 @@ export class Review extends ServerValue<Change[]> {
 
   /** The lines of a change that are new and that went: those that its diff shows, once it is there. */
   countOf(change: Change): LineCount {
-    return this.counted.value.get(Review.mark(change)) ?? change
+    return this.counted.value.get(ReviewState.mark(change)) ?? change
   }
 
   count(change: Change, { added, deleted }: LineCount): void {
-    const known = this.counted.peek().get(Review.mark(change)) ?? change
+    const known = this.counted.peek().get(ReviewState.mark(change)) ?? change
     if (known.added === added && known.deleted === deleted) return
-    this.counted.value = new Map(this.counted.peek()).set(Review.mark(change), { added, deleted })
+    this.counted.value = new Map(this.counted.peek()).set(ReviewState.mark(change), { added, deleted })
   }
 
   isLookedAt(change: Change): boolean {
-    return this.lookedAt.value.has(Review.mark(change))
+    return this.lookedAt.value.has(ReviewState.mark(change))
   }
 
   setLookedAt(change: Change, isLookedAt: boolean): void {
     const marks = new Set(this.lookedAt.peek())
-    if (isLookedAt) marks.add(Review.mark(change))
-    else marks.delete(Review.mark(change))
+    if (isLookedAt) marks.add(ReviewState.mark(change))
+    else marks.delete(ReviewState.mark(change))
     this.lookedAt.value = marks
   }
 }

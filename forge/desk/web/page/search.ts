@@ -8,7 +8,7 @@ import type { Connection } from '../ui/socket.ts'
 type Found = Extract<News, { say: 'found' }>
 
 /** More than this nobody reads. */
-const MOST = 20_000
+const MAX_MATCHES = 20_000
 
 export class TextSearch {
   readonly words = signal('')
@@ -79,8 +79,8 @@ export class TextSearch {
   }
 
   #take(found: Found): void {
-    this.matches.value = [...this.matches.peek(), ...found.matches].slice(0, MOST)
-    if (found.isCut || this.matches.peek().length === MOST) this.isCut.value = true
+    this.matches.value = [...this.matches.peek(), ...found.matches].slice(0, MAX_MATCHES)
+    if (found.isCut || this.matches.peek().length === MAX_MATCHES) this.isCut.value = true
     if (found.isDone) this.isRunning.value = false
   }
 

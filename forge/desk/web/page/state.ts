@@ -19,7 +19,7 @@ import { GraphState } from './graph-state.ts'
 import { MergingState } from './merging-state.ts'
 import { OpenFiles, placeOf } from './open-files.ts'
 import type { PaletteMode } from './palette-mode.ts'
-import { Review } from './review-state.ts'
+import { ReviewState } from './review-state.ts'
 import { Saves } from './saves.ts'
 import { TextSearch } from './search.ts'
 import { TasksState } from './tasks-state.ts'
@@ -43,7 +43,7 @@ const CHAT: Pane = { kind: 'chat' }
 export class Tab {
   readonly at: At
   readonly tree: Tree
-  readonly review: Review
+  readonly review: ReviewState
   readonly search: TextSearch
   readonly conversation: ConversationState
   readonly composer: ComposerState
@@ -61,7 +61,7 @@ export class Tab {
   constructor(page: Page, at: At, kept?: Layout['tabs'][number]) {
     this.at = at
     this.tree = new Tree(page.connection, at, kept?.folders ?? [])
-    this.review = new Review(page, at)
+    this.review = new ReviewState(page, at)
     this.search = new TextSearch(page.connection, at)
     this.conversation = new ConversationState(page.connection, at)
     this.merging = new MergingState(page.connection, at)
@@ -187,7 +187,7 @@ const DOCKED = 'the chat is docked'
 /** Open files of a branch that are followed to the names that they got while the window was away. */
 const MAX_FOLLOWED_FILES = 1_000
 /** How long after the last change the layout is sent. */
-const KEEP_AFTER = 400
+const LAYOUT_DELAY_MS = 400
 
 export class Page {
   readonly connection = new Connection()
@@ -635,7 +635,7 @@ export class Page {
       const layout = { tabs: tabs.map(tab => this.#layoutOf(tab)), active, panes }
       this.connection.ask('keep layout', { layout }).catch(() => {})
     }
-    if (!isNow) this.#layoutTimer = setTimeout(send, KEEP_AFTER)
+    if (!isNow) this.#layoutTimer = setTimeout(send, LAYOUT_DELAY_MS)
     else if (wasWaiting) send()
   }
 

@@ -8,8 +8,8 @@ import type { Change } from '../../contract/values.ts'
 import type { Connection } from '../ui/socket.ts'
 
 /** Targets asked for at a time; the nearest come first, and few: where history is long, each takes its time. */
-const BATCH = 24
-const FIRST = 8
+const OUTLOOKS_AT_ONCE = 24
+const FIRST_OUTLOOKS = 8
 
 /** What a drop would do, before another way is chosen: a branch or tag is merged, a single commit is picked. */
 export type DragWay = 'merge' | 'cherry-pick'
@@ -76,7 +76,7 @@ export class StepDrag {
     for (const branch of targets) this.#asked.add(branch)
     const steps = targets.flatMap(branch => this.#stepOnto(branch) ?? [])
     for (let from = 0; from < steps.length; ) {
-      const some = steps.slice(from, from + (from === 0 ? FIRST : BATCH))
+      const some = steps.slice(from, from + (from === 0 ? FIRST_OUTLOOKS : OUTLOOKS_AT_ONCE))
       from += some.length
       try {
         const answers = await this.#page.connection.ask('outlooks', { steps: some.map(({ step }) => step) })
@@ -115,7 +115,7 @@ export class StepDrag {
       const isStale = () => this.over.peek() !== onto || this.#source !== source
       if (isStale()) return
       this.previewed.value = { onto, preview, changes: undefined }
-      const changes = await changesOf(this.#page, preview)
+      const changes = await changesOfPreview(this.#page, preview)
       if (!isStale()) this.previewed.value = { onto, preview, changes }
     } catch (error) {
       const words = error instanceof Error ? error.message : String(error)
@@ -128,7 +128,7 @@ export class StepDrag {
 const NOTHING = { conflicts: 0, commits: 0, conflictsIn: [], warnings: [] }
 
 /** The files that a step would change; none where it changes nothing, or nobody can say. */
-export async function changesOf(page: Pick<Desk, 'connection'>, { before, result }: Preview): Promise<Change[]> {
+export async function changesOfPreview(page: Pick<Desk, 'connection'>, { before, result }: Preview): Promise<Change[]> {
   if (before === undefined || result === undefined) return []
   return await page.connection.ask('changes', {
     from: { kind: 'commit', commit: before },

@@ -2,15 +2,15 @@
 import { batch, computed, signal } from '@preact/signals'
 import type { Fields } from '../../contract/contract.ts'
 import type { News } from '../../contract/news.ts'
-import type { JournalLine, Landing, Run, Runs, ShownPlan, Task } from '../../contract/tasks.ts'
+import type { JournalLine, Landing, Run, Runs, ShownPlan, TaskDetail } from '../../contract/tasks.ts'
 import type { Connection } from '../ui/socket.ts'
 
 /** Milliseconds from one look to the next: while something is under way, while nothing is, and after a trouble. */
-const PAUSE = { busy: 1_500, quiet: 3_000, trouble: 10_000 }
+const PAUSE_MS = { busy: 1_500, quiet: 3_000, trouble: 10_000 }
 /** States in which a run has ended: the others may become one of these at any moment, on the server alone. */
 const ENDED = ['done', 'failed', 'stopped']
 /** How long after the desk has said that branches are different it is looked again. */
-const LOOK_AFTER = 300
+const LOOK_DELAY_MS = 300
 
 const askingIn = (run: Run | undefined): string[] =>
   (run?.tasks ?? []).flatMap(({ id, state }) => (state === 'asks' ? [id] : []))
@@ -23,7 +23,7 @@ export class TasksState {
   readonly run = signal<Run | undefined>(undefined)
   /** The plan, whole, while it waits for a yes. */
   readonly plan = signal<ShownPlan | undefined>(undefined)
-  readonly task = signal<Task | undefined>(undefined)
+  readonly task = signal<TaskDetail | undefined>(undefined)
   readonly journal = signal<JournalLine[] | undefined>(undefined)
   /** Why it can't be seen, as a sentence. */
   readonly problem = signal<string | undefined>(undefined)
@@ -75,7 +75,7 @@ export class TasksState {
     // A task that begins or passes is a branch.
     if (news.say !== 'desk') return
     const branches = news.desk.branches.map(({ name, tip }) => `${name} ${tip}`).join('\0')
-    if (branches !== this.#branches) this.lookSoon(LOOK_AFTER)
+    if (branches !== this.#branches) this.lookSoon(LOOK_DELAY_MS)
     this.#branches = branches
   }
 
@@ -87,14 +87,14 @@ export class TasksState {
 
   async #look(): Promise<void> {
     if (!this.#isShown || document.visibilityState === 'hidden') return
-    let pause = PAUSE.trouble
+    let pause = PAUSE_MS.trouble
     const begun = performance.now()
     try {
       const { mark } = await this.#connection.ask('tasks mark', {})
       if (mark !== this.#mark || this.isBusy || this.#isOpen || this.runs.peek() === undefined) await this.refresh()
       this.#mark = mark
       this.problem.value = undefined
-      pause = this.isBusy ? PAUSE.busy : PAUSE.quiet
+      pause = this.isBusy ? PAUSE_MS.busy : PAUSE_MS.quiet
     } catch (error) {
       this.problem.value = (error as Error).message
     }

@@ -6,7 +6,7 @@ import type { At } from '../../contract/values.ts'
 import { foldersAbove, joinPath } from '../ui/names.ts'
 import type { Connection } from '../ui/socket.ts'
 
-export interface Row {
+export interface TreeRow {
   path: string
   name: string
   kind: 'folder' | 'file' | 'link' | 'submodule'
@@ -21,7 +21,7 @@ export interface Row {
   siblings: number
 }
 
-const REFRESH_AFTER = 50
+const REFRESH_DELAY_MS = 50
 
 const FOLDER = '040000'
 const LINK = '120000'
@@ -31,7 +31,7 @@ export class Tree {
   readonly open: Signal<ReadonlySet<string>>
   readonly selected = signal('')
   readonly problem = signal<string | undefined>(undefined)
-  readonly rows: ReadonlySignal<Row[]>
+  readonly rows: ReadonlySignal<TreeRow[]>
   /** Whether the top folder has come. */
   readonly isThere: ReadonlySignal<boolean>
 
@@ -68,7 +68,7 @@ export class Tree {
   /** {@link refresh}, a moment later and once for all that changes until then: what a person does goes before. */
   refreshSoon(): void {
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.refresh(), REFRESH_AFTER)
+    this.#timer = setTimeout(() => this.refresh(), REFRESH_DELAY_MS)
   }
 
   toggle(folder: string): void {
@@ -113,13 +113,13 @@ export class Tree {
     this.open.value = open
   }
 
-  #flatten(): Row[] {
-    const rows: Row[] = []
+  #flatten(): TreeRow[] {
+    const rows: TreeRow[] = []
     this.#append(rows, '', 0)
     return rows
   }
 
-  #append(rows: Row[], folder: string, depth: number): void {
+  #append(rows: TreeRow[], folder: string, depth: number): void {
     const entries = this.#listings.value.get(folder)
     if (!entries) return
     for (const [index, { name, mode, draft, context }] of entries.entries()) {
@@ -133,7 +133,7 @@ export class Tree {
   }
 }
 
-function kindOf(mode: string): Row['kind'] {
+function kindOf(mode: string): TreeRow['kind'] {
   if (mode === FOLDER || mode === '40000') return 'folder'
   if (mode === LINK) return 'link'
   return mode === SUBMODULE ? 'submodule' : 'file'

@@ -13,7 +13,7 @@ import { RefName } from '../ui/words.tsx'
 import { useFoundCommits } from './found-commits.ts'
 
 const ROW_HEIGHT = 28
-const MOST_COMMITS = 50
+const MAX_COMMITS = 50
 
 const ICONS = { branch: 'branch', 'remote branch': 'cloud', tag: 'tag', commit: 'commit' } as const
 
@@ -27,7 +27,7 @@ export function BaseDialog({ content, close }: Props) {
   const words = useSignal('')
   const at = useSignal(0)
   const id = useId()
-  const commits = useFoundCommits(words.value.trim(), MOST_COMMITS).commits
+  const commits = useFoundCommits(words.value.trim(), MAX_COMMITS).commits
   useEffect(() => {
     page.graph.needRefs()
   }, [page])

@@ -9,7 +9,7 @@ import { LineCounts } from './line-counts.tsx'
 import { ChangeLetter } from './review-side.tsx'
 
 /** More files than these are only counted. */
-const MOST = 300
+const MAX_FILES = 300
 
 interface Props {
   changes: readonly Change[]
@@ -17,7 +17,7 @@ interface Props {
 }
 
 /** The files alone. */
-export function ChangeList({ changes, most = MOST }: Props) {
+export function ChangeList({ changes, most = MAX_FILES }: Props) {
   return (
     <>
       {changes.slice(0, most).map(change => (
@@ -34,7 +34,7 @@ export function ChangeList({ changes, most = MOST }: Props) {
 type Opened = 'first' | 'all' | { path: string }
 
 /** The files, each a button that opens and closes its diff below. */
-export function ChangesWithDiffs({ changes, most = MOST, open = 'first' }: Props & { open?: Opened }) {
+export function ChangesWithDiffs({ changes, most = MAX_FILES, open = 'first' }: Props & { open?: Opened }) {
   const wanted = typeof open === 'object' ? changes.filter(({ path, from }) => [path, from].includes(open.path)) : []
   const first = wanted.length > 0 ? wanted : changes.slice(0, open === 'all' ? most : 1)
   const opened = useSignal<ReadonlySet<string>>(new Set(first.map(({ path }) => path)))

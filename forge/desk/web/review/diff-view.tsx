@@ -21,9 +21,9 @@ interface Props {
 }
 
 /** A diff with more lines than this is shown when it is asked for. */
-const MOST_LINES = 3_000
+const MAX_LINES = 3_000
 /** A line longer than this is cut: nobody reads it, and the browser would have to lay it out. */
-const LONGEST_LINE = 2_000
+const MAX_LINE_LENGTH = 2_000
 
 interface Sides {
   before: Colours
@@ -42,7 +42,7 @@ export function DiffView({ path, before, after, isSideBySide, ignoresBlanks, unn
   const colours = useColours(path, diff)
   useEffect(() => onCount?.(diff), [diff])
   const shown = diff.parts.reduce((sum, { kind, lines }) => sum + (kind === 'lines' ? lines.length : 0), 0)
-  if (shown > MOST_LINES && !isWanted.value) {
+  if (shown > MAX_LINES && !isWanted.value) {
     return (
       <button
         type="button"
@@ -185,8 +185,8 @@ function Half({ diff, line, side, colours }: HalfProps) {
 function Code({ diff, line, side, colours }: HalfProps & { line: DiffLine }) {
   const number = line[side] ?? 0
   const whole = diff[side].line(number).text
-  const text = whole.slice(0, LONGEST_LINE)
-  const words = line.words.filter((range): range is Range => range[0] < LONGEST_LINE)
+  const text = whole.slice(0, MAX_LINE_LENGTH)
+  const words = line.words.filter((range): range is Range => range[0] < MAX_LINE_LENGTH)
   const rest = whole.length - text.length
   return (
     <span>

@@ -9,7 +9,7 @@ const DIFF = { scanLimit: 1_000, timeout: 200 }
 /** Unchanged lines that stay around a change. */
 const CONTEXT = 3
 /** Where more than this part of a line is new, marking its words would say nothing. */
-const MOST_MARKED = 0.7
+const MAX_MARKED_SHARE = 0.7
 /** Fewer lines than this are not worth a fold. */
 const SHORTEST_FOLD = 4
 
@@ -175,7 +175,7 @@ function within(ranges: Range[], from: number, to: number): Range[] {
     return range[0] < range[1] ? [range] : []
   })
   const marked = inside.reduce((sum, [start, end]) => sum + end - start, 0)
-  return marked > MOST_MARKED * (to - from) ? [] : inside
+  return marked > MAX_MARKED_SHARE * (to - from) ? [] : inside
 }
 
 interface Place {

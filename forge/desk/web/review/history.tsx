@@ -17,11 +17,11 @@ import { MessageBody } from './message-body.tsx'
 import { useCommit } from './use-commit.ts'
 
 const ROW_HEIGHT = 26
-const WINDOW = 200
+const COMMITS_AT_ONCE = 200
 /** The history is asked for this many milliseconds after the last letter of a search. */
-const FIND_AFTER_MS = 200
+const FIND_DELAY_MS = 200
 
-export function History({ tab, path }: { tab: Tab; path: string | undefined }) {
+export function HistoryView({ tab, path }: { tab: Tab; path: string | undefined }) {
   const page = usePage()
   const words = useSignal('')
   const { rows, problem, again, isComplete, more } = useHistory(page, tab, path, words.value)
@@ -55,7 +55,7 @@ export function History({ tab, path }: { tab: Tab; path: string | undefined }) {
           active={selected.value}
           listOf={words.value}
           onReach={index => {
-            if (index > rows.length - WINDOW / 4) more()
+            if (index > rows.length - COMMITS_AT_ONCE / 4) more()
           }}
           onKeyDown={event => {
             if (event.altKey || event.ctrlKey || event.metaKey) return
@@ -127,7 +127,7 @@ function Search({ words, found, leave }: SearchProps) {
         autocomplete="off"
         spellcheck={false}
         maxLength={400}
-        onInput={({ currentTarget }) => look(currentTarget.value, FIND_AFTER_MS)}
+        onInput={({ currentTarget }) => look(currentTarget.value, FIND_DELAY_MS)}
         onKeyDown={event => {
           if (event.key === 'Escape') {
             event.currentTarget.value = ''
@@ -162,13 +162,19 @@ function useHistory(page: Page, tab: Tab, path: string | undefined, words: strin
     isAsking.current = true
     const own = from > 0 ? round.current : ++round.current
     try {
-      const fields = { at, from, count: WINDOW, ...(path !== undefined && { path }), ...(words !== '' && { words }) }
+      const fields = {
+        at,
+        from,
+        count: COMMITS_AT_ONCE,
+        ...(path !== undefined && { path }),
+        ...(words !== '' && { words }),
+      }
       const answer = await page.connection.ask('history', fields)
       // Something else is wanted by now.
       if (own !== round.current) return
       problem.value = undefined
       rows.value = [...rows.peek().slice(0, from), ...answer.rows]
-      isComplete.value = answer.rows.length < WINDOW
+      isComplete.value = answer.rows.length < COMMITS_AT_ONCE
     } catch (error) {
       if (own === round.current) problem.value = (error as Error).message
     }

@@ -1,6 +1,6 @@
 /** The files that a review is about, at the side where the explorer is otherwise. */
 import type { Change } from '../../contract/values.ts'
-import { MOST_COMMITS, type Review } from '../page/review-state.ts'
+import { MAX_COMMITS_ONE_BY_ONE, type ReviewState } from '../page/review-state.ts'
 import { type Tab, usePage } from '../page/state.ts'
 import { Icon } from '../ui/icons.tsx'
 import { readable, shortId, withoutTricks } from '../ui/names.ts'
@@ -62,7 +62,7 @@ export function ChangeLetter({ status }: { status: Change['status'] }) {
   )
 }
 
-function ChangeRow({ review, change }: { review: Review; change: Change }) {
+function ChangeRow({ review, change }: { review: ReviewState; change: Change }) {
   return (
     <button
       type="button"
@@ -82,13 +82,15 @@ function ChangeRow({ review, change }: { review: Review; change: Change }) {
   )
 }
 
-function Commits({ review }: { review: Review }) {
+function Commits({ review }: { review: ReviewState }) {
   const commits = review.commits.value
   return (
     <>
       <div class="side-head">
         <h2 class="grow">
-          {commits.length < MOST_COMMITS ? plural(commits.length, 'commit') : `The newest ${MOST_COMMITS} commits`}
+          {commits.length < MAX_COMMITS_ONE_BY_ONE
+            ? plural(commits.length, 'commit')
+            : `The newest ${MAX_COMMITS_ONE_BY_ONE} commits`}
         </h2>
       </div>
       <div class="list commits">
@@ -113,7 +115,7 @@ function Commits({ review }: { review: Review }) {
   )
 }
 
-function LookedAtCount({ review, changes }: { review: Review; changes: Change[] }) {
+function LookedAtCount({ review, changes }: { review: ReviewState; changes: Change[] }) {
   const page = usePage()
   const count = changes.filter(change => review.isLookedAt(change)).length
   if (changes.length === 0 || !page.desk.value) return null

@@ -7,7 +7,7 @@ import type { Change } from '../../contract/values.ts'
 import { useMergingFile } from '../merging/merging-pane.tsx'
 import { branchOf } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
-import { type Kind, Review } from '../page/review-state.ts'
+import { type Kind, ReviewState } from '../page/review-state.ts'
 import { type Tab, usePage } from '../page/state.ts'
 import { Failed } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
@@ -22,7 +22,7 @@ import { reviewActions } from './review-actions.ts'
 
 const SESSION = '.forge/session.json'
 /** So many files have their diff in the page at first; more come when they are asked for. */
-const BATCH = 100
+const FILES_AT_ONCE = 100
 
 /** `children`: what is said of the branch above its changes. */
 export function ReviewPane({ tab, children }: { tab: Tab; children: ComponentChildren }) {
@@ -112,7 +112,7 @@ const KINDS: { kind: Kind; words: string }[] = [
 ]
 const CAME_IN = { kind: 'came in', words: 'Incoming changes' } as const
 
-function KindTabs({ review }: { review: Review }) {
+function KindTabs({ review }: { review: ReviewState }) {
   return (
     <div class="pill-tabs" role="tablist" aria-label="What to review" onKeyDown={onTabKeys}>
       {[...KINDS, ...(review.cameIn.value ? [CAME_IN] : [])].map(({ kind, words }) => {
@@ -138,7 +138,7 @@ function KindTabs({ review }: { review: Review }) {
 
 function Diffs({ tab }: { tab: Tab }) {
   const { review } = tab
-  const count = useSignal(BATCH)
+  const count = useSignal(FILES_AT_ONCE)
   const box = usePlace<HTMLElement>('diffs')
   const changes = review.latest.value
   const more = (changes?.length ?? 0) - count.value
@@ -153,14 +153,14 @@ function Diffs({ tab }: { tab: Tab }) {
       {changes?.length === 0 ? <NoChanges review={review} branch={branchOf(tab)} /> : null}
       {isAsking ? <Waiting words="Comparing" /> : null}
       {(changes ?? []).slice(0, count.value).map(change => (
-        <FileDiff key={Review.mark(change)} tab={tab} change={change} />
+        <FileDiff key={ReviewState.mark(change)} tab={tab} change={change} />
       ))}
       {more > 0 ? (
         <Button
-          words={`Show ${Math.min(more, BATCH)} of ${more} more files`}
+          words={`Show ${Math.min(more, FILES_AT_ONCE)} of ${more} more files`}
           look="more"
           onClick={() => {
-            count.value += BATCH
+            count.value += FILES_AT_ONCE
           }}
         />
       ) : null}
@@ -168,9 +168,9 @@ function Diffs({ tab }: { tab: Tab }) {
   )
 }
 
-const nameOf = ({ base }: Review): string => (base ? readable(base.name) : 'its last commit')
+const nameOf = ({ base }: ReviewState): string => (base ? readable(base.name) : 'its last commit')
 
-function NoChanges({ review, branch }: { review: Review; branch: string | undefined }) {
+function NoChanges({ review, branch }: { review: ReviewState; branch: string | undefined }) {
   const { containedBy } = review
   if (branch !== undefined && containedBy.value)
     return <Contained review={review} branch={branch} merge={containedBy.value.merge} />
@@ -182,7 +182,7 @@ function NoChanges({ review, branch }: { review: Review; branch: string | undefi
 }
 
 /** A branch that has no commit of its own: how its commits came to the other one, and what can be reviewed of it. */
-function Contained({ review, branch, merge }: { review: Review; branch: string; merge: CommitRow | undefined }) {
+function Contained({ review, branch, merge }: { review: ReviewState; branch: string; merge: CommitRow | undefined }) {
   const before = merge?.parents[0]
   return (
     <Empty title={merge ? 'Already merged' : 'No commits of its own'}>
@@ -204,7 +204,7 @@ function Contained({ review, branch, merge }: { review: Review; branch: string; 
   )
 }
 
-function emptyWords(review: Review): string {
+function emptyWords(review: ReviewState): string {
   if (review.kind.value === 'unsaved') return 'No unsaved changes.'
   if (review.kind.value === 'came in') return 'The incoming changes affect no file.'
   if (review.kind.value === 'commit') return 'No files changed in this commit.'
@@ -284,7 +284,7 @@ function FileDiff({ tab, change }: { tab: Tab; change: Change }) {
   )
 }
 
-function LookedAt({ review, change, close }: { review: Review; change: Change; close: () => void }) {
+function LookedAt({ review, change, close }: { review: ReviewState; change: Change; close: () => void }) {
   return (
     <label class="viewed">
       <input

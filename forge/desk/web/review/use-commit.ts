@@ -1,7 +1,7 @@
 /** A commit with its message and its changes, by its id. */
 import type { Answer } from '../../contract/contract.ts'
 import { usePage } from '../page/state.ts'
-import { type ServerValue, type Settings, useServerValue } from '../ui/server-value.ts'
+import { type ServerValue, type ServerValueSettings, useServerValue } from '../ui/server-value.ts'
 
 /** What is known of one commit; of another one, which was shown before, nothing. */
 export interface KnownCommit {
@@ -9,7 +9,7 @@ export interface KnownCommit {
   asked: ServerValue<Answer<'commit'>>
 }
 
-export function useCommit(oid: string | undefined, settings: Settings = {}): KnownCommit {
+export function useCommit(oid: string | undefined, settings: ServerValueSettings = {}): KnownCommit {
   const page = usePage()
   const ask = oid === undefined ? undefined : () => page.connection.ask('commit', { commit: oid })
   const asked = useServerValue(ask, [page, oid], settings)

@@ -1,6 +1,6 @@
 /** What is known of a run, or of one of its tasks: what it asks, how it was meant, what can be done, its journal. */
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
-import type { JournalLine, Run, RunTask, Task } from '../../contract/tasks.ts'
+import type { JournalLine, Run, RunTask, TaskDetail } from '../../contract/tasks.ts'
 import { usePage } from '../page/state.ts'
 import type { TasksState } from '../page/tasks-state.ts'
 import { Icon } from '../ui/icons.tsx'
@@ -112,7 +112,7 @@ function OfTask({ run, state, tasks }: { run: Run; state: RunTask; tasks: TasksS
   )
 }
 
-function Planned({ detail, run }: { detail: Task; run: Run }) {
+function Planned({ detail, run }: { detail: TaskDetail; run: Run }) {
   const claimed = run.contract.filter(({ task }) => task === detail.id)
   const checks = [...detail.checks, ...detail.reviews.map(question => `review: ${question}`)]
   return (

@@ -8,7 +8,7 @@ import { withoutTricks } from '../ui/names.ts'
 import { layOut, neighbour, type Placed } from './tasks-layout.ts'
 import { TASK_SIGNS, taskWords } from './tasks-words.tsx'
 
-export function TaskGraph({ run, tasks }: { run: Run; tasks: TasksState }) {
+export function TaskGraphView({ run, tasks }: { run: Run; tasks: TasksState }) {
   const list = useRef<HTMLOListElement>(null)
   const layout = useMemo(() => layOut(run.tasks), [run.tasks])
   const chosen = tasks.chosenTask.value

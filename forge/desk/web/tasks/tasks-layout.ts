@@ -4,9 +4,9 @@ import type { RunTask } from '../../contract/tasks.ts'
 /** Sizes in pixels, as look/tasks.css has them. */
 const NODE = { width: 139, height: 62 }
 const GAP = { x: 26, y: 14 }
-const EDGE = 16
+const EDGE_PX = 16
 /** In larger plans all lines are drawn: to find those that others imply would take too long. */
-const MOST_WITHOUT_IMPLIED = 300
+const MAX_TASKS_WITHOUT_IMPLIED_LINES = 300
 
 export interface Placed {
   task: RunTask
@@ -42,15 +42,15 @@ export function layOut(tasks: readonly RunTask[]): TaskLayout {
   return {
     nodes,
     lines: linesOf(nodes),
-    width: last(({ left }) => left) + NODE.width + EDGE,
-    height: last(({ top }) => top) + NODE.height + EDGE,
+    width: last(({ left }) => left) + NODE.width + EDGE_PX,
+    height: last(({ top }) => top) + NODE.height + EDGE_PX,
   }
 }
 
 const placed = (task: RunTask, column: number, row: number): Placed => ({
   ...{ task, column, row },
-  left: EDGE + column * (NODE.width + GAP.x),
-  top: EDGE + row * (NODE.height + GAP.y),
+  left: EDGE_PX + column * (NODE.width + GAP.x),
+  top: EDGE_PX + row * (NODE.height + GAP.y),
 })
 
 /** A task stands right of all that it waits for. */
@@ -89,7 +89,8 @@ function rowsOf(tasks: readonly RunTask[], columns: ReadonlyMap<string, number>)
 /** A line for each dependency that no other one implies. */
 function linesOf(nodes: readonly Placed[]): Line[] {
   const byId = new Map(nodes.map(node => [node.task.id, node]))
-  const above = nodes.length > MOST_WITHOUT_IMPLIED ? new Map<string, Set<string>>() : ancestorsOf(nodes, byId)
+  const above =
+    nodes.length > MAX_TASKS_WITHOUT_IMPLIED_LINES ? new Map<string, Set<string>>() : ancestorsOf(nodes, byId)
   return nodes.flatMap(node => {
     const before = node.task.dependsOn.flatMap(id => byId.get(id) ?? []).filter(({ column }) => column < node.column)
     const isImplied = ({ task }: Placed) => before.some(other => above.get(other.task.id)?.has(task.id))

@@ -18,12 +18,12 @@ import { runActions, titleOf } from './tasks-actions.ts'
 import { TasksButtons } from './tasks-buttons.tsx'
 import { shownRunActions } from './tasks-commands.ts'
 import { TasksDetail } from './tasks-detail.tsx'
-import { TaskGraph } from './tasks-graph.tsx'
+import { TaskGraphView } from './tasks-graph.tsx'
 import { WholePlan } from './tasks-plan.tsx'
 import { RUN_SIGNS, runSign, spentWords, TASK_SIGNS } from './tasks-words.tsx'
 
 /** `notices`: what is said above the run. */
-export function Tasks({ tasks, notices }: { tasks: TasksState; notices: ComponentChildren }) {
+export function TasksView({ tasks, notices }: { tasks: TasksState; notices: ComponentChildren }) {
   const page = usePage()
   useEffect(() => tasks.begin(), [tasks])
   const runs = tasks.runs.value
@@ -47,7 +47,7 @@ export function Tasks({ tasks, notices }: { tasks: TasksState; notices: Componen
               <PlanEditor run={run} tasks={tasks} />
             ) : (
               <>
-                <TaskGraph run={run} tasks={tasks} />
+                <TaskGraphView run={run} tasks={tasks} />
                 {run.state === 'approving' ? <WholePlan run={run} tasks={tasks} /> : <Contract run={run} />}
               </>
             )}

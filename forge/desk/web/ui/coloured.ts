@@ -19,14 +19,14 @@ interface Span {
 }
 
 /** Above this, colours are not worth their time. */
-const LARGEST = 300_000
+const MAX_LENGTH = 300_000
 
 /** Colours by line: the spans that are in each, in order. */
 export type Colours = ReadonlyMap<number, Span[]>
 
 export async function coloursOf(path: string, text: Text): Promise<Colours> {
   const colours = new Map<number, Span[]>()
-  if (text.length > LARGEST) return colours
+  if (text.length > MAX_LENGTH) return colours
   const support = await loadLanguage(path)
   if (!support) return colours
   const tree = support.language.parser.parse(text.toString())

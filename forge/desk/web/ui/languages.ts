@@ -118,7 +118,7 @@ const BY_NAME: Record<string, Load> = {
 }
 
 /** Above so many characters, colours are not worth their time. */
-export const LARGEST_COLOURED = 1_000_000
+export const MAX_COLOURED_LENGTH = 1_000_000
 
 /** Lock files that are not JSON. */
 const PLAIN = new Set(['yarn.lock', 'gemfile.lock', 'poetry.lock', 'flake.lock'])

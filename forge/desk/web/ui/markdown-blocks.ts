@@ -13,7 +13,7 @@ export interface Block {
 /** The text may still change the last blocks: what follows makes one list of two, or a table of a line. */
 const UNSETTLED = 2
 /** Longer ones are shown as they were written: to look for markup in them takes time, and no person wrote them. */
-const LONGEST_BLOCK = 24_000
+const MAX_BLOCK_LENGTH = 24_000
 /** Where a block of lines grows longer than this, what there is of it is settled: what follows is a block of its own. */
 const LONG_BLOCK = 6_000
 /** Blocks that go on behind a cut as they began. */
@@ -86,7 +86,7 @@ function cutIn(raw: string): number {
   let at = raw.lastIndexOf('\n', raw.length - 2)
   while (at > 0 && /[ \t\n]/.test(raw.charAt(at + 1))) at = raw.lastIndexOf('\n', at - 1)
   if (at > 0) return at + 1
-  return raw.length > LONGEST_BLOCK ? LONGEST_BLOCK : 0
+  return raw.length > MAX_BLOCK_LENGTH ? MAX_BLOCK_LENGTH : 0
 }
 
 function blocksOf(text: string): Block[] {
@@ -106,7 +106,7 @@ function asWritten(text: string): Block {
 /** The same with the words inside of it, for one block. */
 export function inlineTokens(block: Block): Token | undefined {
   if (block.token.type === 'code' || block.token.type === 'html') return block.token
-  if (block.raw.length >= LONGEST_BLOCK) return asWritten(block.raw).token
+  if (block.raw.length >= MAX_BLOCK_LENGTH) return asWritten(block.raw).token
   try {
     const tokens: TokensList = Lexer.lex(block.raw, { gfm: true })
     return tokens.find(({ type }) => type !== 'space')

@@ -3,7 +3,7 @@
  * joined, so that it can be wrapped anew in a narrow pane. What was not wrapped but meant as lines stays as it is.
  */
 
-export interface Block {
+export interface ProseBlock {
   lines: string[]
   /** Indented or fenced: each line as it was written. */
   isCode: boolean
@@ -17,8 +17,8 @@ const SHORTEST_WIDTH = 45
 /** Characters by which a wrapped line may be shorter than it could have been. */
 const SLACK = 12
 
-export function reflow(text: string): Block[] {
-  const blocks: Block[] = []
+export function joinWrappedLines(text: string): ProseBlock[] {
+  const blocks: ProseBlock[] = []
   let fenced: string[] | undefined
   for (const paragraph of text
     .replaceAll('\r\n', '\n')

@@ -5,7 +5,7 @@
 import { type Signal, signal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
 
-export interface Settings {
+export interface ServerValueSettings {
   /** How many milliseconds after a change it is asked for again: once for several changes. */
   delayMs?: number
   /** Whether a failure leaves nothing to show: what was there would be about something else. */
@@ -23,13 +23,13 @@ export class ServerValue<Value> {
   readonly problem = signal<string | undefined>(undefined)
 
   readonly #ask: (isCurrent: () => boolean) => Promise<Value>
-  readonly #settings: Settings
+  readonly #settings: ServerValueSettings
   #isAsked = false
   #round = 0
   #timer: ReturnType<typeof setTimeout> | undefined
 
   /** `ask` is told by `isCurrent` whether its answer still counts. */
-  constructor(ask: (isCurrent: () => boolean) => Promise<Value>, settings: Settings = {}) {
+  constructor(ask: (isCurrent: () => boolean) => Promise<Value>, settings: ServerValueSettings = {}) {
     this.#ask = ask
     this.#settings = settings
   }
@@ -95,7 +95,7 @@ export class ServerValue<Value> {
 export function useServerValue<Value>(
   ask: (() => Promise<Value>) | undefined,
   inputs: readonly unknown[],
-  { delayMs = 0, forgetsOnChange = false, ...settings }: Settings = {},
+  { delayMs = 0, forgetsOnChange = false, ...settings }: ServerValueSettings = {},
 ): ServerValue<Value> {
   const latest = useMemo(() => ({ ask }), [])
   latest.ask = ask

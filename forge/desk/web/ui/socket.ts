@@ -10,9 +10,9 @@ import {
   type Asked,
   BEGINNING_ID,
   type Fields,
-  keyOf,
   PageBeginning,
   type QuestionName,
+  questionKey,
   questions,
   Reply,
 } from '../../contract/contract.ts'
@@ -40,8 +40,8 @@ interface Pending {
 const OTHER_VERSION =
   'This page and its desk are of different versions: reload the page. If that does not help, run `make desk` in the folder of Forge.'
 
-const FIRST_PAUSE = 200
-const LONGEST_PAUSE = 5_000
+const FIRST_PAUSE_MS = 200
+const MAX_PAUSE_MS = 5_000
 const SLICE = 4_000
 /** Milliseconds for which the answers that came with the page are taken for what is so now. */
 const BROUGHT_ANSWERS_VALID_MS = 5_000
@@ -67,7 +67,7 @@ export class Connection {
   /** The answers that came with the page, each until it is asked for once. */
   #brought = new Map<string, unknown>()
   #lastId = 0
-  #pause = FIRST_PAUSE
+  #pause = FIRST_PAUSE_MS
   #wasUp = false
   /** How much had been said to all windows before what came with the page. */
   #said: number | undefined
@@ -86,7 +86,7 @@ export class Connection {
     if (text === '') return false
     const { said, answers } = v.parse(PageBeginning, JSON.parse(text))
     this.#said = said
-    this.#brought = new Map(answers.map(({ ask, fields, value }) => [keyOf(ask, fields), value]))
+    this.#brought = new Map(answers.map(({ ask, fields, value }) => [questionKey(ask, fields), value]))
     setTimeout(() => this.#brought.clear(), BROUGHT_ANSWERS_VALID_MS)
     return true
   }
@@ -119,7 +119,7 @@ export class Connection {
 
   /** What the server replies, not parsed yet. */
   #value(ask: QuestionName, fields: object, isRepeatable: boolean): unknown {
-    const key = keyOf(ask, fields)
+    const key = questionKey(ask, fields)
     if (this.#brought.has(key)) {
       const value = this.#brought.get(key)
       this.#brought.delete(key)
@@ -150,7 +150,7 @@ export class Connection {
 
   #opened(): void {
     const unanswered = [...this.#pending.values()]
-    this.#pause = FIRST_PAUSE
+    this.#pause = FIRST_PAUSE_MS
     this.isUp.value = true
     this.isLost.value = false
     this.isLockedOut.value = false
@@ -179,7 +179,7 @@ export class Connection {
     }
     this.#askWhy()
     setTimeout(() => this.connect(), this.#pause * (0.75 + Math.random() / 2))
-    this.#pause = Math.min(this.#pause * 2, LONGEST_PAUSE)
+    this.#pause = Math.min(this.#pause * 2, MAX_PAUSE_MS)
   }
 
   /** A socket does not say why it could not be opened. */

@@ -7,10 +7,10 @@ import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
  * Rows above and below the view that are there already when it moves; and the milliseconds after which they are made:
  * what is in view comes first.
  */
-const MARGIN = 12
-const MARGIN_AFTER = 100
+const MARGIN_ROWS = 12
+const MARGIN_DELAY_MS = 100
 /** What the height is taken for until it is known. */
-const FIRST_HEIGHT = 600
+const FIRST_HEIGHT_PX = 600
 
 interface Props extends Omit<HTMLAttributes<HTMLDivElement>, 'children'> {
   count: number
@@ -30,7 +30,7 @@ export function VirtualList({ count, rowHeight, row, active, listOf, onReach, bo
   const own = useRef<HTMLDivElement>(null)
   const box = given ?? own
   const top = useSignal(0)
-  const height = useSignal(FIRST_HEIGHT)
+  const height = useSignal(FIRST_HEIGHT_PX)
   const margin = useSignal(0)
   const isLaidOut = useRef(false)
   const keepActive = useRef(() => {})
@@ -63,8 +63,8 @@ export function VirtualList({ count, rowHeight, row, active, listOf, onReach, bo
 
   useEffect(() => {
     const clock = setTimeout(() => {
-      margin.value = MARGIN
-    }, MARGIN_AFTER)
+      margin.value = MARGIN_ROWS
+    }, MARGIN_DELAY_MS)
     return () => clearTimeout(clock)
   }, [margin])
 

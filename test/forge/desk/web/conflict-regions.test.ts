@@ -4,9 +4,9 @@ import { markdown } from '@codemirror/lang-markdown'
 import { aroundConflicts } from '../../../../forge/desk/web/editor/conflict-language.ts'
 import {
   chosen,
-  conflictsIn,
   firstConflictLine,
   outsideConflicts,
+  parseConflicts,
   placesAfter,
   settling,
   wordsOfSettled,
@@ -20,7 +20,7 @@ function marked(ours: string, base: string, theirs: string, mark = 7): string {
 }
 
 const only = (text: string, mark = 7) => {
-  const { regions, strays } = conflictsIn(text, mark)
+  const { regions, strays } = parseConflicts(text, mark)
   expect(strays).toEqual([])
   expect(regions).toHaveLength(1)
   return regions[0] as (typeof regions)[0]
@@ -47,16 +47,16 @@ describe('a conflict', () => {
     const region = only(marked(inside, '', '<<<<<<<<< nine\n', 8), 8)
     expect(region.ours).toBe(inside)
     expect(region.theirs).toBe('<<<<<<<<< nine\n')
-    expect(conflictsIn(inside, 8)).toEqual({ regions: [], strays: [] })
+    expect(parseConflicts(inside, 8)).toEqual({ regions: [], strays: [] })
   })
 
   test('is not begun by what only looks like a mark', () => {
     const text = 'Heading\n========\n =======\n=======x\n<<<<<<<\tx\nfoo <<<<<<< a\n'
-    expect(conflictsIn(text, 7)).toEqual({ regions: [], strays: [] })
+    expect(parseConflicts(text, 7)).toEqual({ regions: [], strays: [] })
   })
 
   test('is not begun behind other separators of lines, which are characters of the text', () => {
-    expect(conflictsIn('a\u2028<<<<<<< b\nc\r=======\n', 7)).toEqual({ regions: [], strays: [] })
+    expect(parseConflicts('a\u2028<<<<<<< b\nc\r=======\n', 7)).toEqual({ regions: [], strays: [] })
   })
 
   test('may have lines that end with \\r\\n', () => {
@@ -76,21 +76,21 @@ describe('a conflict', () => {
 
   test('that is begun inside of another one leaves the first mark over', () => {
     const text = `<<<<<<< a\nlost\n${marked('a\n', '', 'b\n')}rest\n>>>>>>> b\n`
-    const { regions, strays } = conflictsIn(text, 7)
+    const { regions, strays } = parseConflicts(text, 7)
     expect(regions.map(({ ours, theirs }) => [ours, theirs])).toEqual([['a\n', 'b\n']])
     expect(strays.map(({ line }) => line)).toEqual([1, 10])
   })
 
   test('of which a person has taken out a mark is none: what is left of it is said by its line', () => {
     const whole = marked('a\n', 'x\n', 'b\n').split('\n')
-    expect(conflictsIn(whole.toSpliced(0, 1).join('\n'), 7).strays.map(({ line }) => line)).toEqual([2, 4, 6])
-    expect(conflictsIn(whole.toSpliced(6, 1).join('\n'), 7).strays.map(({ line }) => line)).toEqual([1, 3, 5])
-    expect(conflictsIn(whole.toSpliced(0, 1).join('\n'), 7).regions).toEqual([])
+    expect(parseConflicts(whole.toSpliced(0, 1).join('\n'), 7).strays.map(({ line }) => line)).toEqual([2, 4, 6])
+    expect(parseConflicts(whole.toSpliced(6, 1).join('\n'), 7).strays.map(({ line }) => line)).toEqual([1, 3, 5])
+    expect(parseConflicts(whole.toSpliced(0, 1).join('\n'), 7).regions).toEqual([])
   })
 
   test('behind another one is a second one', () => {
     const text = marked('a\n', '', 'b\n') + marked('c\n', '', 'd\n')
-    expect(conflictsIn(text, 7).regions.map(({ ours }) => ours)).toEqual(['a\n', 'c\n'])
+    expect(parseConflicts(text, 7).regions.map(({ ours }) => ours)).toEqual(['a\n', 'c\n'])
   })
 })
 
@@ -135,7 +135,7 @@ describe('the place of a conflict that is settled', () => {
   const before = `one\n${FIRST}two\n${SECOND}three\n`
 
   const placesIn = (after: string) => {
-    const { regions } = conflictsIn(before, 7)
+    const { regions } = parseConflicts(before, 7)
     return placesAfter(before, regions, after).map(({ from, to }) => after.slice(from, to))
   }
 

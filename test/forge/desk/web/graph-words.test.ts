@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { BranchInfo } from '../../../../forge/desk/contract/branches.ts'
 import { foldLabels, type Label, shortName } from '../../../../forge/desk/web/page/graph-labels.ts'
-import { reflow } from '../../../../forge/desk/web/ui/reflow.ts'
+import { joinWrappedLines } from '../../../../forge/desk/web/ui/reflow.ts'
 import { byVersion } from '../../../../forge/desk/web/ui/versions.ts'
 
 test('tags are by version, the newest first, whether they begin with a v or not', () => {
@@ -63,7 +63,7 @@ describe('labels at one commit', () => {
 })
 
 describe('a message that was wrapped by hand', () => {
-  const lines = (text: string) => reflow(text).map(({ lines }) => lines)
+  const lines = (text: string) => joinWrappedLines(text).map(({ lines }) => lines)
 
   test('has each paragraph on one line, to be wrapped where there is room', () => {
     const text = `A slow renew() left the next one waiting behind it, and a lost
@@ -90,11 +90,11 @@ left.`
       lines('Signed-off-by: Ada Lovelace <ada@example.org>\nReviewed-by: Grace Hopper <grace@example.org>'),
     ).toEqual([['Signed-off-by: Ada Lovelace <ada@example.org>', 'Reviewed-by: Grace Hopper <grace@example.org>']])
     expect(lines('roses\nviolets\nsugar')).toEqual([['roses', 'violets', 'sugar']])
-    expect(reflow('Run it:\n\n    make check\n    make test')).toEqual([
+    expect(joinWrappedLines('Run it:\n\n    make check\n    make test')).toEqual([
       { lines: ['Run it:'], isCode: false },
       { lines: ['    make check', '    make test'], isCode: true },
     ])
-    expect(reflow('```\none\n\ntwo\n```\n\nafter')).toEqual([
+    expect(joinWrappedLines('```\none\n\ntwo\n```\n\nafter')).toEqual([
       { lines: ['```', 'one', '', 'two', '```'], isCode: true },
       { lines: ['after'], isCode: false },
     ])

@@ -1,5 +1,12 @@
 /** Runs to look at: one that asks in the middle of eleven tasks, one that runs, one that is done, and others. */
-import type { JournalLine, PlannedTask, Run, RunTask, ShownPlan, Task } from '../../../../forge/desk/contract/tasks.ts'
+import type {
+  JournalLine,
+  PlannedTask,
+  Run,
+  RunTask,
+  ShownPlan,
+  TaskDetail,
+} from '../../../../forge/desk/contract/tasks.ts'
 import { TasksStandIn } from '../tasks-stand-in.ts'
 import type { StandIn } from '../web-stand-in.ts'
 import { SCENE_FILES } from './scene.ts'
@@ -151,7 +158,7 @@ export const PLAN: ShownPlan = {
   ],
 }
 
-export const SWEEP: Task = {
+export const SWEEP: TaskDetail = {
   id: 'sweep',
   asks: 'How long must a key be remembered?\n\nA6 says “long enough for any retry”: as long as the job’s retention, or 24 hours?',
   behaviour: 'Add sweepKeys(store, now): it deletes keys that no retry can bring any more. Called by the sweeper.',

@@ -1,7 +1,7 @@
 /** What a person reads before something is merged, and the message of the commit. */
 import { expect, test } from 'bun:test'
 import { nameOfCheck } from '../../../../forge/tasks/checks/check-name.ts'
-import { messageOf, scriptLines } from '../../../../forge/tasks/commands/landing.ts'
+import { landingMessage, scriptLines } from '../../../../forge/tasks/commands/landing.ts'
 import { command, plan, task } from '../plan/plans.ts'
 
 const SCRIPT = 'set -e\ncd src\n# All of it.\npython3 -c "import a; assert a.b(1) == 2"\ngrep -q b ../README.md'
@@ -29,7 +29,7 @@ test('a script is named by its telling line, and shown whole on demand', () => {
 })
 
 test('the message says what became true, in lines of 72, and nothing that spoke to the approver', () => {
-  const message = messageOf(landed([LONG, 'Forge-Run: a trailer that is none.']), undefined)
+  const message = landingMessage(landed([LONG, 'Forge-Run: a trailer that is none.']), undefined)
   const lines = message.split('\n')
   expect(lines.every(line => line.length <= 72)).toBe(true)
   expect(lines.slice(0, 4)).toEqual([

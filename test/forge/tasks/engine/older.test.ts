@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Client } from '@temporalio/client'
 import { NativeConnection } from '@temporalio/worker'
-import { openRuns, workflowOf } from '../../../../forge/tasks/engine/client.ts'
+import { openRuns, workflowIdOf } from '../../../../forge/tasks/engine/client.ts'
 import { moveOlder } from '../../../../forge/tasks/engine/older.ts'
 import { RunStore } from '../../../../forge/tasks/runs/store.ts'
 import { commit } from '../../../support/git.ts'
@@ -29,7 +29,7 @@ describe.skipIf(hasNoTemporal)('a run of an older version', () => {
   /** Begins a run under the name that its flow had, as long as the server lists it. */
   async function begin(run: string, taskQueue = QUEUE) {
     const { client } = temporal
-    const handle = await client.workflow.start('run', { args: [{ run }], taskQueue, workflowId: workflowOf(run) })
+    const handle = await client.workflow.start('run', { args: [{ run }], taskQueue, workflowId: workflowIdOf(run) })
     await until(async () => (await openRuns(client, taskQueue, ['run'])).includes(run))
     return handle
   }
@@ -49,11 +49,11 @@ describe.skipIf(hasNoTemporal)('a run of an older version', () => {
     expect(await moveOlder(connection, place.repository, { namespace, queue: QUEUE })).toEqual(['known'])
     const client = new Client({ connection, namespace })
     // By its id alone, the last one of that id.
-    const now = await client.workflow.getHandle(workflowOf('known')).describe()
+    const now = await client.workflow.getHandle(workflowIdOf('known')).describe()
     expect([now.type, now.status.name]).toEqual(['forgeRun', 'RUNNING'])
-    const before = await client.workflow.getHandle(workflowOf('known'), known.firstExecutionRunId).describe()
+    const before = await client.workflow.getHandle(workflowIdOf('known'), known.firstExecutionRunId).describe()
     expect(before.status.name).toBe('TERMINATED')
-    const { events = [] } = await client.workflow.getHandle(workflowOf('known')).fetchHistory()
+    const { events = [] } = await client.workflow.getHandle(workflowIdOf('known')).fetchHistory()
     const payload = events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads?.[0]?.data
     expect(JSON.parse(Buffer.from(payload ?? []).toString())).toEqual(input)
     for (const handle of [unknown, elsewhere]) expect((await handle.describe()).status.name).toBe('RUNNING')

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
 import { buildBundle, FLOWS, writeBundle } from '../../../../forge/tasks/engine/bundle.ts'
-import { workflowOf } from '../../../../forge/tasks/engine/client.ts'
+import { workflowIdOf } from '../../../../forge/tasks/engine/client.ts'
 import { readHistory, replay } from '../../../../forge/tasks/engine/replay.ts'
 import { refusedBy } from '../../../support/refusals.ts'
 import { hasNoTemporal, startTemporal } from '../../../support/temporal.ts'
@@ -42,7 +42,7 @@ describe.skipIf(hasNoTemporal)('a recorded run', () => {
     await using temporal = await startTemporal()
     await using worker = await workOn(temporal, { bundle: same })
     const { client } = temporal
-    const workflowId = workflowOf('recorded')
+    const workflowId = workflowIdOf('recorded')
     await client.workflow.execute('forgeRun', { args: [{ run: 'recorded' }], taskQueue: worker.queue, workflowId })
     for (const id of [workflowId, `${workflowId}/one/1`]) {
       const history = JSON.parse(historyToJSON(await client.workflow.getHandle(id).fetchHistory()))

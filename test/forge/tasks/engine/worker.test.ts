@@ -6,7 +6,7 @@ import { Context } from '@temporalio/activity'
 import { openRepository } from '../../../../core/git/repository.ts'
 import { run as git } from '../../../../core/git/run.ts'
 import { writeBundle } from '../../../../forge/tasks/engine/bundle.ts'
-import { openRuns, queryRun, startRun, updateRun, workflowOf } from '../../../../forge/tasks/engine/client.ts'
+import { openRuns, queryRun, startRun, updateRun, workflowIdOf } from '../../../../forge/tasks/engine/client.ts'
 import { openEngine } from '../../../../forge/tasks/engine/engine.ts'
 import { isProcessAlive } from '../../../../forge/tasks/engine/processes.ts'
 import { findWorker, openWorkerPlace } from '../../../../forge/tasks/engine/workers.ts'
@@ -35,7 +35,7 @@ describe.skipIf(hasNoTemporal)('with a server,', () => {
   test('a run answers, and refuses in its own words', async () => {
     const { client } = temporal
     await using worker = await workOn(temporal, { bundle })
-    const start = { taskQueue: worker.queue, workflowId: workflowOf('waits') }
+    const start = { taskQueue: worker.queue, workflowId: workflowIdOf('waits') }
     const handle = await client.workflow.start('waits', start)
     expect(await queryRun<string>(client, 'waits', 'status')).toBe('waits')
     // While `rejects` waits, nothing else happens in this process, of which client and worker are a part.
@@ -68,7 +68,7 @@ describe.skipIf(hasNoTemporal)('with a server,', () => {
     const handle = await client.workflow.start('long', {
       args: [{ run: 'ended' }],
       taskQueue: first.queue,
-      workflowId: workflowOf('ended'),
+      workflowId: workflowIdOf('ended'),
     })
     await begun.promise
     const asked = performance.now()
@@ -90,7 +90,7 @@ describe.skipIf(hasNoTemporal)('with a server,', () => {
     const long = await client.workflow.start('long', {
       args: [{ run: 'drained' }],
       taskQueue: old.queue,
-      workflowId: workflowOf('drained'),
+      workflowId: workflowIdOf('drained'),
     })
     await begun.promise
     old.drain()

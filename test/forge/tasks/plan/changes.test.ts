@@ -1,6 +1,6 @@
 /** What is different between two plans, as a person reads it. */
 import { expect, test } from 'bun:test'
-import { changesOf } from '../../../../forge/tasks/plan/changes.ts'
+import { planChanges } from '../../../../forge/tasks/plan/changes.ts'
 import { command, plan, review, task } from './plans.ts'
 
 const before = plan(
@@ -9,7 +9,7 @@ const before = plan(
 )
 
 test('a plan that says the same has no changes', () => {
-  expect(changesOf(before, structuredClone(before))).toEqual([])
+  expect(planChanges(before, structuredClone(before))).toEqual([])
 })
 
 test('each change is one sentence', () => {
@@ -25,7 +25,7 @@ test('each change is one sentence', () => {
     ],
     [command('A1', 'bun test test/a.test.ts'), review('A3')],
   )
-  const says = changesOf(before, after)
+  const says = planChanges(before, after)
   expect(says).toContain('A1 is shown by "bun test test/a.test.ts".')
   expect(says).toContain('The contract is without A2.')
   for (const sentence of [

@@ -1,6 +1,6 @@
 /** A branch or a commit: what stands at its side, and what is shown of it. */
 
-import { Chat, DockedChat } from '../chat/chat.tsx'
+import { ChatView, DockedChat } from '../chat/chat.tsx'
 import { EditorPane } from '../files/editor-pane.tsx'
 import { Explorer } from '../files/explorer.tsx'
 import { folderActions } from '../files/file-actions.ts'
@@ -11,7 +11,7 @@ import { MergingSide } from '../merging/merging-side.tsx'
 import { showsConflicts } from '../page/branch-facts.ts'
 import { placeOf } from '../page/open-files.ts'
 import { type Tab, usePage } from '../page/state.ts'
-import { History } from '../review/history.tsx'
+import { HistoryView } from '../review/history.tsx'
 import { ReviewPane } from '../review/review.tsx'
 import { ReviewSide } from '../review/review-side.tsx'
 import { RunFacts } from '../tasks/run-facts.tsx'
@@ -22,14 +22,14 @@ import { FileTabs } from './file-tabs.tsx'
 import { Notices } from './notices.tsx'
 
 /** What is made anew for each tab has its place for a key; the rest only shows what is different in this one. */
-export function Room({ tab }: { tab: Tab }) {
+export function TabView({ tab }: { tab: Tab }) {
   const page = usePage()
   const place = placeOf(tab.at)
   const { pane } = tab
   const hasChat = pane.kind === 'chat' || tab.at.kind === 'commit' || page.isGone(tab.at)
   const isDocked = page.isDocked.value && page.isWide.value && !hasChat
   return (
-    <main class={`room ${isDocked ? 'three' : ''}`}>
+    <main class={`tab-view ${isDocked ? 'three' : ''}`}>
       <Boundary part="The side column" about={`${place} ${pane.kind}`}>
         <Side tab={tab} />
       </Boundary>
@@ -65,7 +65,7 @@ function Content({ tab }: { tab: Tab }) {
   const { pane } = tab
   switch (pane.kind) {
     case 'chat':
-      return page.desk.value?.isEmpty ? <FirstCommit tab={tab} /> : <Chat tab={tab} />
+      return page.desk.value?.isEmpty ? <FirstCommit tab={tab} /> : <ChatView tab={tab} />
     case 'file':
       return <EditorPane key={pane.path} tab={tab} path={pane.path} />
     case 'review':
@@ -75,7 +75,7 @@ function Content({ tab }: { tab: Tab }) {
         </ReviewPane>
       )
     case 'history':
-      return <History key={pane.path ?? ''} tab={tab} path={pane.path} />
+      return <HistoryView key={pane.path ?? ''} tab={tab} path={pane.path} />
     case 'find':
       return <Find tab={tab} />
   }
