@@ -42,7 +42,7 @@ describe.skipIf(!existsSync(CONNTRACK))('the table of connections of the host', 
     const since = tracked()
     let most = 0
     const result = await box({
-      scene: { ...clean, seconds: 90 },
+      scene: { ...clean, seconds: 180 },
       script: [{ calls: [bash(FLOOD)] }, { calls: [bash('getent hosts localhost; echo after')] }, { say: 'Done.' }],
       whileRunning: async ({ name }) => {
         for (let look = 0; look < 60; look++) {
@@ -76,7 +76,7 @@ libc = ctypes.CDLL(None)
 print(sum(libc.inotify_init1(0) >= 0 for _ in range(64)))`
     let left = ''
     const result = await box({
-      scene: { ...clean, seconds: 60 },
+      scene: { ...clean, seconds: 180 },
       owner: [AGENT_USER, AGENT_USER],
       script: [{ calls: [bash(take)] }, { say: 'Done.' }],
       whileRunning: async ({ workspace }) => {
@@ -93,7 +93,7 @@ print(sum(libc.inotify_init1(0) >= 0 for _ in range(64)))`
   test('has a bound for every agent, so that a person has more: files, signals, queues; nothing is written down', async () => {
     const commands = ['ulimit -Hn; ulimit -Hi; ulimit -Hq; cat /proc/self/limits | grep core', 'id --user --name']
     const result = await box({
-      scene: { ...clean, seconds: 60 },
+      scene: { ...clean, seconds: 180 },
       owner: [AGENT_USER, AGENT_USER],
       script: [...commands.map(command => ({ calls: [bash(command)] })), { say: 'Done.' }],
     })
@@ -111,7 +111,7 @@ for kind in [(2, 1, 132), (2, 2, 33), (2, 1, 262), (16, 3, 12), (16, 3, 4), (38,
 for kind in [(1, 1, 0), (2, 1, 0), (2, 2, 17), (16, 3, 0)]: socket.socket(*kind)
 print('usual')`)
     const result = await box({
-      scene: { ...clean, seconds: 60 },
+      scene: { ...clean, seconds: 180 },
       script: [{ calls: [bash(open)] }, { say: 'Done.' }],
       flags: ['--security-opt', 'seccomp=unconfined'],
     })

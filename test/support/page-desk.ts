@@ -15,6 +15,8 @@ export type PageDeskOptions = Omit<TestDeskOptions, 'state' | 'last'> & {
   name?: string
   /** What the windows showed last. By default, the branch main. */
   layout?: Layout | 'none'
+  /** What is done to the copy before the desk opens. */
+  prepare?: (path: string) => Promise<unknown>
 }
 
 export const tabOf = (branch: string, files: string[] = [], folders: string[] = []): Layout['tabs'][number] => ({
@@ -40,6 +42,7 @@ export class PageDesk implements AsyncDisposable {
     const folder = await makeFolder()
     const path = join(folder.path, options.name ?? 'tern')
     await cp(options.template, path, { recursive: true })
+    await options.prepare?.(path)
     const desk = await openTestDesk(path, { ...options, state: join(folder.path, 'state') })
     const page = new PageDesk(folder, path, options, desk, new DeskProxy(urlOf(desk.key)))
     const { layout = { tabs: [tabOf('main')], active: 0 } } = options

@@ -79,7 +79,8 @@ export async function relatedTo(near: readonly Near[], relating: Relating): Prom
 function tellingNames(files: readonly (readonly [Path, string])[]): (name: string) => boolean {
   const definers = new Map<string, number>()
   for (const [path, text] of files)
-    for (const name of new Set(offersOf(path, text).map(it => it.name))) definers.set(name, (definers.get(name) ?? 0) + 1)
+    for (const name of new Set(offersOf(path, text).map(it => it.name)))
+      definers.set(name, (definers.get(name) ?? 0) + 1)
   return name => (definers.get(name) ?? 0) <= MAX_DEFINERS
 }
 

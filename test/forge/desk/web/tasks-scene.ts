@@ -1,4 +1,5 @@
 /** Runs to look at: one that asks in the middle of eleven tasks, one that runs, one that is done, and others. */
+import { join } from 'node:path'
 import type {
   JournalLine,
   PlannedTask,
@@ -7,8 +8,13 @@ import type {
   ShownPlan,
   TaskDetail,
 } from '../../../../forge/desk/contract/tasks.ts'
+import { commit, git } from '../../../support/git.ts'
+import type { PageDesk } from '../../../support/page-desk.ts'
+import { makeFolder } from '../../../support/repository.ts'
+import { type Scene, TaskCommand } from '../../../support/task-command.ts'
 import { TasksStandIn } from '../tasks-stand-in.ts'
 import type { StandIn } from '../web-stand-in.ts'
+import { openScene } from './page-scene.ts'
 import { SCENE_FILES } from './scene.ts'
 
 export const RUN = '20261122-idempotency-keys-x7k2'
@@ -218,4 +224,29 @@ export function withTasks(desk: StandIn, runs: Run[] = RUNS): TasksStandIn {
       if (tip !== undefined) desk.addBranch(`forge/${run.run}/${id}/done`, SCENE_FILES)
   }
   return tasks
+}
+
+/** A desk with runs beside it, and the branches of their results. `prepare` is called before the desk opens. */
+export async function openTasksScene(
+  runs: Run[] = RUNS,
+  { prepare, ...more }: Partial<Scene> & { prepare?: (path: string) => Promise<unknown> } = {},
+): Promise<{ desk: PageDesk; tasks: TaskCommand }> {
+  const folder = await makeFolder()
+  const scene = { details: { sweep: SWEEP }, plan: PLAN, journal: JOURNAL, landing: LANDING, ...more, runs }
+  const tasks = await TaskCommand.in(join(folder.path, 'forge'), scene)
+  const prepared = async (path: string) => {
+    for (const run of runs) {
+      if (run.hasResult) await commitResult(path, `forge/${run.run}/result`)
+      for (const { id, tip } of run.run === RUN ? run.tasks : [])
+        if (tip !== undefined) await commitResult(path, `forge/${run.run}/${id}/done`)
+    }
+    await prepare?.(path)
+  }
+  const desk = await openScene({ tasks: tasks.options, prepare: prepared })
+  return { desk, tasks }
+}
+
+async function commitResult(path: string, branch: string): Promise<void> {
+  const parents = [await git(path, 'rev-parse', 'main')]
+  await commit(path, branch, { 'src/http/routes.ts': `// ${branch}\n` }, { parents, message: `Make ${branch}` })
 }

@@ -1,69 +1,76 @@
 /** The tab of the tasks: runs, the graph, a question that is answered, pause, stop, review and landing. */
 
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { Text } from '@codemirror/state'
-import type { Preview } from '../../../../forge/desk/contract/steps.ts'
+import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
-import { builtPage } from '../../../support/built-page.ts'
-import type { TasksStandIn } from '../tasks-stand-in.ts'
-import type { StandIn } from '../web-stand-in.ts'
+import { commit } from '../../../support/git.ts'
+import type { PageDesk } from '../../../support/page-desk.ts'
+import type { TaskCommand } from '../../../support/task-command.ts'
 import { findings } from './axe.ts'
-import { type DeskPage, openDesk, startScene, until } from './scene.ts'
-import { APPROVING, ASKING, DONE, PLAN, RUN, RUNS, withTasks } from './tasks-scene.ts'
+import { type DeskPage, openPage, until } from './page-scene.ts'
+import { APPROVING, ASKING, DONE, LANDING, openTasksScene, PLAN, RUN } from './tasks-scene.ts'
 
 setDefaultTimeout(120_000)
 
 describe.skipIf(!hasBrowser)('the tasks', () => {
-  let built: string
   let browser: OpenBrowser
-  let desk: StandIn
-  let tasks: TasksStandIn
+  let desk: PageDesk
+  let tasks: TaskCommand
   let page: DeskPage
 
   beforeAll(async () => {
-    built = await builtPage()
     browser = await openBrowser()
   })
   afterAll(() => browser[Symbol.asyncDispose]())
-  beforeEach(async () => {
-    desk = await startScene(built)
-  })
   afterEach(async () => {
     expect(page.troubles).toEqual([])
     await page.close()
-    await desk.stop()
+    await desk[Symbol.asyncDispose]()
   })
 
-  const open = async (runs = RUNS) => {
-    tasks = withTasks(desk, runs)
-    page = await openDesk(browser.context, desk)
+  const open = async (...scene: Parameters<typeof openTasksScene>) => {
+    ;({ desk, tasks } = await openTasksScene(...scene))
+    page = await openPage(browser.context, desk)
     await page.keyboard.press('Alt+t')
   }
+  /** Waits until the command was told that many words. */
+  const isTold = (count: number) => until(async () => (await tasks.told()).length === count)
   const runs = () => page.getByRole('navigation', { name: 'Runs' })
   const graph = () => page.getByRole('list', { name: 'Tasks of the run' })
   const node = (name: string) => graph().getByRole('button', { name })
   const detail = (name: string) => page.getByRole('complementary', { name, exact: true })
+  /** Types into a file of main, and waits until the desk has it. */
+  const typeInto = async (path: string) => {
+    await page.getByRole('tab', { name: 'main' }).click()
+    await page.getByRole('treeitem', { name: path }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.type('typed')
+    await desk.isText('main', path, 'typed')
+  }
   const focused = () => page.evaluate(() => document.activeElement?.textContent ?? '')
 
   test('are asked for only while they are shown', async () => {
     await open([])
     await page.getByText('No runs yet').waitFor()
     await page.getByText('forge run "what you want"').waitFor()
-    await until(() => tasks.looks.filter(it => it === 'tasks mark').length > 1)
-    // Where no ref has moved and nothing is under way, nobody asks forge again.
-    expect(tasks.looks.filter(it => it === 'tasks runs')).toHaveLength(1)
+    await until(() => desk.proxy.count('tasks mark') > 1)
+    // Where no ref has moved and nothing is under way, the command is not started again.
+    expect(desk.proxy.count('tasks runs')).toBe(1)
     expect(await findings(page)).toEqual([])
     await page.keyboard.press('Alt+0')
     await page.getByRole('region', { name: 'Repository' }).waitFor()
-    const before = tasks.looks.length
+    const looks = () => desk.proxy.asked.filter(({ ask }) => ask.startsWith('tasks ')).length
+    const before = looks()
     await Bun.sleep(3_500)
-    expect(tasks.looks.length).toBe(before)
+    expect(looks()).toBe(before)
   })
 
   test('that can’t be used say why', async () => {
-    tasks = withTasks(desk, [])
-    tasks.missing = 'The packages of the tasks are not installed: run make tasks-runtime in the folder of Forge.'
-    page = await openDesk(browser.context, desk)
+    await open([])
+    await page.keyboard.press('Alt+0')
+    await tasks.fails('The packages of the tasks are not installed: run make tasks-runtime in the folder of Forge.')
+    await page.reload()
     await page.getByRole('tab', { name: 'Tasks' }).click()
     await page.getByText('run make tasks-runtime').waitFor()
   })
@@ -103,7 +110,7 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     await page.getByRole('heading', { name: 'Upstream 2.13 by groups' }).first().waitFor()
     expect(await findings(page)).toEqual([])
     // No key is lost while a run is on its way.
-    const answer = desk.hold('tasks run')
+    const answer = desk.proxy.hold('tasks run')
     await page.keyboard.press('Alt+PageUp')
     await page.keyboard.press('Alt+PageUp')
     answer()
@@ -129,21 +136,21 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     await page.locator('textarea:focus').waitFor()
     await page.keyboard.type('As long as the job’s retention.\nNo longer.')
     const { tasks: before } = ASKING
-    tasks.change(RUN, {
+    await tasks.change(desk.path, RUN, {
       state: 'runs',
       tasks: before.map(it => (it.id === 'sweep' ? { ...it, state: 'runs', doing: 'thinks', attempt: 3 } : it)),
     })
     await page.keyboard.press('Control+Enter')
     await node('Sweep keys').getByText('attempt 3 · thinks').waitFor()
-    expect(tasks.told).toEqual([
-      { tell: 'answer', run: RUN, task: 'sweep', text: 'As long as the job’s retention.\nNo longer.' },
+    expect(await tasks.told()).toEqual([
+      ['answer', '--', RUN, 'sweep', 'As long as the job’s retention.\nNo longer.\n'],
     ])
     expect(await page.getByRole('form', { name: 'Answer' }).count()).toBe(0)
   })
 
   test('keep what was typed as an answer where forge says no, and say why', async () => {
     await open()
-    desk.refused.set('tell tasks', 'No Temporal server could be started: install temporal.')
+    desk.proxy.refused.set('tell tasks', 'No Temporal server could be started: install temporal.')
     await page.getByLabel('Your answer').fill('24 hours')
     await page.getByRole('button', { name: 'Answer' }).click()
     await page.getByRole('alert').getByText('No Temporal server could be started').waitFor()
@@ -160,9 +167,9 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
       .click()
     const upstream = '20261121-upstream-groups-c0d3'
     await node('Part 5').getByText('running').waitFor()
-    tasks.changeTask(upstream, 't5', { doing: 'its checks run' })
+    await tasks.changeTask(desk.path, upstream, 't5', { doing: 'its checks run' })
     await node('Part 5').getByText('its checks run').waitFor()
-    tasks.changeTask(upstream, 't5', { state: 'failed', doing: '', words: '2 of 3 checks failed.' })
+    await tasks.changeTask(desk.path, upstream, 't5', { state: 'failed', doing: '', words: '2 of 3 checks failed.' })
     await node('Part 5').getByText('failed').waitFor()
   })
 
@@ -172,7 +179,7 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
       .getByRole('button', { name: /Upstream/ })
       .click()
     await page.getByRole('region', { name: 'Run', exact: true }).getByRole('button', { name: 'Pause' }).click()
-    await until(() => tasks.told.length === 1)
+    await isTold(1)
     await runs()
       .getByRole('button', { name: /Docs for operators/ })
       .click()
@@ -184,31 +191,31 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     await dialog.getByText('Write an amount').waitFor()
     await dialog.getByRole('textbox').fill('7.50')
     await page.keyboard.press('Enter')
-    await until(() => tasks.told.length === 2)
+    await isTold(2)
     await until(async () => (await dialog.count()) === 0)
     await page.keyboard.press('Alt+Shift+z')
     await dialog.getByText('The run ends: nothing more').waitFor()
     expect(await focused()).toStartWith('Cancel')
     await dialog.getByRole('button', { name: 'Stop the run' }).click()
-    await until(() => tasks.told.length === 3)
+    await isTold(3)
     await until(async () => (await dialog.count()) === 0)
     await runs()
       .getByRole('button', { name: /otel spans/ })
       .click()
     await page.getByRole('heading', { name: 'otel spans' }).first().waitFor()
     await page.getByRole('button', { name: 'Resume' }).click()
-    await until(() => tasks.told.length === 4)
-    expect(tasks.told).toEqual([
-      { tell: 'pause', run: '20261121-upstream-groups-c0d3' },
-      { tell: 'resume', run: '20261120-docs-operators-1a2b', limits: { cost: 7.5 } },
-      { tell: 'stop', run: '20261120-docs-operators-1a2b' },
-      { tell: 'resume', run: '20261119-otel-spans-9z8y' },
+    await isTold(4)
+    expect(await tasks.told()).toEqual([
+      ['pause', '20261121-upstream-groups-c0d3'],
+      ['resume', '20261120-docs-operators-1a2b', '--budget=7.50'],
+      ['stop', '20261120-docs-operators-1a2b'],
+      ['resume', '20261119-otel-spans-9z8y'],
     ])
   })
 
   test('ask for more of what a run is out of, whatever that is', async () => {
     await open()
-    tasks.change(RUN, { state: 'out of budget', limit: 'requests', limits: { requests: 40, cost: 5 } })
+    await tasks.change(desk.path, RUN, { state: 'out of budget', limit: 'requests', limits: { requests: 40, cost: 5 } })
     await page.getByRole('button', { name: 'Resume' }).click()
     const box = page.getByRole('dialog').getByRole('textbox')
     expect(await box.inputValue()).toBe('80')
@@ -217,8 +224,8 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     await page.getByRole('dialog').getByText('Write a whole number').waitFor()
     await box.fill('120')
     await page.keyboard.press('Enter')
-    await until(() => tasks.told.length === 1)
-    expect(tasks.told).toEqual([{ tell: 'resume', run: RUN, limits: { requests: 120 } }])
+    await isTold(1)
+    expect(await tasks.told()).toEqual([['resume', RUN, '--requests=120']])
   })
 
   test('open a task’s result as a branch at its review', async () => {
@@ -247,7 +254,7 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
       await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
       expect(await findings(page)).toEqual([])
     }
-    desk.refused.set(
+    desk.proxy.refused.set(
       'tell tasks',
       'Nothing was approved: the plan, or what belongs to it, has changed since. Look at it again.',
     )
@@ -255,12 +262,12 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     await until(async () => (await focused()) === 'Approve')
     await page.keyboard.press('Enter')
     await page.getByRole('alert').getByText('Nothing was approved').waitFor()
-    desk.refused.clear()
+    desk.proxy.refused.clear()
     await page.keyboard.press('Alt+y')
     await page.keyboard.press('Enter')
-    await until(() => tasks.told.length === 1)
-    expect(tasks.told).toEqual([{ tell: 'approve', run: APPROVING.run, seen: PLAN.seen }])
-    tasks.change(APPROVING.run, { state: 'runs' })
+    await isTold(1)
+    expect(await tasks.told()).toEqual([['approve', APPROVING.run, `--seen=${PLAN.seen}`]])
+    await tasks.change(desk.path, APPROVING.run, { state: 'runs' })
     await page.getByRole('region', { name: 'Contract' }).waitFor()
     expect(await plan.count()).toBe(0)
   })
@@ -271,8 +278,8 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     await page.locator('textarea:focus').waitFor()
     await page.keyboard.type('Leave Postgres alone.')
     await page.keyboard.press('Control+Enter')
-    await until(() => tasks.told.length === 1)
-    expect(tasks.told).toEqual([{ tell: 'answer', run: APPROVING.run, text: 'Leave Postgres alone.' }])
+    await isTold(1)
+    expect(await tasks.told()).toEqual([['answer', '--', APPROVING.run, 'Leave Postgres alone.\n']])
   })
 
   test('keep their branches out of lists, behind their run, and where somebody types their name', async () => {
@@ -306,8 +313,7 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
 
   test('say first what their checks do not show, where they are reviewed and where they are landed', async () => {
     const doubt = 'A1: its check passed before anything was done, so it does not show that it was [make check]'
-    await open([DONE])
-    tasks.landing = { ...tasks.landing, doubts: [doubt] }
+    await open([DONE], { landing: { ...LANDING, doubts: [doubt] } })
     await node('Part 1').waitFor()
     await page.keyboard.press('Alt+Shift+f')
     const dialog = page.getByRole('dialog', { name: 'Typed errors in http → main' })
@@ -322,20 +328,12 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
   })
 
   test('are landed on a branch with drafts once these are saved, and one with conflicts is resolved', async () => {
-    desk.branches.get('main')?.drafts.set('a.md', { text: Text.of(['typed', '']), version: 0 })
-    desk.given.set(
-      'preview',
-      (): Preview => ({
-        is: 'conflicts',
-        words: '1 file in conflict',
-        conflicts: 1,
-        commits: 6,
-        conflictsIn: [],
-        warnings: [],
-      }),
-    )
-    desk.refused.set('tasks landing', 'main has changed meanwhile. Open the desk with forge, and merge it there.')
-    await open([DONE])
+    const prepare = (path: string) => commit(path, 'main', { 'src/http/routes.ts': 'export const routes = [1]\n' })
+    await open([DONE], { prepare })
+    await desk.ask({ ask: 'new file', branch: 'main', path: 'a.md' })
+    await typeInto('a.md')
+    desk.proxy.refused.set('tasks landing', 'main has changed meanwhile. Open the desk with forge, and merge it there.')
+    await page.keyboard.press('Alt+t')
     await node('Part 1').waitFor()
     await page.keyboard.press('Alt+Shift+f')
     const dialog = page.getByRole('dialog', { name: 'Typed errors in http → main' })
@@ -349,14 +347,11 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
   })
 
   test('are landed only as what was shown, by a dialog with the files and a safe button first', async () => {
-    desk.given.set(
-      'preview',
-      (): Preview => ({
-        ...{ is: 'clean', words: 'Merges cleanly', conflicts: 0, commits: 6, conflictsIn: [] },
-        warnings: ['Hooks of this repository do not run: pre-commit.'],
-      }),
-    )
-    await open([DONE])
+    const hook = async (path: string) => {
+      await mkdir(join(path, 'hooks'), { recursive: true })
+      await writeFile(join(path, 'hooks/pre-commit'), '#!/bin/sh\n', { mode: 0o755 })
+    }
+    await open([DONE], { prepare: hook })
     await node('Part 1').waitFor()
     await page.keyboard.press('Alt+Shift+f')
     const dialog = page.getByRole('dialog', { name: 'Typed errors in http → main' })
@@ -364,14 +359,18 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     await dialog.getByText('Hooks of this repository do not run').waitFor()
     expect(await focused()).toStartWith('Cancel')
     expect(await findings(page)).toEqual([])
-    desk.refused.set(
+    desk.proxy.refused.set(
       'tell tasks',
       'Nothing was merged: main or the result has moved since you saw it. Look at it again.',
     )
     await dialog.getByRole('button', { name: 'Land', exact: true }).click()
     await dialog.getByText('has moved since you saw it').waitFor()
-    desk.refused.clear()
-    tasks.says = ['Typed errors in http, onto main', 'Merged into main as 5f20c1aa.', 'To undo: git reset --keep 1234']
+    desk.proxy.refused.clear()
+    await tasks.says([
+      'Typed errors in http, onto main',
+      'Merged into main as 5f20c1aa.',
+      'To undo: git reset --keep 1234',
+    ])
     await dialog.getByRole('combobox', { name: 'Onto' }).selectOption('retry-jitter')
     await page.getByRole('dialog', { name: /→ retry-jitter/ }).waitFor()
     await page.getByRole('dialog').getByText('A1 Each route names its errors').waitFor()
@@ -380,25 +379,19 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     // The page has a button for it.
     await page.locator('.toast').getByRole('button', { name: 'Undo' }).waitFor()
     expect(await page.getByText('git reset').count()).toBe(0)
-    expect(tasks.told).toEqual([
-      { tell: 'land', run: DONE.run, onto: 'retry-jitter', tree: '5f20c1aa5f20c1aa5f20c1aa5f20c1aa5f20c1aa' },
+    expect(await tasks.told()).toEqual([
+      ['land', DONE.run, '--onto=retry-jitter', '--yes', '--seen=5f20c1aa5f20c1aa5f20c1aa5f20c1aa5f20c1aa'],
     ])
   })
 
   test('that nobody has checked say so, and are landed only anyway', async () => {
-    desk.given.set(
-      'preview',
-      (): Preview => ({
-        ...{ is: 'clean', words: 'Merges cleanly', conflicts: 0, commits: 6, conflictsIn: [], warnings: [] },
-      }),
-    )
     const [first, ...others] = DONE.tasks
     if (!first) throw new Error('There is no task')
     const why = 'there is no signature of yours for its checks'
     await open([{ ...DONE, unchecked: why, tasks: [{ ...first, unchecked: why }, ...others] }])
     await node('Part 1').waitFor()
     await page.getByText(`The result was not verified by you: ${why}.`).waitFor()
-    tasks.landing = { ...tasks.landing, unchecked: `This was not checked by you, as ${why}.` }
+    await tasks.lands({ ...LANDING, unchecked: `This was not checked by you, as ${why}.` })
     await page.keyboard.press('Alt+Shift+f')
     const dialog = page.getByRole('dialog', { name: 'Typed errors in http → main' })
     await dialog.getByText(`This was not checked by you, as ${why}.`).waitFor()
@@ -407,7 +400,7 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     await dialog.getByRole('button', { name: 'Land anyway', exact: true }).click()
     await dialog.waitFor({ state: 'detached' })
     const tree = '5f20c1aa5f20c1aa5f20c1aa5f20c1aa5f20c1aa'
-    expect(tasks.told).toEqual([{ tell: 'land', run: DONE.run, onto: 'main', tree, anyway: true }])
+    expect(await tasks.told()).toEqual([['land', DONE.run, '--onto=main', '--yes', `--seen=${tree}`, '--anyway']])
   })
 
   test('never let what models wrote be more than text', async () => {
@@ -424,7 +417,10 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
   test('are there again after the window is loaded anew, and by Back', async () => {
     await open()
     await detail('The task sweep').waitFor()
-    await until(() => desk.layout !== undefined && desk.layout.active > desk.layout.tabs.length)
+    await until(async () => {
+      const layout = await desk.layout()
+      return layout !== undefined && layout.active > layout.tabs.length
+    })
     await page.reload()
     await detail('The task sweep').waitFor()
     await page.keyboard.press('Alt+0')

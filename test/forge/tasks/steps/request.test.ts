@@ -57,15 +57,24 @@ const PLAN: Plan = {
 
 test('after an attempt that failed, the next one is told why, and its reviewer is not', async () => {
   await using place = await makePlace()
-  const from = await commit(place.path, 'main', { 'a.ts': 'export const tide = 1\n', 'b.ts': 'export const wind = 1\n' })
-  const base = await commit(place.path, 'main', { 'a.ts': 'export const tide = 2\n', 'b.ts': 'export const wind = 1\n' })
+  const from = await commit(place.path, 'main', {
+    'a.ts': 'export const tide = 1\n',
+    'b.ts': 'export const wind = 1\n',
+  })
+  const base = await commit(place.path, 'main', {
+    'a.ts': 'export const tide = 2\n',
+    'b.ts': 'export const wind = 1\n',
+  })
   const run = '20261123-request-test'
   const store = new RunStore(place.objects, run)
   const about = [await store.putJson('plan', PLAN), await store.put('report', 'b.ts: the wind was not changed')]
   const asked = async (kind: StepKind): Promise<string> => {
     const input = { run, attempt: 2, step: kind, kind, tier: 'generation', choice: 0, depth: 0, about } as const
     const sources = { objects: place.objects, store, model: { name: 'anthropic/x', window: 200_000 }, secrets: [] }
-    const built = await buildRequest({ ...input, base, task: 'tide' }, { ...sources, ...(kind === 'review' && { from }) })
+    const built = await buildRequest(
+      { ...input, base, task: 'tide' },
+      { ...sources, ...(kind === 'review' && { from }) },
+    )
     return built.bytes
   }
   expect(await asked('implement')).toContain('the wind was not changed')
