@@ -47,6 +47,10 @@ function goToTab(index: number): Action<Page> {
   }
 }
 
+// Possible always: right after a save the page does not know yet that there is something, and the desk says where not.
+const withOperation = (action: string, operation?: string) =>
+  operation === undefined ? action : `${action}: ${operation}`
+
 function goTo(page: Page, index: number): void {
   page.active.value = index
   page.wantFocus()
@@ -63,18 +67,16 @@ export const deskActions = {
   },
   undo: {
     label: 'Undo',
-    inPalette: page => `Undo: ${undoableHere(page).canUndo}`,
+    inPalette: page => withOperation('Undo', undoableHere(page).canUndo),
     keys: 'Ctrl+Alt+Z',
     icon: 'undo',
-    isPossible: page => undoableHere(page).canUndo !== undefined,
     run: undoHere,
   },
   redo: {
     label: 'Redo',
-    inPalette: page => `Redo: ${undoableHere(page).canRedo}`,
+    inPalette: page => withOperation('Redo', undoableHere(page).canRedo),
     keys: 'Ctrl+Alt+Shift+Z',
     icon: 'redo',
-    isPossible: page => undoableHere(page).canRedo !== undefined,
     run: redoHere,
   },
   operations: {

@@ -44,18 +44,19 @@ const UNDO = 'undo'
 
 /** Undoes or does again. One notice says what came of it last, where it was asked for, while there is a way back. */
 async function reverse(page: Page, ask: () => Promise<{ words: string }>): Promise<void> {
+  // The desk tells what can be done again a little after it has answered. What was known before says nothing of it.
+  const before = page.desk.peek()
   try {
     const { words } = await ask()
     const { isUndo, title } = reversalOf(words)
     page.notices.value = page.notices.peek().filter(({ topic }) => topic !== UNDO)
-    // The desk tells what can be done again a little after it has answered.
     let wasThere = false
     page.tell({
       title,
       lasts: now => {
         const { canUndo, canRedo } = undoableHere(now)
         const isThere = (isUndo ? canRedo : canUndo) !== undefined
-        wasThere ||= isThere
+        wasThere ||= isThere && now.desk.value !== before
         return isThere || !wasThere
       },
       actions: [isUndo ? { words: 'Redo', run: () => redoHere(page) } : { words: 'Undo', run: () => undoHere(page) }],

@@ -20,7 +20,7 @@ describe.skipIf(!hasBrowser)('the story of the README', () => {
     await panel.getByText('3 ahead').waitFor()
     await panel.getByRole('button', { name: /Stuck/ }).click()
     await page.getByRole('article', { name: 'STUCK.md, from Forklift' }).getByText('What I could not decide').waitFor()
-    await page.getByText('2 of 3', { exact: true }).waitFor()
+    await page.getByText('2 of 3 resolved', { exact: true }).waitFor()
 
     await page
       .getByRole('navigation', { name: 'Conflicted files' })
