@@ -1,14 +1,20 @@
 /** A model that answers by a script, in this process: what a test of a turn asks instead of one that costs money. */
-import type { CallBlock, Model, ModelAnswer, Progress, Request } from '../../forge/ai/request.ts'
+import type { CallBlock, Model, ModelAnswer, Progress, Request, Usage } from '../../forge/ai/request.ts'
 import { NO_USAGE } from '../../forge/ai/session.ts'
 import type { Models } from '../../forge/desk/chat/models.ts'
 
-/** One answer: text, calls of tools, or how it goes wrong. */
+/** One answer: text, calls of tools, or how it goes wrong. What is to be seen of it comes in this order. */
 export type Step = {
+  reasoning?: string
   text?: string
+  /** More of the text, which comes as these do. */
+  pieces?: () => AsyncGenerator<string>
+  /** The answer is asked for again, in so many seconds: what came of it does not count. */
+  again?: { words: string; seconds: number }
   calls?: { name: string; arguments?: unknown }[]
   end?: ModelAnswer['end']
   cost?: number
+  usage?: Partial<Usage>
   /** Is thrown after the text has come. */
   error?: Error
   /** The answer ends when this is settled, or when it is stopped. */
@@ -42,7 +48,14 @@ export class ScriptedModel implements Model {
     const count = this.requests.length
     const step =
       typeof this.script === 'function' ? this.script(request, count) : (this.script[count - 1] ?? { text: MESSAGE })
+    if (step.reasoning) onProgress({ type: 'reasoning', delta: step.reasoning })
     if (step.text) onProgress({ type: 'text', delta: step.text })
+    let text = step.text ?? ''
+    for await (const delta of untilAborted(step.pieces?.(), signal)) {
+      text += delta
+      onProgress({ type: 'text', delta })
+    }
+    if (step.again) onProgress({ type: 'again', ...step.again })
     if (step.until) await Promise.race([step.until, aborted(signal)])
     signal.throwIfAborted()
     if (step.error) throw step.error
@@ -52,9 +65,19 @@ export class ScriptedModel implements Model {
       return { type: 'call', id, name, arguments: sent }
     })
     return {
-      blocks: [...(step.text ? [{ type: 'text', text: step.text } as const] : []), ...calls],
+      blocks: [
+        ...(step.reasoning ? [{ type: 'reasoning', text: step.reasoning } as const] : []),
+        ...(text ? [{ type: 'text', text } as const] : []),
+        ...calls,
+      ],
       end: step.end ?? (calls.length > 0 ? 'calls' : 'done'),
-      usage: { ...NO_USAGE, input: 100, output: 10, ...(step.cost !== undefined && { cost: step.cost }) },
+      usage: {
+        ...NO_USAGE,
+        input: 100,
+        output: 10,
+        ...(step.cost !== undefined && { cost: step.cost }),
+        ...step.usage,
+      },
     }
   }
 }
@@ -64,6 +87,15 @@ const aborted = (signal: AbortSignal): Promise<void> =>
     if (signal.aborted) resolve()
     signal.addEventListener('abort', () => resolve(), { once: true })
   })
+
+/** What is given, until that is stopped. */
+async function* untilAborted(pieces: AsyncGenerator<string> | undefined, signal: AbortSignal): AsyncGenerator<string> {
+  while (pieces) {
+    const next = await Promise.race([pieces.next(), aborted(signal)])
+    if (!next || next.done) return
+    yield next.value
+  }
+}
 
 /** The models of a desk that has this one alone. */
 export const modelsOf = (model: Model, more: Partial<Models> = {}): Models => ({

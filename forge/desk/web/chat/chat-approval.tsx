@@ -1,5 +1,5 @@
 /** A tool of the repository, to be looked at before it runs: its source, and what changed since it was approved. */
-import { useSignal } from '@preact/signals'
+import { type Signal, useSignal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Approval } from '../../contract/chat.ts'
 import { type Tab, usePage } from '../page/state.ts'
@@ -14,6 +14,8 @@ import { CodeBlock } from './code-block.tsx'
 
 export function ApprovalDialog({ tab, path, close }: { tab: Tab; path: string; close: () => void }) {
   const approval = tab.conversation.approvals.find(one => one.path === path)
+  // Why the last decision did not count stays when another source is shown.
+  const problem = useSignal<string | undefined>(undefined)
   // It was settled meanwhile, in another window or by the end of the turn.
   if (!approval) {
     return (
@@ -28,16 +30,17 @@ export function ApprovalDialog({ tab, path, close }: { tab: Tab; path: string; c
       </DialogFrame>
     )
   }
-  return <Looking key={approval.oid} tab={tab} approval={approval} close={close} />
+  return <Looking key={approval.oid} tab={tab} approval={approval} problem={problem} close={close} />
 }
 
-function Looking({ tab, approval, close }: { tab: Tab; approval: Approval; close: () => void }) {
+type LookingProps = { tab: Tab; approval: Approval; problem: Signal<string | undefined>; close: () => void }
+
+function Looking({ tab, approval, problem, close }: LookingProps) {
   const page = usePage()
   const safe = useRef<HTMLButtonElement>(null)
   const { before, source, path } = approval
   const showsChange = useSignal(before !== undefined)
   const count = useSignal({ added: 0, deleted: 0 })
-  const problem = useSignal<string | undefined>(undefined)
   const isBusy = useSignal(false)
   useLayoutEffect(() => safe.current?.focus(), [])
   const name = readable(baseName(path)).replace(/\.ts$/, '')

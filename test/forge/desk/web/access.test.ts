@@ -5,7 +5,8 @@ import { builtPage } from '../../../support/built-page.ts'
 import type { ChatStandIn } from '../chat-stand-in.ts'
 import type { StandIn } from '../web-stand-in.ts'
 import { COLOURS, findings } from './axe.ts'
-import { ask, HALF_A_TURN, HOSTILE_ANSWER, RICH_ANSWER, TOOL_APPROVAL, withTurns } from './chat-scene.ts'
+import { HALF_A_TURN, TOOL_APPROVAL, withTurns } from './chat-scene.ts'
+import { ask, HOSTILE_ANSWER, RICH_ANSWER } from './conversation-scene.ts'
 import { type DeskPage, openDesk, settled, startScene } from './scene.ts'
 
 /** The conversation in each of its states. */

