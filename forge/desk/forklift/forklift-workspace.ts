@@ -1,6 +1,6 @@
 /**
- * What an agent has changed in the folder that it worked in, compared with a tree. Whatever lies there is a stranger's:
- * git never looks at it, no link is followed, and all of it is bounded.
+ * The changes of an agent in its workspace, compared with a tree. The content is untrusted: git never runs in it, no
+ * link is followed, and everything is limited.
  */
 import { lstat, mkdir, readdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -12,14 +12,17 @@ import { type FileEntry, isSafeName, listFiles } from '../../../core/git/trees.t
 import { DISABLED, readUntrusted } from '../../../core/untrusted.ts'
 import { verifyPath } from '../../vfs.ts'
 
-/** Of one file, and of all of them: more is left where it is. */
+/** At most this many bytes of a file are taken over; a larger one is left. */
 export const MAX_TAKEN_FILE_BYTES = 2 << 20
+/** At most this many bytes of all files together are taken over. */
 const MAX_TAKEN_BYTES = 64 << 20
+/** At most this many files are read. */
 const MAX_FILES_READ = 5_000
-/** Files and folders that are looked at, and how deep inside of each other. */
+/** At most this many files and folders are listed. */
 const MAX_FILES_LISTED = 300_000
+/** Folders nested deeper than this are left out. */
 const MAX_FOLDER_DEPTH = 60
-/** Lists of what git is to ignore, and the bytes of one. */
+/** At most this many ignore lists are read, and this many bytes of each. */
 const [MAX_IGNORE_LISTS, MAX_IGNORE_LIST_BYTES] = [500, 1 << 16]
 /** Whether a whole folder is ignored is asked by an unused name in it. */
 const UNUSED_NAME = 'forge-looks-whether-this-is-ignored'
