@@ -330,6 +330,9 @@ const searchReplace = define({
 /** Lines before and after a change that its result shows, and characters of all of them. */
 const LINES_AROUND = 2
 const MAX_SHOWN_CHARACTERS = 3000
+/** Of a longer piece only its ends are shown, with so many lines of it each: the model has just written it. */
+const MAX_PIECE_LINES = 14
+const PIECE_END_LINES = LINES_AROUND + 2
 
 /** The changed places of a file with the lines around them, the first ones where they are many. */
 function changesShown(bytes: Buffer, made: readonly Made[]): string {
@@ -345,13 +348,21 @@ function changesShown(bytes: Buffer, made: readonly Made[]): string {
   }
   const shown: string[] = []
   let left = MAX_SHOWN_CHARACTERS
-  for (const range of ranges) {
+  const pieces = ranges.flatMap(({ first, last }) =>
+    last - first < MAX_PIECE_LINES
+      ? [{ first, last }]
+      : [
+          { first, last: first + PIECE_END_LINES - 1 },
+          { first: last - PIECE_END_LINES + 1, last },
+        ],
+  )
+  for (const range of pieces) {
     if (left <= 0) break
     const { text, last } = numbered(bytes, starts, { ...range, most: left })
     shown.push(last < range.last ? `${text}\n…` : text)
     left -= text.length
   }
-  const isShort = shown.length < ranges.length
+  const isShort = shown.length < pieces.length
   return `${shown.join('\n…\n')}${isShort ? '\n…' : ''}`
 }
 
