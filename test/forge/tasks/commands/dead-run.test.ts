@@ -143,7 +143,7 @@ describe.skipIf(hasNoTemporal)('a run that is dead', () => {
       expect(listed).toMatchObject({ status: { state: 'unreachable' } })
       expect([shown?.code, shown?.out]).toEqual([
         0,
-        expect.stringContaining(`No Temporal server answers at ${address}`),
+        expect.stringContaining(`No Temporal server answers at ${address} (no answer in time)`),
       ])
       expect([attached?.code, attached?.err]).toEqual([1, expect.stringContaining('No Temporal server answers')])
       answer()
