@@ -144,7 +144,7 @@ function rewriteOf(line: readonly OnLine[], rewriting: Rewriting, typed: string 
       const [into, ...others] = inOrder(all, rewriting.commits)
       if (into === undefined || others.length === 0)
         throw new Failure('Select the commits to be squashed: two or more.')
-      const joined = [into, ...others].map(messageOf).join('\n')
+      const joined = `${[into, ...others].map(oid => messageOf(oid).trimEnd()).join('\n\n')}\n`
       const message = typed ?? (rewriting.isFixup ? undefined : joined)
       const merge = line.find(({ oid, parents }) => others.includes(oid) && parents.length > 1)
       if (merge) throw new Failure(`${merge.oid.slice(0, 8)} is a merge, and can’t be squashed into another commit.`)
