@@ -7,6 +7,7 @@ import type { Path } from '../../core/git/repository.ts'
 import { many, short, sizeInWords, visible, visiblePath } from '../../core/text.ts'
 import { listOf, parseArguments, whole } from './arguments.ts'
 import { applyEdits, countLines, type EditRefusal, inFormOf, lineEnds, type Made, type TextEdit } from './edits.ts'
+import { tokensOf } from './fence.ts'
 import { lineStarts, numbered, readableLine } from './lines.ts'
 import { MAX_MODEL_FILE_BYTES, type ModelFile, modelFileAt, pathFrom, verifyMayChange } from './model-files.ts'
 import type { Tool, ToolContext, ToolResult } from './tool.ts'
@@ -329,6 +330,9 @@ const searchReplace = define({
 /** Lines before and after a change that its result shows, and characters of all of them. */
 const LINES_AROUND = 2
 const MAX_SHOWN_CHARACTERS = 3000
+/** Of a longer piece only its ends are shown, with so many lines of it each: the model has just written it. */
+const MAX_PIECE_LINES = 14
+const PIECE_END_LINES = LINES_AROUND + 2
 
 /** The changed places of a file with the lines around them, the first ones where they are many. */
 function changesShown(bytes: Buffer, made: readonly Made[]): string {
@@ -344,13 +348,21 @@ function changesShown(bytes: Buffer, made: readonly Made[]): string {
   }
   const shown: string[] = []
   let left = MAX_SHOWN_CHARACTERS
-  for (const range of ranges) {
+  const pieces = ranges.flatMap(({ first, last }) =>
+    last - first < MAX_PIECE_LINES
+      ? [{ first, last }]
+      : [
+          { first, last: first + PIECE_END_LINES - 1 },
+          { first: last - PIECE_END_LINES + 1, last },
+        ],
+  )
+  for (const range of pieces) {
     if (left <= 0) break
     const { text, last } = numbered(bytes, starts, { ...range, most: left })
     shown.push(last < range.last ? `${text}\n…` : text)
     left -= text.length
   }
-  const isShort = shown.length < ranges.length
+  const isShort = shown.length < pieces.length
   return `${shown.join('\n…\n')}${isShort ? '\n…' : ''}`
 }
 
@@ -689,5 +701,5 @@ async function verifyMayBeActive(room: ToolContext, path: Path): Promise<string>
   if (length > MAX_CONTEXT_FILE_BYTES)
     throw new Failure(`${name} has ${sizeInWords(length)}, too much for the context: read it by get_lines.`)
   if (room.active.has(path)) return `${name} is in the context already.`
-  return `Added ${name}, ${sizeInWords(length)}, about ${Math.ceil(length / 3.6).toLocaleString('en')} tokens.`
+  return `Added ${name}, ${sizeInWords(length)}, about ${tokensOf(length).toLocaleString('en')} tokens.`
 }
