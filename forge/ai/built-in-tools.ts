@@ -7,8 +7,10 @@ import type { Path } from '../../core/git/repository.ts'
 import { many, short, sizeInWords, visible, visiblePath } from '../../core/text.ts'
 import { listOf, parseArguments, whole } from './arguments.ts'
 import { applyEdits, countLines, type EditRefusal, inFormOf, lineEnds, type Made, type TextEdit } from './edits.ts'
+import { tokensOf } from './fence.ts'
 import { lineStarts, numbered, readableLine } from './lines.ts'
 import { MAX_MODEL_FILE_BYTES, type ModelFile, modelFileAt, pathFrom, verifyMayChange } from './model-files.ts'
+import { isInstructions } from './session.ts'
 import type { Tool, ToolContext, ToolResult } from './tool.ts'
 
 /** All of them, in an order that does not change: a model's cache begins with it. */
@@ -329,6 +331,9 @@ const searchReplace = define({
 /** Lines before and after a change that its result shows, and characters of all of them. */
 const LINES_AROUND = 2
 const MAX_SHOWN_CHARACTERS = 3000
+/** Of a longer piece only its ends are shown, with so many lines of it each: the model has just written it. */
+const MAX_PIECE_LINES = 14
+const PIECE_END_LINES = LINES_AROUND + 2
 
 /** The changed places of a file with the lines around them, the first ones where they are many. */
 function changesShown(bytes: Buffer, made: readonly Made[]): string {
@@ -344,13 +349,21 @@ function changesShown(bytes: Buffer, made: readonly Made[]): string {
   }
   const shown: string[] = []
   let left = MAX_SHOWN_CHARACTERS
-  for (const range of ranges) {
+  const pieces = ranges.flatMap(({ first, last }) =>
+    last - first < MAX_PIECE_LINES
+      ? [{ first, last }]
+      : [
+          { first, last: first + PIECE_END_LINES - 1 },
+          { first: last - PIECE_END_LINES + 1, last },
+        ],
+  )
+  for (const range of pieces) {
     if (left <= 0) break
     const { text, last } = numbered(bytes, starts, { ...range, most: left })
     shown.push(last < range.last ? `${text}\n…` : text)
     left -= text.length
   }
-  const isShort = shown.length < ranges.length
+  const isShort = shown.length < pieces.length
   return `${shown.join('\n…\n')}${isShort ? '\n…' : ''}`
 }
 
@@ -467,7 +480,7 @@ const grepOpen = define({
   name: 'grep_open',
   description: [
     'Finds lines by a text, or by a regular expression (Perl syntax), in the active files; in all files of the branch',
-    'with everywhere, or where no file is active.',
+    'with everywhere, or where no file but instructions is active.',
   ].join(' '),
   properties: {
     text: STRING,
@@ -489,7 +502,8 @@ const grepOpen = define({
     const only = await searched(room, below, everywhere)
     const isOpen = only.length > 0 && below === ''
     const where = isOpen ? `the ${many(only.length, 'active file')}` : placeOf(only)
-    return await search(question, { only, where }, room)
+    const hint = isOpen ? ' With everywhere, all other files are looked at, too.' : ''
+    return await search(question, { only, where, hint }, room)
   },
 })
 
@@ -517,7 +531,7 @@ const placeOf = ([only]: readonly Path[]): string => (only === undefined ? 'the 
 /** Finds lines in some files and folders, in all where none is named. */
 async function search(
   { text, regex, ignore_case, context }: v.InferOutput<v.StrictObjectSchema<typeof QUESTION, undefined>>,
-  { only, where }: { only: Path[]; where: string },
+  { only, where, hint = '' }: { only: Path[]; where: string; hint?: string },
   room: ToolContext,
 ): Promise<ToolResult> {
   const { repository } = room.vfs.objects
@@ -536,7 +550,7 @@ async function search(
   })
   if (matches.length === 0 && isCut)
     throw new Failure('That takes too long: look for something simpler, or in a folder.')
-  if (matches.length === 0) return { text: `Nothing in ${where}.`, isError: false, words: 'nothing found' }
+  if (matches.length === 0) return { text: `Nothing in ${where}.${hint}`, isError: false, words: 'nothing found' }
   const { rows, isShort } = context > 0 ? await rowsInContext(room, matches, context) : rowsOf(matches)
   const more = isCut || isShort ? '\nThere may be more: look for something rarer, or in a folder.' : ''
   const head = `${many(matches.length, 'line')} in ${where}:`
@@ -551,7 +565,8 @@ async function searched(room: ToolContext, folder: string, everywhere: boolean):
     if (!isThere) throw new Failure(`There is no folder or file ${visiblePath(path)}.`)
     return [path]
   }
-  return everywhere ? [] : [...room.active].sort()
+  // Instructions are active from the start: nobody looks for anything in these alone.
+  return everywhere ? [] : [...room.active].filter(path => !isInstructions(path)).sort()
 }
 
 /** Characters of a line, around what was found in it, and of all lines together. */
@@ -689,5 +704,5 @@ async function verifyMayBeActive(room: ToolContext, path: Path): Promise<string>
   if (length > MAX_CONTEXT_FILE_BYTES)
     throw new Failure(`${name} has ${sizeInWords(length)}, too much for the context: read it by get_lines.`)
   if (room.active.has(path)) return `${name} is in the context already.`
-  return `Added ${name}, ${sizeInWords(length)}, about ${Math.ceil(length / 3.6).toLocaleString('en')} tokens.`
+  return `Added ${name}, ${sizeInWords(length)}, about ${tokensOf(length).toLocaleString('en')} tokens.`
 }

@@ -14,9 +14,11 @@ const MAX_SENT_BYTES = 128 << 10
  */
 const BYTES_PER_TOKEN = 3.6
 export const bytesIn = (tokens: number): number => Math.floor(tokens * BYTES_PER_TOKEN)
+/** Estimated tokens of a number of bytes, without a tokenizer: those take minutes on what an attacker writes. */
+export const tokensOf = (bytes: number): number => Math.ceil(bytes / BYTES_PER_TOKEN)
 /** Estimated tokens of a file of `bytes` bytes; only the part that is sent counts. */
-export const tokensSent = (bytes: number): number => Math.ceil(Math.min(bytes, MAX_SENT_BYTES) / BYTES_PER_TOKEN)
-export const tokensIn = (text: string): number => Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN)
+export const tokensSent = (bytes: number): number => tokensOf(Math.min(bytes, MAX_SENT_BYTES))
+export const tokensIn = (text: string): number => tokensOf(Buffer.byteLength(text))
 
 /** Between two lines that the text can't have in it. */
 export function fenced(text: string): string {

@@ -128,6 +128,8 @@ const isFirst = ({ kind }: Operation): boolean => ['save', 'new file', 'turn', '
 
 /** The kind of operation that resolves a conflicting draft by one of its sides. */
 export const SETTLE = 'choose'
+/** The kind of operation that amends the newest commit of a branch, possibly with its drafts. */
+export const AMEND = 'amend'
 
 /** The kinds of operations that discard drafts, or restore or add some. */
 const ABOUT_DRAFTS = ['discard', SETTLE, 'delete', 'delete branch', 'keep turn']
@@ -151,7 +153,7 @@ async function tryToMoveBack(
       const drafts = refs.find(({ ref }) => ref === draftsRef(name))
       const isAboutDrafts = drafts && ABOUT_DRAFTS.includes(original.kind)
       const change = isAboutDrafts ? { from: drafts.after, to: drafts.before } : undefined
-      const isUnsaved = original.kind === 'save' && how.kind === 'undo'
+      const isUnsaved = ['save', AMEND].includes(original.kind) && how.kind === 'undo'
       const isTurn = refs.some(({ ref }) => ref === turnRef(name))
       const waits = refs.find(({ ref }) => ref === mergingRef(name))
       const merging = waits && { before: waits.before, after: waits.after, drafts: drafts?.before }

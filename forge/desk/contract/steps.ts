@@ -7,6 +7,23 @@ import { Branch, Count, Oid, Path } from './values.ts'
 export const Source = v.object({ commit: Oid, branch: v.optional(Branch), words: v.string() })
 export type Source = v.InferOutput<typeof Source>
 
+const Commits = v.pipe(v.array(Oid), v.minLength(1), v.maxLength(1000))
+
+/**
+ * A change of a branch's commits, as with `git rebase --interactive`. `amend`: of the newest one; `squash`: of some
+ * commits into the oldest of them; `reorder`: moves some after another one, in their order, or `before the first` of
+ * the branch.
+ */
+export const Rewriting = v.variant('do', [
+  v.object({ do: v.literal('amend'), isWithDrafts: v.boolean() }),
+  v.object({ do: v.literal('reword'), commit: Oid }),
+  /** `isFixup`: the oldest commit keeps its message. */
+  v.object({ do: v.literal('squash'), commits: Commits, isFixup: v.boolean() }),
+  v.object({ do: v.literal('drop'), commits: Commits }),
+  v.object({ do: v.literal('reorder'), commits: Commits, after: v.union([Oid, v.literal('before the first')]) }),
+])
+export type Rewriting = v.InferOutput<typeof Rewriting>
+
 /** A step within this repository, which has a preview and an outcome in a few words. */
 export const BranchStep = v.variant('step', [
   /** A fast-forward if possible, unless a commit is requested. */
@@ -27,8 +44,18 @@ export const BranchStep = v.variant('step', [
 ])
 export type BranchStep = v.InferOutput<typeof BranchStep>
 
+/** `message`: of the amended, reworded or squashed commit; undefined: as in the preview. */
+const RewriteStep = v.object({
+  step: v.literal('rewrite'),
+  branch: Branch,
+  rewriting: Rewriting,
+  message: v.optional(v.string()),
+})
+export type RewriteStep = v.InferOutput<typeof RewriteStep>
+
 export const Step = v.variant('step', [
   ...BranchStep.options,
+  RewriteStep,
   v.object({ step: v.literal('tag'), name: Branch, at: Oid, message: v.optional(v.string()) }),
   v.object({ step: v.literal('delete tag'), name: Branch }),
   /** Fetches from one remote, from a branch's remote, or from all. */
@@ -49,8 +76,7 @@ const ENDS = ['clean', 'drops', 'conflicts', 'nothing', 'impossible'] as const
 
 /**
  * The outcome of a step, for the word on a drop target: green, red, yellow or grey. It matches the preview, or is
- * `unknown` where it takes too long to compute. `drops`: commits leave a branch (by a move) or a remote branch (by a
- * forced push).
+ * `unknown` where it takes too long to compute. `drops`: commits leave a branch, or a remote branch by a forced push.
  */
 export const Outlook = v.object({
   is: v.picklist([...ENDS, 'unknown']),
