@@ -74,9 +74,9 @@ export class Connection {
 
   /** Connects. Returns whether the page has embedded answers, which are used without a connection. */
   start(): boolean {
-    const hasBrought = this.#readEmbeddedAnswers()
+    const hasEmbedded = this.#readEmbeddedAnswers()
     this.connect()
-    return hasBrought
+    return hasEmbedded
   }
 
   #readEmbeddedAnswers(): boolean {
