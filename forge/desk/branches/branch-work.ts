@@ -188,10 +188,10 @@ async function record(
 export const isMove = ({ from, to }: Move): boolean => from !== to
 
 /** Time after which waiting for a signature is shown, in milliseconds: it probably waits for the user. */
-const LONG_WAIT = 500
+const WAIT_NOTICE_DELAY_MS = 500
 
 /** At most this many tries while other programs move the same refs. */
-const TRIES = 10
+const MAX_TRIES = 10
 
 export class BranchWork {
   #name: string
@@ -444,7 +444,7 @@ export class BranchWork {
 
   async #writeDrafts(): Promise<void> {
     const { objects } = this.room
-    for (let tries = 0; tries < TRIES; tries++) {
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
       if (isSameDrafts(this.#drafts, this.#written.drafts)) return
       const drafts = this.#drafts
       const made = await makeDrafts(objects, drafts)
@@ -498,7 +498,7 @@ export class BranchWork {
         this.#hasSaidWaiting = true
         const words = `A commit in ${visiblePath(this.name)} is still being made: what you wanted there comes after it. If it is to be signed, sign it or refuse that.`
         say({ say: 'waiting', branch: this.name, words })
-      }, LONG_WAIT)
+      }, WAIT_NOTICE_DELAY_MS)
     else if (this.#hasSaidWaiting) {
       this.#hasSaidWaiting = false
       say({ say: 'waiting', branch: this.name })
@@ -554,7 +554,7 @@ export class BranchWork {
       try {
         return await task()
       } catch (error) {
-        if (tries >= TRIES) throw await this.#inWords(error)
+        if (tries >= MAX_TRIES) throw await this.#inWords(error)
         await this.#makeWay(error)
       }
       await this.#collect()
@@ -656,7 +656,7 @@ export class BranchWork {
   async #merged(merge: (drafts: Drafts) => Promise<Drafts>): Promise<Drafts> {
     for (let tries = 1; ; tries++) {
       const merged = await merge(this.#drafts)
-      if (this.#files.typed.size === 0 || tries >= TRIES) return merged
+      if (this.#files.typed.size === 0 || tries >= MAX_TRIES) return merged
       await this.#collect()
     }
   }

@@ -19,7 +19,7 @@ import { branchNameOf, lockedAll, nameOfRef, type OpenBranches } from './open-br
 const isHeld = ({ ref }: { ref: RefName }): boolean => !ref.startsWith(DRAFTS) && !ref.startsWith(MERGING)
 
 /** At most this many tries while another desk writes drafts. */
-const TRIES = 10
+const MAX_TRIES = 10
 
 /**
  * Undoes an operation, or redoes one that was undone: all its refs move, or none if one has moved since. This is an
@@ -117,7 +117,7 @@ async function moveBack(branches: OpenBranches, operation: Recorded, original: O
       if (!error) return
       // If a branch has moved, this says so; otherwise another desk wrote drafts, which the next try merges.
       await verifyUnmoved(branches, refs)
-      if (tries >= TRIES) throw error
+      if (tries >= MAX_TRIES) throw error
     }
   })
   for (const { ref, before } of refs) if (ref.startsWith(HEADS) && !before) await branches.leave(branchOfRef(ref))

@@ -18,7 +18,7 @@ import { DRAFTS, MERGING, TURNS } from '../refs.ts'
 export type WatchedPart = 'branches' | 'drafts' | 'turns' | 'checkouts' | 'remotes'
 
 /** The interval of the checks, in milliseconds. */
-const EVERY = 1000
+const CHECK_INTERVAL_MS = 1000
 /**
  * The longest that a synchronous check may take, in milliseconds. On a local disk it takes a tenth of one, a fiftieth
  * of the asynchronous check, which starts a thread per file. If it takes longer, the asynchronous one is used.
@@ -91,7 +91,7 @@ export class Watch implements AsyncDisposable {
     this.#timer = setTimeout(async () => {
       await this.look().catch(this.onError)
       this.#lookLater()
-    }, EVERY)
+    }, CHECK_INTERVAL_MS)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -20,7 +20,7 @@ const MAX_TURNS = 2000
 /** Limits of the search. Commits older than the conversation are not searched. */
 const BOUNDS: Bounds = { seconds: 10, memory: Number.POSITIVE_INFINITY, output: 32 << 20 }
 /** How far the clocks of several machines may differ, in seconds. */
-const SLACK = 86_400
+const CLOCK_SLACK_S = 86_400
 
 const trailer = (key: string): string => `%(trailers:key=${key},valueonly,separator=%x2C)`
 const FORMAT = ['%H', '%s', trailer(TURN), trailer(UNDOES)].join('%x00')
@@ -33,7 +33,14 @@ const RAW = /^\n?:\d+ \d+ \S+ \S+ ([A-Z])/
 export async function turnCommits(repository: Repository, tip: Oid, since: number): Promise<Map<string, TurnCommit>> {
   const words = [TURN, UNDOES].map(key => `--grep=^${key}: `)
   const diff = ['--no-renames', '--raw', '--numstat', '--no-ext-diff', '--no-textconv', '--diff-merges=first-parent']
-  const args = ['log', '-z', ...words, ...diff, `--since=${Math.max(since - SLACK, 0)}`, `--max-count=${MAX_TURNS}`]
+  const args = [
+    'log',
+    '-z',
+    ...words,
+    ...diff,
+    `--since=${Math.max(since - CLOCK_SLACK_S, 0)}`,
+    `--max-count=${MAX_TURNS}`,
+  ]
   const found = await readNewest(repository, [...args, `--format=${FORMAT}`, tip, '--'])
   const undone = new Set(found.map(({ undoes }) => undoes))
   // The newest comes first; if two commits have the same turn id, the older one counts.

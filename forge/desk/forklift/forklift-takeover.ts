@@ -144,13 +144,13 @@ async function leftBehind(
 const isLetter = (path: Path): boolean => LETTERS.includes(path) || isOfForge(path)
 
 /** At most this many files are named in a sentence. */
-const NAMED = 5
+const MAX_NAMED_FILES = 5
 
 /** What was not taken over, and where it is, as a sentence. */
 function whatIsLeft(paths: readonly Path[], isCut: boolean, folder: string): string | undefined {
   if (paths.length === 0 && !isCut) return undefined
-  const names = paths.slice(0, NAMED).map(visiblePath)
-  const rest = paths.length > NAMED ? [`${many(paths.length - NAMED, 'file')} more`] : []
+  const names = paths.slice(0, MAX_NAMED_FILES).map(visiblePath)
+  const rest = paths.length > MAX_NAMED_FILES ? [`${many(paths.length - MAX_NAMED_FILES, 'file')} more`] : []
   const others = isCut ? ['what is beyond the files that were looked at'] : []
   const all = [...names, ...rest, ...others]
   const last = all.pop() ?? ''
