@@ -213,7 +213,7 @@ export function withInactive(session: Session, path: Path): Session {
 /** Files that are in the context from the start, where they are in the root or above an active file. */
 export const INSTRUCTIONS = ['AGENTS.md', 'CLAUDE.md', 'FORGE.md']
 
-const isInstructions = (path: Path): boolean => INSTRUCTIONS.includes(path.slice(path.lastIndexOf('/') + 1))
+export const isInstructions = (path: Path): boolean => INSTRUCTIONS.includes(path.slice(path.lastIndexOf('/') + 1))
 
 /** The next request is built from scratch, with all files as they are then. */
 export function withoutOpening({ opening: _, ...session }: Session): Session {
