@@ -1,12 +1,12 @@
 /**
- * Where names that a person's message has are defined, so that the first answer can go there: a file's summary has room
- * for its first names only.
+ * Finds where the names in the user's message are defined, so that the model's first call can read the right lines. A
+ * file's summary has room for only a few names.
  */
 import { findText, type GrepMatch, textSearch } from '../../core/git/grep.ts'
 import type { Objects } from '../../core/git/objects.ts'
 import type { Oid, Path } from '../../core/git/repository.ts'
 
-/** A line on which a name is defined, from 1. */
+/** A line, from 1, that defines a name. */
 export interface Definition {
   name: string
   path: Path
@@ -15,20 +15,20 @@ export interface Definition {
 
 const MAX_NAMES = 40
 const MAX_DEFINITIONS = 20
-/** A name that is defined in more places tells nothing about one of them. */
+/** A name defined in more places than this is ignored, as it points to none of them. */
 const MAX_PLACES_PER_NAME = 4
 const SEARCH_TIMEOUT_S = 3
 const MAX_MATCHES = 2000
 
-/** The words by which languages define a name that follows them. */
+/** Keywords that define the name after them, in many languages. */
 const KEYWORDS =
   'def|class|function|func|fun|fn|const|let|var|val|type|interface|struct|enum|trait|module|namespace|macro|record|define'
 
-/** What may stand in front of these on their line; in a sentence, other words do. */
+/** Modifiers that may precede these keywords. In prose, other words precede them. */
 const MODIFIERS =
   '(?:(?:export|default|declare|async|abstract|static|final|public|private|protected|pub(?:[(][^)]*[)])?|unsafe|extern|inline|const|virtual|override|readonly|local|open|internal|sealed|data)\\s+)*'
 
-/** Finds the definitions of the names in a text, by what their lines look like. Gives the same for the same tree. */
+/** Finds the definitions of the names in a text, by patterns of their lines. The same tree gives the same result. */
 export async function definitionsIn(
   objects: Objects,
   { tree, text, signal }: { tree: Oid; text: string; signal: AbortSignal },
@@ -47,7 +47,7 @@ export async function definitionsIn(
     most: MAX_MATCHES,
     besides: ['.forge'],
   })
-  // What a search found before it was cut differs from one time to the next.
+  // What a search found before a time limit varies, and the result must be the same for the same tree.
   if (isCut) return []
   const defined = new RegExp(
     `^\\s*${MODIFIERS}(?:${KEYWORDS})\\*?[ \\t]+(?:\\([^)]*\\)[ \\t]*)?(${names.join('|')})\\b`,
@@ -63,7 +63,7 @@ export async function definitionsIn(
     .slice(0, MAX_DEFINITIONS)
 }
 
-/** What may be names in a text, those that look like code first. */
+/** Words of a text that may be names, with those that look like code first. */
 function namesIn(text: string): string[] {
   const words = new Set(text.slice(0, 20_000).match(/[A-Za-z_][A-Za-z0-9_]{3,60}/g))
   const looksLikeCode = (word: string) => /_|\d|[a-z][A-Z]/.test(word)

@@ -1,28 +1,28 @@
 /**
- * How many tokens a text has, without a tokenizer: those take minutes on what an attacker writes. By bytes, made more
- * exact by what providers count of what was sent.
+ * Estimates the tokens of a text without a tokenizer, since those take minutes on hostile input: by bytes, corrected by
+ * the counts of providers.
  */
 
-/** What texts of code and prose have on average. */
+/** The average size of a token in text and code. */
 const BYTES_PER_TOKEN = 3.6
 
-/** A provider that counts less than this or more is not believed: it counts something else. */
+/** A provider's count outside of this range is ignored, as it counts something else. */
 const [MIN_BYTES_PER_TOKEN, MAX_BYTES_PER_TOKEN] = [1.5, 8]
 
-/** How much the newest request weighs against all before it. */
+/** The weight of the newest request in the moving average. */
 const WEIGHT = 0.25
 
-/** Estimates per model; better with each {@link Tokens.learn}. */
+/** Estimates for each model, which improve with each {@link Tokens.learn}. */
 export class Tokens {
   private readonly bytesPerToken = new Map<string, number>()
 
-  /** An estimate of the tokens in a number of bytes, or in a text. */
+  /** Estimates the tokens of a text, or of a number of bytes. */
   estimate(model: string, content: string | number): number {
     const bytes = typeof content === 'number' ? content : Buffer.byteLength(content)
     return Math.ceil(bytes / (this.bytesPerToken.get(model) ?? BYTES_PER_TOKEN))
   }
 
-  /** Takes what a provider counted: tokens, and the bytes of the request. */
+  /** Takes a provider's count of tokens for a request of `bytes` bytes. */
   learn(model: string, bytes: number, tokens: number): void {
     const ratio = bytes / tokens
     if (!(ratio >= MIN_BYTES_PER_TOKEN && ratio <= MAX_BYTES_PER_TOKEN)) return
