@@ -329,6 +329,9 @@ const searchReplace = define({
 /** A result shows this many lines before and after each change, and MAX_SHOWN_CHARACTERS in all. */
 const LINES_AROUND = 2
 const MAX_SHOWN_CHARACTERS = 3000
+/** Of a longer piece only its ends are shown, with so many lines of it each: the model has just written it. */
+const MAX_PIECE_LINES = 14
+const PIECE_END_LINES = LINES_AROUND + 2
 
 /** The changed lines of a file with the lines around them; only the first ones where they are too many. */
 function changesShown(bytes: Buffer, made: readonly Made[]): string {
@@ -344,13 +347,21 @@ function changesShown(bytes: Buffer, made: readonly Made[]): string {
   }
   const shown: string[] = []
   let left = MAX_SHOWN_CHARACTERS
-  for (const range of ranges) {
+  const pieces = ranges.flatMap(({ first, last }) =>
+    last - first < MAX_PIECE_LINES
+      ? [{ first, last }]
+      : [
+          { first, last: first + PIECE_END_LINES - 1 },
+          { first: last - PIECE_END_LINES + 1, last },
+        ],
+  )
+  for (const range of pieces) {
     if (left <= 0) break
     const { text, last } = numbered(bytes, starts, { ...range, most: left })
     shown.push(last < range.last ? `${text}\n…` : text)
     left -= text.length
   }
-  const isShort = shown.length < ranges.length
+  const isShort = shown.length < pieces.length
   return `${shown.join('\n…\n')}${isShort ? '\n…' : ''}`
 }
 

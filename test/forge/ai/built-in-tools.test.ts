@@ -402,6 +402,15 @@ test('each tool says what it takes, and is titled whatever was sent', () => {
   }
 })
 
+test('of a long piece that an edit brings in, its ends are shown with the lines around them', async () => {
+  await using scene = await makeScene({ 'a.txt': 'one\ntwo\nthree\nfour\nfive\n' })
+  const piece = [...Array(40).keys()].map(at => `new ${at}`).join('\n')
+  const { text } = await scene.call('search_replace', { path: 'a.txt', edits: [{ search: 'three', replace: piece }] })
+  expect(text).toEndWith(
+    'in front):\n1\tone\n2\ttwo\n3\tnew 0\n4\tnew 1\n…\n41\tnew 38\n42\tnew 39\n43\tfour\n44\tfive',
+  )
+})
+
 test('lines are added at the end of a file, on lines of their own and as the file ends its lines', async () => {
   await using scene = await makeScene({ ...FILES, 'open.txt': 'one\ntwo' })
   const added = await scene.call('append_to_file', { path: 'open.txt', content: 'three' })
