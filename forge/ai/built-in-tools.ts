@@ -329,7 +329,10 @@ const searchReplace = define({
 /** A result shows this many lines before and after each change, and MAX_SHOWN_CHARACTERS in all. */
 const LINES_AROUND = 2
 const MAX_SHOWN_CHARACTERS = 3000
-/** Of a longer piece only its ends are shown, with so many lines of it each: the model has just written it. */
+/**
+ * A change of more lines is shown by only its first and last PIECE_END_LINES lines, since the model has just written
+ * it.
+ */
 const MAX_PIECE_LINES = 14
 const PIECE_END_LINES = LINES_AROUND + 2
 

@@ -16,7 +16,7 @@ type Language = {
   offers: readonly RegExp[]
   /** The first group is a whole declaration, as `static int *read`, whose last word is the name. */
   isDeclared?: boolean
-  /** The most names that are said: targets of a Makefile tell little of what it is about. */
+  /** At most this many names in a summary: a Makefile's targets say little about it. */
   maxNames?: number
 }
 
@@ -79,7 +79,7 @@ const MARKDOWN: Language = {
   comments: 'text',
   offers: [/^#{1,3} +(?!\[?v?\d+\.\d+)(.+)/],
 }
-/** Keys tell no settings file from another one: only what its comments say counts. */
+/** A settings file's keys are the same in most projects, so only its comments are used. */
 const settings = (name: string, comments: Comments): Language => ({ name, comments, offers: [] })
 const MAKEFILE: Language = { name: 'Makefile', comments: 'hash', offers: [/^(\w[\w./-]*) *:(?!=)/], maxNames: 5 }
 const DOCKERFILE: Language = { name: 'Dockerfile', comments: 'hash', offers: [/^((?:FROM|ENTRYPOINT|CMD|EXPOSE) .+)/] }
@@ -193,11 +193,14 @@ function languageOf(path: Path, firstLine: string): Language {
   return /sh$/.test(interpreter) ? SHELL : SCRIPT
 }
 
-/** Whether a file tests others, by its path: its own name says which. */
+/** Whether a file contains tests, judged by its path. */
 export const isTest = (path: Path): boolean =>
   /(?:^|\/)(?:tests?|__tests__|specs?|testdata|fixtures)\/|(?:^|\/)test_[^/]*$|[._](?:test|spec)\.[^/]*$/.test(path)
 
-/** What a summary of some content depends on besides the content: the same bytes may be named otherwise elsewhere. */
+/**
+ * What a summary depends on besides the content: the same bytes under another name may be in another language, or be a
+ * test.
+ */
 export const summaryKind = (path: Path): string => {
   const name = path.slice(path.lastIndexOf('/') + 1)
   const ending = name.lastIndexOf('.')
@@ -267,11 +270,11 @@ export const roughSize = (size: number): string => {
   return size < 1_000_000 ? `${Math.round(size / 1000)} KB` : `${(size / 1_000_000).toFixed(1)} MB`
 }
 
-/** Whether a summary says no more than what kind of file it is, and how large. */
+/** Whether a summary consists of only the kind and size of the file. */
 export const isOnlySize = (summary: string): boolean =>
   summary === '' || summary === 'empty' || /^(?:[\w+# ]{1,20}, )?[\d.]+ (?:bytes|KB|MB)$/.test(summary)
 
-/** A text of at most so many characters, cut between words. */
+/** Cuts a text to at most `length` characters, between words. */
 export function cut(text: string, length: number): string {
   if (text.length <= length) return text
   const end = text.lastIndexOf(' ', length)
@@ -380,7 +383,7 @@ function openingComments(lines: readonly string[], comments: Comments): Comment[
   return found
 }
 
-/** A line of a text without its markup: pictures, tags of HTML, directives and fields of reStructuredText. */
+/** A line of text without markup: pictures, HTML tags, and directives and fields of reStructuredText. */
 const proseOf = (line: string): string =>
   /^(?:\.\.(?: |$)|:[\w -]{1,40}:)/.test(line)
     ? ''
@@ -389,14 +392,14 @@ const proseOf = (line: string): string =>
         .replace(/^[#=*\-\s]+/, '')
         .trim()
 
-/** Words to a tool: a linter, an editor. */
+/** Whether a comment is a directive for a linter or an editor. */
 const isOrder = (words: string): boolean =>
   /^(?:eslint|biome|prettier|tslint|@ts-|@flow|jshint|global |vim?:|-\*-|coding[:=]|pylint|noqa|type: ignore|shellcheck|frozen_string_literal|go:|\+build|syntax=|!)/.test(
     words,
   )
 
 function sentenceOf(paragraph: string): string {
-  // Rulers around headings.
+  // Rulers around headings are removed.
   const words = paragraph.replace(/^[-=*~#_]{2,}\s+|\s*[-=*~#_]{3,}$/g, '')
   const end = /[.!?](?= |$)/.exec(words)?.index ?? -1
   return cut(end > 0 ? words.slice(0, end + 1) : words, MAX_SENTENCE_CHARS)

@@ -50,7 +50,7 @@ export type State = Sources & {
   signal?: AbortSignal
 }
 
-/** Counted up where the same session is packed into other bytes. */
+/** To be increased whenever the same session is packed into other bytes. */
 const PACKING_VERSION = 3
 const MINUTE = 60_000
 /** At most this many paths are checked for instruction files, from the root down. */
@@ -127,7 +127,7 @@ async function aboutMessage({
   }
 }
 
-/** The files that the message of an opening is about. */
+/** The files that an opening's message is about. */
 export const nearFiles = ({ names = [], near = [] }: Opening): Path[] => [
   ...new Set([...near, ...names.map(({ path }) => path)]),
 ]

@@ -1,7 +1,7 @@
 /**
- * What is said of each file of a tree: a line of its own where there is something to say, else its name behind that of
- * its folder. In a large tree, folders stand for their files: as many as fit are listed, those near the active files
- * first.
+ * Lists the files of a tree for a model: with a line of their own where there is something to say about them, else by
+ * name in one line for their folder. In a large tree, folders stand for their files: as many files as fit are listed,
+ * those near the active files first.
  */
 import type { Path } from '../../core/git/repository.ts'
 import type { FileEntry } from '../../core/git/trees.ts'
@@ -10,9 +10,9 @@ import { countFiles, type Folder, folderOf, foldersAbove } from './folders.ts'
 import { cut, isOnlySize } from './languages.ts'
 
 export type Outline = {
-  /** Lines, in the order of their paths. */
+  /** The lines, sorted by path. */
   text: string
-  /** The files that are named. */
+  /** The files that are named in the text. */
   shown: ReadonlySet<Path>
   /** A sentence that says so, where folders stand for their files. */
   words?: string
@@ -20,21 +20,24 @@ export type Outline = {
 
 type Options = {
   active: readonly Path[]
-  /** Files that it is asked for: more is said of them. */
+  /** Files that the message is about, which get longer summaries. */
   near?: readonly Path[]
-  /** The most bytes of text. */
+  /** The most bytes that the text may have. */
   bytes: number
   /** Gives a line about each file, without its path. */
   summariesOf: (files: readonly FileEntry[]) => Promise<string[]>
 }
 
-/** Characters of a summary in trees of few and of many files, unless the file is near what the list is for. */
+/**
+ * Characters of a summary in trees of few and of many files. Active files and those that the message is about get whole
+ * ones.
+ */
 const MAX_SUMMARY_CHARS = { few: 110, many: 70 }
 const FEW_FILES = 40
-/** Above this many kilobytes, a file's size is said. */
+/** The size of a file is shown from this many kilobytes on. */
 const LARGE_KB = 50
 
-/** The files of a folder in lines: those of which nothing is known but their kind and size share one. */
+/** The lines for the files of a folder. Files with only kind and size as their summary share one line. */
 function linesOf(
   { path: folder, files }: Folder,
   summaries: readonly string[],
@@ -56,14 +59,14 @@ function linesOf(
   return [...lines, { path: `${prefix}*`, text: `${shownName(prefix) || './'}: ${names.join(', ')}` }]
 }
 
-/** A name as one of several: what could be taken for two is quoted. */
+/** A name in a list of several, with its size where that is large. A name with a separator in it is quoted. */
 function nameWithSize(name: Path, summary: string): string {
   const said = /[,:"]/.test(name) ? JSON.stringify(shownName(name)) : shownName(name)
   const [, size = '', unit = ''] = /([\d.]+) (KB|MB)$/.exec(summary) ?? []
   return unit === 'MB' || Number(size) >= LARGE_KB ? `${said} (${size} ${unit})` : said
 }
 
-/** Names with a line end or what a person can't see are spelled out. */
+/** A path with line ends and invisible characters escaped. */
 const shownName = (path: Path): string => visiblePath(path)
 
 /** A part not listed yet: a folder with everything below it, or only the files directly in it. */

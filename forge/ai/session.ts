@@ -147,9 +147,9 @@ export const Opening = v.object({
   branch: v.pipe(Text, v.maxLength(4096)),
   /** Definitions of names in the message that it was made for; lines from 1. */
   names: v.exactOptional(v.pipe(v.array(v.object({ name: Text, path: PathInFile, line: Count })), v.maxLength(100))),
-  /** Files that are called by words of that message. */
+  /** Files named by words of that message. */
   near: v.exactOptional(v.pipe(v.array(PathInFile), v.maxLength(100))),
-  /** The subjects of the branch's last commits, the newest first: how commits are written here. */
+  /** The subjects of the branch's last commits, newest first, as examples of the style of messages. */
   subjects: v.exactOptional(v.pipe(v.array(v.pipe(Text, v.maxLength(1000))), v.maxLength(20))),
   /** A digest of what else precedes each request: the model, its tools, the system prompt. */
   key: v.pipe(v.string(), v.regex(/^[0-9a-f]{1,64}$/)),

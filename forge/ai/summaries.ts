@@ -13,7 +13,7 @@ import { type Folder, readFolders } from './folders.ts'
 import { isOnlySize, roughSize, SEPARATOR, summarise, summaryKind } from './languages.ts'
 import { makeOutline, type Outline } from './outline.ts'
 
-/** Counted up where other words come out for the same content: a cache of another one is not read. */
+/** To be increased whenever the same content gets another summary: caches of another version are not read. */
 export const SUMMARY_VERSION = 4
 
 /** Larger files are not read: generated files say little about themselves at their top. */
@@ -35,9 +35,7 @@ const MAX_OUTLINE_TOKENS = 24_000
 export const openSummaries = (objects: Objects, { folder }: { folder: string }): Summaries =>
   new Summaries(objects, new SummaryCache(join(folder, 'summaries.sqlite')))
 
-/**
- * What a list of summaries is made for: `near` are files that it is asked for, `window` is the model's, in tokens.
- */
+/** What a list of summaries is made for. `near`: files that the message is about; `window`: the model's, in tokens. */
 type WantedSummaries = { tree: Oid; active: readonly Path[]; near?: readonly Path[]; window: number }
 
 export class Summaries implements Disposable {
@@ -112,11 +110,14 @@ export class Summaries implements Disposable {
   }
 }
 
-/** In this many files of a folder, a sentence such as a licence or a name such as `String()` tells none of them. */
+/**
+ * A first sentence that at least this many files of a folder share, e.g. of a licence, is left out of their summaries;
+ * likewise a name such as `String()` that COMMON_NAME_IN_FILES share.
+ */
 const COMMON_IN_FILES = 3
 const COMMON_NAME_IN_FILES = 5
 
-/** Summaries of a folder's files, without what several of them say, where there is more to say of them. */
+/** Summaries of a folder's files without sentences and names that several of them share. */
 function withoutCommon(summaries: readonly string[]): string[] {
   const parted = summaries.map(summary => {
     if (isOnlySize(summary)) return { sentence: summary, names: [] }
