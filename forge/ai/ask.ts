@@ -6,11 +6,11 @@ import type { LanguageModelV4, LanguageModelV4StreamPart, SharedV4ProviderOption
 import { Assembly } from './answers.ts'
 import { type Fetch, ModelExchange } from './endpoint.ts'
 import { cutShort, hostOf, isEndWithoutReason, type ModelEndpoint, passes, troubleOf } from './errors.ts'
+import { tokensIn, tokensOf } from './fence.ts'
 import { Misses } from './misses.ts'
 import { callOptions, withContentParts } from './prompt.ts'
 import type { Model, ModelAnswer, ModelError, ModelTrouble, Progress, Request, Usage } from './request.ts'
 import type { Price } from './settings.ts'
-import { Tokens } from './tokens.ts'
 
 /** When a request is given up or retried. All times in seconds. */
 export type Patience = {
@@ -122,7 +122,7 @@ export class AskedModel implements Model {
       }
       if (line.trouble) throw line.trouble
       if (!assembly.isWhole) throw cutShort(asked, assembly.text)
-      const told = assembly.answer(() => estimated(asked.name, line.sent, assembly.text))
+      const told = assembly.answer(() => estimated(line.sent, assembly.text))
       const answer = { ...told, usage: withCost(told.usage, this.price) }
       // Another conversation with the same beginning can cause a reported cache miss. It is ignored when at least half
       // of the input came from the cache.
@@ -165,10 +165,9 @@ const CHOICE_WORDS: Record<Choice, RegExp> = { thinking: /reasoning|thinking|eff
 
 const UNKNOWN_PARAMETER = /parameter|argument|unrecognized|unknown|unsupported|not supported|not permitted|extra/i
 
-/** The estimated usage, for servers that report none. */
-function estimated(name: string, sent: number, text: string): Usage {
-  const tokens = new Tokens()
-  return { input: tokens.estimate(name, sent), output: tokens.estimate(name, text), cacheRead: 0, cacheWrite: 0 }
+/** The estimated usage, for servers that report none. `sent`: bytes; `text`: the answer. */
+function estimated(sent: number, text: string): Usage {
+  return { input: tokensOf(sent), output: tokensIn(text), cacheRead: 0, cacheWrite: 0 }
 }
 
 /** Adds the cost to a usage, from the price, where the provider reported none. */

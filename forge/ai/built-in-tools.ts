@@ -7,6 +7,7 @@ import type { Path } from '../../core/git/repository.ts'
 import { many, short, sizeInWords, visible, visiblePath } from '../../core/text.ts'
 import { listOf, parseArguments, whole } from './arguments.ts'
 import { applyEdits, countLines, type EditRefusal, inFormOf, lineEnds, type Made, type TextEdit } from './edits.ts'
+import { tokensOf } from './fence.ts'
 import { lineStarts, numbered, readableLine } from './lines.ts'
 import { MAX_MODEL_FILE_BYTES, type ModelFile, modelFileAt, pathFrom, verifyMayChange } from './model-files.ts'
 import type { Tool, ToolContext, ToolResult } from './tool.ts'
@@ -708,5 +709,5 @@ async function verifyMayBeActive(room: ToolContext, path: Path): Promise<string>
   if (length > MAX_CONTEXT_FILE_BYTES)
     throw new Failure(`${name} has ${sizeInWords(length)}, too much for the context: read it by get_lines.`)
   if (room.active.has(path)) return `${name} is in the context already.`
-  return `Added ${name}, ${sizeInWords(length)}, about ${Math.ceil(length / 3.6).toLocaleString('en')} tokens.`
+  return `Added ${name}, ${sizeInWords(length)}, about ${tokensOf(length).toLocaleString('en')} tokens.`
 }
