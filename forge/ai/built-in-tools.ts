@@ -10,6 +10,7 @@ import { applyEdits, countLines, type EditRefusal, inFormOf, lineEnds, type Made
 import { tokensOf } from './fence.ts'
 import { lineStarts, numbered, readableLine } from './lines.ts'
 import { MAX_MODEL_FILE_BYTES, type ModelFile, modelFileAt, pathFrom, verifyMayChange } from './model-files.ts'
+import { isInstructions } from './session.ts'
 import type { Tool, ToolContext, ToolResult } from './tool.ts'
 
 /** All built-in tools. The order is fixed, since cached requests begin with it. */
@@ -485,7 +486,7 @@ const grepOpen = define({
   name: 'grep_open',
   description: [
     'Finds lines by a text, or by a regular expression (Perl syntax), in the active files; in all files of the branch',
-    'with everywhere, or where no file is active.',
+    'with everywhere, or where no file but instructions is active.',
   ].join(' '),
   properties: {
     text: STRING,
@@ -507,7 +508,8 @@ const grepOpen = define({
     const only = await searched(room, below, everywhere)
     const isOpen = only.length > 0 && below === ''
     const where = isOpen ? `the ${many(only.length, 'active file')}` : placeOf(only)
-    return await search(question, { only, where }, room)
+    const hint = isOpen ? ' With everywhere, all other files are looked at, too.' : ''
+    return await search(question, { only, where, hint }, room)
   },
 })
 
@@ -535,7 +537,7 @@ const placeOf = ([only]: readonly Path[]): string => (only === undefined ? 'the 
 /** Searches in the given files and folders, or everywhere where none is given. */
 async function search(
   { text, regex, ignore_case, context }: v.InferOutput<v.StrictObjectSchema<typeof QUESTION, undefined>>,
-  { only, where }: { only: Path[]; where: string },
+  { only, where, hint = '' }: { only: Path[]; where: string; hint?: string },
   room: ToolContext,
 ): Promise<ToolResult> {
   const { repository } = room.vfs.objects
@@ -554,7 +556,7 @@ async function search(
   })
   if (matches.length === 0 && isCut)
     throw new Failure('That takes too long: look for something simpler, or in a folder.')
-  if (matches.length === 0) return { text: `Nothing in ${where}.`, isError: false, words: 'nothing found' }
+  if (matches.length === 0) return { text: `Nothing in ${where}.${hint}`, isError: false, words: 'nothing found' }
   const { rows, isShort } = context > 0 ? await rowsInContext(room, matches, context) : rowsOf(matches)
   const more = isCut || isShort ? '\nThere may be more: look for something rarer, or in a folder.' : ''
   const head = `${many(matches.length, 'line')} in ${where}:`
@@ -569,7 +571,8 @@ async function searched(room: ToolContext, folder: string, everywhere: boolean):
     if (!isThere) throw new Failure(`There is no folder or file ${visiblePath(path)}.`)
     return [path]
   }
-  return everywhere ? [] : [...room.active].sort()
+  // Instructions are active from the start: nobody looks for anything in these alone.
+  return everywhere ? [] : [...room.active].filter(path => !isInstructions(path)).sort()
 }
 
 /** A found line is cut to this many characters around its match. `MAX_MATCHES_CHARS` bounds all lines together. */

@@ -1,7 +1,10 @@
+/** What the desk itself says to a model. A changed word here makes every provider's cache cold once. */
+
 /**
- * The desk's own texts in requests. A change here makes every provider's cache cold once: the key of an opening
- * includes a digest of them.
+ * Counted up with each change of these words or of the tools that every model has: a conversation whose opening was made
+ * by another version is opened anew.
  */
+export const CHAT_PROMPT_VERSION = 2
 
 export const SYSTEM = `You are the AI of a desk: a place where a person and you work on one branch of a git repository. \
 The person writes to you; you answer, and you change the files of the branch with your tools. When your turn ends, the \

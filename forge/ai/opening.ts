@@ -9,7 +9,7 @@ import type { Objects } from '../../core/git/objects.ts'
 import type { Entry, Oid, Path } from '../../core/git/repository.ts'
 import { isFolder, readTree, type TreeEntry } from '../../core/git/trees.ts'
 import { short, visible } from '../../core/text.ts'
-import { SYSTEM } from './desk-words.ts'
+import { CHAT_PROMPT_VERSION } from './desk-words.ts'
 import { folderOf, foldersAbove } from './folders.ts'
 import { definitionsIn, filesNamed } from './named.ts'
 import type { ToolDescription } from './request.ts'
@@ -190,7 +190,7 @@ function hasPauses(session: Session, now: number): boolean {
 
 const keyOf = ({ model, tools }: State): string =>
   new Bun.CryptoHasher('sha256')
-    .update(JSON.stringify([PACKING_VERSION, SUMMARY_VERSION, SYSTEM, model.name, model.window, tools]))
+    .update(JSON.stringify([PACKING_VERSION, SUMMARY_VERSION, CHAT_PROMPT_VERSION, model.name, model.window, tools]))
     .digest('hex')
     .slice(0, 16)
 

@@ -216,7 +216,7 @@ export function withInactive(session: Session, path: Path): Session {
  */
 export const INSTRUCTIONS = ['AGENTS.md', 'CLAUDE.md', 'FORGE.md']
 
-const isInstructions = (path: Path): boolean => INSTRUCTIONS.includes(path.slice(path.lastIndexOf('/') + 1))
+export const isInstructions = (path: Path): boolean => INSTRUCTIONS.includes(path.slice(path.lastIndexOf('/') + 1))
 
 /** Removes the opening: the next request is built from scratch, with the files as they are then. */
 export function withoutOpening({ opening: _, ...session }: Session): Session {
