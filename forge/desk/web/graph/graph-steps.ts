@@ -1,18 +1,17 @@
-/** What can be done with commits, branches, tags and remotes: each by a dialog that shows it before it happens. */
+/** The steps on commits, branches, tags and remotes: each opens a dialog with a preview. */
 import { signal } from '@preact/signals'
 import type { BranchInfo } from '../../contract/branches.ts'
 import type { CommitRow } from '../../contract/reading.ts'
 import type { Source } from '../../contract/steps.ts'
-import { goToFirstConflict } from '../merging/merging-actions.ts'
+import { type DoneStep, STEP_TOPIC, showDone } from '../merging/after-step.ts'
 import { sentence } from '../page/actions.ts'
 import { runOfBranch, splitByRun } from '../page/branches-of-runs.ts'
 import type { Choice, StepWay } from '../page/dialog-content.ts'
 import type { Page } from '../page/state.ts'
-import { undo, untilMore } from '../page/undo.ts'
 import { readable, shortId, toName, withoutTricks } from '../ui/names.ts'
 import { branchSource, buttonOf, commitSource, explain, stepOf, titleInto, WAYS, type Way } from './step-ways.ts'
 
-/** Opens the dialog of a source that was dropped on a branch, or that one was chosen for. */
+/** Opens the dialog of a source dropped on a branch, or for which a branch was chosen. */
 export function openSteps(page: Page, source: Source, onto: string, first: Way = 'merge'): void {
   const target = page.branch(onto)
   const ways = WAYS.flatMap((way): StepWay[] => {
@@ -30,31 +29,13 @@ export function openSteps(page: Page, source: Source, onto: string, first: Way =
   }
 }
 
-/** One notice is about what was done last here. */
-const TOPIC = 'step'
-
-/** Says what was done, with a way back, and shows where a person goes on. */
-function finish(
-  page: Page,
-  { words, merging, isUndoable }: { words: string; merging?: string; isUndoable: boolean },
-): void {
-  if (merging === undefined) {
-    page.tell({
-      topic: TOPIC,
-      title: sentence(words),
-      lasts: untilMore(page),
-      ...(isUndoable && { actions: [{ words: 'Undo', run: () => void undo(page) }] }),
-    })
-    page.graph.focusWanted.value++
-    return
-  }
-  // The branch's tab has all of it, with Abort.
-  page.solved(TOPIC)
-  page.spoken.value = words
-  goToFirstConflict(page, page.open({ kind: 'branch', branch: merging }))
+/** Shows what was done; in the graph, the list of commits gets the focus again. */
+function finish(page: Page, done: DoneStep): void {
+  showDone(page, done)
+  if (done.merging === undefined) page.graph.focusWanted.value++
 }
 
-/** Asks for the branch first: each with the word of how this would come out there. */
+/** Asks for the target branch, and shows the outcome at each. */
 export function chooseTarget(page: Page, source: Source, way: Way): void {
   page.dialog.value = {
     kind: 'pick',
@@ -76,7 +57,7 @@ export function chooseTarget(page: Page, source: Source, way: Way): void {
   }
 }
 
-/** Local branches: the one that HEAD is on first, those of runs last. */
+/** The local branches: that of HEAD first, those of runs last. */
 function branchesToPick(page: Page): BranchInfo[] {
   const head = page.desk.value?.head
   const { own, ofRuns } = splitByRun(page.desk.value?.branches ?? [])
@@ -91,7 +72,7 @@ const choiceOf = ({ name, session }: BranchInfo) => ({
   isRare: runOfBranch(name) !== undefined,
 })
 
-/** All that a branch can be merged with or rebased onto: other branches, remote branches and tags. */
+/** Everything that can be merged into a branch or be a rebase's new base: other branches, remote branches and tags. */
 function sourcesFor(page: Page, branch: string): (Omit<Choice, 'run'> & { source: Source })[] {
   const refs = page.graph.refs.value
   const local = branchesToPick(page)
@@ -109,7 +90,7 @@ function sourcesFor(page: Page, branch: string): (Omit<Choice, 'run'> & { source
   return [...local, ...remote, ...tags]
 }
 
-/** Picks what is merged into a branch. */
+/** Asks what to merge into a branch. */
 export function mergeInto(page: Page, branch: string): void {
   page.graph.needRefs()
   page.dialog.value = {
@@ -127,7 +108,7 @@ export function mergeInto(page: Page, branch: string): void {
   }
 }
 
-/** Picks what a branch is rebased onto. */
+/** Asks what to rebase a branch onto. */
 export function rebaseOnto(page: Page, branch: string): void {
   page.graph.needRefs()
   page.dialog.value = {
@@ -155,7 +136,7 @@ function openRebase(page: Page, branch: string, onto: Source): void {
   }
 }
 
-/** Picks a branch, and then one of its commits that another branch does not have, to be cherry-picked onto that. */
+/** Asks for a branch and one of its commits that `branch` lacks, and cherry-picks it. */
 export function cherryPickOnto(page: Page, branch: string): void {
   page.graph.needRefs()
   page.dialog.value = {
@@ -172,7 +153,7 @@ export function cherryPickOnto(page: Page, branch: string): void {
   }
 }
 
-/** The newest commits of a branch that can be picked from a list. */
+/** At most this many commits of a branch are offered, the newest. */
 const MAX_COMMITS_TO_PICK = 300
 
 function pickCommit(page: Page, branch: string, from: Source): void {
@@ -235,7 +216,7 @@ export function deleteTag(page: Page, name: string): void {
   }
 }
 
-/** Fetches at once: it moves no branch of this machine. */
+/** Fetches without a preview, since no local branch moves. */
 export async function fetchRemotes(
   page: Page,
   { remote, branch }: { remote?: string; branch?: string } = {},
@@ -245,9 +226,9 @@ export async function fetchRemotes(
   try {
     const step = { step: 'fetch', ...(remote && { remote }), ...(branch && { branch }) } as const
     const { words } = await page.connection.ask('do', { step })
-    page.tell({ topic: TOPIC, title: sentence(words) })
+    page.tell({ topic: STEP_TOPIC, title: sentence(words) })
   } catch (error) {
-    page.complain(error, { topic: TOPIC })
+    page.complain(error, { topic: STEP_TOPIC })
   } finally {
     page.graph.progress.value = undefined
   }
@@ -259,7 +240,7 @@ async function hasUpstream(page: Page, branch: string): Promise<boolean> {
   return offers !== 'publish'
 }
 
-/** Without an upstream branch there is nothing to pull: the way to one is to publish the branch. */
+/** Without an upstream branch there is nothing to pull: offers to publish the branch. */
 function offerToPublish(page: Page, branch: string): void {
   const name = readable(branch)
   page.dialog.value = {
@@ -272,7 +253,7 @@ function offerToPublish(page: Page, branch: string): void {
 }
 
 export async function pull(page: Page, branch: string): Promise<void> {
-  // The page knows of an upstream branch only once it is known how far that is.
+  // The desk's state names the upstream only after its distance was counted, so the server is asked.
   if (!page.branch(branch)?.upstream && !(await hasUpstream(page, branch))) {
     offerToPublish(page, branch)
     return
@@ -309,7 +290,7 @@ export async function push(page: Page, branch: string): Promise<void> {
   const own =
     remotes.find(name => followed.startsWith(`${name}/`)) ?? (remotes.includes('origin') ? 'origin' : remotes[0])
   if (own === undefined) {
-    page.complain(`No remote to push to. Add one in a terminal: git remote add origin URL`, { topic: TOPIC })
+    page.complain(`No remote to push to. Add one in a terminal: git remote add origin URL`, { topic: STEP_TOPIC })
     return
   }
   const ways = [own, ...remotes.filter(name => name !== own)].flatMap((remote): StepWay[] => [

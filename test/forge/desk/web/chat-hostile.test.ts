@@ -1,4 +1,4 @@
-/** Answers of a model that wants to run a script, to send something away, to deceive the eye, or to freeze the page. */
+/** Hostile answers of a model: to run a script, send data away, deceive the reader, or freeze the page. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { Failure } from '../../../../core/failure.ts'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
@@ -10,14 +10,14 @@ import { type DeskPage, openPage, until } from './page-scene.ts'
 
 setDefaultTimeout(120_000)
 
-const MANY = 1_000
+const ITEMS = 1_000
 const MEGABYTE = 1_000_000
 /**
- * The longest time in which the page may not answer, in milliseconds, on a machine that is busy with ten other things:
- * what freezes a page does so for minutes. How long it is on a quiet one is printed.
+ * The longest task allowed, in milliseconds, on a busy machine: a page that freezes has tasks of minutes. The measured
+ * time is printed.
  */
 const LONGEST_TASK = 5_000
-/** Nested, unclosed or repeated, by what a parser might stumble over. */
+/** Nested, unclosed or repeated markup that a parser might be slow with. */
 const TOO_MUCH: Record<string, string> = {
   'lists in lists': Array.from({ length: 1_000 }, (_, depth) => `${' '.repeat(depth * 2)}- a`).join('\n'),
   'lists on a line': `${'- '.repeat(2_000)}a`,
@@ -165,9 +165,9 @@ describe.skipIf(!hasBrowser)('a hostile answer', () => {
     })
   }
 
-  test(`a conversation of ${MANY.toLocaleString('en')} items stays quick`, async () => {
+  test(`a conversation of ${ITEMS.toLocaleString('en')} items stays quick`, async () => {
     const text = 'It is **renewed** at `0.6` of the time.\n\n- one\n- two\n\n```ts\nconst a = 1\n```\n'
-    const turns = Array.from({ length: MANY / 10 }, (_, at) => ({ question: `Question ${at}`, calls: 7, text }))
+    const turns = Array.from({ length: ITEMS / 10 }, (_, at) => ({ question: `Question ${at}`, calls: 7, text }))
     const desk = await openConversation({
       model,
       hasTurns: false,
@@ -183,7 +183,7 @@ describe.skipIf(!hasBrowser)('a hostile answer', () => {
     const began = performance.now()
     await page
       .getByRole('log')
-      .getByText(`Question ${MANY / 10 - 1}`)
+      .getByText(`Question ${ITEMS / 10 - 1}`)
       .first()
       .waitFor()
     const opened = performance.now() - began
@@ -203,7 +203,7 @@ describe.skipIf(!hasBrowser)('a hostile answer', () => {
     const scrolled = await longest()
     const nodes = await page.evaluate(() => document.querySelectorAll('*').length)
     console.log(
-      `${MANY} items: there after ${Math.round(opened)} ms; longest task ${Math.round(streamed)} ms while streaming, ` +
+      `${ITEMS} items: there after ${Math.round(opened)} ms; longest task ${Math.round(streamed)} ms while streaming, ` +
         `${Math.round(scrolled)} ms while going to the beginning; ${nodes} elements then`,
     )
     expect(streamed).toBeLessThan(LONGEST_TASK)
@@ -212,7 +212,7 @@ describe.skipIf(!hasBrowser)('a hostile answer', () => {
   })
 })
 
-/** Answers how long the longest task was that the page has had since. */
+/** Starts measuring; the returned function gives the page's longest task since, in milliseconds. */
 async function longestTasks(page: DeskPage): Promise<() => Promise<number>> {
   await page.evaluate(() => {
     const tasks: number[] = []
@@ -222,7 +222,7 @@ async function longestTasks(page: DeskPage): Promise<() => Promise<number>> {
     })
   })
   return async () => {
-    // The observer says it a little later.
+    // The observer reports with a delay.
     await page.evaluate(() => new Promise(resolve => setTimeout(resolve, 100)))
     return await page.evaluate(() => Math.max(0, ...(window as unknown as { tasks: number[] }).tasks))
   }

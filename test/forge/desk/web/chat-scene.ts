@@ -37,7 +37,7 @@ export const TOOL_APPROVAL = {
   ),
 }
 
-/** Turns as they are in the desk's pictures, in the branch of the scene. */
+/** The turns of the desk's pictures, in the branch of the scene. */
 export function withTurns(desk: StandIn): ChatStandIn {
   const ai = new ChatStandIn(desk)
   const chat = ai.of(BRANCH)
@@ -104,7 +104,7 @@ export function withTurns(desk: StandIn): ChatStandIn {
   return ai
 }
 
-/** Half a turn, as in the second picture: it goes on until it is stopped. */
+/** Half a turn, as in the second picture: it runs until it is stopped. */
 export const HALF_A_TURN: Script = async turn => {
   turn.call({ name: 'update_context', title: 'worker.ts, metrics.ts', words: 'full' })
   turn.call({ name: 'search_replace', title: 'src/queue/lease.ts', words: '2 edits +9 −1' })

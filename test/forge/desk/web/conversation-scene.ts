@@ -218,7 +218,7 @@ export async function ask(page: Page, text: string): Promise<void> {
   await page.getByRole('button', { name: 'Send', exact: true }).click()
 }
 
-/** All that markdown has, as a good model writes it. */
+/** An answer with every kind of Markdown. */
 export const RICH_ANSWER = `# What I changed
 
 The keeper **bounds** its renewals; see [the design](docs/design.md) and [the manual](https://www.postgresql.org/docs/current/sql-select.html).
@@ -253,7 +253,7 @@ export async function keep(lease: Lease): Promise<void> {
 
 https://example.com/raw and ![a picture](https://example.com/p.png)`
 
-/** What a bad one writes. */
+/** An answer of a hostile model. */
 export const HOSTILE_ANSWER = `<script>window.pwned = 1</script> <img src=x onerror="window.pwned=1"> <b onclick="pwned=1">bold?</b>
 
 [click me](javascript:window.pwned=1) [data](data:text/html,<script>pwned=1</script>) [mail](mailto:a@example.com) [bank](https://bank.example@evil.example/)
