@@ -1,4 +1,4 @@
-/** Which of several kinds of host origin is on. */
+/** Finds the host of origin among several kinds of hosts. */
 import { expect, test } from 'bun:test'
 import { shellIn } from '../../core/shell.ts'
 import { GITHUB } from '../../forklift/github.ts'
