@@ -4,8 +4,8 @@
 //   redactorOf(key).text(text)    the same for a short text
 //
 // The key is found as it is, in base64 (any alignment, both alphabets) and in hexadecimal, also where its characters
-// are escaped (JSON, percent, HTML), interrupted by white space, or split over chunks of the network or over the events
-// of a model's answer. Half of a key counts as the key.
+// are escaped (JSON, percent, HTML), interrupted by invisible characters, or split over chunks of the network or over
+// the events of a model's answer. Half of a key counts as the key.
 //
 // Text is passed on as soon as it can no longer be the beginning of the key.
 import { Transform } from 'node:stream'
@@ -18,6 +18,7 @@ const MAX_LINE_LENGTH = 1024 * 1024 // of an event; a longer one is not combined
 // The least number of the key's characters at the end of a chunk that are held back until the next chunk. Fewer are not
 // a secret, and most words end with a character of the key.
 const MIN_LETTERS_HELD = 4
+const MAX_DATA_LINES = 20 // of one event
 const MAX_EVENTS_HELD = 16 // events held back while no more text comes in the field where the key may have begun
 
 // --- text as characters that may be escaped ----------------------------------------
@@ -30,15 +31,19 @@ const BEGINNING_OF_ESCAPE =
 const MAX_ESCAPE_BYTES = 128
 const BEGINS_ESCAPE = new Set('\\%&')
 
+/** Invisible characters: white space of all scripts, and Unicode's format characters. */
+const UNSEEN = /[\s\p{Cf}]/u
+
 /**
- * Splits a text into pieces: the source of each, and the character that it stands for. White space and backslashes
- * stand for none.
+ * Splits a text into pieces: the source of each, and the character that it stands for. Invisible characters and
+ * backslashes stand for none.
  */
 function piecesOf(text) {
   const pieces = []
   for (let at = 0; at < text.length; ) {
     const [source, code] = pieceAt(text, at)
-    const means = code > 0x20 && code !== 0x5c ? String.fromCharCode(code) : ''
+    const letter = String.fromCharCode(code)
+    const means = code > 0x20 && code !== 0x5c && (code < 0x7f || !UNSEEN.test(letter)) ? letter : ''
     pieces.push({ source, means, isHidden: false, isShown: false, hasMark: false })
     at += source.length
   }
@@ -215,6 +220,8 @@ class EventRedactor {
   #matchers = new Map()
   #waiting = [] // lines that may still change, oldest first
   #rest = ''
+  #endsInCr = false
+  #data = [] // lines of an event whose JSON continues
   #event = 0
 
   constructor(root) {
@@ -222,21 +229,53 @@ class EventRedactor {
   }
 
   add(text) {
-    const lines = (this.#rest + text).split('\n')
+    const lines = (this.#rest + this.#withPlainEnds(text)).split('\n')
     this.#rest = lines.pop()
     const out = lines.map(line => this.#addLine(`${line}\n`)).join('')
     if (this.#rest.length <= MAX_LINE_LENGTH) return out
     const tooLong = this.#rest
     this.#rest = ''
-    return out + this.#release(Number.POSITIVE_INFINITY) + tooLong
+    return out + this.#releaseAll() + tooLong
+  }
+
+  /** A line of events may end in CR, LF or both. */
+  #withPlainEnds(text) {
+    const isRestOfEnd = this.#endsInCr && text.startsWith('\n')
+    if (text !== '') this.#endsInCr = text.endsWith('\r')
+    return text.slice(isRestOfEnd ? 1 : 0).replace(/\r\n?/g, '\n')
+  }
+
+  #releaseAll() {
+    return this.#passData() + this.#release(Number.POSITIVE_INFINITY)
   }
 
   end() {
-    return this.#addLine(this.#rest) + this.#release(Number.POSITIVE_INFINITY)
+    return this.#addLine(this.#rest) + this.#releaseAll()
   }
 
+  /** The data of an event may be in several lines: they are joined once they are complete JSON. */
   #addLine(line) {
-    const json = line.startsWith('data:') ? parsed(line.slice('data:'.length)) : undefined
+    if (!line.startsWith('data:')) return this.#passData() + this.#addEvent(line, undefined)
+    const whole = parsed(line.slice('data:'.length))
+    if (whole !== undefined) return this.#passData() + this.#addEvent(line, whole)
+    this.#data.push(line)
+    const text = this.#data.map(it => it.slice('data:'.length)).join('')
+    const joined = this.#data.length > 1 ? parsed(text) : undefined
+    if (joined === undefined)
+      return this.#data.length < MAX_DATA_LINES && text.length <= MAX_LINE_LENGTH ? '' : this.#passData()
+    const event = this.#data.splice(0).join('')
+    return this.#addEvent(event, joined)
+  }
+
+  /** Lines that are not JSON, alone or with the lines after them, pass unchanged. */
+  #passData() {
+    return this.#data
+      .splice(0)
+      .map(line => this.#addEvent(line, undefined))
+      .join('')
+  }
+
+  #addEvent(line, json) {
     const strings = []
     if (json !== undefined) {
       this.#event++

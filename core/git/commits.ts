@@ -237,14 +237,17 @@ export async function independentOf(where: Where, commits: readonly Oid[]): Prom
   return (await read(where, ['merge-base', '--independent', ...commits])).split('\n').filter(Boolean)
 }
 
-/** Counts the commits that `tip` has and `old` lacks and that are in a remote-tracking branch. */
-export async function countOnRemotes(where: Where, old: Oid, tip: Oid): Promise<number> {
+/**
+ * Counts the commits that `tip` has and `old` lacks (undefined: all of `tip`'s) and that are in a remote-tracking branch.
+ */
+export async function countOnRemotes(where: Where, old: Oid | undefined, tip: Oid): Promise<number> {
   const count = async (...more: string[]) =>
-    Number(await read(where, ['rev-list', '--count', tip, '--not', old, ...more, '--']))
+    Number(await read(where, ['rev-list', '--count', tip, '--not', ...(old === undefined ? [] : [old]), ...more, '--']))
   const [all, ours] = await Promise.all([count(), count('--remotes')])
   return all - ours
 }
 
+/** How many commits one commit has and another lacks, and the newest of them. */
 export type CommitList = { count: number; newest: { oid: Oid; date: string; subject: string }[] }
 
 /**

@@ -112,7 +112,11 @@ async function baseOf(objects: Objects, { parents: [parent] }: Commit): Promise<
  */
 type Pick = { tree: Oid; before: Oid; oid: Oid; owner: Oid; theirs: string; signal: AbortSignal }
 
-async function pickOnto(objects: Objects, { tree, before, oid, owner, theirs, signal }: Pick): Promise<MergedTree> {
+/** The tree of a commit applied to another tree, with its conflicts; the folder .forge is that of `owner`. */
+export async function pickOnto(
+  objects: Objects,
+  { tree, before, oid, owner, theirs, signal }: Pick,
+): Promise<MergedTree> {
   const isTheSame = before === tree
   const merge = isTheSame
     ? { tree: await treeOfCommit(objects, oid), stages: [], conflicts: [] }
