@@ -57,11 +57,11 @@ const HELP = `forklift: brings upstream's new commits into this fork as a pull r
 
 Run it in a checkout of a fork with the remotes origin (the fork) and upstream (what was forked).
 
-  --model M, --variant V, --agent A   instead of what ${SETTINGS_FILE} says
-  --check      look whether everything is ready, a line a check; changes nothing
-  --retry      ask the agent again although it got stuck here before, took too long, was refused or thrown away
-  --publish B  no agent: take the merge that you made on branch B, judge it, and open the pull request
-  --anyway     with --publish: as a draft, although it is refused
+  --model M, --variant V, --agent A   override ${SETTINGS_FILE}
+  --check      check that everything is ready, one line for each check; changes nothing
+  --retry      ask the agent again about a merge that got stuck, took too long, was refused or was thrown away
+  --publish B  judge your own merge on branch B, and open the pull request; no agent is asked
+  --anyway     with --publish: open a draft even if the merge is refused
   --version, --help
 
 Exit codes
@@ -120,7 +120,7 @@ async function tidyUp(fork: Fork, report: Report): Promise<void> {
   const containers = async () =>
     (await sh`docker ps --filter label=forklift --format ${'{{.Names}}'}`).stdout.split('\n')
   const gone = await tidy(fork.state, containers, fork.repository.signal)
-  if (gone.length > 0) report.step(`Removed what is old: ${gone.join(', ')}`)
+  if (gone.length > 0) report.step(`Removed old runs: ${gone.join(', ')}`)
 }
 
 // --- Whether there is anything to do --------------------------------------------------------------------------------

@@ -162,7 +162,10 @@ export async function review(scratch: Scratch, commits: Commits): Promise<MergeR
     ...history,
     ...losses,
     ...unresolved,
-    ...naming('Guidance that may be private is neither as in the start nor as git merges it:', guidance(judged)),
+    ...naming(
+      "A version of FORK.md that is neither the start's nor git's own merge may contain private guidance:",
+      guidance(judged),
+    ),
     ...naming("Files that steer CI differ from git's own merge, and a push would run them:", ci),
     ...meantByHand,
     ...naming('Upstream brings what would run into CI that the fork has switched off:', judged.switchedOff.started),

@@ -69,7 +69,7 @@ async function findToken(host: string, env: Environment, sh: Shell): Promise<Tok
 function checkToken(text: string, source: string): Token {
   const value = text.trim()
   if (/^[\x21-\x7e]+$/.test(value)) return { value, source }
-  throw new Failure(`The token from ${source} has characters that no token has: set it again.`)
+  throw new Failure(`The token from ${source} contains characters that are invalid in a token: set it again.`)
 }
 
 /**
@@ -104,12 +104,14 @@ async function find({ urls, env, sh, signal }: HostSearch): Promise<HostFound> {
   const place = gitHubPlaceOf(urls, env)
   if (!place) {
     const host = parseRemote(urls[0] ?? '')?.host ?? ''
-    return host && !host.includes('.') ? { whyNot: `which GitHub ${visible(host)} stands for can't be told` } : {}
+    return host && !host.includes('.')
+      ? { whyNot: `${visible(host)} is not a full host name, so which GitHub it stands for is unknown` }
+      : {}
   }
   const token = await findToken(place.host, env, sh)
   if (token) return { host: new GitHub(place, token, signal) }
   if (isHosted(place.host)) throw new Failure(`There is no token for ${place.host}: set GH_TOKEN or run gh auth login.`)
-  return { whyNot: `there is no token for ${visible(place.host)}, so it is taken for no GitHub` }
+  return { whyNot: `there is no token for ${visible(place.host)}, so it does not count as a GitHub` }
 }
 
 /** The password from the user's own credential helpers; undefined where it is empty. */

@@ -96,7 +96,8 @@ async function whereToStart(now: Situation): Promise<ForkliftPlan> {
     return { kind: 'merge', start: join, head, leftBehind }
   }
   const repair = await repairAfterSquash(now)
-  if (repair?.upstream === now.upstream) return nothing(`#${repair.pull.number} brought it, squashed or rebased`)
+  if (repair?.upstream === now.upstream)
+    return nothing(`#${repair.pull.number} already brought upstream's newest commit, squashed or rebased`)
   return { kind: 'merge', start: repair?.start ?? now.origin, leftBehind }
 }
 

@@ -232,7 +232,7 @@ function theUrls(configured: string | undefined, verbose: string, name: RemoteNa
   if (name === 'upstream' || (others.length === 0 && [fetch, configured].some(url => sameRepository(push, url))))
     return { configured, fetch, push }
   throw new Failure(
-    `origin is pushed to another place or to several (${visible([push, ...others].join(' '))}): leave it one URL, see git remote -v.`,
+    `origin pushes to another repository or to several (${visible([push, ...others].join(' '))}): leave it one URL, see git remote -v.`,
   )
 }
 
@@ -275,7 +275,7 @@ async function theImage(engine: Promise<void>, signal: AbortSignal, report: Repo
   if (image.exitCode !== 0) throw new Failure(`There is no image ${IMAGE}: make image in ${here}.`)
   const [id = '', label] = image.stdout.trim().split(/\s+/)
   if (label !== (await harnessDigest(HARNESS)))
-    report.note(`the harness in the image is not this one's: make image in ${here}.`)
+    report.note(`the image has another harness than this checkout: make image in ${here}.`)
   return id
 }
 

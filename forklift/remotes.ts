@@ -174,7 +174,7 @@ export async function verifyLargeFilesCanBeCarried(fork: Fork): Promise<void> {
 export async function carryLargeFiles({ repository, origin, upstream }: Fork, report: Report): Promise<void> {
   const { bounds: _, ...asLongAsItTakes } = repository
   const sh = shellIn(asLongAsItTakes, { nothrow: true })
-  report.step('Carrying the large files of upstream to origin')
+  report.step("Copying upstream's LFS files to origin")
   // Finds all new commits that add an LFS pointer, in binary files and merge commits too.
   const everyDiff = ['--no-patch', '--text', '--no-textconv', '--no-ext-diff', '--diff-merges=first-parent']
   const all = ['-c', 'lfs.fetchInclude=', '-c', 'lfs.fetchExclude=']
@@ -184,7 +184,7 @@ export async function carryLargeFiles({ repository, origin, upstream }: Fork, re
     git -c lfs.allowIncompletePush=true lfs push origin ${upstream.tip}`
   if (carried.exitCode === 0) return
   throw new Failure(
-    `The large files could not be carried to origin (${firstLine(carried.stderr)}): run git lfs push by hand.`,
+    `The LFS files could not be copied to origin (${firstLine(carried.stderr)}): run git lfs push by hand.`,
   )
 }
 

@@ -16,7 +16,7 @@ import { readUntrusted } from '../core/untrusted.ts'
 export async function newStuckFile(scratch: Scratch, workspace: string, known: Oid[]): Promise<string | undefined> {
   const file = await readUntrusted(join(workspace, STUCK_FILE), MAX_READ_BYTES)
   if (!file) return undefined
-  if (file.kind === 'other') return '(STUCK.md is no file: it is not shown)'
+  if (file.kind === 'other') return '(STUCK.md is not a regular file, so it is not shown)'
   await using objects = openObjects(scratch)
   for (const commit of known) {
     // Read as it would be checked out: line ends and encodings may differ from what is committed.

@@ -31,7 +31,7 @@ export async function verifyTheAgentEndedWell(scratch: Scratch, run: runs.Finish
   const place = stuck === undefined ? run.path : join(run.path, STUCK_FILE)
   if (stuck !== undefined) await show(stuck, place, report)
   const left = (await hasFilledTheDisk(run)) && (await removeWhatTheAgentWrote(run))
-  if (left) report.note(`Not all that the agent wrote could be removed in time: rm -rf ${left}`)
+  if (left) report.note(`Removing the agent's files took too long: rm -rf ${left}`)
   if (exitCode === EXIT.timedOut)
     throw new Failure(`Time ran out (${clockFace(timeLimitSeconds)}): see ${place}.`, exitCode)
   if (stuck !== undefined)

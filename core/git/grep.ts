@@ -50,9 +50,9 @@ const MAX_LINE_BYTES = 4 << 20
  * Failure}.
  */
 export async function textSearch(repository: Repository, question: TextQuestion): Promise<GrepQuestion> {
-  if (question.words === '') throw new Failure('There is nothing to look for yet.')
+  if (question.words === '') throw new Failure('Type a text to search for.')
   if (/[\n\0]/.test(question.words)) throw new Failure('Text is found line by line: look for one line of it.')
-  if (question.words.length > 10_000) throw new Failure('That is too long to be looked for.')
+  if (question.words.length > 10_000) throw new Failure('The search text is too long: use at most 10,000 characters.')
   if (!question.isRegex) return { ...question, dialect: '-F' }
   const attempt = async (dialect: '-P' | '-E') => {
     const nothing = emptyTree(repository.format)

@@ -50,7 +50,7 @@ test('where no kind knows origin, one note has the reasons of all', async () => 
   const kinds = [GITHUB, kindThatFinds({}, [], 'B'), kindThatFinds({ whyNot: 'no token for a C was found' }, [], 'C')]
   expect(await findHost(searchFor('https://b.example/me/fork.git'), note => notes.push(note), kinds)).toBeUndefined()
   expect(notes).toEqual([
-    'there is no token for b.example, so it is taken for no GitHub, and no token for a C was found: the branch will be pushed, without a pull request.',
+    'there is no token for b.example, so it does not count as a GitHub, and no token for a C was found: the branch will be pushed, without a pull request.',
   ])
 })
 
