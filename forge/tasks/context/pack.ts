@@ -11,6 +11,7 @@ import { bytesIn, fenced, fileInWords, quoted, tokensSent } from '../../ai/fence
 import { readFolders } from '../../ai/folders.ts'
 import { FORGE_MD, type ForgeMd, proseOf } from '../../ai/forge-md.ts'
 import { modelFileAt } from '../../ai/model-files.ts'
+import { filesNamed } from '../../ai/named.ts'
 import { makeOutline } from '../../ai/outline.ts'
 import type { RequestMessage, TextBlock, ToolDescription } from '../../ai/request.ts'
 import { blackOutFor } from '../../ai/secrets.ts'
@@ -421,16 +422,18 @@ const nameOfRelated = (path: Path): string => `what is used of ${visiblePath(pat
 
 /** The files of the project, a line each, those near the task's first. */
 async function outlineOf(packing: Packing, own: readonly Path[], bytes: number): Promise<string> {
-  const { objects, kind, summaries } = packing
+  const { objects, kind, summaries, about } = packing
   const tree = (await new CommitVfs(objects, packing.tree).writeTree()) satisfies Oid
-  // Planners see all folders alike.
+  const wish = about.find(it => it.kind === 'wish')?.text ?? ''
+  const near = isPlanning(kind) ? await filesNamed(objects, { tree, text: wish }) : []
+  // Planners see all folders alike, but for what the wish names.
   const active = isPlanning(kind) ? [] : [...own]
   const heading = '# The files of the project, each with what it is about, or its name behind its folder\n'
   const most = bytes - bytesOf(heading) - 10
   if (most <= 0) return ''
   const outline = summaries
-    ? await summaries.of({ tree, active, window: tokensSent(most) / OUTLINE_SHARE })
-    : await makeOutline(await readFolders(objects, tree), { active, bytes: most, summariesOf })
+    ? await summaries.of({ tree, active, near, window: tokensSent(most) / OUTLINE_SHARE })
+    : await makeOutline(await readFolders(objects, tree), { active, near, bytes: most, summariesOf })
   if (outline.text === '') return ''
   const words = outline.words ? `${outline.words}\n` : ''
   return `${heading}${words}${fenced(outline.text)}`
