@@ -1,28 +1,28 @@
-/** A model that answers by a script, in this process: what a test of a turn asks instead of one that costs money. */
+/** A scripted model in this process, for tests of turns. */
 import type { CallBlock, Model, ModelAnswer, Progress, Request, Usage } from '../../forge/ai/request.ts'
 import { NO_USAGE } from '../../forge/ai/session.ts'
 import type { Models } from '../../forge/desk/chat/models.ts'
 
-/** One answer: text, calls of tools, or how it goes wrong. What is to be seen of it comes in this order. */
+/** One answer: text, tool calls, or an error. Its parts are shown in this order. */
 export type Step = {
   reasoning?: string
   text?: string
-  /** More of the text, which comes as these do. */
+  /** More of the text, piece by piece. */
   pieces?: () => AsyncGenerator<string>
-  /** The answer is asked for again, in so many seconds: what came of it does not count. */
+  /** The request is sent again after `seconds`: what came of the answer no longer counts. */
   again?: { words: string; seconds: number }
   calls?: { name: string; arguments?: unknown }[]
   end?: ModelAnswer['end']
   cost?: number
   usage?: Partial<Usage>
-  /** Is thrown after the text has come. */
+  /** Thrown after the text was sent. */
   error?: Error
-  /** The answer ends when this is settled, or when it is stopped. */
+  /** The answer ends when this promise settles, or when it is stopped. */
   until?: Promise<unknown>
 }
 export type Script = readonly Step[] | ((request: Request, count: number) => Step)
 
-/** What a commit's message is, where the script has no more steps. */
+/** The commit message, where the script has no more steps. */
 const MESSAGE = 'Do what was asked\n\nSince it was asked for.'
 
 export class ScriptedModel implements Model {
@@ -33,7 +33,7 @@ export class ScriptedModel implements Model {
 
   constructor(public script: Script) {}
 
-  /** From the next request on. */
+  /** Plays this script from the next request on. */
   play(script: Script): void {
     this.script = script
     this.requests.length = 0
@@ -88,7 +88,7 @@ const aborted = (signal: AbortSignal): Promise<void> =>
     signal.addEventListener('abort', () => resolve(), { once: true })
   })
 
-/** What is given, until that is stopped. */
+/** The pieces that come before the signal aborts. */
 async function* untilAborted(pieces: AsyncGenerator<string> | undefined, signal: AbortSignal): AsyncGenerator<string> {
   while (pieces) {
     const next = await Promise.race([pieces.next(), aborted(signal)])
@@ -97,7 +97,7 @@ async function* untilAborted(pieces: AsyncGenerator<string> | undefined, signal:
   }
 }
 
-/** The models of a desk that has this one alone. */
+/** The models of a desk that only has this one. */
 export const modelsOf = (model: Model, more: Partial<Models> = {}): Models => ({
   names: [model.name],
   usual: model.name,
