@@ -19,11 +19,13 @@ import { EditorView } from '@codemirror/view'
 import { effect, type Signal, signal } from '@preact/signals'
 import type { Edit, File } from '../../contract/branches.ts'
 import { type Form, insertedBy } from '../../contract/editable-text.ts'
+import type { Blame, BlamedCommit } from '../../contract/reading.ts'
 import type { At } from '../../contract/values.ts'
 import { loadLanguage, MAX_COLOURED_LENGTH } from '../ui/languages.ts'
 import { baseName, named } from '../ui/names.ts'
 import type { Connection } from '../ui/socket.ts'
 import { Disconnected } from '../ui/socket.ts'
+import { blameGutter, commitOfLine, type LineCommits, lineCommits } from './blame-gutter.ts'
 import { type ChangedLines, countsOf, isDifferent, nextChange, setSaved } from './change-marks.ts'
 import { type ConflictsOfFile, conflictsOf, lineInFile, moveToConflict } from './conflict-editor.ts'
 import { Adjustable, editorExtensions, indentationOf, NOT_WRAPPED } from './editor.ts'
@@ -68,6 +70,8 @@ export class OpenFile {
   readonly cursor = signal<Cursor>({ line: 1, column: 1 })
   /** The functions, classes or headings that the cursor is in, the outermost first. */
   readonly symbols = signal<CodeSymbol[]>([])
+  /** The commit of the cursor's line while the file is blamed; undefined for one that is not saved, null where it is not. */
+  readonly blamed = signal<BlamedCommit | undefined | null>(null)
   /** In a branch that is merging: the conflicts of the file, what is left of them and what is settled. */
   readonly conflicts = signal<ConflictsOfFile>({ open: [], settled: [], strays: [], all: 0 })
   /** Where the window was scrolled to, in pixels. */
@@ -81,6 +85,7 @@ export class OpenFile {
   readonly #adjustable = new Adjustable()
   readonly #firstCursor: number
   #conflictWanted: 1 | -1 | undefined
+  #blame: LineCommits | undefined
   #view: EditorView | undefined
   /** The text as the server has it, by all that is known, and what it was before that. */
   #confirmed = Text.empty
@@ -300,6 +305,14 @@ export class OpenFile {
   /** Where the window is now, to be there again after a restart. */
   get position(): { top: number; cursor: number } {
     return { top: this.top, cursor: this.state?.selection.main.head ?? 0 }
+  }
+
+  /** Shows the commits beside the lines; `open` shows one of them. Undefined hides them. */
+  showBlame(blame: Blame | undefined, open: (commit: BlamedCommit) => void): void {
+    this.#blame = blame && lineCommits(blame)
+    if (!this.state) return
+    const shown = this.#blame ? blameGutter(this.#blame, open) : []
+    this.dispatch({ effects: this.#adjustable.blame.reconfigure(shown) })
   }
 
   set isWrapped(isWrapped: boolean) {
@@ -616,6 +629,7 @@ export class OpenFile {
     const was = this.cursor.peek()
     if (was.line !== cursor.line || was.column !== cursor.column) this.cursor.value = cursor
     this.conflicts.value = conflictsOf(this.state)
+    this.blamed.value = this.#blame ? commitOfLine(this.state, this.#blame, line.number) : null
     const symbols = symbolsAt(this.state, head)
     const isSame =
       symbols.map(({ name }) => name).join('\0') ===
