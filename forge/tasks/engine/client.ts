@@ -364,7 +364,9 @@ function reasonOf(error: unknown): string {
 export function serverErrorInWords(error: unknown, { address, namespace }: Server): Failure {
   const where = visible(address)
   const code = codeOf(error)
-  const reason = code === DEADLINE_EXCEEDED ? NOT_IN_TIME : reasonOf(error)
+  // The library's own words for its timeouts differ by where they come from.
+  const isLate = code === DEADLINE_EXCEEDED || /before the deadline/i.test(reasonOf(error))
+  const reason = isLate ? NOT_IN_TIME : reasonOf(error)
   if (code === UNAUTHENTICATED || code === PERMISSION_DENIED)
     return new Failure(`The Temporal server at ${where} lets nobody in with this key or certificate (${reason}).`)
   if (code === NOT_FOUND)
