@@ -16,7 +16,7 @@ import { CodeBlock } from './code-block.tsx'
 
 export function ApprovalDialog({ tab, path, close }: { tab: Tab; path: string; close: () => void }) {
   const approval = tab.conversation.approvals.find(one => one.path === path)
-  // It was decided in another window, or the turn has ended.
+  // The tool was approved or refused in another window, or the turn has ended.
   if (!approval) {
     return (
       <DialogFrame title="Nothing waits for you any more" close={close} look="narrow">

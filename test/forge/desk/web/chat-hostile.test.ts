@@ -54,7 +54,7 @@ describe.skipIf(!hasBrowser)('a hostile answer', () => {
     return { desk, ai, page, asked }
   }
 
-  test('runs nothing, loads nothing, and asks nobody for anything', async () => {
+  test('runs nothing, loads nothing, and sends no request', async () => {
     const { desk, ai, page, asked } = await openChat()
     ai.script = async turn => {
       turn.call({ name: HOSTILE_ANSWER, title: HOSTILE_ANSWER, words: HOSTILE_ANSWER, result: HOSTILE_ANSWER })
