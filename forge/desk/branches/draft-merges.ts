@@ -1,5 +1,5 @@
 /**
- * Merges drafts with other changes to the same start: a branch that has moved, or the drafts of another desk. A file
+ * Merges drafts with other changes since a common start: a branch that has moved, or the drafts of another desk. A file
  * that git can't merge becomes a clash, until it is resolved.
  *
  * A clash has three texts:
@@ -45,7 +45,7 @@ async function writeDraftTree(objects: Objects, drafts: Drafts): Promise<Oid> {
 }
 
 /**
- * Merges drafts with other changes to the same start: a moved branch (`theirs` are then no drafts on its new tip), or
+ * Merges drafts with other changes since a common start: a moved branch (`theirs` are then no drafts on its new tip), or
  * the drafts of another desk. Files that git can't merge become clashes with both ends.
  */
 export async function mergeDrafts(objects: Objects, start: Drafts, ours: Drafts, theirs: Drafts): Promise<Drafts> {

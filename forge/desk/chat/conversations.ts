@@ -36,7 +36,7 @@ type Looked = {
   unreadable?: string | undefined
   commit: Oid | undefined
   turn?: BranchTurn
-  /** Whether this desk has written it. */
+  /** Whether this desk has written the conversation. */
   isOwn?: boolean
 }
 

@@ -62,7 +62,7 @@ export function wordsOfRun(run: RecordedRun, { commits, isOwn }: KnownOfRun): st
   const said = visible(run.outcome?.outcome ?? '').slice(0, 300)
   switch (endOfRun(run)) {
     case 'merged':
-      // Upstream was in the pull request before.
+      // The pull request contained upstream already.
       if (commits === 0) return 'Updated the merge'
       return `Merged ${commits === undefined ? 'upstream' : many(commits, 'commit')}${'byHand' in run.metadata ? ' by hand' : ''}`
     case 'nothing':

@@ -28,7 +28,7 @@ type LaneLine = { from: number; to: number; color: number; child: number }
 
 /** At most this many lanes; further lines share the last one. */
 const MAX_LANES = 500
-/** The lines through every so many rows are stored, so that a window need not search them from the top. */
+/** The lines at the start of each block of this many rows are stored, so that windows need no search from the top. */
 const ROWS_PER_BLOCK = 256
 /** The number of colours that lanes other than lane 0 take in turn. */
 const TURNING_COLORS = 5

@@ -35,7 +35,7 @@ import { warningsFor } from './warnings.ts'
 
 /** The commits in a preview: of the target, and of the remote branch. */
 type PreviewedStep = { before?: Oid | undefined; there?: Oid | null | undefined }
-/** A step that a {@link StepPlan} is computed for. */
+/** A step with a {@link StepPlan}. */
 type PlannedStep = BranchStep | RewriteStep
 type TagStep = Extract<Step, { step: 'tag' | 'delete tag' }>
 type FetchStep = Extract<Step, { step: 'fetch' }>
@@ -97,7 +97,7 @@ export class Steps {
       if (step.step === 'pull') return await this.#previewPull(step, work, once)
       work.verifyFree()
       work.verifyNotMerging()
-      // An amended commit takes what is typed.
+      // Collects edits first, since the amended commit includes drafts.
       if (step.step === 'rewrite') await work.brieflyLocked(held => held.collect())
       return await this.#previewOf(step.step, await this.#plan(step, targetIn(work), once), work)
     } catch (error) {
@@ -321,7 +321,7 @@ export class Steps {
     }
   }
 
-  /** The files of a branch as they are with all drafts, written as a tree. Throws where a draft is in conflict. */
+  /** Writes the tree of a branch with all drafts. Throws if a draft is in conflict. */
   async #treeWithDrafts({ tip, drafts }: BranchWork): Promise<Oid> {
     const { objects } = this.room
     verifyNoClash(drafts, drafts.clashes.keys())

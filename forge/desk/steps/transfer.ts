@@ -22,7 +22,7 @@ const [MAX_PROGRESS_CHARS, MAX_QUOTE_CHARS, PROGRESS_INTERVAL_MS] = [200, 400, 1
 /** At most this many lines of a server's output are shown. */
 const MAX_SERVER_LINES = 5
 
-/** The user has stopped it. */
+/** The user has stopped the fetch, pull or push. */
 export class Stopped extends Failure {}
 
 /** The fetches, pulls and pushes of a desk, of which one runs at a time. */

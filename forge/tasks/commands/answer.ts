@@ -90,7 +90,9 @@ async function filesMeant(
   { task, text }: { task: TaskId; text: string },
 ): Promise<string[]> {
   if (task === '') return []
-  const { question } = (await server.status(store.run)).tasks.find(({ id }) => id === task) ?? {}
+  // Where the run does not say how it is, the answer itself says why.
+  const status = await server.status(store.run).catch(() => undefined)
+  const question = status?.tasks.find(({ id }) => id === task)?.question
   const escalation = question && (await readEscalation(store, question))
   return escalation ? filesOutside(escalation).filter(path => text.includes(path)) : []
 }

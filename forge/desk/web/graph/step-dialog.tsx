@@ -66,7 +66,7 @@ export function StepDialog({ content, close }: Props) {
     }
     try {
       const words = message.current?.value.trim()
-      // Without its message a rewritten commit would be made anew for nothing.
+      // A rewritten commit whose message did not change need not be made again.
       const isOther = step.step === 'rewrite' || words !== preview?.message?.trim()
       const isEdited = words !== undefined && words !== '' && isOther
       const asked = isEdited && 'message' in MESSAGES[step.step] ? { ...step, message: words } : step

@@ -20,7 +20,7 @@ import { MessageBody } from './message-body.tsx'
 import { useCommit } from './use-commit.ts'
 
 const ROW_HEIGHT = 26
-/** By how many rows a key moves the selection. */
+/** The number of rows by which a key moves the selection. */
 const STEPS: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: 20, PageUp: -20 }
 const COMMITS_AT_ONCE = 200
 /** Delay after the last key of a search before the history is loaded, in milliseconds. */
@@ -31,7 +31,7 @@ export function HistoryView({ tab, path }: { tab: Tab; path: string | undefined 
   const words = useSignal('')
   const { rows, problem, again, isComplete, more } = useHistory(page, tab, path, words.value)
   const selected = useSignal(0)
-  // Where a selection of several commits began: it goes from there to the selected one.
+  // The first row of a selection of several commits, which extends from here to the selected row.
   const anchor = useSignal(0)
   const dropAt = useSignal<number | undefined>(undefined)
   const list = usePlace<HTMLDivElement>('list')
@@ -245,7 +245,7 @@ function useHistory(page: Page, tab: Tab, path: string | undefined, words: strin
   return { rows: rows.value, problem: problem.value, again: () => ask(0), isComplete: isComplete.value, more }
 }
 
-/** Commits that are dragged to another place of the list; a place is the index of the row below it. */
+/** Dragging commits to another place of the list, which is given as the index of the row below it. */
 interface RowDrag {
   isPossible: boolean
   begin: (index: number) => void
@@ -257,16 +257,16 @@ interface HistoryRowProps {
   row: CommitRow
   index: number
   isSelected: boolean
-  /** The side of the row at which dragged commits would be put. */
+  /** The side of the row at which a drop would insert the dragged commits. */
   dropPlace: 'above' | 'below' | undefined
   drag: RowDrag
-  /** `isExtended`: together with those that are selected. */
+  /** `isExtended`: extends the selection to this commit. */
   select: (isExtended: boolean) => void
   open: () => void
   openMenu: (index: number, event: MouseEvent, element: HTMLElement) => void
 }
 
-/** The place of a drop at the pointer: above the row in its upper half, else below it. */
+/** The place of a drop: above the row if the pointer is in its upper half, else below it. */
 function placeAt(event: DragEvent & { currentTarget: HTMLElement }, index: number): number {
   const { top, height } = event.currentTarget.getBoundingClientRect()
   return event.clientY < top + height / 2 ? index : index + 1

@@ -97,7 +97,7 @@ export async function settled(desk: PageDesk, path: string, text: string): Promi
   await desk.isText(BRANCH, path, text)
 }
 
-/** Makes main, a branch that goes on from there, and upstream, which can't be merged into it without conflicts. */
+/** Creates main, a branch that begins there, and upstream, whose merge into that has conflicts. */
 export async function upstreamIn(
   path: string,
   branch: string,
