@@ -37,7 +37,7 @@ export class TasksState {
   readonly answerWanted = signal(0)
   /** The run whose plan is being edited. */
   readonly editedRun = signal<string | undefined>(undefined)
-  /** Typed answers, by run and task, and the fields below them. */
+  /** The typed answers and additions, by run and task. */
   readonly answers = new Map<string, string>()
   readonly state = computed(() => this.run.value?.tasks.find(({ id }) => id === this.chosenTask.value))
 

@@ -293,7 +293,7 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     expect(await tasks.told()).toEqual([['answer', '--', APPROVING.run, 'Leave Postgres alone.\n']])
   })
 
-  test('keep their branches out of lists, behind their run, and where somebody types their name', async () => {
+  test('keep their branches out of lists, folded under their run, unless their name is typed', async () => {
     await open()
     await detail('The task sweep').waitFor()
     await page.keyboard.press('Alt+b')
@@ -395,7 +395,7 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     ])
   })
 
-  test('that nobody has checked say so, and are landed only anyway', async () => {
+  test('that the user did not check say so, and are landed only by Land anyway', async () => {
     const [first, ...others] = DONE.tasks
     if (!first) throw new Error('There is no task')
     const why = 'there is no signature of yours for its checks'
