@@ -457,6 +457,7 @@ const SCENES: Record<string, Scene> = {
   away: {
     open: openJitter,
     act: async (page, desk) => {
+      await page.getByText('while (!signal').waitFor()
       await desk.proxy.goAway()
       await type(page)
     },
