@@ -45,7 +45,7 @@ export const ConflictRow = v.object({
 export type ConflictRow = v.InferOutput<typeof ConflictRow>
 
 const Body = v.object({
-  does: v.picklist(['merge', 'land', 'rebase', 'cherry-pick']),
+  does: v.picklist(['merge', 'land', 'rebase', 'cherry-pick', 'revert']),
   /** As a person calls the two sides. */
   ours: v.string(),
   theirs: v.string(),
@@ -53,7 +53,7 @@ const Body = v.object({
   theirsCommit: v.string(),
   /** Where the branch was when it began. */
   from: v.string(),
-  /** What a pick is compared with: the commit's parent, or nothing before a first commit. */
+  /** What a pick is compared with: the commit's parent, or nothing before a first commit. Of a revert: the commit. */
   base: v.optional(v.nullable(v.string())),
   /** The message of the commit that it will make; that of a picked commit is the commit's own. */
   message: v.optional(v.string()),
@@ -80,7 +80,8 @@ export type StoredMerging = v.InferOutput<typeof Body>
 const subjectOf = ({ does, ours, theirs }: StoredMerging): string => {
   const [one, other] = [visiblePath(theirs), visiblePath(ours)]
   if (does === 'rebase') return `Rebasing: ${one}`
-  return `${does === 'cherry-pick' ? 'Picking' : 'Merging'} ${one} into ${other}`
+  if (does === 'revert') return `Reverting to ${one} in ${other}`
+  return `${does === 'cherry-pick' ? 'Cherry-picking' : 'Merging'} ${one} into ${other}`
 }
 
 /** The commit of a merge that waits: not written yet. The tree has to be there. */

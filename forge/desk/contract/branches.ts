@@ -24,8 +24,8 @@ export const BranchInfo = v.object({
   conflicts: v.optional(v.array(Path)),
   /** An AI is at work in it, waits for the person, or has ended badly. */
   turn: v.optional(v.picklist(['running', 'waits', 'unfinished'])),
-  /** A merge, rebase or cherry-pick waits in it for a person. */
-  merging: v.optional(v.picklist(['merge', 'rebase', 'cherry-pick'])),
+  /** What waits in it for a person. */
+  merging: v.optional(v.picklist(['merge', 'rebase', 'cherry-pick', 'revert'])),
   moved: v.optional(Moved),
   /** What an undo and a redo in this branch would take back and do again. */
   canUndo: v.optional(v.string()),

@@ -21,7 +21,7 @@ export type MergingFile = v.InferOutput<typeof MergingFile>
 
 export const Merging = v.object({
   /** `drafts`: no merge waits; drafts are in conflict with what has become of their branch. */
-  kind: v.picklist(['merge', 'rebase', 'cherry-pick', 'drafts']),
+  kind: v.picklist(['merge', 'rebase', 'cherry-pick', 'revert', 'drafts']),
   /** As a person calls the two sides; byte strings. */
   ours: v.string(),
   theirs: v.string(),

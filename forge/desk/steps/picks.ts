@@ -27,7 +27,7 @@ type PickRules = {
   isBegun?: boolean
 }
 
-const WORDS = { rebase: 'Rebasing', 'cherry-pick': 'Picking' } as const
+const WORDS = { rebase: 'Rebasing', 'cherry-pick': 'Cherry-picking' } as const
 
 export type Picks = {
   chain: Planned[]
@@ -67,7 +67,8 @@ export async function planPicks(
     const before = await baseOf(objects, commit)
     const isOwn =
       does === 'cherry-pick' || ((isBegun || chain.length > 0) && (await hasSameFolder(objects, before, oid)))
-    const merge = await pickOnto(objects, { tree, before, oid, owner: isOwn ? tree : oid, theirs: short, signal })
+    const owner = isOwn ? tree : oid
+    const merge = await applyChange(objects, { tree, from: before, to: oid, owner, theirs: short, signal })
     if (!isClean(merge)) {
       const base = commit.parents[0] ?? null
       const todo = commits.slice(at + 1)
@@ -108,14 +109,18 @@ async function baseOf(objects: Objects, { parents: [parent] }: Commit): Promise<
 
 /**
  * `owner` has the conversation, which belongs to its branch: to the one that is picked onto, and to the one that is
- * rebased, whose commits bring it along.
+ * rebased, whose commits bring it along. `theirs` names the files that are put aside.
  */
-type Pick = { tree: Oid; before: Oid; oid: Oid; owner: Oid; theirs: string; signal: AbortSignal }
+type AppliedChange = { tree: Oid; from: Oid; to: Oid; owner: Oid; theirs: string; signal: AbortSignal }
 
-async function pickOnto(objects: Objects, { tree, before, oid, owner, theirs, signal }: Pick): Promise<MergedTree> {
-  const isTheSame = before === tree
+/** What differs between two commits or trees, applied to a tree. */
+export async function applyChange(
+  objects: Objects,
+  { tree, from, to, owner, theirs, signal }: AppliedChange,
+): Promise<MergedTree> {
+  const isTheSame = from === tree
   const merge = isTheSame
-    ? { tree: await treeOfCommit(objects, oid), stages: [], conflicts: [] }
-    : await mergeTrees(endedBy(objects.repository, signal), tree, oid, { base: before, objects })
+    ? { tree: await treeOfCommit(objects, to), stages: [], conflicts: [] }
+    : await mergeTrees(endedBy(objects.repository, signal), tree, to, { base: from, objects })
   return await withPlainNames(objects, await withOwnFolder(objects, owner, merge), theirs)
 }

@@ -86,6 +86,7 @@ const PAST: Record<string, string> = {
   move: 'Moved',
   pull: 'Pulled',
   rebase: 'Rebased',
+  revert: 'Reverted',
   tag: 'Tagged',
 }
 

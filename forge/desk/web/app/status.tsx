@@ -130,6 +130,8 @@ function Place({ tab }: { tab: Tab }) {
   )
 }
 
+const INTO = { merge: 'into', rebase: 'onto', 'cherry-pick': 'onto', revert: 'into', drafts: 'into' }
+
 /** Finish is the save of a merge: what is settled is kept as it is typed. */
 function MergingPlace({ tab, branch }: { tab: Tab; branch: BranchInfo }) {
   const page = usePage()
@@ -143,7 +145,7 @@ function MergingPlace({ tab, branch }: { tab: Tab; branch: BranchInfo }) {
       </span>
       {merging ? (
         <span class="seg">
-          <bdi class="cut">{readable(merging.theirs)}</bdi> {merging.kind === 'rebase' ? 'onto' : 'into'}{' '}
+          <bdi class="cut">{readable(merging.theirs)}</bdi> {INTO[merging.kind]}{' '}
           <bdi class="cut">{readable(merging.ours)}</bdi>
         </span>
       ) : null}

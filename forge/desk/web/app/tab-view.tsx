@@ -1,5 +1,6 @@
 /** A branch or a commit: what stands at its side, and what is shown of it. */
 
+import type { CommitRow } from '../../contract/reading.ts'
 import { ChatView, DockedChat } from '../chat/chat.tsx'
 import { EditorPane } from '../files/editor-pane.tsx'
 import { Explorer } from '../files/explorer.tsx'
@@ -7,10 +8,11 @@ import { folderActions } from '../files/file-actions.ts'
 import { Find } from '../files/find.tsx'
 import { TimeTravel } from '../files/time-travel.tsx'
 import { PublishStrip } from '../forklift/forklift.tsx'
+import { openRevert } from '../graph/graph-steps.ts'
 import { MergingSide } from '../merging/merging-side.tsx'
 import { showsConflicts } from '../page/branch-facts.ts'
 import { placeOf } from '../page/open-files.ts'
-import { type Tab, usePage } from '../page/state.ts'
+import { type Page, type Tab, usePage } from '../page/state.ts'
 import { HistoryView } from '../review/history.tsx'
 import { ReviewPane } from '../review/review.tsx'
 import { ReviewSide } from '../review/review-side.tsx'
@@ -75,7 +77,7 @@ function Content({ tab }: { tab: Tab }) {
         </ReviewPane>
       )
     case 'history':
-      return <HistoryView key={pane.path ?? ''} tab={tab} path={pane.path} />
+      return <HistoryView key={pane.path ?? ''} tab={tab} path={pane.path} revert={revertOf(page, tab)} />
     case 'find':
       return <Find tab={tab} />
   }
@@ -101,4 +103,8 @@ function FirstCommit({ tab }: { tab: Tab }) {
       </p>
     </Empty>
   )
+}
+
+function revertOf(page: Page, { at }: Tab): ((commit: CommitRow) => void) | undefined {
+  return at.kind === 'branch' ? commit => openRevert(page, commit, at.branch) : undefined
 }

@@ -204,6 +204,38 @@ function pickCommit(page: Page, branch: string, from: Source): void {
   }
 }
 
+/** A commit by its hash, and its subject. */
+type Named = Pick<CommitRow, 'oid' | 'subject'>
+
+/** Picks the branch in which a commit is reverted. */
+export function revertIn(page: Page, commit: Named): void {
+  page.dialog.value = {
+    kind: 'pick',
+    title: `Revert ${shortId(commit.oid)} in…`,
+    label: 'Branch that has the commit',
+    list: 'Branches',
+    none: 'No branch',
+    choices: () =>
+      branchesToPick(page).map(branch => ({
+        ...choiceOf(branch),
+        step: { step: 'revert', commit: commit.oid, onto: branch.name },
+        run: () => openRevert(page, commit, branch.name),
+      })),
+  }
+}
+
+export function openRevert(page: Page, { oid, subject }: Named, branch: string): void {
+  const explains = `Undoes the changes of “${withoutTricks(subject)}” by a new commit in ${readable(branch)}.`
+  const step = { step: 'revert', commit: oid, onto: branch } as const
+  page.dialog.value = {
+    kind: 'step',
+    title: `Revert ${shortId(oid)} in ${readable(branch)}`,
+    ways: [{ key: 'revert', words: 'Revert', button: 'Revert', explains, step }],
+    first: 0,
+    isDone: done => finish(page, done),
+  }
+}
+
 export function tagAt(page: Page, { commit, words }: Source): void {
   page.dialog.value = {
     kind: 'ask',

@@ -245,6 +245,7 @@ const MESSAGES: Record<Step['step'], object> = {
   land: { message: true },
   rebase: {},
   'cherry-pick': {},
+  revert: { message: true },
   move: {},
   tag: { message: true },
   'delete tag': {},

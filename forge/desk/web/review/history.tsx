@@ -21,7 +21,14 @@ const COMMITS_AT_ONCE = 200
 /** The history is asked for this many milliseconds after the last letter of a search. */
 const FIND_DELAY_MS = 200
 
-export function HistoryView({ tab, path }: { tab: Tab; path: string | undefined }) {
+interface HistoryProps {
+  tab: Tab
+  path: string | undefined
+  /** Offers to revert a commit; of a branch alone. */
+  revert?: ((row: CommitRow) => void) | undefined
+}
+
+export function HistoryView({ tab, path, revert }: HistoryProps) {
   const page = usePage()
   const words = useSignal('')
   const { rows, problem, again, isComplete, more } = useHistory(page, tab, path, words.value)
@@ -84,7 +91,7 @@ export function HistoryView({ tab, path }: { tab: Tab; path: string | undefined 
         />
         {isComplete && rows.length === 0 ? <p class="meta none">No results</p> : null}
       </div>
-      {current ? <Detail key={current.oid} tab={tab} row={current} path={path} /> : null}
+      {current ? <Detail key={current.oid} tab={tab} row={current} path={path} revert={revert} /> : null}
       {current || isComplete ? null : <Waiting words="Reading history" />}
     </div>
   )
@@ -227,7 +234,7 @@ function HistoryRow({ row, index, isSelected, select, open }: HistoryRowProps) {
   )
 }
 
-function Detail({ tab, row, path }: { tab: Tab; row: CommitRow; path: string | undefined }) {
+function Detail({ tab, row, path, revert }: HistoryProps & { row: CommitRow }) {
   const page = usePage()
   const { commit, asked } = useCommit(row.oid)
   const { author, committed, model, subject } = row
@@ -252,6 +259,7 @@ function Detail({ tab, row, path }: { tab: Tab; row: CommitRow; path: string | u
             words="Branch from here"
             onClick={() => newBranch(page, { commit: row.oid, words: shortId(row.oid) })}
           />
+          {revert ? <Button look="small" icon="undo" words="Revert…" onClick={() => revert(row)} /> : null}
         </div>
       </div>
       {body && commit?.message.includes('\n') ? <MessageBody text={body} /> : null}
