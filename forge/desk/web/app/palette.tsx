@@ -1,4 +1,4 @@
-/** Find or run: commands with their keys, branches, files and commits, by a few letters and without a mouse. */
+/** The command palette: commands with their keys, branches, files and commits, by a few letters and without a mouse. */
 import { useSignal } from '@preact/signals'
 import fuzzysort from 'fuzzysort'
 import type { ComponentChildren } from 'preact'
@@ -104,7 +104,7 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
     <dialog
       ref={dialog}
       class="palette"
-      aria-label="Find or run"
+      aria-label="Command palette"
       onClose={event => {
         // The browser says so when it may be open again already, and this one is out of the page.
         if (event.currentTarget.isConnected) close()
@@ -133,7 +133,7 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
           aria-expanded="true"
           aria-controls="found"
           aria-activedescendant={current ? optionId(current.key) : undefined}
-          aria-label="Find or run"
+          aria-label="Command palette"
           autocomplete="off"
           spellcheck={false}
           placeholder={placeholderOf(mode)}
@@ -175,7 +175,7 @@ function optionId(key: string): string {
 
 function placeholderOf(mode: PaletteMode): string {
   if (mode === 'symbols') return 'Name of a function, a class or a heading'
-  return mode === 'files' ? 'Name of a file' : 'Find or run'
+  return mode === 'files' ? 'Search files by name' : 'Search commands, branches, files and commits'
 }
 
 function noneWords(mode: PaletteMode, words: string): string {

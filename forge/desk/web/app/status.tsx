@@ -307,8 +307,8 @@ function SaveForm({ tab, branch }: { tab: Tab; branch: string }) {
       }}
     >
       <input
-        aria-label="Message of the commit"
-        placeholder={reason ?? 'Message of the commit'}
+        aria-label="Commit message"
+        placeholder={reason ?? 'Commit message'}
         autocomplete="off"
         value={tab.message.value ?? (reason === undefined ? suggested.value : '')}
         onInput={event => {

@@ -50,7 +50,7 @@ export const branchTabActions = {
     run: ({ page, tab }) => save(page, tab, 'all'),
   },
   discardAll: {
-    label: 'Discard all drafts',
+    label: 'Discard all changes',
     inPalette: ({ page, branch }) => `Discard all ${draftsOf(page, branch).length} drafts`,
     keys: 'Alt+Shift+A',
     icon: 'trash',

@@ -17,9 +17,9 @@ export function ApprovalDialog({ tab, path, close }: { tab: Tab; path: string; c
   // It was settled meanwhile, in another window or by the end of the turn.
   if (!approval) {
     return (
-      <DialogFrame title="Nothing waits for you any more" close={close} look="narrow">
+      <DialogFrame title="No tool needs your review" close={close} look="narrow">
         <div class="dialog-body">
-          <p>{readable(path)} does not have to be looked at now.</p>
+          <p>{readable(path)} needs no review now.</p>
         </div>
         <footer>
           <span class="grow" />
@@ -115,7 +115,7 @@ function Looking({ tab, approval, close }: { tab: Tab; approval: Approval; close
 
 function Sides({ showsChange, choose }: { showsChange: boolean; choose: (isChange: boolean) => void }) {
   return (
-    <div class="pill-tabs" role="tablist" aria-label="What to look at" onKeyDown={onTabKeys}>
+    <div class="pill-tabs" role="tablist" aria-label="View" onKeyDown={onTabKeys}>
       {[true, false].map(isChange => (
         <button
           key={String(isChange)}

@@ -49,7 +49,7 @@ export function Composer({ tab, branch }: { tab: Tab; branch: string }) {
           {composer.isQueued.value ? (
             <Button
               look="quiet small"
-              words="Do not send it"
+              words="Cancel sending"
               onClick={() => {
                 composer.isQueued.value = false
               }}
@@ -184,7 +184,7 @@ function PublicNote({ tab }: { tab: Tab }) {
       </span>
       <Button
         look="quiet small"
-        words="Understood"
+        words="Got it"
         onClick={() => {
           keep(key, 'read')
           show()

@@ -102,7 +102,7 @@ export const goOnWithRun = {
 /** In the tab of a branch that goes on with a run of Forklift. */
 export const publishActions = {
   publish: {
-    label: 'Publish by Forklift',
+    label: 'Publish with Forklift',
     keys: 'Alt+Shift+U',
     icon: 'merge',
     isPossible: ({ page, tab }) => {

@@ -35,7 +35,7 @@ export const commitActions = {
   },
   goToDetail: { label: 'Go to the commit’s message and files', listKeys: 'Space', icon: 'panel', run: showDetail },
   revert: { label: 'Revert…', listKeys: 'E', icon: 'undo', run: ({ page, row }) => revertIn(page, row) },
-  copyHash: { label: 'Copy the hash', icon: 'copy', run: ({ page, row }) => copy(page, row.oid) },
+  copyHash: { label: 'Copy commit hash', icon: 'copy', run: ({ page, row }) => copy(page, row.oid) },
 } satisfies Actions<OneCommit>
 
 function showDetail({ page }: OneCommit): void {

@@ -280,7 +280,7 @@ function Message({ field, value }: { field: { current: HTMLTextAreaElement | nul
   const id = useId()
   return (
     <div class="step-message">
-      <label for={id}>Message of the commit</label>
+      <label for={id}>Commit message</label>
       <textarea
         ref={field}
         id={id}

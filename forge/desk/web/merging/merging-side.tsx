@@ -33,7 +33,7 @@ export function MergingSide({ tab }: { tab: Tab }) {
         ) : null}
         <IconButton
           icon="list"
-          words="Explorer instead of the conflicts"
+          words="Show the explorer"
           onClick={() => {
             tab.merging.showsExplorer.value = true
           }}
@@ -140,7 +140,7 @@ function End({ tab, merging }: { tab: Tab; merging: Merging }) {
     <div class="finish">
       {reason === undefined ? (
         <label class="field-label">
-          Message of the commit
+          Commit message
           <textarea
             class="field"
             rows={3}

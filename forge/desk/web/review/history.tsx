@@ -39,7 +39,7 @@ export function HistoryView({ tab, path, revert }: HistoryProps) {
   }, [words.value, selected])
   const current = rows[selected.value]
   if (problem) {
-    return <Failed title="The history could not be read" problem={problem} again={again} />
+    return <Failed title="The history could not be loaded" problem={problem} again={again} />
   }
   if (isComplete && rows.length === 0 && words.value === '') return <Empty title="No commits yet" />
   return (
@@ -92,7 +92,7 @@ export function HistoryView({ tab, path, revert }: HistoryProps) {
         {isComplete && rows.length === 0 ? <p class="meta none">No results</p> : null}
       </div>
       {current ? <Detail key={current.oid} tab={tab} row={current} path={path} revert={revert} /> : null}
-      {current || isComplete ? null : <Waiting words="Reading history" />}
+      {current || isComplete ? null : <Waiting words="Loading history" />}
     </div>
   )
 }

@@ -66,7 +66,7 @@ describe.skipIf(!hasBrowser)('the repository view on git', () => {
   test('a branch that is dropped is merged, the graph shows it, and Undo takes it back', async () => {
     const before = await tip('main')
     await drop('topic', 'main')
-    await dialog().getByRole('textbox', { name: 'Message of the commit' }).fill('Bring in the topic')
+    await dialog().getByRole('textbox', { name: 'Commit message' }).fill('Bring in the topic')
     await dialog().getByRole('button', { name: 'Merge', exact: true }).click()
     await page.getByRole('option', { name: /main Bring in the topic.*merge of 2 commits/ }).waitFor()
     expect(await place.git('log', '-1', '--format=%s %P', 'main')).toBe(
@@ -76,6 +76,38 @@ describe.skipIf(!hasBrowser)('the repository view on git', () => {
     await page.getByRole('button', { name: 'Undo', exact: true }).click()
     await page.getByRole('option', { name: /Bring in the topic/ }).waitFor({ state: 'detached' })
     expect(await tip('main')).toBe(before)
+  })
+
+  test('a commit is reverted from its menu, and the revert from the history of its branch', async () => {
+    const commits = page.getByRole('listbox', { name: 'Commits' })
+    await commits.getByRole('option', { name: /Topic 1/ }).click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'Revert…' }).click()
+    await dialog()
+      .getByRole('option', { name: /main.*does not have/ })
+      .waitFor()
+    await dialog().getByRole('combobox').fill('topic')
+    await dialog()
+      .getByRole('option', { name: /topic.*reverts cleanly/ })
+      .waitFor()
+    await page.keyboard.press('Enter')
+    await dialog().getByText('reverts cleanly').waitFor()
+    expect(await dialog().getByRole('textbox', { name: 'Commit message' }).inputValue()).toStartWith('Revert "Topic 1"')
+    await dialog().getByRole('button', { name: 'Revert', exact: true }).click()
+    await commits.getByRole('option', { name: /topic Revert "Topic 1"/ }).waitFor()
+    expect(await place.git('show', 'topic:a.txt')).toBe(await place.git('show', 'topic~2~1:a.txt'))
+    await commits
+      .getByRole('option', { name: /topic Revert "Topic 1"/ })
+      .locator('.label')
+      .dblclick()
+    await page.keyboard.press('Alt+h')
+    await page.getByRole('complementary', { name: 'Commit' }).getByRole('button', { name: 'Revert…' }).click()
+    await dialog().getByText('reverts cleanly').waitFor()
+    await page.keyboard.press('Control+Enter')
+    await page
+      .getByText(/^Reverted [0-9a-f]{8} in topic\.$/)
+      .first()
+      .waitFor()
+    expect(await place.git('rev-parse', 'topic^{tree}')).toBe(await place.git('rev-parse', 'topic~2^{tree}'))
   })
 
   test('a conflict is said on the target, and waits in its tab', async () => {

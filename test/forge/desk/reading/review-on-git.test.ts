@@ -48,7 +48,7 @@ describe.skipIf(!hasBrowser)('review and history on git', () => {
   })
   beforeEach(async () => {
     await page.keyboard.press('Control+k')
-    await page.getByRole('combobox', { name: 'Find or run' }).fill('@topic')
+    await page.getByRole('combobox', { name: 'Command palette' }).fill('@topic')
     await page.keyboard.press('Enter')
     await page.getByRole('tab', { name: 'topic', selected: true }).waitFor()
   })
@@ -135,7 +135,7 @@ describe.skipIf(!hasBrowser)('review and history on git', () => {
   test('the palette finds a commit that is older than the newest 500, and one of another branch', async () => {
     const find = async (words: string, option: string) => {
       await page.keyboard.press('Control+k')
-      await page.getByRole('combobox', { name: 'Find or run' }).fill(`#${words}`)
+      await page.getByRole('combobox', { name: 'Command palette' }).fill(`#${words}`)
       await page.getByRole('option', { name: option }).waitFor()
       await page.keyboard.press('Escape')
     }

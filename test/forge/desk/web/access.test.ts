@@ -53,7 +53,7 @@ const CHAT_STEPS: Record<string, (page: DeskPage, ai: ChatStandIn) => Promise<vo
     }
     await page.getByRole('button', { name: 'Keep' }).waitFor({ state: 'detached' })
     await ask(page, 'Count')
-    await page.getByRole('button', { name: 'Look at it' }).waitFor()
+    await page.getByRole('button', { name: 'Review the tool' }).waitFor()
   },
   'a tool that is looked at': async page => {
     await page.keyboard.press('Alt+y')
@@ -93,7 +93,7 @@ const STEPS: Record<string, (page: DeskPage, desk: StandIn) => Promise<void>> = 
   },
   'the menu of a tab': async page => {
     await page.keyboard.press('Escape')
-    await page.getByRole('button', { name: 'More of this tab' }).click()
+    await page.getByRole('button', { name: 'More tab actions' }).click()
     await page.getByRole('menu', { name: 'main' }).waitFor()
   },
   symbols: async page => {
@@ -109,7 +109,7 @@ const STEPS: Record<string, (page: DeskPage, desk: StandIn) => Promise<void>> = 
   keys: async page => {
     await page.keyboard.press('Escape')
     await page.keyboard.press('Alt+k')
-    await page.getByRole('dialog', { name: 'Keys' }).waitFor()
+    await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor()
   },
   history: async page => {
     await page.keyboard.press('Escape')

@@ -118,7 +118,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await page.keyboard.type('And now?')
     await page.keyboard.press('Enter')
     // What is to become of its files is asked before anything is sent.
-    await page.getByRole('dialog', { name: 'Keep what the last turn did to 2 files?' }).waitFor()
+    await page.getByRole('dialog', { name: 'Keep the changes of the last turn to 2 files?' }).waitFor()
     await page.keyboard.press('Escape')
     expect(asked('end turn')).toEqual([])
     await button('Discard').click()
@@ -473,14 +473,14 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await open()
     await field().fill('x')
     await page.keyboard.press('Alt+k')
-    const keys = page.getByRole('dialog', { name: 'Keys' })
+    const keys = page.getByRole('dialog', { name: 'Keyboard shortcuts' })
     for (const words of [
       'Write to the AI',
       'Send the message',
       'Undo the last turn',
       'Review the tool store_stats.ts…',
-      'Choose the model…',
-      'Let the AI run commands…',
+      'Select the model…',
+      'Allow the AI to run commands…',
       'Chat beside the editor',
     ]) {
       await keys.getByText(words, { exact: true }).waitFor()
@@ -503,10 +503,10 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
   test('that a conversation is public is said once', async () => {
     ai.of(BRANCH).isPublicNew = true
     await open()
-    await button('Understood').click()
+    await button('Got it').click()
     await page.reload()
     await field().waitFor()
-    expect(await button('Understood').count()).toBe(0)
+    expect(await button('Got it').count()).toBe(0)
   })
 
   function distanceToEnd(of: Locator): Promise<number> {

@@ -381,7 +381,7 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     await dialog().getByText('merges cleanly').waitFor()
     await dialog().getByRole('tab', { name: 'Land' }).click()
     await dialog().getByText('The hook pre-commit does not run.').waitFor()
-    await dialog().getByRole('textbox', { name: 'Message of the commit' }).fill('Land what topic has')
+    await dialog().getByRole('textbox', { name: 'Commit message' }).fill('Land what topic has')
     await dialog().getByRole('button', { name: 'Land' }).click()
     await until(() => said.done.length === 1)
     const tip = (branch: string) => desk.branches.get(branch)?.commits[0]?.oid

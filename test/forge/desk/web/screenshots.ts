@@ -145,7 +145,7 @@ const SCENES: Record<string, Scene> = {
     },
     act: async page => {
       await ask(page, 'How many queries are there?')
-      await page.getByRole('button', { name: 'Look at it' }).waitFor()
+      await page.getByRole('button', { name: 'Review the tool' }).waitFor()
     },
   },
   approval: {
@@ -157,7 +157,7 @@ const SCENES: Record<string, Scene> = {
     },
     act: async page => {
       await ask(page, 'How many queries are there?')
-      await page.getByRole('button', { name: 'Look at it' }).click()
+      await page.getByRole('button', { name: 'Review the tool' }).click()
       await page.getByRole('button', { name: 'Approve' }).waitFor()
       await Bun.sleep(400)
     },

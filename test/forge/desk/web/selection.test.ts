@@ -148,7 +148,7 @@ describe.skipIf(!hasBrowser)('a selection is seen', () => {
 
   async function openBranch(name: string): Promise<void> {
     await page.keyboard.press('Alt+b')
-    await page.getByRole('combobox', { name: 'Find or run' }).fill(`@${name}`)
+    await page.getByRole('combobox', { name: 'Command palette' }).fill(`@${name}`)
     await page.getByRole('option', { name }).first().waitFor()
     await page.keyboard.press('Enter')
     await page.getByRole('tab', { name, selected: true }).waitFor()
