@@ -72,6 +72,15 @@ function planFor({ wish }: Wish, files: readonly string[]): Plan {
   }
 }
 
+/** Bytes of a line of the list: of several files behind their folder, each name counts for itself. */
+function usedOfLine(line: string, isUsed: (path: string) => boolean): number {
+  const [path = '', said = ''] = line.split(': ')
+  if (!path.endsWith('/')) return isUsed(path) ? Buffer.byteLength(line) + 1 : 0
+  const folder = path === './' ? '' : path
+  const names = said.split(', ').filter(name => isUsed(folder + name.replace(/ [(].*/, '')))
+  return names.reduce((sum, name) => sum + Buffer.byteLength(name) + 2, 0)
+}
+
 /** Of the bytes that are about files, the share that is about those which the accepted change touches or names. */
 function usedShare(
   parts: readonly RequestPart[],
@@ -86,7 +95,7 @@ function usedShare(
     if (['tools', 'system'].includes(part)) continue
     all += bytes
     if (part === 'list of files') {
-      for (const line of text.split('\n')) if (isUsed(line.split(': ')[0] ?? '')) used += Buffer.byteLength(line) + 1
+      for (const line of text.split('\n')) used += usedOfLine(line, isUsed)
     } else if (path === undefined || isUsed(path)) used += bytes
   }
   return used / all

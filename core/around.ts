@@ -18,19 +18,25 @@ const COMPARED = { bytes: 64 << 20, biggestFile: '8m' }
 export function conflictLines(bytes: Uint8Array, ours: Oid, theirs: Oid): Lines[] {
   const [begins, ends] = [new RegExp(`^<+ ${ours}(:|\\r?$)`), new RegExp(`^>+ ${theirs}(:|\\r?$)`)]
   const found: Lines[] = []
-  // Where both sides renamed a file, a conflict may be inside of another one.
-  let [depth, first] = [0, 0]
+  // Where both sides renamed a file, a conflict may be inside of another one, with shorter markers. The beginning of one
+  // can be in a side's own text, since it names a commit that is known before: without an end it is none.
+  const begun: { first: number; size: number }[] = []
   for (const [at, line] of Buffer.from(bytes).toString('latin1').split('\n').entries()) {
-    if (line.startsWith('<') && begins.test(line)) {
-      if (depth === 0) first = at + 1
-      depth++
-    } else if (depth > 0 && line.startsWith('>') && ends.test(line)) {
-      depth--
-      if (depth === 0) found.push({ first, last: at + 1 })
+    if (line.startsWith('<') && begins.test(line)) begun.push({ first: at + 1, size: sizeOf(line) })
+    else if (line.startsWith('>') && ends.test(line)) {
+      const outer = begun.findLastIndex(({ size }) => size === sizeOf(line))
+      const first = begun[outer]?.first
+      if (first === undefined) continue
+      begun.splice(outer)
+      while ((found.at(-1)?.first ?? 0) > first) found.pop()
+      found.push({ first, last: at + 1 })
     }
   }
   return found
 }
+
+/** How many characters a marker has. */
+const sizeOf = (marker: string): number => marker.search(/[^<>]/)
 
 /** A file with conflicts; `number` is its name in the two trees that are compared. */
 export type MarkedFile = { path: Path; number: number; conflicts: readonly Lines[] }

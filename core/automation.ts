@@ -14,10 +14,12 @@ import {
 
 /** Longer files are not parsed: whatever they are, they count as one thing that starts. */
 const MAX_PARSED_BYTES = 1 << 20
-const WORKFLOW = /^\.(github|gitea|forgejo)\/workflows\/[^/]+\.ya?ml$/i
+/** GitHub reads the files of the folder, Gitea and Forgejo those of all folders in it. */
+const WORKFLOW = /^\.(github\/workflows\/[^/]+|(gitea|forgejo)\/workflows\/.+)\.ya?ml$/i
 const GITLAB = /(^|\/)([^/]*\.)?gitlab-ci\.ya?ml$/i
 /** What runs only where a workflow calls it, and what GitHub does not read in its folder of workflows. */
-const CALLED = /^\.(github|gitea|forgejo)\/(actions\/|workflows\/(.*\/|[^/]*(?<!\.ya?ml)$))|(^|\/)action\.ya?ml$/i
+const CALLED =
+  /^\.(github|gitea|forgejo)\/(actions\/|workflows\/.*(?<!\.ya?ml)$)|^\.github\/workflows\/.*\/|(^|\/)action\.ya?ml$/i
 /** Keys of .gitlab-ci.yml that are no jobs. */
 const NO_JOBS =
   /^(\.|(workflow|include|default|variables|stages|image|services|cache|before_script|after_script|spec)$)/
@@ -161,8 +163,42 @@ export function startsWhatIsOff(path: Path, versions: FileVersions): boolean {
  * where nothing was in conflict.
  */
 export function startsMore(path: Path, versions: FileVersions, isChangedAround: boolean): boolean {
-  if (!WORKFLOW.test(path)) return isChangedAround
-  return runsMore(workflowsOf(versions))
+  if (WORKFLOW.test(path)) return runsMore(workflowsOf(versions))
+  return isChangedAround || losesLimit(versions)
+}
+
+/** Words of the lines by which CI systems keep something from running, or wait for a person. */
+const LIMITS_RUNS =
+  /\b(if|unless|when|only|except|rules?|conditions?|branch(es)?|tags?|refs?|paths?|changes|events?|triggers?|filters?|manual|never|approval|approve|input|hold|requires?|needs|depends_on|enabled?|disabled?|skip|ignore|environment|target)\b/i
+
+/**
+ * Whether the result has such a line less often than a merge of both sides would, and none in its place that is made of
+ * its words and others.
+ */
+function losesLimit({ base, ours, theirs, result }: FileVersions): boolean {
+  const [old, own, other, now] = [countLines(base), countLines(ours), countLines(theirs), countLines(result)]
+  const composed = [...now.keys()].filter(line => !own.has(line) && !other.has(line)).map(wordsOf)
+  const isLostFrom = (side: LineCounts, opposite: LineCounts) =>
+    [...side].some(([line, count]) => {
+      if (!LIMITS_RUNS.test(line) || /^(#|\/\/)/.test(line)) return false
+      const wanted = count + Math.min((opposite.get(line) ?? 0) - (old.get(line) ?? 0), 0)
+      if ((now.get(line) ?? 0) >= wanted) return false
+      const words = wordsOf(line)
+      return !composed.some(it => words.isSubsetOf(it))
+    })
+  return isLostFrom(own, other) || isLostFrom(other, own)
+}
+
+/** The lines of a file without the spaces around them, and how often each is there. */
+type LineCounts = ReadonlyMap<string, number>
+
+function countLines(bytes: Uint8Array | undefined): LineCounts {
+  const counts = new Map<string, number>()
+  const lines = Buffer.from(bytes ?? [])
+    .toString('latin1')
+    .split(/[\r\n]+/)
+  for (const line of lines.map(it => it.trim())) counts.set(line, (counts.get(line) ?? 0) + 1)
+  return counts
 }
 
 function workflowsOf({ base, ours, theirs, result }: FileVersions): Versions {

@@ -53,7 +53,7 @@ type Ledger = {
   /** Changes of upstream's, and of the fork's, that are not in the result though nothing was in their way. */
   dropped: Path[]
   vanished: Path[]
-  /** Upstream's files that steer CI, and are not in the result, as the fork has all CI of their kind switched off. */
+  /** Files that steer CI, and that the result has as the fork has them (or not at all), since it has switched them off. */
   keptOff: Path[]
   /** Files changed by upstream that steer CI, and those that agents obey or hooks run. */
   ci: Path[]
@@ -103,7 +103,7 @@ type Comparison = {
   ofSides: ReadonlySet<Oid>
   /** Of the files that git merges without a conflict, those in which a side's change is lost. */
   lost: { upstream: Path[]; fork: Path[] }
-  /** Files of upstream's that steer CI, where the fork has all CI of their kind switched off; and those in the result. */
+  /** Files of CI that the fork has switched off and git's own merge would start; and those that the result starts. */
   switchedOff: { files: ReadonlySet<Path>; started: Path[] }
   /** Whose tree the result is, unchanged. */
   whole: 'the fork' | 'upstream' | undefined
@@ -128,12 +128,13 @@ export async function review(scratch: Scratch, commits: Commits): Promise<MergeR
   ])
   const shown = origin === start ? judged : await compare(scratch, objects, origin, commits)
   const around = await besideConflicts(scratch, objects, judged, commits)
-  const [diffs, shrunk, markers, ci, restarted, automation, losses] = await allOf([
+  const [diffs, shrunk, markers, ci, restarted, uncovered, automation, losses] = await allOf([
     diffsOf(scratch, shown, commits),
     shrunkIn(scratch, shown),
     withMarkers(objects, commits, judged),
     slippedIntoCi(objects, judged, around),
     restartedCi(objects, judged),
+    uncoveredCi(objects, judged, commits),
     newAutomation(objects, judged),
     lossesOf(scratch, judged),
   ])
@@ -153,7 +154,8 @@ export async function review(scratch: Scratch, commits: Commits): Promise<MergeR
     ...naming('Guidance that may be private is neither as in the start nor as git merges it:', guidance(judged)),
     ...naming("Files that steer CI differ from git's own merge, and a push would run them:", ci),
     ...meantByHand,
-    ...naming('The fork has switched off all CI of its kind, and new files would run:', judged.switchedOff.started),
+    ...naming('Upstream brings what would run into CI that the fork has switched off:', judged.switchedOff.started),
+    ...naming('A Forgejo or Gitea would run other workflows in place of the deleted ones:', uncovered),
     ...naming('The result says itself that it is stuck, in', isStuck ? ['STUCK.md'] : []),
   ]
   // The start may be a pull request that people have added to: what they did is not in origin yet.
@@ -242,8 +244,8 @@ async function compare(
     if (kinds.has(path) || spots.has(path)) note(path, automatic, { ours: there })
     if (!kinds.has(path)) files.upstream++
     const isCi = steerCi(path, automatic)
-    if (isCi && automatic && !there && !kinds.has(path) && !isCalledByOthers(path))
-      arrived.push({ path, entry: automatic })
+    if (isCi && automatic && !kinds.has(path) && !isCalledByOthers(path))
+      arrived.push({ path, entry: automatic, before: there })
     if (isCi) ci.push(path)
     else if (steersAgents(path)) steering.push(path)
   }
@@ -255,18 +257,20 @@ async function compare(
   const whole = toResult === toOurs ? 'the fork' : toResult === toTheirs ? 'upstream' : undefined
   const conflicts = conflictsIn(spots, ofSides)
   const off = await switchedOff(objects, ours, upstream, arrived)
-  const { lost, ...changes } = changesBeyond(conflicts, spots, off)
-  const started = [...off].filter(path => !spots.has(path) || spots.get(path)?.result)
+  const givenUp = await foldersGivenUp(objects, conflicts, result)
+  const { lost, ...changes } = changesBeyond(spots, { off, givenUp })
+  const started = await startedOf(objects, off, spots)
   const ledger = { conflicts, ...changes, ci, steering, files }
   return { ledger, spots, steerCi, ofSides, lost, switchedOff: { files: off, started }, whole }
 }
 
-/** A file of upstream's that steers CI, and that the fork has nothing in the place of. */
-type Arrival = { path: Path; entry: NonNullable<Entry> }
+/** A file that steers CI, as git merges what upstream changed, and what the fork has in its place. */
+type Arrival = { path: Path; entry: NonNullable<Entry>; before: Entry }
 
 /**
- * Those arrivals that would start something, in folders where the fork has switched off all that was there: the common
- * ancestor has files there that start something, and the fork has none.
+ * Those arrivals that would start something where the fork has switched it off: its version starts nothing, or it has
+ * none, in a folder where it has switched off all that was there (the common ancestor has files there that start
+ * something, and the fork has none).
  */
 async function switchedOff(
   objects: Objects,
@@ -275,7 +279,11 @@ async function switchedOff(
   arrived: readonly Arrival[],
 ): Promise<ReadonlySet<Path>> {
   const off = new Set<Path>()
-  const folders = Map.groupBy(arrived, ({ path }) => path.slice(0, path.lastIndexOf('/') + 1))
+  const isStarted = async (path: Path, entry: Entry) => startsOf(path, await bytesOf(objects, entry)).size > 0
+  for (const { path, entry, before } of arrived)
+    if (isFile(before) && !(await isStarted(path, before)) && (await isStarted(path, entry))) off.add(path)
+  const added = arrived.filter(({ before }) => !before)
+  const folders = Map.groupBy(added, ({ path }) => path.slice(0, path.lastIndexOf('/') + 1))
   folders.delete('')
   if (folders.size === 0) return off
   const bases = await mergeBases(objects.repository, ours, upstream)
@@ -283,9 +291,21 @@ async function switchedOff(
     if (await startsAnything(objects, ours, folder)) continue
     const before = await allOf(bases.map(base => startsAnything(objects, base, folder)))
     if (!before.includes(true)) continue
-    for (const { path, entry } of arrivals) if (startsOf(path, await bytesOf(objects, entry)).size > 0) off.add(path)
+    for (const { path, entry } of arrivals) if (await isStarted(path, entry)) off.add(path)
   }
   return off
+}
+
+/** Those of the files that git's own merge would start, in which the result starts something, too. */
+async function startedOf(objects: Objects, off: ReadonlySet<Path>, spots: Map<Path, Spot>): Promise<Path[]> {
+  const started: Path[] = []
+  for (const path of off) {
+    const spot = spots.get(path)
+    // A link, of which it can't be read what it starts, is no way around.
+    const isStarted = !spot || (spot.result && !isFile(spot.result))
+    if (isStarted || startsOf(path, await bytesOf(objects, spot?.result)).size > 0) started.push(path)
+  }
+  return started
 }
 
 /** Whether a file in a folder of a commit steers CI and starts anything by itself. */
@@ -328,15 +348,15 @@ function resolutionOf({ stages, ours, theirs, automatic, result }: Spot, ofSides
   if (same(result, upstreams)) return isOfSide(upstreams, theirs) ? "upstream's version" : "git's own merge of both"
   if (same(result, own)) return isOfSide(own, ours) ? "the fork's version" : "git's own merge of both"
   // Where git can mix the two, its own merge is the file with markers. Of files that one side has deleted, binary ones,
-  // links and submodules it has one of the two.
-  const isMixable = automatic === undefined || stages.every(({ oid }) => oid !== automatic.oid)
+  // links and submodules it has one of the two, and none where both have renamed a file.
+  const isMixable = own && upstreams && automatic && stages.every(({ oid }) => oid !== automatic.oid)
   return isMixable || ofSides.has(result.oid) ? 'a mixture of both' : 'a version of its own'
 }
 
 /**
  * Where the result differs from git's own merge though nothing was in conflict: edits, and changes that a side lost.
  */
-function changesBeyond(conflicts: ReviewedConflict[], spots: Map<Path, Spot>, off: ReadonlySet<Path>) {
+function changesBeyond(spots: Map<Path, Spot>, { off, givenUp }: { off: ReadonlySet<Path>; givenUp: Path[] }) {
   const found = { edits: [] as ReviewedEdit[], dropped: [] as Path[], vanished: [] as Path[], keptOff: [] as Path[] }
   const lost: Comparison['lost'] = { upstream: [], fork: [] }
   const clean = [...spots.values()].filter(({ kind }) => !kind)
@@ -344,13 +364,10 @@ function changesBeyond(conflicts: ReviewedConflict[], spots: Map<Path, Spot>, of
   const arrivals = new Map(clean.filter(isNew).map(({ result, path }) => [result?.oid, path]))
   const movedTo = ({ automatic, result }: Spot) => (automatic && !result ? arrivals.get(automatic.oid) : undefined)
   const targets = new Set(clean.map(movedTo))
-  const givenUp = conflicts
-    .filter(({ kind, resolution, path }) => kind === 'modify/delete' && resolution === 'deleted' && path.includes('/'))
-    .map(({ path }) => path.slice(0, path.lastIndexOf('/') + 1))
   for (const spot of clean) {
     const { path, automatic, ours, theirs, result } = spot
     const to = movedTo(spot)
-    if (!result && off.has(path)) {
+    if (off.has(path) && (!result || same(result, ours))) {
       found.keptOff.push(path)
       continue
     }
@@ -365,6 +382,14 @@ function changesBeyond(conflicts: ReviewedConflict[], spots: Map<Path, Spot>, of
     if (!same(automatic, theirs) && (!result || same(result, theirs))) lost.fork.push(path)
   }
   return { ...found, lost }
+}
+
+/** Folders whose conflicts were settled by deleting all of them, with a slash behind. */
+async function foldersGivenUp(objects: Objects, conflicts: ReviewedConflict[], result: Oid): Promise<Path[]> {
+  const deleted = conflicts.filter(({ kind, resolution }) => kind === 'modify/delete' && resolution === 'deleted')
+  const folders = new Set(deleted.map(({ path }) => path.slice(0, path.lastIndexOf('/') + 1)))
+  const isGone = async (folder: Path) => folder !== '' && !(await entryAt(objects, result, folder.slice(0, -1)))
+  return (await allOf([...folders].map(async folder => ((await isGone(folder)) ? [folder] : [])))).flat()
 }
 
 /** Which of upstream and the start the result does not descend from. */
@@ -460,12 +485,16 @@ async function withMarkers(
   const found: { left: Path[]; middles: Path[] } = { left: [], middles: [] }
   if (files.length === 0) return found
   await verifyReadable(objects, files)
-  const sizes = await checkAttribute(objects, start, 'conflict-marker-size', files.map(pathOf))
+  // Git takes the size from what is checked out: upstream's, too, where a conflict is written anew after the merge.
+  const sizesIn = (commit: Oid) => checkAttribute(objects, commit, 'conflict-marker-size', files.map(pathOf))
+  const sizes = await allOf([start, upstream].map(sizesIn))
   let bases: Oid[] | undefined
   for (const spot of files) {
-    const size = Number(sizes.get(spot.path)) || USUAL_MARKER
-    const count = async (entry: Entry) =>
-      countMarkers((isFile(entry) && (await objects.read(entry?.oid ?? '', { limit: LIMITS.blob }))?.bytes) || '', size)
+    const lengths = sizes.map(it => Number(it.get(spot.path)) || USUAL_MARKER)
+    const count = async (entry: Entry) => {
+      const bytes = isFile(entry) && (await objects.read(entry?.oid ?? '', { limit: LIMITS.blob }))?.bytes
+      return countMarkers(bytes || '', lengths)
+    }
     const result = await count(spot.result)
     if (result.sides + result.bases + result.alone === 0) continue
     const [ours, theirs, base] = await allOf(known(spot).map(count))
@@ -492,10 +521,11 @@ type Markers = { sides: number; bases: number; named: number; middles: number; a
 /** What may stand before a marker: a formatter indents it with the code, and what is commented out is no resolution. */
 const BEFORE_MARKER = '[ \\t]*(?:(?:#+|//|--|;+|%|\\*|/\\*|<!--|>)[ \\t]*)?'
 
-function countMarkers(bytes: Buffer | '', size: number): Markers {
+function countMarkers(bytes: Buffer | '', sizes: readonly number[]): Markers {
   // Without its NULs, text in UTF-16 or UTF-32 has the same markers as any other, and binary files are read as well.
   const text = bytes === '' ? '' : bytes.toString('latin1').replaceAll('\0', '')
-  const run = (char: string) => `(?:${char}{${USUAL_MARKER},}|${char}{${size}})(?!${char})`
+  const either = (patternOf: (size: number) => string) => `(?:${[...new Set(sizes)].map(patternOf).join('|')})`
+  const run = (char: string) => `(?:${char}{${USUAL_MARKER},}|${either(size => `${char}{${size}}`)})(?!${char})`
   const count = (pattern: string) =>
     text.match(new RegExp(`^(?:\\xef\\xbb\\xbf|\\xff\\xfe|\\xfe\\xff)?${BEFORE_MARKER}${pattern}`, 'gm'))?.length ?? 0
   return {
@@ -503,7 +533,7 @@ function countMarkers(bytes: Buffer | '', size: number): Markers {
     bases: count(`${run('\\|')}(?:\\s|$)`),
     named: count(`${run('\\|')} (?:[0-9a-f]{7,64}|merged common ancestors|base|parent of [0-9a-f]{7,}.*)\\b`),
     middles: count(`${run('=')}\\s*$`),
-    alone: count(`(?<!^[^\\r\\n]{1,${size}}\\r?\\n.*)={${size}}(?!=)\\s*$`),
+    alone: count(`${either(size => `(?<!^[^\\r\\n]{1,${size}}\\r?\\n.*)={${size}}`)}(?!=)\\s*$`),
   }
 }
 
@@ -566,6 +596,25 @@ async function restartedCi(objects: Objects, { spots, steerCi }: Comparison): Pr
     ({ path, kind, ours, result }) => kind && result && !same(result, ours) && steerCi(path, result),
   )
   return (await allOf(changed.map(async spot => ((await isStarted(spot)) ? [spot.path] : [])))).flat()
+}
+
+/** Forgejo and Gitea run the workflows of the first of these folders that is there, and look at no other. */
+const WORKFLOW_FOLDERS = ['.forgejo/workflows', '.gitea/workflows', '.github/workflows']
+
+/**
+ * Workflows that a Forgejo or Gitea did not run as long as the start had files of another folder, all of which the
+ * result has deleted though git's own merge has them. Gives the deleted files.
+ */
+async function uncoveredCi(objects: Objects, { spots }: Comparison, { start, result }: Commits): Promise<Path[]> {
+  for (const [at, folder] of WORKFLOW_FOLDERS.entries()) {
+    if (!(await entryAt(objects, start, folder))) continue
+    const deleted = [...spots.values()].filter(it => it.path.startsWith(`${folder}/`) && it.ours && !it.result)
+    if (deleted.length === 0 || (await entryAt(objects, result, folder))) return []
+    const others = WORKFLOW_FOLDERS.slice(at + 1)
+    const starts = await allOf(others.map(other => startsAnything(objects, result, `${other}/`)))
+    return starts.includes(true) ? deleted.map(pathOf) : []
+  }
+  return []
 }
 
 /** Files with the shape of automation, and packages' scripts that run by themselves, that are the agent's own. */

@@ -93,7 +93,7 @@ function lifted({ refusals }: MergeReview): string {
 function partsOf(review: MergeReview): [heading: string, groups: Group[]][] {
   const steered: Group[] = [
     ['**CI**, which may run with the secrets of this repository:', review.ci.map(itemOf)],
-    ['**CI that stays off**, as the fork has all of its kind switched off:', review.keptOff.map(itemOf)],
+    ['**CI that stays off**, as the fork has switched it off:', review.keptOff.map(itemOf)],
     ['**Agents and hooks**, which run where people work on this:', review.steering.map(itemOf)],
   ]
   return [

@@ -15,7 +15,7 @@ import {
   SYSTEM,
 } from './desk-words.ts'
 import { bytesIn, fenced, fileInWords, isWhole, quoted, tokensIn } from './fence.ts'
-import { cacheOf, contentOf, type Sources } from './opening.ts'
+import { cacheOf, contentOf, nearFiles, type Sources } from './opening.ts'
 import type { CallBlock, Mark, ReasoningBlock, Request, RequestMessage, ResultBlock, TextBlock } from './request.ts'
 import { type EntryOf, NOT_RUN, type Opening, type Session } from './session.ts'
 
@@ -161,11 +161,12 @@ function openedFiles({ files }: Opening, contents: Contents, window: number): Op
 /** All files of an opening by their summaries. */
 async function fileList(opening: Opening, { summaries, model }: Sources): Promise<string> {
   const active = opening.files.map(({ path }) => path)
-  const { text, words = 'It is complete.' } = await summaries.of({ tree: opening.tree, active, window: model.window })
+  const wanted = { tree: opening.tree, active, near: nearFiles(opening), window: model.window }
+  const { text, words = 'It is complete.' } = await summaries.of(wanted)
   const { names = [], subjects = [] } = opening
   const defined = names.map(({ name, path, line }) => `${name}: ${visiblePath(path)}, line ${line}`)
   return [
-    `# The files of this branch\nA summary of each, one a line. ${words}\n${fenced(text)}`,
+    `# The files of this branch\nEach with what it is about, or, where that is not known, its name behind its folder. ${words}\n${fenced(text)}`,
     ...(defined.length > 0 ? [`Where names of the first message are defined:\n${fenced(defined.join('\n'))}`] : []),
     ...(subjects.length > 0 ? [`Subjects of the last commits:\n${fenced(subjects.join('\n'))}`] : []),
   ].join('\n\n')

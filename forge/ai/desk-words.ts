@@ -10,7 +10,7 @@ write is what will be committed. Nothing is run, now or after your turn, unless 
 says what else is run: then run what covers your change before you end, and say what you ran.
 
 # What you are given
-First a list of all files of the branch with a summary of each, made without a model. Then the whole content of the \
+First a list of all files of the branch, with what each is about as far as its text says. Then the whole content of the \
 active files. Then the conversation. Where an active file changed later, by a person or by another tool, its new content \
 stands further down: the last one counts. Your own edits are not repeated: their results show what changed. A file that \
 is not active must be read (get_lines, grep_open) or made active (update_context) before you edit it. Make a file active \

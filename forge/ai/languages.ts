@@ -16,7 +16,7 @@ type Language = {
   offers: readonly RegExp[]
   /** What is found is a declaration, `static int *read`, of which the last word is the name. */
   isDeclared?: boolean
-  /** The most names that are said: targets of a Makefile and keys of a settings file tell little of what it is about. */
+  /** The most names that are said: targets of a Makefile tell little of what it is about. */
   maxNames?: number
 }
 
@@ -79,9 +79,8 @@ const MARKDOWN: Language = {
   comments: 'text',
   offers: [/^#{1,3} +(?!\[?v?\d+\.\d+)(.+)/],
 }
-const JSON_FILE: Language = { name: 'JSON', comments: 'none', offers: [/^\s+"([^"]*)" *:/], maxNames: 3 }
-const YAML: Language = { name: 'YAML', comments: 'hash', offers: [/^([\w.$/-]+) *:/], maxNames: 3 }
-const TOML: Language = { name: 'TOML', comments: 'hash', offers: [/^\[+([^\]]+)\]/, /^([\w-]+) *=/], maxNames: 3 }
+/** Keys tell no settings file from another one: only what its comments say counts. */
+const settings = (name: string, comments: Comments): Language => ({ name, comments, offers: [] })
 const MAKEFILE: Language = { name: 'Makefile', comments: 'hash', offers: [/^(\w[\w./-]*) *:(?!=)/], maxNames: 5 }
 const DOCKERFILE: Language = { name: 'Dockerfile', comments: 'hash', offers: [/^((?:FROM|ENTRYPOINT|CMD|EXPOSE) .+)/] }
 const PYTHON: Language = {
@@ -162,9 +161,9 @@ const BY_ENDING: ReadonlyMap<string, Language> = new Map(
       ['css scss less', STYLES],
       ['html htm xml svg', HTML],
       ['md markdown mdx', MARKDOWN],
-      ['json jsonc json5', JSON_FILE],
-      ['yml yaml', YAML],
-      ['toml ini cfg', TOML],
+      ['json jsonc json5', settings('JSON', 'none')],
+      ['yml yaml', settings('YAML', 'hash')],
+      ['toml ini cfg', settings('TOML', 'hash')],
       ['mk', MAKEFILE],
       ['sql', SQL],
       ['proto', PROTO],
@@ -194,11 +193,15 @@ function languageOf(path: Path, firstLine: string): Language {
   return /sh$/.test(interpreter) ? SHELL : SCRIPT
 }
 
+/** Whether a file tests others, by its path: its own name says which. */
+export const isTest = (path: Path): boolean =>
+  /(?:^|\/)(?:tests?|__tests__|specs?|testdata|fixtures)\/|(?:^|\/)test_[^/]*$|[._](?:test|spec)\.[^/]*$/.test(path)
+
 /** What a summary of some content depends on besides the content: the same bytes may be named otherwise elsewhere. */
 export const summaryKind = (path: Path): string => {
   const name = path.slice(path.lastIndexOf('/') + 1)
   const ending = name.lastIndexOf('.')
-  return (ending > 0 ? name.slice(ending + 1) : name).slice(0, 40)
+  return `${(ending > 0 ? name.slice(ending + 1) : name).slice(0, 40)}${isTest(path) ? ' test' : ''}`
 }
 
 /** Stands between the parts of a summary. */
@@ -214,7 +217,8 @@ export function summarise(path: Path, bytes: Buffer, size: number): string {
   const lines = text.split('\n', MAX_TOP_LINES).map(line => line.slice(0, MAX_LINE_CHARS).trimEnd())
   const language = languageOf(path, lines[0] ?? '')
   const sentence = firstSentence(lines, language.comments)
-  const names = namesIn(language === JSON_FILE ? topLines(lines) : lines, language).filter(it => it !== sentence)
+  const offered = isTest(path) ? [] : namesIn(lines, language)
+  const names = offered.filter(it => it !== sentence)
   const parts = [sentence, names.join(', ')].filter(Boolean)
   const isKnownByEnding = /\.[A-Za-z0-9]+$/.test(path) || parts.length === 0
   const what = isKnownByEnding || language.name === '' ? parts : [language.name, ...parts]
@@ -260,16 +264,15 @@ export const roughSize = (size: number): string => {
   return size < 1_000_000 ? `${Math.round(size / 1000)} KB` : `${(size / 1_000_000).toFixed(1)} MB`
 }
 
-function cut(text: string, length: number): string {
+/** Whether a summary says no more than what kind of file it is, and how large. */
+export const isOnlySize = (summary: string): boolean =>
+  summary === '' || summary === 'empty' || /^(?:[\w+# ]{1,20}, )?[\d.]+ (?:bytes|KB|MB)$/.test(summary)
+
+/** A text of at most so many characters, cut between words. */
+export function cut(text: string, length: number): string {
   if (text.length <= length) return text
   const end = text.lastIndexOf(' ', length)
   return `${text.slice(0, end > length / 2 ? end : length)}…`.toWellFormed()
-}
-
-/** The lines of a JSON file that are indented as its first one is: the keys at the top. */
-function topLines(lines: readonly string[]): string[] {
-  const indentOf = (line: string): number => line.length - line.trimStart().length
-  return lines.filter(line => indentOf(line) === indentOf(lines[1] ?? ''))
 }
 
 function namesIn(
@@ -318,7 +321,9 @@ function firstSentence(lines: readonly string[], comments: Comments): string {
   for (const { paragraphs } of [...own, ...found]) {
     const licence = paragraphs.findIndex(words => LICENSE.test(words))
     const about = licence < 0 ? paragraphs : paragraphs.slice(0, licence)
-    const first = about.find(words => /[\p{L}\p{N}]/u.test(words) && !/^(?:TODO|FIXME|XXX|HACK)\b/i.test(words))
+    const first = about.find(
+      words => /[\p{L}\p{N}]/u.test(words) && !/^(?:TODO|FIXME|XXX|HACK)\b|^https?:\/\/\S+$/i.test(words),
+    )
     if (first) return sentenceOf(first)
   }
   return ''
@@ -372,13 +377,24 @@ function openingComments(lines: readonly string[], comments: Comments): Comment[
   return found
 }
 
+/** A line of a text without its markup: pictures, tags of HTML, directives and fields of reStructuredText. */
+const proseOf = (line: string): string =>
+  /^(?:\.\.(?: |$)|:[\w -]{1,40}:)/.test(line)
+    ? ''
+    : line
+        .replace(/\[?!\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])(?:\]\([^)]*\))?|<\/?[a-z][^<>]*>/gi, '')
+        .replace(/^[#=*\-\s]+/, '')
+        .trim()
+
 /** Words to a tool: a linter, an editor. */
 const isOrder = (words: string): boolean =>
   /^(?:eslint|biome|prettier|tslint|@ts-|@flow|jshint|global |vim?:|-\*-|coding[:=]|pylint|noqa|type: ignore|shellcheck|frozen_string_literal|go:|\+build|syntax=|!)/.test(
     words,
   )
 
-function sentenceOf(words: string): string {
+function sentenceOf(paragraph: string): string {
+  // Rulers around headings.
+  const words = paragraph.replace(/^[-=*~#_]{2,}\s+|\s*[-=*~#_]{3,}$/g, '')
   const end = /[.!?](?= |$)/.exec(words)?.index ?? -1
   return cut(end > 0 ? words.slice(0, end + 1) : words, MAX_SENTENCE_CHARS)
 }
@@ -418,7 +434,7 @@ function commentOn(line: string, comments: Comments, isInside: boolean): Comment
     case 'semicolon':
       return after(/^;+/)
     case 'text':
-      return { text: here.replace(/^[#=*\-\s]+/, ''), isInside: false }
+      return { text: proseOf(here), isInside: false }
     case 'none':
       return { text: undefined, isInside: false }
   }

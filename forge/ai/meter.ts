@@ -2,7 +2,7 @@
 import type { Oid, Path } from '../../core/git/repository.ts'
 import { requestFor } from './context.ts'
 import { tokensIn, tokensSent } from './fence.ts'
-import { contentOf, filesIn, prepareSession, type State } from './opening.ts'
+import { contentOf, filesIn, nearFiles, prepareSession, type State } from './opening.ts'
 import { newSession, type Session } from './session.ts'
 
 /** How a file is in the context: not, by its summary, or whole. */
@@ -71,7 +71,7 @@ const outlineOf = async ({ opening, ...session }: Session, state: State) => {
   const { summaries, model } = state
   if (opening) {
     const active = opening.files.map(({ path }) => path)
-    return await summaries.of({ tree: opening.tree, active, window: model.window })
+    return await summaries.of({ tree: opening.tree, active, near: nearFiles(opening), window: model.window })
   }
   const { files } = await filesIn(session, state)
   return await summaries.of({ tree: state.tree, active: [...files.keys()], window: model.window })

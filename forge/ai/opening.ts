@@ -10,7 +10,7 @@ import { isFolder, readTree, type TreeEntry } from '../../core/git/trees.ts'
 import { short, visible } from '../../core/text.ts'
 import { SYSTEM } from './desk-words.ts'
 import { folderOf, foldersAbove } from './folders.ts'
-import { definitionsIn } from './named.ts'
+import { definitionsIn, filesNamed } from './named.ts'
 import type { ToolDescription } from './request.ts'
 import {
   INSTRUCTIONS,
@@ -50,7 +50,7 @@ export type State = Sources & {
 }
 
 /** Counted up where the same session is packed into other bytes. */
-const PACKING_VERSION = 2
+const PACKING_VERSION = 3
 const MINUTE = 60_000
 /** The most paths that are looked at for instructions, from the top down. */
 const MAX_INSTRUCTION_PATHS = 500
@@ -111,13 +111,23 @@ async function aboutMessage({
   base,
   text,
   signal,
-}: State): Promise<Pick<Opening, 'names' | 'subjects'>> {
-  const [names, subjects] = await Promise.all([
+}: State): Promise<Pick<Opening, 'names' | 'near' | 'subjects'>> {
+  const [names, near, subjects] = await Promise.all([
     text === undefined || !signal ? [] : definitionsIn(objects, { tree, text, signal }),
+    text === undefined ? [] : filesNamed(objects, { tree, text }),
     base === undefined ? [] : lastSubjects(objects, base),
   ])
-  return { ...(names.length > 0 && { names }), ...(subjects.length > 0 && { subjects }) }
+  return {
+    ...(names.length > 0 && { names }),
+    ...(near.length > 0 && { near }),
+    ...(subjects.length > 0 && { subjects }),
+  }
 }
+
+/** The files that the message of an opening is about. */
+export const nearFiles = ({ names = [], near = [] }: Opening): Path[] => [
+  ...new Set([...near, ...names.map(({ path }) => path)]),
+]
 
 const MAX_SUBJECTS = 5
 

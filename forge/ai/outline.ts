@@ -1,16 +1,18 @@
 /**
- * Which files of a large tree are listed one by one, and which are only counted by a folder that stands for them: as
- * many as fit are listed, those near the active files first.
+ * What is said of each file of a tree: a line of its own where there is something to say, else its name behind that of
+ * its folder. In a large tree, folders stand for their files: as many as fit are listed, those near the active files
+ * first.
  */
 import type { Path } from '../../core/git/repository.ts'
 import type { FileEntry } from '../../core/git/trees.ts'
 import { many, visiblePath } from '../../core/text.ts'
 import { countFiles, type Folder, folderOf, foldersAbove } from './folders.ts'
+import { cut, isOnlySize } from './languages.ts'
 
 export type Outline = {
-  /** One line a file or folder, in the order of their paths. */
+  /** Lines, in the order of their paths. */
   text: string
-  /** The files that have a line of their own. */
+  /** The files that are named. */
   shown: ReadonlySet<Path>
   /** A sentence about it, where folders stand for files. */
   words?: string
@@ -18,10 +20,47 @@ export type Outline = {
 
 type Options = {
   active: readonly Path[]
+  /** Files that it is asked for: more is said of them. */
+  near?: readonly Path[]
   /** The most bytes of text. */
   bytes: number
   /** A line about each file, without its path. */
   summariesOf: (files: readonly FileEntry[]) => Promise<string[]>
+}
+
+/** Characters of a summary in trees of few and of many files, unless the file is near what the list is for. */
+const MAX_SUMMARY_CHARS = { few: 110, many: 70 }
+const FEW_FILES = 40
+/** Above this many kilobytes, a file's size is said. */
+const LARGE_KB = 50
+
+/** The files of a folder in lines: those of which nothing is known but their kind and size share one. */
+function linesOf(
+  { path: folder, files }: Folder,
+  summaries: readonly string[],
+  { told, chars }: { told: ReadonlySet<Path>; chars: number },
+): Line[] {
+  const all = files.map(({ path }, at) => ({ path, summary: summaries[at] ?? '' }))
+  const isPlain = ({ path, summary }: (typeof all)[number]) => isOnlySize(summary) && !told.has(path)
+  const plain = all.filter(isPlain)
+  const own = plain.length > 1 ? all.filter(it => !isPlain(it)) : all
+  const lines = own.map(({ path, summary }) => {
+    const said = told.has(path) ? summary : cut(summary, chars)
+    return { path, text: said === '' ? shownName(path) : `${shownName(path)}: ${said}` }
+  })
+  if (plain.length < 2) return lines
+  const names = plain.map(({ path, summary }) =>
+    nameWithSize(path.slice(folder === '' ? 0 : folder.length + 1), summary),
+  )
+  const prefix = folder === '' ? '' : `${folder}/`
+  return [...lines, { path: `${prefix}*`, text: `${shownName(prefix) || './'}: ${names.join(', ')}` }]
+}
+
+/** A name as one of several: what could be taken for two is quoted. */
+function nameWithSize(name: Path, summary: string): string {
+  const said = /[,:"]/.test(name) ? JSON.stringify(shownName(name)) : shownName(name)
+  const [, size = '', unit = ''] = /([\d.]+) (KB|MB)$/.exec(summary) ?? []
+  return unit === 'MB' || Number(size) >= LARGE_KB ? `${said} (${size} ${unit})` : said
 }
 
 /** Names with a line end or what a person can't see are spelled out. */
@@ -36,8 +75,9 @@ const MAX_MISSES = 8
 
 /** Always the same for the same folder, which is the top, and the same options. */
 export async function makeOutline(root: Folder, options: Options): Promise<Outline> {
-  const { active, bytes, summariesOf } = options
-  const nearest = nearestBelow(active)
+  const { active, near = [], bytes, summariesOf } = options
+  const nearest = nearestBelow([...active, ...near])
+  const told = new Set([...active, ...near])
   const closed = new Map<Line, Closed>()
   const levels: Line[][] = []
   const lines = new Set<Line>()
@@ -59,6 +99,7 @@ export async function makeOutline(root: Folder, options: Options): Promise<Outli
     length -= bytesOf(line)
   }
   const count = root.all.files
+  const chars = count > FEW_FILES ? MAX_SUMMARY_CHARS.many : MAX_SUMMARY_CHARS.few
   const whole: Closed = { folder: root, part: 'all', distance: 0 }
   if (count > 0) close(whole, lineOf(whole))
   for (let level = 0; level < levels.length; level++) {
@@ -78,16 +119,14 @@ export async function makeOutline(root: Folder, options: Options): Promise<Outli
       // The names alone say already that it is too much.
       if (sum(folder.files.map(({ path }) => path.length + 3)) > room) continue
       const texts = await summariesOf(folder.files)
-      const made = folder.files.map(({ path }, at) => ({ path, text: `${shownName(path)}: ${texts[at] ?? ''}` }))
+      const made = linesOf(folder, texts, { told, chars })
       if (sum(made.map(bytesOf)) > room) {
         misses++
         continue
       }
       replace(line)
-      for (const it of made) {
-        add(it)
-        shown.add(it.path)
-      }
+      for (const it of made) add(it)
+      for (const { path } of folder.files) shown.add(path)
     }
   }
   const sorted = [...lines].sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0))

@@ -144,6 +144,8 @@ export const Opening = v.object({
   branch: v.pipe(Text, v.maxLength(4096)),
   /** Where names of the message that it was made for are defined, by the line from 1. */
   names: v.exactOptional(v.pipe(v.array(v.object({ name: Text, path: PathInFile, line: Count })), v.maxLength(100))),
+  /** Files that are called by words of that message. */
+  near: v.exactOptional(v.pipe(v.array(PathInFile), v.maxLength(100))),
   /** The subjects of the branch's last commits, the newest first: how commits are written here. */
   subjects: v.exactOptional(v.pipe(v.array(v.pipe(Text, v.maxLength(1000))), v.maxLength(20))),
   /** A digest of what else stands at the start of each request: the model, its tools, the system prompt. */

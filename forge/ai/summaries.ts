@@ -10,11 +10,11 @@ import type { FileEntry } from '../../core/git/trees.ts'
 import { CacheFile } from './cache-file.ts'
 import { bytesIn } from './fence.ts'
 import { type Folder, readFolders } from './folders.ts'
-import { roughSize, SEPARATOR, summarise, summaryKind } from './languages.ts'
+import { isOnlySize, roughSize, SEPARATOR, summarise, summaryKind } from './languages.ts'
 import { makeOutline, type Outline } from './outline.ts'
 
 /** Counted up where other words come out for the same content: a cache of another one is not read. */
-export const SUMMARY_VERSION = 3
+export const SUMMARY_VERSION = 4
 
 /** Larger files are not read: what is generated says little about itself at its top. */
 const MAX_FILE_BYTES = 256 << 10
@@ -28,14 +28,16 @@ const MAX_OUTLINES = 16
  * window of a million would cost a dollar or more each time, and most of it would be about files that the conversation is not about.
  */
 const SHARE = 0.25
-const MAX_OUTLINE_TOKENS = 32_000
+const MAX_OUTLINE_TOKENS = 24_000
 
 /** To be closed: `using summaries = openSummaries(…)`. */
 export const openSummaries = (objects: Objects, { folder }: { folder: string }): Summaries =>
   new Summaries(objects, new SummaryCache(join(folder, 'summaries.sqlite')))
 
-/** What a list of summaries is made for: `window` is the model's, in tokens. */
-type WantedSummaries = { tree: Oid; active: readonly Path[]; window: number }
+/**
+ * What a list of summaries is made for: `near` are files that it is asked for, `window` is the model's, in tokens.
+ */
+type WantedSummaries = { tree: Oid; active: readonly Path[]; near?: readonly Path[]; window: number }
 
 export class Summaries implements Disposable {
   /** The last ones that were asked for, as they are asked for with each request. */
@@ -49,12 +51,12 @@ export class Summaries implements Disposable {
     readonly cache: SummaryCache,
   ) {}
 
-  /** The list for a tree: always the same for the same tree, active files and window. */
-  async of({ tree, active, window }: WantedSummaries): Promise<Outline> {
+  /** The list for a tree: always the same for the same tree, files and window. */
+  async of({ tree, active, near = [], window }: WantedSummaries): Promise<Outline> {
     const bytes = bytesIn(Math.min(window * SHARE, MAX_OUTLINE_TOKENS))
-    const key = digest([SUMMARY_VERSION, tree, bytes, ...active])
+    const key = digest([SUMMARY_VERSION, tree, bytes, active, near])
     const known = this.#outlines.get(key)
-    const outline = known ?? this.#read(key, tree, active, bytes)
+    const outline = known ?? this.#read(key, { tree, active, near, bytes })
     this.#outlines.delete(key)
     this.#outlines.set(key, outline)
     for (const old of [...this.#outlines.keys()].slice(0, -MAX_OUTLINES)) this.#outlines.delete(old)
@@ -67,12 +69,15 @@ export class Summaries implements Disposable {
     this.cache[Symbol.dispose]()
   }
 
-  async #read(key: string, tree: Oid, active: readonly Path[], bytes: number): Promise<Outline> {
+  async #read(
+    key: string,
+    { tree, active, near, bytes }: { tree: Oid; active: readonly Path[]; near: readonly Path[]; bytes: number },
+  ): Promise<Outline> {
     const kept = this.cache.outline(key)
     if (kept) return kept
     const root = await readFolders(this.objects, tree, this.#last)
     this.#last = root
-    const outline = await makeOutline(root, { active, bytes, summariesOf: group => this.#summariesOf(group) })
+    const outline = await makeOutline(root, { active, near, bytes, summariesOf: group => this.#summariesOf(group) })
     this.cache.keepOutline(key, outline)
     return outline
   }
@@ -94,7 +99,7 @@ export class Summaries implements Disposable {
       }
     }
     this.cache.keepTexts(made)
-    return withoutCommonSentences(texts.map(text => text ?? ''))
+    return withoutCommon(texts.map(text => text ?? ''))
   }
 
   async #make({ path, mode, oid }: FileEntry): Promise<string> {
@@ -106,22 +111,33 @@ export class Summaries implements Disposable {
   }
 }
 
-/** How many files of a folder may begin with the same sentence before it is left out, for example a licence. */
+/** In this many files of a folder, a sentence such as a licence or a name such as `String()` tells none of them. */
 const COMMON_IN_FILES = 3
+const COMMON_NAME_IN_FILES = 5
 
-/** Summaries of a folder's files, without what several of them begin with, where there is more to say of them. */
-function withoutCommonSentences(summaries: readonly string[]): string[] {
-  const counts = new Map<string, number>()
-  const sentenceOf = (summary: string) => summary.slice(0, Math.max(summary.indexOf(SEPARATOR), 0))
-  for (const summary of summaries) {
-    const sentence = sentenceOf(summary)
-    if (sentence !== '') counts.set(sentence, (counts.get(sentence) ?? 0) + 1)
-  }
-  return summaries.map(summary => {
-    const sentence = sentenceOf(summary)
-    const isCommon = (counts.get(sentence) ?? 0) >= COMMON_IN_FILES
-    return isCommon ? summary.slice(sentence.length + SEPARATOR.length) : summary
+/** Summaries of a folder's files, without what several of them say, where there is more to say of them. */
+function withoutCommon(summaries: readonly string[]): string[] {
+  const parted = summaries.map(summary => {
+    if (isOnlySize(summary)) return { sentence: summary, names: [] }
+    const parts = summary.split(SEPARATOR)
+    const names = parts.pop() ?? ''
+    return { sentence: parts.join(SEPARATOR), names: names.split(/, (?![^(]*\))/) }
   })
+  const sentences = countsOf(parted.map(({ sentence }) => sentence))
+  const names = countsOf(parted.flatMap(it => [...new Set(it.names.map(bareName))]))
+  return parted.map(({ sentence, names: all }) => {
+    const isCommon = all.length > 0 && (sentences.get(sentence) ?? 0) >= COMMON_IN_FILES
+    const own = all.filter(name => (names.get(bareName(name)) ?? 0) < COMMON_NAME_IN_FILES)
+    return [isCommon ? '' : sentence, (own.length > 0 ? own : all).join(', ')].filter(Boolean).join(SEPARATOR)
+  })
+}
+
+const bareName = (name: string): string => name.replace(/[(].*/, '')
+
+function countsOf(texts: readonly string[]): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1)
+  return counts
 }
 
 const digest = (parts: readonly unknown[]): string =>

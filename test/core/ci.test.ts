@@ -272,15 +272,81 @@ test('a workflow that the fork runs may get what upstream adds in a conflict', a
   expect((await reviewOf({ [CI]: merged })).refusals).toEqual([])
 })
 
+const BROUGHT_IN = 'Upstream brings what would run into CI that the fork has switched off:'
+
 test('a fork that has deleted all its workflows gets none of upstream’s new ones', async () => {
   await using history = await makeHistory()
   const added = '.github/workflows/release.yml'
   const reviewOf = await fork(history, { base: { [CI]: PUSH }, theirs: { [CI]: PUSH, [added]: PUSH } })
   const refused = await reviewOf({ [added]: PUSH })
-  expect(refused.refusals).toEqual([`The fork has switched off all CI of its kind, and new files would run: ${added}.`])
+  expect(refused.refusals).toEqual([`${BROUGHT_IN} ${added}.`])
   const kept = await reviewOf({})
   expect([kept.refusals, kept.partial, kept.keptOff]).toEqual([[], [], [added]])
   expect(pageOf(kept)).toMatchObject({ draft: false, body: expect.stringContaining('**CI that stays off**') })
+})
+
+const EVENTS = 'on:\n  push:\n    branches: [main]\n  workflow_dispatch:\n    inputs:\n      a: {}\n      b: {}\n'
+test.each([
+  [
+    'a job beside those that the fork has switched off',
+    `${PUSH}      - run: b\n      - run: c\n`,
+    (it: string) => it.replace('build:\n', 'build:\n    if: false\n'),
+    (it: string) => it.replace('c\n', 'c\n  other:\n    steps:\n      - run: other\n'),
+  ],
+  [
+    'an event to a workflow that the fork starts by hand',
+    `${EVENTS}jobs: {a: {steps: []}}\n`,
+    (it: string) => it.replace('  push:\n    branches: [main]\n', ''),
+    (it: string) => it.replace('b: {}\n', 'b: {}\n  schedule: []\n'),
+  ],
+])('%s, which git merges without a conflict, does not run', async (_, base, switchOff, bring) => {
+  await using history = await makeHistory()
+  const [ours, theirs] = [switchOff(base), bring(base)]
+  const reviewOf = await fork(history, { base: { [CI]: base }, ours: { [CI]: ours }, theirs: { [CI]: theirs } })
+  expect((await reviewOf({ [CI]: bring(ours) })).refusals).toEqual([`${BROUGHT_IN} ${CI}.`])
+  const kept = await reviewOf({ [CI]: ours })
+  expect([kept.refusals, kept.partial, kept.keptOff]).toEqual([[], [], [CI]])
+})
+
+test('workflows in folders inside of their folder run on Gitea and Forgejo', async () => {
+  await using history = await makeHistory()
+  const path = '.forgejo/workflows/releases/deploy.yml'
+  const reviewOf = await fork(history, { base: { [path]: PUSH }, theirs: { [path]: CHANGED } })
+  expect((await reviewOf({ [path]: CHANGED })).refusals.join()).toContain('would run again')
+})
+
+test('the folder of workflows that keeps Forgejo and Gitea from running GitHub’s stays', async () => {
+  await using history = await makeHistory()
+  const [own, other] = ['.forgejo/workflows/own.yml', '.forgejo/workflows/other.yml']
+  const base = { [CI]: PUSH }
+  const reviewOf = await fork(history, { base, ours: { ...base, [own]: PUSH, [other]: PUSH }, theirs: base })
+  const words = 'A Forgejo or Gitea would run other workflows in place of the deleted ones:'
+  expect((await reviewOf(base)).refusals.join()).toContain(`${words} ${other}, ${own}.`)
+  expect((await reviewOf({ ...base, [other]: PUSH })).refusals.join()).not.toContain(words)
+  expect((await reviewOf({})).refusals.join()).not.toContain(words)
+})
+
+test.each([
+  ['.gitlab-ci.yml', 'deploy:\n  script: deploy\n', '  when: manual\n', 'lint:\n  script: lint\n'],
+  ['.drone.yml', 'steps:\n- name: deploy\n', '  when: {branch: release}\n', 'steps:\n- name: lint\n'],
+])('a conflict in %s keeps the lines that keep something from running', async (path, job, limit, upstreams) => {
+  await using history = await makeHistory()
+  const base = 'test:\n  script: test\n'
+  const sides = { ours: { [path]: base + job + limit }, theirs: { [path]: base + upstreams } }
+  const reviewOf = await fork(history, { base: { [path]: base }, ...sides })
+  const more = upstreams.replace('steps:\n', '')
+  expect((await reviewOf({ [path]: base + job + more })).refusals.join()).toContain('Files that steer CI')
+  expect((await reviewOf({ [path]: base + job + limit + more })).refusals).toEqual([])
+  const swapped = await fork(history, { base: { [path]: base }, ours: sides.theirs, theirs: sides.ours })
+  expect((await swapped({ [path]: base + job + more })).refusals.join()).toContain('Files that steer CI')
+})
+
+test('a line that limits a pipeline may be made of both sides’ words', async () => {
+  await using history = await makeHistory()
+  const path = '.circleci/config.yml'
+  const on = (...branches: string[]) => ({ [path]: `jobs:\n  only: ${branches.join(' ')}\n` })
+  const reviewOf = await fork(history, { base: on('main'), ours: on('main', 'fork'), theirs: on('main', 'next') })
+  expect((await reviewOf(on('main', 'fork', 'next'))).refusals).toEqual([])
 })
 
 test('upstream’s new workflow goes where the fork runs others', async () => {

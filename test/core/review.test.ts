@@ -131,6 +131,19 @@ test('an agent that rebased is judged by its files', async () => {
   expect([review.refusals, review.rebased]).toEqual([[], true])
 })
 
+test('with the one conflict of a folder the whole folder may go, and no other file of it', async () => {
+  await using history = await makeHistory()
+  const many = (word: string) => Object.fromEntries([1, 2, 3, 4].map(at => [`src/new/${at}`, word + at]))
+  const base = { ...many('old'), 'src/new/own': '1', 'src/new/gone': text() }
+  const { reviewOf } = await fork(history, {
+    base,
+    fork: without({ ...base, 'src/new/own': '2' }, 'src/new/gone'),
+    upstream: { ...base, ...many('young'), 'src/new/gone': text({ 1: 'up' }) },
+  })
+  expect((await reviewOf({ 'src/new/own': '2' })).refusals.join()).toContain('changes to 4 of 4 files are gone')
+  expect((await reviewOf({})).refusals.join()).not.toContain('files are gone')
+})
+
 test('the one conflict may go to upstream, even where that leaves nothing of the fork', async () => {
   await using history = await makeHistory()
   const { reviewOf } = await fork(history, {
@@ -205,6 +218,31 @@ test('edits beyond the conflict are shown with their names and make a draft', as
   ])
   expect(page(review, { originBranch: 'main', upstreamBranch: 'up' }).draft).toBe(true)
   expect(lookFirst(review)).toContain('+slipped in')
+})
+
+test('the old name of a file that both sides renamed gets nothing unseen', async () => {
+  await using history = await makeHistory()
+  const [old, its, upstreams] = [{ old: text() }, { forks: text() }, { upstreams: text() }]
+  const { reviewOf } = await fork(history, {
+    base: old,
+    fork: { ...its, own: '1' },
+    upstream: { ...upstreams, up: '1' },
+  })
+  const good = { ...its, own: '1', up: '1' }
+  expect((await reviewOf(good)).partial).toEqual([])
+  expect((await reviewOf({ ...good, old: 'anything' })).partial.join()).toContain('a mixture of the two: old.')
+})
+
+test('the beginning of a conflict in a side’s own text hides no edit beside the real one', async () => {
+  await using history = await makeHistory()
+  const root = await history.commit({ both: text() })
+  const start = await history.commit({ both: text({ 15: 'fork' }) }, [root])
+  const fake = { 1: `<<<<<<< ${start}` }
+  const upstream = await history.commit({ both: text({ ...fake, 15: 'up' }) }, [root])
+  const reviewOf = async (changes: Record<number, string>) =>
+    await history.review(start, upstream, await history.commit({ both: text(changes) }, [start, upstream]))
+  expect((await reviewOf({ ...fake, 15: 'fork and up' })).around).toEqual([])
+  expect((await reviewOf({ ...fake, 8: 'changed', 15: 'fork and up' })).around).toEqual(['both'])
 })
 
 test('a file moved by the agent is neither dropped nor new', async () => {
@@ -311,6 +349,16 @@ test.each([3, 5, 12])('conflict markers are found with the size that an attribut
   })
   const run = (char: string) => char.repeat(size)
   const both = text({ 5: `${run('<')} HEAD\nfork\n${run('=')}\nup\n${run('>')} upstream` })
+  expect((await reviewOf({ ...RESOLVED, ...attributes, both })).refusals).toEqual([
+    'Conflict markers were left in both.',
+  ])
+})
+
+test('conflict markers are found with the size that only upstream’s attributes say', async () => {
+  await using history = await makeHistory()
+  const attributes = { '.gitattributes': 'both conflict-marker-size=4\n' }
+  const { reviewOf } = await fork(history, { upstream: { ...UPSTREAM, ...attributes } })
+  const both = text({ 5: '<<<< ours\nfork\n====\nup\n>>>> theirs' })
   expect((await reviewOf({ ...RESOLVED, ...attributes, both })).refusals).toEqual([
     'Conflict markers were left in both.',
   ])

@@ -83,7 +83,10 @@ export class TaskModel implements AsyncDisposable {
     return model
   }
 
-  /** Knows a piece of work from now on. Its name has to stand in the wish, and in what sub-agents are asked. */
+  /**
+   * Knows a piece of work from now on. Its name has to stand in the wish, and in what sub-agents are asked; it must be no
+   * word of the prompts (like `approved`), or requests of other works count as its own.
+   */
   knows(name: string, work: Work): void {
     this.works.set(name, work)
     this.heard.set(name, [])

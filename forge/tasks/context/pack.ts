@@ -423,7 +423,7 @@ async function outlineOf(packing: Packing, own: readonly Path[], bytes: number):
   const tree = (await new CommitVfs(objects, packing.tree).writeTree()) satisfies Oid
   // Planners see all folders alike.
   const active = isPlanning(kind) ? [] : [...own]
-  const heading = '# The files of the project, each with what it is about\n'
+  const heading = '# The files of the project, each with what it is about, or its name behind its folder\n'
   const most = bytes - bytesOf(heading) - 10
   if (most <= 0) return ''
   const outline = summaries

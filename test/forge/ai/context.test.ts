@@ -93,15 +93,9 @@ test('summaries come first, then instructions from the top down, then active fil
     'Hello',
   )
   const lines = linesOf(await requestFor(session, state))
-  expect(lines.map(line => /"([^"]+)"|(A summary of each)|(Hello)/.exec(line)?.slice(1).find(Boolean))).toEqual([
-    'A summary of each',
-    'AGENTS.md',
-    'CLAUDE.md',
-    'src/AGENTS.md',
-    'src/b.ts',
-    'a.ts',
-    'Hello',
-  ])
+  expect(
+    lines.map(line => /"([^"]+)"|(Each with what it is about)|(Hello)/.exec(line)?.slice(1).find(Boolean)),
+  ).toEqual(['Each with what it is about', 'AGENTS.md', 'CLAUDE.md', 'src/AGENTS.md', 'src/b.ts', 'a.ts', 'Hello'])
 })
 
 test('what the person says has a heading, which the prompt names as what may tell the model what to do', async () => {

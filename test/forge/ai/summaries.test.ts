@@ -79,8 +79,22 @@ const LANGUAGES: [path: string, text: string, summary: string][] = [
     'The page. · Harbour, root',
   ],
   ['a.md', '# The harbour\n\nShips.\n\n## How\n### Why\n', 'The harbour · How, Why'],
-  ['a.json', '{\n    "name": "x",\n    "deep": {\n        "own": 1\n    }\n}\n', 'name, deep'],
-  ['a.yml', '# CI.\nname: x\non:\n  push: 1\n', 'CI. · name, on'],
+  ['a.json', '{\n    "name": "x",\n    "deep": {\n        "own": 1\n    }\n}\n', 'JSON, 58 bytes'],
+  ['a.yml', '# CI.\nname: x\non:\n  push: 1\n', 'CI.'],
+  ['tests/test_tide.py', 'def test_high(): pass\n', 'Python, 22 bytes'],
+  ['tide.spec.ts', '// Tides that are late.\nexport const late = 1\n', 'Tides that are late.'],
+  ['conf.py', '# Project ----------------\n\nproject = "tide"\n', 'Project'],
+  ['delay.ts', '// https://example.com/delay\nexport const delay = 1\n', 'delay'],
+  [
+    'index.rst',
+    '.. module:: tide\n\n.. image:: high.png\n    :align: center\n\nSigning tides\n=============\n\nHow.\n',
+    'Signing tides',
+  ],
+  [
+    'page.md',
+    '<div align="center">\n  <img src="tide.svg">\n</div>\n\n[![Build](https://ci.example/b.svg)](https://ci.example)\n\n# Tides\n',
+    'Tides',
+  ],
   [
     'Dockerfile',
     '# The image.\nFROM debian:12\nRUN x\nENTRYPOINT ["x"]\n',
@@ -254,6 +268,31 @@ describe('more files than fit', () => {
   })
 })
 
+test('files of which there is nothing to say share a line; more is said of those that the list is made for', async () => {
+  const words = 'About something of its own, and about other things as well'
+  const module = (at: number) =>
+    `// ${words}, and ${at}.\nexport function toText() {}\nexport function own${at}() {}\nexport function more${at}(at: number) {}\n`
+  const files: Files = {
+    ...Object.fromEntries([...Array(50).keys()].map(at => [`src/m${at}.ts`, module(at)])),
+    'test/m1.test.ts': 'test(1)\n',
+    'test/m2.test.ts': `test(2)\n${'// long\n'.repeat(10_000)}`,
+    'test/a, b.test.ts': 'test(3)\n',
+    'test/helpers.ts': '// What tests share.\n',
+    'one.json': '{}\n',
+  }
+  await withSummaries(files, async ({ tree, open }) => {
+    using summaries = open()
+    const { text, shown } = await summaries.of({ tree, active: [], near: ['src/m7.ts'], window: 200_000 })
+    const lines = text.trimEnd().split('\n')
+    expect(lines).toContain('test/: "a, b.test.ts", m1.test.ts, m2.test.ts (80 KB)')
+    expect(lines).toContain('test/helpers.ts: What tests share.')
+    expect(lines).toContain('one.json: JSON, 3 bytes')
+    expect(lines).toContain(`src/m7.ts: ${words}, and 7. · own7(), more7(at: number)`)
+    expect(lines).toContain(`src/m8.ts: ${words}, and 8. ·…`)
+    expect(shown.size).toBe(Object.keys(files).length)
+  })
+})
+
 test('what was made is kept; a broken cache is replaced, and where none can be made there is none', async () => {
   await withSummaries(manyFiles(50), async ({ tree, open, folder }) => {
     const read = async () => {
@@ -293,6 +332,6 @@ test('however large a window is, the list takes no more than its bound, since ea
   await commit(path, 'main', files)
   const tree = await git(path, 'rev-parse', 'main^{tree}')
   const { text, words } = await summaries.of({ tree, active: [], window: 10_000_000 })
-  expect(Buffer.byteLength(text)).toBeLessThanOrEqual(32_000 * 3.6)
+  expect(Buffer.byteLength(text)).toBeLessThanOrEqual(24_000 * 3.6)
   expect(words).toContain('too many to be listed')
 }, 30_000)

@@ -1,4 +1,4 @@
-/** All actions of the desk: what the palette offers and the keys run, and the tables that docs/desk.md shows. */
+/** All actions of the desk: the commands of the palette and the keys, and the tables that docs/desk.md shows. */
 import { chatActions } from '../chat/chat-commands.ts'
 import { EDITOR_KEYS } from '../editor/editor-keys.ts'
 import { fileActions, folderActions } from '../files/file-actions.ts'
@@ -18,7 +18,7 @@ import { runsActions, shownRunActions, tasksCommands } from '../tasks/tasks-comm
 import { type Action, type Command, commandOf, commandsWith } from '../ui/action.ts'
 import { branchTabActions } from './tab-menus.ts'
 
-/** What can be done now. Keys of the browser itself (Ctrl+N, T, W, Tab) are left to it. */
+/** The commands that are possible now. Keys reserved by the browser (Ctrl+N, T, W, Tab) are not used. */
 export function commandsOf(page: Page): Command[] {
   const tab = page.tab.value
   return [
@@ -30,7 +30,7 @@ export function commandsOf(page: Page): Command[] {
   ]
 }
 
-/** Before it is decided what is shown, there is nothing to do with it. */
+/** Until the desk's state has arrived, it is undecided what is shown, so the view has no commands. */
 function viewCommands(page: Page): Command[] {
   if (page.active.value === TASKS) return tasksCommands(page)
   return page.active.value === REPOSITORY ? graphCommands(page) : []
@@ -68,10 +68,10 @@ function branchCommands(page: Page, tab: Tab, branch: string): Command[] {
   ]
 }
 
-/** What a list of keys needs of an action. */
+/** The fields of an action that a list of keys reads. */
 export type Listed = Pick<Action<never>, 'label' | 'keys' | 'listKeys'>
 
-/** All actions by where they can be done. */
+/** All actions, grouped by the part of the page in which they apply. */
 export const TABLES: readonly { title: string; tables: readonly Record<string, Listed>[] }[] = [
   { title: 'Everywhere', tables: [findActions, deskActions, forkliftActions] },
   { title: 'The tab of a branch or commit', tables: [tabActions, paneActions] },
@@ -87,7 +87,7 @@ export const TABLES: readonly { title: string; tables: readonly Record<string, L
   { title: 'The tasks', tables: [runsActions, shownRunActions, runActions] },
 ]
 
-/** Keys of what is shown that are no commands: those of the editor, and those of the list of commits. */
+/** Keys of the current view that are not palette commands: those of the editor, or those of the lists of the graph. */
 export function keysOfView(page: Page): [keys: string, label: string][] {
   const lists: Record<string, Listed>[] = [graphActions, commitActions, sourceActions, stepActions, graphListActions]
   if (page.tab.value) return Object.values(EDITOR_KEYS).map(({ keys, label }) => [keys, label])

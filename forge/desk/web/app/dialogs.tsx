@@ -1,4 +1,4 @@
-/** The dialogs: a question with one answer, a confirmation, and lists that do not deserve a tab. */
+/** The dialogs: a prompt, a confirmation, and lists that need no tab of their own. */
 import { useSignal } from '@preact/signals'
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { ApprovalDialog } from '../chat/chat-approval.tsx'
@@ -20,7 +20,7 @@ export function Dialogs() {
   const content = page.dialog.value
   if (!content) return null
   const close = () => {
-    // The browser says that a dialog is closed when another one may be open already.
+    // The browser reports the close late: another dialog may be open by then.
     if (page.dialog.peek() === content) page.dialog.value = undefined
   }
   switch (content.kind) {
@@ -47,7 +47,7 @@ export function Dialogs() {
   }
 }
 
-/** Runs what a dialog is for. It stays open, and says why, where that does not work. */
+/** Runs the action of a dialog. If it fails, the dialog stays open and shows the error. */
 function useRun(run: () => Promise<void>, close: () => void) {
   const problem = useSignal<string | undefined>(undefined)
   const isBusy = useSignal(false)
@@ -114,7 +114,7 @@ function Ask({ content, close }: AskProps) {
   )
 }
 
-/** Sentences, and the paths that they are about. */
+/** Sentences, followed by the list of paths they refer to. */
 function WhatItIsAbout({ words, list }: { words: string[]; list: string[] }) {
   return (
     <>

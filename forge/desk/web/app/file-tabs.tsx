@@ -47,7 +47,7 @@ function EndBar({ tab }: { tab: Tab }) {
       {at.kind === 'commit' ? (
         <ActionButton action={tabActions.branchFromHere} about={{ page, tab }} look="small" />
       ) : null}
-      {/* They stay where they are, whether their tab is open or not. */}
+      {/* These buttons keep their position, whether their tab is open or not. */}
       <Button
         look="quiet small"
         icon="clock"

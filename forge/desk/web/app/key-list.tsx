@@ -1,4 +1,4 @@
-/** The keys of all that can be done now, by the same tables as the palette. */
+/** The list of the keys that work now, from the same tables as the palette. */
 
 import { usePage } from '../page/state.ts'
 import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
@@ -10,7 +10,7 @@ export function KeyList({ close }: { close: () => void }) {
   const keys = commandsOf(page).flatMap(({ keys, words }): [string, string][] => (keys ? [[keys, words]] : []))
   return (
     <DialogFrame title="Keyboard shortcuts" close={close}>
-      {/* It scrolls: the keyboard must be able to reach it. */}
+      {/* The list scrolls, so the keyboard must be able to focus it. */}
       <dl class="key-list" tabIndex={0}>
         {[...keys, ...keysOfView(page)].map(([key, words]) => (
           <div key={`${key} ${words}`}>

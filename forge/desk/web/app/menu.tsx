@@ -1,11 +1,14 @@
-/** The menu of a row or a tab: by the right button, by Shift+F10 or the menu key, or by its three dots. */
+/**
+ * The context menu of a row or a tab: opened by the right button, Shift+F10, the menu key, or the button with three
+ * dots.
+ */
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { usePage } from '../page/state.ts'
 import { Icon } from '../ui/icons.tsx'
 import { shownKeys } from '../ui/keys.ts'
 import type { MenuContent, MenuItem } from '../ui/menu-content.ts'
 
-/** So far a menu stays away from the edges of the window. */
+/** The smallest distance of a menu from the edges of the window, in pixels. */
 const MARGIN = 4
 
 export function Menu() {
@@ -19,7 +22,7 @@ function OpenMenu({ content }: { content: MenuContent }) {
   const menu = useRef<HTMLDivElement>(null)
   const id = useId()
   const close = () => {
-    // The browser says that a menu is closed when another one may be open already.
+    // The browser reports the close late: another menu may be open by then.
     if (page.menu.peek() !== content) return
     page.menu.value = undefined
     if (content.opener?.isConnected) content.opener.focus()
@@ -29,7 +32,7 @@ function OpenMenu({ content }: { content: MenuContent }) {
     item.run()
   }
 
-  // Before the browser paints: it never stands somewhere else first.
+  // A layout effect, so that the menu is in its final position when first painted.
   useLayoutEffect(() => {
     const element = menu.current
     if (!element) return undefined
@@ -86,13 +89,13 @@ function OpenMenu({ content }: { content: MenuContent }) {
   )
 }
 
-/** For the eye: an item is called by its words alone. */
+/** Hidden from assistive technology: the accessible name of an item is its words alone. */
 function ItemKeys({ keys }: { keys: string }) {
   // biome-ignore lint/a11y/noAriaHiddenOnFocusable: it can not have the focus
   return <kbd aria-hidden="true">{shownKeys(keys)}</kbd>
 }
 
-/** At its place, but inside the window. */
+/** Moves the menu to its position, kept inside the window. */
 function place(element: HTMLElement, { x, y }: MenuContent): void {
   const { width, height } = element.getBoundingClientRect()
   const left = Math.max(MARGIN, Math.min(x, window.innerWidth - width - MARGIN))
@@ -102,7 +105,7 @@ function place(element: HTMLElement, { x, y }: MenuContent): void {
   element.style.top = `${top}px`
 }
 
-/** The keys of a menu. Answers whether the key was one of them. */
+/** Handles a key of the menu. Returns whether the key is one of them. */
 function moveBy(event: KeyboardEvent): boolean {
   if (!(event.currentTarget instanceof Element) || event.altKey || event.ctrlKey || event.metaKey) return false
   const items = [...event.currentTarget.querySelectorAll<HTMLElement>('[role="menuitem"]')]

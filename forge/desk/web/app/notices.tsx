@@ -1,6 +1,6 @@
 /**
- * What a person should know. What asks for something stands above the editor, which it pushes down and never covers:
- * one notice at a time. Good news stand above the status bar, and leave by themselves.
+ * Notices. One that needs a decision stands above the editor, which it pushes down and never covers, one at a time.
+ * News of success stands above the status bar and disappears by itself.
  */
 import { useSignal } from '@preact/signals'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
@@ -16,22 +16,25 @@ import { baseName, named, shortId, withoutTricks } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 import { Button, IconButton } from '../ui/words.tsx'
 
-/** How many names of files a sentence can bear. */
+/** At most this many file names in a sentence; above that, their number. */
 const MAX_NAMED_FILES = 3
 
-/** How long good news stay, in milliseconds. */
+/** Time for which news of success stays, in milliseconds. */
 const GOOD_NEWS_MS = 8_000
 
-/** What is to be read first, where several notices belong to one place. */
+/** The order of the notices of one place: the lowest number is shown first. */
 const URGENCY: Record<Notice['tone'], number> = { bad: 0, warn: 1, plain: 2, good: 3 }
 
-/** A notice, and how it is dismissed, if it can be. */
+/** A notice with its way to be dismissed, if there is one. */
 interface Shown {
   notice: Notice
   dismiss?: () => void
 }
 
-/** All that asks for something here, one at a time. `hasChat`: the conversation itself is shown, with its own words. */
+/**
+ * The notices of a tab that need a decision, one at a time. `hasChat`: the conversation is shown, which says itself
+ * what it waits for.
+ */
 export function Notices({ tab, hasChat = true }: { tab: Tab | undefined; hasChat?: boolean }) {
   const page = usePage()
   const at = useSignal(0)
@@ -76,7 +79,7 @@ function movedIn(page: Page, tab: Tab): Shown[] {
   return [{ notice, ...(isSettled && { dismiss: () => page.see(to) }) }]
 }
 
-/** Good news, above the status bar for some seconds: nothing moves for them. */
+/** News of success, shown for some seconds above the status bar. It overlays the page, so that nothing moves. */
 export function Toast() {
   const page = usePage()
   const { value: notice } = page.toast
@@ -117,7 +120,7 @@ export function Toast() {
 
 const ICONS: Record<Notice['tone'], IconName> = { good: 'check', plain: 'clock', warn: 'warning', bad: 'alert' }
 
-/** Good news are spoken by the status bar. */
+/** News of success has no role, since the status bar announces it. */
 const ROLES: Record<Notice['tone'], 'status' | 'alert' | undefined> = {
   good: undefined,
   plain: 'status',
@@ -127,11 +130,11 @@ const ROLES: Record<Notice['tone'], 'status' | 'alert' | undefined> = {
 
 interface LineProps {
   shown: Shown
-  /** Which one of several it is, and the way to the next. */
+  /** Which of several notices this is, and the function that shows the next. */
   others?: { words: string; next: () => void }
 }
 
-/** All notices are of one height; what is longer can be unfolded. */
+/** One notice. All have the same height; longer text can be unfolded. */
 function Line({ shown: { notice, dismiss }, others }: LineProps) {
   const { tone, title, words, actions } = notice
   const isQuiet = tone === 'plain' || tone === 'good'
@@ -224,7 +227,10 @@ function gone(page: Page, tab: Tab): Notice | undefined {
   }
 }
 
-/** Somebody else has moved the branch under drafts: what that was, whether they fit, and what can be done. */
+/**
+ * The notice about a branch that was moved from outside while it has drafts: what moved it, whether the drafts still
+ * apply, and the actions offered.
+ */
 function moved(page: Page, tab: Tab): Notice | undefined {
   const { at } = tab
   if (at.kind === 'commit') return undefined

@@ -1,4 +1,4 @@
-/** What the desk did to branches and tags, the newest first, and the way back from each. */
+/** The list of the desk's operations on branches and tags, newest first, each with Undo. */
 import type { Operation } from '../../contract/branches.ts'
 import { deskActions } from '../page/desk-actions.ts'
 import { usePage } from '../page/state.ts'
@@ -12,13 +12,13 @@ import { useServerValue } from '../ui/server-value.ts'
 import { ago, fullTime, plural } from '../ui/times.ts'
 import { Button } from '../ui/words.tsx'
 
-/** Operations in the list. */
+/** At most this many operations are listed. */
 const MAX_SHOWN = 100
 
 export function OperationsDialog({ close }: { close: () => void }) {
   const page = usePage()
   const desk = page.desk.value
-  // Asked again when there is something else to undo.
+  // Loaded again whenever the operation to undo changes.
   const operations = useServerValue(
     () => page.connection.ask('operations', { from: 0, count: MAX_SHOWN }),
     [page, desk?.canUndo, desk?.canRedo],
@@ -68,7 +68,7 @@ export function OperationsDialog({ close }: { close: () => void }) {
   )
 }
 
-/** A sign for each kind; what an AI did, or what was done with that, is violet. */
+/** The icon of each kind of operation; violet for an AI's work and for what applies or undoes that. */
 const LOOKS: Record<string, IconProps> = {
   save: { name: 'check' },
   'new file': { name: 'new-file' },

@@ -1,4 +1,4 @@
-/** The page's beginning: connects to the desk's server, and shows what it says. */
+/** The page's entry point: connects to the desk's server and renders the page. */
 import { batch } from '@preact/signals'
 import { render } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
@@ -52,25 +52,25 @@ function Desk({ page }: { page: Page }) {
   )
 }
 
-/** Gives the focus where it is wanted, and takes it back from nowhere where what had it is gone. */
+/** Moves the focus to the content when that is requested, or when the focused element has left the page. */
 function useFocus(page: Page): void {
   const wanted = page.focusWanted.value
   const given = useRef(0)
   const isCovered = page.dialog.value !== undefined || page.palette.value !== undefined
   const tab = page.tab.value
-  // What else may take away what has the focus.
+  // Everything else whose change may remove the focused element.
   const { value: desk } = page.desk
   const isTasksComing = page.active.value === TASKS && !page.tasks.isReady.value
   const shown = [isTasksComing, tab, tab?.active.value, page.notices.value, page.toast.value, page.menu.value, desk]
   useEffect(() => {
-    // Before the desk has said what is open, nothing is shown that could have the focus.
+    // Until the desk's state has arrived, nothing is shown that could have the focus.
     if (isCovered || !page.desk.peek()) return undefined
     const isWanted = given.current < wanted
-    // What is still to come gets it when it is there.
+    // While the tasks are loading, the request stays open: they get the focus once they are shown.
     if (!isTasksComing) given.current = wanted
     const { activeElement: before } = document
     const frame = requestAnimationFrame(() => {
-      // Who went elsewhere in this moment stays there.
+      // If the focus has moved meanwhile, it stays where it is.
       const isStill = document.activeElement === before
       if ((isWanted && isStill) || isFocusLost()) page.places.focusContent()
     })
@@ -90,7 +90,7 @@ function Middle({ page }: { page: Page }) {
   )
 }
 
-/** Before the server has said what there is. Why it does not may have to be said. */
+/** The page before the desk's state has arrived: empty but for a notice of why it does not arrive. */
 function Opening() {
   return (
     <main class="repo">
@@ -102,8 +102,8 @@ function Opening() {
 }
 
 /**
- * The keys of all commands, before the editor or a list gets them: from before anything is shown, so that none is lost
- * that is pressed at once.
+ * Runs commands by their keys, ahead of the editor and the lists. Installed before the page is rendered, so that no
+ * early key press is lost.
  */
 function listenForKeys(page: Page): void {
   const listen = (event: KeyboardEvent) => {
@@ -114,7 +114,7 @@ function listenForKeys(page: Page): void {
     if (!command) return
     event.preventDefault()
     event.stopPropagation()
-    // What it opens takes the place of the palette.
+    // The palette is closed first, since the command may open another dialog.
     batch(() => {
       page.palette.value = undefined
       command.run()
@@ -123,7 +123,10 @@ function listenForKeys(page: Page): void {
   window.addEventListener('keydown', listen, { capture: true })
 }
 
-/** F2 in the explorer is about the row there, not about the file that is shown: a list names the keys that it hears. */
+/**
+ * Whether the focused list handles the key itself (it names its keys in aria-keyshortcuts): F2 in the explorer renames
+ * the row there, not the file that is shown.
+ */
 function isForTheList({ target }: KeyboardEvent, keys: string): boolean {
   const heard =
     target instanceof Element ? target.closest('[aria-keyshortcuts]')?.getAttribute('aria-keyshortcuts') : ''
@@ -134,12 +137,12 @@ function nonceOfStyles(): string {
   return document.querySelector<HTMLMetaElement>('meta[name="style-nonce"]')?.content ?? ''
 }
 
-/** What is open is there again, also where the window goes at once after the last tab was opened. */
+/** Sends the layout when the window is closed, so that tabs opened a moment before are restored, too. */
 function keepLayoutAtEnd(page: Page): void {
   window.addEventListener('pagehide', () => page.keepLayout(true))
 }
 
-/** Asks before the window goes while something typed is nowhere else. */
+/** Asks for confirmation before the window is closed while typed text has not reached the server. */
 function guardTyping(page: Page): void {
   window.addEventListener('beforeunload', event => {
     if (page.files.all().some(file => file.isUnsettled || file.hasRefusedText)) event.preventDefault()
@@ -160,5 +163,5 @@ function begin(): void {
   render(<Desk page={page} />, document.body)
 }
 
-// The script is deferred: the whole page is there, with what it begins with.
+// The script is deferred: the document is complete, with the answers that are embedded in it.
 begin()

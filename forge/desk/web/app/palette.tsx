@@ -1,4 +1,4 @@
-/** The command palette: commands with their keys, branches, files and commits, by a few letters and without a mouse. */
+/** The palette: finds commands with their keys, branches, files and commits by a few letters, without a mouse. */
 import { useSignal } from '@preact/signals'
 import fuzzysort from 'fuzzysort'
 import type { ComponentChildren } from 'preact'
@@ -27,7 +27,7 @@ interface Option {
   words: ComponentChildren
   end?: ComponentChildren
   run: () => void
-  /** What is typed in place of the words, instead of an end. */
+  /** The text that choosing the option puts into the field, where it does not close the palette. */
   types?: string
 }
 
@@ -41,7 +41,7 @@ const MAX_SYMBOLS = 300
 const MAX_SHOWN_PER_GROUP = 8
 const MAX_LISTED = 60
 const MAX_NEWEST_COMMITS = 500
-/** The code of each key that an input method has taken; Safari says so of the Enter that ends a composition. */
+/** The key code of a key that an input method has handled; in Safari also of the Enter that ends a composition. */
 const COMPOSING_KEY_CODE = 229
 
 export function Palette() {
@@ -57,7 +57,7 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
   const words = useSignal(beginningOf(mode))
   const chosen = useSignal(0)
   const { groups, isWaiting } = useGroups(page, mode, words.value)
-  // Enter was pressed before the files for these words had come.
+  // Enter was pressed before the files for these words had arrived: the first one is opened when they do.
   const isEager = useSignal(false)
   const options = groups.flatMap(group => group.options)
   const current = options[Math.min(chosen.value, options.length - 1)]
@@ -76,13 +76,14 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
     option.run()
   }
 
-  // Before the browser paints: letters that are typed at once are meant for the field.
+  // A layout effect: letters typed right after the palette's key are meant for the field.
   useLayoutEffect(() => {
     const element = dialog.current
     element?.showModal()
     return () => element?.close()
   }, [])
-  // Its keys were pressed while it was open for something else: the same dialog, so that the focus stays in it.
+  // The keys of another mode were pressed while the palette is open: the same dialog changes its mode, so that the
+  // focus stays in it.
   useLayoutEffect(() => {
     words.value = beginningOf(mode)
     chosen.value = 0
@@ -106,18 +107,18 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
       class="palette"
       aria-label="Command palette"
       onClose={event => {
-        // The browser says so when it may be open again already, and this one is out of the page.
+        // The browser reports the close late: the palette may be open again, and this dialog is out of the page.
         if (event.currentTarget.isConnected) close()
       }}
       onClick={event => {
         if (event.target === event.currentTarget) close()
       }}
       onKeyDown={event => {
-        // These keys choose among the words of an input method, and end what is composed by it.
+        // While an input method composes text, these keys choose among its candidates or end the composition.
         if (event.isComposing || event.keyCode === COMPOSING_KEY_CODE) return
         const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 }[event.key]
         if (step !== undefined) chosen.value = around(chosen.value + step, options.length)
-        // At once: its key may be pressed again before the browser says that it is closed.
+        // Close at once, since the palette's key may be pressed again before the browser reports the close.
         else if (event.key === 'Escape') close()
         else if (event.key === 'Enter' && canRun) run(current)
         else if (event.key === 'Enter') isEager.value = true
@@ -158,7 +159,7 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
   )
 }
 
-/** What stands in the field at first. */
+/** The initial text of the field. */
 function beginningOf(mode: PaletteMode): string {
   if (mode === 'line') return ':'
   return mode === 'branches' ? '@' : ''
@@ -247,7 +248,7 @@ function OptionGroup({ group, current, run }: OptionGroupProps) {
   )
 }
 
-/** What is offered for some words. What the server has to be asked comes when it comes, and stands below. */
+/** The options for the typed words. Those that the server has to find are added below the others when they arrive. */
 function useGroups(page: Page, mode: PaletteMode, typed: string): { groups: Group[]; isWaiting: boolean } {
   const prefix = /^[>@#:]/.exec(typed)?.[0]
   const words = (prefix ? typed.slice(1) : typed).trim()
@@ -257,7 +258,7 @@ function useGroups(page: Page, mode: PaletteMode, typed: string): { groups: Grou
   const { options: files, isWaiting } = useFiles(page, words, wantsFiles)
   const { options: commits, isWaiting: isFinding } = useCommits(page, words, wantsCommits)
   const symbols = useMemo(() => (mode === 'symbols' ? symbolsHere(page) : []), [page, mode])
-  // Before the branches are known, no words are those of a new one.
+  // Until the branches are known, no words can be told to be a new branch's name.
   if (!page.desk.value) return { groups: [], isWaiting: true }
   if (prefix === ':' && mode !== 'symbols') {
     const options = lineOptions(page, words)
@@ -282,7 +283,7 @@ function hasOptions({ options }: Group): boolean {
   return options.length > 0
 }
 
-/** The best of a list for some words; all of it for none. */
+/** The best matches in a list for some words; the beginning of the list if there are no words. */
 function best<T>(list: T[], words: string, nameOf: (item: T) => string, limit: number) {
   if (limit <= 0) return []
   if (words === '') return list.slice(0, limit).map(item => ({ item, name: nameOf(item) as ComponentChildren }))
@@ -312,7 +313,7 @@ function KeysOf({ command: { keys, listKeys = '' } }: { command: Command }) {
 function branchOptions(page: Page, words: string, isAlone: boolean): Option[] {
   const branches = (page.desk.value?.branches ?? []).toSorted((one, other) => other.committed - one.committed)
   const limit = isAlone ? MAX_LISTED : MAX_SHOWN_PER_GROUP
-  // Those of runs are found by their names, and never instead of one's own.
+  // Branches of runs are found by name, and come after the other branches.
   const { own, ofRuns } = splitByRun(branches)
   const found = best(own, words, ({ name }) => readable(name), limit)
   if (words !== '') found.push(...best(ofRuns, words, ({ name }) => readable(name), limit - found.length))
@@ -375,7 +376,9 @@ function symbolOptions(page: Page, symbols: CodeSymbol[], words: string): Option
   }))
 }
 
-/** The way to a line of the file that is shown, by its number; after a second colon or a comma comes the column. */
+/**
+ * The option that goes to a line of the shown file by its number; a column can follow after a second colon or a comma.
+ */
 function lineOptions(page: Page, words: string): Option[] {
   const tab = page.tab.value
   const path = tab?.path
@@ -389,7 +392,7 @@ function lineOptions(page: Page, words: string): Option[] {
   return [{ key: `line ${words}`, icon: <Icon name="list" />, words: `Go to line ${Number(line)}`, run }]
 }
 
-/** The files for some words. Until they have come, those for the words before stay. */
+/** The files for some words. Until they have arrived, the files for the words before stay. */
 function useFiles(page: Page, words: string, isWanted: boolean): { options: Option[]; isWaiting: boolean } {
   const tab = page.tab.value
   const find = async (at: At) => ({
@@ -432,8 +435,8 @@ function Marked({ name, ranges }: { name: string; ranges: [number, number][] }) 
 }
 
 /**
- * Commits for some words: at once those of the newest whose subject is like them, then those of all history, on any
- * branch, that have them in message or author, or whose hash begins with them.
+ * Commits for some words: at once the newest ones whose subject matches; then those of all history, on any branch, with
+ * the words in their message or author, or as the beginning of their hash.
  */
 function useCommits(page: Page, words: string, isWanted: boolean): { options: Option[]; isWaiting: boolean } {
   const tab = page.tab.value
@@ -470,7 +473,7 @@ function useCommits(page: Page, words: string, isWanted: boolean): { options: Op
   return { options, isWaiting }
 }
 
-/** A text with the words marked where it has them. */
+/** A text in which the matches of the words are highlighted. */
 function WithMark({ text, words }: { text: string; words: string }) {
   const at = text.toLowerCase().indexOf(words.toLowerCase())
   if (at < 0) return <>{text}</>

@@ -1,4 +1,4 @@
-/** The line at the bottom: where one is, what is saved, and the message of the next commit. */
+/** The status bar: the current branch, what is saved, and the message of the next commit. */
 
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
@@ -22,7 +22,7 @@ import { ago, plural, timeTitle } from '../ui/times.ts'
 import { Button } from '../ui/words.tsx'
 import { branchTabActions } from './tab-menus.ts'
 
-/** How long after the last change of the drafts the server is asked what to call a save. */
+/** Delay after the last change of the drafts before the server is asked for a commit message, in milliseconds. */
 const ASK_DELAY_MS = 250
 
 export function StatusBar() {
@@ -50,7 +50,7 @@ export function StatusBar() {
   )
 }
 
-/** While an AI is at work in a branch, nobody else saves to it. */
+/** Whether drafts can be saved: not while an AI works in the branch. */
 function canSave(page: Page, at: At & { kind: 'branch' }): boolean {
   return !page.isGone(at) && !isAtWork(page, at.branch) && page.branch(at.branch)?.merging === undefined
 }
@@ -82,7 +82,7 @@ function RepositoryPlace() {
   )
 }
 
-/** What Undo would take back, where all of the repository is shown. */
+/** What Undo would revert, in the views of the whole repository. */
 function UndoSegment() {
   const page = usePage()
   const words = page.desk.value?.canUndo
@@ -132,7 +132,7 @@ function Place({ tab }: { tab: Tab }) {
 
 const INTO = { merge: 'into', rebase: 'onto', 'cherry-pick': 'onto', revert: 'into', drafts: 'into' }
 
-/** Finish is the save of a merge: what is settled is kept as it is typed. */
+/** The state of a merge in progress, with Finish, which saves the merge with the resolutions as typed. */
 function MergingPlace({ tab, branch }: { tab: Tab; branch: BranchInfo }) {
   const page = usePage()
   const merging = tab.merging.latest.value
@@ -162,12 +162,15 @@ function MergingPlace({ tab, branch }: { tab: Tab; branch: BranchInfo }) {
   )
 }
 
-/** How far a branch is from its upstream branch: each number is the way to level it, and the branch itself a menu. */
+/**
+ * How far a branch is ahead of and behind its upstream: each number is a button that pushes or pulls, and the upstream
+ * opens a menu.
+ */
 function Distance({ branch }: { branch: BranchInfo }) {
   const page = usePage()
   const { name, upstream } = branch
   if (!upstream) {
-    // Known once the repository was shown; until then the branch's menu has it.
+    // The remotes are known once the repository was shown; until then the branch's menu offers them.
     const hasRemote = (page.graph.refs.value?.remotes.length ?? 0) > 0
     if (!hasRemote) return null
     return (
@@ -265,14 +268,14 @@ function Saved({ branch }: { branch: BranchInfo | undefined }) {
   )
 }
 
-/** The message of the next commit, and Save. The message is the server's until a person types another. */
+/** The message of the next commit, and Save. The message is the server's suggestion until another one is typed. */
 function SaveForm({ tab, branch }: { tab: Tab; branch: string }) {
   const page = usePage()
   const suggested = useSignal('')
   const { path } = tab
   const drafts = draftsOf(page, branch)
   const isThis = path !== undefined && drafts.includes(path)
-  // Asked again when the server knows of a draft that was only here before.
+  // The server's drafts are part of the key: the message is asked for again when the server learns of a draft.
   const known = page.branch(branch)?.drafts ?? []
   const key = [isThis ? path : '', ...drafts, '', ...known].join('\0')
   const conflicts = conflictsIn(page, branch)
@@ -291,11 +294,11 @@ function SaveForm({ tab, branch }: { tab: Tab; branch: string }) {
         const { message } = await page.connection.ask('message', { branch, paths })
         suggested.value = message
       } catch {
-        // Without a suggestion the field is empty; the server names the commit when it saves.
+        // Without a suggestion the field stays empty; the server then writes the message when it saves.
       }
     }, ASK_DELAY_MS)
     return () => clearTimeout(timer)
-    // `key` says all of them.
+    // `key` stands for all drafts that the effect reads.
   }, [page, branch, key])
 
   return (

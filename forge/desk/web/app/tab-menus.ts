@@ -1,4 +1,4 @@
-/** The menus of the tabs of branches, commits and files, and what can be done with a branch that has a tab. */
+/** The context menus of the tabs of branches, commits and files, and the actions for a branch that has a tab. */
 import { fileActions } from '../files/file-actions.ts'
 import { discard } from '../files/file-dialogs.ts'
 import { branchActions, REMOTE, STEPS } from '../graph/branch-actions.ts'
@@ -12,7 +12,7 @@ import { type Actions, itemsWith } from '../ui/action.ts'
 import type { Offer } from '../ui/menu-content.ts'
 import { named, readable, shortId } from '../ui/names.ts'
 
-/** The branch of a tab. */
+/** The name of the tab's branch. */
 export interface OnBranch extends InTab {
   branch: string
 }
@@ -78,7 +78,7 @@ export function tabMenu(page: Page, tab: Tab): Offer {
   return { title, groups: [...groups, itemsWith(about, [review, history, copyName]), closing] }
 }
 
-/** The menu of the tab of a file, or of something else that is shown of a branch or a commit. */
+/** The menu of a file's tab or another pane of a branch or a commit. */
 export function paneMenu(page: Page, tab: Tab, pane: Pane, title: string): Offer {
   const closing = itemsWith({ page, tab, pane }, [paneActions.close, paneActions.closeOthers])
   if (pane.kind !== 'file') return { title, groups: [closing] }

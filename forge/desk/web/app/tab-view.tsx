@@ -1,4 +1,4 @@
-/** A branch or a commit: what stands at its side, and what is shown of it. */
+/** The view of a branch or a commit: the side bar and the shown pane. */
 
 import type { CommitRow } from '../../contract/reading.ts'
 import { ChatView, DockedChat } from '../chat/chat.tsx'
@@ -23,7 +23,7 @@ import { ActionWay, Empty } from '../ui/words.tsx'
 import { FileTabs } from './file-tabs.tsx'
 import { Notices } from './notices.tsx'
 
-/** What is made anew for each tab has its place for a key; the rest only shows what is different in this one. */
+/** Parts with state of their own are keyed by the tab, so that each tab gets a new one; the others are only updated. */
 export function TabView({ tab }: { tab: Tab }) {
   const page = usePage()
   const place = placeOf(tab.at)
@@ -53,7 +53,7 @@ export function TabView({ tab }: { tab: Tab }) {
   )
 }
 
-/** One list at a time: what changed, the conflicts of a merge, or all files. */
+/** The side bar, one list at a time: the changes, the conflicts of a merge, or all files. */
 function Side({ tab }: { tab: Tab }) {
   const page = usePage()
   const place = placeOf(tab.at)
@@ -83,7 +83,7 @@ function Content({ tab }: { tab: Tab }) {
   }
 }
 
-/** A repository without commits. */
+/** The view of a repository without commits. */
 function FirstCommit({ tab }: { tab: Tab }) {
   const page = usePage()
   const desk = page.desk.value

@@ -1,4 +1,4 @@
-/** The tabs on top: the repository, then what is open. Switching between them checks nothing out. */
+/** The tab bar: the repository and the tasks, then the open branches and commits. Switching tabs checks nothing out. */
 import { useEffect, useRef } from 'preact/hooks'
 import type { At } from '../../contract/values.ts'
 import { type Sign, TurnWord, turnSign } from '../chat/turn-sign.tsx'
@@ -83,7 +83,7 @@ export function pageTitle(page: Page): string {
   return path === undefined ? `${place} · ${repository}` : `${readable(path)} · ${place} · ${repository}`
 }
 
-/** The tabs that are always there: those of the whole repository. */
+/** A tab that can't be closed: the repository or the tasks. */
 function PinnedTab({ to, icon, words }: { to: typeof REPOSITORY | typeof TASKS; icon: IconName; words: string }) {
   const page = usePage()
   const isSelected = page.active.value === to
@@ -98,7 +98,7 @@ function PinnedTab({ to, icon, words }: { to: typeof REPOSITORY | typeof TASKS; 
       tabIndex={isSelected ? 0 : -1}
       onClick={event => {
         page.active.value = to
-        // By the mouse; the arrow keys go on to the next tab. The graph has a focus of its own.
+        // Only after a click: with the arrow keys, the focus stays in the tab bar. The graph focuses itself.
         if (event.detail > 0 && to === TASKS) page.wantFocus()
       }}
     >
@@ -133,7 +133,7 @@ function BranchTab({ tab, index }: { tab: Tab; index: number }) {
         if (isCross(event)) page.close(tab)
         else {
           page.active.value = index
-          // By the mouse; the arrow keys go on to the next tab.
+          // Only after a click: with the arrow keys, the focus stays in the tab bar.
           if (event.detail > 0) page.wantFocus()
         }
       }}
@@ -174,7 +174,7 @@ function TabIcon({ at }: { at: At }) {
   return <BranchIcon hasSession={page.branch(at.branch)?.session ?? false} />
 }
 
-/** The end of a tab: the dot of a draft, or a cross for the mouse; the keyboard has Delete. */
+/** The right end of a tab: a dot if there are drafts, or a close button for the mouse (the keyboard has Delete). */
 export function TabEnd({ hasDot, dotWords, sign }: { hasDot: boolean; dotWords: string; sign?: Sign | undefined }) {
   if (sign) {
     return (

@@ -1,6 +1,6 @@
 /**
- * The browser's Back and Forward lead through what was shown in this window: tabs, and what was shown in them. They
- * leave the desk only from where it was opened.
+ * Makes the browser's Back and Forward go through the tabs and panes shown in this window. They leave the desk only
+ * from the first of them.
  */
 import { effect } from '@preact/signals'
 import * as v from 'valibot'
@@ -13,7 +13,10 @@ const Pane = v.variant('kind', [
   v.object({ kind: v.literal('history'), path: v.optional(v.string()) }),
 ])
 
-/** What is shown; nothing of it: the repository, or the tasks. It may be of an earlier time of this window. */
+/**
+ * A place in the history: without `at`, the repository or the tasks. It is parsed, since an older page may have written
+ * it.
+ */
 const Place = v.object({ at: v.optional(At), pane: v.optional(Pane), isTasks: v.optional(v.boolean()) })
 type Place = v.InferOutput<typeof Place>
 
@@ -44,8 +47,8 @@ function placeIn(page: Page): Place {
 }
 
 /**
- * When what is shown is in the page: to be told of it takes the browser as long as that. It may refuse where there are
- * very many at once: then this one is not gone back to.
+ * Pushes a place onto the browser's history after the next paint, since the call takes the browser long. A browser that
+ * refuses many entries at once skips this one.
  */
 function keep(place: Place, isFirst: boolean): void {
   setTimeout(() => {
@@ -58,7 +61,7 @@ function keep(place: Place, isFirst: boolean): void {
   })
 }
 
-/** Where a branch is no more, what is shown stays. */
+/** If the branch does not exist any more, the current view stays. */
 function goTo(page: Page, { at, pane, isTasks }: Place): void {
   page.dialog.value = undefined
   page.palette.value = undefined

@@ -1,18 +1,18 @@
-/** What a person can do, each as the questions and dialogs that it takes. */
+/** Functions that run an action in the page, with their dialogs, notices and errors. */
 import { named, shortId, toName } from '../ui/names.ts'
 import { branchOf } from './branch-facts.ts'
 import type { Page, Tab } from './state.ts'
 
 interface About {
   branch?: string | undefined
-  /** What earlier notices of this topic said is solved when it works now. */
+  /** The topic whose earlier notices are removed when the action succeeds. */
   topic?: string
 }
 
-/** What is said of actions without a topic of their own: what failed last, until the next one works. */
+/** The topic of actions without one: the last failure stays until an action succeeds. */
 const ACTION = 'action'
 
-/** Runs something, and says in the page why it did not work. */
+/** Runs an action. If it fails, shows a notice with the error. */
 export async function attempt(page: Page, run: () => Promise<unknown>, about: About = {}): Promise<void> {
   const { branch, topic = ACTION } = about
   try {
@@ -23,20 +23,20 @@ export async function attempt(page: Page, run: () => Promise<unknown>, about: Ab
   }
 }
 
-/** What somebody else has brought to a branch, as a review. */
+/** Shows the commits that someone else has added to a branch, as a review. */
 export function showWhatCameIn(tab: Tab, moved: { from: string; to: string }): void {
   tab.review.cameIn.value = { from: moved.from, to: moved.to }
   tab.review.kind.value = 'came in'
   tab.show({ kind: 'review' })
 }
 
-/** Where a new branch begins: a commit, and how a person calls it. */
+/** The start of a new branch: a commit, and its name on the screen. */
 export interface Start {
   commit: string
   words: string
 }
 
-/** Where a new branch begins if nobody says: at the commit or branch that is shown, else at the branch of HEAD. */
+/** The start of a new branch if none is given: the shown commit or branch, else the branch of HEAD. */
 function startHere(page: Page): Start | undefined {
   const tab = page.tab.peek()
   if (tab?.at.kind === 'commit') return { commit: tab.at.commit, words: shortId(tab.at.commit) }
@@ -44,7 +44,7 @@ function startHere(page: Page): Start | undefined {
   return branch && { commit: branch.tip, words: branch.name }
 }
 
-/** Asks for the name of a new branch, which may have been typed elsewhere already, and makes it. */
+/** Asks for the name of a new branch and creates it. `name` fills the field. */
 export function newBranch(page: Page, start: Start | undefined = startHere(page), name = ''): void {
   page.dialog.value = {
     kind: 'ask',
@@ -61,7 +61,7 @@ export function newBranch(page: Page, start: Start | undefined = startHere(page)
   }
 }
 
-/** What a branch starts at: the name of a branch, and its commit. */
+/** The start of a branch in words: its branch's name and its short commit id. */
 export const whereOf = ({ commit, words }: Start): string =>
   words === shortId(commit) ? words : `${named(words)} (${shortId(commit)})`
 
@@ -73,7 +73,7 @@ export function sentence(words: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
-/** Opens a commit that a person names by its id. */
+/** Asks for a commit id and opens the commit. */
 export function goToCommit(page: Page): void {
   page.dialog.value = {
     kind: 'ask',

@@ -1,4 +1,4 @@
-/** What the page knows of a branch: its drafts and conflicts, whether it is merging, and whether its AI works. */
+/** What the page knows of a branch: its drafts and conflicts, whether a merge waits there, and whether its AI works. */
 import type { MergingFile } from '../../contract/merging.ts'
 import type { At } from '../../contract/values.ts'
 import type { Page, Tab } from './state.ts'
@@ -7,16 +7,16 @@ export function branchOf(tab: Tab | undefined): string | undefined {
   return tab?.at.kind === 'branch' ? tab.at.branch : undefined
 }
 
-/** Files of a branch that are not saved: what the server knows, and what was typed just now. */
+/** The unsaved files of a branch: those the server knows of, and those typed into since. */
 export function draftsOf(page: Page, branch: string): string[] {
   const known = page.branch(branch)?.drafts ?? []
   const typed = page.files.of(branch).flatMap(({ isDraft, path }) => (isDraft.value ? [path] : []))
   return [...new Set([...known, ...typed])]
 }
 
-/** Files of a branch whose drafts are in conflict with what has become of it. */
+/** The files of a branch whose drafts conflict with its newest commit. */
 export function conflictsIn(page: Page, branch: string): string[] {
-  // What was settled just now is not yet known to the server.
+  // Conflicts resolved in the editor count at once, before the server reports it.
   const isSettled = (path: string) => {
     const { all = 0, open = [] } = page.files.find({ kind: 'branch', branch }, path)?.conflicts.value ?? {}
     return all > 0 && open.length === 0
@@ -24,7 +24,7 @@ export function conflictsIn(page: Page, branch: string): string[] {
   return (page.branch(branch)?.conflicts ?? []).filter(path => !isSettled(path))
 }
 
-/** The drafts of a file, or of all files of a folder. */
+/** The drafts at or below a path. */
 export function draftsAt(page: Page, branch: string, path: string): string[] {
   return draftsOf(page, branch).filter(draft => draft === path || draft.startsWith(`${path}/`))
 }
@@ -36,22 +36,25 @@ export function hasDraft(page: Page, at: At, path: string): boolean {
   return page.branch(at.branch)?.drafts.includes(path) ?? false
 }
 
-/** The merge in the branch that a tab shows, if one waits there. */
+/** Whether a merge waits in the branch that a tab shows. */
 export function isMerging(page: Page, tab: Tab | undefined): boolean {
   const branch = branchOf(tab)
   return branch !== undefined && page.branch(branch)?.merging !== undefined
 }
 
-/** Whether there are conflicts in the branch that a tab shows: of a merge that waits, or of drafts with the branch. */
+/** Whether the branch that a tab shows has conflicts: of a waiting merge, or of drafts with the newest commit. */
 export function isInConflict(page: Page, tab: Tab | undefined): boolean {
   const branch = branchOf(tab)
   if (!tab || branch === undefined) return false
-  // The last one is settled, and not saved yet.
+  // All are resolved, but not saved yet.
   const isSettled = tab.merging.latest.value?.kind === 'drafts'
   return isMerging(page, tab) || conflictsIn(page, branch).length > 0 || isSettled
 }
 
-/** How many conflicts a merge has, and how many are left; of open files as the editor has them, ahead of the server. */
+/**
+ * How many conflicts a merge has and how many are left. For open files the editor's state counts, which is ahead of the
+ * server.
+ */
 export function tallyOf(page: Page, tab: Tab): { left: number; all: number } {
   const files = tab.merging.latest.value?.files ?? []
   const leftIn = ({ path, kind, left }: MergingFile): number => {
@@ -64,18 +67,24 @@ export function tallyOf(page: Page, tab: Tab): { left: number; all: number } {
   }
 }
 
-/** Whether the AI can be asked for the conflicts of a merge: there is a model, and it works on what is saved. */
+/**
+ * Whether the AI can be asked to resolve the conflicts of a merge: a model is set up. Conflicts of drafts are excluded,
+ * since the AI works on committed files.
+ */
 export function canAskAi(page: Page, tab: Tab): boolean {
   return isMerging(page, tab) && tab.conversation.head.value?.missing === undefined
 }
 
-/** Whether the files in conflict stand at the side. Those of drafts do when they are asked for. */
+/**
+ * Whether the side bar lists the conflicts. A merge's are listed unless the explorer is chosen; those of drafts only on
+ * request.
+ */
 export function showsConflicts(page: Page, tab: Tab): boolean {
   const showsExplorer = tab.merging.showsExplorer.value ?? !isMerging(page, tab)
   return isInConflict(page, tab) && !showsExplorer
 }
 
-/** Whether the files of a branch are the AI's for now. */
+/** Whether the AI works in a branch, so that its files are read-only. */
 export function isAtWork(page: Page, branch: string): boolean {
   const turn = page.branch(branch)?.turn
   return turn === 'running' || turn === 'waits'

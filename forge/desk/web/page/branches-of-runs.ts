@@ -1,13 +1,13 @@
 /**
- * Branches that belong to a run of the tasks: there are many of them, one for each attempt at each task. Lists show
- * them behind their run, or where somebody types their name.
+ * Branches of the runs of the tasks. A run has many, one for each attempt at each task, so lists show them after the
+ * other branches or when their name is typed.
  */
 const OF_RUN = /^forge\/(\d{8}-[a-z0-9-]{1,71})\/(?:result|[a-z0-9][a-z0-9-]{0,39}\/(?:\d+|done))$/
 
-/** The run that a branch belongs to; undefined for everybody's own. */
+/** The run that a branch belongs to; undefined for any other branch. */
 export const runOfBranch = (name: string): string | undefined => OF_RUN.exec(name)?.[1]
 
-/** A list in two parts, each in its order: everybody's own branches, and those of runs. */
+/** Splits a list into branches of no run and branches of runs, keeping the order. */
 export function splitByRun<T extends { name: string }>(branches: readonly T[]): { own: T[]; ofRuns: T[] } {
   const own: T[] = []
   const ofRuns: T[] = []

@@ -1,26 +1,27 @@
-/** What a person writes to the AI of a branch: kept in this browser until it is sent. */
+/** The message being written to the AI of a branch. The browser keeps it until it is sent. */
 import { type Signal, signal } from '@preact/signals'
 
 export class ComposerState {
   readonly text: Signal<string>
-  /** Written while a turn runs, and to be sent when it has ended well. */
+  /** Written while a turn runs: sent when the turn has ended well. */
   readonly isQueued = signal(false)
   readonly isSending = signal(false)
-  /** How many messages were sent from here: after each, its answer is what one wants to see. */
+  /** Increases with each message sent from here: the list then scrolls to the answer. */
   readonly sent = signal(0)
-  /** Why it was not sent. */
+  /** Why the message could not be sent. */
   readonly problem = signal<string | undefined>(undefined)
-  /** Escape was pressed once: again, and the turn is stopped. */
+  /** Escape was pressed once: pressing it again stops the turn. */
   readonly isStopNear = signal(false)
-  /** Whether the person has asked for the chat: without a model it says then what to set. */
+  /** Whether the chat was opened on request. It then shows the settings to make if there is no model. */
   readonly isWanted: Signal<boolean>
-  /** Counts up when the field is to have the focus, and how many of these it has had. */
+  /** Increases when the field should get the focus. */
   readonly focusWanted = signal(0)
+  /** The last value of `focusWanted` that has been acted upon. */
   focusGiven = 0
 
   readonly #key: string
 
-  /** `place` tells this branch from others, also from those of other repositories. */
+  /** `place`: a key that identifies the branch and its repository. */
   constructor(place: string) {
     this.#key = `message to ${place}`
     this.text = signal(kept(this.#key))
@@ -39,7 +40,7 @@ export class ComposerState {
   }
 }
 
-/** What this browser keeps may be gone, full or forbidden: then it is not kept. */
+/** Reads a text from the browser's storage; '' where the storage is blocked or empty. */
 export function kept(key: string): string {
   try {
     return localStorage.getItem(key) ?? ''
@@ -53,6 +54,6 @@ export function keep(key: string, words: string): void {
     if (words === '') localStorage.removeItem(key)
     else localStorage.setItem(key, words)
   } catch {
-    // It is still in the page.
+    // The text is still in the page.
   }
 }

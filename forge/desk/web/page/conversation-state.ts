@@ -1,6 +1,6 @@
 /**
- * The conversation in a branch or a commit, as this window has it. The server's word counts: what comes piece by piece
- * while a turn runs is shown at once, and is replaced when the conversation is asked for again.
+ * The conversation in a branch or a commit. The server's copy decides: pieces that arrive while a turn runs are shown
+ * at once, and replaced when the conversation is loaded again.
  */
 import { batch, computed, type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import type { Approval, Call, Conversation, Item, TurnNews } from '../../contract/chat.ts'
@@ -11,7 +11,7 @@ import type { Connection } from '../ui/socket.ts'
 export type Turn = NonNullable<Conversation['turn']>
 export type End = Extract<Item, { kind: 'end' }>
 
-/** What belongs together in the log: what a person asked, and all that came of it. */
+/** One question in the log with all items that answer it. */
 export class Section {
   readonly turn: string
   readonly items: Signal<readonly Item[]>
@@ -26,27 +26,27 @@ export class Section {
   }
 }
 
-/** An answer that was cut, and when it is asked for again. */
+/** A retry after an answer was cut off. */
 export interface Again {
   words: string
-  /** In milliseconds since 1970. */
+  /** The time of the retry, in milliseconds since 1970. */
   until: number
 }
 
-/** Pieces that come within this time are shown together, also where the browser paints nothing. */
+/** Pieces that arrive within this time are shown together, also in a tab that is not painted. Milliseconds. */
 const FLUSH_DELAY_MS = 40
 
 export class ConversationState extends ServerValue<Conversation> {
-  /** All of it but the items. */
+  /** The conversation without its items. */
   readonly head = signal<Conversation | undefined>(undefined)
   readonly sections = signal<readonly Section[]>([])
   readonly again = signal<Again | undefined>(undefined)
-  /** Whether a turn is at work or waits for the person. */
+  /** Whether a turn runs or waits for an answer from the user. */
   readonly isBusy: ReadonlySignal<boolean>
   readonly isUnfinished: ReadonlySignal<boolean>
 
   #waiting: TurnNews[] = []
-  /** How long the page took to show the last pieces. */
+  /** How long the page took to show the last pieces, in milliseconds. */
   #took = 0
   #timer: ReturnType<typeof setTimeout> | undefined
 
@@ -56,12 +56,12 @@ export class ConversationState extends ServerValue<Conversation> {
     this.isUnfinished = computed(() => this.head.value?.turn?.state === 'unfinished')
   }
 
-  /** The tools of the repository that wait for the person's word. */
+  /** The tools of the repository that wait for approval. */
   get approvals(): Approval[] {
     return this.head.value?.approvals ?? []
   }
 
-  /** The turn that could be taken back now. */
+  /** The turn that can be undone now. */
   get undoable(): End | undefined {
     const ends = this.sections.value.flatMap(section => section.end ?? [])
     return ends.findLast(({ commit }) => commit?.canUndo)
@@ -81,7 +81,7 @@ export class ConversationState extends ServerValue<Conversation> {
   protected override take(conversation: Conversation): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    // What came before the answer is in it, but for when a cut answer is asked for again.
+    // Pieces that arrived before the answer are part of it. Only the notice of a retry is kept.
     const last = this.#waiting.at(-1)
     this.#waiting = []
     batch(() => {
@@ -148,7 +148,8 @@ export class ConversationState extends ServerValue<Conversation> {
 
   #call(turn: string, call: Call): void {
     const { items } = this.#section(turn)
-    // Some models count their calls anew in each answer: one that has ended does not begin again.
+    // Some models number their calls from the start in each answer: a call that has ended is not restarted by one with
+    // the same id.
     const isNew = call.state === 'coming'
     const index = items.peek().findLastIndex(item => {
       return item.kind === 'call' && item.call.id === call.id && !(isNew && hasEnded(item.call))
@@ -170,7 +171,7 @@ function hasEnded({ state }: Call): boolean {
   return state === 'done' || state === 'failed'
 }
 
-/** Pieces of one text that came together are one piece. */
+/** Joins consecutive pieces of the same text. */
 function joined(all: TurnNews[]): TurnNews[] {
   const some: TurnNews[] = []
   for (const news of all) {
@@ -183,7 +184,7 @@ function joined(all: TurnNews[]): TurnNews[] {
   return some
 }
 
-/** Without what came of the answer that was cut: all behind the last call that was whole. */
+/** The items without those of an answer that was cut off: all after the last complete call are removed. */
 function withoutCut(items: readonly Item[]): readonly Item[] {
   const last = items.findLastIndex(item => {
     if (item.kind === 'call') return item.call.state !== 'coming'
@@ -192,7 +193,7 @@ function withoutCut(items: readonly Item[]): readonly Item[] {
   return items.slice(0, last + 1)
 }
 
-/** The items by turn. What was there before and is as it was stays the same object, so that it is not drawn again. */
+/** The items grouped by turn. A section without changes stays the same object, so that it is not rendered again. */
 function sectionsOf(items: readonly Item[], before: readonly Section[]): Section[] {
   const groups: { turn: string; items: Item[] }[] = []
   for (const item of items) {

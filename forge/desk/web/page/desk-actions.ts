@@ -1,4 +1,4 @@
-/** What can be done from everywhere in the desk. */
+/** Actions that are possible everywhere in the desk. */
 import type { Action, Actions } from '../ui/action.ts'
 import { named } from '../ui/names.ts'
 import { goToCommit, newBranch } from './actions.ts'
@@ -30,7 +30,7 @@ export const findActions = {
   goToCommit: { label: 'Go to a commit…', keys: 'Alt+C', icon: 'commit', run: goToCommit },
 } satisfies Actions<Page>
 
-/** Tabs that have a key of their own: the first nine. */
+/** The number of tabs that have a key: Alt+1 to Alt+9. */
 const NUMBERED_TABS = 9
 
 function goToTab(index: number): Action<Page> {
@@ -47,7 +47,7 @@ function goToTab(index: number): Action<Page> {
   }
 }
 
-// Possible always: right after a save the page does not know yet that there is something, and the desk says where not.
+// The name of Undo or Redo, with the operation that it would revert, if that is known.
 const withOperation = (action: string, operation?: string) =>
   operation === undefined ? action : `${action}: ${operation}`
 

@@ -2,18 +2,18 @@ import type { BranchStep, Step } from '../../contract/steps.ts'
 import type { IconName } from '../ui/icons.tsx'
 import type { Base } from './review-base.ts'
 
-/** One of the ways to do something to refs. */
+/** One of the ways to run a step on refs. */
 export interface StepWay {
   key: string
   words: string
   button: string
-  /** What comes of it, in a sentence. */
+  /** The effect, in a sentence. */
   explains: string
   isDangerous?: boolean
   step: Step
 }
 
-/** A branch or a commit that can be picked. */
+/** A branch or a commit in a list to choose from. */
 export interface Choice {
   key: string
   icon: IconName
@@ -21,21 +21,21 @@ export interface Choice {
   /** A byte string. */
   words: string
   meta?: string
-  /** What would be done with it: how that would come out is shown beside it. */
+  /** The step that choosing it would run: its outcome is shown beside it. */
   step?: BranchStep
-  /** Shown only where its words are typed. */
+  /** Listed only when its words are typed. */
   isRare?: boolean
   run: () => void
 }
 
-/** What a dialog asks. `run` may throw a sentence for the person: the dialog stays and shows it. */
+/** The content of a dialog. If `run` throws, the dialog stays open and shows the error's message. */
 export type DialogContent =
   | {
       kind: 'ask'
       title: string
       label: string
       value: string
-      /** What of the value is selected at first. */
+      /** The part of the value that is selected at first: start and end. */
       selection?: [number, number]
       button: string
       hint?: string
@@ -45,13 +45,13 @@ export type DialogContent =
       kind: 'confirm'
       title: string
       words: string[]
-      /** Paths that it is about. */
+      /** The paths that the dialog lists. */
       list?: string[]
       button: string
       isDangerous?: boolean
       run: () => Promise<void>
     }
-  /** Several ways to go on, and Cancel, which has the focus. */
+  /** Several actions and Cancel, which has the focus. */
   | {
       kind: 'choose'
       title: string
@@ -59,29 +59,29 @@ export type DialogContent =
       list: string[]
       buttons: { words: string; look: string; run: () => Promise<void> }[]
     }
-  /** A tool of the branch that is shown, to be looked at. */
+  /** A tool of the shown branch, for review before it may run. */
   | { kind: 'approval'; path: string }
   | { kind: 'operations' }
   | { kind: 'keys' }
-  /** A step that is shown before it is done, in one of several ways. */
+  /** A preview of a step, with the ways to run it. */
   | {
       kind: 'step'
       title: string
       ways: StepWay[]
       first: number
-      /** The branch that the branch's remote is fetched for, before anything is previewed. */
+      /** The branch whose remote is fetched before the preview. */
       fetchesFor?: string
-      /** What makes the step possible where its preview offers it: a pull before a push. */
+      /** Runs a pull, offered where the preview says that a push needs one first. */
       pull?: () => void
       isDone: (done: { words: string; merging?: string; isUndoable: boolean }) => void
     }
-  /** What a run of the tasks, or one of its tasks, came to: `title` is what that is called. */
-  /** `tip`: the result, where it is no branch. */
+  /** The result of a run or of one of its tasks. `title`: its name. */
+  /** `tip`: the result's commit, if it has no branch. */
   | { kind: 'landing'; title: string; run: string; task?: string; tip?: string }
-  /** What a branch is compared with; `branch` is not offered. */
+  /** Chooses the base of a comparison. `branch`: left out of the list. */
   | { kind: 'base'; title: string; branch: string | undefined; run: (base: Base) => void }
   /**
-   * A branch or a commit from a list. `list` is the list's name; `none` is said where it is empty. `choices` gives
+   * Chooses a branch or a commit. `list`: the list's accessible name. `none`: shown if the list is empty. `choices`:
    * undefined until they are known.
    */
   | {

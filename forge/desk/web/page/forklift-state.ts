@@ -1,14 +1,14 @@
-/** Forklift as the page knows it: the fork, its last runs, and what the one that is under way says. */
+/** The state of Forklift: the fork, its last runs, and the output of the current run. */
 import type { Forklift } from '../../contract/forklift.ts'
 import type { News } from '../../contract/news.ts'
 import { ServerValue } from '../ui/server-value.ts'
 import type { Connection } from '../ui/socket.ts'
 
-/** So many lines of what it says are shown. */
+/** At most this many lines of the output are shown, the last ones. */
 const MAX_LINES = 500
 
 export class ForkliftState extends ServerValue<Forklift> {
-  /** The branches that there were when somebody last told. */
+  /** The branch names of the last news. */
   #names = ''
 
   constructor(connection: Connection) {
@@ -23,7 +23,7 @@ export class ForkliftState extends ServerValue<Forklift> {
 
   hear(news: News): void {
     if (news.say === 'repository') this.touch()
-    // A branch that is made, renamed or deleted may be one that a run is open as.
+    // A created, renamed or deleted branch may change which branch a run is open as.
     if (news.say === 'desk') this.#look(news.desk.branches.map(({ name }) => name).join('\0'))
     if (news.say !== 'forklift') return
     const { line, end } = news
@@ -32,7 +32,7 @@ export class ForkliftState extends ServerValue<Forklift> {
       const lines = [...(info.said?.lines ?? []), line].slice(-MAX_LINES)
       this.latest.value = { ...info, said: { ...info.said, lines } }
     }
-    // How it began and how it ended is in the answer.
+    // The answer says how the run began and ended, so no line of output is lost by loading it.
     if (line === undefined || end !== undefined) this.touch()
   }
 }

@@ -1,4 +1,4 @@
-/** The names that stand at commits: branches, remote branches, tags, each with what a person calls it. */
+/** The labels at commits: branches, remote branches and tags, each with its name on the screen. */
 
 import type { BranchInfo } from '../../contract/branches.ts'
 import type { Refs } from '../../contract/graph.ts'
@@ -10,10 +10,7 @@ export type Label =
   | { kind: 'remote'; ref: string; name: string; tip: string; remote: string }
   | { kind: 'tag'; ref: string; name: string; tip: string }
 
-/**
- * All labels by the commit that they stand at; local branches first: the one that is checked out before all, those of
- * runs behind the others.
- */
+/** All labels by commit. Local branches come first: the checked out one before the others, those of runs last. */
 export function labelsOf(
   branches: readonly BranchInfo[],
   refs: Refs | undefined,
@@ -40,15 +37,17 @@ export function labelsOf(
 const rankOf = (label: Label): number =>
   label.kind === 'branch' && label.isHead ? 0 : runOfBranch(label.name) === undefined ? 1 : 2
 
-/** What stands at a row: one label, with the remotes that have the same branch at the same commit, or folded ones. */
+/**
+ * An entry of a row: a label, with the remotes that have the same branch at the same commit, or several folded labels.
+ */
 export type ShownLabel = { label: Label; remotes: string[] } | { folded: Label[]; words: string }
 
-/** More labels than these at one commit are folded. */
+/** At most this many labels at a commit are shown; above that, the rest is folded. */
 const MAX_LABELS = 3
 
 /**
- * The labels of one commit as a row has room for them. A remote branch stands with the local one of its name. Branches
- * of runs are many and begin alike: they are folded, but for those that are checked out or wait for a person.
+ * Folds the labels of a commit to what fits in a row. A remote branch joins the local one of its name. Branches of runs
+ * are folded, except those that are checked out or wait for an answer.
  */
 export function foldLabels(labels: readonly Label[]): ShownLabel[] {
   const locals = new Set(labels.flatMap(label => (label.kind === 'branch' ? [label.name] : [])))
@@ -69,7 +68,7 @@ export function foldLabels(labels: readonly Label[]): ShownLabel[] {
   return [...shown, ...folded]
 }
 
-/** A branch's name where there is little room: of a run's branch, without what all branches of that run begin with. */
+/** A short name of a branch: for one of a run, without the prefix common to all branches of the run. */
 export function shortName(name: string): string {
   const run = runOfBranch(name)
   return run === undefined ? name : name.slice(`forge/${run}/`.length)
@@ -77,5 +76,5 @@ export function shortName(name: string): string {
 
 export const KINDS = { branch: 'branch', remote: 'remote branch', tag: 'tag' }
 
-/** A label in words, for those who do not see its shape. */
+/** A label in words, for assistive technology. */
 export const labelWords = (label: Label): string => `${KINDS[label.kind]} ${readable(label.name)}`

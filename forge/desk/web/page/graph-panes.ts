@@ -1,4 +1,4 @@
-/** The panes beside the graph: which of them are shown, and how wide. It is kept with the layout of the windows. */
+/** The panes beside the graph: which are shown and how wide they are. Kept with the layout. */
 import { computed, signal } from '@preact/signals'
 import type { Layout } from '../../contract/desk.ts'
 
@@ -6,16 +6,16 @@ type Panes = NonNullable<Layout['panes']>
 export type PaneName = keyof Panes
 type Pane = NonNullable<Panes[PaneName]>
 
-/** The bounds of a width that a person chooses, in pixels. */
+/** The bounds of a pane's width, in pixels. */
 export const PANE_BOUNDS = { refs: { min: 140, max: 480 }, commit: { min: 220, max: 900 } } as const
 
-/** In a narrower window the refs are shown when they are asked for. */
+/** In a narrower window the refs are shown only on request. */
 const HAS_ROOM = '(min-width: 1181px)'
 
 export class GraphPanes {
-  /** What a person has chosen; what they have not is as wide as the window suggests. */
+  /** The panes as the user set them; a pane not set has the default width. */
   readonly chosen = signal<Panes>({})
-  /** The commit has most of the room, and the list keeps its subjects alone. */
+  /** The commit pane takes most of the width; the list shows only subjects. */
   readonly isCommitLarge = signal(false)
   readonly #window = matchMedia(HAS_ROOM)
   readonly #hasRoom = signal(this.#window.matches)
@@ -28,7 +28,7 @@ export class GraphPanes {
     })
   }
 
-  /** The width that was chosen, in pixels. */
+  /** The width the user set, in pixels. */
   widthOf(name: PaneName): number | undefined {
     return this.chosen.value[name]?.width
   }

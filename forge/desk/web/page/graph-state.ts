@@ -1,6 +1,6 @@
 /**
- * What the graph of the repository shows: windows of rows as they are needed, refs, and the commit that is selected.
- * The server has all of it; here are the rows that were looked at last.
+ * The state of the graph: the refs, the selected commit, and chunks of rows, loaded as they come into view. Only the
+ * rows viewed last are kept; the server has them all.
  */
 import { batch, computed, type ReadonlySignal, signal } from '@preact/signals'
 import type { BranchInfo } from '../../contract/branches.ts'
@@ -12,30 +12,30 @@ import { type Label, labelsOf } from './graph-labels.ts'
 import { GraphPanes } from './graph-panes.ts'
 import { StepDrag } from './step-drag.ts'
 
-/** The rows that are asked for before it is known how many there are. */
+/** Rows asked for before the height of the view is known. */
 const FIRST_ROWS = 60
-/** Rows come in chunks of {@link CHUNK}, and so many of these are kept. */
+/** Rows are loaded in chunks of {@link CHUNK}; at most this many chunks are kept. */
 const MAX_CHUNKS = 60
-/** Questions for rows that are under way at a time: who scrolls fast waits for the last one, not for all. */
+/** At most this many requests for rows at a time, so that a fast scroll waits for its last rows only. */
 const MAX_QUESTIONS_AT_ONCE = 3
-/** Several changes at once make one look. */
+/** Delay of a reload, in milliseconds, so that several changes cause only one. */
 const LOOK_DELAY_MS = 30
 
-/** The heights of a row that the graph can be zoomed to. */
+/** The row heights that the graph can be zoomed to, in pixels. */
 export const HEIGHTS = [18, 22, 26, 32] as const
 const USUAL_HEIGHT = 26
 const LANE_AT_26 = 14
 /**
- * The lanes' column, in pixels: as wide as most rows of the first view need, and the first six lanes where there are so
- * many, within bounds. Lanes that it has no room for share a track at its edge, and are panned to.
+ * The bounds of the lanes' column, in pixels. It is as wide as most rows of the first view need, and at least as the
+ * first six lanes if there are so many. Lanes beyond it share a track at its edge, and can be panned to.
  */
 const [NARROWEST, WIDEST] = [44, 132]
 const LANES_WITH_ROOM = 6
-/** The part of the rows whose lanes the column has room for. */
+/** The share of the rows whose lanes must fit in the column. */
 const ROWS_WITH_LANES_SHARE = 0.75
-/** The part of the list that lanes may take. */
+/** The largest share of the list's width that the lanes may take. */
 const MAX_LANES_SHARE = 1 / 3
-/** Between the last lane and the text. */
+/** The gap between the last lane and the text, in pixels. */
 const LANE_GAP = 10
 
 interface Chunk {
@@ -43,7 +43,7 @@ interface Chunk {
   round: number
 }
 
-/** What the graph needs of the page. */
+/** The parts of the page that the graph uses. */
 interface Desk {
   readonly connection: Connection
   readonly desk: ReadonlySignal<DeskInfo | undefined>
@@ -52,31 +52,35 @@ interface Desk {
 
 export class GraphState {
   readonly filter = signal<GraphFilter>({ withAbandoned: false })
-  /** How the filter is called, where it is not all refs. */
+  /** The name of the filter; undefined if all refs are shown. */
   readonly filterWords = signal<string | undefined>(undefined)
   readonly total = signal<number | undefined>(undefined)
   readonly refs = signal<Refs | undefined>(undefined)
   readonly problem = signal<string | undefined>(undefined)
-  /** The row that is selected, and its commit where it is known. */
+  /** The selected row, with its commit once that is known. */
   readonly selected = signal<{ row: number; oid: string | undefined }>({ row: 0, oid: undefined })
   readonly rowHeight = signal<number>(USUAL_HEIGHT)
-  /** Where in the view it was zoomed last, in pixels from its top, if at a place of it. */
+  /**
+   * The pointer's distance from the top of the view at the last zoom, in pixels; undefined for a zoom by the keyboard.
+   */
   zoomedAround: number | undefined
-  /** How many lanes the rows have that were seen, and how far they are panned, in pixels. */
+  /** The number of lanes in the rows loaded so far. */
   readonly lanes = signal(1)
+  /** How far the lanes are panned, in pixels. */
   readonly pan = signal(0)
-  /** Counts up when rows have come. */
+  /** Increases when rows have arrived. */
   readonly version = signal(0)
-  /** Rows that were found, by what was looked for; undefined while nothing is. */
+  /** The rows that match the search; undefined without a search. */
   readonly found = signal<{ rows: { row: number; oid: string }[]; isCut: boolean } | undefined>(undefined)
   readonly isFinding = signal(false)
-  /** What git says of a fetch or push that is under way. */
+  /** The output of git for a fetch or push in progress. */
   readonly progress = signal<string | undefined>(undefined)
-  /** Counts up when the list is to have the focus, or its selected row to be in the middle. */
+  /** Increases when the list should get the focus. */
   readonly focusWanted = signal(0)
+  /** Increases when the selected row should be scrolled to the middle. */
   readonly centreWanted = signal(0)
   readonly revealWanted = signal(0)
-  /** Rows that came or went above what is in view: it is to be scrolled by so many, to show what it showed. */
+  /** Rows added or removed above the view: the list scrolls by this many, so that the same rows stay in view. */
   readonly shift = signal(0)
   readonly panes = new GraphPanes()
   readonly drag: StepDrag
@@ -85,13 +89,13 @@ export class GraphState {
   )
   readonly branches = computed<readonly BranchInfo[]>(() => this.#page.desk.value?.branches ?? [])
   readonly laneGap = computed(() => (LANE_AT_26 * Math.max(this.rowHeight.value, 20)) / USUAL_HEIGHT)
-  /** The width that the lanes need. It stays for as long as the graph is of the same refs. */
+  /** The width that the lanes need, in pixels. Unchanged while the refs are the same. */
   readonly #neededWidth = signal(NARROWEST)
-  /** The width of the lanes' column, in pixels: the text of all rows begins behind it. */
+  /** The width of the lanes' column, in pixels. The text of all rows begins after it. */
   readonly columnWidth = computed(() => Math.min(this.mostLanesWidth.value, this.#neededWidth.value))
-  /** How wide the list of commits is, in pixels. */
+  /** The width of the list of commits, in pixels. */
   readonly listWidth = signal(1000)
-  /** The lanes never take more of the list than leaves room for what the commits say. */
+  /** The largest width of the lanes, in pixels: beyond it the text would have too little room. */
   readonly mostLanesWidth = computed(() => Math.max(NARROWEST, this.listWidth.value * MAX_LANES_SHARE))
 
   readonly #page: Desk
@@ -103,7 +107,7 @@ export class GraphState {
   #lookTimer: ReturnType<typeof setTimeout> | undefined
   #isBegun = false
   #isShown = false
-  /** Something has changed that was not asked for, since nobody looked. */
+  /** Something has changed while the graph was hidden, and is not loaded yet. */
   #isStale = false
   #search = 0
 
@@ -112,7 +116,7 @@ export class GraphState {
     this.drag = new StepDrag(page)
   }
 
-  /** How many rows the list has: those that are known of, for as long as the server reads. */
+  /** The number of rows; while the server still reads the history, the number known so far. */
   get count(): number {
     const { value: total } = this.total
     if (total !== undefined) return total
@@ -131,7 +135,7 @@ export class GraphState {
     return oid === undefined || there?.oid === oid ? there : undefined
   }
 
-  /** Is called when the graph is shown, and {@link end} when it is not any more. Waits until it is there. */
+  /** Loads the graph when it is shown. Resolves when the rows are there. {@link end} is called when it is hidden. */
   async begin(): Promise<void> {
     this.#isShown = true
     if (this.#isBegun && !this.#isStale) return
@@ -151,7 +155,7 @@ export class GraphState {
     if (isOfBranch || news.say === 'saved' || news.say === 'repository') this.touch()
   }
 
-  /** Looks again, if somebody has looked before: refs may have moved. */
+  /** Loads again if the graph has been loaded before, since refs may have moved. */
   touch(): void {
     if (!this.#isBegun) return
     clearTimeout(this.#lookTimer)
@@ -159,7 +163,7 @@ export class GraphState {
     else this.#isStale = true
   }
 
-  /** Asks for all that is in view again: what is there stays until the answer comes. */
+  /** Loads refs and visible rows again. The old ones stay until the answer arrives. */
   async look(): Promise<void> {
     this.#round++
     const top = this.#top
@@ -177,7 +181,7 @@ export class GraphState {
     }
   }
 
-  /** The refs, asked for where nobody has looked at the graph yet; undefined where they can't be had, which is said. */
+  /** The refs, loaded if the graph has not been shown yet; undefined after a failure, which is reported. */
   async needRefs(): Promise<Refs | undefined> {
     if (this.refs.peek() && this.#isBegun && !this.#isStale) return this.refs.peek()
     try {
@@ -188,9 +192,11 @@ export class GraphState {
     return this.refs.peek()
   }
 
-  /** The rows that are in view, without the last one: those that are missing are asked for. `top`: the first one. */
+  /**
+   * Sets the visible rows, `from` to `to` (exclusive), and loads those that are missing. `top`: the first visible row.
+   */
   view(from: number, to: number, top: number): void {
-    // A list that has no rows yet is asked for its first ones all the same.
+    // A list that has no rows yet still asks for the first ones.
     this.#view = [from, Math.max(to, from + FIRST_ROWS)]
     this.#top = top
     this.#fill()
@@ -219,7 +225,7 @@ export class GraphState {
     if (there) this.showLane(there.lane)
   }
 
-  /** Selects the commit of a ref, or a commit, where the graph has it. */
+  /** Selects the commit of a ref, or a commit by id. Returns whether the graph contains it. */
   async goTo(name: string): Promise<boolean> {
     try {
       const { row } = await this.#page.connection.ask('graph place', { filter: this.filter.peek(), name })
@@ -251,7 +257,7 @@ export class GraphState {
     }
   }
 
-  /** The next commit that was found, or the one before. */
+  /** Selects the next match of the search (1) or the previous one (-1). */
   async findNext(by: 1 | -1): Promise<void> {
     const rows = this.found.peek()?.rows.map(({ row }) => row) ?? []
     const { row } = this.selected.peek()
@@ -259,7 +265,7 @@ export class GraphState {
     if (next !== undefined) await this.#goToFound(next)
   }
 
-  /** `around`: what is so many pixels below the top of the view stays there. */
+  /** Changes the row height. The row at `around` pixels below the top of the view stays in place. */
   zoom(by: 1 | -1 | 0, around?: number): void {
     const at = HEIGHTS.indexOf(this.rowHeight.peek() as (typeof HEIGHTS)[number])
     const next = by === 0 ? USUAL_HEIGHT : HEIGHTS[Math.max(0, Math.min(at + by, HEIGHTS.length - 1))]
@@ -272,7 +278,7 @@ export class GraphState {
     this.pan.value = Math.max(0, Math.min(this.pan.peek() + pixels, most))
   }
 
-  /** Where the middle of a lane is, before it is panned. */
+  /** The x coordinate of a lane's middle, before panning, in pixels. */
   xOf(lane: number): number {
     return LANE_AT_26 + lane * this.laneGap.peek()
   }
@@ -284,7 +290,7 @@ export class GraphState {
     else if (x < LANE_AT_26) this.panBy(x - LANE_AT_26)
   }
 
-  /** The room that the lanes of a row take: its own lines, and the lower halves of those of the row above. */
+  /** The lanes that a row needs: its own lines, and the lower halves of the lines of the row above. */
   #roomOf(index: number): number {
     const row = this.rowAt(index)
     if (!row) return 0
@@ -307,12 +313,12 @@ export class GraphState {
     this.centreWanted.value++
   }
 
-  /** Waits until a row is there. */
+  /** Resolves when a row is loaded. */
   async #need(row: number): Promise<void> {
     if (!this.rowAt(row)) await this.#ask(Math.floor(row / CHUNK))
   }
 
-  /** What is selected stays so, wherever it stands by now. */
+  /** Keeps the same commit selected, in whatever row it is now. */
   async #keepSelected(): Promise<void> {
     const { oid } = this.selected.peek()
     if (oid === undefined) return
@@ -364,7 +370,7 @@ export class GraphState {
     }
   }
 
-  /** What was asked for first goes, but not the row that is selected: its commit is shown. */
+  /** Drops the chunks loaded first, except that of the selected row, whose commit is shown. */
   #forget(): void {
     if (this.#chunks.size <= MAX_CHUNKS) return
     const kept = Math.floor(this.selected.peek().row / CHUNK)
@@ -391,7 +397,7 @@ export class GraphState {
   }
 }
 
-/** A remote's HEAD only says which of its branches is the usual one: that stands there anyway. */
+/** Removes the HEADs of remotes: each only names the remote's default branch, which is listed itself. */
 function withoutHeads(refs: Refs): Refs {
   const remotes = refs.remotes.map(remote => ({
     ...remote,

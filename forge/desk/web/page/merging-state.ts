@@ -1,30 +1,30 @@
-/** A merge, rebase or cherry-pick that waits in a branch for a person, as the page knows it. */
+/** A merge, rebase or cherry-pick that waits in a branch for its conflicts to be resolved. */
 import { effect, signal } from '@preact/signals'
 import type { ConflictFile, Merging, MergingFile } from '../../contract/merging.ts'
 import type { At } from '../../contract/values.ts'
 import { ServerValue } from '../ui/server-value.ts'
 import type { Connection } from '../ui/socket.ts'
 
-/** How long after a change it is asked for again, in milliseconds. */
+/** Delay after a change before the state is loaded again, in milliseconds. */
 const ASK_AFTER_MS = 120
 
-/** Its value is null where nothing waits. */
+/** The value is null if no merge waits. */
 export class MergingState extends ServerValue<Merging | null> {
-  /** The sides of files in conflict that were asked for. */
+  /** The sides of the files in conflict loaded so far. */
   readonly files = signal<ReadonlyMap<string, ConflictFile>>(new Map())
-  /** What a person made of the message; undefined: the server's words. */
+  /** The edited commit message; undefined: the server's. */
   readonly message = signal<string | undefined>(undefined)
-  /** Whether the person wants the explorer at the side, or the conflicts; undefined: what is usual. */
+  /** Whether the side bar shows the explorer (true) or the conflicts (false); undefined: the default. */
   readonly showsExplorer = signal<boolean | undefined>(undefined)
-  /** Whether Finish or Abort is under way. */
+  /** Whether Finish or Abort is running. */
   readonly isEnding = signal(false)
 
-  /** A file that is opened to go to a conflict in it, and in which direction. */
+  /** A file being opened to go to a conflict in it, and the direction. */
   goingTo: { path: string; by: 1 | -1 } | undefined
 
   readonly #connection: Connection
   readonly #branch: string | undefined
-  /** What the sides are of: those of another commit are others. */
+  /** The commit that the loaded sides belong to: those of another commit differ. */
   #step = ''
 
   constructor(connection: Connection, at: At) {
@@ -36,7 +36,7 @@ export class MergingState extends ServerValue<Merging | null> {
     this.#branch = branch
   }
 
-  /** What waits, as soon as the server has said it; null where nothing does. */
+  /** The merge that waits, as soon as the server has answered; null if there is none. */
   async known(): Promise<Merging | null> {
     const { promise, resolve } = Promise.withResolvers<Merging | null>()
     const stop = effect(() => {
@@ -60,12 +60,12 @@ export class MergingState extends ServerValue<Merging | null> {
     super.take(merging)
   }
 
-  /** A file among those of the merge; undefined for all others. */
+  /** A file of the merge; undefined for all others. */
   file(path: string): MergingFile | undefined {
     return this.latest.value?.files.find(file => file.path === path)
   }
 
-  /** Asks for the sides of a file in conflict. */
+  /** Loads the sides of a file in conflict. */
   async askFor(path: string): Promise<void> {
     const step = this.#step
     if (this.#branch === undefined || this.files.peek().has(path)) return

@@ -1,4 +1,4 @@
-/** Which files are open in this window. What they are is in open-files.ts, which takes the editor along. */
+/** The files that are open in this window. An open file itself is made by `MakeFile`, which brings the editor. */
 import { signal } from '@preact/signals'
 import { pathAfter } from '../../contract/paths.ts'
 import type { At } from '../../contract/values.ts'
@@ -6,12 +6,12 @@ import type { OpenFile } from '../editor/open-file.ts'
 
 type MakeFile = (at: At, path: string, position: { top: number; cursor: number }) => OpenFile
 
-/** All files that are open in this window, by where they are and their path. */
+/** All files that are open in this window, by branch or commit, and path. */
 export class OpenFiles {
   readonly #files = new Map<string, OpenFile>()
-  /** Counts up when another file is open: what asks for all of them is shown again. */
+  /** Increases when a file is opened or closed, so that what reads all files is rendered again. */
   readonly #changed = signal(0)
-  /** Those that are closed as soon as the server has all that was typed into them. */
+  /** Files that are closed as soon as the server has all text typed into them. */
   readonly #unwanted = new Set<string>()
   readonly #make: MakeFile
 
@@ -19,7 +19,7 @@ export class OpenFiles {
     this.#make = make
   }
 
-  /** `position`: where it was when it was last shown. */
+  /** Opens a file. `position`: its scroll position and cursor when last shown. */
   open(at: At, path: string, position = { top: 0, cursor: 0 }): OpenFile {
     const key = keyOf(at, path)
     this.#unwanted.delete(key)
@@ -46,8 +46,8 @@ export class OpenFiles {
   }
 
   /**
-   * A file or folder of a branch has another path: its files go on under that, with what was typed in them. What of
-   * that is not sent yet is sent at once, but `isAfterBreak`: then all files are asked for first.
+   * Follows the rename of a file or folder in a branch: open files get the new path and keep the text typed into them.
+   * Unsent text is sent at once; with `isAfterBreak`, all files are loaded first.
    */
   rename(branch: string, renamed: { from: string; to: string }, isAfterBreak = false): void {
     for (const file of this.of(branch)) {
@@ -67,7 +67,7 @@ export class OpenFiles {
     if (!file) return
     this.#unwanted.add(keyOf(at, path))
     await file.sent()
-    // It may have got another name meanwhile.
+    // The file may have been renamed meanwhile.
     const key = keyOf(at, file.path)
     if (!this.#unwanted.delete(key)) return
     file.close()
@@ -75,7 +75,7 @@ export class OpenFiles {
     this.#sayChanged()
   }
 
-  /** A little later: files are opened where the page is being drawn, and nothing may change meanwhile. */
+  /** In a microtask: files are opened while the page is rendered, when no signal may change. */
   #sayChanged(): void {
     queueMicrotask(() => {
       this.#changed.value++

@@ -1,2 +1,2 @@
-/** Which lists the palette begins with. */
+/** The modes of the palette: which lists it starts with. */
 export type PaletteMode = 'all' | 'files' | 'branches' | 'symbols' | 'line'

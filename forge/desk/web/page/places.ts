@@ -1,14 +1,14 @@
-/** Elements that name the places where they stand, so that actions lead to them. */
+/** Registers elements by the name of a place, so that actions can focus them. */
 import type { RefObject } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { PlaceName } from '../ui/focus.ts'
 import { usePage } from './state.ts'
 
-/** A ref for the element that is at some places, for as long as it is there; with none of them, at no place. */
+/** A ref for the element at the named places while it is in the page. Without names, it is at none. */
 export function usePlace<Tag extends HTMLElement>(...names: readonly PlaceName[]): RefObject<Tag | null> {
   const element = useRef<Tag>(null)
   const { places } = usePage()
-  // After each time that it is drawn: the element may be another one, or gone.
+  // After each render, since the element may have been replaced or removed.
   useLayoutEffect(() => (element.current ? places.add(element.current, names) : undefined))
   return element
 }

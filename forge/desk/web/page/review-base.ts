@@ -1,4 +1,4 @@
-/** What a review compares with: a branch, a branch of a remote, a tag or a commit. */
+/** The base of a review: a branch, a remote branch, a tag or a commit. */
 
 import type { BranchInfo } from '../../contract/branches.ts'
 import type { Refs } from '../../contract/graph.ts'
@@ -9,9 +9,9 @@ import { splitByRun } from './branches-of-runs.ts'
 
 export interface Base {
   kind: 'branch' | 'remote branch' | 'tag' | 'commit'
-  /** As a person calls it: a byte string, such as origin/main or abc12345. */
+  /** The name on the screen, a byte string, such as origin/main or abc12345. */
   name: string
-  /** Where it is: a local branch is followed, anything else stays where it was when it was chosen. */
+  /** Its location: a local branch is followed, anything else stays at the commit it had when chosen. */
   at: At
   committed?: number | undefined
 }
@@ -26,7 +26,7 @@ export const commitBase = ({ oid, subject, committed }: CommitRow): Base => {
 
 const atTip = (commit: string): At => ({ kind: 'commit', commit })
 
-/** All that a branch can be compared with, but itself: branches, those of remotes and tags; those of runs come last. */
+/** All bases for a branch except itself: branches, remote branches and tags; branches of runs come last. */
 export function basesFor(branch: string | undefined, branches: readonly BranchInfo[], refs: Refs | undefined): Base[] {
   const others = branches.filter(({ name }) => name !== branch).toSorted((a, b) => b.committed - a.committed)
   const { own, ofRuns } = splitByRun(others)

@@ -1,4 +1,4 @@
-/** What a review shows: which comparison, the files that differ, and what has been looked at. */
+/** The state of a review: the comparison, the changed files, and which of them are marked as viewed. */
 import { effect, type ReadonlySignal, signal, untracked } from '@preact/signals'
 import type { BranchInfo } from '../../contract/branches.ts'
 import type { DeskInfo } from '../../contract/desk.ts'
@@ -8,45 +8,45 @@ import { ServerValue } from '../ui/server-value.ts'
 import type { Connection } from '../ui/socket.ts'
 import { type Base, branchBase } from './review-base.ts'
 
-/** All changes against another branch, one commit's, what is not saved yet, or what others have brought. */
+/** The comparison: with another branch, one commit, the drafts, or the commits that someone else has added. */
 export type Kind = 'all' | 'commit' | 'unsaved' | 'came in'
 
 export type Containment = { merge?: CommitRow | undefined }
 
 export type LineCount = Pick<Change, 'added' | 'deleted'>
 
-/** So many commits, the newest, can be reviewed one by one. */
+/** At most this many commits, the newest, can be reviewed one by one. */
 export const MAX_COMMITS_ONE_BY_ONE = 100
 
-/** What a review needs of the page. */
+/** The parts of the page that a review uses. */
 interface Desk {
   readonly connection: Connection
   readonly desk: ReadonlySignal<DeskInfo | undefined>
-  /** Counts up when a branch is another one. */
+  /** Increases for a branch whenever it changes. */
   readonly changed: ReadonlySignal<ReadonlyMap<string, number>>
   branch: (name: string) => BranchInfo | undefined
 }
 
-/** Its value is the files that differ. */
+/** The value is the list of changed files. */
 export class ReviewState extends ServerValue<Change[]> {
   readonly kind = signal<Kind>('all')
-  /** What it is compared with; undefined: what {@link base} takes by itself. */
+  /** The base the user chose; undefined: the default of {@link base}. */
   readonly chosenBase = signal<Base | undefined>(undefined)
-  /** Compared with what the base is itself now, instead of with where the two parted. */
+  /** Compares with the base itself instead of with the merge base. */
   readonly isStraight = signal(false)
   readonly commit = signal<string | undefined>(undefined)
   readonly commits = signal<CommitRow[]>([])
-  /** Between which commits somebody else has moved the branch, if that was asked for. */
+  /** The commits between which someone else has moved the branch, if these are to be shown. */
   readonly cameIn = signal<{ from: string; to: string } | undefined>(undefined)
   readonly isSideBySide = signal(false)
   readonly ignoresBlanks = signal(false)
-  /** The paths of files that a person has looked at, as they were then. */
+  /** The marks ({@link mark}) of the files that were viewed. */
   readonly lookedAt = signal<ReadonlySet<string>>(new Set())
-  /** How many lines a diff that was made shows, by its mark: git counts the line with a new line end, too. */
+  /** Line counts of the diffs loaded so far, by mark. They differ from git's, which count a changed line end. */
   readonly counted = signal<ReadonlyMap<string, LineCount>>(new Map())
-  /** Where what it is compared with has all commits of the branch: the merge that brought them, if there is one. */
+  /** If the base contains all commits of the branch: the merge that brought them, if there is one. */
   readonly containedBy = signal<Containment | undefined>(undefined)
-  /** The file that the list points at. */
+  /** The file selected in the list. */
   readonly current = signal<string | undefined>(undefined)
 
   readonly #page: Desk
@@ -62,7 +62,7 @@ export class ReviewState extends ServerValue<Change[]> {
     }
   }
 
-  /** What it is compared with: the branch that is checked out, unless it is that itself, or was told otherwise. */
+  /** The base: the chosen one, else the checked out branch unless it is the reviewed one. */
   get base(): Base | undefined {
     if (this.chosenBase.value) return this.chosenBase.value
     const { desk } = this.#page
@@ -72,10 +72,10 @@ export class ReviewState extends ServerValue<Change[]> {
     return branch && !isItself ? branchBase(branch) : undefined
   }
 
-  /** Asks whenever what is compared becomes another, for as long as it is shown. */
+  /** Loads the changes whenever the comparison changes. Returns a function that ends this. */
   watch(): () => void {
     return effect(() => {
-      // Read here, so that the effect runs when any of it changes.
+      // Read here, so that the effect runs when any of them changes.
       this.base
       this.kind.value
       this.commit.value
@@ -114,13 +114,16 @@ export class ReviewState extends ServerValue<Change[]> {
     return isContained ? { merge } : undefined
   }
 
-  /** Compares with what the main line was before a merge: what the merge brought is shown as it was merged. */
+  /** Compares with the commit before a merge, so that the changes are shown as they were merged. */
   compareAsMerged(before: CommitRow['oid']): void {
     this.isStraight.value = false
     this.chosenBase.value = { kind: 'commit', name: before.slice(0, 8), at: { kind: 'commit', commit: before } }
   }
 
-  /** The commits that the branch has and its base lacks; all of its own where it is the base. Gives the chosen one. */
+  /**
+   * Loads the commits that the branch has and its base lacks; all of its commits if it is the base. Returns the chosen
+   * one.
+   */
   async #loadCommits(
     base: Base | undefined,
     commit: string | undefined,
@@ -162,17 +165,17 @@ export class ReviewState extends ServerValue<Change[]> {
       if (tip === undefined) return []
       return await connection.ask('changes', { from: { kind: 'commit', commit: tip }, to: this.#at })
     }
-    // Where there is nothing to compare with: what it has beyond its last commit.
+    // Without a base: the drafts.
     if (base === undefined) return await this.#compare('unsaved', base, commit, tip)
     return await connection.ask('changes', { from: base.at, to: this.#at, isFromMergeBase: !this.isStraight.peek() })
   }
 
-  /** What it was looked at as: another content is to be looked at again. */
+  /** Identifies a change by path and content: a file that changed again has another mark and is not viewed any more. */
   static mark(change: Change): string {
     return `${change.path}\0${change.before?.oid}\0${change.after?.oid}`
   }
 
-  /** The lines of a change that are new and that went: those that its diff shows, once it is there. */
+  /** The added and removed lines of a change: those of its diff if it is loaded, else git's. */
   countOf(change: Change): LineCount {
     return this.counted.value.get(ReviewState.mark(change)) ?? change
   }

@@ -1,13 +1,13 @@
-/** Saves: in each branch one after the other, in no branch held up by another one. */
+/** Saves, one after the other in each branch, and independently in different branches. */
 import { signal } from '@preact/signals'
 
 export class Saves {
-  /** The branches in which a save is under way. */
+  /** The branches in which a save is running. */
   readonly running = signal<ReadonlySet<string>>(new Set())
-  /** What is to be saved after that, by branch, and by what it saves: the same twice is saved once. */
+  /** The saves that follow, by branch and key: the same save queued twice runs once. */
   readonly #next = new Map<string, Map<string, () => Promise<void>>>()
 
-  /** Saves at once, or after the save that is under way in the branch. `run` must not throw. */
+  /** Saves at once, or after the running save of the branch. `run` must not throw. */
   async add(branch: string, key: string, run: () => Promise<void>): Promise<void> {
     const next = this.#next.get(branch)
     if (next) {

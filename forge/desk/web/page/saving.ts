@@ -1,4 +1,4 @@
-/** Saves drafts as commits, also on another branch where the own one can not have them. */
+/** Saves drafts as commits, or to a new branch where their own can't take them. */
 import type { News } from '../../contract/news.ts'
 import { readable, shortId, toName } from '../ui/names.ts'
 import { Disconnected } from '../ui/socket.ts'
@@ -8,12 +8,12 @@ import type { Page, Tab } from './state.ts'
 
 export type Paths = string[] | 'all'
 
-/** Saves the file that is shown, or all of the branch's drafts: one commit. */
+/** Saves the shown file or all drafts of the branch, as one commit. */
 export async function save(page: Page, tab: Tab | undefined, which: 'this' | 'all'): Promise<void> {
   const branch = branchOf(tab)
   if (!tab || branch === undefined) return
   const { path } = tab
-  // Where no file is shown, all of them are meant.
+  // If no file is shown, all are saved.
   const paths: Paths = which === 'this' && path !== undefined ? [path] : 'all'
   await page.saves.add(branch, JSON.stringify(paths), () =>
     attempt(page, () => saveWhenSettled(page, tab, branch, paths), { branch, topic: 'save' }),
@@ -33,26 +33,26 @@ async function saveWhenSettled(page: Page, tab: Tab, branch: string, paths: Path
       else page.spoken.value = 'Nothing to save'
       return
     } catch (error) {
-      // Saving what is saved already makes nothing: it can be asked again.
+      // The save may have succeeded before the connection broke. Saving again is harmless: it makes no second commit.
       if (!(error instanceof Disconnected)) throw error
     }
   }
 }
 
-/** Saves all drafts of a branch, with the message that the server makes. Throws where some can't be saved. */
+/** Saves all drafts of a branch, with the server's message. Throws if some can't be saved. */
 export async function saveAll(page: Page, branch: string): Promise<void> {
   await settle(page, branch, 'all')
   const { commit } = await page.connection.ask('save', { branch, paths: 'all' })
   if (commit) page.saved(branch, commit)
 }
 
-/** Waits until the server has all that was typed. Throws where it refuses some of that. */
+/** Resolves when the server has all typed text. Throws if it refuses some of it. */
 export async function settle(page: Page, branch: string, paths: Paths): Promise<void> {
   const files = page.files.of(branch).filter(({ path }) => paths === 'all' || paths.includes(path))
   await Promise.all(files.map(file => file.settled()))
 }
 
-/** Says that a checkout did not follow a save or another step, and what to do. */
+/** Shows a notice that a checkout did not follow a save or another step, and what to do. */
 export function sayLeftBehind(page: Page, news: Extract<News, { say: 'checkout left behind' }>): void {
   page.notify({
     topic: 'checkout',
@@ -64,7 +64,7 @@ export function sayLeftBehind(page: Page, news: Extract<News, { say: 'checkout l
   })
 }
 
-/** Where a checkout could not follow: what was saved goes to a branch of its own, and this window with it. */
+/** Offers to save to a new branch after a checkout could not follow, and opens that. */
 export function saveElsewhere(page: Page, branch: string): void {
   page.dialog.value = {
     kind: 'ask',
@@ -83,7 +83,7 @@ export function saveElsewhere(page: Page, branch: string): void {
   }
 }
 
-/** A branch was moved by somebody else: what is typed there goes to a branch of its own, where it was. */
+/** Offers to move the drafts of a branch that was moved from outside to a new branch at its previous commit. */
 export function draftsElsewhere(page: Page, branch: string, from: string): void {
   page.dialog.value = {
     kind: 'ask',

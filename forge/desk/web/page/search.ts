@@ -1,4 +1,4 @@
-/** A search in all the text of a branch or a commit, whose matches come bit by bit. */
+/** A search in all text of a branch or a commit. Matches arrive in pieces. */
 import { signal } from '@preact/signals'
 import type { News } from '../../contract/news.ts'
 import type { Match } from '../../contract/reading.ts'
@@ -7,12 +7,12 @@ import type { Connection } from '../ui/socket.ts'
 
 type Found = Extract<News, { say: 'found' }>
 
-/** More than this nobody reads. */
+/** At most this many matches are kept; above that, the list is marked as cut. */
 const MAX_MATCHES = 20_000
 
 export class TextSearch {
   readonly words = signal('')
-  /** Counts up when the field is to have the focus. */
+  /** Increases when the field should get the focus. */
   readonly focusWanted = signal(0)
   readonly isRegex = signal(false)
   readonly matchCase = signal(false)
@@ -20,14 +20,14 @@ export class TextSearch {
   readonly isRunning = signal(false)
   readonly isCut = signal(false)
   readonly problem = signal<string | undefined>(undefined)
-  /** What the matches that are shown were found by; undefined before the first search. */
+  /** The query of the matches that are shown; undefined before the first search. */
   readonly found = signal<string | undefined>(undefined)
 
   readonly #connection: Connection
   readonly #at: At
   #search: number | undefined
   #turn = 0
-  /** What came before the number of its search was known. */
+  /** Matches that arrived before the id of their search was known. */
   #early: Found[] = []
 
   constructor(connection: Connection, at: At) {

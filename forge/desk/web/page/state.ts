@@ -1,4 +1,4 @@
-/** What the page knows and shows. The server is the truth: this is its copy, and what only this window needs. */
+/** The state of the page: a copy of the server's state, and the state of this window. */
 import { batch, computed, effect, type ReadonlySignal, type Signal, signal, untracked } from '@preact/signals'
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
@@ -25,7 +25,7 @@ import { TextSearch } from './search.ts'
 import { TasksState } from './tasks-state.ts'
 import { Tree } from './tree.ts'
 
-/** What a file tab shows. There is one of each kind, and one for each file. */
+/** The content of a file tab: one of each kind, and one for each file. */
 export type Pane =
   | { kind: 'chat' }
   | { kind: 'file'; path: string }
@@ -39,7 +39,7 @@ export function paneKey(pane: Pane): string {
 
 const CHAT: Pane = { kind: 'chat' }
 
-/** A branch that is worked on, or a commit that is looked at. */
+/** The tab of a branch or a commit. */
 export class Tab {
   readonly at: At
   readonly tree: Tree
@@ -50,10 +50,11 @@ export class Tab {
   readonly merging: MergingState
   readonly panes: Signal<Pane[]>
   readonly active: Signal<string>
-  /** Where each file was scrolled to in the last session. */
+  /** The scroll position and cursor of each file in the last session. */
   readonly positions: ReadonlyMap<string, { top: number; cursor: number }>
-  /** Counts up when the editor is to have the focus, and how many of these it has had. */
+  /** Increases when the editor should get the focus. */
   readonly focusWanted = signal(0)
+  /** The last value of `focusWanted` that has been acted upon. */
   focusGiven = 0
   readonly #message: Signal<string | undefined>
   readonly #messageKey: string
@@ -75,7 +76,7 @@ export class Tab {
     if (kept?.active !== undefined) this.tree.selected.value = kept.active
   }
 
-  /** What a person made of the commit's message, kept in this browser until it is used; undefined: the server's words. */
+  /** The edited commit message, kept in the browser until it is used; undefined: the server's. */
   get message(): ReadonlySignal<string | undefined> {
     return this.#message
   }
@@ -90,7 +91,7 @@ export class Tab {
     return this.panes.value.find(pane => paneKey(pane) === key) ?? CHAT
   }
 
-  /** The file that is shown, if one is. */
+  /** The path of the shown file, if a file is shown. */
   get path(): string | undefined {
     const { pane } = this
     return pane.kind === 'file' ? pane.path : undefined
@@ -109,19 +110,19 @@ export class Tab {
     })
   }
 
-  /** Shows a file, to be typed into. */
+  /** Shows a file and focuses its editor. */
   edit(path: string): void {
     this.show({ kind: 'file', path })
     this.focusWanted.value++
   }
 
-  /** Shows the search in all files, to be typed into. */
+  /** Shows the search in all files and focuses its field. */
   find(): void {
     this.show({ kind: 'find' })
     this.search.focusWanted.value++
   }
 
-  /** A file or folder has another path: what is shown of it stays where it is. */
+  /** Follows the rename of a file or folder: its panes stay open under the new path. */
   rename(renamed: { from: string; to: string }): void {
     const moved = (pane: Pane): Pane => {
       const path = 'path' in pane && pane.path !== undefined ? pathAfter(renamed, pane.path) : undefined
@@ -130,13 +131,13 @@ export class Tab {
     batch(() => {
       this.active.value = paneKey(moved(this.pane))
       const panes = this.panes.peek().map(moved)
-      // It may have been shown already that there was no file of the new name.
+      // A pane of the new path may have been open already: one of the two is removed.
       this.panes.value = panes.filter((pane, at) => panes.findIndex(it => paneKey(it) === paneKey(pane)) === at)
       this.tree.rename(renamed)
     })
   }
 
-  /** Closes a pane; the one beside it is shown. */
+  /** Closes a pane and shows the one beside it. */
   close(pane: Pane): void {
     if (pane.kind === 'chat') return
     const key = paneKey(pane)
@@ -153,22 +154,20 @@ export class Tab {
 export interface NoticeAction {
   words: string
   isMain?: boolean
-  /** Whether the notice stays until what this begins is done. */
+  /** Whether the notice stays while the action runs. */
   stays?: boolean
   run: () => void
 }
 
-/**
- * Something that a person should know. Good news leave by themselves; all else stays until it is settled or dismissed.
- */
+/** A message to the user. News of success disappears by itself; all else stays until it is resolved or dismissed. */
 export interface Notice {
-  /** What it is about: a newer notice about the same takes its place, and what solves it takes it away. */
+  /** The subject: a newer notice of the same topic replaces this one, and solving the topic removes it. */
   topic?: string
-  /** Whether it still says what is so: otherwise it is not shown. */
+  /** Returns whether the notice still applies; it is hidden otherwise. */
   lasts?: (page: Page) => boolean
-  /** The branch that it is about: it is shown there. */
+  /** The branch it concerns: the notice is shown there. */
   branch?: string
-  /** Where it belongs if it is about no branch: what {@link Page.place} was there. Without either: everywhere. */
+  /** Where a notice without branch is shown: a {@link Page.place}. Without either, it is shown everywhere. */
   place?: string
   tone: 'good' | 'plain' | 'warn' | 'bad'
   title: string
@@ -178,15 +177,15 @@ export interface Notice {
 
 type LeftBehind = Extract<News, { say: 'checkout left behind' }>
 
-/** Where `active` is no branch or commit; undecided: until the server has said what was open, or the person chooses. */
+/** Values of `active` that are no tab. UNDECIDED: until the server has sent the layout, or the user chooses. */
 export const [REPOSITORY, TASKS, UNDECIDED] = [-1, -2, -3]
 
-/** From this width on there is room for the chat beside the editor. */
+/** From this width on, the chat can stand beside the editor. */
 const WIDE = '(min-width: 1180px)'
 const DOCKED = 'the chat is docked'
-/** Open files of a branch that are followed to the names that they got while the window was away. */
+/** At most this many open files of a branch are followed across renames after a reconnect. */
 const MAX_FOLLOWED_FILES = 1_000
-/** How long after the last change the layout is sent. */
+/** Delay after the last change before the layout is sent, in milliseconds. */
 const LAYOUT_DELAY_MS = 400
 
 export class Page {
@@ -195,43 +194,43 @@ export class Page {
   readonly files: OpenFiles
   readonly desk = signal<DeskInfo | undefined>(undefined)
   readonly tabs = signal<Tab[]>([])
-  /** The tab that is shown, from 0; or the repository, or the tasks; or none yet. */
+  /** The index of the shown tab; or REPOSITORY, TASKS or UNDECIDED. */
   readonly active = signal(UNDECIDED)
   readonly notices = signal<Notice[]>([])
-  /** Good news: the newest, which leave by themselves. */
+  /** The newest news of success, which disappears by itself. */
   readonly toast = signal<Notice | undefined>(undefined)
   readonly palette = signal<PaletteMode | undefined>(undefined)
   readonly menu = signal<MenuContent | undefined>(undefined)
   readonly dialog = signal<DialogContent | undefined>(undefined)
-  /** Counts up when what is shown in the middle is to have the focus. */
+  /** Increases when the content in the middle should get the focus. */
   readonly focusWanted = signal(0)
   readonly isWrapped = signal(false)
-  /** The branches that are just being saved, and what is to be saved in them next. */
+  /** The saves that run or are queued, by branch. */
   readonly saves = new Saves()
-  /** Whether the chat stands beside the editor, where there is room for it. */
+  /** Whether the chat stands beside the editor when there is room. */
   readonly isDocked = signal(keptInBrowser(DOCKED) !== '')
   readonly #wide = matchMedia(WIDE)
   readonly isWide = signal(this.#wide.matches)
-  /** A word for those who can't see what just happened. */
+  /** A message for screen readers. */
   readonly spoken = signal('')
-  /** Commits that a branch was moved to from outside, which the person has taken note of. */
+  /** Commits that a branch was moved to from outside, and for which the notice was dismissed. */
   readonly seen = signal<ReadonlySet<string>>(new Set())
-  /** Counts up when a branch is another one: what shows it asks again. */
+  /** Increases for a branch whenever it changes: its views load again. */
   readonly changed = signal<ReadonlyMap<string, number>>(new Map())
   readonly tab = computed(() => this.tabs.value[this.active.value])
   readonly forklift = new ForkliftState(this.connection)
   readonly tasks = new TasksState(this.connection)
   readonly graph = new GraphState(this)
   #layoutTimer: ReturnType<typeof setTimeout> | undefined
-  /** Whether what was open in the last session is there again. */
+  /** Whether the tabs of the last session are restored. */
   #isRestored = false
-  /** The description of the desk that came by itself while one was asked for. */
+  /** The desk's state from news that arrived while a question for it was under way. */
   #heardDesk: DeskInfo | undefined
 
   /** Called when a checkout did not follow a save. */
   onLeftBehind: (news: LeftBehind) => void = () => {}
 
-  /** `nonce`: the word without which the browser takes no style of a script's. */
+  /** `nonce`: the value that the content security policy requires of style elements added by scripts. */
   constructor(readonly nonce: string) {
     const choices = { nonce, isWrapped: this.isWrapped }
     this.files = new OpenFiles((at, path, position) => new OpenFile(this.connection, choices, at, path, position))
@@ -239,7 +238,7 @@ export class Page {
     this.connection.onUp = () => this.#begin()
   }
 
-  /** Connects. Waits for what came with the page, if something did: it is what is shown first then. */
+  /** Connects. Waits for the embedded answers, if there are any, so that they are shown first. */
   async start(): Promise<void> {
     const isBrought = this.connection.start()
     this.#wide.addEventListener('change', ({ matches }) => {
@@ -256,14 +255,14 @@ export class Page {
     return this.desk.value?.branches.find(branch => branch.name === name)
   }
 
-  /** Whether a tab's branch is no more. In a repository without commits, its first branch is not there yet. */
+  /** Whether a tab's branch is deleted. In a repository without commits, the first branch does not exist yet. */
   isGone(at: At): boolean {
     const desk = this.desk.value
     if (!desk || at.kind === 'commit') return false
     return !this.branch(at.branch) && !desk.isEmpty
   }
 
-  /** Shows a branch or a commit, in its tab or a new one. */
+  /** Shows a branch or a commit in its tab, or in a new one. */
   open(at: At): Tab {
     const place = placeOf(at)
     const index = this.tabs.peek().findIndex(tab => placeOf(tab.at) === place)
@@ -279,7 +278,7 @@ export class Page {
     return tab
   }
 
-  /** Shows something of a tab, to go on there by the keyboard. */
+  /** Shows a pane of a tab and focuses it. */
   showHere(tab: Tab, pane: Pane): void {
     batch(() => {
       tab.show(pane)
@@ -287,7 +286,7 @@ export class Page {
     })
   }
 
-  /** Shows the chat because the person asks for it: without a model it says then what to set. */
+  /** Shows the chat on request: without a model it shows the settings to make. */
   showChat(tab: Tab): void {
     tab.composer.isWanted.value = true
     this.showHere(tab, CHAT)
@@ -314,7 +313,7 @@ export class Page {
     for (const other of this.tabs.peek()) if (other !== tab) this.close(other)
   }
 
-  /** Closes all panes of a tab but one, and the chat. */
+  /** Closes all panes of a tab except one and the chat. */
   closeOtherPanes(tab: Tab, pane: Pane): void {
     const key = paneKey(pane)
     batch(() => {
@@ -322,13 +321,13 @@ export class Page {
     })
   }
 
-  /** Opens a menu at a place; `opener` gets the focus back when it closes. */
+  /** Opens a menu at a point; `opener` gets the focus when it closes. */
   openMenu(offer: Offer, place: { x: number; y: number }, opener: HTMLElement | undefined): void {
     const groups = offer.groups.filter(({ length }) => length > 0)
     if (groups.length > 0) this.menu.value = { title: offer.title, groups, ...place, opener }
   }
 
-  /** Puts the chat beside the editor, or into its tab again. */
+  /** Moves the chat beside the editor, or back into its tab. */
   dock(isDocked: boolean): void {
     this.isDocked.value = isDocked
     keep(DOCKED, isDocked ? 'yes' : '')
@@ -339,7 +338,7 @@ export class Page {
     if (pane.kind === 'file') this.files.close(tab.at, pane.path)
   }
 
-  /** A tab for the branch under its new name, with all that was open. */
+  /** Follows the rename of a branch: its tab keeps everything open. */
   renamed(from: string, to: string): void {
     const tabs = this.tabs.peek()
     const index = tabs.findIndex(tab => tab.at.kind === 'branch' && tab.at.branch === from)
@@ -356,13 +355,13 @@ export class Page {
     this.tabs.value = tabs.with(index, tab)
   }
 
-  /** What is shown, as a key: a branch, a commit, the repository or the tasks. */
+  /** The current view as a key: a branch, a commit, the repository or the tasks. */
   get place(): string {
     const tab = this.tab.value
     return tab ? placeOf(tab.at) : this.active.value === TASKS ? 'tasks' : 'repository'
   }
 
-  /** Says that something went well, where the person is, for some seconds. */
+  /** Shows news of success for some seconds. */
   tell(news: Pick<Notice, 'topic' | 'title' | 'words' | 'actions' | 'lasts' | 'branch'>): void {
     if (news.topic !== undefined) this.solved(news.topic, news.branch)
     this.toast.value = { ...news, tone: 'good', place: untracked(() => this.place) }
@@ -375,7 +374,7 @@ export class Page {
     this.notices.value = [...this.notices.peek().filter(other => !isSame(other)), notice]
   }
 
-  /** What notices of a topic were about is not so any more. */
+  /** Removes the notices of a topic, which do not apply any more. */
   solved(topic: string, branch?: string): void {
     const left = this.notices.peek().filter(notice => notice.topic !== topic || notice.branch !== branch)
     if (left.length < this.notices.peek().length) this.notices.value = left
@@ -389,7 +388,7 @@ export class Page {
     this.notices.value = this.notices.peek().filter(other => other !== notice)
   }
 
-  /** Says why something did not work, where the person looks. */
+  /** Shows a notice with an error. */
   complain(error: unknown, { branch, topic }: { branch?: string | undefined; topic?: string | undefined } = {}): void {
     const title = error instanceof Error ? error.message : String(error)
     this.notify({
@@ -400,7 +399,9 @@ export class Page {
     })
   }
 
-  /** Asks for what is so. The first answer brings what was open back; later ones have all that is shown asked for again. */
+  /**
+   * Asks for the desk's state. The first answer restores the tabs; after a reconnect, everything shown is loaded again.
+   */
   async #begin(): Promise<void> {
     this.#heardDesk = undefined
     const tips = new Map(this.desk.peek()?.branches.map(({ name, tip }) => [name, tip]))
@@ -409,7 +410,7 @@ export class Page {
       const { desk, layout } = await this.connection.ask('desk', {})
       isFirst = !this.#isRestored
       batch(() => {
-        // Each change of the desk is followed by a description: the one that was heard last is the newest.
+        // News of the desk's state that arrived meanwhile is newer than the answer.
         this.desk.value = this.#heardDesk ?? desk
         if (!isFirst) return
         this.#isRestored = true
@@ -429,14 +430,14 @@ export class Page {
     }
     this.forklift.touch()
     this.graph.touch()
-    // How a fetch has ended that was under way, nobody may have told this window.
+    // A fetch that was running may have ended while the connection was down.
     this.graph.progress.value = undefined
     for (const { name } of this.desk.peek()?.branches ?? []) this.#touch(name)
   }
 
   /**
-   * A branch or a file may have got another name while this window was not told. `tips`: where the branches were, by
-   * the names that they had then.
+   * Finds renames of branches and files that happened while this window was disconnected. `tips`: the branches' commits
+   * by their names at that time.
    */
   async #followRenames(tips: ReadonlyMap<string, string>): Promise<void> {
     for (const { at } of this.tabs.peek()) {
@@ -463,7 +464,7 @@ export class Page {
     }
   }
 
-  /** What was open is there again. What the person has opened or chosen meanwhile stays, and stays chosen. */
+  /** Restores the tabs of the last session. Tabs opened meanwhile stay, and so does the choice made meanwhile. */
   #restore(desk: DeskInfo, layout: Layout | undefined): void {
     const [opened, chosen] = [this.tabs.peek(), this.active.peek()]
     this.graph.panes.chosen.value = layout?.panes ?? {}
@@ -477,17 +478,17 @@ export class Page {
   #firstTabs(desk: DeskInfo, layout: Layout | undefined): Tab[] {
     const kept = layout?.tabs ?? []
     if (kept.length > 0) return kept.map(tab => new Tab(this, tab.at, tab))
-    // The HEAD of a bare repository may name a branch that nobody has pushed.
+    // HEAD of a bare repository may name a branch that does not exist.
     const isHeadThere = desk.isEmpty || desk.branches.some(({ name }) => name === desk.head)
     const first = isHeadThere ? desk.head : desk.branches[0]?.name
     return first === undefined ? [] : [new Tab(this, { kind: 'branch', branch: first })]
   }
 
-  /** A first start shows the repository; where there is none yet, where its first commit is made. */
+  /** The first tab to show: without a layout the repository, or the branch of HEAD if there are no commits yet. */
   #firstActive(desk: DeskInfo, layout: Layout | undefined): number {
     const count = layout?.tabs.length ?? 0
     if (!layout || count === 0) return desk.isEmpty && this.tabs.peek().length > 0 ? 0 : REPOSITORY
-    // As the layout is kept: the repository stands behind all tabs, the tasks behind that.
+    // In a stored layout, the repository is the index after all tabs, and the tasks the next one.
     if (layout.active < count) return layout.active
     return layout.active === count ? REPOSITORY : TASKS
   }
@@ -499,7 +500,7 @@ export class Page {
     switch (news.say) {
       case 'desk':
         this.#heardDesk = news.desk
-        // Before what was open is there, nothing that is shown could be of use.
+        // Until the tabs are restored, the view would have nothing to show.
         if (this.#isRestored) this.desk.value = news.desk
         return
       case 'branch':
@@ -548,16 +549,14 @@ export class Page {
     else this.tell({ title, ...about })
   }
 
-  /** Also where it was begun elsewhere, as an undo is: it is shown everywhere. */
+  /** Shows that an operation waits in a branch, also one begun elsewhere, such as an undo. */
   #waits(branch: string, words: string | undefined): void {
     const topic = `waiting ${branch}`
     if (words === undefined) this.solved(topic)
     else this.notify({ topic, tone: 'plain', title: words })
   }
 
-  /**
-   * The branch has this commit now, and these drafts are left: seen at once, before the server sends all of the desk.
-   */
+  /** Records a branch's new commit and its remaining drafts at once, before the server sends the desk's state. */
   saved(branch: string, commit: string, drafts?: string[]): void {
     const desk = this.desk.peek()
     if (!desk) return
@@ -574,7 +573,7 @@ export class Page {
   }
 
   #branchChanged(branch: string): void {
-    // The server says by itself what becomes of a file that is open.
+    // For open files the server sends news itself, except after a failure.
     for (const file of this.files.of(branch)) if (file.problem.peek() !== undefined) file.ask()
     const tab = this.#tabOf(branch)
     tab?.tree.refreshSoon()
@@ -597,7 +596,7 @@ export class Page {
     if (tab) this.need(tab)
   }
 
-  /** A tab is shown, or about to be: what it needs is asked for, at the first time. */
+  /** Loads what a tab needs, the first time it is shown. */
   need(tab: Tab): void {
     const { pane } = tab
     tab.tree.load()
@@ -610,7 +609,7 @@ export class Page {
   }
 
   #watchLayout(): void {
-    // Read here, so that the effect runs when any of it changes.
+    // Read here, so that the effect runs when any of them changes.
     for (const tab of this.tabs.value) {
       tab.panes.value
       tab.active.value
@@ -621,7 +620,7 @@ export class Page {
     if (this.desk.value) this.keepLayout()
   }
 
-  /** Also called where something scrolls. `isNow`: the window goes, there is no later. */
+  /** Sends the layout after a delay. Also called when a view scrolls. `isNow`: at once, since the window is closing. */
   keepLayout(isNow = false): void {
     const wasWaiting = this.#layoutTimer !== undefined
     clearTimeout(this.#layoutTimer)
@@ -629,7 +628,7 @@ export class Page {
     const send = () => {
       this.#layoutTimer = undefined
       const tabs = this.tabs.peek()
-      // The repository stands behind all tabs, the tasks behind that.
+      // In a stored layout, the repository is the index after all tabs, and the tasks the next one.
       const active = this.active.peek() < 0 ? tabs.length - 1 - this.active.peek() : this.active.peek()
       const panes = this.graph.panes.chosen.peek()
       const layout = { tabs: tabs.map(tab => this.#layoutOf(tab)), active, panes }

@@ -1,24 +1,27 @@
 /**
- * A commit or branch on its way to a branch: how it would come out at each branch in view, and what exactly it would do
- * to the one under the pointer. Asked only for what somebody looks at.
+ * The drag of a commit or branch onto a branch: the outcome at each visible branch, and a preview for the one under the
+ * pointer. Only outcomes that are visible are computed.
  */
 import { signal } from '@preact/signals'
 import type { BranchStep, Outlook, Preview, Source } from '../../contract/steps.ts'
 import type { Change } from '../../contract/values.ts'
 import type { Connection } from '../ui/socket.ts'
 
-/** Targets asked for at a time; the nearest come first, and few: where history is long, each takes its time. */
+/**
+ * Targets per request, and in the first one. The nearest come first, in small requests, since each takes long in a long
+ * history.
+ */
 const OUTLOOKS_AT_ONCE = 24
 const FIRST_OUTLOOKS = 8
 
-/** What a drop would do, before another way is chosen: a branch or tag is merged, a single commit is picked. */
+/** The default step of a drop: a merge for a branch or tag, a cherry-pick for a single commit. */
 export type DragWay = 'merge' | 'cherry-pick'
 
 export interface Dragged {
   source: Source
   x: number
   y: number
-  /** By a finger, which hides what is below it. */
+  /** Dragged by touch: the finger hides what is below it. */
   isTouch: boolean
 }
 
@@ -28,7 +31,7 @@ export interface Previewed {
   changes: Change[] | undefined
 }
 
-/** What a drag needs of the page. */
+/** The parts of the page that a drag uses. */
 interface Desk {
   readonly connection: Connection
   complain: (error: unknown) => void
@@ -38,7 +41,7 @@ export class StepDrag {
   readonly dragged = signal<Dragged | undefined>(undefined)
   /** The branch under the pointer. */
   readonly over = signal<string | undefined>(undefined)
-  /** By branch, for the source that is dragged. */
+  /** The outcome at each branch for the dragged source. */
   readonly outlooks = signal<ReadonlyMap<string, Outlook>>(new Map())
   readonly previewed = signal<Previewed | undefined>(undefined)
   readonly #page: Desk
@@ -50,7 +53,7 @@ export class StepDrag {
     this.#page = page
   }
 
-  /** Begins with a source: what was known of another one is forgotten. */
+  /** Starts a drag. Outcomes of another source are dropped. */
   begin(source: Source, way: DragWay): void {
     this.#source = source
     this.#way = way
@@ -68,7 +71,7 @@ export class StepDrag {
     this.outlooks.value = new Map()
   }
 
-  /** Asks for the words on these branches, those that are not known yet. */
+  /** Loads the outcomes at these branches, except those that are known. */
   async lookAt(branches: readonly string[]): Promise<void> {
     const source = this.#source
     if (!source) return
@@ -101,7 +104,7 @@ export class StepDrag {
     return { branch, step: { step: 'cherry-pick', commits: [source.commit], onto: branch } }
   }
 
-  /** The pointer is over a branch, or over none. */
+  /** Sets the branch under the pointer; undefined for none. */
   async point(branch: string | undefined): Promise<void> {
     const source = this.#source
     const onto = branch === source?.branch ? undefined : branch
@@ -127,7 +130,7 @@ export class StepDrag {
 
 const NOTHING = { conflicts: 0, commits: 0, conflictsIn: [], warnings: [] }
 
-/** The files that a step would change; none where it changes nothing, or nobody can say. */
+/** The files that a step would change; empty if it changes none, or its result is unknown. */
 export async function changesOfPreview(page: Pick<Desk, 'connection'>, { before, result }: Preview): Promise<Change[]> {
   if (before === undefined || result === undefined) return []
   return await page.connection.ask('changes', {

@@ -1,4 +1,4 @@
-/** What can be done with the tab of a branch or a commit, and with the panes that are open in it. */
+/** Actions on the tab of a branch or a commit, and on its panes. */
 import type { Actions } from '../ui/action.ts'
 import { named, readable, shortId } from '../ui/names.ts'
 import { copy, newBranch, type Start } from './actions.ts'
@@ -113,7 +113,7 @@ function step(page: Page, tab: Tab, by: number): void {
   if (next) page.showHere(tab, next)
 }
 
-/** What a tab shows: a file, the chat, a review. */
+/** The pane: a file, the chat, a review. */
 export interface InPane extends InTab {
   pane: Pane
 }

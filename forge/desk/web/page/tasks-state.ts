@@ -1,15 +1,15 @@
-/** The runs as the page knows them: the list, one that is shown, a task of it. Asked for while the tab is shown. */
+/** The runs of the tasks: the list, the shown run and its task. Polled while the tab is shown. */
 import { batch, computed, signal } from '@preact/signals'
 import type { Fields } from '../../contract/contract.ts'
 import type { News } from '../../contract/news.ts'
 import type { JournalLine, Landing, Run, Runs, ShownPlan, TaskDetail } from '../../contract/tasks.ts'
 import type { Connection } from '../ui/socket.ts'
 
-/** Milliseconds from one look to the next: while something is under way, while nothing is, and after a trouble. */
+/** Delay between two polls, in milliseconds: while a run is active, while none is, and after an error. */
 const PAUSE_MS = { busy: 1_500, quiet: 3_000, trouble: 10_000 }
-/** States in which a run has ended: the others may become one of these at any moment, on the server alone. */
+/** The states in which a run has ended. A run in any other state may change without news from the desk. */
 const ENDED = ['done', 'failed', 'stopped']
-/** How long after the desk has said that branches are different it is looked again. */
+/** Delay after news of changed branches before the runs are loaded again, in milliseconds. */
 const LOOK_DELAY_MS = 300
 
 const askingIn = (run: Run | undefined): string[] =>
@@ -17,27 +17,27 @@ const askingIn = (run: Run | undefined): string[] =>
 
 export class TasksState {
   readonly runs = signal<Runs | undefined>(undefined)
-  /** The run and the task that are shown, by name. */
+  /** The names of the shown run and the shown task. */
   readonly chosen = signal<string | undefined>(undefined)
   readonly chosenTask = signal<string | undefined>(undefined)
   readonly run = signal<Run | undefined>(undefined)
-  /** The plan, whole, while it waits for a yes. */
+  /** The whole plan, while it waits for approval. */
   readonly plan = signal<ShownPlan | undefined>(undefined)
   readonly task = signal<TaskDetail | undefined>(undefined)
   readonly journal = signal<JournalLine[] | undefined>(undefined)
-  /** Why it can't be seen, as a sentence. */
+  /** Why the runs can't be shown, as a sentence. */
   readonly problem = signal<string | undefined>(undefined)
-  /** Something is being told to a run. */
+  /** Whether an answer or a decision is being sent to a run. */
   readonly isTelling = signal(false)
-  /** Counts up when the field for an answer is to have the focus. */
+  /** Increases when the answer's field should get the focus. */
   readonly answerWanted = signal(0)
   /** The run whose plan is being edited. */
   readonly editedRun = signal<string | undefined>(undefined)
-  /** What was typed as an answer, by run and task, and in the fields below it. */
+  /** Typed answers, by run and task, and the fields below them. */
   readonly answers = new Map<string, string>()
   readonly state = computed(() => this.run.value?.tasks.find(({ id }) => id === this.chosenTask.value))
 
-  /** Whether there is something to see: a run, or why there is none. */
+  /** Whether the view has content: a run, an empty list, or an error. */
   readonly isReady = computed(
     () => this.run.value !== undefined || this.runs.value?.runs.length === 0 || this.problem.value !== undefined,
   )
@@ -46,9 +46,9 @@ export class TasksState {
   #isShown = false
   #timer: ReturnType<typeof setTimeout> | undefined
   #mark = ''
-  /** What is shown of the chosen run is as of this mark. */
+  /** The mark (version) of the run that is shown. */
   #shownMark = ''
-  /** Counts what is asked for, so that a late answer is no news. */
+  /** Numbers the requests, so that a late answer is ignored. */
   #asking = 0
   #branches = ''
 
@@ -56,7 +56,7 @@ export class TasksState {
     this.#connection = connection
   }
 
-  /** Begins to look, now and again. Gives what ends it. */
+  /** Starts polling. Returns a function that stops it. */
   begin(): () => void {
     const onVisible = () => {
       if (document.visibilityState === 'visible') this.lookSoon(0)
@@ -72,7 +72,7 @@ export class TasksState {
   }
 
   hear(news: News): void {
-    // A task that begins or passes is a branch.
+    // When a task starts or passes, a branch changes.
     if (news.say !== 'desk') return
     const branches = news.desk.branches.map(({ name, tip }) => `${name} ${tip}`).join('\0')
     if (branches !== this.#branches) this.lookSoon(LOOK_DELAY_MS)
@@ -98,23 +98,23 @@ export class TasksState {
     } catch (error) {
       this.problem.value = (error as Error).message
     }
-    // Each look starts programs: on a busy machine they get no more than half of the time.
+    // Each poll starts programs on the server: at least half of the time is left to other work.
     this.lookSoon(Math.max(pause, performance.now() - begun))
   }
 
-  /** Whether a run is under way that may be another one at any moment. */
+  /** Whether a run is active, so that it may change at any moment. */
   get isBusy(): boolean {
     const rows = this.runs.peek()?.runs ?? []
     return rows.some(({ state, tasks }) => state === 'planning' || state === 'runs' || tasks.running > 0)
   }
 
-  /** Whether the run that is shown may still end. */
+  /** Whether the shown run is still active. */
   get #isOpen(): boolean {
     const { state } = this.runs.peek()?.runs.find(({ run }) => run === this.chosen.peek()) ?? {}
     return state !== undefined && !ENDED.includes(state)
   }
 
-  /** Asks for the list, and for what is shown where that is another by now. */
+  /** Loads the list, and the shown run if it has changed. */
   async refresh(): Promise<void> {
     const runs = await this.#connection.ask('tasks runs', {})
     const chosen = this.chosen.peek()
@@ -136,7 +136,7 @@ export class TasksState {
     }
   }
 
-  /** Shows the run below or above the one that is shown; after the last comes the first. */
+  /** Shows the next run (1) or the previous one (-1), wrapping around. */
   step(by: 1 | -1): void {
     const rows = this.runs.peek()?.runs ?? []
     const at = rows.findIndex(({ run }) => run === this.chosen.peek())
@@ -176,7 +176,7 @@ export class TasksState {
     }
   }
 
-  /** The chosen run, and then its task, or the task that asks where nobody has chosen one yet. */
+  /** Loads the chosen run, then the chosen task, or, if none was chosen, the task that has a question. */
   async #load(mark: string): Promise<void> {
     const name = this.chosen.peek()
     if (name === undefined) return
@@ -186,7 +186,7 @@ export class TasksState {
     const run =
       isNew || mark !== this.#shownMark ? await this.#connection.ask('tasks run', { run: name }) : this.run.peek()
     if (isLate() || !run) return
-    // A task that begins to ask is shown to a person who looks at the run as a whole; one that was left stays left.
+    // A task that starts to ask is shown while no other task is. One that was closed stays closed.
     const asked = new Set(askingIn(this.run.peek()))
     const first = askingIn(run).find(id => !asked.has(id))
     batch(() => {
@@ -209,7 +209,7 @@ export class TasksState {
     this.#shownMark = mark
   }
 
-  /** What a landing would show. */
+  /** Loads the preview of a landing. */
   seeLanding(fields: Fields<'tasks landing'>): Promise<Landing> {
     return this.#connection.ask('tasks landing', fields)
   }

@@ -1,4 +1,4 @@
-/** The folders of a branch or a commit: what has been asked for, which are open, and the rows that this makes. */
+/** The file tree of a branch or a commit: the folders loaded so far, the open ones, and the rows. */
 import { computed, type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import { pathAfter } from '../../contract/paths.ts'
 import type { FolderEntry } from '../../contract/reading.ts'
@@ -12,11 +12,11 @@ export interface TreeRow {
   kind: 'folder' | 'file' | 'link' | 'submodule'
   depth: number
   isOpen: boolean
-  /** Something in it is not saved. */
+  /** Whether the file is unsaved, or the folder contains an unsaved file. */
   isDraft: boolean
-  /** How an AI knows a file. */
+  /** How the AI's context contains the file. */
   context: FolderEntry['context']
-  /** Its place among those beside it, from one, and how many they are. */
+  /** The position among its siblings, from 1. */
   position: number
   siblings: number
 }
@@ -32,7 +32,7 @@ export class Tree {
   readonly selected = signal('')
   readonly problem = signal<string | undefined>(undefined)
   readonly rows: ReadonlySignal<TreeRow[]>
-  /** Whether the top folder has come. */
+  /** Whether the top folder has been loaded. */
   readonly isThere: ReadonlySignal<boolean>
 
   readonly #connection: Connection
@@ -49,14 +49,14 @@ export class Tree {
     this.isThere = computed(() => this.#listings.value.has(''))
   }
 
-  /** Asks for what is open and has not been asked for. */
+  /** Loads the open folders that have not been loaded. */
   load(): void {
     for (const folder of ['', ...this.open.peek()]) {
       if (!this.#asked.has(folder)) this.#ask(folder)
     }
   }
 
-  /** Asks again: the tree is another one. What is shown stays until the answer is there. */
+  /** Loads the open folders again after the files have changed. The old rows stay until the answer arrives. */
   refresh(): void {
     this.#asked.clear()
     const open = this.open.peek()
@@ -65,7 +65,7 @@ export class Tree {
     this.load()
   }
 
-  /** {@link refresh}, a moment later and once for all that changes until then: what a person does goes before. */
+  /** Calls {@link refresh} after a moment, once for several changes, so that the user's actions go first. */
   refreshSoon(): void {
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => this.refresh(), REFRESH_DELAY_MS)
@@ -87,7 +87,7 @@ export class Tree {
     this.load()
   }
 
-  /** A file or folder has another path: what is open and selected of it stays so. */
+  /** Follows the rename of a file or folder: it stays open and selected. */
   rename(renamed: { from: string; to: string }): void {
     this.open.value = new Set([...this.open.peek()].map(folder => pathAfter(renamed, folder)))
     this.selected.value = pathAfter(renamed, this.selected.peek())
@@ -106,7 +106,7 @@ export class Tree {
     }
   }
 
-  /** A folder that is no more. */
+  /** Drops a folder that does not exist any more. */
   #forget(folder: string): void {
     const open = new Set(this.open.peek())
     open.delete(folder)

@@ -1,15 +1,17 @@
-/** Undo and redo, of the branch that is shown or of the whole repository. */
+/** Undo and Redo, for the shown branch or the whole repository. */
 import type { Operation } from '../../contract/branches.ts'
 import { branchOf } from './branch-facts.ts'
 import type { Page } from './state.ts'
 
-/** What Undo and Redo would do where the person is: in a branch the last thing about that, else the last of all. */
+/**
+ * What Undo and Redo would revert here: the last operation of the shown branch, or of the repository if none is shown.
+ */
 export function undoableHere(page: Page): { canUndo?: string | undefined; canRedo?: string | undefined } {
   const branch = branchOf(page.tab.value)
   return (branch === undefined ? page.desk.value : page.branch(branch)) ?? {}
 }
 
-/** Takes the last operation back where the person is. */
+/** Undoes the last operation of the shown branch or of the repository. */
 export function undoHere(page: Page): Promise<void> {
   const branch = branchOf(page.tab.peek())
   return reverse(page, () => page.connection.ask('undo', branch === undefined ? {} : { branch }))
@@ -20,7 +22,7 @@ export function redoHere(page: Page): Promise<void> {
   return reverse(page, () => page.connection.ask('redo', branch === undefined ? {} : { branch }))
 }
 
-/** Takes an operation back: the last one of all, where none is named. */
+/** Undoes an operation; without one, the last of all. */
 export function undo(page: Page, operation?: Operation): Promise<void> {
   return reverse(page, () => page.connection.ask('undo', operation ? { operation: operation.id } : {}))
 }
@@ -29,7 +31,7 @@ export function redo(page: Page): Promise<void> {
   return reverse(page, () => page.connection.ask('redo', {}))
 }
 
-/** Until something else is done: what is undone by then is another operation. */
+/** Returns a condition for a notice: true until another operation is done, after which Undo would revert that one. */
 export function untilMore(page: Page): (page: Page) => boolean {
   const before = page.desk.peek()?.canUndo
   let own: string | undefined
@@ -42,9 +44,9 @@ export function untilMore(page: Page): (page: Page) => boolean {
 
 const UNDO = 'undo'
 
-/** Undoes or does again. One notice says what came of it last, where it was asked for, while there is a way back. */
+/** Runs an undo or a redo. One notice in this view shows the last result, as long as it can be reverted. */
 async function reverse(page: Page, ask: () => Promise<{ words: string }>): Promise<void> {
-  // The desk tells what can be done again a little after it has answered. What was known before says nothing of it.
+  // The desk's news of what can be undone follows the answer: the state before is stale.
   const before = page.desk.peek()
   try {
     const { words } = await ask()
@@ -66,7 +68,7 @@ async function reverse(page: Page, ask: () => Promise<{ words: string }>): Promi
   }
 }
 
-/** What an undo or a redo did, from the words of its operation: `undo: save a.ts` is "Undone: save a.ts". */
+/** The result of an undo or a redo in words: `undo: save a.ts` becomes "Undone: save a.ts". */
 export function reversalOf(words: string): { isUndo: boolean; title: string } {
   const isUndo = !words.startsWith('redo: ')
   return { isUndo, title: `${isUndo ? 'Undone' : 'Redone'}: ${words.replace(/^(undo|redo): /, '')}` }

@@ -1,6 +1,6 @@
 /**
- * Something that a person can do. An action stands once, in a table beside what it does; the palette, menus, buttons,
- * the list of keys and the table in docs/desk.md read it from there.
+ * Actions. Each stands once, in a table beside its function; the palette, menus, buttons, the list of keys and the
+ * table in docs/desk.md are made from these tables.
  */
 
 import type { IconName } from './icons.tsx'
@@ -9,28 +9,28 @@ import type { MenuItem } from './menu-content.ts'
 
 type Of<About, Value> = Value | ((about: About) => Value)
 
-/** `About`: what it is done with, such as a file of a tab. */
+/** `About`: the argument of the action, such as a file of a tab. */
 export interface Action<About> {
-  /** Its name on buttons and in docs/desk.md. One that ends with … asks something first. */
+  /** Its name on buttons and in docs/desk.md. It ends with … if the action asks for something first. */
   label: string
-  /** Its name in a menu, where that is another one. */
+  /** Its name in a menu, if different. */
   inMenu?: Of<About, string>
-  /** Its name in the palette, where that has to say what it is about. */
+  /** Its name in the palette, if it has to name its object there. */
   inPalette?: Of<About, string>
   icon: Of<About, IconName>
-  /** The keys that run it from everywhere in the page, as keys.ts writes them: Ctrl is the command key on a Mac. */
+  /** The keys that run it everywhere in the page, in the notation of keys.ts: Ctrl is the command key on a Mac. */
   keys?: string
-  /** The keys that run it while the list with what it is about has the focus. */
+  /** The keys that run it while the list with its object has the focus. */
   listKeys?: string
-  /** Whether it can be done now. Left out: always. */
+  /** Whether it is possible now. Undefined: always. */
   isPossible?: (about: About) => boolean
   run: (about: About) => unknown
 }
 
-/** The actions with one kind of thing, each by its id. */
+/** The actions on one kind of object, each by its id. */
 export type Actions<About> = Record<string, Action<About>>
 
-/** An action with what it is done with. */
+/** An action with its argument. */
 export interface Command {
   words: string
   icon: IconName
@@ -56,7 +56,7 @@ export function iconOf<About>({ icon }: Action<About>, about: About): IconName {
   return read(icon, about)
 }
 
-/** What of a table the palette offers now: what is possible and has keys. */
+/** The actions of a table that the palette offers now: those that are possible and have keys. */
 export function commandsWith<About>(actions: Actions<About>, about: About): Command[] {
   return Object.values(actions)
     .filter(action => (action.keys ?? action.listKeys) !== undefined && isPossible(action, about))
@@ -64,8 +64,8 @@ export function commandsWith<About>(actions: Actions<About>, about: About): Comm
 }
 
 /**
- * What of some actions is possible now, as a group of a menu. `keys`: which of their keys stand beside them; those of
- * the list for a menu that was opened in it, none where neither would be about the same thing.
+ * The possible actions among some, as a group of a menu. `keys`: the keys shown beside them: those of the list if the
+ * menu was opened in it, or none where the keys would apply to another object.
  */
 export function itemsWith<About>(
   about: About,
@@ -81,14 +81,16 @@ export function itemsWith<About>(
     })
 }
 
-/** The keys that a list with such actions hears, for aria-keyshortcuts. */
+/** The keys that a list with these actions handles, for aria-keyshortcuts. */
 export function listKeysIn<About>(actions: Actions<About>): string {
   return Object.values(actions)
     .flatMap(({ listKeys = [] }) => listKeys)
     .join(' ')
 }
 
-/** The action that a key runs in a list that has the focus; a letter also with Shift, where that has none of its own. */
+/**
+ * The action that a key runs in a focused list. A letter works with Shift, too, unless that has an action of its own.
+ */
 export function actionFor<About>(
   actions: Actions<About>,
   about: About,
@@ -102,7 +104,7 @@ export function actionFor<About>(
   return action && (() => action.run(about))
 }
 
-/** Signs are where the keyboard has them: with Shift or without. */
+/** A character such as ? is matched without Shift, since layouts differ in whether it needs Shift. */
 function listKeysOf(event: KeyboardEvent): string {
   const keys = keysOf(event).replace(/^Shift\+([^a-z0-9])$/i, '$1')
   return { ' ': 'Space', '=': '+' }[keys] ?? keys

@@ -1,4 +1,4 @@
-/** An image of the repository. It is asked for with the page's secret, so no address leads to it. */
+/** An image of the repository. It is fetched with the page's secret, so it has no address. */
 import { useEffect, useState } from 'preact/hooks'
 import { fetchWith, readSecret } from './secret.ts'
 

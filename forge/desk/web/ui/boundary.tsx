@@ -1,18 +1,18 @@
-/** A part of the page that could not be drawn says so, and leaves the rest as it is. */
+/** An error boundary: a part of the page that fails to render shows an error, and the rest stays. */
 import { Component, type ComponentChildren } from 'preact'
 import { Icon } from './icons.tsx'
 import { withoutTricks } from './names.ts'
 import { Button } from './words.tsx'
 
 interface Props {
-  /** What could not be drawn: the beginning of a sentence. */
+  /** The name of the part: the beginning of the error's sentence. */
   part: string
-  /** What it is about: where that becomes something else, it is drawn anew. */
+  /** The object shown: when it changes, rendering is tried again. */
   about?: unknown
   children: ComponentChildren
 }
 
-/** Errors of drawing do not pass it. */
+/** Catches errors thrown while rendering its children. */
 export class Boundary extends Component<Props, { error: string | undefined }> {
   override state = { error: undefined }
 

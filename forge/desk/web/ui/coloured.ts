@@ -1,10 +1,10 @@
-/** The colours of a text outside of the editor: pieces of lines, each with its classes. */
+/** Syntax colours of a text outside the editor: pieces of lines, each with its classes. */
 import type { Text } from '@codemirror/state'
 import { highlightTree } from '@lezer/highlight'
 import { codeStyle } from './code-style.ts'
 import { loadLanguage } from './languages.ts'
 
-/** From one character of a text to another. */
+/** A range of characters: start and end (exclusive). */
 export type Range = [number, number]
 
 export interface Piece {
@@ -18,10 +18,10 @@ interface Span {
   look: string
 }
 
-/** Above this, colours are not worth their time. */
+/** At most this many characters are coloured, since colouring a longer text takes too long. */
 const MAX_LENGTH = 300_000
 
-/** Colours by line: the spans that are in each, in order. */
+/** The spans in each line, by line, in order. */
 export type Colours = ReadonlyMap<number, Span[]>
 
 export async function coloursOf(path: string, text: Text): Promise<Colours> {
@@ -46,7 +46,7 @@ function addSpan(colours: Map<number, Span[]>, text: Text, span: Span): void {
   }
 }
 
-/** A line in pieces: each with the colour that it has, and marked where its words changed. */
+/** Splits a line into pieces, each with its colour, and marked if its words changed. */
 export function piecesOf(text: string, spans: Span[] | undefined, words: Range[]): Piece[] {
   const edges = new Set([0, text.length])
   for (const { from, to } of spans ?? []) edges.add(from).add(to)

@@ -1,4 +1,4 @@
-/** What all dialogs have: a title, the focus kept inside, and Escape. */
+/** The frame of all dialogs: a title, the focus kept inside, and Escape. */
 import type { ComponentChildren } from 'preact'
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { Button } from './words.tsx'
@@ -10,7 +10,7 @@ interface FrameProps {
   look?: string
 }
 
-/** A native dialog: the browser keeps the focus in it, closes it by Escape, and gives the focus back. */
+/** A native dialog: the browser keeps the focus inside, closes it on Escape, and restores the focus. */
 export function DialogFrame({ title, close, children, look = '' }: FrameProps) {
   const dialog = useRef<HTMLDialogElement>(null)
   const heading = useId()
@@ -26,12 +26,12 @@ export function DialogFrame({ title, close, children, look = '' }: FrameProps) {
       aria-labelledby={heading}
       onKeyDown={event => {
         if (event.key !== 'Escape') return
-        // At once: the next key is meant for what is behind it, before the browser says that it is closed.
+        // Close at once: the next key is meant for the page behind, before the browser reports the close.
         event.preventDefault()
         close()
       }}
       onClose={event => {
-        // The browser says so when another dialog may be open already, and this one is out of the page.
+        // The browser reports the close late: another dialog may be open, and this one is out of the page.
         if (event.currentTarget.isConnected) close()
       }}
     >
@@ -50,7 +50,7 @@ interface CloseButtonProps {
   close: () => void
 }
 
-/** Closes a dialog without doing anything, as Escape does. */
+/** Closes a dialog without an action, as Escape does. */
 export function CloseButton({ words = 'Cancel', isFirst = false, close }: CloseButtonProps) {
   return <Button words={words} keys="Esc" isFirst={isFirst} onClick={close} />
 }

@@ -1,4 +1,4 @@
-/** Why something of the server can't be shown, and the way to try again. */
+/** Shows why a value could not be loaded, with a button to try again. */
 import { withoutTricks } from './names.ts'
 import { Button, Empty } from './words.tsx'
 
@@ -7,7 +7,7 @@ interface FailedProps {
   again: () => void
 }
 
-/** In the place of what would be shown. */
+/** In place of the content. */
 export function Failed({ title, problem, again }: FailedProps & { title: string }) {
   return (
     <Empty title={title}>
@@ -19,7 +19,7 @@ export function Failed({ title, problem, again }: FailedProps & { title: string 
   )
 }
 
-/** In a line; nothing where there is no problem. */
+/** In one line; nothing if there is no problem. */
 export function FailedLine({ problem, again }: FailedProps) {
   if (problem === undefined) return null
   return (

@@ -1,7 +1,7 @@
-/** Tokens, money and times, in the fewest figures that say enough. */
+/** Formats tokens, money and times briefly. */
 import type { TurnUsage } from '../../contract/chat.ts'
 
-/** 812, 9.4k, 148k, 1.2M. */
+/** Formats a number of tokens: 812, 9.4k, 148k, 1.2M. */
 export function tokens(count: number): string {
   if (count < 1_000) return String(count)
   if (count < 9_950) return `${(count / 1_000).toFixed(1)}k`
@@ -9,14 +9,14 @@ export function tokens(count: number): string {
   return `${(count / 1_000_000).toFixed(1)}M`
 }
 
-/** Undefined where the provider tells no prices. */
+/** Formats a cost; undefined if the provider has no prices. */
 export function money(cost: number | undefined): string | undefined {
   if (cost === undefined) return undefined
   if (cost > 0 && cost < 0.01) return '< $0.01'
   return `$${cost.toFixed(2)}`
 }
 
-/** How much of what was sent came out of the provider's cache. */
+/** The share of the input that the provider read from its cache, in percent. */
 export function cacheShare({ input, cacheRead }: TurnUsage): string | undefined {
   if (input === 0) return undefined
   return `${Math.round((100 * cacheRead) / input)}%`
@@ -24,7 +24,7 @@ export function cacheShare({ input, cacheRead }: TurnUsage): string | undefined 
 
 export function usageWords(usage: TurnUsage): string {
   const { input, output, cacheRead, cacheWrite, cost } = usage
-  // Nothing was answered, or not to its end, which is where it is told.
+  // No answer, or not a complete one: usage is reported at its end.
   if (input + output === 0) return ''
   const parts = [`in ${tokens(input)}  out ${tokens(output)}`]
   if (cacheRead + cacheWrite > 0) parts.push(`cache ${tokens(cacheRead)} read, ${tokens(cacheWrite)} written`)
@@ -33,13 +33,13 @@ export function usageWords(usage: TurnUsage): string {
   return parts.join('  ·  ')
 }
 
-/** 3.4 s, 1:12, 1:02:03. */
+/** Formats a duration in seconds: 3.4 s, 1:12, 1:02:03. */
 export function duration(seconds: number): string {
   if (seconds < 60) return `${seconds.toFixed(1)} s`
   return clock(seconds)
 }
 
-/** For what goes on: 0:08, 1:12. */
+/** Formats the elapsed seconds of something in progress: 0:08, 1:12. */
 export function clock(seconds: number): string {
   const whole = Math.max(0, Math.floor(seconds))
   const [hours, minutes, rest] = [Math.floor(whole / 3_600), Math.floor(whole / 60) % 60, whole % 60]

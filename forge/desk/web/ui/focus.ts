@@ -1,10 +1,10 @@
-/** Where the focus goes: after an action it is where a person goes on, and never nowhere. */
+/** Focus management: after an action, the focus is where the work continues, and never lost. */
 
-/** What can be led to, by what it is. Several may be in the page, such as two lists; the one that came last counts. */
+/** Places that can be focused. Several elements may have the same one, such as two lists; the last one added counts. */
 export type PlaceName =
-  /** What the view in the middle is about: a list of commits, the tasks of a run, a conflict. */
+  /** The main element of a view: a list of commits, the tasks of a run, a conflict. */
   | 'home'
-  /** A chat or a file that is still on its way: it keeps what is typed. */
+  /** A chat or a file that is loading: it keeps what is typed. */
   | 'coming'
   | 'editor'
   | 'list'
@@ -21,7 +21,7 @@ export type PlaceName =
   | 'refs'
   | 'commit'
 
-/** What has the focus in each kind of content, the most wanted first. */
+/** The places to focus in the content, in order of preference. */
 const CONTENT: readonly PlaceName[] = [
   'home',
   'coming',
@@ -34,11 +34,11 @@ const CONTENT: readonly PlaceName[] = [
   'branch tab',
 ]
 
-/** The elements at these places, which name themselves while they are in the page: see usePlace. */
+/** The elements by place. They register themselves while they are in the page: see usePlace. */
 export class FocusPlaces {
   readonly #elements = new Map<PlaceName, Set<HTMLElement>>()
 
-  /** An element is at some places, until what this gives is called. */
+  /** Registers an element at some places. Returns a function that removes it. */
   add(element: HTMLElement, names: readonly PlaceName[]): () => void {
     for (const name of names) this.#elements.set(name, (this.#elements.get(name) ?? new Set()).add(element))
     return () => {
@@ -46,25 +46,25 @@ export class FocusPlaces {
     }
   }
 
-  /** The element at a place, if one is there. */
+  /** The element at a place, if there is one. */
   find(name: PlaceName): HTMLElement | undefined {
     return [...(this.#elements.get(name) ?? [])].at(-1)
   }
 
-  /** Gives an element the focus, if one is there that can have it. */
+  /** Focuses the element at a place. Returns false if there is none, or it can't be focused. */
   focus(name: PlaceName): boolean {
     const element = this.find(name)
     element?.focus()
     return element !== undefined && document.activeElement === element
   }
 
-  /** Gives the focus to what is shown in the middle. */
+  /** Focuses the content in the middle. */
   focusContent(): void {
     CONTENT.some(name => this.focus(name))
   }
 }
 
-/** Whether what had the focus is no more. */
+/** Whether the focused element has left the page. */
 export function isFocusLost(): boolean {
   const { activeElement } = document
   return activeElement === null || activeElement === document.body

@@ -1,4 +1,4 @@
-/** The icons, in the two sizes of the desk. They are decoration: the words beside them say what they mean. */
+/** The icons, in two sizes. They are hidden from assistive technology: the words beside them have the meaning. */
 import {
   ArrowDown,
   ArrowDownToLine,
@@ -143,7 +143,7 @@ export type IconName = keyof typeof ICONS
 export interface IconProps {
   name: IconName
   size?: 'm' | 's' | 'xs'
-  /** What its colour means: by-ai, is-warn… */
+  /** The class that gives its colour: by-ai, is-warn… */
   tone?: string | undefined
 }
 
@@ -152,7 +152,7 @@ export function Icon({ name, size = 's', tone = '' }: IconProps) {
   return <Shape class={`i ${size} ${tone}`} aria-hidden="true" />
 }
 
-/** A robot where an AI has a conversation, a leaf where not. */
+/** A robot if an AI has a conversation in the branch, else a leaf. */
 export function BranchIcon({ hasSession }: { hasSession: boolean }) {
   return hasSession ? <Icon name="bot" tone="by-ai" /> : <Icon name="sprout" />
 }

@@ -1,8 +1,8 @@
-/** Keys as they are written in the palette: Ctrl+Shift+F. On a Mac, Ctrl is the command key. */
+/** The notation of keys: Ctrl+Shift+F. On a Mac, Ctrl is the command key. */
 
 const IS_MAC = navigator.platform.startsWith('Mac')
 
-/** The keys of an event; letters and digits by their place, because Alt makes other characters of them. */
+/** The keys of an event. Letters and digits are read by position, since Alt produces other characters. */
 export function keysOf(event: KeyboardEvent): string {
   const isCommand = IS_MAC ? event.metaKey : event.ctrlKey
   const parts = [isCommand ? 'Ctrl' : '', event.altKey ? 'Alt' : '', event.shiftKey ? 'Shift' : '', nameOf(event)]
@@ -27,7 +27,7 @@ const SHORT: Record<string, string> = {
   ArrowRight: '→',
 }
 
-/** Keys for the eye. */
+/** Keys as shown on the screen. */
 export function shownKeys(keys: string): string {
   const parts = keys.split(/\+(?=.)/).map(part => SHORT[part] ?? part)
   return IS_MAC ? parts.map(part => MAC_SIGNS[part] ?? part).join('') : parts.join(' ')

@@ -1,4 +1,4 @@
-/** Which language a file is in, by its name. Each language is a chunk of its own, loaded when it is first needed. */
+/** The language of a file by its name. Each language is a chunk of its own, loaded when first needed. */
 import { LanguageSupport, StreamLanguage, type StreamParser } from '@codemirror/language'
 import { baseName } from './names.ts'
 
@@ -117,11 +117,11 @@ const BY_NAME: Record<string, Load> = {
   '.profile': shell,
 }
 
-/** Above so many characters, colours are not worth their time. */
+/** At most this many characters are coloured, since colouring a longer text takes too long. */
 export const MAX_COLOURED_LENGTH = 1_000_000
 
-/** Lock files that are not JSON. */
-const PLAIN = new Set(['yarn.lock', 'gemfile.lock', 'poetry.lock', 'flake.lock'])
+/** Lock files without a syntax to colour. */
+const PLAIN = new Set(['yarn.lock', 'gemfile.lock', 'flake.lock'])
 const TOML_LOCKS = new Set(['cargo.lock', 'uv.lock', 'poetry.lock'])
 
 export async function loadLanguage(path: string): Promise<LanguageSupport | undefined> {
@@ -130,7 +130,7 @@ export async function loadLanguage(path: string): Promise<LanguageSupport | unde
   try {
     return await load?.()
   } catch {
-    // Without a connection the chunk can't come: the file is shown in one colour.
+    // Without a connection the chunk can't be loaded: the file is shown in one colour.
     return undefined
   }
 }

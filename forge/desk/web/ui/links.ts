@@ -1,14 +1,14 @@
-/** Where a link leads that somebody else wrote, and what is to be said of it before it is followed. */
+/** The target of a link in text written by others. */
 
 export type Target =
-  /** A page: it can be opened. */
+  /** A web page: it can be opened. */
   | { kind: 'page'; address: string }
   /** A file of the repository. */
   | { kind: 'file'; path: string }
   /** Anything else: it is never opened. */
   | { kind: 'other'; address: string }
 
-/** What an address would be, without asking for anything. */
+/** Tells what an address points to, without a request. */
 export function targetOf(href: string): Target {
   const address = href.trim()
   // biome-ignore lint/suspicious/noControlCharactersInRegex: browsers leave them out of an address
@@ -18,7 +18,7 @@ export function targetOf(href: string): Target {
   if (isHere) return fileOf(address)
   const url = parse(plain.startsWith('//') ? `https:${plain}` : plain)
   const isPage = url?.protocol === 'https:' || url?.protocol === 'http:'
-  // With a name or a password in it, an address can look like another one.
+  // With a user name or a password, an address can look like another one.
   if (!url || !isPage || url.username !== '' || url.password !== '') return { kind: 'other', address }
   return { kind: 'page', address: url.href }
 }

@@ -1,36 +1,44 @@
 /**
- * The blocks of a text in markdown, for a text that grows: what is finished is read once. Nothing here makes HTML; what
- * looks like HTML is text, as everything that a model wrote.
+ * The blocks of a Markdown text that grows: finished blocks are parsed once. No HTML is produced: markup that looks
+ * like HTML is shown as text, like all output of a model.
  */
 import { Lexer, type Token, type TokensList } from 'marked'
 
 export interface Block {
-  /** As it was written: a block with the same words is the same block. */
+  /** The source: blocks with the same source are equal. */
   raw: string
   token: Token
 }
 
-/** The text may still change the last blocks: what follows makes one list of two, or a table of a line. */
+/** The last blocks may still change: a following line can join two lists or turn a line into a table. */
 const UNSETTLED = 2
-/** Longer ones are shown as they were written: to look for markup in them takes time, and no person wrote them. */
+/**
+ * At most this many characters of a block are parsed; a longer block is shown as source, since parsing it takes too
+ * long.
+ */
 const MAX_BLOCK_LENGTH = 24_000
-/** Where a block of lines grows longer than this, what there is of it is settled: what follows is a block of its own. */
+/**
+ * A block of lines longer than this (in characters) is cut: its beginning is settled, and the rest becomes a block of
+ * its own.
+ */
 const LONG_BLOCK = 6_000
-/** Blocks that go on behind a cut as they began. */
+/** Blocks whose rest after a cut is a block of the same type. */
 const CUTTABLE: ReadonlySet<string> = new Set(['list', 'paragraph', 'blockquote'])
-/** A long text is read in pieces of this length, as if it came so; in longer ones where a block goes on and on. */
+/**
+ * A long text is parsed in pieces of this many characters, as if it arrived so; in longer ones if a block is longer.
+ */
 const PIECE = 8_000
-/** Markup that is nested deeper than anybody would is shown as it was written. */
+/** Markup nested deeper than this is shown as source, since parsing it would take too long. */
 const TOO_DEEP = /^[ \t>]{160,}[^ \t>\n]|^(?:[ \t]*(?:[-*+>]|\d+[.)])[ \t]+){24,}/m
 
 export class MarkdownBlocks {
   #text = ''
   #settled: Block[] = []
-  /** How much of the text the settled blocks are. */
+  /** The length of the settled blocks, in characters. */
   #length = 0
   #blocks: Block[] = []
 
-  /** The blocks of a text. Those of a text that goes on from the last one are the same objects, but for the last. */
+  /** The blocks of a text. If it continues the previous text, all blocks but the last ones stay the same objects. */
   read(text: string): readonly Block[] {
     const goesOn = text.startsWith(this.#text) && this.#text !== ''
     if (!goesOn) {
@@ -70,7 +78,10 @@ export class MarkdownBlocks {
     this.#blocks = [...this.#settled, { raw: first.raw.slice(cut), token }, ...others]
   }
 
-  /** Where the lexer changed what it read (blanks at the end), nobody knows where it goes on: it is read again. */
+  /**
+   * Adds a settled block. Returns false if the lexer changed its source (blanks at the end), so that its end in the
+   * text is unknown; it is then parsed again.
+   */
   #keep(block: Block): boolean {
     const isAsRead = this.#text.startsWith(block.raw, this.#length)
     if (isAsRead) {
@@ -81,7 +92,10 @@ export class MarkdownBlocks {
   }
 }
 
-/** Before the last line that begins at the left: one that is indented would be code. Without lines, anywhere. */
+/**
+ * Where a long block is cut: before the last unindented line (an indented one would become code); in a block without
+ * lines, at its limit. 0: not at all.
+ */
 function cutIn(raw: string): number {
   let at = raw.lastIndexOf('\n', raw.length - 2)
   while (at > 0 && /[ \t\n]/.test(raw.charAt(at + 1))) at = raw.lastIndexOf('\n', at - 1)
@@ -103,7 +117,7 @@ function asWritten(text: string): Block {
   return { raw: text, token: { type: 'html', raw: text, text, block: true } as Token }
 }
 
-/** The same with the words inside of it, for one block. */
+/** The inline tokens of one block. */
 export function inlineTokens(block: Block): Token | undefined {
   if (block.token.type === 'code' || block.token.type === 'html') return block.token
   if (block.raw.length >= MAX_BLOCK_LENGTH) return asWritten(block.raw).token

@@ -1,4 +1,4 @@
-/** What a menu offers, and where it opens. */
+/** The content of a menu, and where it opens. */
 
 import type { IconName } from './icons.tsx'
 import { keysOf } from './keys.ts'
@@ -10,9 +10,9 @@ export interface MenuItem {
   run: () => void
 }
 
-/** A menu without a place. */
+/** A menu without a position. */
 export interface Offer {
-  /** What it is about. */
+  /** The name of its object. */
   title: string
   groups: MenuItem[][]
 }
@@ -20,13 +20,13 @@ export interface Offer {
 export interface MenuContent extends Offer {
   x: number
   y: number
-  /** What gets the focus when it closes. */
+  /** The element that gets the focus when the menu closes. */
   opener: HTMLElement | undefined
 }
 
-/** Where a menu opens: by the other mouse button at the pointer; by a button or the keyboard below what it is about. */
+/** The position of a menu: at the pointer for a right click; below the element for a button or the keyboard. */
 export function placeOfMenu(event: MouseEvent | KeyboardEvent, element: Element): { x: number; y: number } {
-  // A menu that was asked for by the keyboard comes without a place, and that of a button must not cover its words.
+  // Opened by the keyboard, the event has no position; opened by a button, the menu must not cover the button's words.
   if (event.type === 'contextmenu' && event instanceof MouseEvent && (event.clientX !== 0 || event.clientY !== 0)) {
     return { x: event.clientX, y: event.clientY }
   }
@@ -34,7 +34,7 @@ export function placeOfMenu(event: MouseEvent | KeyboardEvent, element: Element)
   return { x: left + 16, y: bottom }
 }
 
-/** Whether a key asks for the menu. */
+/** Whether a key opens the menu. */
 export function asksForMenu(event: KeyboardEvent): boolean {
   return event.key === 'ContextMenu' || keysOf(event) === 'Shift+F10'
 }

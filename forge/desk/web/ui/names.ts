@@ -1,10 +1,10 @@
 /**
- * Names of files, branches and refs come as byte strings, one character per byte. Here they are made readable, without
- * letting them play tricks: what would be invisible, or turn the direction of the text, is shown as an escape.
+ * Names of files, branches and refs are byte strings, one character per byte. This makes them readable and safe:
+ * invisible characters and those that change the direction of text become escapes.
  */
 
 const PLAIN = /^[\x20-\x7e]*$/
-// Control characters, marks that turn the direction of text, characters without width, and separators of lines.
+// Control characters, direction marks, zero-width characters, and line separators.
 const TRICKS =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach the page as they are
   /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/gu
@@ -12,7 +12,7 @@ const SHORT: Record<string, string> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
 
 const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** A name for the eye. It can't be turned back into the name: keep the name itself for that. */
+/** A name as shown on the screen. It can't be converted back, so keep the name itself. */
 export function readable(name: string): string {
   return PLAIN.test(name) ? name : withoutTricks(decode(name))
 }
@@ -20,13 +20,13 @@ export function readable(name: string): string {
 // Scripts that are written from right to left.
 const FROM_RIGHT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u
 
-/** A name inside of a sentence, which it does not turn around. */
+/** A name inside a sentence, whose direction it does not change. */
 export function named(name: string): string {
   const words = readable(name)
   return FROM_RIGHT.test(words) ? `\u2068${words}\u2069` : words
 }
 
-/** Text that others wrote, on one line: the subject of a commit, for example. */
+/** Text written by others, on one line, such as the subject of a commit. */
 export function withoutTricks(text: string): string {
   return text.replace(
     TRICKS,
@@ -34,12 +34,12 @@ export function withoutTricks(text: string): string {
   )
 }
 
-/** A line of a file: what can't be seen in it becomes an escape, but tabs stay. */
+/** A line of a file, with invisible characters as escapes; tabs stay. */
 export function visible(line: string): string {
   return line.split('\t').map(withoutTricks).join('\t')
 }
 
-/** What a person typed, as the name that git gets. */
+/** Converts typed text to the byte string that git takes. */
 export function toName(words: string): string {
   return PLAIN.test(words) ? words : String.fromCharCode(...new TextEncoder().encode(words))
 }
@@ -49,7 +49,7 @@ export function decode(name: string): string {
   try {
     return strict.decode(bytes)
   } catch {
-    // Byte by byte, as git shows it: what is no UTF-8 becomes an escape.
+    // Byte by byte, as git shows it: bytes that are not UTF-8 become escapes.
     return decodePieces(bytes)
   }
 }
@@ -78,7 +78,7 @@ export function baseName(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1)
 }
 
-/** The folder of a path, with its slash at the end; '' for the top. */
+/** The folder of a path, with a slash at the end; '' for the top. */
 export function folderOf(path: string): string {
   return path.slice(0, path.lastIndexOf('/') + 1)
 }
@@ -87,13 +87,13 @@ export function joinPath(folder: string, name: string): string {
   return folder ? `${folder}/${name}` : name
 }
 
-/** All folders above a path: a, a/b for a/b/c. */
+/** All folders above a path: a and a/b for a/b/c. */
 export function foldersAbove(path: string): string[] {
   const parts = path.split('/').slice(0, -1)
   return parts.map((_, index) => parts.slice(0, index + 1).join('/'))
 }
 
-/** Found places in a name, as pieces of readable text. A place that cuts a character in two takes all of it. */
+/** Splits a name into readable pieces at the matched ranges. A range that cuts a character covers all of it. */
 export function markedPieces(name: string, ranges: [number, number][]): { text: string; isFound: boolean }[] {
   const pieces: { text: string; isFound: boolean }[] = []
   let at = 0
@@ -129,8 +129,8 @@ export function shortId(oid: string): string {
 }
 
 /**
- * The folders that tell a path from others whose files have the same name: as few as needed, the nearest ones. Empty
- * where no other has its name; `.` for a file at the top.
+ * The folders that distinguish a path from others with the same file name: as few as needed, the nearest ones. '' if no
+ * other has its name; `.` for a file at the top.
  */
 export function tellingFolder(path: string, others: readonly string[]): string {
   const name = baseName(path)

@@ -1,16 +1,19 @@
-/** Text that a model or a tool wrote, made fit for the eye: what can't be seen in it can't play tricks. */
+/** Text from a model or a tool, made safe to show: invisible characters become escapes. */
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the escape sequences of terminals begin with one
 const TERMINAL = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])/g
-// What turns the direction of text, or is a control character. Joiners stay: some scripts, and emoji, need them.
+// Direction marks and control characters. Joiners stay: some scripts and emoji need them.
 const TRICKS =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach the page as they are
   /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/g
 
-// Marks that stand above or below one character: a tower of them takes the browser minutes to draw.
+// Runs of combining marks: a long one on one character takes the browser minutes to draw.
 const TOWERS = /(\p{M}{6})\p{M}+/gu
 
-/** With \n between the lines, without the colours of a terminal, and an escape for what could not be seen. */
+/**
+ * Normalises line ends to
+ * , removes terminal colours, and escapes invisible characters.
+ */
 export function readableProse(text: string): string {
   return text
     .replace(/\r\n?/g, '\n')
@@ -35,7 +38,7 @@ const NAMED: Record<string, string> = {
   copy: '©',
 }
 
-/** The entities of HTML that people write in markdown. */
+/** Decodes the HTML entities that are common in Markdown. */
 export function withEntities(text: string): string {
   if (!text.includes('&')) return text
   return text.replace(/&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z]{2,8}));/gi, (all, decimal, hex, name) => {

@@ -1,20 +1,20 @@
 /**
- * Text that others wrapped at a width of their own, such as the message of a commit, with the lines of each paragraph
- * joined, so that it can be wrapped anew in a narrow pane. What was not wrapped but meant as lines stays as it is.
+ * Joins the lines of paragraphs that were wrapped by their author, such as in a commit message, so that they can be
+ * wrapped anew in a narrow pane. Lines that were not wrapped stay separate.
  */
 
 export interface ProseBlock {
   lines: string[]
-  /** Indented or fenced: each line as it was written. */
+  /** Indented or fenced: the lines stay as written. */
   isCode: boolean
 }
 
-/** What begins a line that is one by itself: a list's sign, a quote, a heading, a table, or a trailer. */
+/** What begins a line that stays separate: a list marker, a quote, a heading, a table, or a trailer. */
 const OWN_LINE = /^(?:[-*+•] |\d+[.)] |[>#|]|[\w-]+: |\s{2,}|\t)/
 const LIST_ITEM = /^(?:[-*+•] |\d+[.)] )/
 /** A paragraph whose longest line is shorter than this, in characters, was not wrapped. */
 const SHORTEST_WIDTH = 45
-/** Characters by which a wrapped line may be shorter than it could have been. */
+/** A wrapped line may be this many characters shorter than possible. */
 const SLACK = 12
 
 export function joinWrappedLines(text: string): ProseBlock[] {
@@ -46,7 +46,7 @@ function joined(lines: readonly string[]): string[] {
   for (const line of lines) {
     const last = all.at(-1)
     const isItem = last !== undefined && LIST_ITEM.test(last)
-    // The lines of an item that follow its first one are indented by the width of its sign.
+    // The continuation lines of a list item are indented by the width of its marker.
     const isRest = isItem && /^ {2,4}\S/.test(line) && !OWN_LINE.test(line.trimStart())
     const words = isRest ? line.trimStart() : line
     const canJoin = last !== undefined && width >= SHORTEST_WIDTH && (isRest || !OWN_LINE.test(line))

@@ -1,17 +1,19 @@
 /**
- * What lets this page in, besides the cookie: a secret that comes with a visit by the printed address, and that the
- * browser keeps. Only pages of the desk's own port can read it.
+ * The page's secret, needed besides the cookie: it comes with a visit by the printed address, and the browser keeps it.
+ * Only pages from the desk's own port can read it.
  */
 import { SECRET_HEADER, SECRET_NAME } from '../../server/secret.ts'
 
-/** Empty where nobody has left one. */
+/** The stored secret; '' if there is none. */
 export const readSecret = (): string => localStorage.getItem(SECRET_NAME) ?? ''
 
-/** Asks the server for something that takes the secret. */
+/** Fetches a path that needs the secret. */
 export const fetchWith = (secret: string, path: string): Promise<Response> =>
   fetch(path, { headers: { [SECRET_HEADER]: secret } })
 
-/** Keeps the secret that came with the page, if one did. Neither it nor the token in the address stays where it came. */
+/**
+ * Stores the secret that came with the page, if any, and removes it from the document, and the token from the address.
+ */
 export function takeSecret(): void {
   const meta = document.querySelector<HTMLMetaElement>(`meta[name="${SECRET_NAME}"]`)
   meta?.remove()

@@ -1,16 +1,16 @@
 /**
- * A value that the server has. What was answered last stays shown until the next answer is there; of several answers on
- * their way only that to the last question counts; a failure says why, and can be tried again (see failed.tsx).
+ * A value loaded from the server. The last answer stays until the next one arrives; of several requests only the last
+ * one counts; a failure is kept with its reason, and can be tried again (see failed.tsx).
  */
 import { type Signal, signal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
 
 export interface ServerValueSettings {
-  /** How many milliseconds after a change it is asked for again: once for several changes. */
+  /** Delay after a change before the value is loaded again, in milliseconds: once for several changes. */
   delayMs?: number
-  /** Whether a failure leaves nothing to show: what was there would be about something else. */
+  /** Whether a failure clears the value, since the old one would belong to something else. */
   forgetsOnFailure?: boolean
-  /** Of a hook: whether the answer for earlier inputs is not shown until that for the new ones is there. */
+  /** For the hook: whether the value for the previous inputs is hidden until that for the new ones arrives. */
   forgetsOnChange?: boolean
 }
 
@@ -19,7 +19,7 @@ const USUAL_DELAY_MS = 150
 export class ServerValue<Value> {
   /** Undefined until the first answer. */
   readonly latest: Signal<Value | undefined> = signal(undefined)
-  /** Why the last question got no answer. */
+  /** Why the last request failed. */
   readonly problem = signal<string | undefined>(undefined)
 
   readonly #ask: (isCurrent: () => boolean) => Promise<Value>
@@ -28,7 +28,7 @@ export class ServerValue<Value> {
   #round = 0
   #timer: ReturnType<typeof setTimeout> | undefined
 
-  /** `ask` is told by `isCurrent` whether its answer still counts. */
+  /** `ask` gets a function that tells whether its answer is still wanted. */
   constructor(ask: (isCurrent: () => boolean) => Promise<Value>, settings: ServerValueSettings = {}) {
     this.#ask = ask
     this.#settings = settings
@@ -38,17 +38,17 @@ export class ServerValue<Value> {
     return this.#isAsked
   }
 
-  /** Asks for it at the first time. */
+  /** Loads the value, unless it was requested before. */
   load(): void {
     if (!this.#isAsked) this.refresh()
   }
 
-  /** Asks again soon, if it was asked for before: something about it has changed. */
+  /** Loads the value again soon, if it was requested before, since it has changed. */
   touch(): void {
     if (this.#isAsked) this.#later(this.#settings.delayMs ?? USUAL_DELAY_MS)
   }
 
-  /** Asks now. Resolves when the answer has been taken, or a later question has made it stale. */
+  /** Loads the value now. Resolves when the answer is stored, or superseded by a later request. */
   async refresh(): Promise<void> {
     this.#isAsked = true
     clearTimeout(this.#timer)
@@ -66,13 +66,13 @@ export class ServerValue<Value> {
     }
   }
 
-  /** Nothing is known of it, until it is asked for again. */
+  /** Clears the value until it is loaded again. */
   forget(): void {
     this.latest.value = undefined
     this.problem.value = undefined
   }
 
-  /** Answers that are on their way are ignored. */
+  /** Ignores answers to requests that are under way. */
   stop(): void {
     clearTimeout(this.#timer)
     this.#round++
@@ -89,8 +89,8 @@ export class ServerValue<Value> {
 }
 
 /**
- * A value of the server for as long as a component is there, asked for again `delayMs` after one of `inputs` has
- * changed: once for several changes in that time. Without `ask`: nothing is asked for.
+ * A value of the server for the lifetime of a component, loaded again `delayMs` after one of `inputs` has changed: once
+ * for several changes in that time. Without `ask`, nothing is loaded.
  */
 export function useServerValue<Value>(
   ask: (() => Promise<Value>) | undefined,

@@ -1,7 +1,7 @@
 /**
- * The connection to the desk's server: questions with their replies, and what the server says by itself. It is made
- * again whenever it breaks. What only asks is then asked again; what does something is not, because nobody knows
- * whether it was done: it fails with `Disconnected`, and who asked decides.
+ * The connection to the desk's server: questions with their answers, and news from the server. It reconnects after a
+ * break. Questions without effects are then asked again; others fail with `Disconnected`, since they may have taken
+ * effect, and the caller decides.
  */
 import { signal } from '@preact/signals'
 import * as v from 'valibot'
@@ -20,10 +20,10 @@ import { News } from '../../contract/news.ts'
 import { protocolsWith } from '../../server/secret.ts'
 import { fetchWith, readSecret } from './secret.ts'
 
-/** The server said no, in a sentence for the person. */
+/** The server refused, with a sentence for the user. */
 export class Refused extends Error {}
 
-/** The connection broke before the answer came. */
+/** The connection broke before the answer arrived. */
 export class Disconnected extends Error {
   constructor() {
     super('The connection to the desk was lost before it answered. Check whether it was done before you try again.')
@@ -36,43 +36,43 @@ interface Pending {
   reject: (reason: Error) => void
 }
 
-/** What the server says does not fit the page: one of them is of another version of the desk. */
+/** The message does not match the page's schema: page and desk have different versions. */
 const OTHER_VERSION =
   'This page and its desk are of different versions: reload the page. If that does not help, run `make desk` in the folder of Forge.'
 
 const FIRST_PAUSE_MS = 200
 const MAX_PAUSE_MS = 5_000
 const SLICE = 4_000
-/** Milliseconds for which the answers that came with the page are taken for what is so now. */
+/** Time for which the embedded answers count as current, in milliseconds. */
 const BROUGHT_ANSWERS_VALID_MS = 5_000
 
 export class Connection {
-  /** Whether the server hears us now. */
+  /** Whether the connection is open. */
   readonly isUp = signal(false)
-  /** Whether it heard us before, or somebody tried in vain. */
+  /** Whether the connection was open before, or an attempt failed. */
   readonly isLost = signal(false)
-  /** Whether somebody answers, but does not know this window: it has no key, or that of another time. */
+  /** Whether the server refuses this window: it has no key, or an old one. */
   readonly isLockedOut = signal(false)
-  /** How often the connection broke: what the server knew of this window is gone with each. */
+  /** How often the connection broke. After each break, the server has forgotten this window's state. */
   breaks = 0
   /**
-   * Called each time that the connection is there, before anything is asked again: the first time not where what came
-   * with the page is still all there is to know.
+   * Called each time the connection opens, before any question is repeated. Not called the first time if the embedded
+   * answers are still current.
    */
   onUp: () => void = () => {}
   onNews: (news: News) => void = () => {}
 
   readonly #pending = new Map<number, Pending>()
   #socket: WebSocket | undefined
-  /** The answers that came with the page, each until it is asked for once. */
+  /** The embedded answers, each until it is used once. */
   #brought = new Map<string, unknown>()
   #lastId = 0
   #pause = FIRST_PAUSE_MS
   #wasUp = false
-  /** How much had been said to all windows before what came with the page. */
+  /** The number of news sent to all windows before the embedded answers were made. */
   #said: number | undefined
 
-  /** Connects. Answers whether the page brought what it begins with: that is answered without any connection. */
+  /** Connects. Returns whether the page has embedded answers, which are used without a connection. */
   start(): boolean {
     const hasBrought = this.#takeBrought()
     this.connect()
@@ -94,7 +94,7 @@ export class Connection {
   connect(): void {
     const url = new URL('/socket', location.href)
     url.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:'
-    // Another tab may have been given a new secret since the last time.
+    // Another tab may have received a new secret since the last attempt.
     this.#listenTo(new WebSocket(url, protocolsWith(readSecret())))
   }
 
@@ -117,7 +117,7 @@ export class Connection {
     }
   }
 
-  /** What the server replies, not parsed yet. */
+  /** Asks the server. Returns its answer, not parsed yet. */
   #value(ask: QuestionName, fields: object, isRepeatable: boolean): unknown {
     const key = questionKey(ask, fields)
     if (this.#brought.has(key)) {
@@ -134,7 +134,7 @@ export class Connection {
     return promise
   }
 
-  /** Resolves when the server hears us. */
+  /** Resolves when the connection is open. */
   async up(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     const stop = this.isUp.subscribe(isUp => {
@@ -161,7 +161,9 @@ export class Connection {
     for (const { question } of unanswered) this.#send(question)
   }
 
-  /** What was said after the page was made, and before it could hear it, it has to ask for. */
+  /**
+   * Asks whether news was sent between the making of the page and the connection; if so, everything is loaded again.
+   */
   async #catchUp(said: number): Promise<void> {
     const hasMissed = await this.ask('has missed', { said }).catch(() => true)
     if (hasMissed && this.isUp.peek()) this.onUp()
@@ -182,7 +184,7 @@ export class Connection {
     this.#pause = Math.min(this.#pause * 2, MAX_PAUSE_MS)
   }
 
-  /** A socket does not say why it could not be opened. */
+  /** Asks over HTTP why the connection failed, since a WebSocket does not tell. */
   async #askWhy(): Promise<void> {
     try {
       const { status } = await fetchWith(readSecret(), '/key')
@@ -216,7 +218,7 @@ export class Connection {
   }
 }
 
-/** Reads an answer. A long list is read in slices, so that the page goes on answering to the person meanwhile. */
+/** Parses an answer. A long list is parsed in slices, so that the page stays responsive. */
 async function read(schema: v.GenericSchema, value: unknown): Promise<unknown> {
   const isLong = Array.isArray(value) && value.length > SLICE
   if (!isLong) return v.parse(schema, value)

@@ -1,19 +1,21 @@
-/** The edge between two panes: dragged, moved by the arrow keys, and put back to the usual width by a double click. */
+/**
+ * The edge between two panes: moved by dragging or the arrow keys, and reset to the default width by a double click.
+ */
 import type { TargetedKeyboardEvent, TargetedPointerEvent } from 'preact'
 
 /** How far one press of an arrow key moves it, in pixels. */
 const KEY_STEP = 16
 
 interface Props {
-  /** The pane whose width it sets, in words. */
+  /** The name of the pane whose width it sets. */
   words: string
   /** On which side of the edge that pane is. */
   side: 'left' | 'right'
-  /** Gives the width of that pane now, in pixels. */
+  /** Returns the current width of that pane, in pixels. */
   width: () => number
   min: number
   max: number
-  /** Called with the width that is wanted, in pixels; undefined is the usual one. */
+  /** Called with the new width, in pixels; undefined for the default. */
   resize: (width: number | undefined) => void
 }
 

@@ -1,7 +1,7 @@
 import type { RefObject, TargetedWheelEvent } from 'preact'
 import { useEffect } from 'preact/hooks'
 
-/** The arrow keys in a list of tabs, as assistive technology expects them. */
+/** Handles the arrow keys in a list of tabs, as assistive technology expects them. */
 export function onTabKeys(event: KeyboardEvent): void {
   if (!(event.currentTarget instanceof Element) || event.altKey || event.ctrlKey || event.metaKey) return
   const tabs = [...event.currentTarget.querySelectorAll<HTMLElement>('[role="tab"]')]
@@ -14,7 +14,7 @@ export function onTabKeys(event: KeyboardEvent): void {
   tab?.click()
 }
 
-/** Keeps the selected tab in view, whatever changes: the window, the other tabs, or their names. */
+/** Keeps the selected tab in view when the window, the other tabs or their names change. */
 export function useSelectedTabInView(list: RefObject<HTMLElement | null>): void {
   useEffect(() => {
     const element = list.current
@@ -36,7 +36,7 @@ export function useSelectedTabInView(list: RefObject<HTMLElement | null>): void 
   }, [list])
 }
 
-/** A wheel that turns in one direction only scrolls the tabs, too. */
+/** Scrolls the tabs sideways also with a vertical wheel. */
 export function onTabsWheel(event: TargetedWheelEvent<HTMLElement>): void {
   if (event.deltaX === 0 && !event.ctrlKey) event.currentTarget.scrollLeft += event.deltaY
 }

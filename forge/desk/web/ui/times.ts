@@ -1,4 +1,4 @@
-/** How long ago something was, in the fewest words: now, 4 min, 3 h, 2 d, 5 mon, 2 y. */
+/** Formats how long ago something was: now, 4 min, 3 h, 2 d, 5 mon, 2 y. */
 import type { TargetedPointerEvent } from 'preact'
 
 const MINUTE = 60
@@ -7,14 +7,14 @@ const DAY = 24 * HOUR
 const MONTH = 30 * DAY
 const YEAR = 365 * DAY
 
-// Made once, and when it is first needed: a browser takes as long to learn how times are written as to begin a page.
+// Created once, on first use, since creating it takes the browser long.
 let clock: Intl.DateTimeFormat | undefined
 const clockWords = (date: Date): string => {
   clock ??= new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' })
   return clock.format(date)
 }
 
-/** `time` in seconds since 1970. A time to come, by a clock that is off, counts as now. */
+/** The age of `time` (seconds since 1970). A time in the future, from a wrong clock, counts as now. */
 export function age(time: number, now = Date.now() / 1000): string {
   const seconds = now - time
   if (seconds < MINUTE) return 'now'
@@ -34,7 +34,7 @@ export function fullTime(time: number): string {
   return new Date(time * 1000).toLocaleString()
 }
 
-/** A full time as the title of an element, made when somebody points at it. */
+/** The full time as an element's title, computed when the pointer enters. */
 export const timeTitle = (time: number) => ({
   onPointerEnter: ({ currentTarget }: TargetedPointerEvent<HTMLElement>) => {
     currentTarget.title = fullTime(time)
@@ -45,10 +45,10 @@ export function plural(count: number, one: string, many = `${one}s`): string {
   return `${digits(count)} ${count === 1 ? one : many}`
 }
 
-/** A whole number with its thousands apart, as 50,000. */
+/** A whole number with thousands separators: 50,000. */
 export const digits = (count: number): string => `${count}`.replace(/\B(?=(\d{3})+$)/g, ',')
 
-/** When something was, as a person says it: today 09:04, yesterday 17:30, else the day. */
+/** When something was, in words: today 09:04, yesterday 17:30, else the date. */
 export function whenWords(time: number, now = Date.now() / 1000): string {
   const date = new Date(time * 1000)
   const at = clockWords(date)

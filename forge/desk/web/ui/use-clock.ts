@@ -1,8 +1,8 @@
-/** The time, for what counts seconds. */
+/** The current time, for running counters. */
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 
-/** In milliseconds since 1970; it goes on once a second for as long as somebody wants it. */
+/** The time in milliseconds since 1970, updated every second while `isWanted`. */
 export function useClock(isWanted: boolean): number {
   const now = useSignal(Date.now())
   useEffect(() => {

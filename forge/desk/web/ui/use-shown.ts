@@ -1,4 +1,4 @@
-/** Something that is shown when it is asked for. */
+/** A hook for content that is loaded when it is shown. */
 import { useSignal } from '@preact/signals'
 
 export function useShown(): { isShown: boolean; show: () => void } {

@@ -1,10 +1,10 @@
-/** Names of tags in the order of the versions that they name, the newest first. */
+/** Sorts tags by the version in their name, newest first. */
 
 interface Version {
-  /** What stands before the number, such as server- of server-5.1.20; a v alone is none. */
+  /** The text before the number, such as server- in server-5.1.20; a v alone counts as none. */
   prefix: string
   numbers: number[]
-  /** What stands behind it, such as beta.2 of 11.0.0-beta.2; '' for a release. */
+  /** The text after the number, such as beta.2 in 11.0.0-beta.2; '' for a release. */
   rest: string
 }
 
@@ -17,11 +17,11 @@ function versionOf(name: string): Version | undefined {
 }
 
 /**
- * Tags by version: those that are a version alone first, then those of each prefix, then what names no version. A
- * release comes before its own pre-releases.
+ * Sorts tags: those that are only a version first, then those of each prefix, then those without a version. A release
+ * comes before its own pre-releases.
  */
 export function byVersion<Tag extends { name: string }>(tags: readonly Tag[]): Tag[] {
-  // A collator takes as long to make as a page to begin: not where there is nothing to sort.
+  // Creating a collator takes long, so it is avoided if there is nothing to sort.
   if (tags.length < 2) return [...tags]
   const words = new Intl.Collator('en', { numeric: true })
   const known = tags.map(tag => ({ tag, version: versionOf(tag.name) }))

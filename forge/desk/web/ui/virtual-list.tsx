@@ -1,15 +1,12 @@
-/** A long list of rows of one height, of which only those in view are in the page. */
+/** A long list of rows of equal height. Only the visible rows are in the document. */
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren, HTMLAttributes, RefObject } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 
-/**
- * Rows above and below the view that are there already when it moves; and the milliseconds after which they are made:
- * what is in view comes first.
- */
+/** Rows rendered above and below the view, and the delay after which they are: the visible rows come first. */
 const MARGIN_ROWS = 12
 const MARGIN_DELAY_MS = 100
-/** What the height is taken for until it is known. */
+/** The height assumed until it is measured. */
 const FIRST_HEIGHT_PX = 600
 
 interface Props extends Omit<HTMLAttributes<HTMLDivElement>, 'children'> {
@@ -18,11 +15,11 @@ interface Props extends Omit<HTMLAttributes<HTMLDivElement>, 'children'> {
   row: (index: number) => ComponentChildren
   /** The row that is kept in view. */
   active?: number
-  /** What the list is of: where that becomes something else, the row is brought into view again. */
+  /** The object of the list: when it changes, the active row is scrolled into view again. */
   listOf?: unknown
-  /** Called with the last row that is in view. */
+  /** Called with the last visible row. */
   onReach?: (index: number) => void
-  /** Where the element of the list is wanted. */
+  /** Set to the list's element. */
   box?: RefObject<HTMLDivElement | null>
 }
 
@@ -38,13 +35,12 @@ export function VirtualList({ count, rowHeight, row, active, listOf, onReach, bo
     const element = box.current
     if (!element || active === undefined || active < 0) return
     const from = active * rowHeight
-    // To ask the browser where the list is has it lay out all that is new in the page.
+    // Measuring the list's position forces a layout of everything new in the page, so it is done only if needed.
     const isInView = from >= top.peek() && from + rowHeight <= top.peek() + height.peek()
     if (!isInView) keepInView(element, from, rowHeight)
   }
 
-  // The observer is called before the first frame, when all of the page is laid out: to ask before that would have it
-  // laid out once more.
+  // The observer is called before the first frame, after layout: measuring earlier would force an additional layout.
   useLayoutEffect(() => {
     const element = box.current
     if (!element) return undefined

@@ -1,11 +1,11 @@
-/** Small pieces of the page that are used all over: names, keys and buttons. */
+/** Small elements that are used all over the page: names, keys and buttons. */
 import type { ComponentChildren, RefObject, TargetedMouseEvent } from 'preact'
 import { type Action, iconOf } from './action.ts'
 import { Icon, type IconName } from './icons.tsx'
 import { shownKeys } from './keys.ts'
 import { baseName, folderOf, readable } from './names.ts'
 
-/** A name that others chose, in a direction of its own. */
+/** A name chosen by others, isolated so that its direction does not affect the text around. */
 export function Name({ of: name, class: look = '' }: { of: string; class?: string }) {
   return (
     <bdi class={`cut ${look}`} title={readable(name)}>
@@ -14,7 +14,7 @@ export function Name({ of: name, class: look = '' }: { of: string; class?: strin
   )
 }
 
-/** A path: the folder gives way before the name does. */
+/** A path. When there is too little room, the folder is cut before the name is. */
 export function Path({ of: path }: { of: string }) {
   return (
     <bdi class="path" title={readable(path)}>
@@ -24,10 +24,13 @@ export function Path({ of: path }: { of: string }) {
   )
 }
 
-/** The name of a branch or a tag: the folders that it begins with, which others share, give way before its end. */
+/**
+ * The name of a branch or a tag. When there is too little room, its folders, which other names share, are cut before
+ * its end.
+ */
 export function RefName({ of: name, shown = name }: { of: string; shown?: string }) {
   const folder = folderOf(shown)
-  // Two boxes would be read as two words.
+  // Two elements would be read as two words, so the whole name is the label.
   const isSplit = folder !== ''
   return (
     <bdi class="ref-name" title={readable(name)}>
@@ -98,12 +101,12 @@ export function Toggle({ words, short, isOn, toggle }: ToggleProps) {
 interface ActionIconProps<About> {
   action: Action<About>
   about: About
-  /** Another name, where it depends on what is shown. */
+  /** Another name than the action's, where it depends on what is shown. */
   words?: string
   isPressed?: boolean
 }
 
-/** The button of an action, whose name and keys are in its title. */
+/** A button with the icon of an action; its title has the name and the keys. */
 export function ActionIcon<About>({ action, about, words, isPressed }: ActionIconProps<About>) {
   const { label, keys, listKeys, run } = action
   return (
@@ -154,11 +157,11 @@ interface ActionButtonProps<About> {
   action: Action<About>
   about: About
   look?: string
-  /** Whether its keys stand on it. */
+  /** Whether the button shows the keys. */
   hasKeys?: boolean
 }
 
-/** The button of an action, with its name on it. */
+/** A button with the name of an action. */
 export function ActionButton<About>({ action, about, look = '', hasKeys = false }: ActionButtonProps<About>) {
   const { label, keys, listKeys, run } = action
   const shown = keys ?? listKeys
@@ -176,12 +179,12 @@ export function ActionButton<About>({ action, about, look = '', hasKeys = false 
 interface ActionWayProps<About> {
   action: Action<About>
   about: About
-  /** What it is for. */
+  /** What the action does, in words. */
   words: string
   buttonRef?: RefObject<HTMLButtonElement | null>
 }
 
-/** An action as one of the ways on, where there is nothing to show yet. */
+/** An action offered in an empty view. */
 export function ActionWay<About>({ action, about, words, buttonRef }: ActionWayProps<About>) {
   const { label, keys = '', run } = action
   return (
@@ -196,12 +199,12 @@ export function ActionWay<About>({ action, about, words, buttonRef }: ActionWayP
   )
 }
 
-/** Says what is awaited, where it takes long enough to wonder. */
+/** Says what is loading, if it takes long. */
 export function Waiting({ words }: { words: string }) {
   return <p class="waiting meta">{words}</p>
 }
 
-/** What a place without content says. */
+/** An empty view with a title. */
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
     <div class="empty">

@@ -9,7 +9,7 @@ import { FORK, ForkliftStandIn } from '../merging-stand-in.ts'
 import type { StandIn } from '../web-stand-in.ts'
 import { findings } from './axe.ts'
 import { RUNS } from './forklift-scene.ts'
-import { BRANCH, withMerging } from './merging-scene.ts'
+import { BRANCH, STUCK, withMerging } from './merging-scene.ts'
 import { type DeskPage, openDesk, startScene, until } from './scene.ts'
 
 setDefaultTimeout(120_000)
@@ -81,6 +81,17 @@ describe.skipIf(!hasBrowser)('Forklift', () => {
       await page.getByRole('article', { name: 'STUCK.md, from Forklift' }).waitFor()
       await page.getByRole('navigation', { name: 'Conflicted files' }).getByRole('button', { name: 'claim.ts' }).click()
       await page.getByRole('complementary', { name: 'AI chat' }).getByText('Which one?').waitFor()
+    })
+
+    test('begins the chat of a stuck run with the letter of its agent, whatever stands in it', async () => {
+      withMerging(desk).forklift = { run: 'tern_20261122_101500', stuck: STUCK }
+      page = await openDesk(browser.context, desk)
+      const letter = page.getByRole('article', { name: 'STUCK.md, from Forklift' })
+      await letter.getByText('Two conflicts need someone').waitFor()
+      await letter.getByRole('heading', { name: 'What I could not decide' }).waitFor()
+      expect(await letter.locator('img, script').count()).toBe(0)
+      expect(await page.title()).not.toContain('pwned')
+      await page.getByText('Forklift judges the merge and opens the pull request').waitFor()
     })
 
     test('runs with its lines as a log, and stops', async () => {

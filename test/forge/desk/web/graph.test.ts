@@ -1,101 +1,97 @@
 /** The repository view in a real browser: the graph, what is dragged in it, and all of that by keyboard. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import type { AxeResults } from 'axe-core'
-import type { Asked } from '../../../../forge/desk/contract/contract.ts'
-import type { Outlook, Preview, Step } from '../../../../forge/desk/contract/steps.ts'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { serveGit } from '../../../doubles/git-http.ts'
 import { hasBrowser, NO_BROWSER, type OpenBrowser, openBrowser, workOf } from '../../../support/browser.ts'
-import { builtPage } from '../../../support/built-page.ts'
+import { commit, git, gitWith } from '../../../support/git.ts'
+import type { PageDesk } from '../../../support/page-desk.ts'
 import { randomFrom } from '../../../support/random.ts'
-import { GraphOf } from '../graph/graph-stand-in.ts'
-import { oidOf, Refusal, StandIn } from '../web-stand-in.ts'
-import { type DeskPage, openDesk, until } from './scene.ts'
+import { findings } from './axe.ts'
+import { type DeskPage, openPage, openScene, templateOf, until } from './page-scene.ts'
 
 if (!hasBrowser) console.warn(NO_BROWSER)
 
-const AXE = await Bun.file(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir)).text()
-const FILES = { 'lease.ts': 'export const lease = 1\n' }
-type Ask<Kind extends Asked['ask']> = Extract<Asked, { ask: Kind }>
+const lines = (changes: Record<number, string> = {}) =>
+  Array.from({ length: 30 }, (_, at) => `${changes[at] ?? `export const line${at} = ${at}`}\n`).join('')
 
-/** So many commits in a few dozen lines; the tips are the first ones. */
-function manyCommits(count: number, branches: number): { oid: string; parents: string[] }[] {
-  const random = randomFrom(4)
-  const oids = Array.from({ length: count }, (_, row) => oidOf(`many ${row}`))
-  return oids.map((oid, row) => {
-    const near = () =>
-      oids[row < branches ? branches + random.below(60) : row + 1 + random.below(random.chance(0.7) ? 1 : 40)]
-    const parents = [...new Set([near(), ...(random.chance(0.2) ? [near()] : [])])]
-    return { oid, parents: parents.filter(parent => parent !== undefined) }
-  })
+const MIRA = { author: 'Mira Okafor <mira@example.com>' }
+
+/**
+ * main with 31 commits, and branches that begin at its first one: topic merges cleanly into main and has conflicts in two
+ * files with clash-metrics; same-docs has all of topic.
+ */
+const template = templateOf(async path => {
+  const first = await commit(
+    path,
+    'main',
+    { 'lease.ts': lines(), 'queue.ts': lines() },
+    { ...MIRA, message: 'Begin main' },
+  )
+  for (let at = 0; at < 30; at++) {
+    const message = `Change ${at} of main\n\nWhy ${at}.`
+    await commit(path, 'main', { 'lease.ts': lines({ 2: `// ${at}` }) }, { ...MIRA, message })
+  }
+  for (const branch of ['clash-metrics', 'topic']) {
+    const text = lines({ 20: `// ${branch}` })
+    const files = { 'lease.ts': text, 'queue.ts': text }
+    await commit(path, branch, files, { ...MIRA, message: `Begin ${branch}`, parents: [first] })
+  }
+  await git(path, 'branch', 'same-docs', 'topic')
+  await commit(path, 'same-docs', { 'docs.md': '# Docs\n' }, { ...MIRA, message: 'Begin same-docs' })
+})
+
+/** Fast-import's words for a commit without files of its own. */
+function emptyCommit(
+  branch: string,
+  { message, at, parents }: { message: string; at: number; parents: string[] },
+): string {
+  const [first, ...others] = parents
+  return [
+    `commit refs/heads/${branch}`,
+    `mark :${at}`,
+    `committer Mira Okafor <mira@example.com> ${1_700_000_000 + at * 60} +0000`,
+    `data ${message.length}\n${message}`,
+    ...(first === undefined ? [] : [`from ${first}`]),
+    ...others.map(parent => `merge ${parent}`),
+    '',
+  ].join('\n')
 }
 
-const OUTLOOKS = {
-  clean: { is: 'clean', conflicts: 0, words: 'merges cleanly' },
-  clash: { is: 'conflicts', conflicts: 2, words: '2 files in conflict' },
-  nothing: { is: 'nothing', conflicts: 0, words: 'nothing to do' },
-} as const satisfies Record<string, Outlook>
-
-/** What would come of a step: by the name of its target. */
-function outlookOf(onto: string) {
-  if (onto.startsWith('clash')) return OUTLOOKS.clash
-  return onto.startsWith('same') ? OUTLOOKS.nothing : OUTLOOKS.clean
-}
-
-function targetOf(step: Step): string {
-  const onto = 'onto' in step ? step.onto : undefined
-  return (typeof onto === 'string' ? onto : onto?.branch) ?? 'main'
-}
-
-/** Answers questions about steps, and keeps what was done. */
-function giveSteps(desk: StandIn): { done: { step: Step; before: string | undefined }[] } {
-  const said: { done: { step: Step; before: string | undefined }[] } = { done: [] }
-  desk.given.set('outlooks', ({ steps }: Ask<'outlooks'>) => steps.map(step => outlookOf(targetOf(step))))
-  desk.given.set('preview', ({ step }: Ask<'preview'>): Preview => {
-    const onto = targetOf(step)
-    const outlook = outlookOf(onto)
-    return {
-      ...outlook,
-      before: desk.branches.get(onto)?.commits[0]?.oid,
-      result: desk.branches.get('topic')?.commits[0]?.oid,
-      commits: 2,
-      conflictsIn: outlook.is === 'conflicts' ? [{ path: 'lease.ts', words: 'both changed it' }] : [],
-      ...(step.step === 'merge' || step.step === 'land' ? { message: `${step.step} topic` } : {}),
-      warnings: step.step === 'land' ? ['The hook pre-commit does not run.'] : [],
+/** Commits in some branches that merge each other now and then. The oldest has the highest number. */
+const manyCommits = (count: number, branches: number) =>
+  templateOf(async path => {
+    const random = randomFrom(4)
+    const tips = new Map<number, number>()
+    let words = ''
+    for (let at = 1; at <= count; at++) {
+      const line = at > count - branches ? count - at : random.below(branches)
+      const first = tips.get(line) ?? (at > 1 ? 1 : undefined)
+      const other = at > 41 && random.chance(0.2) ? at - 1 - random.below(40) : undefined
+      const parents = [...new Set([first, other])].flatMap(it => (it === undefined ? [] : [`:${it}`]))
+      words += emptyCommit(line === 0 ? 'main' : `line-${line}`, { message: `Change ${count - at}`, at, parents })
+      tips.set(line, at)
     }
+    await gitWith(path, ['fast-import', '--quiet', '--force'], words)
   })
-  desk.given.set('do', ({ step, before }: Ask<'do'>) => {
-    said.done.push({ step, before })
-    desk.canUndo = `${step.step} topic`
-    desk.sayDesk()
-    desk.say({ say: 'repository' })
-    const isStuck = 'onto' in step && typeof step.onto === 'string' && step.onto.startsWith('clash')
-    return isStuck ? { words: 'topic waits', merging: step.onto } : { words: `${step.step} of topic is done` }
-  })
-  return said
-}
 
 describe.skipIf(!hasBrowser)('the repository view', () => {
-  let built: string
   let browser: OpenBrowser
-  let desk: StandIn
+  let desk: PageDesk
   let page: DeskPage
 
   beforeAll(async () => {
-    built = await builtPage()
     browser = await openBrowser()
   })
   afterAll(() => browser[Symbol.asyncDispose]())
   beforeEach(async () => {
-    desk = await StandIn.start(built)
-    desk.addBranch('main', FILES)
-    for (let at = 0; at < 30; at++)
-      desk.commit('main', `Change ${at} of main\n\nWhy ${at}.`, at % 3 ? undefined : 'opus-5.5')
-    for (const name of ['clash-metrics', 'same-docs', 'topic']) desk.addBranch(name, FILES)
-    page = await openDesk(browser.context, desk)
+    desk = await openScene({ template })
+    page = await openPage(browser.context, desk)
   })
   afterEach(async () => {
     expect(page.troubles).toEqual([])
     await page.close()
-    await desk.stop()
+    await desk[Symbol.asyncDispose]()
   })
 
   const list = () => page.getByRole('listbox', { name: 'Commits' })
@@ -112,6 +108,14 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     if (!box) throw new Error(`${branch} is not to be seen`)
     return [box.x + box.width / 2, box.y + box.height / 2] as const
   }
+  /** Opens the page of another repository. */
+  const openOther = async (other: () => Promise<string>) => {
+    await page.close()
+    await desk[Symbol.asyncDispose]()
+    desk = await openScene({ template: other })
+    page = await openPage(browser.context, desk)
+    await open()
+  }
   const dragTo = async (from: string, to: string) => {
     await page.mouse.move(...(await middleOf(from)))
     await page.mouse.down()
@@ -124,19 +128,17 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
   test('all history is a list: each row says its branches, who made it, and what came before', async () => {
     await open()
     expect(await list().getAttribute('aria-activedescendant')).toBe('row-0')
-    const words = /^branch topic Begin topic , first commit, by Mira Okafor [0-9a-f]{8} \S+ \S+$/
+    const words = /^branch topic Begin topic , after [0-9a-f]{8}, by Mira Okafor [0-9a-f]{8} \S+ \S+$/
     await page.getByRole('option', { name: words }).waitFor()
+    await page.getByRole('option', { name: /Begin main , first commit, by Mira Okafor/ }).waitFor({ state: 'attached' })
     const second = page.getByRole('option', { name: /^Change 28 of main , after [0-9a-f]{8}, by Mira Okafor/ })
     expect(await second.getAttribute('aria-posinset')).toBe('5')
     await page.getByText('34 commits').waitFor()
   })
 
   test('a first start shows it', async () => {
-    // The first window says what it shows: nobody has been here before.
-    await until(() => desk.layout !== undefined)
-    desk.layout = undefined
-    desk.isFirstStart = true
-    const other = await openDesk(browser.context, desk)
+    await using first = await openScene({ template, layout: 'none' })
+    const other = await openPage(browser.context, first)
     await other.getByRole('tab', { name: 'Repository', selected: true }).waitFor()
     await other.getByRole('option', { name: /Change 29 of main/ }).waitFor()
     await other.close()
@@ -144,13 +146,12 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
 
   test('what came while the desk was away is there when it is back', async () => {
     await open()
-    desk.say({ say: 'progress', words: 'Fetching…' })
+    desk.proxy.say({ say: 'progress', words: 'Fetching…' })
     await page.locator('.graph-bar .progress').waitFor()
-    const { port } = desk
-    await desk.stop()
+    const comeBack = await desk.proxy.goAway()
     await page.getByText('The desk does not answer').waitFor()
-    desk.commit('main', 'Made in a terminal')
-    desk.listen(port)
+    await desk.commit('main', {}, { message: 'Made in a terminal' })
+    comeBack()
     await page.getByRole('option', { name: /Made in a terminal/ }).waitFor()
     await until(async () => (await page.locator('.graph-bar .progress').count()) === 0)
   })
@@ -158,7 +159,7 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
   test('what can be done is in the palette, too', async () => {
     await open()
     await page.keyboard.press('Control+k')
-    await page.keyboard.type('>push topic')
+    await page.keyboard.type('>push same-docs')
     await page.keyboard.press('Enter')
     await page.getByText('No remote to push to').waitFor()
   })
@@ -197,9 +198,7 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
   })
 
   test('subjects begin at one place, whatever lanes pass by, and each commit has its dot, at 800 pixels too', async () => {
-    const graph = new GraphOf(manyCommits(400, 24))
-    desk.given.set('graph', ({ from, count }: Ask<'graph'>) => graph.window(from, count))
-    await open()
+    await openOther(manyCommits(400, 24))
     const starts = () =>
       page.locator('.graph-row').evaluateAll(all => [
         ...new Set(
@@ -257,8 +256,8 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     await until(async () => (await width()) === before + 16 + 64)
     await page.getByRole('button', { name: 'Branches and tags' }).click()
     await page.getByRole('complementary', { name: 'Refs' }).waitFor({ state: 'detached' })
-    await until(() => desk.layout?.panes?.refs?.isShown === false)
-    expect(desk.layout?.panes?.commit?.width).toBe(before + 80)
+    await until(async () => (await desk.layout())?.panes?.refs?.isShown === false)
+    expect((await desk.layout())?.panes?.commit?.width).toBe(before + 80)
     await page.reload()
     await page.keyboard.press('Alt+0')
     await until(async () => (await width()) === before + 80)
@@ -287,9 +286,7 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     await open()
     for (let at = 0; at < 5; at++) await page.keyboard.press('ArrowDown')
     const before = await selected().textContent()
-    desk.commit('topic', 'Newest of all')
-    desk.sayDesk()
-    desk.say({ say: 'branch', branch: 'topic' })
+    await desk.commit('topic', {}, { message: 'Newest of all' })
     await page.getByRole('option', { name: 'Newest of all' }).waitFor()
     await until(async () => (await selected().getAttribute('id')) === 'row-6')
     expect(await selected().textContent()).toBe(before)
@@ -303,7 +300,6 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
   })
 
   test('a drag says on every branch how it would come out, and shows what a drop would do', async () => {
-    giveSteps(desk)
     await open()
     await dragTo('topic', 'main')
     expect(await label('main').locator('.why').textContent()).toBe('clean')
@@ -332,7 +328,6 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     }
 
     test('a finger that stays picks up, and drops on a branch', async () => {
-      giveSteps(desk)
       await open()
       const send = await touch()
       const from = await placeOf('topic')
@@ -351,7 +346,6 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     })
 
     test('a finger that stays and is lifted opens the menu', async () => {
-      giveSteps(desk)
       await open()
       const send = await touch()
       await send('touchStart', await placeOf('topic'))
@@ -374,35 +368,25 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
   })
 
   test('a drop asks how, is done as it was previewed, and can be undone', async () => {
-    const said = giveSteps(desk)
+    await mkdir(join(desk.path, 'hooks'), { recursive: true })
+    await writeFile(join(desk.path, 'hooks/pre-commit'), '#!/bin/sh\n', { mode: 0o755 })
+    const before = await desk.tip('main')
     await open()
     await dragTo('topic', 'main')
     await page.mouse.up()
     await dialog().getByText('merges cleanly').waitFor()
     await dialog().getByRole('tab', { name: 'Land' }).click()
-    await dialog().getByText('The hook pre-commit does not run.').waitFor()
+    await dialog().getByText('pre-commit').first().waitFor()
     await dialog().getByRole('textbox', { name: 'Commit message' }).fill('Land what topic has')
     await dialog().getByRole('button', { name: 'Land' }).click()
-    await until(() => said.done.length === 1)
-    const tip = (branch: string) => desk.branches.get(branch)?.commits[0]?.oid
-    expect(said.done).toEqual([
-      {
-        step: {
-          step: 'land',
-          source: { commit: tip('topic') as string, branch: 'topic', words: 'topic' },
-          onto: 'main',
-          message: 'Land what topic has',
-        },
-        before: tip('main'),
-      },
-    ])
-    const notice = page.locator('.toast').filter({ hasText: 'Land of topic is done' })
-    await notice.getByRole('button', { name: 'Undo' }).click()
-    await until(() => desk.asked.some(({ ask }) => ask === 'undo'))
+    await desk.isMessage('main', 'Land what topic has')
+    expect(await desk.git('diff', '--name-only', 'main^', 'main')).toBe('lease.ts\nqueue.ts')
+    expect(await desk.git('rev-parse', 'main^')).toBe(before)
+    await page.locator('.toast').getByRole('button', { name: 'Undo' }).click()
+    await until(async () => (await desk.tip('main')) === before)
   })
 
   test('a merge with conflicts goes on in the branch’s tab', async () => {
-    giveSteps(desk)
     await open()
     await dragTo('topic', 'clash-metrics')
     await page.mouse.up()
@@ -411,23 +395,25 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
   })
 
   test('what moved meanwhile is said, and the dialog stays', async () => {
-    giveSteps(desk)
-    desk.given.set('do', () => {
-      throw new Refusal('main has moved meanwhile, so nothing was done: look at it again.')
-    })
     await open()
     await dragTo('topic', 'main')
     await page.mouse.up()
+    await dialog().getByText('merges cleanly').waitFor()
+    const release = desk.proxy.hold('do')
     await dialog().getByRole('button', { name: 'Merge', exact: true }).click()
-    await dialog().getByText('main has moved meanwhile').waitFor()
-    await until(() => desk.asked.filter(({ ask }) => ask === 'preview').length >= 3)
+    await until(() => desk.proxy.count('do') === 1)
+    const moved = await desk.commit('main', {}, { message: 'Moved' })
+    release()
+    await dialog().getByText('was moved since this was previewed').waitFor()
+    await until(() => desk.proxy.count('preview') >= 3)
+    expect(await desk.tip('main')).toBe(moved)
     await page.keyboard.press('Escape')
     await until(async () => (await dialog().count()) === 0)
   })
 
   test('all that a drag does is there by keyboard', async () => {
-    const said = giveSteps(desk)
     await open()
+    await page.keyboard.press('ArrowDown')
     await page.keyboard.press('Shift+F10')
     await page.getByRole('menuitem', { name: 'Merge into…' }).waitFor()
     await page.keyboard.press('Escape')
@@ -439,10 +425,10 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     await until(async () => (await dialog().getByRole('option').count()) === 1)
     await page.keyboard.press('Enter')
     await dialog().getByRole('tab', { name: 'Rebase', selected: true }).waitFor()
-    await dialog().getByText('merges cleanly').waitFor()
+    await dialog().getByText('rebases cleanly').waitFor()
     await page.keyboard.press('ArrowLeft')
     await page.keyboard.press('ArrowRight')
-    await dialog().getByText('merges cleanly').waitFor()
+    await dialog().getByText('rebases cleanly').waitFor()
     for (let tabs = 0; tabs < 12; tabs++) {
       if (
         await page.evaluate(
@@ -453,9 +439,12 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
       await page.keyboard.press('Tab')
     }
     await page.keyboard.press('Enter')
-    await until(() => said.done.length === 1)
-    expect(said.done[0]?.step).toMatchObject({ step: 'rebase', branch: 'topic', onto: { branch: 'main' } })
+    await until(async () => (await desk.git('merge-base', 'main', 'topic')) === (await desk.tip('main')))
+    expect(await desk.messageOf('topic')).toBe('Begin topic')
+    await until(async () => (await dialog().count()) === 0)
     await until(async () => page.evaluate(() => document.activeElement?.getAttribute('role') === 'listbox'))
+    await page.getByRole('option', { name: /^branch topic Begin topic/ }).click()
+    await list().focus()
     for (const [key, title] of [
       ['b', 'New branch'],
       ['t', 'Tag '],
@@ -471,24 +460,24 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
   })
 
   test('a fetch shows what git says, and can be stopped', async () => {
-    const { promise, resolve } = Promise.withResolvers<{ words: string }>()
-    desk.given.set('do', () => promise)
-    desk.given.set('stop step', () => resolve({ words: 'fetching was stopped' }))
+    await using server = serveGit(join(desk.path, '..'), { delay: 60_000 })
+    await desk.git('remote', 'add', 'origin', `${server.url}/origin.git`)
     await open()
     await page.getByRole('toolbar').getByRole('button', { name: 'Fetch' }).click()
-    await until(() => desk.asked.some(({ ask }) => ask === 'do'))
-    desk.say({ say: 'progress', words: 'Receiving objects: 40 %' })
+    await until(() => desk.proxy.count('do') === 1)
+    desk.proxy.say({ say: 'progress', words: 'Receiving objects: 40 %' })
     await page.getByText('Receiving objects: 40 %').waitFor()
     await page.getByRole('button', { name: 'Stop' }).click()
-    await page.getByText('Fetching was stopped').first().waitFor()
+    await page.getByText('The fetch was stopped').first().waitFor()
     await page.getByRole('toolbar').getByRole('button', { name: 'Fetch' }).waitFor()
   })
 
   test('in 200 branches the words are there soon after a drag begins', async () => {
-    giveSteps(desk)
-    for (let at = 0; at < 200; at++) desk.addBranch(`${['work', 'clash', 'same'][at % 3]}-${at}`, FILES)
-    desk.sayDesk()
-    desk.say({ say: 'repository' })
+    const branches = Array.from({ length: 200 }, (_, at) => {
+      const name = `${['work', 'clash', 'same'][at % 3]}-${at}`
+      return emptyCommit(name, { message: `Begin ${name}`, at: 1_000_000 + at, parents: ['refs/heads/main^0'] })
+    })
+    await gitWith(desk.path, ['fast-import', '--quiet'], branches.join(''))
     await open()
     await label('same-197').waitFor()
     const [x, y] = await middleOf('same-197')
@@ -517,16 +506,12 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     expect(work).toBeLessThan(300)
     await page.mouse.up()
     // Only those that can be seen were asked for.
-    const asked = desk.asked.flatMap(question => (question.ask === 'outlooks' ? question.steps : []))
+    const asked = desk.proxy.asked.flatMap(question => (question.ask === 'outlooks' ? question.steps : []))
     expect(asked.length).toBeLessThan(80)
   })
 
   test('a hundred thousand commits scroll without a stutter', async () => {
-    const graph = new GraphOf(manyCommits(100_000, 12))
-    desk.given.set('graph', ({ from, count }: Ask<'graph'>) => graph.window(from, count))
-    desk.given.set('graph place', ({ name }: Ask<'graph place'>) => ({ row: graph.placeOf(name) }))
-    desk.say({ say: 'repository' })
-    await open()
+    await openOther(manyCommits(100_000, 12))
     await page.getByText('100,000 commits').waitFor()
     let frames: number[] = []
     const work = await workOf(page, async () => {
@@ -566,9 +551,7 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     await until(async () => (await height()) === 22)
     await page.keyboard.press('0')
     await until(async () => (await height()) === 26)
-    const graph = new GraphOf(manyCommits(2000, 60))
-    desk.given.set('graph', ({ from, count }: Ask<'graph'>) => graph.window(from, count))
-    desk.say({ say: 'repository' })
+    await openOther(manyCommits(2000, 60))
     await page.getByText('2,000 commits').waitFor()
     const picture = () =>
       page.evaluate(() => (document.querySelector('.lane-tiles canvas') as HTMLCanvasElement).toDataURL())
@@ -578,14 +561,9 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
   })
 
   test('axe finds nothing serious in the graph and its dialogs', async () => {
-    giveSteps(desk)
     await open()
-    const look = async () => {
-      const results: AxeResults = await page.evaluate(`${AXE}; axe.run(document, { resultTypes: ['violations'] })`)
-      const found = results.violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
-      return found.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join('\n')}`)
-    }
-    await page.getByRole('complementary', { name: 'Commit' }).getByText('lease.ts').first().waitFor()
+    const look = () => findings(page)
+    await page.getByRole('complementary', { name: 'Commit' }).getByText('docs.md').first().waitFor()
     expect(await look()).toEqual([])
     await page.keyboard.press('/')
     await page.keyboard.type('change')

@@ -1,10 +1,9 @@
 /** The page without a mouse: keys for all commands, where the focus goes, and menus. */
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { hasBrowser } from '../../../support/browser.ts'
-import type { StandIn } from '../web-stand-in.ts'
-import { withEachDesk } from './each-desk.ts'
-import { type DeskPage, settled, until } from './scene.ts'
-import { withTasks } from './tasks-scene.ts'
+import { hasBrowser, type OpenBrowser } from '../../../support/browser.ts'
+import type { PageDesk } from '../../../support/page-desk.ts'
+import { type DeskPage, openPage, settled, showBranch, until, withEachPage } from './page-scene.ts'
+import { openTasksScene } from './tasks-scene.ts'
 
 // A busy machine draws slowly: what a test waits for in vain is to be said before its time is over.
 setDefaultTimeout(120_000)
@@ -19,11 +18,11 @@ const BROWSERS = [
 ]
 
 describe.skipIf(!hasBrowser)('by keyboard', () => {
-  let desk: StandIn
+  let desk: PageDesk
   let page: DeskPage
-  withEachDesk(each => {
-    desk = each.desk
-    page = each.page
+  let browser: OpenBrowser
+  withEachPage(each => {
+    ;({ desk, page, browser } = each)
   })
 
   const menu = (name: string) => page.getByRole('menu', { name })
@@ -62,22 +61,23 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
     return all as [string, string | undefined][]
   }
 
+  const expectOwnKeys = async () => {
+    const all = await commands()
+    const keys = all.map(([, keys]) => keys)
+    expect(all.filter(([, keys]) => keys === undefined)).toEqual([])
+    expect(keys.filter((key, index) => keys.indexOf(key) !== index)).toEqual([])
+    expect(keys.filter(key => BROWSERS.includes(key ?? ''))).toEqual([])
+  }
+  /** Makes two files, and takes the second one back. */
+  const canUndoAndRedo = async () => {
+    for (const path of ['a', 'b']) await desk.ask({ ask: 'new file', branch: 'main', path })
+    await desk.ask({ ask: 'undo', branch: 'main' })
+  }
+
   const STATES: Record<string, () => Promise<unknown>> = {
     'the repository': async () => {
       await page.keyboard.press('Alt+0')
       await page.getByRole('listbox', { name: 'Commits' }).getByRole('option', { selected: true }).waitFor()
-    },
-    'the tasks': async () => {
-      withTasks(desk)
-      await page.keyboard.press('Alt+t')
-      await page.getByRole('form', { name: 'Answer' }).waitFor()
-    },
-    'a task that has passed': async () => {
-      withTasks(desk)
-      desk.sayDesk()
-      await page.keyboard.press('Alt+t')
-      await page.getByRole('button', { name: /^Types: Job.key/ }).click()
-      await page.getByRole('button', { name: /^Land/ }).nth(1).waitFor()
     },
     'the chat': async () => {},
     'two drafts': async () => {
@@ -85,24 +85,25 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
       await page.keyboard.type('1')
       await openByName('README')
       await page.keyboard.type('2')
-      await until(() => desk.textOf('main', 'README.md')?.startsWith('2'))
+      await desk.isText('main', 'README.md', text => text.startsWith('2'))
     },
     'a review': () => page.keyboard.press('Alt+r'),
     'a search': () => page.keyboard.press('Control+Shift+f'),
     'a conflict': async () => {
-      desk.conflicts.set('main', ['README.md'])
-      desk.sayDesk()
-      await page.getByText('Drafts of main are in conflict with what was brought in').waitFor()
+      await openByName('README')
+      await page.keyboard.type('mine ')
+      await desk.isText('main', 'README.md', text => text.startsWith('mine'))
+      await desk.commit('main', { 'README.md': 'Theirs\n' })
+      await page.getByText('main moved outside the desk').waitFor()
     },
     'a deleted branch': async () => {
-      desk.branches.delete('main')
-      desk.sayDesk()
+      await desk.git('branch', '-D', 'main')
       await page.getByText('main was deleted').waitFor()
     },
     'a history': () => page.keyboard.press('Alt+h'),
     'a commit': async () => {
       await page.keyboard.press('Alt+c')
-      await page.keyboard.type(desk.branches.get('main')?.commits[0]?.oid.slice(0, 8) ?? '')
+      await page.keyboard.type((await desk.tip('main')).slice(0, 8))
       await page.keyboard.press('Enter')
       await page.getByText('Files at').first().waitFor()
     },
@@ -110,23 +111,30 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
 
   for (const [name, prepare] of Object.entries(STATES)) {
     test(`every command has keys of its own, and none of the browser: ${name}`, async () => {
-      desk.canUndo = 'edit: a'
-      desk.canRedo = 'edit: b'
-      desk.sayDesk()
+      await canUndoAndRedo()
       await prepare()
-      const all = await commands()
-      const keys = all.map(([, keys]) => keys)
-      expect(all.filter(([, keys]) => keys === undefined)).toEqual([])
-      expect(keys.filter((key, index) => keys.indexOf(key) !== index)).toEqual([])
-      expect(keys.filter(key => BROWSERS.includes(key ?? ''))).toEqual([])
+      await expectOwnKeys()
     })
   }
+
+  test('every command has keys of its own, and none of the browser: the tasks, and one that has passed', async () => {
+    await using scene = (await openTasksScene()).desk
+    const own = page
+    page = await openPage(browser.context, scene)
+    await page.keyboard.press('Alt+t')
+    await page.getByRole('form', { name: 'Answer' }).waitFor()
+    await expectOwnKeys()
+    await page.getByRole('button', { name: /^Types: Job.key/ }).click()
+    await page.getByRole('button', { name: /^Land/ }).nth(1).waitFor()
+    await expectOwnKeys()
+    await page.close()
+    page = own
+  })
 
   const SHARES = 3
   for (let share = 0; share < SHARES; share++) {
     test(`every command leaves the focus somewhere: share ${share + 1} of ${SHARES}`, async () => {
-      desk.canUndo = 'edit: a'
-      desk.sayDesk()
+      await canUndoAndRedo()
       const lost: string[] = []
       const editor = page.locator('main', { has: page.locator('.crumbs .here').getByText('lease.ts') })
       const begin = async () => {
@@ -148,12 +156,7 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
         await page.keyboard.press('Escape')
         await settled(page)
         if ((await focused()) === 'BODY') lost.push(`${words}, and Escape`)
-        if (words.startsWith('Close this branch tab')) {
-          await page.keyboard.press('Alt+b')
-          await page.keyboard.type('main')
-          await page.getByRole('option', { name: 'main' }).first().waitFor()
-          await page.keyboard.press('Enter')
-        }
+        if (words.startsWith('Close this branch tab')) await showBranch(page, 'main')
         await begin()
       }
       expect(lost).toEqual([])
@@ -169,7 +172,7 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
     await page.getByRole('option', { name: 'retry-jitter' }).waitFor()
     await page.keyboard.press('Enter')
     await page.getByRole('tab', { name: 'retry-jitter', selected: true }).waitFor()
-    expect(desk.textOf('main', 'README.md')).toBe('# Tern\n\nA queue.\n')
+    expect(await desk.textOf('main', 'README.md')).toBe('# Tern\n\nA queue.\n')
   })
 
   test('what a key opens takes the place of the palette', async () => {
@@ -217,11 +220,10 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
 
   test('a notice that is put away, or solved, leaves the focus to what is shown', async () => {
     await openByName('README')
-    desk.say({ say: 'notice', words: 'Something to know.', isBad: false })
+    desk.proxy.say({ say: 'notice', words: 'Something to know.', isBad: false })
     await page.getByRole('button', { name: 'Dismiss' }).click()
     await page.locator('.cm-content:focus').waitFor()
-    desk.branches.delete('main')
-    desk.sayDesk()
+    await desk.git('branch', '-D', 'main')
     await page.getByRole('button', { name: 'Restore branch' }).click()
     await until(async () => (await page.locator('.notice').count()) === 0)
     await page.locator('.cm-content:focus').waitFor()
@@ -236,7 +238,7 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
     await page.getByRole('tab', { name: 'main' }).click()
     await page.locator('.cm-content:focus').waitFor()
     await page.keyboard.type('typed ')
-    await until(() => desk.textOf('main', 'README.md')?.includes('typed '))
+    await desk.isText('main', 'README.md', text => text.includes('typed '))
   })
 
   test('what is opened at once after something was left stays open', async () => {
@@ -282,7 +284,7 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
     await page.keyboard.press('Enter')
     await page.locator('.cm-content:focus').waitFor()
     await page.keyboard.type('at once')
-    await until(() => desk.textOf('main', 'new.md') === 'at once')
+    await desk.isText('main', 'new.md', 'at once')
   })
 
   test('a row of the explorer has a menu, by its own key and back to where it was', async () => {
@@ -341,7 +343,7 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
     await menu('main').getByRole('menuitem', { name: 'Rename…' }).click()
     await page.getByRole('dialog', { name: 'Rename main' }).getByRole('textbox').fill('trunk')
     await page.keyboard.press('Enter')
-    await until(() => desk.branches.has('trunk'))
+    await until(() => desk.has('trunk'))
     await until(async () => (await focused()) !== 'BODY')
   })
 

@@ -1,47 +1,44 @@
 /** A branch in `merging`: what is left is chosen in the files, by the mouse and by the keyboard alone, and finished. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
-import { builtPage } from '../../../support/built-page.ts'
-import { ChatStandIn } from '../chat-stand-in.ts'
-import { type MergingStandIn, marked, text } from '../merging-stand-in.ts'
-import type { StandIn } from '../web-stand-in.ts'
+import { type PageDesk, type PageDeskOptions, tabOf } from '../../../support/page-desk.ts'
+import { modelsOf, ScriptedModel } from '../../../support/scripted-model.ts'
 import { findings } from './axe.ts'
-import { BRANCH, CLAIM, CLAIM_HALF, CLAIM_MARKED, POSTGRES, STUCK, withMerging } from './merging-scene.ts'
-import { type DeskPage, openDesk, startScene, until } from './scene.ts'
+import { BRANCH, CLAIM, LOGO, mergingTemplate, POSTGRES, rebasingTemplate, settled } from './merge-scene.ts'
+import { type DeskPage, openPage, openScene, until } from './page-scene.ts'
+
+const template = mergingTemplate()
+const model = new ScriptedModel([])
 
 describe.skipIf(!hasBrowser)('a branch that is merging', () => {
-  let built: string
   let browser: OpenBrowser
-  let desk: StandIn
-  let merging: MergingStandIn
-  let ai: ChatStandIn
+  let desk: PageDesk
   let page: DeskPage
 
   beforeAll(async () => {
-    built = await builtPage()
     browser = await openBrowser()
   })
   afterAll(() => browser[Symbol.asyncDispose]())
-  beforeEach(async () => {
-    desk = await startScene(built)
-    merging = withMerging(desk)
-    ai = new ChatStandIn(desk)
-  })
   afterEach(async () => {
     expect(page.troubles).toEqual([])
     await page.close()
-    await desk.stop()
+    await desk[Symbol.asyncDispose]()
   })
 
-  const open = async () => {
-    page = await openDesk(browser.context, desk)
+  const openDesk = async (of = template, options: Pick<PageDeskOptions, 'models'> = { models: modelsOf(model) }) => {
+    desk = await openScene({ ...options, template: of, layout: { tabs: [tabOf(BRANCH)], active: 0 } })
+  }
+  const open = async (of = template) => {
+    await openDesk(of)
+    page = await openPage(browser.context, desk)
   }
   const files = () => page.getByRole('navigation', { name: 'Conflicted files' })
   const row = (name: string) => files().getByRole('button', { name })
   const conflict = (number: number, of = 2) =>
     page.getByRole('region', { name: `Conflict ${number} of ${of}`, exact: true })
   const status = () => page.getByRole('status', { name: 'Status' })
-  const textIs = (path: string, words: string) => until(() => desk.textOf(BRANCH, path) === words)
+  const textIs = (path: string, words: string) => desk.isText(BRANCH, path, words)
+  const textIn = async (path: string) => (await desk.textOf(BRANCH, path)) ?? ''
 
   test('says so on its tab and in the status bar, and lists its files by what is to do', async () => {
     await open()
@@ -49,7 +46,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await files().getByRole('heading', { name: 'To do' }).waitFor()
     expect(await files().getByRole('region', { name: 'To do' }).getByRole('button').count()).toBe(2)
     expect(await files().getByRole('region', { name: 'Resolved' }).getByRole('button').count()).toBe(4)
-    expect(await files().getByText('48 files').count()).toBe(1)
+    expect(await files().getByText('2 files').count()).toBe(1)
     await status().getByText('merging').waitFor()
     await status().getByText('Draft kept · 7 of 10 conflicts resolved').waitFor()
     await page.getByText('3 conflicts are left').waitFor()
@@ -71,14 +68,14 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await open()
     await page.keyboard.press('Alt+h')
     await page.getByRole('listbox', { name: 'History' }).getByRole('option').first().waitFor()
-    const asked = desk.asked.find(({ ask }) => ask === 'history')
-    expect(asked).toMatchObject({ at: { kind: 'commit', commit: desk.branches.get(BRANCH)?.commits[0]?.oid } })
+    const asked = desk.proxy.asked.find(({ ask }) => ask === 'history')
+    expect(asked).toMatchObject({ at: { kind: 'commit', commit: await desk.tip(BRANCH) } })
   })
 
   test('colours what stands behind a conflict as in a file without one', async () => {
-    const code = `function one() {\n${marked('  if (a) {\n', '  if (b) { `\n', '  if (c) { /*\n')}  }\n  return 'an end'\n}\n`
-    desk.branches.get(BRANCH)?.files.set(CLAIM, { mode: '100644', text: code })
-    await open()
+    const code = (line: string) => `function one() {\n${line}\n  }\n  return 'an end'\n}\n`
+    const sides = { base: code('  if (b) { `'), ours: code('  if (a) {'), theirs: code('  if (c) { /*') }
+    await open(mergingTemplate({ [CLAIM]: sides }))
     await row('claim.ts').click()
     await conflict(1, 1).waitFor()
     const colourOf = (words: string) =>
@@ -113,19 +110,17 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
 
   test('takes what is chosen by the buttons, and gives it back by Change', async () => {
     await open()
+    const before = await textIn(CLAIM)
     await row('claim.ts').click()
     await conflict(1).getByRole('button', { name: 'Theirs' }).click()
-    await until(
-      () =>
-        desk.textOf(BRANCH, CLAIM)?.includes('if (this.#draining)') &&
-        !desk.textOf(BRANCH, CLAIM)?.includes('lease = LEASE_MS'),
-    )
+    const isTheirs = (text: string) => text.includes('if (this.#draining)') && !text.includes('lease = LEASE_MS')
+    await desk.isText(BRANCH, CLAIM, isTheirs)
     await page.getByText('1 of 2 left').waitFor()
     await row('claim.ts, 1 left').or(files().getByText('1 left').first()).first().waitFor()
     const settled = page.getByRole('region', { name: 'Conflict 1 of 2, resolved' })
     await settled.getByText('Theirs').waitFor()
     await settled.getByRole('button', { name: 'Change' }).click()
-    await textIs(CLAIM, CLAIM_MARKED)
+    await textIs(CLAIM, before)
     await conflict(1).waitFor()
   })
 
@@ -137,7 +132,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await page.keyboard.press('3')
     await until(() => conflict(2).evaluate(element => element === document.activeElement))
     await page.keyboard.press('1')
-    await until(() => desk.textOf(BRANCH, CLAIM)?.includes('<<<<<<<') === false)
+    await desk.isText(BRANCH, CLAIM, text => !text.includes('<<<<<<<'))
     await files().getByRole('region', { name: 'Resolved' }).getByText('claim.ts').waitFor()
     await page.keyboard.press('F8')
     await until(() => conflict(1, 1).evaluate(element => element === document.activeElement))
@@ -145,14 +140,15 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await textIs(POSTGRES, 'export class PostgresStore {\n  claim = 2\n}\n')
     await page.getByLabel('Commit message').waitFor()
     await page.keyboard.press('Alt+Shift+f')
-    await until(() => merging.finished !== undefined)
-    expect(merging.finished).toBe(`Merge branch 'upstream/main' into ${BRANCH}\n`)
+    await desk.isMessage(BRANCH, `Merge branch 'upstream' into ${BRANCH}`)
+    expect(await desk.git('show', `${BRANCH}:${POSTGRES}`)).toBe('export class PostgresStore {\n  claim = 2\n}')
     await page.getByRole('tree', { name: 'Explorer' }).waitFor()
   })
 
   test('the way from one conflict to the next leads around the end, among the files and in one of them', async () => {
-    const answer = desk.hold('merging')
-    await open()
+    await openDesk()
+    const answer = desk.proxy.hold('merging')
+    page = await openPage(browser.context, desk)
     const hasFocus = (box: ReturnType<typeof conflict>) =>
       until(() => box.evaluate(element => element === document.activeElement))
     // The list of files is still on its way.
@@ -180,7 +176,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     // Beside an open conflict stands none; of its lines, ours count.
     const expected: number[] = []
     let [number, side] = [0, '']
-    for (const line of (desk.textOf(BRANCH, CLAIM) ?? '').split('\n')) {
+    for (const line of (await textIn(CLAIM)).split('\n')) {
       const [, mark] = /^(?:(<)<{6}|(\|)\|{6}|(=)={6}|(>)>{6})/.exec(line) ? [line, line[0]] : []
       if (mark !== undefined) side = mark === '>' ? '' : mark
       else if (side === '' || side === '<') number++
@@ -192,39 +188,31 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await until(async () => /^\d+:1$/.test((await page.locator('.line-column').textContent()) ?? ''))
     await page.keyboard.press('2')
     await page.keyboard.press('2')
-    const lines = () => desk.textOf(BRANCH, CLAIM)?.split('\n') ?? []
-    await until(() => !lines().some(line => line.startsWith('<<<<<<<')))
-    await until(
-      async () =>
-        (await shown()).join() ===
-        lines()
-          .map((_, at) => at + 1)
-          .join(),
-    )
+    await desk.isText(BRANCH, CLAIM, text => !text.includes('<<<<<<<'))
+    const all = (await textIn(CLAIM)).split('\n').map((_, at) => at + 1)
+    await until(async () => (await shown()).join() === all.join())
   })
 
   test('finishes with the message that a person made of it', async () => {
-    desk.branches.get(BRANCH)?.files.set(CLAIM, { mode: '100644', text: 'x\n' })
-    desk.branches.get(BRANCH)?.files.set(POSTGRES, { mode: '100644', text: 'x\n' })
-    merging.odd = ['More than half of the files went back to one side.']
-    merging.add({ path: 'src/queue/types.ts', kind: 'text', state: 'odd', words: 'it takes neither side' })
-    await open()
-    await page.getByRole('list', { name: 'To review' }).getByText('More than half').waitFor()
-    await page.getByRole('list', { name: 'To review' }).getByText('it takes neither side').waitFor()
+    await openDesk()
+    for (const path of [CLAIM, POSTGRES]) await settled(desk, path, 'x\n')
+    page = await openPage(browser.context, desk)
+    await page.getByRole('list', { name: 'To review' }).getByText('claim.ts').first().waitFor()
     await page.getByLabel('Commit message').fill('Bring in 2.14')
     await page.getByRole('button', { name: 'Finish' }).click()
-    await until(() => merging.finished === 'Bring in 2.14')
+    await desk.isMessage(BRANCH, 'Bring in 2.14')
   })
 
   test('keeps the rest of the file editable, and its marks from being typed into', async () => {
     await open()
+    const inConflict = (await textIn(POSTGRES)).slice('export class PostgresStore {\n'.length, -'}\n'.length)
     await row('postgres.ts').click()
     await conflict(1, 1).waitFor()
     const editor = page.getByRole('textbox', { name: 'Editor' })
     await editor.getByText('export class PostgresStore').click()
     await page.keyboard.press('Home')
     await page.keyboard.type('// mine\n')
-    const before = `// mine\nexport class PostgresStore {\n${marked('  claim = 1\n', '', '  claim = 2\n')}`
+    const before = `// mine\nexport class PostgresStore {\n${inConflict}`
     await textIs(POSTGRES, `${before}}\n`)
     // Right behind the conflict: what would take its last line end is not done.
     await page.keyboard.press('Control+End')
@@ -235,8 +223,8 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await textIs(POSTGRES, `${before}y}\n`)
     await page.keyboard.press('Control+a')
     await page.keyboard.press('Delete')
-    await until(() => desk.textOf(BRANCH, POSTGRES)?.includes('PostgresStore') === false)
-    expect(desk.textOf(BRANCH, POSTGRES)).toContain(marked('  claim = 1\n', '', '  claim = 2\n'))
+    await desk.isText(BRANCH, POSTGRES, text => !text.includes('PostgresStore'))
+    expect(await textIn(POSTGRES)).toContain(inConflict)
     await conflict(1, 1).waitFor()
   })
 
@@ -250,31 +238,27 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
   })
 
   test('says where a mark is left that belongs to no conflict', async () => {
-    desk.branches.get(BRANCH)?.files.set(POSTGRES, { mode: '100644', text: 'a\n=======\nb\n' })
-    await open()
+    await openDesk()
+    await settled(desk, POSTGRES, 'a\n=======\nb\n')
+    page = await openPage(browser.context, desk)
     await row('postgres.ts').click()
     await page.getByRole('button', { name: 'a conflict marker is left in line 2' }).waitFor()
   })
 
   test('has the choice of a whole file where it is no text, by button and by key', async () => {
-    const sides = {
-      base: text('old\n'),
-      ours: { is: 'nothing' } as const,
-      theirs: { is: 'other', words: 'an image of 12 KB', mode: '100644', oid: 'a'.repeat(40) } as const,
-    }
-    merging.add({ path: 'logo.png', kind: 'modify/delete', words: 'deleted in main, changed in upstream', sides })
-    await open()
+    await open(mergingTemplate(LOGO))
     await row('logo.png').click()
     const whole = page.getByRole('region', { name: 'Conflict', exact: true })
-    await whole.getByText('deleted in main, changed in upstream').waitFor()
+    await whole.getByText(`deleted in ${BRANCH}, changed in upstream`).waitFor()
     await whole.getByText('(no file)').waitFor()
-    await whole.getByText('an image of 12 KB').waitFor()
+    await whole.getByText('13 bytes that are no text').first().waitFor()
     await whole.focus()
     await page.keyboard.press('2')
-    await until(() => merging.taken.get('logo.png') === 'theirs')
+    await files().getByRole('region', { name: 'Resolved' }).getByText('logo.png').waitFor()
+    await until(() => desk.proxy.count('take side') === 1)
     await files().getByRole('region', { name: 'Resolved' }).getByText('logo.png').waitFor()
     await page.getByRole('button', { name: 'Ours' }).click()
-    await until(() => merging.taken.get('logo.png') === 'ours')
+    await until(() => desk.proxy.asked.some(it => it.ask === 'take side' && it.side === 'ours'))
   })
 
   test('asks the AI for one conflict or for all', async () => {
@@ -283,10 +267,10 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await conflict(1, 1).focus()
     await page.keyboard.press('4')
     await until(() =>
-      desk.asked.some(it => it.ask === 'ask for conflicts' && it.paths[0] === POSTGRES && it.only === 0),
+      desk.proxy.asked.some(it => it.ask === 'ask for conflicts' && it.paths[0] === POSTGRES && it.only === 0),
     )
     await page.getByRole('button', { name: 'Ask the AI for all' }).click()
-    await until(() => desk.asked.some(it => it.ask === 'ask for conflicts' && it.paths === 'all'))
+    await until(() => desk.proxy.asked.some(it => it.ask === 'ask for conflicts' && it.paths === 'all'))
   })
 
   test('has no two commands on one key, and a way to its files by key', async () => {
@@ -305,16 +289,16 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
   })
 
   test('offers no AI where there is no model to ask', async () => {
-    ai.of(BRANCH).missing = 'No model yet: set a key.'
-    await open()
+    await openDesk(template, {})
+    page = await openPage(browser.context, desk)
     await row('postgres.ts').click()
     await page.getByRole('button', { name: 'Theirs' }).first().waitFor()
     await until(async () => (await page.getByRole('button', { name: /Ask the AI/ }).count()) === 0)
   })
 
   test('says why the AI was not asked', async () => {
-    desk.refused.set('ask for conflicts', 'No model yet: set a key.')
     await open()
+    desk.proxy.refused.set('ask for conflicts', 'No model yet: set a key.')
     await row('postgres.ts').click()
     await page.getByRole('button', { name: 'Ask the AI for all' }).click()
     await page.getByRole('alert').getByText('No model yet: set a key.').waitFor()
@@ -326,7 +310,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     const dialog = page.getByRole('dialog', { name: `Abort the merge in ${BRANCH}?` })
     await dialog.getByText('Undo brings all of it back').waitFor()
     await dialog.getByRole('button', { name: 'Abort' }).click()
-    await until(() => merging.finished === 'aborted')
+    await until(async () => (await desk.git('for-each-ref', 'refs/forge/merging')) === '')
     await page.getByRole('tree', { name: 'Explorer' }).waitFor()
     await page.getByRole('tab', { name: BRANCH, exact: true }).waitFor()
   })
@@ -340,44 +324,29 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
   })
 
   test('says which commit of a rebase it is at', async () => {
-    merging.kind = 'rebase'
-    merging.at = { number: 2, of: 5, subject: 'Claim by shard' }
-    await open()
-    await page.getByText('Commit 2 of 5: Claim by shard').waitFor()
+    await open(rebasingTemplate)
+    await page.getByText('Commit 2 of 3: Claim by shard').waitFor()
     await page.getByRole('button', { name: 'Finish this commit' }).waitFor()
   })
 
-  test('begins its chat with the letter of the agent that got stuck, whatever stands in it', async () => {
-    merging.forklift = { run: 'tern_20261122_101500', stuck: STUCK }
-    await open()
-    const letter = page.getByRole('article', { name: 'STUCK.md, from Forklift' })
-    await letter.getByText('Two conflicts need someone').waitFor()
-    await letter.getByRole('heading', { name: 'What I could not decide' }).waitFor()
-    expect(await letter.locator('img, script').count()).toBe(0)
-    expect(await page.title()).not.toContain('pwned')
-    await page.getByText('Forklift judges the merge and opens the pull request').waitFor()
-  })
-
   test('knows what was settled before it was opened', async () => {
-    desk.branches
-      .get(BRANCH)
-      ?.drafts.set(CLAIM, { text: (await import('@codemirror/state')).Text.of(CLAIM_HALF.split('\n')), version: 0 })
-    merging.add({ ...(merging.files.get(CLAIM) ?? { path: CLAIM, kind: 'text' }), by: 'opus-5.5' })
     await open()
+    await row('claim.ts').click()
+    await conflict(1).getByRole('button', { name: 'Both' }).click()
+    await page.getByRole('region', { name: 'Conflict 1 of 2, resolved' }).waitFor()
+    await desk.isText(BRANCH, CLAIM, text => text.split('<<<<<<<').length === 2)
+    await page.reload()
     await row('claim.ts').click()
     await page
       .getByRole('region', { name: 'Conflict 1 of 2, resolved' })
-      .getByText('Edited by hand, by opus-5.5')
+      .getByText(/Both|Edited by hand/)
       .waitFor()
     await conflict(2).waitFor()
   })
 
   test('has nothing serious for axe: with blocks, settled ones, a whole file, and at its end', async () => {
-    const sides = { base: text('old\n'), ours: { is: 'nothing' } as const, theirs: text('new\n') }
-    merging.add({ path: 'logo.png', kind: 'modify/delete', words: 'deleted in main', sides })
-    merging.forklift = { run: 'tern_20261122_101500', stuck: STUCK }
-    await open()
-    await page.getByRole('article', { name: 'STUCK.md, from Forklift' }).waitFor()
+    await open(mergingTemplate(LOGO))
+    await row('claim.ts').waitFor()
     expect(await findings(page)).toEqual([])
     await row('claim.ts').click()
     await conflict(1).getByRole('button', { name: 'Theirs' }).click()

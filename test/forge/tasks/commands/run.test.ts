@@ -253,8 +253,8 @@ describe.skipIf(hasNoTemporal)('forge run', () => {
     'at a terminal shows the plan with every command, and asks; later is asked again',
     async () => {
       const command = "grep -q done a.txt && echo '\u001b[31m' >/dev/null"
-      scene.model.knows('approved', { tasks: [task('a', { checks: [{ command }] })] })
-      const first = scene.terminal(['run', 'approved'])
+      scene.model.knows('approved-later', { tasks: [task('a', { checks: [{ command }] })] })
+      const first = scene.terminal(['run', 'approved-later'])
       await first.shows('(y/n/l/e/c): ')
       expect(first.text).toContain('grep -q done a.txt')
       expect(first.text).toContain("grep -q done a.txt && echo '")
@@ -266,7 +266,7 @@ describe.skipIf(hasNoTemporal)('forge run', () => {
       expect(code).toBe(4)
       const run = runIn(text)
       expect(text).toContain(`forge attach ${run}`)
-      expect(scene.model.asked('approved')).toEqual(['plan'])
+      expect(scene.model.asked('approved-later')).toEqual(['plan'])
       const again = scene.terminal(['attach', run])
       await again.shows('(y/n/l/e/c): ')
       again.type('y\r')

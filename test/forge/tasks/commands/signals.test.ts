@@ -162,7 +162,9 @@ describe.skipIf(hasNoTemporal)('a step of a run', () => {
       const { tasks } = await scene.status(run)
       expect(tasks.map(({ id, state }) => `${id} ${state}`).sort()).toEqual(['a done', 'c done'])
       expect(code).toBe(0)
-      expect(await scene.journal(run)).toContain('replanned There is a new plan; new: c.')
+      expect(await scene.journal(run)).toContain(
+        'replanned There is a new plan; new: c. The contract has A2 besides: "c.txt says done.". c is new: "Make c".',
+      )
     },
     LONG,
   )

@@ -184,24 +184,6 @@ describe.skipIf(hasNoTemporal)('a run in trouble', () => {
     expect(words).toContain('The 0.1 minutes of this run are over.')
   })
 
-  test.concurrent('minutes that are over in the moment of a pause are over when it ends', async () => {
-    await using host = await server.host(
-      planning([shape('a')], (_, signal) => new Promise((_, no) => signal.addEventListener('abort', () => no(signal)))),
-    )
-    await host.start()
-    await host.until(() => host.activities.sent.length === 2)
-    expect(await host.says('raise', { minutes: 0.1 })).toBeUndefined()
-    await host.end()
-    // The minutes run out and the person pauses while no worker runs: both are handled together.
-    await Bun.sleep(6500)
-    const paused = host.says('pause')
-    await host.begin()
-    expect(await paused).toBeUndefined()
-    expect((await host.status()).state).toBe('paused')
-    expect(await host.says('resume')).toBeUndefined()
-    await host.untilState('out of budget')
-  })
-
   test.concurrent('minutes go on from what was used before the server was lost', async () => {
     await using host = await server.host(
       planning([shape('a')], async (_, signal) => {

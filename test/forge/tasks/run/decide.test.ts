@@ -6,7 +6,7 @@ import { describe, expect, test } from 'bun:test'
 import type { Reference, RunInput, TaskShape } from '../../../../forge/tasks/contract.ts'
 import { decide } from '../../../../forge/tasks/run/decide.ts'
 import type { Event, RunCommand, TaskEnd, Worked } from '../../../../forge/tasks/run/events.ts'
-import { newRun, type RunRecord, type TaskWork } from '../../../../forge/tasks/run/state.ts'
+import { newRecord, newRun, type RunRecord, type TaskWork } from '../../../../forge/tasks/run/state.ts'
 import { statusOf } from '../../../../forge/tasks/run/status.ts'
 import { shape } from '../../../support/flow-activities.ts'
 import { randomFrom } from '../../../support/random.ts'
@@ -213,4 +213,23 @@ test('after eight tasks that passed the plan is looked at, once', () => {
   const tasks = Array.from({ length: 14 }, (_, at) => shape(`t${at}`))
   const { journal } = live({ tasks, next: () => 0, ends: () => ({}) })
   expect(journal.filter(id => id.endsWith('/kept'))).toEqual(['check-plan/2/kept'])
+})
+
+test('minutes that are over in the moment of a pause are over when it ends', () => {
+  const isOut = { ...newRecord(shape('a')), state: 'runs', attempt: 1, isOut: true } as const
+  let run: RunRecord = { ...newRun(INPUT, 'life'), plan: ref('plan'), tasks: [isOut], since: 0 }
+  const stateAfter = (event: Event, now: number) => {
+    run = decide(run, event, now).run
+    return statusOf(run, now).state
+  }
+  const MINUTE = 60_000
+  expect(stateAfter({ is: 'raised', limits: { minutes: 1 } }, 0)).toBe('runs')
+  // Both are decided together: the person has paused it, and its minutes are over.
+  expect(stateAfter({ is: 'paused' }, MINUTE + 1)).toBe('paused')
+  expect(stateAfter({ is: 'time' }, MINUTE + 1)).toBe('paused')
+  // What a pause lasts counts for nothing; the minutes before it do.
+  expect(stateAfter({ is: 'resumed' }, 9 * MINUTE)).toBe('out of budget')
+  expect(stateAfter({ is: 'raised', limits: { minutes: 2 } }, 9 * MINUTE)).toBe('runs')
+  expect(stateAfter({ is: 'time' }, 9.5 * MINUTE)).toBe('runs')
+  expect(stateAfter({ is: 'time' }, 10 * MINUTE)).toBe('out of budget')
 })

@@ -1,0 +1,128 @@
+/** A merge and a rebase that wait for a person, as the real desk leaves them. */
+
+import { replacement } from '../../../support/desk.ts'
+import { commit, type Files, git } from '../../../support/git.ts'
+import type { PageDesk } from '../../../support/page-desk.ts'
+import { openTestDesk, type TestWindow } from '../../../support/served.ts'
+import { templateOf } from './page-scene.ts'
+
+export const BRANCH = 'upstream-2.14'
+export const CLAIM = 'src/queue/claim.ts'
+export const POSTGRES = 'src/store/postgres.ts'
+
+/** A file as the three sides have it; null where it is not there. */
+type Sides = { base: string | null; ours: string | null; theirs: string | null }
+
+const claim = (first: string, second: string) => `import type { Lease, Store } from './types'
+
+export class Claimer {
+  readonly #store: Store;
+  #seen = 0;
+
+${first}    return this.#claimBatch(size, lease);
+  }
+
+  async #claimBatch(size: number): Promise<Lease[]> {
+    const shards = await this.#store.shards();
+    const wanted = Math.min(size, this.#free());
+${second}    this.#seen += leases.length;
+    return leases;
+  }
+
+  /** How many jobs this worker can still take. */
+  #free(): number {
+    return this.#limit - this.#held.size;
+  }
+}
+`
+const CLAIM_SIDES: Sides = {
+  base: claim(
+    '  async claim(size: number): Promise<Lease[]> {\n',
+    '    const leases = await this.#store.claim(wanted);\n',
+  ),
+  ours: claim(
+    '  async claim(size: number, lease = LEASE_MS): Promise<Lease[]> {\n',
+    '    const leases = await this.#store.claim(wanted, this.#leaseMs);\n    this.#log.claimed(leases, this.#holder);\n',
+  ),
+  theirs: claim(
+    '  /** Claims up to `size` jobs, shard by shard. */\n  async claim(size: number): Promise<Lease[]> {\n    if (this.#draining) return [];\n',
+    '    const leases = await this.#store.claim(wanted, { shards });\n    shards.advance(leases);\n',
+  ),
+}
+const store = (line: string) => `export class PostgresStore {\n${line}}\n`
+const POSTGRES_SIDES = { base: store(''), ours: store('  claim = 1\n'), theirs: store('  claim = 2\n') }
+
+/** A file with a conflict at its beginning, and with `many` one at its end, too. */
+const other = (many: boolean): Sides => {
+  const text = (words: string) =>
+    `export const first = '${words}'\n\n// a\n// b\n// c\n// d\n\n${many ? words : 'end'}()\n`
+  return { base: text('base'), ours: text('ours'), theirs: text('theirs') }
+}
+/** Files whose conflicts are settled: seven in all. */
+const SETTLED: Record<string, Sides> = {
+  'src/queue/lease.ts': other(true),
+  'src/queue/sweep.ts': other(true),
+  'src/store/memory.ts': other(true),
+  'src/index.ts': other(false),
+}
+/** Files that git merges by itself. */
+const BY_GIT: Record<string, Sides> = {
+  'docs/shards.md': { base: null, ours: null, theirs: '# Shards\n' },
+  'src/shards.ts': { base: null, ours: null, theirs: 'export {}\n' },
+}
+
+/** A picture that our side has deleted, and theirs changed. */
+export const LOGO: Record<string, Sides> = {
+  'logo.png': { base: `GIF89a\x01\0\x01\0old`, ours: null, theirs: `GIF89a\x01\0\x01\0new` },
+}
+
+function sideOf(sides: Record<string, Sides>, side: keyof Sides): Files {
+  const files = Object.entries(sides).map(([path, of]) => [path, of[side]] as const)
+  // What is not there yet can't be deleted.
+  return Object.fromEntries(files.filter(([path, text]) => text !== null || sides[path]?.base !== null))
+}
+
+const fileAt = (branch: string, path: string) => ({ at: { kind: 'branch', branch } as const, path })
+
+/** Gives a file of the branch another text, as a person does who types it. */
+async function typeIn(window: TestWindow, path: string, text: string): Promise<void> {
+  const file = (await window.ask({ ask: 'open', ...fileAt(BRANCH, path) })) as { text: string; version: number }
+  const edits = [{ client: 'a test', changes: replacement(file.text.length, 0, file.text.length, text) }]
+  await window.ask({ ask: 'edit', branch: BRANCH, path, version: file.version, edits })
+}
+
+export async function settled(desk: PageDesk, path: string, text: string): Promise<void> {
+  await using window = await desk.desk.window()
+  await typeIn(window, path, text)
+  await desk.isText(BRANCH, path, text)
+}
+
+/** A merge of upstream into the branch: three conflicts are left in two files, and seven are settled. */
+export const mergingTemplate = (more: Record<string, Sides> = {}): (() => Promise<string>) =>
+  templateOf(async path => {
+    const rest = { 'README.md': { base: '# Tern\n', ours: '# Tern\n', theirs: '# Tern\n' } }
+    const sides = { [CLAIM]: CLAIM_SIDES, [POSTGRES]: POSTGRES_SIDES, ...SETTLED, ...BY_GIT, ...rest, ...more }
+    const present = Object.fromEntries(Object.entries(sideOf(sides, 'base')).filter(([, text]) => text !== null))
+    const base = await commit(path, 'main', present, { message: 'Begin main' })
+    await commit(path, BRANCH, sideOf(sides, 'ours'), { message: 'What the fork has', parents: [base] })
+    const theirs = await commit(path, 'upstream', sideOf(sides, 'theirs'), { message: 'Release 2.14', parents: [base] })
+    await using desk = await openTestDesk(path)
+    await using window = await desk.window()
+    const source = { branch: 'upstream', commit: theirs, words: 'upstream' }
+    await window.ask({ ask: 'do', step: { step: 'merge', source, onto: BRANCH } })
+    for (const [file, { ours }] of Object.entries(SETTLED)) await typeIn(window, file, ours ?? '')
+  })
+
+/** A rebase of the branch that waits at the second of its three commits. */
+export const rebasingTemplate = templateOf(async path => {
+  const base = await commit(path, 'main', { [CLAIM]: 'one\n' }, { message: 'Begin main' })
+  const onto = await commit(path, 'main', { [CLAIM]: 'main\n' }, { message: 'Go on' })
+  await commit(path, BRANCH, { 'a.txt': 'a\n' }, { message: 'First', parents: [base] })
+  await commit(path, BRANCH, { [CLAIM]: 'shard\n' }, { message: 'Claim by shard' })
+  await commit(path, BRANCH, { 'b.txt': 'b\n' }, { message: 'Last' })
+  await git(path, 'pack-refs', '--all')
+  await using desk = await openTestDesk(path)
+  await using window = await desk.window()
+  const source = { branch: 'main', commit: onto, words: 'main' }
+  await window.ask({ ask: 'do', step: { step: 'rebase', branch: BRANCH, onto: source } })
+})
