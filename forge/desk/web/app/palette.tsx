@@ -198,7 +198,7 @@ function PaletteFoot() {
   return (
     <footer>
       <span>
-        <kbd>↑</kbd> <kbd>↓</kbd> choose
+        <kbd>↑</kbd> <kbd>↓</kbd> select
       </span>
       <span>
         <kbd>Enter</kbd> open

@@ -157,7 +157,7 @@ function ModelChoice({ tab }: { tab: Tab }) {
           chooseModel(page, tab, event.currentTarget.value)
         }}
       >
-        {model === undefined ? <option value="">choose a model</option> : null}
+        {model === undefined ? <option value="">select a model</option> : null}
         {all.map(name => (
           <option key={name} value={name}>
             {modelName(name)}

@@ -32,7 +32,7 @@ export const findPanel: Extension = search({ top: true, createPanel: makePanel }
 
 function makePanel(view: EditorView): Panel {
   const dom = document.createElement('div')
-  dom.className = 'cm-search'
+  dom.className = 'find-host'
   dom.addEventListener('keydown', event => {
     if (runScopeHandlers(view, event, 'search-panel')) event.preventDefault()
   })

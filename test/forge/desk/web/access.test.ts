@@ -68,7 +68,7 @@ const STEPS: Record<string, (page: DeskPage, desk: StandIn) => Promise<void>> = 
     await page.getByRole('textbox', { name: 'Editor' }).click()
     await page.keyboard.type('typed\r')
     await page.keyboard.press('Control+f')
-    await page.locator('.cm-search').waitFor()
+    await page.locator('.find-panel').waitFor()
   },
   review: async page => {
     await page.keyboard.press('Alt+r')

@@ -74,7 +74,7 @@ describe.skipIf(!hasBrowser)('a selection is seen', () => {
     await inBothSchemes(async () => {
       await line(4).dblclick({ position: { x: 60, y: 8 } })
       await page.keyboard.press('Control+f')
-      await page.locator('.cm-search [name="search"]').fill('word')
+      await page.locator('.find-panel [name="search"]').fill('word')
       await expectLineSeen(line(4))
       await page.keyboard.press('Control+f')
       await page.keyboard.press('Escape')
