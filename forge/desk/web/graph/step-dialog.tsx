@@ -84,6 +84,9 @@ export function StepDialog({ content, close }: Props) {
     isBusy.value = false
   }
 
+  // Enter on the tab that is selected already is for the button, as in other dialogs; a forced push wants the button.
+  const isOnSafeWay = (target: EventTarget | null) =>
+    target instanceof Element && target.matches('[role="tab"][aria-selected="true"]') && !way.isDangerous
   return (
     <DialogFrame title={content.title} close={close} look="step-dialog">
       <form
@@ -92,7 +95,7 @@ export function StepDialog({ content, close }: Props) {
           run()
         }}
         onKeyDown={event => {
-          if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
+          if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey || isOnSafeWay(event.target))) return
           event.preventDefault()
           run()
         }}

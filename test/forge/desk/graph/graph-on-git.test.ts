@@ -112,7 +112,9 @@ describe.skipIf(!hasBrowser)('the repository view on git', () => {
     const before = await tip('main')
     await drop('same-line', 'main')
     await dialog().getByText('a.txt').first().waitFor()
-    await dialog().getByRole('button', { name: 'Merge and resolve 1 file' }).click()
+    await dialog().getByRole('button', { name: 'Merge and resolve 1 file' }).waitFor()
+    // The tab of the merge has the focus: Enter is for the button of the dialog, as everywhere.
+    await page.keyboard.press('Enter')
     await page.getByRole('tab', { name: /main/, selected: true }).waitFor()
     expect(await tip('main')).toBe(before)
     expect(await place.git('for-each-ref', '--format=%(refname)', 'refs/forge/merging')).toBe('refs/forge/merging/main')

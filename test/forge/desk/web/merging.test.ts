@@ -201,6 +201,8 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await page.getByLabel('Commit message').fill('Bring in 2.14')
     await page.getByRole('button', { name: 'Finish' }).click()
     await desk.isMessage(BRANCH, 'Bring in 2.14')
+    await page.locator('.toast').getByRole('button', { name: 'Undo' }).click()
+    await page.getByRole('button', { name: 'Finish' }).waitFor()
   })
 
   test('keeps the rest of the file editable, and its marks from being typed into', async () => {
