@@ -127,11 +127,11 @@ function FindPanel({ view, found }: { view: EditorView; found: Found }) {
           isOn={shown.caseSensitive}
           toggle={() => change({ caseSensitive: !shown.caseSensitive })}
         />
-        <Toggle
+        <IconButton
+          icon="whole-word"
           words="Match whole word"
-          short="ab"
-          isOn={shown.wholeWord}
-          toggle={() => change({ wholeWord: !shown.wholeWord })}
+          isPressed={shown.wholeWord}
+          onClick={() => change({ wholeWord: !shown.wholeWord })}
         />
         <Toggle
           words="Regular expression"
