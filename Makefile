@@ -43,8 +43,7 @@ desk: desk-runtime ## open the desk on the repository in REPO=path, or on a smal
 
 image: ## build the container image that the agent works in
 	@echo 'Building $(IMAGE): about 10 minutes and 5 GB the first time.'
-	digest=$$(cd -- '$(HERE)/harness' && for file in $$(find * -type f ! -name '.*' | LC_ALL=C sort); do printf '%s\0' "$$file"; cat "$$file"; printf '\0'; done \
-	  | { sha256sum 2>/dev/null || shasum -a 256; } | cut -d ' ' -f 1) && \
+	digest=$$('$(HERE)/docker/harness-digest.sh' '$(HERE)/harness') && \
 	docker build --tag $(IMAGE) --build-arg "HARNESS_DIGEST=$$digest" --file '$(HERE)/docker/kitchen-sink/Dockerfile' '$(HERE)/harness'
 
 test: tools tasks-runtime jq browser temporal ## run the tests that need neither docker nor network (ARGS: files or --test-name-pattern)

@@ -126,18 +126,23 @@ export async function review(scratch: Scratch, commits: Commits): Promise<MergeR
     unreachable(scratch, commits),
     commitsBetween(scratch, origin, upstream, SHOWN.commits),
   ])
-  const shown = origin === start ? judged : await compare(scratch, objects, origin, commits)
-  const around = await besideConflicts(scratch, objects, judged, commits)
-  const [diffs, shrunk, markers, ci, restarted, uncovered, automation, losses] = await allOf([
+  const isFirst = origin === start
+  const shown = isFirst ? judged : await compare(scratch, objects, origin, commits)
+  const judgedAround = await besideConflicts(scratch, objects, judged, commits)
+  const [diffs, shrunk, markers, ci, restarted, uncovered, judgedAutomation, losses, earlier] = await allOf([
     diffsOf(scratch, shown, commits),
     shrunkIn(scratch, shown),
     withMarkers(objects, commits, judged),
-    slippedIntoCi(objects, judged, around),
+    slippedIntoCi(objects, judged, judgedAround),
     restartedCi(objects, judged),
     uncoveredCi(objects, judged, commits),
     newAutomation(objects, judged),
     lossesOf(scratch, judged),
+    isFirst ? Promise.resolve(NOTHING_ODD) : oddIn(scratch, objects, shown, { ...commits, start: origin }),
   ])
+  const around = union(judgedAround, earlier.around)
+  const middles = union(markers.middles, earlier.middles)
+  const automation = union(judgedAutomation, earlier.automation)
   const { conflicts, edits, dropped, vanished } = shown.ledger
   const ofNeither = conflicts.filter(({ resolution }) => resolution === 'a version of its own').map(pathOf)
   const stuck = judged.spots.get('STUCK.md')
@@ -172,7 +177,7 @@ export async function review(scratch: Scratch, commits: Commits): Promise<MergeR
     ...naming('Edited beyond the conflicts:', edits.map(pathOf)),
     ...naming('In conflict, and neither as a side has it nor a mixture of the two:', ofNeither),
     ...naming('Changed beside a conflict, in the same file:', around),
-    ...naming('A line of ======= that neither side has may be left of a conflict, in', markers.middles),
+    ...naming('A line of ======= that neither side has may be left of a conflict, in', middles),
     ...naming("Automation that git's own merge does not have may run by itself:", automation),
   ]
   const seen = { ...shown.ledger, diffs, shrunk, upstreamCommits }
@@ -183,7 +188,7 @@ export async function review(scratch: Scratch, commits: Commits): Promise<MergeR
     meantByHand,
     partial,
     around,
-    middles: markers.middles,
+    middles,
     automation,
     stuck: isStuck ? stuck.result?.oid : undefined,
     rebased,
@@ -192,6 +197,21 @@ export async function review(scratch: Scratch, commits: Commits): Promise<MergeR
     ...seen,
   }
 }
+
+/** What of a comparison is worth a look and does not follow from its list of changes. */
+type Odd = Record<'around' | 'middles' | 'automation', Path[]>
+const NOTHING_ODD: Odd = { around: [], middles: [], automation: [] }
+
+async function oddIn(scratch: Scratch, objects: Objects, comparison: Comparison, commits: Commits): Promise<Odd> {
+  const [around, { middles }, automation] = await allOf([
+    besideConflicts(scratch, objects, comparison, commits),
+    withMarkers(objects, commits, comparison),
+    newAutomation(objects, comparison),
+  ])
+  return { around, middles, automation }
+}
+
+const union = (paths: Path[], more: Path[]): Path[] => [...new Set([...paths, ...more])]
 
 const pathOf = ({ path }: { path: Path }): Path => path
 const same = (a: Entry, b: Entry): boolean => a?.oid === b?.oid && a?.mode === b?.mode

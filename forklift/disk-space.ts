@@ -5,7 +5,6 @@ import { dirname, join } from 'node:path'
 import { Failure } from '../core/failure.ts'
 import { harnessStateOf, workspaceOf } from '../core/formats/forklift-run.ts'
 import { visible } from '../core/text.ts'
-import { AGENT_LOG } from '../harness/agents/chosen/settings.ts'
 import { openFolders, removeFolders } from './leftovers.ts'
 import { lockSays } from './logs.ts'
 
@@ -16,7 +15,7 @@ const GIB = 1024 ** 3
  */
 const NEEDED = { bytes: 2 * GIB, files: 20_000 }
 /** What tells why a run ended, and is worth its place when the rest goes. */
-const LOGS = ['harness.log', 'events.jsonl', 'transcript.txt', AGENT_LOG]
+const LOGS = ['harness.log', 'events.jsonl', 'transcript.txt', 'agent.log']
 const KEPT = ['run.txt', 'fork-context.md', 'instructions.txt', ...LOGS.map(name => `logs/${name}`)]
 const MAX_KEPT_FILE_BYTES = 8 << 20
 

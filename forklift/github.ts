@@ -10,6 +10,7 @@ import { visible } from '../core/text.ts'
 import type {
   BranchRules,
   HostedRepository,
+  HostFound,
   HostKind,
   HostSearch,
   PageFormat,
@@ -98,19 +99,17 @@ export async function credentialHelper(
   }
 }
 
-/** Origin's GitHub; undefined where origin is on none. */
-async function find({ urls, env, sh, signal, note }: HostSearch): Promise<GitHub | undefined> {
+/** Finds origin's GitHub. Whether a host that GitHub does not run itself is one, a token for it tells. */
+async function find({ urls, env, sh, signal }: HostSearch): Promise<HostFound> {
   const place = gitHubPlaceOf(urls, env)
-  const host = parseRemote(urls[0] ?? '')?.host ?? ''
-  const consequence = 'the branch will be pushed, without a pull request.'
-  if (!place && host && !host.includes('.'))
-    note(`which GitHub ${visible(host)} stands for can't be told: ${consequence}`)
-  if (!place) return undefined
+  if (!place) {
+    const host = parseRemote(urls[0] ?? '')?.host ?? ''
+    return host && !host.includes('.') ? { whyNot: `which GitHub ${visible(host)} stands for can't be told` } : {}
+  }
   const token = await findToken(place.host, env, sh)
-  if (token) return new GitHub(place, token, signal)
+  if (token) return { host: new GitHub(place, token, signal) }
   if (isHosted(place.host)) throw new Failure(`There is no token for ${place.host}: set GH_TOKEN or run gh auth login.`)
-  note(`there is no token for ${visible(place.host)}, so it is taken for no GitHub: ${consequence}`)
-  return undefined
+  return { whyNot: `there is no token for ${visible(place.host)}, so it is taken for no GitHub` }
 }
 
 /** The password that the user's own credential helpers have; an empty one is none. */
@@ -185,6 +184,7 @@ const MAX_CLOSED_PULLS = 200
 /** One repository on GitHub, seen with one token. `signal` ends what is under way. */
 export class GitHub implements PullRequestHost {
   readonly name = 'GitHub'
+  readonly page = PAGE
   readonly #octokit: Octokit
   #own: Promise<RepositoryOnGitHub> | undefined
 
@@ -471,12 +471,13 @@ function details(errors: unknown[] | undefined): string {
 
 const GET_WORKFLOW_SCOPE = 'gh auth refresh -s workflow'
 
-function whyRefused(words: string): string | undefined {
-  if (!/refusing to allow .* workflow|without `workflow` scope/.test(words)) return undefined
+function whyRefused(printed: string): string | undefined {
+  if (!/refusing to allow .* workflow|without `workflow` scope/.test(printed)) return undefined
   return `The token lacks the workflow scope that this push needs: ${GET_WORKFLOW_SCOPE}.`
 }
 
-const PAGE: PageFormat = {
+/** How GitHub formats a pull request's text, and what it calls its own buttons. */
+export const PAGE: PageFormat = {
   maxBodyChars: 65_535,
   warning: lines => ['> [!WARNING]', ...lines.map(line => `> ${line}`)].join('\n'),
   // GitHub tells the other side of a link to it, but not of one through its own redirect.
@@ -487,8 +488,6 @@ const PAGE: PageFormat = {
 }
 
 export const GITHUB: HostKind = {
-  name: 'GitHub',
-  page: PAGE,
   find,
   webOf: urls => gitHubPlaceOf(urls, {})?.web,
   whyRefused,

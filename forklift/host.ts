@@ -1,6 +1,6 @@
 /**
- * What Forklift asks of the host of pull requests, whichever it is. hosts.ts chooses one; all that is peculiar to it is
- * in its own file.
+ * What Forklift asks of a host of pull requests. Another host is a file that exports a `HostKind`, and an entry in the
+ * list of hosts.ts.
  */
 import type { Shell } from 'zx/core'
 import type { Oid } from '../core/git/repository.ts'
@@ -34,25 +34,28 @@ export type HostedRepository = { name: string; buttons: { merge: boolean; squash
 /** What rules of the host ask of a branch. */
 export type BranchRules = { forbidsCreation: boolean; wantsSignatures: boolean; forbidsMergeCommits: boolean }
 
-/** The text of a pull request: what the host makes of it. */
+/** How a host formats the text of a pull request, and what it calls its own buttons and settings, as Markdown. */
 export type PageFormat = {
-  /** Of a body, in UTF-16 code units. */
+  /** The largest body, in UTF-16 code units. */
   maxBodyChars: number
-  /** A block that stands out. */
+  /** Formats lines as a block that stands out. */
   warning: (lines: string[]) => string
-  /** The address of a commit of another repository, by that repository's page. */
+  /** The address of a commit in another repository, from the address of that repository's page. */
   commitLink: (web: string, oid: Oid) => string
-  /** How the person merges it with a merge commit, lets the host allow that, and does without Forklift. */
+  /** How to merge with a merge commit, as an imperative: "choose **Create a merge commit**". */
   mergeWith: string
+  /** The setting that allows merge commits: "Settings, General, **Allow merge commits**". */
   allowMergeCommits: string
+  /** What updates a fork without commits of its own: "**Sync fork** on the fork's page". */
   syncFork: string
 }
 
 /** The host of one repository, seen with one token. What it can't do is thrown as a Failure. */
 export interface PullRequestHost {
-  /** The host's name, and where the token for it comes from. */
   readonly name: string
+  /** Where the token comes from: a variable or a command. */
   readonly tokenSource: string
+  readonly page: PageFormat
   /** The address of the repository's page. */
   readonly web: string
   /** What would make publishing fail is thrown. `upstream`: the URLs of upstream. */
@@ -92,18 +95,20 @@ export type HostSearch = {
   env: Record<string, string | undefined>
   sh: Shell
   signal: AbortSignal
-  /** Is given sentences for the person. */
-  note: (words: string) => void
 }
+
+/**
+ * What one kind of host says to origin's URLs: `host` where origin is there. Otherwise `whyNot`, a clause that says why
+ * origin is not taken for this kind; without it, origin is clearly not of this kind.
+ */
+export type HostFound = { host: PullRequestHost } | { host?: undefined; whyNot?: string }
 
 /** A kind of host. */
 export interface HostKind {
-  readonly name: string
-  readonly page: PageFormat
-  /** The host of origin; undefined where it is not of this kind. */
-  find(finding: HostSearch): Promise<PullRequestHost | undefined>
-  /** The address of the page of the repository that URLs name; undefined where that is not to be had from them. */
+  /** Throws a Failure where origin is on a host of this kind that cannot be used, without a token for example. */
+  find(search: HostSearch): Promise<HostFound>
+  /** The address of the page of the repository at one of these URLs; undefined where it is not on this kind of host. */
   webOf(urls: readonly string[]): string | undefined
-  /** Why the host has refused a push, by the words that git printed; undefined where they say nothing of its own. */
-  whyRefused(words: string): string | undefined
+  /** Why the host refused a push, from what git printed; undefined where that is not in this kind of host's words. */
+  whyRefused(printed: string): string | undefined
 }

@@ -1,7 +1,7 @@
 /** Before anything is written or paid for: the checkout, its remotes, their host, the engine, the image. All at once. */
 import { constants } from 'node:fs'
-import { access, readFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { access, readFile, readlink } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
 import { AGENT_USER, IMAGE } from '../core/container.ts'
 import { Failure } from '../core/failure.ts'
 import { projectOf, stateFolder } from '../core/formats/forklift-run.ts'
@@ -19,7 +19,7 @@ import { describeDisk } from './disk-space.ts'
 import { DamagedClone } from './errors.ts'
 import type { Fork, Remote, RemoteName } from './fork.ts'
 import type { HostedRepository, PullRequestHost, Pulls } from './host.ts'
-import { HOST } from './hosts.ts'
+import { findHost, webOf } from './hosts.ts'
 import * as remotes from './remotes.ts'
 import { type AgentSetup, type RunOptions, timeLimit } from './settings.ts'
 import type { Report } from './terminal.ts'
@@ -53,7 +53,7 @@ export async function lookAround(
     return promise
   }
   const checkout = check('checkout', theCheckout(report, signal), it => it.top)
-  const host = findHost(checkout, signal, report)
+  const host = findHostOfOrigin(checkout, signal, report)
   const repository = Promise.all([checkout, host]).then(([it, found]) => withCredentials(it, found))
   const answer = (it: Remote) => `${it.branch} is at ${it.tip.slice(0, 9)}`
   const origin = check('origin', ask(checkout, repository, 'origin'), answer)
@@ -68,8 +68,10 @@ export async function lookAround(
   const pulls = Promise.all([host.then(it => it?.pulls()), agreed]).then(([it]) => it ?? NO_PULLS)
   // A failure is thrown where the list is used, which may be never: until then it must not count as unhandled.
   pulls.catch(() => undefined)
-  const hosted = check(HOST.name, agreed, it =>
-    it ? `${it.name} takes pull requests` : 'none: a branch is pushed, without a pull request',
+  check('pull requests', Promise.all([host, agreed]), ([it, repository]) =>
+    it && repository
+      ? `${it.name} takes them in ${repository.name}`
+      : 'none: a branch is pushed, without a pull request',
   )
   if (options.check) check('rules', verifyRules(host, origin, report), () => 'allow what Forklift pushes')
   await Promise.allSettled([repository, tracked, identity, ...checks.map(([, line]) => line)])
@@ -89,7 +91,7 @@ export async function lookAround(
       tracked: await tracked,
       identity: await identity,
       host: await host,
-      hosted: await hosted,
+      hosted: await agreed,
       pulls,
     },
     setup: await setup,
@@ -268,42 +270,41 @@ async function theImage(engine: Promise<void>, signal: AbortSignal, report: Repo
   if (image.exitCode !== 0) await engine
   if (image.exitCode !== 0) throw new Failure(`There is no image ${IMAGE}: make image in ${here}.`)
   const [id = '', label] = image.stdout.trim().split(/\s+/)
-  if (label !== (await harnessDigest()))
+  if (label !== (await harnessDigest(HARNESS)))
     report.note(`the harness in the image is not this one's: make image in ${here}.`)
   return id
 }
 
 /**
- * The digest that `make image` puts on the image: every file of harness/ in order, name and content each ended by NUL.
- * Hidden files, such as a file manager's, are no part of it.
+ * The digest that `make image` puts on the image, as docker/harness-digest.sh computes it: the path and the content of
+ * each file in path order, each ended by NUL. Hidden files and the agents that the link `chosen` does not name are left
+ * out.
  */
-async function harnessDigest(): Promise<string> {
+export async function harnessDigest(harness: string): Promise<string> {
   const digest = new Bun.CryptoHasher('sha256')
-  // The link that names the agent is followed by neither.
-  const files = new Bun.Glob('**/*').scan({ cwd: HARNESS, onlyFiles: true, followSymlinks: false })
+  const chosen = basename(await readlink(join(harness, 'agents/chosen')))
+  const files = new Bun.Glob('**/*').scan({ cwd: harness, onlyFiles: true, followSymlinks: false })
   for (const name of (await Array.fromAsync(files)).sort()) {
+    const [, agent = chosen] = /^agents\/([^/]+)\//.exec(name) ?? []
+    if (agent !== chosen) continue
     digest
       .update(`${name}\0`)
-      .update(await readFile(join(HARNESS, name)))
+      .update(await readFile(join(harness, name)))
       .update('\0')
   }
   return digest.digest('hex')
 }
 
 /** Where origin's pull requests are; undefined where it takes none. */
-async function findHost(
+async function findHostOfOrigin(
   checkout: Promise<Checkout>,
   signal: AbortSignal,
   report: Report,
 ): Promise<PullRequestHost | undefined> {
   const { urls, repository } = await checkout
-  return await HOST.find({
-    urls: [urls.origin.configured, urls.origin.fetch],
-    env: process.env,
-    sh: shellIn(unbounded(repository)),
-    signal,
-    note: words => report.note(words),
-  })
+  const sh = shellIn(unbounded(repository))
+  const search = { urls: [urls.origin.configured, urls.origin.fetch], env: process.env, sh, signal }
+  return await findHost(search, sentence => report.note(sentence))
 }
 
 /** Asks a remote for its branches and which of them is its default one. */
@@ -328,7 +329,7 @@ async function ask(checkout: Promise<Checkout>, repository: Promise<Repository>,
   if (name === 'origin' && heads.has('forklift')) {
     throw new Failure('origin has a branch forklift, which leaves no room for forklift/…: rename or delete it.')
   }
-  const web = HOST.webOf([urls.configured, urls.fetch])
+  const web = webOf([urls.configured, urls.fetch])
   return { name, url, pushUrl: urls.push, web, branch, tip, heads }
 }
 

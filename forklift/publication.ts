@@ -29,7 +29,8 @@ type Publication = {
 export function storyOf({ origin, upstream, host, hosted }: Fork, plan: Publishable): Story {
   const leftBehind = plan.leftBehind.flatMap(({ pull }) => (pull ? [pull.url] : []))
   const branches = { originBranch: origin.branch, upstreamBranch: upstream.branch }
-  return { ...branches, origin: host?.web, upstream: upstream.web, buttons: hosted?.buttons, leftBehind }
+  const pages = { origin: host?.web, upstream: upstream.web, format: host?.page }
+  return { ...branches, ...pages, buttons: hosted?.buttons, leftBehind }
 }
 
 /**
@@ -61,7 +62,7 @@ export async function* publish(
   try {
     const text = {
       title: pull && !isOurTitle(pull.title) ? pull.title : title,
-      body: mergeBody(pull?.body ?? '', body),
+      body: mergeBody(pull?.body ?? '', body, host.page),
     }
     if (pull && draft && !(await host.makeDraft(pull)))
       report.note(

@@ -3,7 +3,8 @@ import type { Path } from '../core/git/repository.ts'
 import type { MergeReview, ReviewedConflict, ReviewedEdit } from '../core/review.ts'
 import { harmless, many, reflow, short, visible, visibleLines, visiblePath } from '../core/text.ts'
 import { checkClaims, MAX_WORDS_CHARS } from './claims.ts'
-import { HOST } from './hosts.ts'
+import type { PageFormat } from './host.ts'
+import { USUAL_FORMAT } from './hosts.ts'
 
 /** What the page tells besides the review; undefined is what is not known. */
 export type Story = {
@@ -32,10 +33,9 @@ export type Story = {
   leftBehind?: string[] | undefined
   /** Sentences of the host's own. */
   notes?: string[] | undefined
+  /** How the host formats the page; undefined where no host is known. */
+  format?: PageFormat | undefined
 }
-
-/** How the host wants what is shown on its pages. */
-const FORMAT = HOST.page
 
 const BEGIN = '<!-- forklift:begin -->'
 const END = '<!-- forklift:end -->'
@@ -58,24 +58,25 @@ type Size = (typeof SIZES)[number]
 type Item = { path: Path; note?: string; to?: Path | undefined }
 type Group = [heading: string, items: Item[], diffs?: MergeReview['diffs']]
 
-/** The page of a result that may be published; what was refused and is published anyway stands on top of it. */
+/** The page of a result that may be published. Refusals that a person has lifted stand on top. */
 export function page(review: MergeReview, story: Story): { title: string; body: string; draft: boolean } {
+  const { format = USUAL_FORMAT } = story
   let body = ''
   for (const size of SIZES) {
-    body = bodyOf(review, story, size)
-    if (body.length <= FORMAT.maxBodyChars - RESERVED_CHARS) break
+    body = bodyOf(review, story, size, format)
+    if (body.length <= format.maxBodyChars - RESERVED_CHARS) break
   }
   return { title: subjectOf(review, story), body, draft: review.partial.length + review.refusals.length > 0 }
 }
 
-function bodyOf(review: MergeReview, story: Story, size: Size): string {
+function bodyOf(review: MergeReview, story: Story, size: Size, format: PageFormat): string {
   const parts = [
-    lifted(review),
+    lifted(review, format),
     verdict(review, story),
     ...partsOf(review).map(([heading, groups]) => part(heading, groups, size)),
-    review.upstreamCommits.count > 0 && commitList(review, story, size),
+    review.upstreamCommits.count > 0 && commitList(review, story, size, format),
     howMade(review, story, size),
-    howToMerge(story),
+    howToMerge(story, format),
   ]
   // Nothing between the markers may look like one of them.
   const text = parts.filter(Boolean).join('\n\n').replaceAll('<!-- forklift:', '<!-- forklift ')
@@ -83,10 +84,10 @@ function bodyOf(review: MergeReview, story: Story, size: Size): string {
 }
 
 /** What a person lifted to publish this all the same. */
-function lifted({ refusals }: MergeReview): string {
+function lifted({ refusals }: MergeReview, format: PageFormat): string {
   if (refusals.length === 0) return ''
   const sentences = refusals.map(refusal => `- ${escapeMarkdown(refusal)}`)
-  return FORMAT.warning(['Forklift refuses this, and a person published it anyway:', ...sentences])
+  return format.warning(['Forklift refuses this, and a person published it anyway:', ...sentences])
 }
 
 /** All that is told by file, most pressing first. */
@@ -180,11 +181,11 @@ function describeConflict({ path, kind, stages, resolution }: ReviewedConflict):
   return { path, note: `${known[kind] ?? `${kind} conflict`}. Now: ${resolution}.` }
 }
 
-function commitList({ upstreamCommits }: MergeReview, { upstream }: Story, size: Size): string {
+function commitList({ upstreamCommits }: MergeReview, { upstream }: Story, size: Size, format: PageFormat): string {
   const web = webAddress(upstream)
   const lines = upstreamCommits.newest.slice(0, size.commits).map(({ oid, date, subject }) => {
     const id = code(oid.slice(0, 10))
-    return `- ${web ? `[${id}](${FORMAT.commitLink(web, oid)})` : id} ${date} ${code(short(subject, 120))}`
+    return `- ${web ? `[${id}](${format.commitLink(web, oid)})` : id} ${date} ${code(short(subject, 120))}`
   })
   const more = upstreamCommits.count - lines.length
   return ["### Upstream's commits\n", ...lines, ...(more > 0 ? [`- and ${many(more, 'older commit')}`] : [])].join('\n')
@@ -231,13 +232,13 @@ function howMade(review: MergeReview, story: Story, size: Size): string {
     .join('\n\n')
 }
 
-function howToMerge({ buttons, fastForward, originBranch }: Story): string {
+function howToMerge({ buttons, fastForward, originBranch }: Story, format: PageFormat): string {
   const why = "Squashed or rebased, upstream's commits stay unknown to git, and the same conflicts come back."
   const merge = fastForward
-    ? `- The fork has no commits of its own: ${FORMAT.syncFork} does the same without a merge commit.`
+    ? `- The fork has no commits of its own: ${format.syncFork} does the same without a merge commit.`
     : buttons?.merge === false
-      ? `${FORMAT.warning([`Merge commits are not allowed here. ${why} Allow them first: ${FORMAT.allowMergeCommits}.`])}\n`
-      : `- To merge, ${FORMAT.mergeWith}. ${why}`
+      ? `${format.warning([`Merge commits are not allowed here. ${why} Allow them first: ${format.allowMergeCommits}.`])}\n`
+      : `- To merge, ${format.mergeWith}. ${why}`
   return [
     '### Merge it, or not\n',
     merge,
@@ -269,15 +270,18 @@ function plainLine({ path, note, to }: Item): string {
 
 const SECTION = new RegExp(`${BEGIN}(?:(?!${BEGIN})[\\s\\S])*?${END}`, 'g')
 
-/** Puts our section in the place of the one that is there, and leaves all else as a person wrote it. */
-export function mergeBody(existing: string, ours: string): string {
+/**
+ * Replaces our section in the body of a pull request and leaves everything else as a person wrote it. A section that
+ * makes the body larger than `format` allows is shortened to a sentence, or else left out.
+ */
+export function mergeBody(existing: string, ours: string, format = USUAL_FORMAT): string {
   // Several sections become one, and a marker without its other half is no section.
   const [before = '', ...after] = existing.split(SECTION).map(text => text.replaceAll(BEGIN, '').replaceAll(END, ''))
   const brief = `${BEGIN}\nForklift's page does not fit beside what is written here: see the newest commit.\n${END}`
   const bodies = [ours, brief].map(section =>
     after.length > 0 ? before + section + after.join('') : [before.trimEnd(), section].filter(Boolean).join('\n\n'),
   )
-  return bodies.find(body => body.length <= FORMAT.maxBodyChars) ?? existing
+  return bodies.find(body => body.length <= format.maxBodyChars) ?? existing
 }
 
 /** How much of the agent's words stands in the commit, and the columns that they take there. */

@@ -14,7 +14,7 @@ import { firstLine } from '../core/text.ts'
 import { allOf } from '../core/together.ts'
 import { type Fork, type Head, type Remote, remoteBranchName } from './fork.ts'
 import type { PullRequest, Pulls } from './host.ts'
-import { HOST } from './hosts.ts'
+import { whyRefused } from './hosts.ts'
 import type { Report } from './terminal.ts'
 
 /** Brings the remote-tracking refs of both default branches up to date. Gives the fork with its remotes as fetched. */
@@ -234,7 +234,7 @@ export async function pushCommit(fork: Fork, { from, commit, ref, expected }: Pu
     if (pull) return pull
     throw new Failure(`${ref} changed on origin meanwhile. ${kept}`)
   }
-  const refusal = HOST.whyRefused(words)
+  const refusal = whyRefused(words)
   if (refusal) throw new Failure(`${refusal} ${kept}`)
   const rejected = /^!.*\[(?:remote )?rejected\] \((.*)\)/m.exec(told)?.[1]
   const reason = [firstLine(pushed.stderr), rejected].filter(Boolean).join('; ')

@@ -4,8 +4,8 @@
 //   redactorOf(key).text(text)    the same for a short text
 //
 // The key is found as it is, in base64 (any alignment, both alphabets) and in hexadecimal, also where its characters are
-// escaped (JSON, percent, HTML), interrupted by white space, or spread over the parts of a stream: those of the network,
-// and the events in which a model's words come. Half of a key counts as the key.
+// escaped (JSON, percent, HTML), interrupted by what is not seen, or spread over the parts of a stream: those of the
+// network, and the events in which a model's words come. Half of a key counts as the key.
 //
 // Text is passed on as soon as it cannot be the beginning of the key any more.
 import { Transform } from 'node:stream'
@@ -18,6 +18,7 @@ const MAX_LINE_LENGTH = 1024 * 1024 // of an event; a longer one is not compared
 // Letters of the key at the end of a part of a stream, from which on they wait for the next one. Fewer are no secret, and
 // most words end in some letter of the key.
 const MIN_LETTERS_HELD = 4
+const MAX_DATA_LINES = 20 // of one event
 const MAX_EVENTS_HELD = 16 // while nothing more comes in the place where the key may have begun
 
 // --- text as characters, which may be escaped ------------------------------------
@@ -30,12 +31,19 @@ const BEGINNING_OF_ESCAPE =
 const MAX_ESCAPE_BYTES = 128
 const BEGINS_ESCAPE = new Set('\\%&')
 
-/** A text as pieces: what stands there, and the one character that it means. White space and backslashes mean none. */
+/** White space of all scripts, and characters that people do not see. */
+const UNSEEN = /[\s\p{Cf}]/u
+
+/**
+ * A text as pieces: what stands there, and the one character that it means. What is not seen means none, nor do
+ * backslashes.
+ */
 function piecesOf(text) {
   const pieces = []
   for (let at = 0; at < text.length; ) {
     const [source, code] = pieceAt(text, at)
-    const means = code > 0x20 && code !== 0x5c ? String.fromCharCode(code) : ''
+    const letter = String.fromCharCode(code)
+    const means = code > 0x20 && code !== 0x5c && (code < 0x7f || !UNSEEN.test(letter)) ? letter : ''
     pieces.push({ source, means, isHidden: false, isShown: false, hasMark: false })
     at += source.length
   }
@@ -211,6 +219,8 @@ class EventRedactor {
   #matchers = new Map()
   #waiting = [] // lines, the oldest first
   #rest = ''
+  #endsInCr = false
+  #data = [] // lines of an event whose JSON goes on
   #event = 0
 
   constructor(root) {
@@ -218,21 +228,53 @@ class EventRedactor {
   }
 
   add(text) {
-    const lines = (this.#rest + text).split('\n')
+    const lines = (this.#rest + this.#withPlainEnds(text)).split('\n')
     this.#rest = lines.pop()
     const out = lines.map(line => this.#addLine(`${line}\n`)).join('')
     if (this.#rest.length <= MAX_LINE_LENGTH) return out
     const tooLong = this.#rest
     this.#rest = ''
-    return out + this.#release(Number.POSITIVE_INFINITY) + tooLong
+    return out + this.#releaseAll() + tooLong
+  }
+
+  /** A line of events may end in CR, LF or both. */
+  #withPlainEnds(text) {
+    const isRestOfEnd = this.#endsInCr && text.startsWith('\n')
+    if (text !== '') this.#endsInCr = text.endsWith('\r')
+    return text.slice(isRestOfEnd ? 1 : 0).replace(/\r\n?/g, '\n')
+  }
+
+  #releaseAll() {
+    return this.#passData() + this.#release(Number.POSITIVE_INFINITY)
   }
 
   end() {
-    return this.#addLine(this.#rest) + this.#release(Number.POSITIVE_INFINITY)
+    return this.#addLine(this.#rest) + this.#releaseAll()
   }
 
+  /** The data of an event may stand in several lines: they are put together as soon as they are JSON. */
   #addLine(line) {
-    const json = line.startsWith('data:') ? parsed(line.slice('data:'.length)) : undefined
+    if (!line.startsWith('data:')) return this.#passData() + this.#addEvent(line, undefined)
+    const whole = parsed(line.slice('data:'.length))
+    if (whole !== undefined) return this.#passData() + this.#addEvent(line, whole)
+    this.#data.push(line)
+    const text = this.#data.map(it => it.slice('data:'.length)).join('')
+    const joined = this.#data.length > 1 ? parsed(text) : undefined
+    if (joined === undefined)
+      return this.#data.length < MAX_DATA_LINES && text.length <= MAX_LINE_LENGTH ? '' : this.#passData()
+    const event = this.#data.splice(0).join('')
+    return this.#addEvent(event, joined)
+  }
+
+  /** What is no JSON, also with the lines after it, passes as it is. */
+  #passData() {
+    return this.#data
+      .splice(0)
+      .map(line => this.#addEvent(line, undefined))
+      .join('')
+  }
+
+  #addEvent(line, json) {
     const strings = []
     if (json !== undefined) {
       this.#event++

@@ -15,7 +15,7 @@
 # Gives
 #   the merge, committed on <branch>; or WORKSPACE/STUCK.md
 #   STATE/instructions.txt, and in STATE/logs/: harness.log, events.jsonl (what the agent reported),
-#   transcript.txt (the same to read), and the log of its standard error, as agent.sh names it
+#   transcript.txt (the same to read), agent.log (its standard error)
 #
 # Exit codes
 #   0 the agent finished, or time ran out with upstream merged and everything committed
@@ -37,7 +37,7 @@ readonly workspace state
 readonly logs=$state/logs
 readonly scratch=$state/scratch # HOME and temporary files of this run, on disk: they may be large
 readonly events=$logs/events.jsonl
-readonly agent_log=$logs/$agent_log_name
+readonly agent_log=$logs/agent.log
 readonly begun=$SECONDS
 
 branch='' upstream_branch='' start='' upstream='' seconds=''

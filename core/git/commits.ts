@@ -236,18 +236,18 @@ export async function independentOf(where: Where, commits: readonly Oid[]): Prom
   return (await read(where, ['merge-base', '--independent', ...commits])).split('\n').filter(Boolean)
 }
 
-/** The commits that one has and another lacks: all counted, and the newest named. */
 /**
- * How many of the commits that a tip has, and an older one has not, are in a branch of a remote, as it was fetched or
- * pushed last.
+ * How many of the commits that a tip has, and an older one has not (where there is one), are in a branch of a remote, as
+ * it was fetched or pushed last.
  */
-export async function countOnRemotes(where: Where, old: Oid, tip: Oid): Promise<number> {
+export async function countOnRemotes(where: Where, old: Oid | undefined, tip: Oid): Promise<number> {
   const count = async (...more: string[]) =>
-    Number(await read(where, ['rev-list', '--count', tip, '--not', old, ...more, '--']))
+    Number(await read(where, ['rev-list', '--count', tip, '--not', ...(old === undefined ? [] : [old]), ...more, '--']))
   const [all, ours] = await Promise.all([count(), count('--remotes')])
   return all - ours
 }
 
+/** The commits that one has and another lacks: all counted, and the newest named. */
 export type CommitList = { count: number; newest: { oid: Oid; date: string; subject: string }[] }
 
 /** The commits that `tip` has and `old` lacks; at most `named` of them with date (YYYY-MM-DD) and subject. */

@@ -1,4 +1,4 @@
-/** Puts an answer together from what comes of it, and holds each call back until the whole answer is there. */
+/** Assembles an answer from the parts of its stream. Tool calls are given only with the whole answer. */
 import type { LanguageModelV4StreamPart, LanguageModelV4Usage, SharedV4ProviderMetadata } from '@ai-sdk/provider'
 import * as v from 'valibot'
 import { parseJson } from './json.ts'
@@ -8,7 +8,7 @@ import type { CallBlock, ModelAnswer, Progress, ReasoningBlock, TextBlock, Usage
 type Finish = Extract<LanguageModelV4StreamPart, { type: 'finish' }>
 type PendingCall = { id: string; name: string; text: string; isWhole: boolean; note?: Note }
 
-/** The deltas of calls in a chunk of chat completions. */
+/** The deltas of tool calls in a chunk of chat completions. */
 const ChunkSchema = v.looseObject({
   choices: v.array(
     v.looseObject({
@@ -29,7 +29,7 @@ const ChunkSchema = v.looseObject({
   ),
 })
 
-/** An answer while it comes. `taken` are the ids of earlier calls: each has one of its own. */
+/** An answer while it streams in. `taken`: ids of earlier calls, which the calls of this answer must not repeat. */
 export class Assembly {
   private readonly blocks: (TextBlock | ReasoningBlock)[] = []
   private readonly open = new Map<string, TextBlock | ReasoningBlock>()
@@ -43,12 +43,12 @@ export class Assembly {
     private readonly onProgress: (progress: Progress) => void,
   ) {}
 
-  /** What has come of it as text. */
+  /** The answer's text so far. */
   get text(): string {
     return this.blocks.flatMap(block => (block.type === 'text' ? [block.text] : [])).join('')
   }
 
-  /** Whether the model itself said that it was done, and why: without that, it was cut. */
+  /** Whether the model gave a reason for its end. Without one, the stream was cut. */
   get isWhole(): boolean {
     const { raw, unified } = this.finish?.finishReason ?? {}
     return raw !== undefined && raw !== 'error' && unified !== 'error' && unified !== 'interrupted'
@@ -61,7 +61,7 @@ export class Assembly {
     this.takeWords(part)
   }
 
-  /** The whole answer; only where {@link isWhole} says so. `estimated` is its usage where the provider tells none. */
+  /** The whole answer; call only where {@link isWhole}. `estimated` gives the usage where the provider reports none. */
   answer(estimated: () => Usage): ModelAnswer {
     const reason = this.finish?.finishReason.unified
     const isCalling = reason !== 'length' && reason !== 'content-filter'
@@ -122,7 +122,7 @@ export class Assembly {
     const block = this.open.get(id)
     const { signature, redactedData } = metadata?.anthropic ?? {}
     if (block?.type !== 'reasoning') return
-    // A thought of what is compatible has no signature, and is handed back to its model all the same.
+    // Reasoning of an OpenAI-compatible server has no signature, but is sent back to its model as well.
     block.provider = {
       model: this.target.name,
       ...(block.provider as Note | undefined),
@@ -157,8 +157,8 @@ export class Assembly {
   }
 
   /**
-   * OpenRouter's provider gives empty arguments for a call whose arguments are no JSON, so its calls are read from the
-   * wire, and are whole when the answer is.
+   * OpenRouter's provider of the AI SDK gives empty arguments for a call whose arguments are no JSON. So its calls are
+   * read from the raw chunks, and are complete when the answer is.
    */
   private takeRaw(part: LanguageModelV4StreamPart): void {
     if (part.type !== 'raw') return
@@ -186,7 +186,10 @@ export class Assembly {
       }))
   }
 
-  /** OpenRouter sends the reasoning that has to be sent back only at the end, also where it has no text. */
+  /**
+   * OpenRouter sends the reasoning details, which have to be sent back, only at the end, even where there is no
+   * reasoning text.
+   */
   private withDetails(): (TextBlock | ReasoningBlock)[] {
     const parsed = v.safeParse(DetailsSchema, this.finish?.providerMetadata?.openrouter)
     if (!parsed.success || parsed.output.reasoning_details.length === 0) return this.blocks
@@ -196,7 +199,7 @@ export class Assembly {
     return this.blocks.map(block => (block === thought ? { ...thought, provider: note } : block))
   }
 
-  /** Each provider counts in its own way; undefined where it does not tell. */
+  /** The answer's usage, which each provider counts in its own way; undefined where it reports none. */
   private usage(): Usage | undefined {
     const told: LanguageModelV4Usage | undefined = this.finish?.usage
     const input = count(told?.inputTokens.total)
@@ -217,7 +220,7 @@ export class Assembly {
 
 const DetailsSchema = v.looseObject({ reasoning_details: v.array(v.record(v.string(), v.unknown())) })
 
-/** Proxies that speak OpenAI's words for Anthropic's models tell what was written only beside them. */
+/** Fields by which OpenAI-compatible proxies for Anthropic's models report the tokens written to the cache. */
 const RawSchema = v.looseObject({
   cache_creation_input_tokens: v.nullish(v.number()),
   prompt_tokens_details: v.nullish(v.looseObject({ cache_write_tokens: v.nullish(v.number()) })),
@@ -237,7 +240,9 @@ const CostSchema = v.looseObject({
   }),
 })
 
-/** What OpenRouter took; with a person's own key at the model's maker, what that one took, too. */
+/**
+ * What OpenRouter charged, in US dollars, plus what the model's maker charged where the user's own key is used there.
+ */
 function costOf(metadata: unknown, raw: unknown): number | undefined {
   const parsed = v.safeParse(CostSchema, metadata)
   if (!parsed.success) return undefined
@@ -246,7 +251,7 @@ function costOf(metadata: unknown, raw: unknown): number | undefined {
   return owns.success && owns.output.is_byok ? cost + Math.max(0, costDetails?.upstreamInferenceCost ?? 0) : cost
 }
 
-/** A number of tokens, whatever a server says. */
+/** A number of tokens: 0 for whatever is no such number. */
 const count = (told: number | null | undefined): number =>
   told !== undefined && told !== null && Number.isFinite(told) ? Math.max(0, Math.round(told)) : 0
 
@@ -257,8 +262,8 @@ const hasMore = (provider: unknown): boolean =>
   typeof provider === 'object' && provider !== null && Object.keys(provider).length > 1
 
 /**
- * A tool without arguments may be called with nothing. What is no JSON that can be kept stays as it came: the tool says
- * so.
+ * The parsed arguments of a call. Empty text means no arguments; text that is no JSON is kept as a string, which the
+ * tool then refuses.
  */
 function argumentsOf(text: string): unknown {
   if (!text.trim()) return {}

@@ -1,8 +1,8 @@
 /**
- * What of a repository the person has approved to be run: by its content, never by its name, so that what changes is
- * asked about again. Approvals are in the branch's tree, where anyone with push access can write; so each counts only
- * with a signature by a key of this user's, which is outside of any repository. A branch of a stranger's brings
- * whatever it likes into that file, and approves nothing by it.
+ * What the user has approved to run: by content, never by name alone, so that changed content needs a new approval.
+ * Approvals are stored in the branch's tree, where anyone with push access can write. So each counts only with a
+ * signature by this user's key, which is kept outside any repository: entries that came with a stranger's branch
+ * approve nothing.
  */
 import {
   createHash,
@@ -23,32 +23,31 @@ import type { Format, Oid } from '../../core/git/repository.ts'
 import { visible } from '../../core/text.ts'
 import type { WorkInProgressVfs } from '../vfs.ts'
 
-/** Where they stand in a tree. */
+/** The path of the approvals in a tree. */
 export const APPROVALS = '.forge/approved_tools.json'
 
-/** What can be approved. A verdict is what a program of this user's has found out; only such a program signs it. */
+/** What can be approved. A verdict is the result of a check; only the program that ran the check signs it. */
 export type Subject = {
-  /** So that what was approved as one thing is not run as another. */
+  /** Part of the signature, so that an approved tool can't be run as a command. */
   kind: 'tool' | 'command' | 'verdict'
   /**
-   * Within what it was approved: an approval with another scope does not count.
-   *
-   * A tool has none (''): it may be approved in one repository, and count in another that has the same file with the
-   * same content. The person has read that very code, and all that it can reach is the branch that it runs on, where
-   * the built-in tools write without being asked. To bind it to the repository would protect nothing: its first commit
-   * is in every fork of it, so in the very place that a copied approval would be tried in, and an id of the clone would
-   * only ask again in the next clone.
-   *
-   * What a command does depends on the files beside it. Its scope is the repository, by an id outside of it. A verdict
-   * names commits, which are the same in every clone, and has none.
+   * An approval counts only within the scope it was given for. A tool's is empty (''): an approval in one repository
+   * counts in another that has the same file with the same content. The user has read that very code, and it can reach
+   * nothing but its branch, where the built-in tools write without approval anyway. To bind it to the repository would
+   * protect nothing: a repository's first commit is in every fork of it, so exactly where a copied approval would be
+   * tried; and an id of the clone would only ask again in the next clone. A command's effect depends on the files
+   * beside it, so its scope is the repository, by an id kept outside of it. A verdict names commits, which are the same
+   * in every clone, so its scope is empty.
    */
   scope: string
-  /** The path of a tool's file, the name of a command: the same content elsewhere is asked about again. */
+  /**
+   * The path of a tool's file, or the name of a command. The same content under another name needs another approval.
+   */
   name: string
   content: Uint8Array
 }
 
-/** Whether it may run: `changed` where the same name was approved with another content, whose blob `before` is. */
+/** Whether a subject may run. `changed`: the same name was approved with other content, the blob `before`. */
 export type ApprovalState = { state: 'approved' } | { state: 'new' } | { state: 'changed'; before: Oid }
 
 const Entry = v.object({
@@ -57,13 +56,13 @@ const Entry = v.object({
   name: v.pipe(v.string(), v.nonEmpty(), v.maxLength(4096)),
   blob: v.pipe(v.string(), v.regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/)),
   sha256: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
-  /** Whose it is: the hash of the public key. Others' stay where they are. */
+  /** The hash of the public key that signed it. Entries of other users' keys are kept. */
   key: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
   signature: v.pipe(v.string(), v.base64(), v.maxLength(100)),
 })
 type Entry = v.InferOutput<typeof Entry>
 
-/** An approval that is kept elsewhere than in a tree. It says by its signature whose it is, wherever it was found. */
+/** An approval stored outside a tree. Its signature names its key, so it counts wherever it is found. */
 export const SignedApproval = Entry
 export type SignedApproval = Entry
 
@@ -71,21 +70,24 @@ type Signed = Omit<Entry, 'key' | 'signature'>
 
 const File = v.object({ version: v.literal(1), approvals: v.pipe(v.array(Entry), v.maxLength(2000)) })
 
-/** A larger file was not written here. */
+/** At most this many bytes of approvals; a larger file was not written by this program and is ignored. */
 const MAX_APPROVALS_BYTES = 2 << 20
 
-/** Looks for approvals, and gives them, with the key in a folder outside of any repository. */
+/** Looks up and writes approvals, with a signing key in a folder outside any repository. */
 export class Approvals {
   readonly #path: string
   readonly #folder: string
 
-  /** @param folder The user's folder of settings for the forge; the key is made in it when it is first needed. */
+  /** @param folder The user's configuration folder of the forge. The key is created there when it is first needed. */
   constructor(folder: string) {
     this.#folder = folder
     this.#path = join(folder, 'approvals.key')
   }
 
-  /** Throws a {@link Failure} where there is a key that can't be used. Without one, nothing is approved. */
+  /**
+   * Tells whether a subject is approved. Without a key, nothing is. Throws a {@link Failure} where the key can't be
+   * used.
+   */
   async look(vfs: WorkInProgressVfs, subject: Subject): Promise<ApprovalState> {
     const entries = (await readEntries(vfs)).filter(it => isAbout(it, subject))
     if (entries.length === 0) return { state: 'new' }
@@ -99,8 +101,8 @@ export class Approvals {
   }
 
   /**
-   * Writes an approval into the work in progress: for what the person has seen, which is the content of `subject`. It
-   * takes the place of an earlier one of the same name.
+   * Writes an approval of `subject`, whose content the user has seen, into the work in progress. It replaces an earlier
+   * approval of the same name.
    */
   async approve(vfs: WorkInProgressVfs, subject: Subject): Promise<void> {
     const mine = await this.sign(subject, vfs.objects.repository.format)
@@ -110,14 +112,14 @@ export class Approvals {
     await vfs.writeFile(APPROVALS, Buffer.from(text))
   }
 
-  /** An approval of what the person has seen, to be kept wherever its reader finds it ({@link isSigned}). */
+  /** Signs an approval of what the user has seen. The caller stores it; {@link isSigned} checks it. */
   async sign(subject: Subject, format: Format): Promise<SignedApproval> {
     const key = (await this.#readKey()) ?? (await this.#makeKey())
     const signed = signedOf(format, subject)
     return { ...signed, key: idOf(key), signature: sign(null, bytesOf(signed), key).toString('base64') }
   }
 
-  /** Whether one of these is this user's, and of this very content. Without a key, nothing is approved. */
+  /** Tells whether one of `approvals` was signed by this user for this very content. Without a key, none was. */
   async isSigned(subject: Subject, format: Format, approvals: readonly SignedApproval[]): Promise<boolean> {
     const about = approvals.filter(it => isAbout(it, subject))
     if (about.length === 0) return false
@@ -126,7 +128,7 @@ export class Approvals {
     return key !== undefined && signedBy(key, about).some(entry => entry.sha256 === sha256)
   }
 
-  /** The name of this user's key, as its approvals bear it; undefined where there is none. */
+  /** The hash of this user's public key, as approvals name it; undefined where there is no key yet. */
   async keyName(): Promise<string | undefined> {
     const key = await this.#readKey()
     return key && idOf(key)
@@ -139,7 +141,7 @@ export class Approvals {
       const key = createPrivateKey(pem)
       if (key.asymmetricKeyType === 'ed25519') return key
     } catch {
-      // The sentence is the same, and says nothing of what is in the file.
+      // Fall through: the message below says what to do, and must quote nothing of the file.
     }
     throw new Failure(`${this.#words} is no key for approvals: move it away, and what you approved is asked again.`)
   }
@@ -152,7 +154,7 @@ export class Approvals {
     if (!file) return undefined
     try {
       const { mode, uid } = await file.stat()
-      // Every user who can read the key can approve anything.
+      // Whoever can read the key can approve anything in this user's name.
       if (mode & 0o077 || (process.getuid && uid !== process.getuid()))
         throw new Failure(`${this.#words} can be read by others: move it away, and what you approved is asked again.`)
       return await file.readFile('utf8')
@@ -161,7 +163,7 @@ export class Approvals {
     }
   }
 
-  /** Another process may make it at the same time: the first one's is everybody's. */
+  /** Creates the key. Another process may do so at the same time: then the first one's is used. */
   async #makeKey(): Promise<KeyObject> {
     const { privateKey } = generateKeyPairSync('ed25519')
     const draft = `${this.#path}.${randomUUID()}`
@@ -196,7 +198,7 @@ async function readEntries(vfs: WorkInProgressVfs): Promise<Entry[]> {
     const parsed = v.safeParse(File, JSON.parse(bytes.toString()))
     return parsed.success ? parsed.output.approvals : []
   } catch {
-    // An unreadable file approves nothing. It stays in the history when the next approval is written.
+    // An unreadable file approves nothing. The next approval overwrites it; the old content stays in the history.
     return []
   }
 }
@@ -209,7 +211,7 @@ function signedOf(format: Format, { kind, scope, name, content }: Subject): Sign
   return { kind, scope, name, blob, sha256: createHash('sha256').update(content).digest('hex') }
 }
 
-/** What is signed: fields in this order, none of which can run into the next. */
+/** The bytes that are signed: the fields in this order, encoded so that none can run into the next. */
 const bytesOf = ({ kind, scope, name, blob, sha256 }: Signed): Buffer =>
   Buffer.from(JSON.stringify(['forge approval 1', kind, scope, name, blob, sha256]))
 
@@ -218,7 +220,10 @@ const idOf = (key: KeyObject): string =>
     .update(createPublicKey(key).export({ type: 'spki', format: 'der' }))
     .digest('hex')
 
-/** A stranger may have put in any number that claim to be this user's: few are looked at, and there is one at most. */
+/**
+ * Entries that this key signed. A hostile file may have any number that claim to be signed by it: only a few are
+ * verified, and at most one is needed.
+ */
 function signedBy(key: KeyObject, entries: Entry[]): Entry[] {
   const id = idOf(key)
   const open = createPublicKey(key)

@@ -1,12 +1,12 @@
-/** What a model sent to a tool, taken apart; and what is wrong with it in a sentence from which it learns. */
+/** Parses the arguments that a model sent to a tool, with error messages that help the model to correct them. */
 import * as v from 'valibot'
 import { Failure } from '../../core/failure.ts'
 import { short, visible } from '../../core/text.ts'
 import { parseJson } from './json.ts'
 
 /**
- * The arguments of a tool, by their schema. What some models send instead is understood where it can mean nothing else:
- * JSON in a string for an object or a list. Throws a {@link Failure}.
+ * Parses a tool's arguments by their schema. Unambiguous deviations of some models are accepted, such as a list sent as
+ * a string of JSON. Throws a {@link Failure} that says what is wrong.
  */
 export function parseArguments<Schema extends v.GenericSchema>(schema: Schema, sent: unknown): v.InferOutput<Schema> {
   const whole = typeof sent === 'string' ? fromJson(sent) : sent
@@ -16,7 +16,7 @@ export function parseArguments<Schema extends v.GenericSchema>(schema: Schema, s
   throw new Failure(`${sentenceOf(issue)} Nothing was done: send it again.`)
 }
 
-/** A list that may have been sent as a string of JSON, or its one item without the list. */
+/** A list, also when it is sent as a string of JSON, or as its one item without the list. */
 export const listOf = <Item extends v.GenericSchema>(item: Item) =>
   v.pipe(
     v.unknown(),
@@ -28,7 +28,7 @@ export const listOf = <Item extends v.GenericSchema>(item: Item) =>
     v.array(item),
   )
 
-/** A number that may have been sent as its digits. */
+/** An integer, also when it is sent as a string of digits. */
 export const whole = () =>
   v.pipe(
     v.unknown(),

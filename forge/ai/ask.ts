@@ -1,27 +1,27 @@
 /**
- * Asks a model: one request, one answer, and again where that is worth it. This is the only place that sends anything
- * twice: the AI SDK's providers are called without its own loop, retries and running of tools.
+ * Asks a model: one request, one answer, with retries where these make sense. Requests are repeated nowhere else: the
+ * AI SDK's own loop, retries and tool calling are not used.
  */
 import type { LanguageModelV4, LanguageModelV4StreamPart, SharedV4ProviderOptions } from '@ai-sdk/provider'
 import { Assembly } from './answers.ts'
 import { type Fetch, ModelExchange } from './endpoint.ts'
 import { cutShort, hostOf, isEndWithoutReason, type ModelEndpoint, passes, troubleOf } from './errors.ts'
+import { tokensIn, tokensOf } from './fence.ts'
 import { Misses } from './misses.ts'
 import { callOptions, withContentParts } from './prompt.ts'
 import type { Model, ModelAnswer, ModelError, ModelTrouble, Progress, Request, Usage } from './request.ts'
 import type { Price } from './settings.ts'
-import { Tokens } from './tokens.ts'
 
-/** How long a model is waited for, in seconds, and how often it is asked again. */
+/** When a request is given up or retried. All times in seconds. */
 export type Patience = {
-  /** Seconds without a byte after which a stream is cut. */
+  /** The stream is cut after this many seconds without a byte. */
   silence: number
-  /** The first pause before asking again; each further one is twice as long, up to the longest. */
+  /** The pause before the first retry. It doubles with each retry, up to `longestPause`. */
   firstPause: number
   longestPause: number
-  /** A provider that wants a longer pause than this is not asked again. */
+  /** A provider that asks for a longer pause than this is not asked again. */
   longestWait: number
-  /** How often it is asked again, by what went wrong. */
+  /** How many retries each kind of trouble gets. */
   again: Partial<Record<ModelTrouble, number>>
 }
 
@@ -30,7 +30,7 @@ export const DEFAULT_PATIENCE: Patience = {
   firstPause: 2,
   longestPause: 60,
   longestWait: 300,
-  // A cut answer has been paid for, and what can't be reached is mostly not there.
+  // A cut answer has been paid for, and an unreachable server mostly stays so: few retries for these.
   again: { rate: 6, overloaded: 5, cut: 2, unreachable: 2 },
 }
 
@@ -39,26 +39,26 @@ type Options = { signal: AbortSignal; onProgress: (progress: Progress) => void }
 type AskedModelOptions = {
   asked: ModelEndpoint
   window: number
-  /** Gives the AI SDK's model, which sends its requests by the fetch that it is given. */
+  /** Opens the AI SDK's model, which is to send its requests by the given fetch. */
   open: (fetch: Fetch) => LanguageModelV4
   patience: Patience
-  /** What it costs, where the provider does not tell. */
+  /** The model's price, for providers that do not report costs. */
   price?: Price | undefined
-  /** Whether it is at Anthropic itself: what only speaks as it does refuses what is new there. */
+  /** Whether the endpoint is Anthropic's own. Compatible servers refuse its newest options. */
   isAtAnthropic: boolean
 }
 
-/** A model of a provider. */
+/** A model that is asked through the AI SDK. */
 export class AskedModel implements Model {
   readonly window: number
-  /** It has secrets, which no print of this object may show. */
+  /** Private (#), since it holds secrets, which must not show when this object is printed. */
   readonly #asked: ModelEndpoint
   private readonly open: AskedModelOptions['open']
   private readonly patience: Patience
   private readonly price: Price | undefined
   private readonly provider: SharedV4ProviderOptions
   private misses: Misses | undefined
-  /** What this model has refused, and is asked without from then on. */
+  /** Options that this model has refused. Later requests omit them. */
   readonly #without = new Set<Choice>()
 
   constructor({ asked, window, open, patience, price, isAtAnthropic }: AskedModelOptions) {
@@ -95,7 +95,7 @@ export class AskedModel implements Model {
     }
   }
 
-  /** Throws the signal's reason only. */
+  /** Sends the request once. Throws only the signal's reason; every other failure is returned. */
   private async askOnce(
     request: Request,
     { signal, onProgress }: Options,
@@ -122,11 +122,12 @@ export class AskedModel implements Model {
       }
       if (line.trouble) throw line.trouble
       if (!assembly.isWhole) throw cutShort(asked, assembly.text)
-      const told = assembly.answer(() => estimated(asked.name, line.sent, assembly.text))
+      const told = assembly.answer(() => estimated(line.sent, assembly.text))
       const answer = { ...told, usage: withCost(told.usage, this.price) }
-      // Another conversation with the same beginning may differ, while the cache has both.
-      const hasHeld = answer.usage.cacheRead >= answer.usage.input / 2
-      return { answer: miss === undefined || hasHeld ? answer : { ...answer, miss } }
+      // Another conversation with the same beginning can cause a reported cache miss. It is ignored when at least half
+      // of the input came from the cache.
+      const isCacheHit = answer.usage.cacheRead >= answer.usage.input / 2
+      return { answer: miss === undefined || isCacheHit ? answer : { ...answer, miss } }
     } catch (error) {
       signal.throwIfAborted()
       return { trouble: troubleOf(line.trouble ?? error, asked, { hasBegun: line.hasBegun, text: assembly.text }) }
@@ -135,7 +136,7 @@ export class AskedModel implements Model {
     }
   }
 
-  /** Some providers refuse the field that asks for the reason of a cache miss: later requests are sent without it. */
+  /** Tells whether the provider refused the field that asks for the reason of a cache miss. Later requests omit it. */
   private isAboutMisses({ trouble, message }: ModelError): boolean {
     if (!this.misses || trouble !== 'refused' || !/diagnostics/.test(message)) return false
     this.misses = undefined
@@ -143,8 +144,8 @@ export class AskedModel implements Model {
   }
 
   /**
-   * A request that is refused for what not every model knows is sent again without it: without what the refusal
-   * names, or without all of it where the refusal is about some parameter that it does not name.
+   * Tells whether a request was refused for an option that not every model knows, and marks that option to be omitted:
+   * the one that the refusal names, or all of them where it names none.
    */
   private isAboutChoice({ thinking, mustCall }: Request, { trouble, message }: ModelError): boolean {
     const sent: Choice[] = [...(thinking ? (['thinking'] as const) : []), ...(mustCall ? (['mustCall'] as const) : [])]
@@ -156,21 +157,20 @@ export class AskedModel implements Model {
   }
 }
 
-/** What a request may ask of a model that not every provider or model knows. */
+/** Request options that not every provider or model knows. */
 type Choice = 'thinking' | 'mustCall'
 
-/** The words of a refusal that name the choice. */
+/** Patterns by which a refusal names an option. */
 const CHOICE_WORDS: Record<Choice, RegExp> = { thinking: /reasoning|thinking|effort/i, mustCall: /tool.?choice/i }
 
 const UNKNOWN_PARAMETER = /parameter|argument|unrecognized|unknown|unsupported|not supported|not permitted|extra/i
 
-/** For servers that do not count. */
-function estimated(name: string, sent: number, text: string): Usage {
-  const tokens = new Tokens()
-  return { input: tokens.estimate(name, sent), output: tokens.estimate(name, text), cacheRead: 0, cacheWrite: 0 }
+/** The estimated usage, for servers that report none. `sent`: bytes; `text`: the answer. */
+function estimated(sent: number, text: string): Usage {
+  return { input: tokensOf(sent), output: tokensIn(text), cacheRead: 0, cacheWrite: 0 }
 }
 
-/** What was used with what it costs, by the price where the provider does not say. */
+/** Adds the cost to a usage, from the price, where the provider reported none. */
 function withCost(usage: Usage, price: Price | undefined): Usage {
   if (!price || usage.cost !== undefined) return usage
   const { input, output, cacheRead, cacheWrite } = usage
@@ -186,7 +186,7 @@ const callIds = (request: Request): Set<string> =>
     ),
   )
 
-/** The parts of a stream; throws the signal's reason as soon as it is aborted. */
+/** Yields the parts of a stream. Throws the signal's reason as soon as it is aborted. */
 async function* partsOf(
   stream: ReadableStream<LanguageModelV4StreamPart>,
   signal: AbortSignal,
@@ -209,13 +209,13 @@ async function* partsOf(
   }
 }
 
-/** After how many seconds it is asked again; undefined where it is not. */
+/** The seconds to wait before a retry; undefined where there is to be none. */
 function pauseAfter(trouble: ModelError, failed: number, patience: Patience): number | undefined {
   if (!passes(trouble.trouble) || failed >= (patience.again[trouble.trouble] ?? 0)) return undefined
   const { retryAfter = 0 } = trouble
   if (retryAfter > patience.longestWait) return undefined
   const pause = Math.min(patience.longestPause, patience.firstPause * 2 ** failed)
-  // Many branches that were sent away together must not come back together.
+  // Random, so that branches which were refused together do not all retry at the same moment.
   return Math.max(retryAfter, pause * (0.75 + Math.random() / 2))
 }
 
@@ -233,7 +233,7 @@ function againWords(trouble: ModelError, asked: ModelEndpoint): string {
   }
 }
 
-/** Throws the signal's reason when it is aborted meanwhile. */
+/** Waits. Throws the signal's reason when that is aborted. */
 function pause(seconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const abort = () => {

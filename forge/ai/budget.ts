@@ -1,25 +1,28 @@
-/** What a turn may take: steps, minutes and money. Reaching a limit is an ordinary end, which says so. */
+/** The limits of a turn: steps, time and money. Reaching one ends the turn in an orderly way, with a message. */
 import { many } from '../../core/text.ts'
 import type { Usage } from './request.ts'
 import { addUsage, NO_USAGE } from './session.ts'
 
 /**
- * Requests to the model, seconds, and US dollars, which can only be held where what a request costs is known: the
- * provider tells it, or its price is in the settings.
+ * `steps`: requests to the model. `cost`: US dollars; enforced only where a request's cost is known, since the provider
+ * reports it or its price is in the settings.
  */
 export type TurnLimits = { steps: number; seconds: number; cost: number }
 
-/** A turn has taken all that it may: the message says what, as a sentence. */
+/** Thrown when a turn has used up one of its limits. The message is a sentence that says which. */
 export class LimitReached extends Error {}
 
-/** What one turn has taken so far. To be closed, which stops its clock. */
+/** What one turn has used so far. Dispose it to stop its clock. */
 export class Budget implements Disposable {
   #usage: Usage = NO_USAGE
   #steps = 0
-  /** What the dearest request so far has cost: the next one may cost as much. */
+  /** The cost of the most expensive request so far: the estimate for the next one. */
   #dearest = 0
   readonly #control = new AbortController()
-  /** Milliseconds that it had taken when its clock was last started, and when that was; it may stand still. */
+  /**
+   * Milliseconds used before the clock was last started. `#started`: when that was; undefined while the clock is
+   * stopped.
+   */
   #before = 0
   #started: number | undefined
   #clock: ReturnType<typeof setTimeout> | undefined
@@ -28,7 +31,7 @@ export class Budget implements Disposable {
     this.#start()
   }
 
-  /** Is aborted when the time is over, with a {@link LimitReached}. */
+  /** Aborted with a {@link LimitReached} when the time is used up. */
   get signal(): AbortSignal {
     return this.#control.signal
   }
@@ -37,12 +40,12 @@ export class Budget implements Disposable {
     return this.#usage
   }
 
-  /** In seconds. */
+  /** The time used, in seconds. */
   get taken(): number {
     return (this.#before + (this.#started === undefined ? 0 : performance.now() - this.#started)) / 1000
   }
 
-  /** Waits for a person; the turn's clock is stopped meanwhile. */
+  /** Runs `wait`, which waits for the user, with the turn's clock stopped. */
   async standStill<Value>(wait: () => Promise<Value>): Promise<Value> {
     this.#stop()
     try {
@@ -52,7 +55,7 @@ export class Budget implements Disposable {
     }
   }
 
-  /** Sets aside what the next request takes. Throws a {@link LimitReached} where that is more than there is. */
+  /** Counts the next request. Throws a {@link LimitReached} where a limit does not allow it. */
   reserve(): void {
     this.signal.throwIfAborted()
     const { steps, cost } = this.limits
@@ -63,7 +66,7 @@ export class Budget implements Disposable {
     this.#steps++
   }
 
-  /** Takes what a request has used. */
+  /** Adds what a request has used. */
   spend(usage: Usage): void {
     this.#usage = addUsage(this.#usage, usage)
     this.#dearest = Math.max(this.#dearest, usage.cost ?? 0)
@@ -78,7 +81,7 @@ export class Budget implements Disposable {
     const words = `It has taken ${seconds < 120 ? many(seconds, 'second') : many(Math.round(seconds / 60), 'minute')}`
     const end = () => this.#control.abort(new LimitReached(`${words}, which is the limit of a turn.`))
     this.#started = performance.now()
-    // A clock can't be set further than that.
+    // setTimeout takes no longer delay than 2^31 - 1 milliseconds.
     this.#clock = setTimeout(end, Math.min(Math.max(seconds * 1000 - this.#before, 0), 2 ** 31 - 1))
   }
 

@@ -1,4 +1,4 @@
-/** The tools that every model has without approval: they work on files through the Vfs alone. */
+/** The built-in tools, which need no approval: they work on files, through the Vfs alone. */
 import * as v from 'valibot'
 import { Failure } from '../../core/failure.ts'
 import { findText, type GrepMatch, textSearch } from '../../core/git/grep.ts'
@@ -7,32 +7,34 @@ import type { Path } from '../../core/git/repository.ts'
 import { many, short, sizeInWords, visible, visiblePath } from '../../core/text.ts'
 import { listOf, parseArguments, whole } from './arguments.ts'
 import { applyEdits, countLines, type EditRefusal, inFormOf, lineEnds, type Made, type TextEdit } from './edits.ts'
+import { tokensOf } from './fence.ts'
 import { lineStarts, numbered, readableLine } from './lines.ts'
 import { MAX_MODEL_FILE_BYTES, type ModelFile, modelFileAt, pathFrom, verifyMayChange } from './model-files.ts'
+import { isInstructions } from './session.ts'
 import type { Tool, ToolContext, ToolResult } from './tool.ts'
 
-/** All of them, in an order that does not change: a model's cache begins with it. */
+/** All built-in tools. The order is fixed, since cached requests begin with it. */
 export const builtInTools = (): Tool[] => [...editingTools(), getLines, grepOpen, updateContext]
 
-/** Those that change files: how a model edits, on the desk and in a step of a task alike. */
+/** The tools that change files, for the chat as well as for the steps of a task. */
 export const editingTools = (): Tool[] => [searchReplace, writeFile, appendToFile, deleteFile, renameFile]
 
-/** Those that read files and need no context: for a model that looks around once, such as a planner. */
+/** The tools that only read and need no context, e.g. for a planner. */
 export const readingTools = (): Tool[] => [getLines, grepFiles, getHistory]
 
 type Definition<Schema extends v.GenericSchema> = {
   name: string
   description: string
-  /** JSON Schemas of the arguments; what is not among `required` may be left out. */
+  /** JSON Schemas of the arguments. Those not in `required` are optional. */
   properties: Record<string, unknown>
   required: string[]
   schema: Schema
-  /** What it is about, of arguments that are right. */
+  /** Names the subject of a call with valid arguments, e.g. its path, for the call's title. */
   about: (wanted: v.InferOutput<Schema>) => string
   run: (wanted: v.InferOutput<Schema>, room: ToolContext) => Promise<ToolResult>
 }
 
-/** A tool whose expected failures, wrong arguments among them, are results that say what to do. */
+/** Defines a tool whose expected failures, such as wrong arguments, become results that tell the model what to do. */
 function define<Schema extends v.GenericSchema>(definition: Definition<Schema>): Tool {
   const { name, description, properties, required, schema, about, run } = definition
   return {
@@ -55,7 +57,7 @@ function define<Schema extends v.GenericSchema>(definition: Definition<Schema>):
   }
 }
 
-/** What a call is about, even if it is wrong. */
+/** The subject of a call, for its title, also where the arguments are wrong. */
 function aboutAny<Schema extends v.GenericSchema>(
   schema: Schema,
   sent: unknown,
@@ -79,7 +81,7 @@ const STRING = { type: 'string' }
 const PATH = { type: 'string', description: 'Path relative to the repository root, e.g. src/a.ts' }
 const PathText = v.pipe(v.string(), v.nonEmpty())
 
-/** +3 -1 */
+/** Counted lines, as in `+3 −1`. */
 const counted = ({ added, deleted }: { added: number; deleted: number }): string => `+${added} −${deleted}`
 
 async function changeablePath(room: ToolContext, text: string): Promise<Path> {
@@ -90,7 +92,7 @@ async function changeablePath(room: ToolContext, text: string): Promise<Path> {
 
 // --- Writing
 
-/** Bytes that a model may write in one go: more is not edited on the desk. */
+/** At most this many bytes can be written to a file; larger files are not edited by the model. */
 const MAX_WRITTEN_BYTES = 2 << 20
 
 const writeFile = define({
@@ -157,7 +159,7 @@ const appendToFile = define({
   },
 })
 
-/** The bytes that go behind a file: on a line of their own, with a newline at the end, and with the file's line ends. */
+/** The bytes to append: they start on a line of their own, end with a newline, and use the file's line ends. */
 function addedTo(old: Buffer, content: string): Buffer {
   const isCrlf = lineEnds(old) === 'CRLF'
   const lines = `${content.replaceAll('\r\n', '\n').replace(/\n$/, '')}\n`
@@ -244,11 +246,11 @@ const renameFile = define({
   },
 })
 
-/** Whether there is a folder of that name with anything in it but the file that is about to go. */
+/** Whether a folder has other content than the one file that is about to be moved away. */
 const othersIn = async (room: ToolContext, folder: Path, file: Path): Promise<boolean> =>
   (await room.vfs.listFiles(folder)).some(({ path }) => path !== file)
 
-/** Says that the file does not exist, and which files of that name stand elsewhere. */
+/** The message that a file does not exist, with the paths of files of the same name elsewhere. */
 async function missing(room: ToolContext, path: Path): Promise<string> {
   const own = path.slice(path.lastIndexOf('/') + 1).toLowerCase()
   const all = await room.vfs.listFiles('')
@@ -267,9 +269,9 @@ function listed(paths: readonly Path[]): string {
 // --- Editing
 
 const MAX_EDITS_PER_CALL = 100
-/** Bytes that the edits of a call may be looked for in, all together: the desk waits for it. */
+/** At most this many bytes are searched for all edits of one call, since the server is blocked meanwhile. */
 const MAX_SEARCHED_BYTES = 100 << 20
-/** Characters of a file that is given whole after edits that found no place. */
+/** After a failed edit, a file of up to this many bytes is shown to the model as a whole. */
 const MAX_WHOLE_FILE_BYTES = 60_000
 
 const searchReplace = define({
@@ -326,11 +328,17 @@ const searchReplace = define({
   },
 })
 
-/** Lines before and after a change that its result shows, and characters of all of them. */
+/** A result shows this many lines before and after each change, and MAX_SHOWN_CHARACTERS in all. */
 const LINES_AROUND = 2
 const MAX_SHOWN_CHARACTERS = 3000
+/**
+ * A change of more lines is shown by only its first and last PIECE_END_LINES lines, since the model has just written
+ * it.
+ */
+const MAX_PIECE_LINES = 14
+const PIECE_END_LINES = LINES_AROUND + 2
 
-/** The changed places of a file with the lines around them, the first ones where they are many. */
+/** The changed lines of a file with the lines around them; only the first ones where they are too many. */
 function changesShown(bytes: Buffer, made: readonly Made[]): string {
   const starts = lineStarts(bytes)
   if (starts.length === 0) return '(empty)'
@@ -344,13 +352,21 @@ function changesShown(bytes: Buffer, made: readonly Made[]): string {
   }
   const shown: string[] = []
   let left = MAX_SHOWN_CHARACTERS
-  for (const range of ranges) {
+  const pieces = ranges.flatMap(({ first, last }) =>
+    last - first < MAX_PIECE_LINES
+      ? [{ first, last }]
+      : [
+          { first, last: first + PIECE_END_LINES - 1 },
+          { first: last - PIECE_END_LINES + 1, last },
+        ],
+  )
+  for (const range of pieces) {
     if (left <= 0) break
     const { text, last } = numbered(bytes, starts, { ...range, most: left })
     shown.push(last < range.last ? `${text}\n…` : text)
     left -= text.length
   }
-  const isShort = shown.length < ranges.length
+  const isShort = shown.length < pieces.length
   return `${shown.join('\n…\n')}${isShort ? '\n…' : ''}`
 }
 
@@ -361,7 +377,10 @@ const RUNGS: Record<Exclude<Made['rung'], 'exact'>, string> = {
   punctuation: 'other quotes, dashes or blanks',
 }
 
-/** What the file has otherwise than the model thought. Line ends are the file's business, and nothing to learn from. */
+/**
+ * How the file differs from the model's search text in what was overlooked. Line ends are left out: the model need not
+ * know about them.
+ */
 function overlooked(made: readonly Made[]): string {
   const words = made.flatMap(({ rung }, at) => {
     if (rung === 'exact' || rung === 'line ends') return []
@@ -386,7 +405,7 @@ async function notEdited(
   const parts = [changed ? `${head} Somebody else has changed it since your last turn, ${visible(changed)}.` : head]
   const isWhole = isAgain && isUtf8 && bytes.length <= MAX_WHOLE_FILE_BYTES
   for (const { edit, why, text } of refusals) {
-    // What is near is in the whole file, too.
+    // The whole file follows, with the nearest lines in it.
     const told = isWhole && why === 'none' ? 'The search is nowhere in the file.' : text
     parts.push(edits.length === 1 ? told : `Edit ${edit + 1} of ${edits.length}: ${told}`)
   }
@@ -400,7 +419,7 @@ async function notEdited(
   }
 }
 
-/** For the eye of a person. */
+/** Reasons of refused edits, in a few words for the user. */
 const SHORTLY: Record<EditRefusal['why'], string> = {
   none: 'not found',
   several: 'found more than once',
@@ -449,13 +468,13 @@ const getLines = define({
 })
 
 const MAX_MATCHES = 200
-/** Seconds after which a search ends with what it has: some expressions take exponential time. */
+/** A search ends after this many seconds with what it has found: some expressions take exponential time. */
 const SEARCH_SECONDS = 10
 
-/** Lines that a search shows before and after each match. */
+/** At most this many lines are shown before and after each match. */
 const MAX_CONTEXT_LINES = 10
 
-/** What is looked for, and how it is shown. */
+/** The arguments of a search. */
 const QUESTION = {
   text: v.string(),
   regex: v.optional(v.boolean(), false),
@@ -467,7 +486,7 @@ const grepOpen = define({
   name: 'grep_open',
   description: [
     'Finds lines by a text, or by a regular expression (Perl syntax), in the active files; in all files of the branch',
-    'with everywhere, or where no file is active.',
+    'with everywhere, or where no file but instructions is active.',
   ].join(' '),
   properties: {
     text: STRING,
@@ -489,7 +508,8 @@ const grepOpen = define({
     const only = await searched(room, below, everywhere)
     const isOpen = only.length > 0 && below === ''
     const where = isOpen ? `the ${many(only.length, 'active file')}` : placeOf(only)
-    return await search(question, { only, where }, room)
+    const hint = isOpen ? ' With everywhere, all other files are looked at, too.' : ''
+    return await search(question, { only, where, hint }, room)
   },
 })
 
@@ -514,14 +534,14 @@ const grepFiles = define({
 
 const placeOf = ([only]: readonly Path[]): string => (only === undefined ? 'the repository' : visiblePath(only))
 
-/** Finds lines in some files and folders, in all where none is named. */
+/** Searches in the given files and folders, or everywhere where none is given. */
 async function search(
   { text, regex, ignore_case, context }: v.InferOutput<v.StrictObjectSchema<typeof QUESTION, undefined>>,
-  { only, where }: { only: Path[]; where: string },
+  { only, where, hint = '' }: { only: Path[]; where: string; hint?: string },
   room: ToolContext,
 ): Promise<ToolResult> {
   const { repository } = room.vfs.objects
-  // The conversations in the forge's own folder are not searched.
+  // The conversations in .forge are not searched.
   const besides = ['.forge']
   const tree = await room.vfs.writeTree()
   const question = { tree, words: text, isRegex: regex, matchCase: !ignore_case }
@@ -536,14 +556,14 @@ async function search(
   })
   if (matches.length === 0 && isCut)
     throw new Failure('That takes too long: look for something simpler, or in a folder.')
-  if (matches.length === 0) return { text: `Nothing in ${where}.`, isError: false, words: 'nothing found' }
+  if (matches.length === 0) return { text: `Nothing in ${where}.${hint}`, isError: false, words: 'nothing found' }
   const { rows, isShort } = context > 0 ? await rowsInContext(room, matches, context) : rowsOf(matches)
   const more = isCut || isShort ? '\nThere may be more: look for something rarer, or in a folder.' : ''
   const head = `${many(matches.length, 'line')} in ${where}:`
   return { text: `${head}\n${rows.join('\n')}${more}`, isError: false, words: many(matches.length, 'line') }
 }
 
-/** The files and folders to look in; none for everywhere. */
+/** The files and folders to search in; an empty list means everywhere. */
 async function searched(room: ToolContext, folder: string, everywhere: boolean): Promise<Path[]> {
   if (folder !== '' && folder !== '.') {
     const path = await pathFrom(room.vfs, folder)
@@ -551,14 +571,15 @@ async function searched(room: ToolContext, folder: string, everywhere: boolean):
     if (!isThere) throw new Failure(`There is no folder or file ${visiblePath(path)}.`)
     return [path]
   }
-  return everywhere ? [] : [...room.active].sort()
+  // Instructions are active from the start: nobody looks for anything in these alone.
+  return everywhere ? [] : [...room.active].filter(path => !isInstructions(path)).sort()
 }
 
-/** Characters of a line, around what was found in it, and of all lines together. */
+/** A found line is cut to this many characters around its match. `MAX_MATCHES_CHARS` bounds all lines together. */
 const MAX_MATCH_CHARS = 300
 const MAX_MATCHES_CHARS = 20_000
 
-/** The lines below the names of their files. */
+/** The found lines, grouped by file. `isShort`: some were cut or left out. */
 function rowsOf(matches: readonly GrepMatch[]): { rows: string[]; isShort: boolean } {
   const rows: string[] = []
   let [size, path] = [0, '']
@@ -573,7 +594,9 @@ function rowsOf(matches: readonly GrepMatch[]): { rows: string[]; isShort: boole
   return { rows, isShort: false }
 }
 
-/** The same with lines around each: a colon behind the number of a match, a dash behind that of another line. */
+/**
+ * The found lines with lines around each: a colon after the number of a match, a dash after the number of other lines.
+ */
 async function rowsInContext(
   room: ToolContext,
   matches: readonly GrepMatch[],
@@ -610,7 +633,7 @@ function around({ text, ranges }: GrepMatch): string {
 
 // --- History
 
-/** Commits that are listed, and files of each that are named. */
+/** At most this many commits are listed, each with at most `MAX_COMMIT_FILES` file names. */
 const MAX_COMMITS = 15
 const MAX_COMMIT_FILES = 8
 
@@ -648,7 +671,7 @@ function filesIn(files: readonly Path[]): string {
 
 // --- Context
 
-/** Files of more bytes are read in parts. */
+/** Larger files, in bytes, can't be put into the context: they are read in parts. */
 const MAX_CONTEXT_FILE_BYTES = 400_000
 
 const updateContext = define({
@@ -677,7 +700,7 @@ const updateContext = define({
   },
 })
 
-/** What is said of a file that comes into the context. Throws a {@link Failure} where it may not. */
+/** Gives the sentence for a file that is put into the context. Throws a {@link Failure} where it can't be. */
 async function verifyMayBeActive(room: ToolContext, path: Path): Promise<string> {
   const name = visiblePath(path)
   verifyMayChange(path)
@@ -689,5 +712,5 @@ async function verifyMayBeActive(room: ToolContext, path: Path): Promise<string>
   if (length > MAX_CONTEXT_FILE_BYTES)
     throw new Failure(`${name} has ${sizeInWords(length)}, too much for the context: read it by get_lines.`)
   if (room.active.has(path)) return `${name} is in the context already.`
-  return `Added ${name}, ${sizeInWords(length)}, about ${Math.ceil(length / 3.6).toLocaleString('en')} tokens.`
+  return `Added ${name}, ${sizeInWords(length)}, about ${tokensOf(length).toLocaleString('en')} tokens.`
 }

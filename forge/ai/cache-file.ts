@@ -1,11 +1,11 @@
-/** A cache in an SQLite file. An unreadable file is replaced; where none can be made, nothing is cached. */
+/** A cache in an SQLite file. An unreadable file is replaced. Where the file can't be created, nothing is cached. */
 import { Database } from 'bun:sqlite'
 import { rmSync } from 'node:fs'
 
 export class CacheFile implements Disposable {
   #database: Database | undefined
 
-  /** @param tables What makes its tables, where they are not there. */
+  /** @param tables The SQL that creates missing tables. */
   constructor(
     readonly path: string,
     readonly tables: readonly string[],
@@ -13,7 +13,7 @@ export class CacheFile implements Disposable {
     this.#database = this.#open() ?? this.#openAnew()
   }
 
-  /** Gives what `act` gives, or undefined where that fails: a broken file costs the cache and nothing else. */
+  /** Runs `act` and gives its result, or undefined where it throws: a broken file only costs the cache. */
   try<T>(act: (database: Database) => T): T | undefined {
     if (!this.#database) return undefined
     try {

@@ -1,27 +1,32 @@
-/** A text as it comes, without secrets: no piece is given as long as what comes next could make it a part of one. */
+/**
+ * Removes secrets from text that arrives in pieces: text is held back while later text could make it part of a secret.
+ */
 import { MAX_PRIVATE_KEY_CHARS } from './secrets.ts'
 import type { Clean } from './session.ts'
 
-/** No secret is longer without a blank in it. */
+/** At most this many characters without a blank are held back: no secret is longer. */
 const MAX_SECRET_CHARS = 12_000
-/** Characters at the end of what was given that are looked at again together with what comes next. */
+/**
+ * `#forget` drops text once this holds ENOUGH characters, and keeps at least BEHIND of them before the end, so that
+ * secrets across pieces are recognised.
+ */
 const [BEHIND, ENOUGH] = [1_000, 4_000]
 
 export class CleanStream {
-  /** What has come, from the beginning of a line on, and what was given of it. */
+  /** The text received, from the start of a line, and what was already given out of it. */
   #raw = ''
   #given = ''
   #until = 0
 
   constructor(readonly clean: Clean) {}
 
-  /** Takes the next piece; gives what can be shown by now. */
+  /** Takes the next piece and gives the text that can be shown by now. */
   take(piece: string): string {
     this.#raw += piece
     return this.#give(settledEnd(this.#raw))
   }
 
-  /** Gives what is left: nothing more comes. */
+  /** Gives the held-back rest, as no more text follows. */
   end(): string {
     const rest = this.#give(this.#raw.length)
     this.#raw = ''
@@ -42,7 +47,7 @@ export class CleanStream {
     return piece
   }
 
-  /** Gives the lines that no later text can change. */
+  /** Drops whole lines that later text can no longer affect. */
   #forget(): void {
     if (this.#raw.length < ENOUGH) return
     const end = this.#raw.lastIndexOf('\n', Math.min(this.#raw.length - BEHIND, this.#until - 1)) + 1
@@ -55,15 +60,15 @@ export class CleanStream {
   }
 }
 
-/** Where what can't be a part of a secret that is still coming ends. */
+/** The end of the text that can't belong to a secret that is still arriving. */
 function settledEnd(raw: string): number {
-  // Secrets are made of plain characters without blanks between them.
+  // Secrets consist of printable ASCII without blanks.
   const word = /[\x21-\x7e]*$/.exec(raw.slice(-MAX_SECRET_CHARS - 1))?.[0].length ?? 0
   const end = word > MAX_SECRET_CHARS ? raw.length : raw.length - word
   return Math.min(end, openKey(raw) ?? end)
 }
 
-/** Where a private key begins that has not come to its end. */
+/** The start of a private key whose end has not arrived; undefined where there is none. */
 function openKey(raw: string): number | undefined {
   const at = raw.lastIndexOf('-----BEGIN')
   if (at < 0 || raw.length - at > MAX_PRIVATE_KEY_CHARS) return undefined

@@ -1,26 +1,29 @@
 /**
- * A command in a folder, inside of a locked container without any network: what the chat's commands and the checks of
- * tasks run in. Nothing of it runs on this machine, and what it leaves behind is a stranger's.
+ * Runs a command on a folder in a locked-down container, by default without network. The chat's commands and the checks
+ * of tasks run so. Nothing of it runs on this machine itself, and the files that it leaves are untrusted.
  */
 import { randomUUID } from 'node:crypto'
 import { CLOSED_LOCK, type ContainerEnd, IMAGE, type Mount, mountFlags, runToItsEnd } from '../../core/container.ts'
 import { shellIn } from '../../core/shell.ts'
 import { firstLine, visible } from '../../core/text.ts'
 
-/** Bytes of its output that are kept, of its beginning and of its end. */
+/** Bytes of output that are kept, of the beginning and of the end each. */
 const OUTPUT = 16 << 10
-/** The largest file that a command may write: what it writes is on this machine's disk. */
+/** The largest file, in bytes, that a command may write, since it writes to this machine's disk. */
 const MAX_WRITTEN_FILE_BYTES = 1 << 30
-/** The owner of the files where this process is root: a user of the image. */
+/** The user id of the image that owns the files where this process runs as root. */
 const USER = 1000
 
-/** What is run, by bash in the top folder, and for how many seconds at most. */
+/** `command` is run by bash in the top folder. `seconds`: the time limit. */
 type ClosedCommand = { command: string; seconds: number; mounts?: Mount[]; hasNetwork?: boolean }
 
-/** How it ended, and what it printed: the beginning and the end of that, without colours. */
+/** How the command ended, and the beginning and end of its output, without colours. */
 type ClosedEnd = ContainerEnd & { output: string }
 
-/** What a container lacks to be run here, as the end of a sentence: "… need docker, which is not installed: …". */
+/**
+ * Why no container can be run here, as the end of a sentence ("… need docker, which is not installed: …"); undefined
+ * where one can.
+ */
 export async function whyNoContainer(signal: AbortSignal): Promise<string | undefined> {
   const sh = shellIn({ cwd: '/', signal }, { nothrow: true, timeout: '30s' })
   const info = await sh`docker info --format ${'{{json .SecurityOptions}}'}`
@@ -36,7 +39,7 @@ export async function whyNoContainer(signal: AbortSignal): Promise<string | unde
   return undefined
 }
 
-/** The id of the image that commands run in; undefined where there is none, or no engine that could say so. */
+/** The id of the image that commands run in; undefined where there is no image, or no container engine that answers. */
 export async function findImage(signal: AbortSignal): Promise<string | undefined> {
   const sh = shellIn({ cwd: '/', signal }, { nothrow: true, timeout: '30s' })
   const { exitCode, stdout } = await sh`docker image inspect --format ${'{{.Id}}'} ${IMAGE}`
@@ -44,15 +47,16 @@ export async function findImage(signal: AbortSignal): Promise<string | undefined
   return exitCode === 0 ? firstLine(stdout) : undefined
 }
 
-/** Names that docker's client gives a container a value for by itself, which may have a password in it. */
+/** Variables that docker's client would set in a container by itself. Their values may contain a password. */
 const PROXIES = ['HTTP_PROXY', 'HTTPS_PROXY', 'FTP_PROXY', 'NO_PROXY', 'ALL_PROXY'].flatMap(name => [
   name,
   name.toLowerCase(),
 ])
 
 /**
- * Runs it to its end, or to its time's, or until the signal comes; the container is gone then. The folder is seen as
- * /workspace, and belongs to the container's user from then on. `hasNetwork` is for what a person has allowed.
+ * Runs a command until it ends, its time is over or the signal comes; the container is removed then. The folder is
+ * mounted as /workspace and belongs to the container's user from then on. `hasNetwork`: only where the user has allowed
+ * that.
  */
 export async function runClosed(
   folder: string,
@@ -79,7 +83,7 @@ export async function runClosed(
     env.flatMap(it => ['--env', it]),
   ].flat()
   const sh = shellIn({ cwd: '/' }, { nothrow: true })
-  // However much it prints, its beginning and its end are all that is kept: nothing else is held, on disk neither.
+  // Only the beginning and end of the output are kept, in memory as well as on disk.
   const client = Promise.withResolvers<string>()
   const start = () => {
     const running = sh`docker run --rm --stop-timeout 1 ${flags} ${IMAGE} -c ${command} 2>&1 | { head -c ${OUTPUT}; tail -c ${OUTPUT}; }`
@@ -94,24 +98,27 @@ export async function runClosed(
 }
 
 /**
- * Gives a folder to the user that commands run as, so that they may write there, and this process may read and remove
- * what they wrote. Gives that user's ids.
+ * Gives a folder to the user that commands run as, who may then write there, while this process can still read and
+ * remove the files. Gives that user's ids: [uid, gid].
  */
 export async function giveToContainer(folder: string): Promise<[number, number]> {
   const [uid, gid] = [process.getuid?.() ?? USER, process.getgid?.() ?? USER]
   if (uid !== 0) return [uid, gid]
-  // Those that are the user's already are left alone: a slot tells by the time of an inode what a command has changed.
+  // Files that have the right owner are left alone: a slot sees by an inode's change time what a command has changed.
   const others = ['(', '!', '-user', USER, '-o', '!', '-group', USER, ')']
   await shellIn({ cwd: '/' })`find ${folder} ${others} -exec chown -h ${USER}:${USER} {} +`
   return [USER, USER]
 }
 
-/** The owner may look into everything again that a command has closed; links are not followed. */
+/**
+ * Makes all files and folders readable and writable for their owner again, whatever a command has set. Links are not
+ * followed.
+ */
 export async function openAll(folder: string): Promise<void> {
   await shellIn({ cwd: '/' }, { nothrow: true })`chmod -R u+rwX ${folder}`
 }
 
-/** Without the colours that some programs print all the same; and it says where something is left out. */
+/** Output without colours, which some programs print in any case; an omission is marked. */
 function tidyOutput(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken away
   const plain = (part: string) => part.replace(/\x1b\[[0-9;?]{0,20}[A-Za-z]/g, '').replace(/\r+\n/g, '\n')

@@ -1,7 +1,7 @@
 /**
- * Commands for the AI, such as tests and linters: they run in a copy of the branch's files inside of a locked container
- * without any network, where the person has switched that on for this repository. Nothing of it runs on this machine,
- * and what a command leaves behind is read as that of a stranger.
+ * Commands for the AI, such as tests and linters. They run on a copy of the branch's files in a locked-down container
+ * without network, where the user has switched that on for the repository. Nothing of it runs on this machine itself,
+ * and the files that a command leaves are read as untrusted.
  */
 import { randomUUID } from 'node:crypto'
 import { mkdir, opendir, rename, rm, stat, writeFile } from 'node:fs/promises'
@@ -18,9 +18,12 @@ import { CHECKS_RUN } from './desk-words.ts'
 import type { Tool, ToolResult } from './tool.ts'
 import { takeTrial, trialOf, verifyMayBeWritten } from './trial.ts'
 
-/** Seconds that a command may take where it does not say, and at most. */
+/** The time limit of a command in seconds: the default, and the longest that the model can ask for. */
 const SECONDS = { usual: 120, most: 600 }
-/** What is read back: one file, all together, and how many entries are looked at. */
+/**
+ * Limits of what is read back: bytes of one file, bytes in all, entries and depth of the folders looked at, names in
+ * messages.
+ */
 const KEPT = { file: 16 << 20, bytes: 64 << 20, entries: 200_000, depth: 64, told: 20 }
 
 const NAME = 'run_command'
@@ -33,16 +36,19 @@ const Sent = v.object({
 
 // --- Whether there are commands at all
 
-/** In the folder in which the desk keeps what belongs to a repository, outside of it: its own settings are a stranger's. */
+/**
+ * The file whose existence switches commands on. It is in the desk's state folder, since the repository's own settings
+ * are untrusted.
+ */
 const switchIn = (state: string): string => join(state, 'commands-are-on')
 
-/** Whether the person has switched commands on for the repository that a state folder belongs to. */
+/** Whether the user has switched commands on, for the repository of this state folder. */
 export async function areCommandsOn(state: string): Promise<boolean> {
   const found = await stat(switchIn(state)).catch(() => undefined)
   return found?.isFile() === true
 }
 
-/** Switches commands on or off. Throws where the state folder can't be written to. */
+/** Switches commands on or off. Throws where the state folder is not writable. */
 export async function switchCommands(state: string, isOn: boolean): Promise<void> {
   if (!isOn) return await rm(switchIn(state), { force: true })
   const draft = `${switchIn(state)}.${randomUUID()}`
@@ -50,14 +56,14 @@ export async function switchCommands(state: string, isOn: boolean): Promise<void
   await rename(draft, switchIn(state))
 }
 
-/** Removes what commands of a process that was killed have left in a repository's state folder, also what they closed. */
+/** Removes files that commands of a killed process have left in a state folder, unreadable ones included. */
 export async function removeLeftCommands(state: string): Promise<void> {
   await mkdir(materializedIn(state), { recursive: true })
   await openAll(materializedIn(state))
   await removeLeftBehind(materializedIn(state))
 }
 
-/** Why no command can run here, as a sentence; undefined where they can. */
+/** Why no command can be run here, as a sentence; undefined where one can. */
 export async function whyNoCommands(state: string, signal: AbortSignal): Promise<string | undefined> {
   if (!(await areCommandsOn(state)))
     return 'Commands are switched off for this repository: the user can switch them on.'
@@ -68,8 +74,8 @@ export async function whyNoCommands(state: string, signal: AbortSignal): Promise
 // --- The tool
 
 /**
- * The tool run_command. `state` is the repository's state folder, which has the switch, and in which the files are
- * put for as long as a command runs. `checksAfterTurn`: the checks of FORGE.md run by themselves, which it says.
+ * The tool run_command. `state`: the repository's state folder, which has the switch, and where the copy of the files
+ * is put while a command runs. `checksAfterTurn`: its description says that the checks of FORGE.md run by themselves.
  */
 export function commandTool(state: string, { checksAfterTurn = false } = {}): Tool {
   const description = [
@@ -128,7 +134,7 @@ const wrongWords = (issue: v.BaseIssue<unknown>): string => {
 async function runCommand(state: string, wish: Wish, vfs: WorkInProgressVfs, signal: AbortSignal): Promise<ToolResult> {
   await using made = await vfs.materialize(materializedIn(state))
   const { folder } = made
-  // What the command has closed could not be read, nor removed.
+  // Files that the command made unreadable could neither be read nor removed.
   const end = await runClosed(folder, wish, signal).finally(() => openAll(folder))
   signal.throwIfAborted()
   if (end.exitCode === NOT_STARTED && !end.wasStopped)
@@ -156,7 +162,10 @@ const tellKept = ({ touched, refused }: Kept): string[] => {
   ]
 }
 
-/** Brings changes of files that are asked for into the work in progress; all of them, or none where one is too much. */
+/**
+ * Takes a command's changes over into the work in progress, in the requested files: all changes, or none where there
+ * are too many.
+ */
 async function keepChanges(folder: string, patterns: readonly string[], vfs: WorkInProgressVfs): Promise<Kept> {
   if (patterns.length === 0) return { touched: [], refused: [] }
   const isWanted = matcherOf(patterns)
@@ -168,7 +177,7 @@ async function keepChanges(folder: string, patterns: readonly string[], vfs: Wor
     const isLeft = files.has(path) || refused.has(path)
     if (isWanted(path) && !isLeft && isReadable(path) && mode !== '160000')
       await keep(refused, path, () => trial.deleteFile(path), touched)
-    // Links are not taken back, and one that was there before is no news.
+    // Symbolic links are not taken over; one that existed before need not be mentioned.
     if (mode === '120000') refused.delete(path)
   }
   let bytes = 0
@@ -189,10 +198,10 @@ async function keepChanges(folder: string, patterns: readonly string[], vfs: Wor
   return { touched: touched.sort(), refused: [...refused].map(([path, why]) => `${visiblePath(path)} (${why})`) }
 }
 
-/** Whether the path is UTF-8: another one is not found again in a list of names. */
+/** Whether a path is UTF-8. Other paths can't be opened by their name in a listing. */
 const isReadable = (path: Path): boolean => asBytes(asText(path)) === path
 
-/** Does it, unless the path is refused: that is told, and the rest goes on. */
+/** Runs `act`. If the path is refused, records that, and does not throw. */
 async function keep(refused: Map<Path, string>, path: Path, act: () => Promise<void>, touched: Path[]): Promise<void> {
   try {
     verifyMayBeWritten(path)
@@ -204,7 +213,7 @@ async function keep(refused: Map<Path, string>, path: Path, act: () => Promise<v
   }
 }
 
-/** Whether a path is one of these, below one of these, or matches one of these globs. */
+/** A function that tells whether a path is one of these, is below one of these, or matches one of these globs. */
 function matcherOf(patterns: readonly string[]): (path: Path) => boolean {
   const wanted = patterns.map(pattern => {
     const plain = asBytes(pattern.replace(/^\.\/+/, '').replace(/\/+$/, ''))
@@ -214,7 +223,7 @@ function matcherOf(patterns: readonly string[]): (path: Path) => boolean {
   return path => wanted.some(matches => matches(path))
 }
 
-/** The files in a folder that are asked for, and what is in their place and is none. No link is followed. */
+/** The wanted files below a folder, and wanted paths that are no regular files. Links are not followed. */
 async function filesIn(folder: string, isWanted: (path: Path) => boolean) {
   const files = new Map<Path, { place: string; mode: '100644' | '100755' }>()
   const refused = new Map<Path, string>()
@@ -232,7 +241,7 @@ async function filesIn(folder: string, isWanted: (path: Path) => boolean) {
         continue
       }
       if (!isWanted(path)) continue
-      // A name that is not UTF-8 can't be opened by this one.
+      // A name that is not UTF-8 can't be opened by this decoded form.
       const place = join(folder, name)
       const stats = entry.isFile() ? await stat(place).catch(() => undefined) : undefined
       if (!stats) refused.set(path, entry.isSymbolicLink() ? 'a link' : 'no file')

@@ -1,20 +1,20 @@
-/** The message of a commit as a model writes it: a stranger's text, made into what git's tools expect. */
+/** Cleans a commit message that a model wrote, which is untrusted, to what git's tools expect. */
 import { visibleLines } from '../../core/text.ts'
 
-/** The longest subject that git's own tools don't cut, in characters. */
+/** At most this many characters for a subject: git's own tools cut longer ones. */
 const SUBJECT = 72
-/** The most characters of a message. */
+/** At most this many characters for a message. */
 const MAX_MESSAGE_CHARS = 4000
 
-/** Trailers about authors and reviewers, and those that other programs obey: a model must not write them. */
+/** Trailers that a model must not write: those about authors and reviewers, and those that other programs act on. */
 const TRAILER =
   /^[ \t]*([a-z]+-)*(signed-off|co-authored|authored|reviewed|acked|tested|approved)-by[ \t]*:|^[ \t]*(forge-[a-z-]+|skip-checks|change-id)[ \t]*:/i
-/** Words that would stop a check of what is pushed: an order to a machine, and no description. */
+/** Markers that make a CI skip its run. In a model's message they are not allowed. */
 const ORDER = /\[((?:skip|no)[ -](?:ci|actions)|(?:ci|actions)[ -]skip)\]|\*\*\*(no_ci)\*\*\*/gi
 
 /**
- * A subject of at most 72 characters and what stands below it, without control characters and without trailers.
- * Undefined where there is nothing left.
+ * Gives a subject of at most 72 characters and the body, without control characters and trailers. Undefined where
+ * nothing is left.
  */
 export function cleanMessage(text: string): string | undefined {
   const lines = visibleLines(text.slice(0, 4 * MAX_MESSAGE_CHARS))
@@ -35,7 +35,7 @@ export function cleanMessage(text: string): string | undefined {
   return whole.slice(0, MAX_MESSAGE_CHARS).toWellFormed().trimEnd()
 }
 
-/** A line that is too long for a subject, up to the last word that has room. */
+/** A line cut to a subject's length, at the end of a word. */
 function shortened(line: string): string {
   const characters = [...line]
   if (characters.length <= SUBJECT) return line

@@ -1,6 +1,6 @@
 /**
- * Packs a session into a request, in the order in which a provider keeps it: tools, system prompt, summaries of all
- * files, active files, conversation. Within a warm session, each request begins with the one before it.
+ * Packs a session into a request, in the order in which a provider caches it: tools, system prompt, summaries of all
+ * files, active files, conversation. While the cache is warm, each request begins with the whole request before it.
  */
 import type { Objects } from '../../core/git/objects.ts'
 import type { Oid, Path } from '../../core/git/repository.ts'
@@ -19,27 +19,27 @@ import { cacheOf, contentOf, nearFiles, type Sources } from './opening.ts'
 import type { CallBlock, Mark, ReasoningBlock, Request, RequestMessage, ResultBlock, TextBlock } from './request.ts'
 import { type EntryOf, NOT_RUN, type Opening, type Session } from './session.ts'
 
-/** What the desk asks at the end of a request, beside what the person said. */
+/** What the desk itself can ask at the end of a request, after the conversation. */
 export type Asks = 'commit message' | 'summary'
 
 type Options = {
   asks?: Asks
-  /** The conversation is sent up to this entry, without it; else to its end. */
+  /** Only the entries before this index are sent; undefined: all. */
   until?: number
 }
 
 const QUESTIONS: Record<Asks, string> = { 'commit message': ASK_FOR_MESSAGE, summary: ASK_FOR_SUMMARY }
 const DEFAULT_OUTPUT = 32_000
-/** Files fill no more of a model's window than this when a session opens, and one alone no more than that. */
+/** The share of a model's window that files may fill when a session opens: all of them, and one alone. */
 const ALL_FILES = 0.5
 const ONE_FILE = 0.25
-/** Content of more bytes is not read at all. */
+/** Larger files, in bytes, are not read at all. */
 const MAX_READ_BYTES = 8 << 20
 
 /**
- * The next request of a session, which prepareSession must have prepared. It depends on the session and on what it
- * names, and on nothing else. What stands in the wrong order in a stranger's session is left out, so that no provider
- * stumbles over it.
+ * Packs the next request of a session, which prepareSession has prepared. The result depends on nothing but the session
+ * and the objects that it names. Entries in an invalid order, in an untrusted session, are left out, so that no
+ * provider refuses the request.
  */
 export async function requestFor(
   session: Session,
@@ -77,7 +77,7 @@ export async function requestFor(
   return withMarks(request, prefix, opening.ttl, isBorder ? opening.ttl : '5m')
 }
 
-/** The entry that the conversation is sent from: the last summary of what was before it, or its first entry. */
+/** The index of the entry from which the conversation is sent: its last summary, or its first entry. */
 export const beginOf = ({ messages }: Session, until = messages.length): number =>
   Math.max(
     messages.findLastIndex(({ kind }, at) => kind === 'summary' && at < until),
@@ -87,18 +87,18 @@ export const beginOf = ({ messages }: Session, until = messages.length): number 
 const isFirstOfTurn = ({ messages }: Session): boolean =>
   messages.findLast(({ kind }) => kind === 'user' || kind === 'answer')?.kind === 'user'
 
-/** Where a block stands in the messages. */
+/** A block's position in the messages. */
 type Place = { message: number; block: number }
 
 /**
- * Marks up to where the provider is asked to keep what it has read, four at most: the system prompt and with it the
- * tools, what stands before the conversation, the end of the request before this one, and this one's. The end of the
- * one before is marked again, since a provider looks back by twenty blocks only, and one answer can have more calls.
+ * Sets the cache marks, at most four: after the system prompt (which includes the tools), before the conversation, at
+ * the end of the previous request, and at the end of this one. The end of the previous one is marked again since a
+ * provider looks back by only twenty blocks, and one answer can have more calls.
  */
 function withMarks(request: Request, prefix: Place, ttl: Mark, endTtl: Mark): Request {
   const last = (message: number): Place => ({ message, block: (request.messages[message]?.blocks.length ?? 0) - 1 })
   const answer = request.messages.findLastIndex(({ role }) => role === 'assistant')
-  // The longer time comes first in each request: providers want it so.
+  // Providers want the marks with the longer lifetime first.
   const places: [Place, Mark][] = [
     [prefix, ttl],
     ...(answer > 0 ? [[last(answer - 1), endTtl] as [Place, Mark]] : []),
@@ -117,10 +117,10 @@ function withMarks(request: Request, prefix: Place, ttl: Mark, endTtl: Mark): Re
   return { ...request, system: request.system.map(block => ({ ...block, mark: ttl })), messages }
 }
 
-/** Bytes of files by their ids; undefined where they are not there, or too many. */
+/** The content of files by blob id; undefined where a blob is missing or too large. */
 type Contents = ReadonlyMap<Oid, Buffer | undefined>
 
-/** All content that a session sends. */
+/** Reads all content that a session sends. */
 async function contentsOf(session: Session, { objects }: Sources): Promise<Contents> {
   const oids = contentOf(session)
   const bytes = await Promise.all(oids.map(oid => readContent(objects, oid)))
@@ -135,7 +135,7 @@ async function readContent(objects: Objects, oid: Oid): Promise<Buffer | undefin
 
 type Opened = { path: Path; text: string; isWhole: boolean }
 
-/** The active files of an opening: whole, as far as there is room. */
+/** The active files of an opening, whole, as many as there is room for. */
 function openedFiles({ files }: Opening, contents: Contents, window: number): Opened[] {
   const first = new Map<Oid, Path>()
   let room = bytesIn(window * ALL_FILES)
@@ -158,7 +158,7 @@ function openedFiles({ files }: Opening, contents: Contents, window: number): Op
   })
 }
 
-/** All files of an opening by their summaries. */
+/** The list of all files of an opening, with their summaries. */
 async function fileList(opening: Opening, { summaries, model }: Sources): Promise<string> {
   const active = opening.files.map(({ path }) => path)
   const wanted = { tree: opening.tree, active, near: nearFiles(opening), window: model.window }
@@ -174,18 +174,21 @@ async function fileList(opening: Opening, { summaries, model }: Sources): Promis
 
 type AssistantBlock = TextBlock | ReasoningBlock | CallBlock
 
-/** Messages as they come together from entries: one role never speaks twice in a row. */
+/** Collects entries as messages in which user and assistant alternate. */
 class Transcript {
   readonly messages: RequestMessage[] = []
   readonly #active: Set<Path>
-  /** Files whose content the model has whole: as it has read it, or as its own edits have left it. */
+  /** Files whose whole content the model knows: from a request, or from its own edits. */
   readonly #whole = new Map<Path, Oid>()
-  /** Files that the model's own tools took away. */
+  /** Files that the model's own tools deleted. */
   readonly #gone = new Set<Path>()
-  /** Ids of calls in this request: some servers count them from the start in each answer. */
+  /**
+   * Ids of calls in this request. They are made unique, since some servers number the calls of each answer from the
+   * start.
+   */
   readonly #ids = new Set<string>()
   readonly #sweptTurns: ReadonlySet<string>
-  /** No call of a turn waits any more for what comes next. */
+  /** Whether the next text of the desk starts a user message, since no tool results are being answered. */
   #isOver = true
 
   constructor(
@@ -202,7 +205,7 @@ class Transcript {
     this.#sweptTurns = new Set(before.flatMap(entry => (entry.kind === 'end' ? [entry.turn] : [])))
   }
 
-  /** The last block. */
+  /** The position of the last block. */
   get end(): Place {
     return { message: this.messages.length - 1, block: (this.messages.at(-1)?.blocks.length ?? 0) - 1 }
   }
@@ -214,7 +217,10 @@ class Transcript {
     else this.messages.push({ role: 'user', blocks: [{ type: 'text', text }] })
   }
 
-  /** What the desk says: within a turn as a part of the last result, since some models accept no user message there. */
+  /**
+   * Adds a message of the desk: within a turn as part of the last result, since some models accept no user message
+   * there.
+   */
   aside(text: string): void {
     const last = this.messages.at(-1)
     const result = last?.role === 'tool' && !this.#isOver ? last.blocks.at(-1) : undefined
@@ -233,7 +239,7 @@ class Transcript {
     else if (entry?.kind === 'end') this.#end(entry)
   }
 
-  /** What stands for all before it. In the middle of a turn, what the person wants is said again, word by word. */
+  /** Replaces all before by a summary. In the middle of a turn, the user's message is repeated word by word. */
   summary({ text, turn }: EntryOf<'summary'>, at: number): void {
     this.user(`[The desk says:] Your own summary of the conversation so far:\n${text}`)
     const before = this.session.messages.slice(0, at)
@@ -252,8 +258,7 @@ class Transcript {
     const sent = blocks.flatMap((block): AssistantBlock[] => {
       if (block.type === 'call') return calls.slice(call, ++call)
       if (block.type === 'text') return texts.includes(block) ? [block] : []
-      // Providers want reasoning back within its turn. After that it is dropped when the whole request is rebuilt
-      // anyway.
+      // Within a turn, reasoning has to be sent back. Later it is dropped once the whole request is rebuilt anyway.
       return this.#sweptTurns.has(turn) ? [] : [block]
     })
     const last = this.messages.at(-1)
@@ -270,7 +275,7 @@ class Transcript {
     this.messages.push({ role: 'tool', blocks: done })
   }
 
-  /** The results of an answer's calls, which stand behind it, in whatever order. */
+  /** The results that follow an answer, by call id, in whatever order they stand. */
   #resultsOf(at: number): Map<string, EntryOf<'result'>> {
     const results = new Map<string, EntryOf<'result'>>()
     for (let next = at + 1; next < this.session.messages.length; next++) {
@@ -282,7 +287,7 @@ class Transcript {
   }
 
   #newId(id: string, at: number, index: number): string {
-    // Some providers take few signs, and what is left may be the same.
+    // Some providers allow few characters in ids; replacing the others can make two ids equal.
     const plain = (it: string) => it.replace(/[^a-zA-Z0-9_-]/g, '_')
     const fresh = id === '' || this.#ids.has(plain(id)) ? `${id}-${at}-${index}` : id
     this.#ids.add(plain(fresh))
@@ -290,7 +295,7 @@ class Transcript {
   }
 
   #file(entry: EntryOf<'file'>, at: number): void {
-    // What was said before the opening is in the opening.
+    // What was said about files before the opening is contained in the opening.
     if (at < (this.session.opening?.from ?? 0)) return
     const { path, oid, why } = entry
     const words = this.#wordsOnFile(entry)
@@ -303,21 +308,21 @@ class Transcript {
     if (words !== undefined) this.aside(words)
   }
 
-  /** What was there stays known, since it may stand under another name now; what comes to its place is not. */
+  /** The old content stays known, as the file may have been renamed; the new content is not known. */
   #edited(path: Path, oid: Oid | null): void {
     if (oid === null) this.#gone.add(path)
     else if (this.#gone.delete(path)) this.#whole.delete(path)
     else if (this.#whole.has(path)) this.#whole.set(path, oid)
   }
 
-  /** Content that is cut is not had whole. */
+  /** Whether the content is sent in full, not cut. */
   #isWhole(oid: Oid): boolean {
     const bytes = this.contents.get(oid)
     return bytes !== undefined && isWhole(bytes, bytesIn(this.window * ONE_FILE))
   }
 
   #wordsOnFile({ path, oid, why }: EntryOf<'file'>): string | undefined {
-    // The results of the model's own tools have said it.
+    // The results of the model's own tools have told it already.
     if (why === 'edited') return undefined
     const name = `[The desk says:] The file ${quoted(path)}`
     if (oid === null) return `${name} is gone: somebody else deleted or moved it.`
@@ -334,7 +339,7 @@ class Transcript {
     return fileInWords(path, said, this.contents.get(oid), bytesIn(this.window * ONE_FILE))
   }
 
-  /** What failed is said where the model has answered, so that it answers to that. */
+  /** Failed checks are sent as a message of the user after an answer, so that the model reacts to them. */
   #checks({ isGood, isAgain, text }: EntryOf<'checks'>): void {
     if (isGood) return
     this.#isOver = true

@@ -1,6 +1,6 @@
 /**
- * Edits of a file as a model sends them: what is to be found, and what is to stand there instead. They are made on
- * bytes, so that nothing changes but what an edit changes: line ends, a BOM, or Latin-1 elsewhere in the file.
+ * Makes a model's search-and-replace edits. They work on bytes, so that everything else in the file stays: line ends, a
+ * BOM, Latin-1 text.
  */
 import { lineAt, lineStarts, readableLine } from './lines.ts'
 import { nearestLines } from './nearest.ts'
@@ -17,46 +17,46 @@ import {
 
 export type TextEdit = { search: string; replace: string }
 
-/** An edit that was made: how its place was found, its line in the new file, and how many lines came and went. */
+/** An edit that was made: `rung` is how its place was found, `line` its line in the new file. */
 export type Made = { rung: Rung; line: number; added: number; deleted: number }
 
 /**
- * Why an edit was not made. `none` and `several`: there is no place for it, or more than one. `same`: it changes
- * nothing. `there`: what it wants stands there already. `empty`: it looks for nothing. `overlap`: it was written for
- * lines of the file that another edit of the same call has replaced. `encoding`: it would make a mixture of encodings.
- * `indentation`: its place has another one, to which its replacement can't be brought.
+ * Why an edit was not made. `none`, `several`: its search text was found not at all, or more than once. `same`: it
+ * changes nothing. `there`: its replacement is in the file already. `empty`: its search text is empty. `overlap`: an
+ * earlier edit of the same call has replaced the lines that it is for. `encoding`: it would mix encodings.
+ * `indentation`: its place is indented differently, and its replacement can't be converted.
  */
 export type Why = 'none' | 'several' | 'same' | 'there' | 'empty' | 'overlap' | 'encoding' | 'indentation'
 
-/** `text` tells the model what to do next; `edit` counts from 0. */
+/** `edit`: the index of the edit, from 0. `text`: tells the model what to do next. */
 export type EditRefusal = { edit: number; why: Why; text: string }
 
-/** All edits, or none. */
+/** Either all edits are made, or none. */
 type EditOutcome = { bytes: Buffer; made: Made[] } | { refusals: EditRefusal[] }
 
-/** The most refusals that are told at once: each takes a search of the whole file. */
+/** At most this many refusals are explained, as each takes a search of the whole file. */
 const MAX_REFUSALS = 3
 const MAX_NAMED_LINES = 20
-/** Characters of a replacement that do not stand somewhere by chance. */
+/** A replacement with at least this many characters is unlikely to be in the file by chance. */
 const TELLING = 10
 
-/** Bytes of a file that become others. */
+/** The bytes `from` to `to` of a file are replaced by `bytes`. */
 type Hunk = { from: number; to: number; bytes: Buffer }
 
-/** A file as the edits of a call have left it so far. */
+/** A file after some of the edits of a call. */
 type State = {
-  /** As it was before the first of them. */
+  /** The file before the first edit. */
   original: Buffer
   bytes: Buffer
-  /** What each edit changed, in the file as the edits before it had left it. */
+  /** The changes of each edit, with positions in the file as it was just before that edit. */
   applied: { edit: number; hunks: readonly Hunk[] }[]
 }
 
 /**
- * Makes edits one after the other, each in what the ones before it have left. Each must have exactly one place, found
- * as {@link findPlaces} says. An edit without a place there may have been written for the file as it was: it is made
- * where it stood, if the lines that it changes are still the same. What an edit only repeats of the file, to say where,
- * keeps its bytes; new lines end as the lines end where they come in, and the final line end, or the lack of one, stays.
+ * Makes edits one after the other, each on the result of the ones before. The search text of each must be found exactly
+ * once, as {@link findPlaces} does. If it is not, the edit may have been written for the original file: it is made at
+ * its place there, if the lines that it changes are still the same. Unchanged parts of an edit keep the file's bytes;
+ * new lines get the line ends around them; a final line end, or its absence, stays.
  */
 export function applyEdits(file: Buffer, edits: readonly TextEdit[]): EditOutcome {
   const refusals: EditRefusal[] = []
@@ -102,7 +102,7 @@ function applyEdit(state: State, wanted: TextEdit): Applied | Refused {
 
 type Located = { hunks: Hunk[]; rung: Rung }
 
-/** What an edit changes in a file; undefined where it has no place there. */
+/** The changes that an edit makes to a file, or its refusal; undefined where its search text is not found. */
 function locate(file: Buffer, { search, replace }: TextEdit): Located | Refused | undefined {
   const [text, replacement] = [Buffer.from(search), Buffer.from(replace)]
   const found = findPlaces(file, text, indentsOf(replace))
@@ -119,8 +119,8 @@ function locate(file: Buffer, { search, replace }: TextEdit): Located | Refused 
 }
 
 /**
- * What an edit changes that was written for the file as it was before the call: its context may name lines that an
- * earlier edit has changed, as long as it leaves those lines alone itself.
+ * Locates an edit that was written for the file before the call: its context may include lines that an earlier edit
+ * changed, as long as it leaves those lines alone itself.
  */
 function locateInOriginal({ original, applied }: State, wanted: TextEdit): Located | Refused | undefined {
   if (applied.length === 0) return undefined
@@ -142,7 +142,7 @@ function locateInOriginal({ original, applied }: State, wanted: TextEdit): Locat
   return { hunks, rung: located.rung }
 }
 
-/** Whether a hunk and some bytes have a byte in common, or the one is inserted within the other. */
+/** Whether a hunk and the bytes `from` to `to` overlap, or one is inserted within the other. */
 const touches = (hunk: Hunk, from: number, to: number): boolean =>
   (hunk.from < to && from < hunk.to) || (hunk.from === from && hunk.to === to)
 
@@ -170,7 +170,7 @@ const listed = (lines: readonly number[]): string =>
 
 function refusalWithoutPlace(file: Buffer, search: string, replacement: Buffer): Refused {
   const starts = lineStarts(file)
-  // A word or a bracket is there anyway.
+  // A single word or bracket is found in any file.
   const isTelling = replacement.toString().trim().length >= TELLING
   const [there, another] = (isTelling && findPlaces(file, replacement)?.places) || []
   if (there && !another) {
@@ -189,14 +189,14 @@ function shiftedTooFar(file: Buffer, { from }: TextPlace): string {
   ].join(' ')
 }
 
-/** Why letters can't come into a file that is in another encoding. */
+/** Why these letters can't be written to a file in another encoding, as a sentence; undefined where they can. */
 function foreignTo(file: Buffer, hunks: readonly Hunk[]): string | undefined {
   const isForeign = (byte: number) => byte > 0x7f
   if (!hunks.some(({ bytes }) => bytes.some(isForeign))) return undefined
   let single: number | undefined
   for (let at = file.findIndex(isForeign); at >= 0 && at < file.length; ) {
     const length = lengthOfCharacter(file, at)
-    // One that is UTF-8 says that most of it is.
+    // A multi-byte UTF-8 character: the file is mostly UTF-8.
     if (length > 1) return undefined
     if (length === 0) single ??= at
     at += Math.max(length, 1)
@@ -212,13 +212,16 @@ function foreignTo(file: Buffer, hunks: readonly Hunk[]): string | undefined {
 
 // --- What changes
 
-/** A part of the search and what stands for it in the replacement. */
+/** The range `from` to `to` of the search text, and its replacement. */
 type Gap = { from: number; to: number; text: string }
 
-/** Undefined where an indentation of the replacement can't be brought over to the file. */
+/**
+ * The byte changes that turn a place into the replacement; undefined where the replacement's indentation can't be
+ * converted.
+ */
 function hunksOf(file: Buffer, place: TextPlace, search: Buffer, replacement: Buffer, rung: Rung): Hunk[] | undefined {
   let [old, young] = [search.toString('latin1'), replacement.toString('latin1')]
-  // A search with \r that was found exactly is meant literally.
+  // A search text with \r that was found exactly is taken literally.
   const isLiteral = rung === 'exact' && (old.includes('\r') || unified(old) === unified(young))
   if (isLiteral) return [hunkOf(file, place, old, { from: 0, to: old.length, text: young }, false)]
   young = unified(young)
@@ -241,13 +244,15 @@ function hunksOf(file: Buffer, place: TextPlace, search: Buffer, replacement: Bu
 
 const unified = (text: string): string => text.replaceAll('\r\n', '\n')
 
-/** Without the line end that the file does not have, the search ends where the file does. */
+/** As `at`, but where the file has no final line end, the search text ends at the end of the file. */
 const atOpenEnd =
   ({ at, to }: TextPlace, length: number): TextPlace['at'] =>
   position =>
     position === length ? to : at(position)
 
-/** Every line that begins in a text is brought to another indentation; those without anything else stay. */
+/**
+ * A text with the indentation of each of its lines converted; blank lines stay. Undefined where that is not possible.
+ */
 function shifted(text: string, shift: Shift): string | undefined {
   const lines = text.split('\n').map(line => {
     const [indent = ''] = /^[ \t]*/.exec(line) ?? []
@@ -258,7 +263,7 @@ function shifted(text: string, shift: Shift): string | undefined {
   return lines.includes(undefined) ? undefined : lines.join('\n')
 }
 
-/** What differs between two texts, line by line; lines that are replaced by as many others are paired. */
+/** The differences between two texts by lines. Where as many lines are removed as added, they are paired. */
 function gapsBetween(search: string, replacement: string): Gap[] {
   const [old, young] = [linesOf(search), linesOf(replacement)]
   const starts = [0]
@@ -273,11 +278,11 @@ function gapsBetween(search: string, replacement: string): Gap[] {
 
 const linesOf = (text: string): string[] => text.match(/[^\n]*\n|[^\n]+$/g) ?? []
 
-/** The bytes of a part that become others: what is the same at both its ends stays as the file has it. */
+/** The byte change for one gap. Equal characters at both of its ends keep the file's bytes. */
 function hunkOf(file: Buffer, place: TextPlace, search: string, { from, to, text }: Gap, endsLikePlace: boolean): Hunk {
   const most = Math.min(to - from, text.length)
   let front = 0
-  // With another indentation, lines are whole.
+  // With a converted indentation, whole lines are replaced.
   while (!place.shift && front < most && search[from + front] === text[front]) front++
   while (place.at(from + front) === undefined) front--
   let back = 0
@@ -290,7 +295,7 @@ function hunkOf(file: Buffer, place: TextPlace, search: string, { from, to, text
   return { ...range, bytes }
 }
 
-/** How the line ends that something is in; the one before it, where it comes in between two. */
+/** The line end of the line around a range; for an insertion between two lines, that of the line before. */
 function lineEndAt(file: Buffer, from: number, to: number): '\n' | '\r\n' {
   const endBefore = file.lastIndexOf(10, from - 1)
   const isAtStart = from > 0 && endBefore === from - 1
@@ -299,7 +304,7 @@ function lineEndAt(file: Buffer, from: number, to: number): '\n' | '\r\n' {
   return end > 0 && file[end - 1] === 13 ? '\r\n' : '\n'
 }
 
-/** The indentations of the lines of a text. */
+/** The indentations of a text's lines, without repetitions. */
 const indentsOf = (text: string): string[] => [...new Set(text.match(/^[ \t]*(?=[^ \t\r\n])/gm) ?? [])].slice(0, 1000)
 
 // --- Bytes
@@ -314,7 +319,7 @@ function splice(file: Buffer, hunks: readonly Hunk[]): Buffer {
   return Buffer.concat([...pieces, file.subarray(at)])
 }
 
-/** Where something stands after hunks before it have become longer or shorter. */
+/** The new position of `at` after the hunks before it have changed the file's length. */
 function movedBy(hunks: readonly Hunk[], at: number): number {
   const before = hunks.filter(({ to }) => to <= at)
   return before.reduce((sum, { from, to, bytes }) => sum + bytes.length - (to - from), at)
@@ -322,7 +327,7 @@ function movedBy(hunks: readonly Hunk[], at: number): number {
 
 // --- Lines
 
-/** How many lines came and went between two versions of a file, or of a part of one that begins with a line. */
+/** Counts the added and deleted lines between two versions of a file, or of a part that begins at a line start. */
 export function countLines(before: Buffer, after: Buffer): { added: number; deleted: number } {
   const gaps = differences(linesOf(before.toString('latin1')), linesOf(after.toString('latin1')))
   return {
@@ -331,7 +336,7 @@ export function countLines(before: Buffer, after: Buffer): { added: number; dele
   }
 }
 
-/** The same where only these bytes become others, so that not all of a large file is compared. */
+/** As {@link countLines}, but compares only the lines around the hunks, for large files. */
 function countWithin(file: Buffer, hunks: readonly Hunk[]): { added: number; deleted: number } {
   const [first, last] = [hunks[0], hunks.at(-1)]
   if (!first || !last) return { added: 0, deleted: 0 }
@@ -345,12 +350,12 @@ function countWithin(file: Buffer, hunks: readonly Hunk[]): { added: number; del
   return countLines(part, splice(part, within))
 }
 
-/** Lines `from` up to `to` of the one are these in the other. */
+/** Lines `from` to `to` of the old list are replaced by `lines`. */
 type Difference = { from: number; to: number; lines: string[] }
 
 /**
- * What differs between two lists of lines: between what they begin and end with, and around the lines in it that both
- * have once. Not always the shortest answer, but always a right one, and found in little more than linear time.
+ * The differences between two lists of lines: common lines at the start and end are skipped, and lines that both have
+ * exactly once divide the rest. Not always the shortest result, but a correct one in nearly linear time.
  */
 function differences(old: readonly string[], young: readonly string[]): Difference[] {
   const found: Difference[] = []
@@ -379,7 +384,10 @@ function differences(old: readonly string[], young: readonly string[]): Differen
   return found
 }
 
-/** Lines that both have exactly once from a place on, in an order that holds in both: as many as there can be. */
+/**
+ * Pairs of equal lines that occur exactly once in each list after `from`, in an order valid for both, as many as
+ * possible.
+ */
 function anchors(old: readonly string[], young: readonly string[], from: number): [number, number][] {
   const places = (lines: readonly string[]) => {
     const known = new Map<string, number>()
@@ -392,7 +400,8 @@ function anchors(old: readonly string[], young: readonly string[], from: number)
     const other = there.get(line) ?? -1
     return at < 0 || other < 0 ? [] : [[at, other]]
   })
-  // The longest rising row: for each length, the pair that ends lowest, and which one it goes on from.
+  // The longest increasing subsequence: `ends` has, for each length, the pair with the lowest end; `before` its
+  // predecessor.
   const ends: number[] = []
   const before = new Int32Array(pairs.length)
   for (const [index, [, other]] of pairs.entries()) {
@@ -411,7 +420,7 @@ function anchors(old: readonly string[], young: readonly string[], from: number)
   return row.reverse()
 }
 
-/** Whether lines end with \n throughout, or with \r\n, or this way and that; undefined where there is one line. */
+/** The line ends of a text; `mixed` where both occur, undefined where there is only one line. */
 export function lineEnds(bytes: Buffer): 'LF' | 'CRLF' | 'mixed' | undefined {
   const text = bytes.toString('latin1')
   if (!text.includes('\n')) return text.includes('\r') ? 'mixed' : undefined
@@ -420,8 +429,8 @@ export function lineEnds(bytes: Buffer): 'LF' | 'CRLF' | 'mixed' | undefined {
 }
 
 /**
- * A file's new text in the form of the old one: with its BOM, and its line ends where all were \r\n and all of the new
- * ones are \n. `kept` says what was kept, as words.
+ * Converts a new text to the form of the old file: its BOM, and CRLF where all its lines had that and the new text has
+ * only LF. `kept` names what was kept.
  */
 export function inFormOf(old: Buffer, text: string): { bytes: Buffer; kept: string[] } {
   const kept: string[] = []

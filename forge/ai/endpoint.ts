@@ -1,46 +1,46 @@
 /**
- * The way to a provider for one request: it goes to the address that was set and nowhere else, ends when the provider
- * says nothing for too long or too much, and can be cut at any time.
+ * One request to a provider and its answer: sent to the configured address only, ended when the provider sends nothing
+ * for too long or too much, and abortable at any time.
  */
 import { hostOf, type ModelEndpoint, sendAgain } from './errors.ts'
 import { ModelError } from './request.ts'
 
-/** No answer of a model is larger. */
+/** An answer with more bytes than this is refused. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024
 
-/** How the streams of all providers end, and how long that is at most. */
+/** The last event of the streams of all providers; `length` is the most bytes that it takes. */
 const LAST_EVENT = { pattern: /(?:data: ?\[DONE\]|"message_stop" ?\})\s*$/, length: 100 }
 
-/** What the AI SDK's providers send their requests by. */
+/** The fetch function that the AI SDK's providers send their requests by. */
 export type Fetch = typeof fetch
 
 type LineOptions = {
   asked: ModelEndpoint
-  /** Seconds without a byte after which the line is cut. */
+  /** The connection is cut after this many seconds without a byte. */
   silence: number
-  /** Aborted by the caller when it no longer wants the answer. */
+  /** Aborted when the caller no longer wants the answer. */
   signal: AbortSignal
-  /** Changes the body before it is sent. */
+  /** Changes the request's body before it is sent. */
   rewrite?: (body: string) => string
 }
 
 /** One request and its answer. */
 export class ModelExchange {
-  /** How many bytes were sent. */
+  /** Bytes sent. */
   sent = 0
-  /** Whether anything came back. */
+  /** Whether any byte of the answer has arrived. */
   hasBegun = false
-  /** Why the line was cut from here, where it was. */
+  /** Why this side has cut the connection; undefined where it has not. */
   trouble: ModelError | undefined
   private readonly cutter = new AbortController()
   private timer: ReturnType<typeof setTimeout> | undefined
 
   constructor(private readonly options: LineOptions) {}
 
-  /** Sends the one request of this line. */
+  /** Sends the request, as the AI SDK calls it. */
   readonly fetch: Fetch = Object.assign(this.send.bind(this), { preconnect: fetch.preconnect })
 
-  /** Ends the request, whatever its state. */
+  /** Ends the request in any state and stops the timer. */
   close(): void {
     clearTimeout(this.timer)
     this.cutter.abort()
@@ -52,7 +52,7 @@ export class ModelExchange {
     const body = rewrite ? rewrite(given) : given
     this.sent = Buffer.byteLength(body)
     this.listen()
-    // A redirect is not followed: the key must not go to anyone else.
+    // Redirects are not followed, so that the key is sent to no other host.
     const response = await fetch(address, {
       ...init,
       body,
@@ -68,13 +68,13 @@ export class ModelExchange {
     })
   }
 
-  /** Refuses a page, e.g. that of a proxy that wants a login. */
+  /** Throws for a response that is no stream, e.g. the page of a proxy that wants a login. */
   private noStream(response: Response): never {
     response.body?.cancel().catch(() => undefined)
     throw this.cut(new ModelError('broken', `${this.host} answered what is no answer of a model: check its address.`))
   }
 
-  /** What comes, listened to. A connection that breaks after the last event has done no harm. */
+  /** Passes the bytes on and watches for silence. A connection that breaks after the last event has lost nothing. */
   private heard(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
     const reader = body.getReader()
     let bytes = 0
@@ -104,7 +104,7 @@ export class ModelExchange {
     controller.close()
   }
 
-  /** Waits for the next byte. */
+  /** Restarts the timer that ends a silent connection. */
   private listen(): void {
     clearTimeout(this.timer)
     const { silence } = this.options

@@ -1,14 +1,14 @@
-/** What providers say when something is wrong, as one sentence for a person that says what to do. */
+/** Translates a provider's errors into one sentence for the user that says what to do. */
 import { APICallError, InvalidResponseDataError } from '@ai-sdk/provider'
 import * as v from 'valibot'
 import { short, visible } from '../../core/text.ts'
 import { ModelError, type ModelTrouble, type Sentence } from './request.ts'
 import type { Provider } from './settings.ts'
 
-/** The model that was asked, for the words of an error. `secrets` are taken out of all that a provider says. */
+/** The model that was asked, for error messages. `secrets` are removed from everything that the provider says. */
 export type ModelEndpoint = { name: string; provider: Provider; address: string; secrets: readonly string[] }
 
-/** A provider's no: its status, its words, and after how many seconds to ask again. */
+/** A refusal by a provider: the HTTP status, its message, and the seconds after which to retry. */
 type Refusal = { status: number; words: string; retryAfter?: number }
 
 const BILLING: Record<string, string> = {
@@ -23,13 +23,13 @@ const CONTEXT_TOO_LONG =
   /prompt is too long|request too large|context[ _-]?(?:length|window|size|limit)|maximum context|too many (?:input )?tokens|input is too long/i
 const NO_MODEL = /model[^.]{0,80}(?:not found|does not exist|not exist|not a valid)|no endpoints found|unknown model/i
 
-/** The host, and the port where it is not the usual one: nothing else of an address is for other eyes. */
+/** The host of an address, with its port where that is not the default. Messages show nothing else of an address. */
 export const hostOf = (address: string): string => new URL(address).host
 
-/** How far an answer had come when it broke: whether it had begun at all, and what of it was text. */
+/** The state of an answer when it broke off: whether it had begun, and its text so far. */
 type Progressed = { hasBegun: boolean; text: string }
 
-/** Whatever was thrown while a model was asked, as a {@link ModelError}. */
+/** Converts whatever was thrown while a model was asked to a {@link ModelError}. */
 export function troubleOf(error: unknown, asked: ModelEndpoint, { hasBegun, text }: Progressed): ModelError {
   if (error instanceof ModelError) {
     const { trouble, message, inRun, retryAfter } = error
@@ -44,23 +44,23 @@ export function troubleOf(error: unknown, asked: ModelEndpoint, { hasBegun, text
   return new ModelError('unreachable', sentence)
 }
 
-/** The stream ended before the answer did. */
+/** The error for a stream that ended before the answer did. */
 export const cutShort = (asked: ModelEndpoint, text: string): ModelError =>
   new ModelError('cut', sendAgain(`The answer of ${hostOf(asked.address)} broke off in the middle`), undefined, text)
 
-/** Whether the AI SDK says by an error that a stream ended without a reason: it was cut. */
+/** Whether an error is the AI SDK's for a stream that ended without a finish reason, i.e. was cut. */
 export const isEndWithoutReason = (error: unknown): boolean =>
   InvalidResponseDataError.isInstance(error) && error.data === undefined
 
 const brokenWords = (asked: ModelEndpoint): string =>
   `${hostOf(asked.address)} answered what is no answer of a model${ownAddress(asked, ': check')}.`
 
-/** Where a person set an address, it is worth a look. */
+/** A reminder to check the address, where the user has set one. */
 function ownAddress(asked: ModelEndpoint, word = ' and'): string {
   return BILLING[hostOf(asked.address)] ? '' : `${word} ${asked.provider.toUpperCase()}_BASE_URL`
 }
 
-/** What is worth it to be tried again: all that passes by itself. */
+/** Whether a trouble is temporary, so that a retry makes sense. */
 export const passes = (trouble: ModelTrouble): boolean =>
   trouble === 'rate' || trouble === 'overloaded' || trouble === 'cut' || trouble === 'unreachable'
 
@@ -72,7 +72,7 @@ function refused({ status, words, retryAfter }: Refusal, asked: ModelEndpoint, t
 function troubleOfStatus(status: number, words: string, provider: Provider): ModelTrouble {
   if (status === 402 || ((status === 400 || status === 403 || status === 429) && NO_CREDIT.test(words))) return 'credit'
   if (status === 401) return 'key'
-  // OpenRouter says so of what its moderation flagged; the others of keys.
+  // With 403, OpenRouter reports content flagged by its moderation; other providers report a bad key.
   if (status === 403) return provider === 'openrouter' && /flagged|moderation/i.test(words) ? 'refused' : 'key'
   if (status === 413 || (status < 500 && CONTEXT_TOO_LONG.test(words))) return 'too long'
   if (status === 404 || (status === 400 && NO_MODEL.test(words))) return 'no such model'
@@ -121,17 +121,17 @@ function sentenceOf(
   }
 }
 
-/** What passes when it is tried again: a run does that by itself. */
+/** The sentence for a temporary trouble. A run retries by itself. */
 export const sendAgain = (what: string, how = ''): Sentence => ({
   what,
   inChat: `: send the message again${how}.`,
   inRun: '.',
 })
 
-/** What a person does first. */
+/** The sentence for a trouble that the user has to solve before trying again. */
 const then = (what: string): Sentence => ({ what, inChat: ', then send the message again.', inRun: '.' })
 
-/** A provider's words for a person: short, on one line, without keys. */
+/** A provider's message for the user: short, on one line, without keys. */
 function quoted(words: string, secrets: readonly string[]): string {
   const clean = secrets.reduce((text, secret) => text.replaceAll(secret, '***'), words).trim()
   return clean ? `; it says: ${short(visible(clean), 300)}` : ''
@@ -143,7 +143,7 @@ function duration(seconds: number): string {
   return `${Math.ceil(seconds / 3600)} hours`
 }
 
-/** An error as it comes in a stream: an object of the provider, or the SDK's of it. */
+/** An error event in a stream: the provider's own object, or the SDK's wrapper of it. */
 const StreamErrorSchema = v.looseObject({
   message: v.optional(v.string(), ''),
   statusCode: v.optional(v.number()),
@@ -151,7 +151,7 @@ const StreamErrorSchema = v.looseObject({
   type: v.optional(v.nullable(v.string())),
 })
 
-/** What a provider refused; undefined for an error that is none of a provider. */
+/** What a provider refused; undefined for an error of another origin. */
 function refusalOf(error: unknown): Refusal | undefined {
   if (APICallError.isInstance(error)) {
     if (error.statusCode === undefined || error.statusCode < 300) return undefined
@@ -167,7 +167,7 @@ function refusalOf(error: unknown): Refusal | undefined {
   return { status: status >= 400 && status < 600 ? status : 500, words: message }
 }
 
-/** OpenAI and what is like it say it by a word. */
+/** The HTTP status for an error code, as OpenAI and compatible servers send it in streams. */
 function statusOfWord(word: string): number {
   if (/insufficient_quota|billing/.test(word)) return 402
   if (/rate_limit/.test(word)) return 429
@@ -176,8 +176,8 @@ function statusOfWord(word: string): number {
 }
 
 /**
- * Seconds or a date, as HTTP has it, milliseconds, as OpenAI does, or a time in milliseconds, as OpenRouter does.
- * Undefined where it says nothing of use.
+ * The seconds until a retry, from the headers: HTTP's Retry-After (seconds or a date), OpenAI's in milliseconds, or
+ * OpenRouter's reset time in milliseconds. Undefined where they say nothing usable.
  */
 export function retryAfterOf(headers: Record<string, string>, now = Date.now()): number | undefined {
   const milliseconds = Number(headers['retry-after-ms'] ?? Number.NaN)

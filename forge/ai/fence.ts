@@ -1,24 +1,26 @@
 /**
- * Content of a repository as a model reads it. It is a stranger's: it may say that it ends, that the desk speaks, or
- * what the model shall do. So it stands between fences that are longer than any in it, under a name on one line.
+ * Shows repository content to a model. It is untrusted: it may pretend to end, to be the desk's words, or to give
+ * orders. So it is put between fences that are longer than any in it, under a name on one line.
  */
 import type { Path } from '../../core/git/repository.ts'
 import { many, visiblePath } from '../../core/text.ts'
 
-/** Of a longer file only the beginning is sent. */
+/** Of a longer file, only this many bytes at its beginning are sent. */
 const MAX_SENT_BYTES = 128 << 10
 
 /**
- * What a token is taken for where a request is packed: always the same, whatever a provider has counted, since the same
- * session must give the same bytes.
+ * The assumed size of a token when a request is packed. It never follows a provider's counts, since the same session
+ * must always give the same bytes.
  */
 const BYTES_PER_TOKEN = 3.6
 export const bytesIn = (tokens: number): number => Math.floor(tokens * BYTES_PER_TOKEN)
-/** Estimated tokens of a file of `bytes` bytes; only the part that is sent counts. */
-export const tokensSent = (bytes: number): number => Math.ceil(Math.min(bytes, MAX_SENT_BYTES) / BYTES_PER_TOKEN)
-export const tokensIn = (text: string): number => Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN)
+/** The estimated tokens of a number of bytes. No tokenizer is used, since those take minutes on hostile input. */
+export const tokensOf = (bytes: number): number => Math.ceil(bytes / BYTES_PER_TOKEN)
+/** The estimated tokens of a file of `bytes` bytes, counting only the part that is sent. */
+export const tokensSent = (bytes: number): number => tokensOf(Math.min(bytes, MAX_SENT_BYTES))
+export const tokensIn = (text: string): number => tokensOf(Buffer.byteLength(text))
 
-/** Between two lines that the text can't have in it. */
+/** Puts a text between two fence lines that do not occur in it. */
 export function fenced(text: string): string {
   const longest = (text.match(/`{3,}/g) ?? []).reduce((length, run) => Math.max(length, run.length), 2)
   const fence = '`'.repeat(longest + 1)
@@ -29,9 +31,9 @@ export function fenced(text: string): string {
 export const quoted = (path: Path): string => JSON.stringify(visiblePath(path))
 
 /**
- * A file's content with a heading that says what it is: `said` is how the file came here, as `is active`. What is
- * binary is named only, and what has more than `most` bytes is cut, with a word about it. No bytes: they are not in the
- * repository, or far too many.
+ * A file's content with a heading. `said`: how the file came here, e.g. `is active`. A binary file is only named. A
+ * file of more than `most` bytes is cut and says so. `bytes` is undefined where the content is missing or far too
+ * large.
  */
 export function fileInWords(path: Path, said: string, bytes: Buffer | undefined, most = MAX_SENT_BYTES): string {
   const name = `The file ${quoted(path)} ${said}`
@@ -51,13 +53,13 @@ export function fileInWords(path: Path, said: string, bytes: Buffer | undefined,
   return `${name} (${notes.filter(Boolean).join(', ')}):\n${fenced(text.replaceAll('\r\n', '\n'))}`
 }
 
-/** Whether {@link fileInWords} shows all of it. */
+/** Whether {@link fileInWords} shows the whole content. */
 export const isWhole = (bytes: Buffer, most: number): boolean => bytes.length <= Math.min(most, MAX_SENT_BYTES)
 
 function cutAtLine(bytes: Buffer, limit: number): Buffer {
   const end = bytes.lastIndexOf(0x0a, limit)
   if (end > 0) return bytes.subarray(0, end + 1)
-  // One line without an end: the cut may not go through a character.
+  // The part has no line end: cut it between two UTF-8 characters.
   let at = limit
   while (((bytes[at] ?? 0) & 0xc0) === 0x80 && at > limit - 4) at--
   return bytes.subarray(0, at)

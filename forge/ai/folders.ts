@@ -1,52 +1,52 @@
 /**
- * All folders of a tree with what is in them and how many files are below. What has not changed since it was last read
- * is not read again: after a commit, that is nearly all of it.
+ * Reads all folders of a tree with their entries and file counts. Folders that are unchanged since the last reading are
+ * reused: after a commit, nearly all of them.
  */
 import type { Objects } from '../../core/git/objects.ts'
 import type { Oid, Path } from '../../core/git/repository.ts'
 import { type FileEntry, isFolder, readTree, type TreeEntry } from '../../core/git/trees.ts'
 
 export type Folder = {
-  /** From the top, without a slash at the end; '' is the top. */
+  /** The path from the root, without a trailing slash; '' is the root. */
   path: Path
   oid: Oid
   files: readonly FileEntry[]
   folders: readonly Folder[]
-  /** In it and below it. */
+  /** The files in the folder and below it. */
   all: FolderCount
 }
 
-/** How many files, and the endings that most of them have. */
+/** The number of files, and the most frequent file name extensions. */
 type FolderCount = { files: number; endings: readonly (readonly [ending: string, files: number])[] }
 
 /**
- * Of a repository of more files or folders, the others are left out: a hostile repository can have any number with a
- * few tree objects.
+ * At most this many files and folders; further ones are left out. A hostile repository can list any number with a few
+ * tree objects.
  */
 const MAX_FILES_AND_FOLDERS = 500_000
-/** No file system takes a longer path. */
+/** Longer paths, in bytes, are left out: no file system takes them. */
 const MAX_PATH_BYTES = 4096
-/** The most endings that are counted for a folder, the most frequent ones. */
+/** At most this many extensions are counted for a folder, the most frequent ones. */
 const MAX_ENDINGS = 8
 
-/** The folder that a path is in; '' is the top. */
+/** The folder of a path; '' is the root. */
 export const folderOf = (path: Path): Path => path.slice(0, Math.max(path.lastIndexOf('/'), 0))
 
-/** A folder and those above it, up to the top. */
+/** A folder and its parents, up to the root. */
 export function foldersAbove(path: Path): Path[] {
   const above = [path]
   for (let at = path; at !== ''; at = folderOf(at)) above.push(folderOf(at))
   return above
 }
 
-/** Reads a tree; `before` is what was read of an earlier one. What the desk keeps in `.forge` is not in it. */
+/** Reads a tree; `before` is the result for an earlier tree. The folder `.forge` is left out. */
 export async function readFolders(objects: Objects, tree: Oid, before?: Folder): Promise<Folder> {
   let left = MAX_FILES_AND_FOLDERS
-  // The same folder may stand in many places.
+  // Several folders may be the same tree object.
   const trees = new Map<Oid, Promise<TreeEntry[]>>()
   const entriesOf = (oid: Oid): Promise<TreeEntry[]> => {
     const reading = trees.get(oid) ?? readTree(objects, oid)
-    // The first caller gets the error; without a caller it must not count as unhandled.
+    // The error is thrown to the awaiting caller; this keeps it from being reported as unhandled too.
     reading.catch(() => undefined)
     trees.set(oid, reading)
     return reading
@@ -59,7 +59,7 @@ export async function readFolders(objects: Objects, tree: Oid, before?: Folder):
       .filter(entry => isFolder(entry) && (path !== '' || entry.name !== '.forge'))
       .slice(0, Math.max(left, 0))
       .map(entry => ({ oid: entry.oid, path: prefix + entry.name, old: known.get(prefix + entry.name) }))
-    // Those beside each other are read in one go.
+    // Folders of one level are requested together.
     const changed = below.map(it => (it.old?.oid === it.oid ? undefined : entriesOf(it.oid)))
     const files = names
       .filter(entry => !isFolder(entry))

@@ -1,8 +1,8 @@
 /**
- * The checks that a repository's FORGE.md lists under a heading "Checks": a list, each item with a command between
- * backticks. What stands in front of it may say what kind it is: `prepare:` for what is needed before the others (the
- * installing of packages), `mend:` for a formatter that may change files before they are judged. The rest of the file is
- * for the planner.
+ * Reads the checks that FORGE.md lists under a heading "Checks": a list, each item with a command between backticks. A
+ * word before the command may name its kind: `prepare:` for what has to run before the checks (e.g. the installation of
+ * packages), `mend:` for a formatter, which may change files before the checks. The rest of the file is for the
+ * planner.
  */
 import { type Objects, readStart } from '../../core/git/objects.ts'
 import type { Oid } from '../../core/git/repository.ts'
@@ -12,7 +12,7 @@ export type ForgeMd = {
   checks: string[]
   prepare: string[]
   mend: string[]
-  /** All of it, for the planner; at most 64 KiB. */
+  /** The whole file, for the planner; at most 64 KiB. */
   text: string
 }
 
@@ -20,7 +20,7 @@ export const FORGE_MD = 'FORGE.md'
 const MAX_FORGE_MD_BYTES = 64 << 10
 const MAX_COMMAND_CHARS = 2000
 
-/** Reads it at a commit; without one, there is nothing in it. */
+/** Reads FORGE.md at a commit; empty where it does not exist. */
 export async function readForgeMd(objects: Objects, commit: Oid): Promise<ForgeMd> {
   const entry = await entryAt(objects, commit, FORGE_MD)
   if (!entry?.mode.startsWith('100')) return { checks: [], prepare: [], mend: [], text: '' }
@@ -45,7 +45,7 @@ export function parseForgeMd(text: string): ForgeMd {
   return found
 }
 
-/** What it says beside its checks: how the project is written. */
+/** The text of the file without its checks: the project's conventions. */
 export function proseOf(text: string): string {
   const lines: string[] = []
   let isInside = false

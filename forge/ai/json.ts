@@ -1,20 +1,18 @@
 /**
- * JSON that a model or a stranger sent. The engine reads any depth, but what walks through a value (to write it down
- * again, to compare it) would end by an overflow of the stack: an answer that was paid for could then not be kept.
+ * Parses JSON of a model or another untrusted source. JSON.parse accepts any depth, but code that walks through a deep
+ * value, to write or compare it, overflows the stack: an answer already paid for could then not be stored.
  */
 
-/** Nothing that a schema here asks for is nested half as deep. */
+/** Deeper JSON is refused. No schema here needs half of this depth. */
 const MAX_DEPTH = 200
 
-/**
- * The value that a text is. @throws SyntaxError where it is no JSON, or nested deeper than anything that is asked for.
- */
+/** Parses a text. @throws SyntaxError where it is no JSON, or nested more deeply than MAX_DEPTH. */
 export function parseJson(text: string): unknown {
   if (isTooDeep(text)) throw new SyntaxError(`It is nested deeper than ${MAX_DEPTH} levels.`)
   return JSON.parse(text)
 }
 
-/** Of what is no JSON, any answer: reading it says so. */
+/** Whether a text is nested too deeply. For invalid JSON any result is fine, since parsing refuses it. */
 function isTooDeep(text: string): boolean {
   let depth = 0
   let isQuoted = false

@@ -1,26 +1,26 @@
 /**
- * What a file is about, from its first kilobytes and without a model: the first sentence of its comment or its heading,
- * and the names that it offers to others. Only lines are looked at, each for itself and cut, so that no content takes
- * longer than its length.
+ * Describes a file from its first kilobytes, without a model: the first sentence of its comment or heading, and the
+ * names that it exports. Each line is matched alone and cut, so that the time is proportional to the length for any
+ * content.
  */
 import type { Path } from '../../core/git/repository.ts'
 import { visible } from '../../core/text.ts'
 
-/** How comments are written: `//` and slash-star; `#`; `--`; `<!-- -->`; `;`; or text that is its own comment. */
+/** The comment syntax: `//` and slash-star; `#`; `--`; `<!-- -->`; `;`; or text that is its own comment. */
 type Comments = 'c' | 'hash' | 'dashes' | 'html' | 'semicolon' | 'python' | 'text' | 'any' | 'none'
 
 type Language = {
   name: string
   comments: Comments
-  /** What is offered on a line: the first group is a name, the second one, where it is there, its parameters. */
+  /** Patterns for an exported name: the first group is the name, the optional second one its parameters. */
   offers: readonly RegExp[]
-  /** What is found is a declaration, `static int *read`, of which the last word is the name. */
+  /** The first group is a whole declaration, as `static int *read`, whose last word is the name. */
   isDeclared?: boolean
-  /** The most names that are said: targets of a Makefile tell little of what it is about. */
+  /** At most this many names in a summary: a Makefile's targets say little about it. */
   maxNames?: number
 }
 
-/** Bytes, lines and characters of a line that are looked at, and characters of what is said of them. */
+/** Limits of what is read of a file: bytes, lines, characters of a line, and characters of its description. */
 export const LOOKED_AT = 32 << 10
 const MAX_TOP_LINES = 800
 const MAX_LINE_CHARS = 240
@@ -73,13 +73,13 @@ const HTML: Language = {
   comments: 'html',
   offers: [/<title>([^<]*)/i, /<h[12][^>]*>([^<]*)/i, /\bid="([^"]*)"/i],
 }
-/** The headings of a changelog are versions, which say nothing about it. */
+/** A changelog's headings are version numbers, which say nothing about it. */
 const MARKDOWN: Language = {
   name: 'Markdown',
   comments: 'text',
   offers: [/^#{1,3} +(?!\[?v?\d+\.\d+)(.+)/],
 }
-/** Keys tell no settings file from another one: only what its comments say counts. */
+/** A settings file's keys are the same in most projects, so only its comments are used. */
 const settings = (name: string, comments: Comments): Language => ({ name, comments, offers: [] })
 const MAKEFILE: Language = { name: 'Makefile', comments: 'hash', offers: [/^(\w[\w./-]*) *:(?!=)/], maxNames: 5 }
 const DOCKERFILE: Language = { name: 'Dockerfile', comments: 'hash', offers: [/^((?:FROM|ENTRYPOINT|CMD|EXPOSE) .+)/] }
@@ -176,7 +176,7 @@ const BY_ENDING: ReadonlyMap<string, Language> = new Map(
   ).flatMap(([endings, language]) => endings.split(' ').map(ending => [ending, language] as const)),
 )
 
-/** The language of a file, by its name or else by its first line. */
+/** The language of a file, by its name, or else by its first line. */
 function languageOf(path: Path, firstLine: string): Language {
   const name = path.slice(path.lastIndexOf('/') + 1)
   if (/^(?:Dockerfile|Containerfile)/.test(name)) return DOCKERFILE
@@ -193,21 +193,27 @@ function languageOf(path: Path, firstLine: string): Language {
   return /sh$/.test(interpreter) ? SHELL : SCRIPT
 }
 
-/** Whether a file tests others, by its path: its own name says which. */
+/** Whether a file contains tests, judged by its path. */
 export const isTest = (path: Path): boolean =>
   /(?:^|\/)(?:tests?|__tests__|specs?|testdata|fixtures)\/|(?:^|\/)test_[^/]*$|[._](?:test|spec)\.[^/]*$/.test(path)
 
-/** What a summary of some content depends on besides the content: the same bytes may be named otherwise elsewhere. */
+/**
+ * What a summary depends on besides the content: the same bytes under another name may be in another language, or be a
+ * test.
+ */
 export const summaryKind = (path: Path): string => {
   const name = path.slice(path.lastIndexOf('/') + 1)
   const ending = name.lastIndexOf('.')
   return `${(ending > 0 ? name.slice(ending + 1) : name).slice(0, 40)}${isTest(path) ? ' test' : ''}`
 }
 
-/** Stands between the parts of a summary. */
+/** Separates the parts of a summary. */
 export const SEPARATOR = ' · '
 
-/** About 50 tokens on one line, without the path. `bytes` are the file's first ones, `size` is that of all of it. */
+/**
+ * A summary of about 50 tokens on one line, without the path. `bytes`: the beginning of the file; `size`: the size of
+ * the whole.
+ */
 export function summarise(path: Path, bytes: Buffer, size: number): string {
   if (size === 0) return 'empty'
   const start = bytes.subarray(0, LOOKED_AT)
@@ -228,18 +234,18 @@ export function summarise(path: Path, bytes: Buffer, size: number): string {
 
 // --- What code offers ------------------------------------------------------------------------------------------------
 
-/** A name that a file offers, the line that defines it without what is around it, and its number from 0. */
+/** An exported name, the code of the line that defines it, and that line's index from 0. */
 type OfferedName = { name: string; line: string; at: number }
 
-/** Of longer files, the others are not looked at. */
+/** At most this many lines of a file are searched. */
 const MAX_CODE_LINES = 20_000
-/** Languages whose names are headings, keys and targets, which no code calls. */
+/** Languages whose names are headings, keys and targets, which no code refers to. */
 const NO_CODE = new Set(['', 'CSS', 'HTML', 'Markdown', 'JSON', 'YAML', 'TOML', 'Makefile', 'Dockerfile', 'text'])
 
-/** Whether others can use names that a file defines, as far as its own name tells. */
+/** Whether other code can use the names that a file defines, judged by the file's name. */
 export const isCode = (path: Path): boolean => !NO_CODE.has(languageOf(path, '').name)
 
-/** All names that a file of code offers, in the order of its lines. */
+/** All names that a code file exports, in the order of its lines. */
 export function offersOf(path: Path, text: string): OfferedName[] {
   const lines = text.split('\n', MAX_CODE_LINES).map(line => line.slice(0, MAX_LINE_CHARS).trimEnd())
   const language = languageOf(path, lines[0] ?? '')
@@ -258,17 +264,17 @@ export function offersOf(path: Path, text: string): OfferedName[] {
   return offers
 }
 
-/** In a few characters, for a model: 812 bytes, 3 KB, 1.2 MB. */
+/** A rough size for a model: 812 bytes, 3 KB, 1.2 MB. */
 export const roughSize = (size: number): string => {
   if (size < 1000) return `${size} bytes`
   return size < 1_000_000 ? `${Math.round(size / 1000)} KB` : `${(size / 1_000_000).toFixed(1)} MB`
 }
 
-/** Whether a summary says no more than what kind of file it is, and how large. */
+/** Whether a summary consists of only the kind and size of the file. */
 export const isOnlySize = (summary: string): boolean =>
   summary === '' || summary === 'empty' || /^(?:[\w+# ]{1,20}, )?[\d.]+ (?:bytes|KB|MB)$/.test(summary)
 
-/** A text of at most so many characters, cut between words. */
+/** Cuts a text to at most `length` characters, between words. */
 export function cut(text: string, length: number): string {
   if (text.length <= length) return text
   const end = text.lastIndexOf(' ', length)
@@ -302,16 +308,16 @@ function nameOf(found: string, parameters: string | undefined, isDeclared: boole
   return name + (parameters.length <= MAX_PARAMETERS_CHARS ? parameters : '()')
 }
 
-/** Words of a licence say nothing about a file. */
+/** Phrases of a licence, which say nothing about a file. */
 const LICENSE =
   /copyright|licen[sc]e|SPDX|all rights reserved|permission is hereby|redistributions? (?:and|of)|provided "?as is|warrant(?:y|ies)|©/i
-/** What stands above the first comment of a file and is none. */
+/** Lines that may stand above a file's first comment. */
 const BEFORE =
   /^(?:#!|<\?|<!doctype|['"]use |package |import |from |#include|#pragma|#ifndef|#define|using |require|namespace |export \{|\/\/\/ <|@|---|$)/i
 
 /**
- * The first sentence that is about the file, of the comments before any code. From the first paragraph of a licence on,
- * the rest of its comment is left out. A module's own text (Python's docstring) goes before comments above it.
+ * The first sentence about the file in the comments before any code. A comment is ignored from its first licence
+ * paragraph on. A module's documentation string (Python) is preferred to comments above it.
  */
 function firstSentence(lines: readonly string[], comments: Comments): string {
   if (comments === 'none') return ''
@@ -329,19 +335,19 @@ function firstSentence(lines: readonly string[], comments: Comments): string {
   return ''
 }
 
-/** A text without the fields that stand above it between two lines of dashes. */
+/** A text without its front matter, the fields at its top between two lines of dashes. */
 function withoutFrontMatter(lines: readonly string[]): readonly string[] {
   const end = lines[0] === '---' ? lines.indexOf('---', 1) : -1
   return lines.slice(end + 1)
 }
 
-/** A comment, by its paragraphs. `isOwnText`: it is what the language has for the text about a module. */
+/** A comment, by paragraphs. `isOwnText`: it is the language's documentation of a module (Python's docstring). */
 type Comment = { paragraphs: string[]; isOwnText: boolean }
 
-/** A licence is longer than most comments, and what a file is about comes after it. */
+/** At most this many lines are read for comments: licences are long, and the description follows them. */
 const MAX_HEADER_LINES = 160
 
-/** The comments that stand before any code. */
+/** The comments before any code. */
 function openingComments(lines: readonly string[], comments: Comments): Comment[] {
   const found: Comment[] = []
   let current: { lines: string[]; isOwnText: boolean } | undefined
@@ -377,7 +383,7 @@ function openingComments(lines: readonly string[], comments: Comments): Comment[
   return found
 }
 
-/** A line of a text without its markup: pictures, tags of HTML, directives and fields of reStructuredText. */
+/** A line of text without markup: pictures, HTML tags, and directives and fields of reStructuredText. */
 const proseOf = (line: string): string =>
   /^(?:\.\.(?: |$)|:[\w -]{1,40}:)/.test(line)
     ? ''
@@ -386,20 +392,20 @@ const proseOf = (line: string): string =>
         .replace(/^[#=*\-\s]+/, '')
         .trim()
 
-/** Words to a tool: a linter, an editor. */
+/** Whether a comment is a directive for a linter or an editor. */
 const isOrder = (words: string): boolean =>
   /^(?:eslint|biome|prettier|tslint|@ts-|@flow|jshint|global |vim?:|-\*-|coding[:=]|pylint|noqa|type: ignore|shellcheck|frozen_string_literal|go:|\+build|syntax=|!)/.test(
     words,
   )
 
 function sentenceOf(paragraph: string): string {
-  // Rulers around headings.
+  // Rulers around headings are removed.
   const words = paragraph.replace(/^[-=*~#_]{2,}\s+|\s*[-=*~#_]{3,}$/g, '')
   const end = /[.!?](?= |$)/.exec(words)?.index ?? -1
   return cut(end > 0 ? words.slice(0, end + 1) : words, MAX_SENTENCE_CHARS)
 }
 
-/** The words of a comment on a line: empty where it has none, undefined where the line is none of a comment. */
+/** The text of a comment's line: empty where it has none, undefined where the line is no comment. */
 type CommentLine = { text: string | undefined; isInside: boolean }
 
 function commentOn(line: string, comments: Comments, isInside: boolean): CommentLine {

@@ -1,10 +1,10 @@
-/** Lines of files as a model gets to read them: with their numbers, as text where they are text, and bounded. */
+/** Lines of files for a model: with numbers, decoded where they are text, and bounded. */
 import { lengthOfCharacter } from './places.ts'
 
-/** The most characters of one line that are shown: longer lines were not written by hand. */
+/** At most this many characters of a line are shown; longer lines are generated. */
 const MAX_LINE_CHARS = 1000
 
-/** Where each line of some bytes starts. A line end at the very end begins no further line. */
+/** The offset at which each line starts. A line end at the very end starts no further line. */
 export function lineStarts(bytes: Buffer): Int32Array {
   let count = bytes.length > 0 ? 1 : 0
   for (let at = 0; at < bytes.length - 1; at++) if (bytes[at] === 10) count++
@@ -14,7 +14,7 @@ export function lineStarts(bytes: Buffer): Int32Array {
   return starts
 }
 
-/** The number of the line that a byte is in, from 1. */
+/** The number, from 1, of the line that contains a byte. */
 export function lineAt(starts: Int32Array, offset: number): number {
   let [low, high] = [0, starts.length]
   while (low < high) {
@@ -37,7 +37,7 @@ export function isUtf8(bytes: Buffer): boolean {
   }
 }
 
-/** Bytes as text; what is no UTF-8 as \xe9. */
+/** Bytes as text, with bytes that are no UTF-8 written as \xe9. */
 export function readableLine(bytes: Buffer): string {
   try {
     return strict().decode(bytes)
@@ -53,10 +53,10 @@ export function readableLine(bytes: Buffer): string {
   }
 }
 
-/** Lines with their numbers and a tab in front. `last` is the last one that was within the bound, in characters. */
+/** Lines, each with its number and a tab in front. `last`: the number of the last line within the limit. */
 export type Numbered = { text: string; last: number; isCut: boolean }
 
-/** Lines `first` to `last`, from 1, without their line ends; `most` is the most characters of all of them. */
+/** Lines `first` to `last`, from 1, without their line ends, of at most `most` characters in all. */
 export function numbered(
   bytes: Buffer,
   starts: Int32Array,

@@ -1,16 +1,16 @@
-/** What of a repository a model has in mind, and how full its window is: for the eye, before and during a turn. */
+/** Shows which files a model knows and how full its window is, before and during a turn. */
 import type { Oid, Path } from '../../core/git/repository.ts'
 import { requestFor } from './context.ts'
 import { tokensIn, tokensSent } from './fence.ts'
 import { contentOf, filesIn, nearFiles, prepareSession, type State } from './opening.ts'
 import { newSession, type Session } from './session.ts'
 
-/** How a file is in the context: not, by its summary, or whole. */
+/** How a file is in the context: not at all, by its summary, or whole. */
 type Circle = 'none' | 'summary' | 'whole'
 
 /**
- * How files are in the next request: the active ones whole from the moment they are made active; summaries are those that
- * the conversation opened with.
+ * Tells how files are in the next request. Active files are whole as soon as they are made active; summaries are those
+ * of the conversation's opening.
  */
 export async function circlesOf(session: Session, state: State, paths: readonly Path[]): Promise<Map<Path, Circle>> {
   const { files } = await filesIn(session, state)
@@ -19,16 +19,16 @@ export async function circlesOf(session: Session, state: State, paths: readonly 
   return new Map(paths.map(path => [path, circleOf(path)]))
 }
 
-/** Makes what the next request will begin with, the summaries of all files, before a message waits for it. */
+/** Computes the summaries for the next request ahead, so that a message need not wait for them. */
 export async function warm(session: Session, state: State, now: number): Promise<void> {
   const { opening } = await prepareSession(session, state, now)
   await outlineOf({ ...session, ...(opening && { opening }) }, state)
 }
 
-/** In tokens. `words` is a sentence about the summaries where they are not complete. */
+/** In tokens. `words`: a sentence for where the summaries are incomplete. */
 type Meter = { used: number; of: number; files: { path: Path; tokens: number }[]; words?: string }
 
-/** How full the window is: as the provider counted the last request, or, before the first one, about so. */
+/** How full the window is: as counted by the provider for the last request; an estimate before the first one. */
 export async function meterOf(session: Session, state: State): Promise<Meter> {
   const { files } = await filesIn(session, state)
   const sizes = await sizesOf(state, [...files.values()])
@@ -41,13 +41,13 @@ export async function meterOf(session: Session, state: State): Promise<Meter> {
   }
 }
 
-/** Of a window, what may be full before the older part of the conversation is summarised. */
+/** When this share of the window is full, the older part of the conversation is summarised. */
 const FULL = 0.8
 
 export const needsShortening = async (session: Session, state: State): Promise<boolean> =>
   (await tokensUsed(session, state)) > FULL * state.model.window
 
-/** How many tokens the next request has. */
+/** The tokens of the next request. */
 async function tokensUsed(session: Session, state: State): Promise<number> {
   const from = session.opening?.from ?? Number.POSITIVE_INFINITY
   const last = session.messages.findLastIndex(
@@ -77,7 +77,7 @@ const outlineOf = async ({ opening, ...session }: Session, state: State) => {
   return await summaries.of({ tree: state.tree, active: [...files.keys()], window: model.window })
 }
 
-/** Tokens of some content, by its size. */
+/** The tokens of blobs, estimated from their sizes. */
 async function sizesOf({ objects }: State, oids: readonly Oid[]): Promise<Map<Oid, number>> {
   const infos = await Promise.all(oids.map(oid => objects.info(oid)))
   return new Map(oids.map((oid, at) => [oid, tokensSent(infos[at]?.size ?? 0)]))

@@ -1,11 +1,11 @@
 /**
- * Why Anthropic's cache did not hold: it compares a request with the one before, where it is told which one that was.
- * Others tell nothing of the kind.
+ * Finds out why Anthropic's cache missed: it compares a request with an earlier one that the request names. Other
+ * providers have nothing like it.
  */
 import * as v from 'valibot'
 import type { Request } from './request.ts'
 
-/** How many conversations are remembered. */
+/** At most this many conversations are remembered. */
 const MAX_CONVERSATIONS = 100
 
 const StartSchema = v.looseObject({
@@ -25,17 +25,17 @@ const WORDS: Record<string, string> = {
   messages_changed: 'an earlier part of the conversation changed',
 }
 
-/** The answers before, by conversation. */
+/** The id of the last answer of each conversation. */
 export class Misses {
   private readonly answers = new Map<string, string>()
 
-  /** A body that names the answer before, for what a request begins with. */
+  /** A function that adds the id of the last answer to a request's body. */
   asking(request: Request): (body: string) => string {
     const previous = this.answers.get(keyOf(request)) ?? null
     return body => `${body.slice(0, -1)},"diagnostics":${JSON.stringify({ previous_message_id: previous })}}`
   }
 
-  /** Takes the first event of an answer, and says why the cache did not hold; other events are none of its business. */
+  /** Reads an event of an answer. Gives the reason for a cache miss where the event has one. */
   hear(request: Request, event: unknown): string | undefined {
     const parsed = v.safeParse(StartSchema, event)
     if (!parsed.success) return undefined
@@ -51,7 +51,7 @@ export class Misses {
   }
 }
 
-/** Conversations differ in their first message. */
+/** A key for the conversation: a hash of its first message. */
 function keyOf({ messages }: Request): string {
   const [first] = messages
   return String(Bun.hash(JSON.stringify(first?.blocks.map(block => ('text' in block ? block.text : '')))))

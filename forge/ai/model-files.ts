@@ -1,16 +1,16 @@
-/** Files as a model names them, and which of them it may read and write. */
+/** Resolves the file names of a model, and says which files it may read and write. */
 import { Failure } from '../../core/failure.ts'
 import { asBytes, type Path } from '../../core/git/repository.ts'
 import { sizeInWords, visiblePath } from '../../core/text.ts'
 import { type Vfs, verifyPath } from '../vfs.ts'
 import { isUtf8 } from './lines.ts'
 
-/** Files that have more bytes are neither read nor written by a model. */
+/** Larger files, in bytes, are neither read nor written by a model. */
 export const MAX_MODEL_FILE_BYTES = 10 << 20
 
 /**
- * The path that a model means by a text: `./` in front of it is nothing, and a byte that is no UTF-8 is written as
- * \xe9, as the model gets to read it. Throws a {@link Failure} where that is no path.
+ * The path that a model's text means: a leading `./` is dropped, and \xe9 stands for a byte that is no UTF-8, as in
+ * what the model reads. Throws a {@link Failure} where it is no path.
  */
 export async function pathFrom(vfs: Vfs, text: string): Promise<Path> {
   if (!text.isWellFormed()) throw new Failure('There is half a character (a lone surrogate) in the path.')
@@ -21,29 +21,29 @@ export async function pathFrom(vfs: Vfs, text: string): Promise<Path> {
   return path
 }
 
-/** Whether a path is `.forge` or below it, however a file system spells that. */
+/** Whether a path is `.forge` or below it, in any spelling that a file system treats as the same. */
 export function isOfTheForge(path: Path): boolean {
   const [top = ''] = path.split('/')
-  // As with .git: a Mac ignores some characters, Windows dots and blanks at the end and what follows a colon.
+  // As with .git: macOS ignores some characters; Windows ignores trailing dots and blanks, and all after a colon.
   const onMac = top.replace(/\xe2\x80[\x8c-\x8f\xaa-\xae]|\xe2\x81[\xaa-\xaf]|\xef\xbb\xbf/g, '')
   const names = [onMac, ...top.split('\\')].map(name => name.replace(/:.*$/s, '').replace(/[. ]+$/, ''))
   return names.some(name => /^(\.forge|forge~\d+)$/i.test(name))
 }
 
-/** Throws a {@link Failure} where a path is none that a model may change. */
+/** Throws a {@link Failure} where a model may not change this path. */
 export function verifyMayChange(path: Path): void {
   if (!isOfTheForge(path)) return
   throw new Failure(`${visiblePath(path)} is the forge's own: the conversation and approvals there can't be changed.`)
 }
 
-/** What stands at a path. `other` is what can't be read as text: what it is, as a sentence. */
+/** What is at a path. `other`: something that can't be read as text; its `words` say what. */
 export type ModelFile =
   | { kind: 'none' }
   | { kind: 'folder'; files: Path[] }
   | { kind: 'text'; bytes: Buffer; isUtf8: boolean }
   | { kind: 'other'; what: 'link' | 'submodule' | 'bytes'; words: string }
 
-/** Looks what stands at a path. */
+/** Reads what is at a path. */
 export async function modelFileAt(vfs: Vfs, path: Path): Promise<ModelFile> {
   const name = visiblePath(path)
   const entry = await vfs.entryAt(path)

@@ -1,6 +1,6 @@
 /**
- * Which files a person's message is about: where its names are defined, and files that are called by its words, so that
- * the first answer can go there.
+ * Finds the files that the user's message is about: where its names are defined, and files named by its words, so that
+ * the model's first call can read the right ones.
  */
 import { findText, type GrepMatch, textSearch } from '../../core/git/grep.ts'
 import type { Objects } from '../../core/git/objects.ts'
@@ -8,7 +8,7 @@ import type { Oid, Path } from '../../core/git/repository.ts'
 import { listFiles } from '../../core/git/trees.ts'
 import { isTest } from './languages.ts'
 
-/** A line on which a name is defined, from 1. */
+/** A line, from 1, that defines a name. */
 export interface Definition {
   name: string
   path: Path
@@ -17,22 +17,22 @@ export interface Definition {
 
 const MAX_NAMES = 40
 const MAX_DEFINITIONS = 20
-/** A name that is defined in more places tells nothing about one of them. */
+/** A name defined in more places than this is ignored, as it points to none of them. */
 const MAX_PLACES_PER_NAME = 4
 const SEARCH_TIMEOUT_S = 3
-/** Of a longer text, the rest is not looked at. */
+/** Only this many characters of a text are read. */
 const MAX_TEXT_CHARS = 20_000
 const MAX_MATCHES = 2000
 
-/** The words by which languages define a name that follows them. */
+/** Keywords that define the name after them, in many languages. */
 const KEYWORDS =
   'def|class|function|func|fun|fn|const|let|var|val|type|interface|struct|enum|trait|module|namespace|macro|record|define'
 
-/** What may stand in front of these on their line; in a sentence, other words do. */
+/** Modifiers that may precede these keywords. In prose, other words precede them. */
 const MODIFIERS =
   '(?:(?:export|default|declare|async|abstract|static|final|public|private|protected|pub(?:[(][^)]*[)])?|unsafe|extern|inline|const|virtual|override|readonly|local|open|internal|sealed|data)\\s+)*'
 
-/** Finds the definitions of the names in a text, by what their lines look like. Gives the same for the same tree. */
+/** Finds the definitions of the names in a text, by patterns of their lines. The same tree gives the same result. */
 export async function definitionsIn(
   objects: Objects,
   { tree, text, signal }: { tree: Oid; text: string; signal: AbortSignal },
@@ -51,14 +51,14 @@ export async function definitionsIn(
     most: MAX_MATCHES,
     besides: ['.forge'],
   })
-  // What a search found before it was cut differs from one time to the next.
+  // What a search found before a time limit varies, and the result must be the same for the same tree.
   if (isCut) return []
   const defined = new RegExp(
     `^\\s*${MODIFIERS}(?:${KEYWORDS})\\*?[ \\t]+(?:\\([^)]*\\)[ \\t]*)?(${names.join('|')})\\b`,
   )
   const definitions = matches.flatMap(({ path, line, text: found }): Definition[] => {
     const name = defined.exec(found)?.[1]
-    // Of a word that may be one of the sentence, only what a whole file can mean counts: no method, nothing of a test.
+    // A plain word counts only as the name of a top-level definition outside of tests, since it may be no name at all.
     const isMeant = name !== undefined && (isCode(name) || (/^\S/.test(found) && !isTest(path)))
     return isMeant ? [{ name, path, line }] : []
   })
@@ -69,7 +69,10 @@ export async function definitionsIn(
     .slice(0, MAX_DEFINITIONS)
 }
 
-/** What may be names in a text, those that look like code first; `isCode` is true of those that can be no plain words. */
+/**
+ * Words of a text that may be names, with those that look like code first. `isCode` tells whether a name can't be a
+ * plain word.
+ */
 function namesIn(text: string): { names: string[]; isCode: (name: string) => boolean } {
   const read = text.slice(0, MAX_TEXT_CHARS)
   const marked = new Set(read.match(/(?<=[.`])[A-Za-z_]\w{3,60}|[A-Za-z_]\w{3,60}(?=[(`])/g))
@@ -79,14 +82,14 @@ function namesIn(text: string): { names: string[]; isCode: (name: string) => boo
   return { names, isCode }
 }
 
-// --- Files that are called by its words ------------------------------------------------------------------------------
+// --- Files named by words of a text ----------------------------------------------------------------------------------
 
 const MAX_FILES = 20
-/** In a larger repository, files are not looked for by their names. */
+/** In a repository with more files, none are searched for by name. */
 const MAX_LISTED_FILES = 200_000
-/** A word that can be the name of a file: of three letters where these are capitals. */
+/** A word that can be the name of a file. Words of three letters count only in capitals. */
 const FILE_WORD = /[A-Za-z][A-Za-z0-9_.-]{3,60}|\b[A-Z][A-Z0-9]{2}\b/g
-/** Words of sentences that are also names of files which are about something else. */
+/** Plain words that are also common names of files with another subject. */
 const COMMON_WORDS = new Set([
   'test',
   'tests',
@@ -102,8 +105,8 @@ const COMMON_WORDS = new Set([
 ])
 
 /**
- * The files that are called by words of a text, with or without an ending and what tests have in front or behind, at
- * most 20, in the order of their paths: `uint_slice.go` and `uint_slice_test.go` by UintSlice.
+ * Finds the files named by words of a text, with or without an extension and the prefix or suffix of tests; at most 20,
+ * sorted by path. `UintSlice` finds `uint_slice.go` and `uint_slice_test.go`.
  */
 export async function filesNamed(objects: Objects, { tree, text }: { tree: Oid; text: string }): Promise<Path[]> {
   const words = new Set((text.slice(0, MAX_TEXT_CHARS).match(FILE_WORD) ?? []).map(plainName))
@@ -123,5 +126,5 @@ export async function filesNamed(objects: Objects, { tree, text }: { tree: Oid; 
     .slice(0, MAX_FILES)
 }
 
-/** A name without what its writers part its words by. */
+/** A name in lower case without separators. */
 const plainName = (name: string): string => name.replace(/\.+$/, '').replace(/[_-]/g, '').toLowerCase()

@@ -1,25 +1,25 @@
 /**
- * For an edit without a place: what may be wrong with it, and the lines of the file that have most in common with it.
- * They are shown and nothing else: no edit is ever made because of a likeness.
+ * Explains why an edit's search text was not found: what may be wrong, and the most similar lines of the file. These
+ * are only shown: no edit is ever made because of similarity.
  */
 import { short } from '../../core/text.ts'
 import { lineAt, numbered } from './lines.ts'
 import { findMissing, findPlaces } from './places.ts'
 
-/** The most lines that are shown, and characters of them. */
+/** At most this many lines are shown, with `MAX_SHOWN_CHARS` in all. */
 const MAX_SHOWN_LINES = 30
 const MAX_SHOWN_CHARS = 6000
-/** Lines before and after what is nearest. */
+/** Lines shown before and after the most similar ones. */
 const AROUND = 2
-/** Bytes of a file that are looked through for likeness, and words of the search that are looked for. */
+/** Bytes of a file that are searched for similar lines, and words of the search text that are used. */
 const MAX_SEARCHED_BYTES = 4 << 20
 const MAX_SEARCH_WORDS = 2000
-/** What a file has more often than that tells nothing of a place in it. */
+/** A word that occurs in the file more often than this is ignored. */
 const TELLING = 1000
-/** Lines of a search that are looked for one by one. */
+/** At most this many lines of the search text are looked up alone. */
 const MAX_TRIED_LINES = 8
 
-/** What a model needs to send an edit again, and rightly. `starts` are those of the file's lines. */
+/** What a model needs to correct its search text. `starts`: where the file's lines start. */
 export function nearestLines(file: Buffer, starts: Int32Array, search: string): string {
   if (file.length === 0) return 'The file is empty: write the whole file.'
   const slip = slipIn(file, search)
@@ -34,7 +34,9 @@ export function nearestLines(file: Buffer, starts: Int32Array, search: string): 
   return `${cause}The nearest lines, ${first} to ${shown.last}, are (number and a tab in front):\n${shown.text}`
 }
 
-/** What was put into a search by mistake, where without it there would be a place. */
+/**
+ * What was put into the search text by mistake (e.g. line numbers), where the text is found without it; else undefined.
+ */
 function slipIn(file: Buffer, search: string): string | undefined {
   const isThere = (text: string) => text !== search && text.trim() !== '' && findPlaces(file, Buffer.from(text))
   const lines = search.split('\n')
@@ -51,7 +53,7 @@ function slipIn(file: Buffer, search: string): string | undefined {
 const ESCAPES: Record<string, string> = { n: '\n', t: '\t', r: '\r' }
 const unescaped = (text: string): string => text.replace(/\\([ntr"'\\])/g, (_, it: string) => ESCAPES[it] ?? it)
 
-/** The first line of a search that is nowhere in the file: mostly, that is what is wrong. */
+/** Names the first line of the search text that is nowhere in the file: mostly, this line is the mistake. */
 function missingLine(file: Buffer, wanted: readonly string[]): string {
   const tried = wanted.filter(line => line.trim() !== '').slice(0, MAX_TRIED_LINES)
   const missing = findMissing(file, tried)
@@ -64,7 +66,7 @@ function missingLine(file: Buffer, wanted: readonly string[]): string {
 const isWord = (byte: number): boolean =>
   (byte >= 97 && byte <= 122) || (byte >= 65 && byte <= 90) || (byte >= 48 && byte <= 57) || byte === 95 || byte > 127
 
-/** Hands over each word of some bytes and where it begins. */
+/** Calls `found` with each word of some bytes and its offset. */
 function eachWord(bytes: Buffer, found: (word: string, at: number) => void): void {
   for (let at = 0; at < bytes.length; at++) {
     if (!isWord(bytes[at] as number)) continue
@@ -74,7 +76,10 @@ function eachWord(bytes: Buffer, found: (word: string, at: number) => void): voi
   }
 }
 
-/** The first line of the passage that shares most words with a search; rare words count more. */
+/**
+ * The first line of the passage that shares most words with the search text, weighted by rarity; undefined where none
+ * does.
+ */
 function nearest(file: Buffer, starts: Int32Array, search: string, count: number): number | undefined {
   const wanted = new Set<string>()
   eachWord(Buffer.from(search), word => {
@@ -98,7 +103,7 @@ function nearest(file: Buffer, starts: Int32Array, search: string, count: number
   let [sum, best, place] = [0, -1, 0]
   for (let line = 0; line < scores.length; line++) {
     sum += (scores[line] as number) - (scores[line - count] ?? 0)
-    // What rounding leaves over is no reason to prefer one.
+    // Differences within the rounding error do not count.
     if (sum <= best + 1e-9) continue
     best = sum
     place = Math.max(0, line - count + 1)

@@ -1,14 +1,15 @@
 /**
- * What a session knows about files, and what is to be appended to it before the next request: files that came in, went
- * out or were changed from outside. Above the end nothing is rewritten while the provider's cache is warm; once it is
- * cold, a new opening has all files as they are, and what was said about them before is sent no more.
+ * Tracks what a session knows about files, and which entries have to be appended before the next request: files added
+ * to the context, removed from it, or changed from outside. While the provider's cache is warm, earlier entries are not
+ * rewritten. Once it is cold, a new opening has all files as they are, and earlier statements about them are no longer
+ * sent.
  */
 import { lastCommits } from '../../core/git/history.ts'
 import type { Objects } from '../../core/git/objects.ts'
 import type { Entry, Oid, Path } from '../../core/git/repository.ts'
 import { isFolder, readTree, type TreeEntry } from '../../core/git/trees.ts'
 import { short, visible } from '../../core/text.ts'
-import { SYSTEM } from './desk-words.ts'
+import { CHAT_PROMPT_VERSION } from './desk-words.ts'
 import { folderOf, foldersAbove } from './folders.ts'
 import { definitionsIn, filesNamed } from './named.ts'
 import type { ToolDescription } from './request.ts'
@@ -26,38 +27,38 @@ import {
 } from './session.ts'
 import { SUMMARY_VERSION, type Summaries } from './summaries.ts'
 
-/** What requests are made of beside the session. It is the same for all requests of a turn. */
+/** What requests are made of besides the session; the same for all requests of a turn. */
 export type Sources = {
   objects: Objects
   summaries: Summaries
-  /** As a {@link Model} has them. */
+  /** Name and window (in tokens), as in {@link Model}. */
   model: { name: string; window: number }
-  /** Always in the same order: another one makes the cache cold. */
+  /** The tools, always in the same order: another order makes the cache cold. */
   tools: readonly ToolDescription[]
-  /** The most tokens of an answer. */
+  /** The most tokens that an answer may have. */
   output?: number
 }
 
-/** Where the branch stands: `tree` is that of its work in progress, written into the repository. */
+/** The branch's state. `tree`: its work in progress, as a tree object in the repository. */
 export type State = Sources & {
   tree: Oid
   branch: string
-  /** The commit that the tree is on; undefined on a branch without one. */
+  /** The commit that the tree is based on; undefined on a branch without commits. */
   base?: Oid | undefined
-  /** What the person has just written: an opening says where its names are defined. */
+  /** The user's new message: an opening says where the names in it are defined. */
   text?: string
   signal?: AbortSignal
 }
 
-/** Counted up where the same session is packed into other bytes. */
+/** To be increased whenever the same session is packed into other bytes. */
 const PACKING_VERSION = 3
 const MINUTE = 60_000
-/** The most paths that are looked at for instructions, from the top down. */
+/** At most this many paths are checked for instruction files, from the root down. */
 const MAX_INSTRUCTION_PATHS = 500
 
 /**
- * How a provider keeps what it has read. `isMarked`: only up to where a request says so. Elsewhere it does so by
- * itself, and after how long it has forgotten is an assumption.
+ * How a provider caches. `isMarked`: only up to the marks of a request; otherwise by itself, where `keeps`, its
+ * lifetimes, are assumptions.
  */
 export function cacheOf(model: string): { isMarked: boolean; keeps: Record<Opening['ttl'], number> } {
   const isMarked = /^(?:openrouter\/)?~?anthropic\//.test(model)
@@ -67,8 +68,8 @@ export function cacheOf(model: string): { isMarked: boolean; keeps: Record<Openi
 }
 
 /**
- * Brings a session up to where its branch stands: to be called before each turn, before what the person says is added.
- * Calls without a result get one; files are appended, or a new opening is made.
+ * Brings a session up to date with its branch. Call it before each turn, before the user's message is added. Calls
+ * without a result get one; changed files are appended, or a new opening is made.
  */
 export async function prepareSession(session: Session, state: State, now: number): Promise<Session> {
   const whole = withMissingResults(session)
@@ -76,19 +77,21 @@ export async function prepareSession(session: Session, state: State, now: number
 }
 
 /**
- * What tools did to files and to the context, as they were run for one answer. `touched` are those of which the results
- * tell the model what they are now; what a tool changed without telling is not among them, and is sent anew.
+ * What the tools of one answer did to files and to the context. `touched`: files whose new state the results tell the
+ * model. Files that a tool changed silently are not in it, and are sent again.
  */
 type ToolsDone = { touched: Iterable<Path>; activated: Iterable<Path>; deactivated: Iterable<Path> }
 
-/** To be called when all calls of an answer have their results: says which files the next request brings. */
+/**
+ * Adds the entries for the files that the next request has to bring. Call it when all calls of an answer have results.
+ */
 export async function withToolsDone(session: Session, state: State, done: ToolsDone): Promise<Session> {
   const left = [...done.deactivated].reduce(withInactive, session)
   const more = [...done.activated].slice(0, MAX_ACTIVE_FILES - left.active_files.length)
   return await catchUp(more.reduce(withActive, left), state, new Set(done.touched))
 }
 
-/** A new opening, with the files as they are now; the conversation goes on behind it. */
+/** Makes a new opening with the files as they are now; the conversation continues after it. */
 export async function withOpening(session: Session, state: State, now: number): Promise<Session> {
   const { files, active_files } = await filesIn(session, state)
   const opening: Opening = {
@@ -104,7 +107,7 @@ export async function withOpening(session: Session, state: State, now: number): 
   return { ...session, active_files, opening }
 }
 
-/** What an opening says for the message that it is made for. */
+/** The parts of an opening that depend on the user's message. */
 async function aboutMessage({
   objects,
   tree,
@@ -124,14 +127,14 @@ async function aboutMessage({
   }
 }
 
-/** The files that the message of an opening is about. */
+/** The files that an opening's message is about. */
 export const nearFiles = ({ names = [], near = [] }: Opening): Path[] => [
   ...new Set([...near, ...names.map(({ path }) => path)]),
 ]
 
 const MAX_SUBJECTS = 5
 
-/** Subjects of the last commits, without those that the desk made up itself. */
+/** The subjects of the last commits, without those that the desk generated itself. */
 async function lastSubjects(objects: Objects, base: Oid): Promise<string[]> {
   const commits = await lastCommits(objects.repository, base, { most: 4 * MAX_SUBJECTS })
   return commits
@@ -141,7 +144,7 @@ async function lastSubjects(objects: Objects, base: Oid): Promise<string[]> {
     .map(subject => short(visible(subject), 100))
 }
 
-/** Whether the provider may still have what the last request began with, so that the next one should begin so, too. */
+/** Whether the provider may still have the last request in its cache, so that the next one should begin with it. */
 async function isWarm(session: Session, state: State, now: number): Promise<boolean> {
   const { opening, messages } = session
   if (!opening || opening.branch !== state.branch || opening.key !== keyOf(state)) return false
@@ -152,13 +155,16 @@ async function isWarm(session: Session, state: State, now: number): Promise<bool
   return (await isThere(state.objects, opening.tree, 'tree')) && (await areThere(state.objects, session))
 }
 
-/** Content that was never committed goes with the next garbage collection; so does that of a branch that was deleted. */
+/**
+ * Whether all content of a session still exists: garbage collection removes what was never committed, or was on a
+ * deleted branch.
+ */
 async function areThere(objects: Objects, session: Session): Promise<boolean> {
   const found = await Promise.all(contentOf(session).map(oid => isThere(objects, oid, 'blob')))
   return found.every(Boolean)
 }
 
-/** All content that the requests of a session have in them. */
+/** The blob ids of all content in a session's requests. */
 export function contentOf({ opening, messages }: Session): Oid[] {
   const sent = messages.slice(opening?.from ?? 0).flatMap(entry => {
     const isSent = entry.kind === 'file' && (entry.why === 'active' || entry.why === 'changed')
@@ -168,12 +174,12 @@ export function contentOf({ opening, messages }: Session): Oid[] {
 }
 
 const isThere = async (objects: Objects, oid: Oid, type: 'blob' | 'tree'): Promise<boolean> => {
-  // An id of another format is none here.
+  // An id of the other object format is not in this repository.
   if (oid.length !== (objects.repository.format === 'sha1' ? 40 : 64)) return false
   return (await objects.info(oid))?.type === type
 }
 
-/** Longer pauses than the shorter time for which a cache is kept: then the longer one is cheaper. */
+/** Whether the user pauses for longer than the shorter cache lifetime: then the longer one is cheaper. */
 function hasPauses(session: Session, now: number): boolean {
   const times = session.messages.flatMap(entry => ('at' in entry ? [entry] : []))
   return times.some(({ kind, at }, index) => {
@@ -184,11 +190,11 @@ function hasPauses(session: Session, now: number): boolean {
 
 const keyOf = ({ model, tools }: State): string =>
   new Bun.CryptoHasher('sha256')
-    .update(JSON.stringify([PACKING_VERSION, SUMMARY_VERSION, SYSTEM, model.name, model.window, tools]))
+    .update(JSON.stringify([PACKING_VERSION, SUMMARY_VERSION, CHAT_PROMPT_VERSION, model.name, model.window, tools]))
     .digest('hex')
     .slice(0, 16)
 
-/** The files that the model has been told about since the opening, and those that it has whole. */
+/** The files that the model was told about since the opening, and those of them whose content it has. */
 function knownFiles({ opening, messages }: Session): { known: Map<Path, Oid | null>; active: Set<Path> } {
   const known = new Map<Path, Oid | null>(opening?.files.map(({ path, oid }) => [path, oid]))
   const active = new Set(known.keys())
@@ -201,7 +207,10 @@ function knownFiles({ opening, messages }: Session): { known: Map<Path, Oid | nu
   return { known, active }
 }
 
-/** What differs between what the model knows and what is there now, as entries at the end. `own`: its tools did it. */
+/**
+ * Appends entries for the differences between what the model knows and the files now. `own`: files changed by its own
+ * tools.
+ */
 async function catchUp(session: Session, state: State, own: ReadonlySet<Path>): Promise<Session> {
   const { files, active_files } = await filesIn(session, state)
   const { known, active } = knownFiles(session)
@@ -222,8 +231,8 @@ async function catchUp(session: Session, state: State, own: ReadonlySet<Path>): 
 }
 
 /**
- * The files that are to be in the context whole: those of instructions, from the top down, then the active ones. Those
- * that are gone are active no more.
+ * The files whose content is to be in the context: instruction files, from the root down, then the active files.
+ * Deleted files become inactive.
  */
 export async function filesIn(
   session: Session,
@@ -237,7 +246,7 @@ export async function filesIn(
   return { files: new Map(files), active_files }
 }
 
-/** Where instructions may stand that are for these files and were not taken out. */
+/** Paths where instruction files for these files may be, except for those that the user has taken out. */
 function instructionsFor({ left_out = [] }: Session, active: readonly Path[]): Path[] {
   const folders = new Set(['', ...active.flatMap(path => foldersAbove(folderOf(path)))])
   const paths = [...folders].sort().flatMap(folder => INSTRUCTIONS.map(name => (folder ? `${folder}/${name}` : name)))
@@ -245,10 +254,12 @@ function instructionsFor({ left_out = [] }: Session, active: readonly Path[]): P
   return paths.filter(path => !known.has(path)).slice(0, MAX_INSTRUCTION_PATHS)
 }
 
-/** The content at each path; undefined where there is no plain file: links and submodules have none of their own. */
+/**
+ * The blob at each path; undefined where there is no regular file (links and submodules have no content of their own).
+ */
 async function oidsOf({ objects, tree }: State, paths: readonly Path[]): Promise<Map<Path, Oid | undefined>> {
   const trees = new Map<Oid, Promise<Map<string, TreeEntry>>>()
-  // Each folder is read once, however many files are asked for in it.
+  // Each folder is read once for all files in it.
   const entriesOf = (oid: Oid): Promise<Map<string, TreeEntry>> => {
     const reading = trees.get(oid) ?? readTree(objects, oid).then(all => new Map(all.map(entry => [entry.name, entry])))
     trees.set(oid, reading)

@@ -1,7 +1,7 @@
 /**
- * What is said of each file of a tree: a line of its own where there is something to say, else its name behind that of
- * its folder. In a large tree, folders stand for their files: as many as fit are listed, those near the active files
- * first.
+ * Lists the files of a tree for a model: with a line of their own where there is something to say about them, else by
+ * name in one line for their folder. In a large tree, folders stand for their files: as many files as fit are listed,
+ * those near the active files first.
  */
 import type { Path } from '../../core/git/repository.ts'
 import type { FileEntry } from '../../core/git/trees.ts'
@@ -10,31 +10,34 @@ import { countFiles, type Folder, folderOf, foldersAbove } from './folders.ts'
 import { cut, isOnlySize } from './languages.ts'
 
 export type Outline = {
-  /** Lines, in the order of their paths. */
+  /** The lines, sorted by path. */
   text: string
-  /** The files that are named. */
+  /** The files that are named in the text. */
   shown: ReadonlySet<Path>
-  /** A sentence about it, where folders stand for files. */
+  /** A sentence that says so, where folders stand for their files. */
   words?: string
 }
 
 type Options = {
   active: readonly Path[]
-  /** Files that it is asked for: more is said of them. */
+  /** Files that the message is about, which get longer summaries. */
   near?: readonly Path[]
-  /** The most bytes of text. */
+  /** The most bytes that the text may have. */
   bytes: number
-  /** A line about each file, without its path. */
+  /** Gives a line about each file, without its path. */
   summariesOf: (files: readonly FileEntry[]) => Promise<string[]>
 }
 
-/** Characters of a summary in trees of few and of many files, unless the file is near what the list is for. */
+/**
+ * Characters of a summary in trees of few and of many files. Active files and those that the message is about get whole
+ * ones.
+ */
 const MAX_SUMMARY_CHARS = { few: 110, many: 70 }
 const FEW_FILES = 40
-/** Above this many kilobytes, a file's size is said. */
+/** The size of a file is shown from this many kilobytes on. */
 const LARGE_KB = 50
 
-/** The files of a folder in lines: those of which nothing is known but their kind and size share one. */
+/** The lines for the files of a folder. Files with only kind and size as their summary share one line. */
 function linesOf(
   { path: folder, files }: Folder,
   summaries: readonly string[],
@@ -56,24 +59,27 @@ function linesOf(
   return [...lines, { path: `${prefix}*`, text: `${shownName(prefix) || './'}: ${names.join(', ')}` }]
 }
 
-/** A name as one of several: what could be taken for two is quoted. */
+/** A name in a list of several, with its size where that is large. A name with a separator in it is quoted. */
 function nameWithSize(name: Path, summary: string): string {
   const said = /[,:"]/.test(name) ? JSON.stringify(shownName(name)) : shownName(name)
   const [, size = '', unit = ''] = /([\d.]+) (KB|MB)$/.exec(summary) ?? []
   return unit === 'MB' || Number(size) >= LARGE_KB ? `${said} (${size} ${unit})` : said
 }
 
-/** Names with a line end or what a person can't see are spelled out. */
+/** A path with line ends and invisible characters escaped. */
 const shownName = (path: Path): string => visiblePath(path)
 
-/** What is not listed yet: a folder with all below it, or only the files that are in it itself. */
+/** A part not listed yet: a folder with everything below it, or only the files directly in it. */
 type Closed = { folder: Folder; part: 'all' | 'files'; distance: number }
 type Line = { path: Path; text: string }
 
-/** A folder's files are read before it is known whether they fit: the most times that they may not. */
+/**
+ * A folder's summaries are made before it is known whether they fit. After this many that did not fit, no more are
+ * tried.
+ */
 const MAX_MISSES = 8
 
-/** Always the same for the same folder, which is the top, and the same options. */
+/** Makes the outline of a root folder. The same folder and options always give the same result. */
 export async function makeOutline(root: Folder, options: Options): Promise<Outline> {
   const { active, near = [], bytes, summariesOf } = options
   const nearest = nearestBelow([...active, ...near])
@@ -103,7 +109,7 @@ export async function makeOutline(root: Folder, options: Options): Promise<Outli
   const whole: Closed = { folder: root, part: 'all', distance: 0 }
   if (count > 0) close(whole, lineOf(whole))
   for (let level = 0; level < levels.length; level++) {
-    // Opening a folder may close a later one on the same level.
+    // Opening one folder can use up the room for a later one on the same level.
     for (const line of levels[level] ?? []) {
       const what = closed.get(line)
       if (!what || misses > MAX_MISSES) continue
@@ -116,7 +122,7 @@ export async function makeOutline(root: Folder, options: Options): Promise<Outli
         for (const [it, its] of inside) close(it, its)
         continue
       }
-      // The names alone say already that it is too much.
+      // The names alone exceed the room already.
       if (sum(folder.files.map(({ path }) => path.length + 3)) > room) continue
       const texts = await summariesOf(folder.files)
       const made = linesOf(folder, texts, { told, chars })
@@ -141,8 +147,8 @@ const bytesOf = ({ text }: Line): number => Buffer.byteLength(text) + 1
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, it) => total + it, 0)
 
 /**
- * A folder's own files, and the folders in it, with their distance from the nearest active file. Where one is somewhere
- * below, a folder is opened first: what is near can only be seen inside of it.
+ * The files directly in a folder, and its subfolders with their distance from the nearest active file. A folder with an
+ * active file below it is opened first.
  */
 function insideOf({ folder, distance }: Closed, nearest: ReadonlyMap<Path, number>): Closed[] {
   const own = nearest.get(folder.path) ?? distance
@@ -156,12 +162,14 @@ function lineOf({ folder, part }: Closed): Line {
   const { files, endings } = part === 'all' ? folder.all : countFiles(folder.files)
   const kinds = endings.slice(0, 3).map(([ending, number]) => `${number} ${ending}`)
   const path = folder.path === '' ? '' : `${folder.path}/`
-  // A star sorts before the names of the files that it stands for.
+  // `folder/*` sorts before the names of the files that it stands for.
   const name = part === 'all' ? path : `${path}*`
   return { path: name, text: `${shownName(name) || './'}: ${many(files, 'file')} (${kinds.join(', ')})` }
 }
 
-/** For each folder with an active file somewhere below it, how far below. Without any, the top counts as one. */
+/**
+ * For each folder with an active file below it, how many levels below. Without active files, the root counts as one.
+ */
 function nearestBelow(active: readonly Path[]): ReadonlyMap<Path, number> {
   const nearest = new Map<Path, number>()
   for (const folder of active.length === 0 ? [''] : active.map(folderOf))

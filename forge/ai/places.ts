@@ -1,42 +1,45 @@
 /**
- * Where a text stands in a file, byte for byte or with less care, one step at a time. What is found is never merely
- * alike: at each rung of the ladder, everything but what that rung overlooks is the same.
+ * Finds a text in a file: byte for byte, or overlooking small differences, one step at a time. Similarity is never
+ * enough: at each step (rung), everything but the listed differences must be equal.
  */
 
-/** What was overlooked to find a place, each with all before it; `exact` is nothing. */
+/** What was overlooked to find a place; each rung includes those before it. `exact`: nothing. */
 export type Rung = 'exact' | 'line ends' | 'trailing blanks' | 'indentation' | 'punctuation'
 
-/** One place in a file, in bytes from its start. */
+/** A found place in a file, as byte offsets. */
 export type TextPlace = {
   from: number
   to: number
   /**
-   * The place in the file of a byte of the text that was looked for, or of its end; undefined where only a larger part
-   * of that text has a counterpart: in the middle of a quote that is another one in the file.
+   * Maps an offset of the search text, or its end, to an offset in the file; undefined for an offset inside a character
+   * that the file spells differently.
    */
   at: (position: number) => number | undefined
-  /** The text ended with a line end and the file, here, ends without one. */
+  /** The search text ended with a line end, but the file ends here without one. */
   isAtOpenEnd: boolean
-  /** Where the file has another indentation: the one that stands for one of the text; undefined where none can. */
+  /**
+   * Converts an indentation of the text to the file's, where the two differ; it gives undefined where one can't be
+   * converted.
+   */
   shift?: Shift
 }
 export type Shift = (indent: string) => string | undefined
 
-/** Places at the first rung that has any: never none. */
+/** The places at the first rung that has any; never empty. */
 export type FoundPlaces = { rung: Rung; places: TextPlace[] }
 
-/** Further places are not looked for. */
+/** At most this many places are found. */
 const MAX_PLACES = 1000
 const [TAB, LF, CR, SPACE] = [9, 10, 13, 32]
 
 /**
- * Where a text stands in a file, overlooking as little as possible; undefined where it does not. Places may overlap
- * each other. `indented` are the indentations that are to be brought over to a place with {@link TextPlace.shift}: they show
- * how wide a tab is meant to be. Takes time in proportion to the lengths of both, whatever is in them.
+ * Finds a text in a file, overlooking as little as possible; undefined where it is not found. Places may overlap.
+ * `indented`: indentations that {@link TextPlace.shift} has to convert; they show the width of a tab. Takes time
+ * proportional to both lengths, for any content.
  */
 export function findPlaces(file: Buffer, text: Buffer, indented: readonly string[] = []): FoundPlaces | undefined {
   if (text.length === 0) return undefined
-  // \r\n is one line end: no place begins or ends in the middle of one.
+  // \r\n is one line end: no place may start or end in the middle of it.
   const isWhole = (at: number) => file[at - 1] !== CR || file[at] !== LF
   const exact = findAll(file, text, from => isWhole(from) && isWhole(from + text.length))
   if (exact.length > 0) {
@@ -45,7 +48,7 @@ export function findPlaces(file: Buffer, text: Buffer, indented: readonly string
     })
     return { rung: 'exact', places }
   }
-  // Less care with a text of blanks would find it everywhere.
+  // A text of only blanks would be found everywhere if blanks were overlooked.
   if (text.every(byte => byte === TAB || byte === LF || byte === CR || byte === SPACE)) return undefined
   const start = hasBom(file) ? BOM.length : 0
   let [folded, wanted] = [fold(file, {}, start), fold(text, {})]
@@ -57,7 +60,7 @@ export function findPlaces(file: Buffer, text: Buffer, indented: readonly string
     const places = placesOfRows(folded, text, wanted, indented)
     return places.length > 0 ? { rung, places } : undefined
   }
-  /** Whether there is anything more to overlook. */
+  /** Folds the file and the text again, overlooking `what`. Gives whether that changed either of them. */
   const overlook = (what: Overlooked): boolean => {
     const before = [folded, wanted]
     folded = fold(file, what, start)
@@ -73,7 +76,7 @@ export function findPlaces(file: Buffer, text: Buffer, indented: readonly string
   return within('punctuation') ?? rows('punctuation')
 }
 
-/** The first of some lines that is nowhere in a file, neither whole nor within a line, whatever is overlooked. */
+/** The first of these lines that is nowhere in a file, overlooking as much as possible; undefined where all are. */
 export function findMissing(file: Buffer, lines: readonly string[]): string | undefined {
   const everything = { blanks: true, punctuation: true } as const
   const { bytes } = fold(file, everything)
@@ -84,8 +87,8 @@ export const BOM = Buffer.from([0xef, 0xbb, 0xbf])
 export const hasBom = (bytes: Uint8Array): boolean => BOM.equals(bytes.subarray(0, BOM.length))
 
 /**
- * The places of some bytes or numbers in others, overlapping ones too, by Knuth, Morris and Pratt: the engine's own
- * search takes as long as both lengths multiplied where they are full of repetitions.
+ * Yields all occurrences, overlapping ones included, by the Knuth-Morris-Pratt algorithm: the built-in search takes the
+ * product of both lengths on repetitive content.
  */
 function* occurrences(text: Buffer | Int32Array, wanted: Buffer | Int32Array): Generator<number> {
   if (wanted.length === 0 || wanted.length > text.length) return
@@ -107,7 +110,7 @@ function* occurrences(text: Buffer | Int32Array, wanted: Buffer | Int32Array): G
   }
 }
 
-/** Those that are places indeed; there may be more where there are very many. */
+/** The occurrences for which `isPlace` holds, at most MAX_PLACES. */
 function findAll(text: Buffer, wanted: Buffer, isPlace: (at: number) => boolean): number[] {
   const places: number[] = []
   for (const at of occurrences(text, wanted)) {
@@ -117,7 +120,10 @@ function findAll(text: Buffer, wanted: Buffer, isPlace: (at: number) => boolean)
   return places
 }
 
-/** For each beginning of something, the length of the longest shorter beginning that it also ends with. */
+/**
+ * The prefix function of Knuth-Morris-Pratt: for each prefix, the length of its longest proper prefix that is also its
+ * suffix.
+ */
 function prefixes(wanted: Buffer | Int32Array): Int32Array {
   const table = new Int32Array(wanted.length)
   let length = 0
@@ -131,23 +137,23 @@ function prefixes(wanted: Buffer | Int32Array): Int32Array {
 
 // --- Overlooking -----------------------------------------------------------------------------------------------------
 
-/** Line ends always are. */
+/** What is overlooked besides line ends, which always are. */
 type Overlooked = { blanks?: true; punctuation?: true }
 
-/** Bytes without what is overlooked in them. */
+/** Bytes in a normal form, without the overlooked differences. */
 type Folded = {
   bytes: Buffer
-  /** Where each byte came from, and the end. Blanks before a line end belong to it. */
+  /** The original offset of each byte, and of the end. Blanks before a line end are counted to the line end. */
   starts: Int32Array
-  /** There was something after the last line end, so that one was put there, with nothing behind it. */
+  /** Text without a final line end was given one. It has no counterpart in the original. */
   isOpen: boolean
-  /** Blanks at the very end were left out. */
+  /** Blanks at the very end were removed. */
   isStripped: boolean
 }
 
 /**
- * Punctuation that people's editors make of what they type, and what they type. Each is one character for one: a place
- * between two of them is the same in both.
+ * Typographic punctuation and the ASCII characters that are typed for it. Each is one character for one character, so
+ * that offsets between characters correspond.
  */
 const PUNCTUATION = new Map(
   Object.entries({
@@ -157,7 +163,7 @@ const PUNCTUATION = new Map(
     ' ': '\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000',
   }).flatMap(([plain, others]) => [...others].map(other => [keyOf(Buffer.from(other), 0), plain.charCodeAt(0)])),
 )
-/** The same in Windows-1252 and Latin-1, where a byte is a character: only what can't be part of UTF-8 is taken so. */
+/** The same punctuation in Windows-1252 and Latin-1, one byte each; used only for bytes that can't be UTF-8. */
 const SINGLE = new Map([
   ...[0x91, 0x92, 0x82, 0xb4, 0x8b, 0x9b].map(byte => [byte, 39] as const),
   ...[0x93, 0x94, 0x84, 0xab, 0xbb].map(byte => [byte, 34] as const),
@@ -165,20 +171,20 @@ const SINGLE = new Map([
   [0xa0, 32] as const,
 ])
 
-/** The bytes of a character of two or three of them as one number. */
+/** The two or three bytes of a character as one number. */
 function keyOf(bytes: Buffer, at: number): number {
   const [one = 0, two = 0, three = 0] = [bytes[at], bytes[at + 1], bytes[at + 2]]
   return one < 0xe0 ? (one << 8) | two : (one << 16) | (two << 8) | three
 }
 
-/** How many bytes the character at a place has in UTF-8; 0 where it is none. */
+/** The length in bytes of the UTF-8 character at an offset; 0 where there is none. */
 export function lengthOfCharacter(bytes: Buffer, at: number): number {
   const first = bytes[at] ?? 0
   if (first < 0x80) return 1
   const length = first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0
   for (let next = 1; next < length; next++) if (((bytes[at + next] ?? 0) & 0xc0) !== 0x80) return 0
   const second = bytes[at + 1] ?? 0
-  // Too long for what they say, half characters, and what is beyond Unicode.
+  // Overlong encodings, surrogates, and code points beyond Unicode are invalid.
   const isNone = [
     first === 0xe0 && second < 0xa0,
     first === 0xed && second > 0x9f,
@@ -238,7 +244,7 @@ function fold(raw: Buffer, { blanks, punctuation }: Overlooked, from = 0): Folde
   }
 }
 
-/** Folded bytes without the line end that was put behind them. */
+/** Folded bytes without the line end that was added to them. */
 const withoutEnd = ({ bytes, isOpen }: Folded): Buffer => (isOpen ? bytes.subarray(0, -1) : bytes)
 
 // --- Within rows -----------------------------------------------------------------------------------------------------
@@ -249,7 +255,7 @@ function placesWithin(file: Buffer, folded: Folded, text: Buffer, wanted: Folded
   return findAll(folded.bytes, bytes, isUpToEnd).map(found => {
     const start = (position: number) => folded.starts[position] as number
     const end = found + bytes.length
-    // Where the text had blanks at its end, those of the file are part of the place.
+    // The text had blanks at its end: those of the file belong to the place.
     const to = wanted.isStripped ? endOfBlanks(file, start(end)) : start(end)
     const at = (position: number) => {
       if (position === text.length) return to
@@ -266,7 +272,7 @@ function endOfBlanks(file: Buffer, from: number): number {
   return at
 }
 
-/** Where a number stands in a list of rising ones. */
+/** The index of a number in a sorted list; undefined where it is not in it. */
 function indexOf(rising: Int32Array, wanted: number): number | undefined {
   let [low, high] = [0, rising.length]
   while (low < high) {
@@ -279,13 +285,13 @@ function indexOf(rising: Int32Array, wanted: number): number | undefined {
 
 // --- Rows with another indentation -----------------------------------------------------------------------------------
 
-/** Rows of folded bytes: where each starts, and where its blanks in front end. */
+/** The lines of folded bytes: the offsets where each starts, and where its indentation ends. */
 type Rows = { count: number; starts: Int32Array; contents: Int32Array }
 
 function rowsOf({ bytes }: Folded): Rows {
   let count = 0
   for (let at = 0; at < bytes.length; at++) if (bytes[at] === LF) count++
-  // One more, for the end.
+  // One more start, for the end of the last line.
   const [starts, contents] = [new Int32Array(count + 1), new Int32Array(count)]
   let at = 0
   for (let row = 0; row < count; row++) {
@@ -299,12 +305,14 @@ function rowsOf({ bytes }: Folded): Rows {
   return { count, starts, contents }
 }
 
-/** How many rows are compared for each row that there is, before a file is taken for one that repeats itself. */
+/**
+ * At most this many comparisons for each line of the file; above that, the file is too repetitive and the search stops.
+ */
 const MAX_COMPARISONS_PER_ROW = 3
 
-/** Whole rows that are the same but for an indentation that all of them have more or less of. */
+/** Finds whole lines that equal the text's but for a common difference in indentation. */
 function placesOfRows(folded: Folded, text: Buffer, wanted: Folded, indented: readonly string[]): TextPlace[] {
-  // A last line of blanks alone is the start of a line whose rest is unknown.
+  // A last line of only blanks is the start of a line whose rest is unknown.
   if (wanted.isStripped && wanted.bytes[wanted.bytes.length - 2] === LF) return []
   const [rows, wantedRows] = [rowsOf(folded), rowsOf(wanted)]
   const contentOf = ({ bytes }: Folded, { starts, contents }: Rows) => {
@@ -331,7 +339,7 @@ function placesOfRows(folded: Folded, text: Buffer, wanted: Folded, indented: re
     const pairs = new Map<string, string>()
     let isOne = true
     for (let row = 0; row < wantedRows.count && isOne; row++) {
-      // In a row of blanks alone, they mean nothing.
+      // The indentation of a blank line does not matter.
       if (wantedRows.contents[row] === (wantedRows.starts[row + 1] as number) - 1) continue
       const [from, to] = [indentsOf(wanted, wantedRows, row), indentsOf(folded, rows, found + row)]
       isOne = (pairs.get(from) ?? to) === to
@@ -339,7 +347,8 @@ function placesOfRows(folded: Folded, text: Buffer, wanted: Folded, indented: re
     }
     const shift = isOne ? shiftBetween(pairs, indented) : undefined
     if (shift) places.push(placeOfRows(folded, rows, found, text, wanted, wantedRows, shift))
-    // Two are as many as two thousand: nothing is done then. One may not be the only one.
+    // Two places already refuse an edit. With only one found, the search gives up with none, since there could be
+    // another.
     if (places.length === MAX_PLACES || (patience < 0 && places.length > 1)) break
     if (patience < 0) return []
   }
@@ -357,7 +366,7 @@ function placeOfRows(
 ): TextPlace {
   const startOf = (row: number) => folded.starts[rows.starts[row] as number] as number
   const end = found + wantedRows.count
-  // Without a line end at its end, the text goes up to that of the last row.
+  // Without a line end at its end, the text ends before that of the last line.
   const to = wanted.isOpen ? (folded.starts[(rows.starts[end] as number) - 1] as number) : startOf(end)
   const at = (position: number) => {
     if (position === text.length) return to
@@ -369,12 +378,12 @@ function placeOfRows(
   return { from: startOf(found), to, at, isAtOpenEnd, shift }
 }
 
-/** How wide a tab may be; the first ones are taken first where several would do. */
+/** Possible widths of a tab; where several fit, the first one is used. */
 const WIDTHS = [4, 2, 8, 3]
 
 /**
- * How indentations get from the ones to the others: the same characters more or less in front of each, or as many
- * columns more or less, where one has tabs and the other spaces. Undefined where it is not the same for all.
+ * A function that converts indentations: by adding or removing the same characters, or as many columns where one side
+ * has tabs and the other spaces. Undefined where the difference is not the same for all pairs.
  */
 function shiftBetween(pairs: ReadonlyMap<string, string>, indented: readonly string[]): Shift | undefined {
   const [first] = pairs
@@ -391,17 +400,17 @@ function shiftBetween(pairs: ReadonlyMap<string, string>, indented: readonly str
     const [more = 0] = steps
     return steps.size === 1 ? [{ width, more }] : []
   })
-  // One step is one tab; where nothing shows how wide a step is, nothing is moved.
+  // One step of indentation is one tab. Where nothing shows the width of a step, nothing is converted.
   const step = stepOf([...pairs.keys(), ...indented])
   const likely = fitting.find(({ width, more }) => (step === undefined ? more === 0 : step === width)) ?? fitting[0]
   if (!likely) return undefined
   const { width, more } = likely
   const isTabbed = [...pairs.values()].some(indent => indent.includes('\t'))
-  // What the file has there already is taken as it is.
+  // Indentations found in the file are used as they are there.
   return indent => pairs.get(indent) ?? indentOf(columns(indent, width) + more, isTabbed ? width : undefined)
 }
 
-/** By how many spaces some indentations differ at least; undefined where they do not, or have tabs. */
+/** The smallest difference between indentations, in spaces; undefined where there is none, or where they have tabs. */
 function stepOf(indents: readonly string[]): number | undefined {
   if (indents.some(indent => indent.includes('\t'))) return undefined
   const widths = [...new Set(indents.map(indent => indent.length))].sort((a, b) => a - b)
@@ -409,7 +418,7 @@ function stepOf(indents: readonly string[]): number | undefined {
   return steps.length === 0 ? undefined : Math.min(...steps)
 }
 
-/** Whether there are tabs in some and spaces in others. */
+/** Whether some of these indentations have tabs and others spaces. */
 const hasBoth = (indents: readonly string[]): boolean =>
   indents.some(indent => indent.includes('\t')) && indents.some(indent => indent.includes(' '))
 

@@ -1,6 +1,6 @@
 /**
- * A request in the words of the AI SDK, for one provider: with the cache's marks where that provider wants them, and
- * the same bytes each time for the same request.
+ * Converts a request to the AI SDK's form for one provider: with cache marks where the provider uses them, and always
+ * the same bytes for the same request.
  */
 import type {
   LanguageModelV4CallOptions,
@@ -23,8 +23,8 @@ import type {
 import type { Provider } from './settings.ts'
 
 /**
- * What a provider wants back as it came, and of which model: no other one can do anything with it. This and nothing
- * else of what a session has goes to the provider, as sessions may be anybody's.
+ * The provider's own data of an answer, which it wants back unchanged, and the model that it is from, as no other can
+ * use it. Only fields in this schema are sent to a provider, since a session may be untrusted.
  */
 const NoteSchema = v.object({
   model: v.string(),
@@ -35,10 +35,10 @@ const NoteSchema = v.object({
 })
 export type Note = v.InferOutput<typeof NoteSchema>
 
-/** The model that a request is for: `name` as a person writes it. */
+/** The model that a request is for. `name`: as the user writes it. */
 export type ModelTarget = { name: string; provider: Provider }
 
-/** The options of one call: prompt, tools, the most tokens of the answer, and how it is to be thought about. */
+/** The options of one call: prompt, tools, the maximum of output tokens, and the thinking effort. */
 export function callOptions(request: Request, target: ModelTarget): LanguageModelV4CallOptions {
   return {
     prompt: [
@@ -57,7 +57,7 @@ export function callOptions(request: Request, target: ModelTarget): LanguageMode
   }
 }
 
-/** OpenRouter's provider of the AI SDK does not know the common option. */
+/** The options for the thinking effort. OpenRouter's provider of the AI SDK does not know the common option. */
 function thinkingOptions(
   effort: Thinking | undefined,
   target: ModelTarget,
@@ -67,7 +67,7 @@ function thinkingOptions(
   return { reasoning: effort }
 }
 
-/** Some templates of local models know no more than one system message, and no parts. */
+/** The system messages. Templates of some local models accept only one, without parts. */
 function systemMessages(system: readonly TextBlock[], target: ModelTarget): LanguageModelV4Prompt {
   const blocks = system.filter(hasWords)
   if (target.provider === 'openai') return blocks.length ? [{ role: 'system', content: joined(blocks) }] : []
@@ -80,7 +80,7 @@ function messagesOf(message: RequestMessage, target: ModelTarget): LanguageModel
       return userMessages(message.blocks.filter(hasWords), target)
     case 'assistant': {
       const parts = message.blocks.flatMap(block => assistantParts(block, target))
-      // Providers refuse a message that ends in a thought.
+      // Providers refuse a message that ends with reasoning.
       const content = parts.slice(0, parts.findLastIndex(part => part.type !== 'reasoning') + 1)
       return content.length ? [{ role: 'assistant', content }] : []
     }
@@ -133,14 +133,17 @@ function resultPart(block: ResultBlock, target: ModelTarget): LanguageModelV4Too
   }
 }
 
-/** Providers refuse text that has nothing but blanks. */
+/** Whether a block has more than blanks: providers refuse blank text. */
 const hasWords = (block: TextBlock): boolean => block.text.trim() !== ''
 
 const joined = (blocks: readonly TextBlock[]): string => blocks.map(({ text }) => text.toWellFormed()).join('\n\n')
 
 type Options = { providerOptions?: SharedV4ProviderOptions }
 
-/** OpenRouter's provider reads Anthropic's marks. What is compatible with OpenAI has none: it caches by itself. */
+/**
+ * The option for a cache mark. OpenRouter's provider reads Anthropic's marks. OpenAI and compatible servers have none:
+ * they cache by themselves.
+ */
 function marked(mark: Mark | undefined, target: ModelTarget): Options {
   if (!mark || target.provider === 'openai') return {}
   const cacheControl = mark === '1h' ? { type: 'ephemeral', ttl: '1h' } : { type: 'ephemeral' }
@@ -152,7 +155,7 @@ function noteOf(provider: unknown, target: ModelTarget): Note | undefined {
   return parsed.success && parsed.output.model === target.name ? parsed.output : undefined
 }
 
-/** What goes with a thought or a call; undefined where the provider would not take the thought. */
+/** The provider's own data for reasoning or a call; undefined where the provider would refuse it. */
 function handedBack(note: Note | undefined, target: ModelTarget): Options | undefined {
   if (!note) return undefined
   const { signature, redactedData, details, thoughtSignature } = note
@@ -161,27 +164,30 @@ function handedBack(note: Note | undefined, target: ModelTarget): Options | unde
       if (signature !== undefined) return { providerOptions: { anthropic: { signature } } }
       return redactedData === undefined ? undefined : { providerOptions: { anthropic: { redactedData } } }
     case 'openrouter':
-      // It came as JSON and was kept as JSON.
+      // A deep copy: the data came as JSON and was stored as JSON.
       return details && { providerOptions: { openrouter: { reasoning_details: JSON.parse(JSON.stringify(details)) } } }
     case 'openai':
       return thoughtSignature === undefined ? {} : { providerOptions: { google: { thoughtSignature } } }
   }
 }
 
-/** Anthropic accepts no other characters in an id; other servers send ids with them. */
+/** An id in the characters that Anthropic accepts; other servers send ids with more. */
 const idFor = (id: string, target: ModelTarget): string =>
   target.provider === 'anthropic' ? id.replace(/[^a-zA-Z0-9_-]/g, '_') || '_' : id
 
-/** A name that a model made up must not make all further requests invalid. */
+/** A valid tool name for one that a model made up, which would make all further requests invalid. */
 const toolName = (name: string): string => name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || '_'
 
-/** Providers take objects only; what was none was refused by the tool, and is shown to the model as it sent it. */
+/**
+ * The arguments as an object, as providers accept nothing else. Others were refused by the tool; they are shown to the
+ * model as it sent them.
+ */
 function argumentsObject(sent: unknown): unknown {
   const clean = wellFormed(sent)
   return typeof clean === 'object' && clean !== null && !Array.isArray(clean) ? clean : { sent: clean }
 }
 
-/** Half a surrogate pair is valid in JSON, and refused by providers. */
+/** A value without lone surrogates: these are valid in JSON, but providers refuse them. */
 function wellFormed(value: unknown): unknown {
   if (typeof value === 'string') return value.toWellFormed()
   if (Array.isArray(value)) return value.map(wellFormed)
@@ -190,9 +196,9 @@ function wellFormed(value: unknown): unknown {
 }
 
 /**
- * A body for OpenRouter with each text as a part of a list. Its provider of the AI SDK writes a lone text as a string
- * where it has no mark, so that bytes would change with the mark; and it sets a tool result's mark beside the content,
- * where OpenRouter does not honour it or hangs.
+ * A body for OpenRouter with each text as a part of a list. The AI SDK's provider writes an unmarked lone text as a
+ * string, so that bytes would change with the mark; and it puts a tool result's mark beside the content, where
+ * OpenRouter ignores it or hangs.
  */
 export function withContentParts(body: string): string {
   const parsed = v.safeParse(BodySchema, JSON.parse(body))

@@ -1,6 +1,6 @@
 /**
- * The models of providers by their names. The AI SDK is loaded when the first model is opened, so that a
- * program that asks none does not load it.
+ * Opens models of the providers by name. The AI SDK is loaded with the first model, so that programs which use none do
+ * not load it.
  */
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import type { Patience } from './ask.ts'
@@ -9,9 +9,9 @@ import { type Model, ModelError } from './request.ts'
 import { type Endpoint, providerOf, type Settings } from './settings.ts'
 
 /**
- * Opens a model by its name: anthropic/NAME, openrouter/VENDOR/NAME, openai/NAME. Nothing is sent by that. It may be
- * kept for as long as the settings are the same, and asked by many at a time.
- * @throws ModelError where a key or the whole model is not set.
+ * Opens a model by its name: anthropic/NAME, openrouter/VENDOR/NAME, openai/NAME. Sends nothing. The model can be kept
+ * while the settings stay the same, and can be asked concurrently. @throws ModelError where a key or the model is not
+ * configured.
  */
 export async function openModel(name: string, settings: Settings, patience: Partial<Patience> = {}): Promise<Model> {
   const provider = providerOf(name)
@@ -20,7 +20,7 @@ export async function openModel(name: string, settings: Settings, patience: Part
   const id = name.slice(name.indexOf('/') + 1)
   const [open, { AskedModel, DEFAULT_PATIENCE }] = await Promise.all([languageModel(endpoint, id), import('./ask.ts')])
   const asked = { name, provider: endpoint.provider, address: endpoint.address, secrets: settings.secrets }
-  // A local model may read for long before it says its first word.
+  // A local model may process the prompt for minutes before its first byte.
   const usual = isOwnServer(endpoint) ? { ...DEFAULT_PATIENCE, silence: 900 } : DEFAULT_PATIENCE
   return new AskedModel({
     asked,
@@ -62,7 +62,7 @@ async function languageModel({ provider, address, key }: Endpoint, id: string): 
   }
 }
 
-/** OpenAI's own newer models refuse the name that all others know. */
+/** Renames max_tokens: OpenAI's newer models refuse that name, which all other servers know. */
 function withNewName({ max_tokens, ...body }: Record<string, unknown>): Record<string, unknown> {
   return { ...body, max_completion_tokens: max_tokens }
 }
@@ -70,7 +70,7 @@ function withNewName({ max_tokens, ...body }: Record<string, unknown>): Record<s
 const isOwnServer = ({ provider, address }: Endpoint): boolean =>
   provider === 'openai' && new URL(address).hostname !== 'api.openai.com'
 
-/** The windows of models by their names, in tokens; the first that fits counts. */
+/** The windows of models by their names, in tokens; the first match counts. */
 const WINDOWS: readonly [RegExp, number][] = [
   [/claude-(?:opus|sonnet)-4[.-][6-9]/, 1_000_000],
   [/claude-[a-z]+-(?:[5-9]|\d\d)(?!\d)/, 1_000_000],
@@ -81,10 +81,10 @@ const WINDOWS: readonly [RegExp, number][] = [
   [/gemini-(?:2\.5|[3-9])/, 1_000_000],
 ]
 const USUAL_WINDOW = 200_000
-/** What servers of one's own are mostly started with, or more. */
+/** The assumed window, in tokens, of models on the user's own server. */
 const OWN_WINDOW = 32_768
 
-/** How much a model takes, as far as its name tells; on a server of one's own it is as that was started. */
+/** The window of a model in tokens, judged by its name; on the user's own server, as configured. */
 export function windowOf(id: string, endpoint: Endpoint, settings: Settings): number {
   if (isOwnServer(endpoint)) return settings.window ?? OWN_WINDOW
   const [, known] = WINDOWS.find(([pattern]) => pattern.test(id)) ?? []

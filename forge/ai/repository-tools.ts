@@ -1,14 +1,14 @@
 /**
- * The tools that a repository brings: `tools/NAME.ts` in the branch's tree. They are read and run in the sandbox alone,
- * and run only where the person has approved this very content.
+ * The repository's own tools: `tools/NAME.ts` in the branch's tree. They are read and run only in the sandbox, and run
+ * only where the user has approved this very content.
  *
  *   export const schema = { name: 'NAME', description: '…', properties: { … }, required: [ … ] }
  *   export async function execute(vfs, args) { … return 'what the model reads' }
  *
- * `schema` is the JSON Schema of `args` with a name and a description, or has it in `parameters`. `vfs` has
- * `readFile(path)` and `readFile(path, 'bytes')`, `writeFile(path, textOrBytes, { executable })`, `deleteFile(path)`,
- * `listFiles(folder)` and `fileExists(path)`, all of which give promises. A tool imports nothing but types. What it
- * returns is given to the model as text, or as JSON.
+ * `schema` is the JSON Schema of `args` with a name and a description; or the JSON Schema is in its field `parameters`.
+ * `vfs` has `readFile(path)` and `readFile(path, 'bytes')`, `writeFile(path, textOrBytes, { executable })`,
+ * `deleteFile(path)`, `listFiles(folder)` and `fileExists(path)`, all of which return promises. A tool imports nothing
+ * but types. Its result is given to the model as text, or as JSON.
  */
 import * as v from 'valibot'
 import { Failure } from '../../core/failure.ts'
@@ -23,36 +23,39 @@ import { type Sandbox, SandboxError, type ToolSource } from './sandbox.ts'
 import type { Tool, ToolContext, ToolResult } from './tool.ts'
 import { takeTrial, trialOf } from './trial.ts'
 
-/** The folder that they are in. */
+/** The folder of the tools. */
 const FOLDER = 'tools'
-/** What all providers take as the name of a tool. */
+/** A tool's path. Its name has the form that all providers accept. */
 const NAME = /^tools\/([A-Za-z][A-Za-z0-9_-]{0,63})\.ts$/
 
-/** Each tool stands in every request: the most tools, and characters of their descriptions and parameters. */
+/**
+ * Limits, since every request contains all tools: their number, and characters of a description, of parameters and of a
+ * source.
+ */
 const TOOL_BOUNDS = { tools: 64, description: 1024, parameters: 16 << 10, depth: 24, source: 256 << 10 }
 
-/** How many schemas are read at the same time. */
+/** At most this many schemas are read at the same time. */
 const MAX_CONCURRENT_READS = 3
 
-/** What a schema says, or why it says nothing. */
+/** A tool's description, or a sentence that says why it has none. */
 type Described = ToolDescription | { words: string }
 
-/** A tool's file that can't be one, and why: a sentence. */
+/** A tool's file that can't be used, and a sentence that says why. */
 type BrokenTool = { path: Path; words: string }
 
-/** What the person is shown before a tool's first use: its source, and the one that was approved before. */
+/** What the user is shown before a tool's first use: its source, and the previously approved one. */
 export type ToolQuestion = { path: Path; oid: Oid; source: string; before: string | undefined }
 
 export class RepositoryTools {
   readonly #sandbox: Sandbox
   readonly #approvals: Approvals
   readonly #patience: number
-  /** By path and blob: what a schema says depends on nothing else. */
+  /** Descriptions by path and blob: a schema depends on nothing else. */
   readonly #descriptions = new Map<string, Described>()
 
   /**
-   * @param patience In milliseconds: after that, no further schema is read by the same call. A repository may be full
-   * of endless ones.
+   * @param patience Milliseconds after which one call of `find` reads no further schemas: a hostile repository may have
+   * many endless ones.
    */
   constructor(sandbox: Sandbox, approvals: Approvals, patience = 8000) {
     this.#sandbox = sandbox
@@ -61,8 +64,8 @@ export class RepositoryTools {
   }
 
   /**
-   * The tools in a branch's files, by name, approved or not, and the files that can't be one. `taken` are the names of
-   * other tools, which none may take. Throws the signal's reason.
+   * Finds the tools in a branch's files, approved or not, sorted by name, and the files that can't be used. `taken`:
+   * names of other tools, which are refused. Throws the signal's reason.
    */
   async find(
     vfs: WorkInProgressVfs,
@@ -86,7 +89,7 @@ export class RepositoryTools {
     return { tools, broken }
   }
 
-  /** In the same order; a few at a time, since each has a process of its own. */
+  /** Describes all files, in the same order; a few at a time, as each needs a process. */
   async #describeAll(vfs: WorkInProgressVfs, files: FileEntry[], signal: AbortSignal): Promise<Described[]> {
     const described: Described[] = []
     const end = performance.now() + this.#patience
@@ -117,7 +120,7 @@ export class RepositoryTools {
     } catch (error) {
       if (!(error instanceof Failure)) throw error
       const described = { words: error.message }
-      // Where the sandbox itself failed, it may be by trouble of the machine's that passes.
+      // A failure of the sandbox itself may be temporary, so it is not cached.
       if (!(error instanceof SandboxError && error.by === 'sandbox'))
         this.#descriptions.set(`${path} ${oid}`, described)
       return described
@@ -128,7 +131,7 @@ export class RepositoryTools {
 const whyTaken = ({ name }: ToolDescription, names: ReadonlySet<string>): string | undefined =>
   names.has(name.toLowerCase()) ? `there is a tool ${name} already.` : undefined
 
-/** One tool of a repository's. What it runs is what is in the work in progress at that moment, if that is approved. */
+/** A tool of a repository. It runs the source in the work in progress at that moment, if that is approved. */
 export class RepositoryTool implements Tool {
   readonly path: Path
   readonly description: ToolDescription
@@ -146,12 +149,12 @@ export class RepositoryTool implements Tool {
     return this.description.name
   }
 
-  /** Whether it is approved as it is now in these files. */
+  /** Whether the tool's current source is approved. */
   async approval(vfs: WorkInProgressVfs): Promise<ApprovalState> {
     return await this.#approvals.look(vfs, subjectOf(this.path, await vfs.readFile(this.path)))
   }
 
-  /** What to show the person; undefined where it is approved already. */
+  /** What to show the user for approval; undefined where the tool is approved already. */
   async question(vfs: WorkInProgressVfs): Promise<ToolQuestion | undefined> {
     const approval = await this.approval(vfs)
     if (approval.state === 'approved') return undefined
@@ -163,8 +166,8 @@ export class RepositoryTool implements Tool {
   }
 
   /**
-   * Approves what the person has seen, and writes that into the work in progress. Throws a {@link Failure} where it is
-   * not what is there any more.
+   * Approves the source that the user has seen, and writes the approval into the work in progress. Throws a {@link
+   * Failure} where the source has changed meanwhile.
    */
   async approve(vfs: WorkInProgressVfs, seen: ToolQuestion): Promise<void> {
     const bytes = await vfs.readFile(this.path)
@@ -173,7 +176,7 @@ export class RepositoryTool implements Tool {
     await this.#approvals.approve(vfs, subjectOf(this.path, bytes))
   }
 
-  /** Its changes are made where it ends well, all of them; else none. */
+  /** Runs the tool. Its changes are taken over only where it succeeds. */
   async run(sent: unknown, { vfs, signal }: ToolContext): Promise<ToolResult> {
     const { name, parameters } = this.description
     const wrong = whatIsWrong(sent, parameters)
@@ -207,7 +210,10 @@ const subjectOf = (path: Path, content: Uint8Array): Subject => ({ kind: 'tool',
 const blobOf = (vfs: WorkInProgressVfs, bytes: Uint8Array): Oid =>
   oidOf(vfs.objects.repository.format, { type: 'blob', bytes })
 
-/** Throws a {@link Failure} where it is too long, or has what a person can't see: then it can't be approved. */
+/**
+ * Decodes a source. Throws a {@link Failure} where it is too long or has invisible characters: such a source can't be
+ * approved.
+ */
 function sourceOf(path: Path, bytes: Buffer): ToolSource {
   if (bytes.length > TOOL_BOUNDS.source) throw new Failure(`a tool's source may have ${TOOL_BOUNDS.source >> 10} KiB.`)
   const source = textOf(bytes)
@@ -228,7 +234,7 @@ function textOf(bytes: Buffer): string | undefined {
 const Schema = v.looseObject({
   name: v.string(),
   description: v.pipe(v.string(), v.trim(), v.nonEmpty()),
-  /** Beside name and description, or here. */
+  /** The JSON Schema of the arguments; alternatively its fields stand beside name and description. */
   parameters: v.optional(v.record(v.string(), v.unknown())),
 })
 
@@ -238,7 +244,7 @@ const Parameters = v.looseObject({
   required: v.optional(v.array(v.string())),
 })
 
-/** Throws a {@link Failure} where a schema is not one that a model can be given. */
+/** Checks a tool's schema. Throws a {@link Failure} where it can't be given to a model. */
 function descriptionOf(json: string, name: string): ToolDescription {
   const said = v.safeParse(Schema, parsed(json))
   if (!said.success) throw new Failure('its schema needs a `name` and a `description`.')
@@ -260,13 +266,13 @@ function parsed(json: string): unknown {
   }
 }
 
-/** How deeply it is nested, as far as that matters. */
+/** How deeply a value is nested; it stops counting above the limit. */
 function depthOf(value: unknown, depth = 0): number {
   if (typeof value !== 'object' || value === null || depth > TOOL_BOUNDS.depth) return depth
   return Object.values(value).reduce((deepest: number, it) => Math.max(deepest, depthOf(it, depth + 1)), depth)
 }
 
-/** The types of JSON Schema by which a value can be told. */
+/** How to recognise the types of JSON Schema. */
 const TYPES: Record<string, (value: unknown) => boolean> = {
   string: value => typeof value === 'string',
   number: value => typeof value === 'number',
@@ -278,8 +284,9 @@ const TYPES: Record<string, (value: unknown) => boolean> = {
 }
 
 /**
- * What a model has to send differently; undefined where a tool can be run with it. Only the outermost level is looked
- * at: the schema is a stranger's, and its patterns and references are no work for this process. The tool checks the rest.
+ * Tells a model what is wrong with its arguments; undefined where the tool can run. Only the outermost level is
+ * checked: the schema is untrusted, and its patterns and references must not be evaluated here. The tool checks the
+ * rest.
  */
 function whatIsWrong(sent: unknown, parameters: Record<string, unknown>): string | undefined {
   if (!TYPES.object?.(sent)) return 'send its arguments as a JSON object.'

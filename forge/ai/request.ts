@@ -1,24 +1,18 @@
 /**
- * What is said to a model and what it answers, in words that no provider owns: what packs a request, what sends it and
- * what acts on its answer meet here.
+ * Requests and answers of models, independent of providers. The code that packs requests, sends them and acts on
+ * answers shares these types.
  */
 import { Failure } from '../../core/failure.ts'
 
-/** For how long the provider is asked to keep everything up to here. */
+/** The lifetime of the provider's cache for everything before the mark. */
 export type Mark = '5m' | '1h'
 
 export type TextBlock = { type: 'text'; text: string; mark?: Mark }
 
-/**
- * What a model thought aloud. Some want it back byte for byte while they call tools: `provider` is theirs alone, and is
- * handed back as it came.
- */
+/** A model's reasoning. `provider`: data that its provider may want back unchanged while tools are called. */
 export type ReasoningBlock = { type: 'reasoning'; text: string; provider?: unknown }
 
-/**
- * A tool that the model wants to be run. `arguments` is what it sent, parsed; where that was no JSON, a string. It is
- * checked by the tool.
- */
+/** A tool call. `arguments`: the parsed JSON, or a string where it was none. The tool validates it. */
 export type CallBlock = { type: 'call'; id: string; name: string; arguments: unknown; provider?: unknown }
 
 export type ResultBlock = { type: 'result'; id: string; name: string; text: string; isError: boolean; mark?: Mark }
@@ -28,61 +22,64 @@ export type RequestMessage =
   | { role: 'assistant'; blocks: (TextBlock | ReasoningBlock | CallBlock)[] }
   | { role: 'tool'; blocks: ResultBlock[] }
 
-/** `parameters` is a JSON Schema of an object. */
+/** `parameters`: the JSON Schema of an object. */
 export type ToolDescription = { name: string; description: string; parameters: Record<string, unknown> }
 
 export type Thinking = 'low' | 'medium' | 'high'
 
-/** One request, whole: the order in which a provider reads it is tools, system, messages. */
+/** A complete request. A provider reads it in the order tools, system, messages. */
 export type Request = {
   tools: readonly ToolDescription[]
   system: readonly TextBlock[]
   messages: readonly RequestMessage[]
-  /** The most tokens that the answer may have, thoughts included. */
+  /** The most tokens that the answer may have, reasoning included. */
   output: number
-  /** Whether the answer has to call a tool. A provider without that choice is asked without it. */
+  /** Whether the answer has to call a tool. Omitted for providers without that option. */
   mustCall?: boolean
-  /** How much the model should think before it answers; undefined: as the provider has it. As with `mustCall`. */
+  /**
+   * How much the model should think before it answers; undefined: the provider's default. Omitted for providers without
+   * that option.
+   */
   thinking?: Thinking
 }
 
-/** In tokens. `input` is all that was sent; of that, `cacheRead` came from the cache and `cacheWrite` went into it. */
+/** In tokens. `input`: everything sent; of it, `cacheRead` came from the cache, and `cacheWrite` was written to it. */
 export type Usage = {
   input: number
   output: number
   cacheRead: number
   cacheWrite: number
-  /** In US dollars, where the provider tells. */
+  /** US dollars, where known. */
   cost?: number
 }
 
 export type ModelAnswer = {
   blocks: (TextBlock | ReasoningBlock | CallBlock)[]
-  /** `length`: it was cut at the most tokens; what it called then is not among the blocks. */
+  /** `length`: cut at the maximum of output tokens; a call that was incomplete then is left out. */
   end: 'done' | 'calls' | 'length' | 'refused'
   usage: Usage
-  /** Why the provider's cache did not hold, where it says so. */
+  /** Why the provider's cache missed, where the provider says so. */
   miss?: string
 }
 
-/** What is to be seen of an answer while it comes. */
+/** Events of an answer while it streams in. */
 export type Progress =
   | { type: 'text'; delta: string }
   | { type: 'reasoning'; delta: string }
   | { type: 'call'; id: string; name: string }
   | { type: 'arguments'; id: string; delta: string }
-  /** The request is sent again after `seconds`, and why: what came of it so far no longer counts. */
+  /** The request is sent again after `seconds`, because of `words`: the answer so far is void. */
   | { type: 'again'; words: string; seconds: number }
 
 /** A model that can be asked. */
 export interface Model {
-  /** As a person writes it: anthropic/NAME, openrouter/VENDOR/NAME, openai/NAME. */
+  /** The name as the user writes it: anthropic/NAME, openrouter/VENDOR/NAME, openai/NAME. */
   readonly name: string
-  /** How many tokens a request and its answer may have together. */
+  /** The most tokens of a request and its answer together. */
   readonly window: number
   /**
-   * Sends a request; what is worth it is tried again, with patience and a bound. Throws a {@link ModelError}, or the
-   * signal's reason. Nothing is called by half: a call is in the answer only where the model sent it whole.
+   * Sends a request, with a bounded number of retries. Throws a {@link ModelError}, or the signal's reason. The answer
+   * contains only calls that the model sent completely.
    */
   ask(
     request: Request,
@@ -91,9 +88,9 @@ export interface Model {
 }
 
 /**
- * Why a model gave no answer. `key`: it knows none, or not this one. `credit`: there is no money left. `rate`: too many
- * requests. `cut`: the stream ended in the middle. `too long`: the request is larger than the window. `broken`: it
- * answered in a form that is no answer of a model.
+ * Why a model gave no answer. `key`: the key is missing or refused. `credit`: no money left. `rate`: too many requests.
+ * `cut`: the stream broke off. `too long`: the request exceeds the window. `broken`: the response is not an answer of a
+ * model.
  */
 export type ModelTrouble =
   | 'key'
@@ -108,14 +105,14 @@ export type ModelTrouble =
   | 'broken'
 
 /**
- * A sentence whose end depends on where it is read: `what` happened, and what to do about it in a chat, and in a run,
- * where nobody sends messages.
+ * A sentence with two endings. `what`: what happened. `inChat`: what to do about it in the chat. `inRun`: the same for
+ * a run of tasks, which has no input for messages.
  */
 export type Sentence = { what: string; inChat: string; inRun: string }
 
 /**
- * A model gave no answer. The message is a sentence for the person in a chat: what happened and what to do; `inRun` is
- * the same for a run of the tasks.
+ * A model gave no answer. The message says what happened and what to do, for the chat; `inRun` is the same for a run of
+ * tasks.
  */
 export class ModelError extends Failure {
   readonly inRun: string
@@ -123,9 +120,9 @@ export class ModelError extends Failure {
   constructor(
     readonly trouble: ModelTrouble,
     words: string | Sentence,
-    /** After how many seconds it may be tried again, where the provider says so. */
+    /** Seconds after which to retry, where the provider says so. */
     readonly retryAfter?: number,
-    /** What came before it broke, in so far as it was text. */
+    /** The text of the answer before it broke off. */
     readonly text: string = '',
   ) {
     super(typeof words === 'string' ? words : `${words.what}${words.inChat}`)

@@ -1,8 +1,8 @@
 /**
- * The child of the sandbox: it takes one order, runs one tool in QuickJS inside of WebAssembly, and is ended by its
- * parent. The tool gets a `vfs`, whose every call goes to the parent, and nothing else: no import, no timer, no network,
- * no process. This process has no secret in its environment and no file open but its pipes, since a tool that got out of
- * WebAssembly would have what it has.
+ * The sandbox's child process: it takes one order, runs one tool in QuickJS inside WebAssembly, and is killed by its
+ * parent. The tool gets a `vfs`, whose calls all go to the parent, and nothing else: no import, timer, network or
+ * process. This process has no secrets in its environment and no open files but its pipes, since a tool that escaped
+ * from WebAssembly would have the same.
  */
 import variant from '@jitl/quickjs-ng-wasmfile-release-sync'
 import {
@@ -26,18 +26,18 @@ import {
 } from './sandbox-messages.ts'
 
 /**
- * In pages of 64 KiB: 64 MB. The engine's own limit is not held by its allocator (it was seen to grow to 2 GB), but
- * memory that can't grow holds whatever is inside.
+ * In pages of 64 KiB: at most 64 MB. The engine's own limit is not enforced by its allocator (it was seen to grow to 2
+ * GB), but memory that can't grow is a limit for anything inside it.
  */
 const MEMORY = { initial: 256, maximum: 1024 }
 
-/** A result, and the words in the middle of one that was cut. */
+/** The most characters of a result, plus the note in the middle of one that was cut. */
 const MAX_RESULT_CHARS = BOUNDS.text + 100
 
 /**
- * The tool's side of the door, made before the tool is there. What a tool does to the built-ins afterwards is its own
- * trouble: this process looks at strings and buffers only. Text goes through the door as JSON, since a string of the
- * engine's ends for this side at its first NUL.
+ * Code that runs in the engine before the tool and defines its `vfs`. A tool that changes built-ins afterwards harms
+ * only itself: this process reads nothing but strings and buffers. Text crosses the border as JSON, since a string of
+ * the engine ends for this side at its first NUL.
  */
 const PRELUDE = `(host => {
   const { stringify, parse } = JSON
@@ -84,12 +84,12 @@ const PRELUDE = `(host => {
   }
 })`
 
-/** A tool failed by its own fault: the message is in its words, or for it. */
+/** A failure that is the tool's own fault; the message is the tool's, or describes it. */
 class Failed extends Error {}
 
 /**
- * Types are taken away by Bun's transpiler, which by itself runs what a source imports as a macro: here, outside of
- * the sandbox. So macros are switched off, and whether they are is seen before any source is looked at.
+ * Opens Bun's transpiler, which removes types. By default it runs imports marked as macros, here outside of the
+ * sandbox. So macros are switched off, and this is verified before any source is transpiled.
  */
 function openTranspiler(): Bun.Transpiler {
   const noMacros: object = { macro: false }
@@ -120,7 +120,7 @@ function withoutTypes(transpiler: Bun.Transpiler, { file, source }: SandboxOrder
 
 class Guest {
   readonly #context: QuickJSContext
-  /** The parent's answers. */
+  /** The parent's replies. */
   readonly #frames: AsyncGenerator<Frame, void>
   readonly #waiting = new Map<number, { deferred: QuickJSDeferredPromise; method: Method; wantsBytes: boolean }>()
   readonly #prelude: QuickJSHandle
@@ -136,7 +136,7 @@ class Guest {
     this.#prelude = context.unwrapResult(context.callFunction(prelude, context.undefined, host))
   }
 
-  /** What its schema is, as JSON. */
+  /** The tool's schema, as JSON. */
   async schema(file: string, source: string): Promise<string> {
     const tool = await this.#open(file, source)
     this.#exportOf(tool, 'execute', 'function')
@@ -174,7 +174,7 @@ class Guest {
     throw new Failed(`It has no \`${needed}\`.`)
   }
 
-  /** `host(method, path, …)` of the prelude: sends a call, and gives a promise of its answer. */
+  /** The prelude's `host(method, path, …)`: sends a call and gives a promise of its reply. */
   #call(...[name, place, content, mode]: QuickJSHandle[]): QuickJSHandle {
     const wordOf = (handle: QuickJSHandle | undefined) => (handle ? this.#context.getString(handle) : '')
     const method = wordOf(name) as Method
@@ -194,7 +194,7 @@ class Guest {
     return deferred.handle
   }
 
-  /** A string from the prelude, which hands it over as JSON. */
+  /** A string from the prelude, which sends it as JSON. */
   #textOf(handle: QuickJSHandle): string {
     return String(JSON.parse(this.#context.getString(handle)))
   }
@@ -207,7 +207,7 @@ class Guest {
 
   #resolveText(deferred: QuickJSDeferredPromise, bytes: Buffer): void {
     try {
-      // The mark at the beginning stays: what is written back would lose it.
+      // The BOM is kept; otherwise a tool that writes the text back would lose it.
       const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
       deferred.resolve(this.#context.newString(JSON.stringify(text)))
     } catch {
@@ -239,7 +239,7 @@ class Guest {
     return this.#unwrap(this.#context.callFunction(method, this.#context.undefined, ...args), name === 'explain')
   }
 
-  /** Throws what it threw, in its own words; where even those throw, without any. */
+  /** Throws the tool's error with its message; where getting the message throws as well, without one. */
   #unwrap(result: ReturnType<QuickJSContext['evalCode']>, isExplaining = false): QuickJSHandle {
     if (!result.error) return result.value
     throw isExplaining ? new Failed('It threw what has no words.') : this.#explained(result.error)
@@ -249,10 +249,10 @@ class Guest {
     return new Failed(this.#textOf(this.#callPrelude('explain', error)))
   }
 
-  /** Waits until a promise of the tool's is settled; throws where nothing is left that could settle it. */
+  /** Waits until a promise of the tool is settled. Throws where nothing is left that could settle it. */
   async #settled(promise: QuickJSHandle): Promise<QuickJSHandle> {
     for (;;) {
-      // What a job throws belongs to a promise: nothing of it comes out here.
+      // What a job throws rejects its promise and is not thrown here.
       this.#context.runtime.executePendingJobs().dispose()
       const state = this.#context.getPromiseState(promise)
       if (state.type === 'fulfilled') return state.value
@@ -263,7 +263,7 @@ class Guest {
     }
   }
 
-  /** Takes one answer of the parent's at least, and all that came with it. */
+  /** Takes at least one reply of the parent, and all others that have arrived. */
   async #takeAnswers(): Promise<void> {
     const { value: frame, done } = await this.#frames.next()
     if (done) process.exit()
@@ -284,14 +284,14 @@ async function run(guest: Guest, transpiler: Bun.Transpiler, order: SandboxOrder
     return { type: 'done', text }
   } catch (error) {
     const words = (error instanceof Failed ? error.message : String(error)).slice(0, BOUNDS.words)
-    // What else is thrown is WebAssembly giving up: out of memory or of stack where the engine does not look for it.
+    // Any other error comes from WebAssembly itself: out of memory or stack where the engine does not check.
     return { type: 'failed', by: error instanceof Failed ? 'tool' : 'sandbox', words }
   }
 }
 
 /**
- * A tool of our own runs first, in a runtime of its own and before any call waits: the engine's code is compiled as
- * it is needed.
+ * Runs a small tool first, in a separate runtime, since the engine's code is compiled on first use: a later call need
+ * not wait for that.
  */
 async function warm(engine: QuickJSWASMModule, transpiler: Bun.Transpiler, frames: AsyncGenerator<Frame, void>) {
   const source = 'export const schema = {}\nexport async function execute(vfs, args: unknown) { await 0; return args }'
@@ -312,10 +312,10 @@ async function main(): Promise<void> {
   const guest = new Guest(engine.newContext(), frames)
   say({ type: 'ready' })
   const { value: first, done } = await frames.next()
-  // The parent has gone, or needs no tool any more.
+  // The parent has exited, or needs no tool any more.
   if (done) return
   say(await run(guest, transpiler, first.message as SandboxOrder))
-  // What is said is on its way as long as this runs. The parent ends it; answers to calls that have ended are passed over.
+  // Keep running until the parent kills this process, so that all output is sent; replies to ended calls are ignored.
   while (!(await frames.next()).done);
 }
 

@@ -1,36 +1,36 @@
 /**
- * What the sandbox's two sides say to each other over the child's standard input and output: frames of a JSON text and
- * bytes, each with its length before it. Nothing of a runtime's own serialization is used, since what comes out of the
- * child may come from code that has taken it over.
+ * The messages between the sandbox's parent and child, over the child's standard input and output: frames of a JSON
+ * text and bytes, each preceded by its length. No serialization of a runtime is used, since the child may have been
+ * taken over by a tool.
  */
 
-/** What a tool may take. The child keeps to it so that a tool hears of it; the parent, because nothing else binds. */
+/** Limits for one run of a tool. The child checks them, so that the tool gets an error; the parent enforces them. */
 export const BOUNDS = {
-  /** Calls of the vfs by one run of a tool, and those that have no answer yet. */
+  /** Calls of the vfs in one run. `waiting`: calls without a reply at one time. */
   calls: 20_000,
   waiting: 4096,
-  /** The largest file that is read or written, and all of them together. */
+  /** Bytes of the largest file that can be read or written. `read`, `written`: bytes in all. */
   file: 16 << 20,
   read: 256 << 20,
   written: 64 << 20,
-  /** Characters of a path, of a result, of an error, and of a schema. */
+  /** Characters of a path, a result (`text`), an error and a schema. */
   path: 4096,
   text: 64 << 10,
   words: 2000,
   schema: 32 << 10,
 } as const
 
-/** What the parent asks for, once in the life of a child: the schema of a tool, or a run of it. */
+/** The parent's request, one for each child: a tool's schema, or a run of the tool. */
 export type SandboxOrder = {
   type: 'schema' | 'execute'
-  /** The name of the tool's file, for its errors. */
+  /** The name of the tool's file, for error messages. */
   file: string
   source: string
-  /** JSON. */
+  /** The arguments as JSON. */
   arguments: string
 }
 
-/** The answer to a call of the vfs; `words` say why there is none. What was read is in the frame's bytes. */
+/** The reply to a call of the vfs; `words`: why it failed. File content is in the frame's bytes. */
 export type SandboxReply =
   | { type: 'reply'; call: number; ok: true; value: boolean | string[] | null }
   | { type: 'reply'; call: number; ok: false; words: string }
@@ -38,23 +38,23 @@ export type SandboxReply =
 export const METHODS = ['readFile', 'writeFile', 'deleteFile', 'listFiles', 'fileExists'] as const
 export type Method = (typeof METHODS)[number]
 
-/** What the child says. The content of a file that is written is in the frame's bytes. */
+/** The messages of the child. The content of a file to write is in the frame's bytes. */
 export type SandboxMessage =
   | { type: 'ready' }
   | { type: 'call'; call: number; method: Method; path: string; executable: boolean }
   | { type: 'done'; text: string }
-  /** `tool`: by its own fault, in its own words; `sandbox`: it broke what it ran in, or hit a bound. */
+  /** `tool`: the tool's own fault, with its message; `sandbox`: the tool broke its environment or hit a limit. */
   | { type: 'failed'; by: 'tool' | 'sandbox'; words: string }
 
 export type Frame = { message: unknown; bytes: Buffer }
 
 const HEADER = 8
 const NOTHING = Buffer.alloc(0)
-/** JSON may need six characters for one, and a list of files is long. */
+/** At most this many bytes of JSON in a frame: JSON may need six characters for one, and a list of files is long. */
 export const MAX_MESSAGE_BYTES = 32 << 20
 export const MAX_CHILD_MESSAGE_BYTES = 1 << 20
 
-/** A frame to be written. */
+/** Encodes a frame. */
 export function frameOf(message: SandboxOrder | SandboxReply | SandboxMessage, bytes: Uint8Array = NOTHING): Buffer {
   const json = Buffer.from(JSON.stringify(message))
   const header = Buffer.alloc(HEADER)
@@ -64,8 +64,8 @@ export function frameOf(message: SandboxOrder | SandboxReply | SandboxMessage, b
 }
 
 /**
- * The frames that come in pieces. Throws where one says of itself that it is larger than `largest` allows, before any of
- * it is kept; a stream that ends inside of a frame ends before it.
+ * Decodes frames from pieces. Throws where a frame's length exceeds `largest`, before any of it is buffered; a stream
+ * that ends inside a frame ends before that frame.
  */
 export async function* framesOf(
   pieces: AsyncIterable<Uint8Array>,

@@ -1,17 +1,15 @@
 /**
- * Where a repository's own tools run: in QuickJS inside of WebAssembly, in a child process that has nothing to lose
- * (sandbox-child.ts), with the Vfs as the only thing that they can reach.
+ * Runs a repository's own tools in QuickJS inside WebAssembly, in a child process without any privileges
+ * (sandbox-child.ts), with the Vfs as the only interface. Each call gets its own child, which is killed at the end, so
+ * that nothing of a tool remains for the next one, even where it has taken its child over. The next child is started
+ * ahead, as one needs 40 ms. The parent trusts no message of a child: it parses and counts them, and kills the child
+ * with SIGKILL when its time is over, since nothing else ends a loop inside WebAssembly.
  *
- * Each call has a child of its own, which is killed at its end, so that nothing of a tool is there for the next one,
- * even where it has taken its child over. The next child is started beforehand: it takes 40 ms to be ready. This side
- * believes nothing that a child says: it parses it, counts it, and ends the child by SIGKILL when its time is over,
- * since a loop inside of WebAssembly can be ended by nothing else.
- *
- * Should a tool get out of WebAssembly, it is in a process of this user's all the same. So that one has no secrets in
- * its environment, no file open but its pipes, no leave to write files, and the system's bounds on memory and processor
- * time, which hold also where this process has been killed. On a Linux that lets users make namespaces, it is in an
- * empty network of its own, too, and may do nothing as root. What it can do then is to read what this user can read, and
- * to tell it to the model alone, by its result.
+ * Should a tool escape from WebAssembly, it is in a process of this user. So that process has no secrets in its
+ * environment, no open files but its pipes, no permission to write files, and system limits on memory and processor
+ * time, which hold even after the parent was killed. On Linux with user namespaces, it also has an empty network
+ * namespace and no capabilities. What remains is that it can read this user's files, and report them to the model only,
+ * by its result.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -35,10 +33,10 @@ import {
 } from './sandbox-messages.ts'
 import { verifyMayBeWritten } from './trial.ts'
 
-/** A tool did not do its work. The message is for the model and the person, and may have the tool's words in it. */
+/** A tool failed. The message is for the model and the user, and may quote the tool. */
 export class SandboxError extends Failure {
   constructor(
-    /** The tool by its own fault; what it ran in, which it broke; or a bound on what it may take. */
+    /** Whose fault it is: the tool's own; the sandbox's, which the tool broke; or a limit that was reached. */
     readonly by: 'tool' | 'sandbox' | 'bound',
     message: string,
   ) {
@@ -46,20 +44,20 @@ export class SandboxError extends Failure {
   }
 }
 
-/** The source of a tool, and the name of its file for its errors. */
+/** A tool's source, and its file name for error messages. */
 export type ToolSource = { file: string; source: string }
 
 type SandboxOptions = {
-  /** How long a run may take, and the reading of a schema. */
+  /** The time limit of a run, in seconds. `schemaSeconds`: that of reading a schema. */
   seconds?: number
   schemaSeconds?: number
-  /** How long a child waits for a call before it is ended, and a new one started by the next call. */
+  /** A child that waits unused for this many seconds is ended; the next call starts a new one. */
   idleSeconds?: number
-  /** Another program for the child: one that has been taken over, in tests. */
+  /** Another program for the child, for tests of one that has been taken over. */
   program?: string
 }
 
-/** What a run of a tool did. */
+/** The result of a run: its text and the files that it changed. */
 export type Ran = { text: string; touched: Path[] }
 
 const Said = v.variant('type', [
@@ -80,27 +78,27 @@ const Said = v.variant('type', [
 ])
 type Call = Extract<v.InferOutput<typeof Said>, { type: 'call' }>
 
-/** How long a child may take until it is ready: a machine may be busy. */
+/** At most this many seconds until a child is ready, as the machine may be busy. */
 const START_SECONDS = 30
 /** Seconds of processor time beyond a run's own, after which the system ends a child whose parent was killed. */
 const SPARE_SECONDS = 2
 /**
- * What a child may map to write to, in KiB. Bun maps 6.3 GB and uses 50 MB of it: with less to map, WebAssembly takes
- * twice as long.
+ * The limit of writable mappings of a child, in KiB. Bun maps 6.3 GB and uses 50 MB of it; with a lower limit,
+ * WebAssembly takes twice as long.
  */
 const CHILD_MEMORY = 8_000_000
-/** A list of more files than this is not given to a tool. */
+/** A longer list of files is not given to a tool. */
 const MAX_LISTED_FILES = 200_000
 
 const CHILD = join(import.meta.dir, 'sandbox-child.ts')
 
-/** To be closed, which ends the child that waits. */
+/** Starts children and runs tools in them. Dispose it to end the waiting child. */
 export class Sandbox implements AsyncDisposable {
   readonly #seconds: number
   readonly #schemaSeconds: number
   readonly #idleSeconds: number
   readonly #program: string
-  /** Empty: what a child would find where it stands. */
+  /** An empty folder: the working directory of the children. */
   #folder: Promise<string> | undefined
   #wall: Promise<readonly string[]> | undefined
   #spare: Promise<Child> | undefined
@@ -114,7 +112,7 @@ export class Sandbox implements AsyncDisposable {
     this.#program = program
   }
 
-  /** Starts a child that waits, so that the next call does not have to. */
+  /** Starts a child ahead, so that the next call need not wait for it. */
   warm(): void {
     if (this.#isClosed) return
     this.#spare ??= this.#start()
@@ -125,8 +123,8 @@ export class Sandbox implements AsyncDisposable {
   }
 
   /**
-   * The JSON of what a tool exports as its schema. The tool is run for that, without the Vfs. Throws a
-   * {@link SandboxError}, or the signal's reason.
+   * Gives the JSON of the schema that a tool exports, by running the tool without a Vfs. Throws a {@link SandboxError},
+   * or the signal's reason.
    */
   async schema(tool: ToolSource, signal: AbortSignal): Promise<string> {
     const order: SandboxOrder = { type: 'schema', ...tool, arguments: '' }
@@ -134,8 +132,8 @@ export class Sandbox implements AsyncDisposable {
   }
 
   /**
-   * Runs a tool on files. Throws a {@link SandboxError}, what the Vfs throws beyond failures, or the signal's reason;
-   * the Vfs may have been written to by then.
+   * Runs a tool on files. Throws a {@link SandboxError}, unexpected errors of the Vfs, or the signal's reason; files
+   * may have been written by then.
    */
   async execute(tool: ToolSource, sent: unknown, vfs: Vfs, signal: AbortSignal): Promise<Ran> {
     const calls = new Calls(vfs)
@@ -168,7 +166,7 @@ export class Sandbox implements AsyncDisposable {
       signal.removeEventListener('abort', stop)
       child.end('over')
       await child.ended
-      // For the next call, while the model thinks.
+      // Start a child for the next call while the model thinks.
       this.warm()
     }
   }
@@ -177,7 +175,7 @@ export class Sandbox implements AsyncDisposable {
     const waiting = this.#spare
     this.#spare = undefined
     const spare = await waiting?.catch(() => undefined)
-    // The system may have ended it, for want of memory.
+    // The system may have killed the waiting child for lack of memory.
     return spare && !spare.hasEnded ? spare : await this.#start()
   }
 
@@ -192,7 +190,7 @@ export class Sandbox implements AsyncDisposable {
     })
   }
 
-  /** Where it can't be made, it is tried again for the next child. */
+  /** Creates the folder. A failure is retried with the next child. */
   async #makeFolder(): Promise<string> {
     this.#folder ??= mkdtemp(join(tmpdir(), 'forge-sandbox-'))
     return await this.#folder.catch(error => {
@@ -212,8 +210,8 @@ export class Sandbox implements AsyncDisposable {
 }
 
 /**
- * A command that runs another one in an empty network of its own, as a user of its own without any rights; none where
- * the system knows no such thing or does not let this user. It takes 4 ms a child.
+ * The command prefix that runs a program in an empty network namespace and as a user without capabilities; empty where
+ * the system does not support or allow this. It takes 4 ms for each child.
  */
 async function findWall(): Promise<readonly string[]> {
   const unshare = process.platform === 'linux' ? Bun.which('unshare') : null
@@ -226,7 +224,7 @@ async function findWall(): Promise<readonly string[]> {
 
 type ChildOptions = { program: string; folder: string; seconds: number; wall: readonly string[] }
 
-/** Answers a call of the vfs. */
+/** A function that answers a call of the vfs. */
 type Answerer = (call: Call, bytes: Buffer) => Promise<{ reply: SandboxReply; bytes?: Uint8Array }>
 
 const refuseCalls: Answerer = async ({ call }) => ({
@@ -235,9 +233,9 @@ const refuseCalls: Answerer = async ({ call }) => ({
 
 type Why = 'time' | 'stop' | 'over'
 
-/** One process, for one call. */
+/** A process for one call. */
 class Child {
-  /** When it is gone. */
+  /** Settled when the process has exited. */
   readonly ended: Promise<void>
   readonly #process: ChildProcess
   readonly #frames: AsyncGenerator<Frame>
@@ -249,7 +247,7 @@ class Child {
     this.ended = new Promise(resolve => {
       const end = () => {
         this.#hasEnded = true
-        // The rest of an ended child's output is not read, and a pipe with unread data would stay open.
+        // The rest of an ended child's output is not read; a pipe with unread data would stay open.
         child.stdin?.destroy()
         child.stdout?.destroy()
         resolve()
@@ -257,15 +255,15 @@ class Child {
       child.on('error', end)
       child.on('exit', end)
     })
-    // A child that ends before it has read everything says so by its end.
+    // A write fails where the child exits first; its exit is reported elsewhere.
     child.stdin?.on('error', () => undefined)
     this.#frames = framesOf(piecesOf(child), { message: MAX_CHILD_MESSAGE_BYTES, bytes: BOUNDS.file })
   }
 
-  /** Starts one and waits until it is ready. */
+  /** Starts a child and waits until it is ready. */
   static async start({ program, folder, seconds, wall }: ChildOptions): Promise<Child> {
     const processorTime = Math.ceil(seconds) + SPARE_SECONDS
-    // Each bound that the system knows. Files of no size: nothing can be written.
+    // All limits that the system supports. A file size limit of 0: nothing can be written.
     const limits = `ulimit -c 0; ulimit -f 0; ulimit -n 32; ulimit -t ${processorTime}; ulimit -d ${CHILD_MEMORY}`
     const bun = [process.execPath, '--no-env-file', '--config=/dev/null', '--no-install', program]
     const process_ = spawn('/bin/sh', ['-c', `{ ${limits}; } 2>/dev/null; exec "$@"`, 'sh', ...wall, ...bun], {
@@ -292,31 +290,31 @@ class Child {
     return this.#hasEnded
   }
 
-  /** Ends it, with a reason that {@link follow} tells. The first reason is the one that counts. */
+  /** Kills the child. The first reason given is the one that {@link follow} throws. */
   end(why: Why): void {
     this.#why ??= why
     this.#process.kill('SIGKILL')
   }
 
-  /** Gives an order and answers calls until it is done. */
+  /** Sends an order and answers calls until the child reports its end. Gives its result. */
   async follow(order: SandboxOrder, answer: Answerer, seconds: number): Promise<string> {
     await this.#write(frameOf(order))
     let calls = 0
     for (;;) {
       const said = await this.#next()
-      // Of what it said before its end, nothing is done after it.
+      // Messages that arrive after the child was ended are ignored.
       if (!said || this.#why) throw this.#whyItEnded(order, seconds)
       const { message, bytes } = said
       if (message.type === 'done') return message.text
       if (message.type === 'failed') throw failureOf(order, message)
       if (message.type !== 'call' || ++calls > BOUNDS.calls) throw brokenBy(order)
-      // One after the other: more calls stay in the pipe meanwhile, and nothing piles up here.
+      // Calls are answered one by one: further ones wait in the pipe, so that no queue grows here.
       const answered = await answer(message, bytes)
       await this.#write(frameOf(answered.reply, answered.bytes))
     }
   }
 
-  /** Its next message; undefined where it has ended, or sent what is no message. */
+  /** The child's next message; undefined where it has exited or sent an invalid message. */
   async #next() {
     try {
       const { value, done } = await this.#frames.next()
@@ -355,7 +353,7 @@ function failureOf(order: SandboxOrder, { by, words }: { by: 'tool' | 'sandbox';
   return new SandboxError('sandbox', `${order.file} broke the sandbox that it ran in (${visible(words)}).`)
 }
 
-/** The Vfs for one run of a tool: with bounds, and without what is not the tool's to write. */
+/** The Vfs for one run of a tool, with limits, and without the files that tools may not write. */
 class Calls {
   readonly touched = new Set<Path>()
   readonly #vfs: Vfs
@@ -366,7 +364,7 @@ class Calls {
     this.#vfs = vfs
   }
 
-  /** The reply to a tool's call; expected failures are replies, too. */
+  /** Answers a tool's call; expected failures are replies, too. */
   async answer(said: Call, bytes: Buffer): Promise<{ reply: SandboxReply; bytes?: Uint8Array }> {
     const { call } = said
     try {

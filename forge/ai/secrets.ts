@@ -1,23 +1,24 @@
 /**
- * Secrets blacked out before a conversation is written where others read it. Secrets with a known value are found in
- * any plain encoding; unknown ones by the prefixes that issuers of keys use.
+ * Blacks out secrets before a conversation is stored where others can read it. Known values are found in any plain
+ * encoding, unknown ones by the prefixes that issuers of keys use.
  */
 
-/** What stands in a secret's place. */
+/** The text that replaces a secret. */
 export const MARK = '[secret]'
 
-/** A shorter value is no secret that could be told from a word. */
+/** A shorter value is not blacked out: it could be an ordinary word. */
 const MIN_SECRET_CHARS = 8
 
 /**
- * A form that may not begin inside of a word. An escape before it is none, though it ends in a letter: `\\n`, `%3D`.
+ * A pattern that does not match inside a word. An escape before it (`\\n`, `%3D`) is not part of a word, though it ends
+ * in a letter.
  */
 const apart = ({ source, flags }: RegExp): RegExp =>
   new RegExp(`(?:\\b|(?<=\\\\[nrtbf]|\\\\u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2}))${source}`, flags)
 
 /**
- * Keys and tokens by their form. Each begins with what hardly anything else begins with, and each part of it has a
- * bound, so that a search takes time in proportion to the text, whatever is in it. What is named `keep` stays.
+ * Patterns of keys and tokens. Each begins with a rare prefix, and each part is bounded, so that a search takes time
+ * proportional to the text. A group named `keep` is not blacked out.
  */
 const FORMS: readonly RegExp[] = [
   // Anthropic, OpenRouter, OpenAI (the old ones have nothing but letters and digits after `sk-`)
@@ -44,29 +45,29 @@ const FORMS: readonly RegExp[] = [
   apart(/hf_[A-Za-z0-9]{30,60}/g),
   /dop_v1_[0-9a-f]{64}/g,
   apart(/\d{8,10}:AA[\w-]{33}/g),
-  // A token of three parts, the first of which is a JSON object in base64
+  // A JSON Web Token: three parts, of which the first is a JSON object in base64
   apart(/eyJ[\w-]{8,1000}\.eyJ[\w-]{8,8000}\.[\w-]{10,2000}/g),
   // The value of an Authorization header
   /(?<keep>authorization\\?["']?\s{0,3}[=:]\s{0,3}\\?["']?(?:bearer|basic|token)\s{1,3})[\w.~+/=-]{12,4000}/gi,
 ]
 
-/** The user and password of a URL: `://`, and an `@` before anything that ends a host. The user may stay. */
+/** The password in a URL: from `://` to an `@` before anything that ends a host. The user name is kept. */
 const PASSWORD = /(?<keep>:\/\/[^\s:/?#@"'<>\\]{0,200}:)(?<password>[^\s/?#@"'<>\\]{1,500})(?=@[\w[])/g
 
 const PRIVATE_KEY = /-----(?<edge>BEGIN|END) (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----/g
-/** No private key is longer, nor is what is left of one that was cut. */
+/** No private key, nor the rest of one that was cut, is longer than this. */
 export const MAX_PRIVATE_KEY_CHARS = 20_000
-/** What can't be in the lines of one, its line ends as they are or as escapes. */
+/** Characters that can't be in the lines of a private key, whose line ends may be escaped. */
 const NOT_IN_KEY = /[^\w+/=:,\s\\-]/
 
 /**
- * The text with each secret in it replaced by {@link MARK}. `known` are the values of keys that this program uses: they
- * are found as they are, in base64 (also inside of something longer), in hexadecimal, encoded for a URL, and escaped
- * for JSON, any of their characters, and a few times over.
+ * Replaces each secret in a text by {@link MARK}. `known`: values of keys that this program uses. They are found as
+ * they are, in base64 (also inside longer data), in hexadecimal, URL-encoded, and escaped for JSON, in part or several
+ * times over.
  */
 export const blackOut = (text: string, known: readonly string[]): string => blackOutFor(known)(text)
 
-/** The same for many texts: what all of them are searched for is made once. */
+/** As {@link blackOut}, for many texts: the patterns are built once. */
 export function blackOutFor(known: readonly string[]): (text: string) => string {
   const values = [...new Set(known.map(it => it.trim()))].filter(value => value.length >= MIN_SECRET_CHARS)
   // The longest first: one may be the beginning of another.
@@ -80,18 +81,21 @@ export function blackOutFor(known: readonly string[]): (text: string) => string 
   }
 }
 
-/** What is to be kept of a match stays. `rest` ends in the named groups, where there are any. */
+/** The replacement for a match: its group `keep` stays. `rest` ends with the named groups, where there are any. */
 function replacementOf(whole: string, rest: unknown[]): string {
   const last = rest.at(-1)
   const { keep = '', password } = (typeof last === 'object' && last !== null ? last : {}) as Record<string, string>
   return password !== undefined && isNoPassword(password) ? whole : keep + MARK
 }
 
-/** As examples and templates have it: a name to be filled in. */
+/** Whether a password is a placeholder, as in examples and templates. */
 const isNoPassword = (text: string): boolean =>
   /^(\$\{?\w+\}?|\{\{?\w+\}?\}|\*+|x+|\.+|password|pass|pw|secret|token)$/i.test(text) || text === MARK
 
-/** By hand, from edge to edge: a pattern would look through many beginnings without an end again and again. */
+/**
+ * Removes private keys, by scanning from marker to marker: a regular expression would be quadratic on many beginnings
+ * without an end.
+ */
 function withoutPrivateKeys(text: string): string {
   const edges = [...text.matchAll(PRIVATE_KEY)]
   const pieces: string[] = []
@@ -125,8 +129,8 @@ function formsOf(value: string): RegExp[] {
 }
 
 /**
- * A character as it is, or as JSON or a URL may have it: `\\u0041` in either case, `\\/`, `%2F`. Escaped once more,
- * each backslash is doubled, and a `%` is `%25`.
+ * A pattern for a character, plain or as JSON or a URL may write it: `\\u0041` in either case, `\\/`, `%2F`; or escaped
+ * once more, with doubled backslashes and `%25` for `%`.
  */
 function charForms(char: string): string {
   const units = [...Array(char.length).keys()].map(at => char.charCodeAt(at).toString(16).padStart(4, '0'))
@@ -141,8 +145,8 @@ function charForms(char: string): string {
 const anyCase = (hex: string): string => hex.replace(/[a-f]/g, digit => `[${digit}${digit.toUpperCase()}]`)
 
 /**
- * What is the same in base64 wherever the bytes stand in something longer: three ways, by how many bytes are before
- * them; the characters that are shared with neighbours are left out. In the usual alphabet and in that of URLs.
+ * The base64 forms that bytes have within longer data: three, by their offset modulo 3, without the characters that
+ * also encode neighbouring bytes; in the usual alphabet and in that of URLs.
  */
 function base64Of(bytes: Buffer): string[] {
   return [0, 1, 2].map(before => {

@@ -1,6 +1,6 @@
 /**
- * A session as bytes: JSON with one entry a line, so that a commit of it differs in what is new. Whatever stands in the
- * file may be a stranger's.
+ * Writes a session as bytes and reads it: JSON with one entry on each line, so that a commit's diff shows only new
+ * entries. A session that is read is untrusted.
  */
 import * as v from 'valibot'
 import type { Path } from '../../core/git/repository.ts'
@@ -9,19 +9,24 @@ import type { Vfs } from '../vfs.ts'
 import type { ModelAnswer } from './request.ts'
 import { newSession, type Opening, SESSION, Session, type SessionEntry } from './session.ts'
 
-/** No conversation is larger: of one that is, nothing is parsed. */
+/** A larger session is not parsed. */
 const MAX_SESSION_BYTES = 32 << 20
 const MAX_ENTRIES = 100_000
-/** From here on nothing is added to one, so that what a turn has come to can always be written and read again. */
+/**
+ * A session that has reached one of these gets no more turns, so that the end of a turn can always be written and read.
+ */
 const FULL = { bytes: 22 << 20, entries: 50_000 }
-/** What a model may answer at once: bytes as they stand in the file, and calls. */
+/** Limits of one answer: bytes as in the file, and calls. */
 const ANSWER_BOUNDS = { bytes: 8 << 20, calls: 256 }
 const MAX_DEPTH = 64
 
-/** A session that can be gone on with; `unreadable` says in a sentence why it is a new one though there was one. */
+/** A session to continue. `unreadable`: why a new one was begun though a file existed, as a sentence. */
 export type LoadedSession = { session: Session; unreadable?: string }
 
-/** The conversation in some files. What can't be read is none of an error: it is said, and a new one begins. */
+/**
+ * Loads the conversation from a branch's files. An unreadable one is no error: a new one begins, and the result says
+ * so.
+ */
 export async function loadSession(vfs: Vfs): Promise<LoadedSession> {
   if (!(await vfs.fileExists(SESSION))) return readSession(undefined)
   try {
@@ -31,7 +36,7 @@ export async function loadSession(vfs: Vfs): Promise<LoadedSession> {
   }
 }
 
-/** The same from a file's bytes; undefined where there is no file. */
+/** As {@link loadSession}, from the file's bytes; `bytes` is undefined where there is no file. */
 export function readSession(bytes: Buffer | undefined): LoadedSession {
   if (!bytes) return { session: newSession() }
   if (bytes.length > MAX_SESSION_BYTES) return unreadable('it has more than 32 MB')
@@ -52,12 +57,12 @@ export function readSession(bytes: Buffer | undefined): LoadedSession {
   return unreadable(`what stands at ${v.getDotPath(issue) ?? 'its top'} is not what a session has there`)
 }
 
-/** How large a session is, which only grows: each entry is looked at once. */
+/** Tracks the size of a growing session: each entry is measured once. */
 export class Fullness {
   #bytes = 0
   #entries = 0
 
-  /** Why nothing may be added to a session, as a sentence; undefined where something may. */
+  /** Why nothing may be added to a session, as a sentence; undefined where there is room. */
   of({ messages }: Session): string | undefined {
     for (const entry of messages.slice(this.#entries)) this.#bytes += Buffer.byteLength(JSON.stringify(entry))
     this.#entries = messages.length
@@ -66,7 +71,7 @@ export class Fullness {
   }
 }
 
-/** In bytes, as JSON; what is inside of each other deeper than that can be written is larger than anything. */
+/** The size as JSON in bytes; infinite for values too deeply nested to be written. */
 function sizeOf(value: unknown): number {
   try {
     return Buffer.byteLength(JSON.stringify(value))
@@ -75,7 +80,7 @@ function sizeOf(value: unknown): number {
   }
 }
 
-/** Why an answer can't be part of a session, as a sentence. */
+/** Why an answer can't be added to a session, as a sentence; undefined where it can. */
 export function whyTooMuch({ blocks }: Pick<ModelAnswer, 'blocks'>): string | undefined {
   const calls = blocks.filter(({ type }) => type === 'call').length
   const again = 'none of it was done. Send the message again, or choose another model.'
@@ -90,7 +95,7 @@ const unreadable = (why: string): LoadedSession => ({
   unreadable: `The conversation in ${SESSION} can't be read: ${why}. It is kept beside, and a new one begins.`,
 })
 
-/** How deep brackets are inside of each other, strings aside: a parser may end at what is too deep for it. */
+/** How deeply brackets are nested outside of strings: too deep a nesting overflows a parser. */
 function depthOf(bytes: Buffer): number {
   let [depth, deepest] = [0, 0]
   let isText = false
@@ -107,8 +112,8 @@ function depthOf(bytes: Buffer): number {
 }
 
 /**
- * Keeps a session that can't be read, under a name of its own; gives that name, or undefined where there is nothing to
- * keep, or nothing that can be read at all, which stays in the history.
+ * Keeps an unreadable session under a new name. Gives that name; undefined where there is no file, or one that can't
+ * even be read as bytes, which stays in the history.
  */
 export async function setAside(vfs: Vfs): Promise<Path | undefined> {
   if (!(await vfs.fileExists(SESSION))) return undefined
@@ -123,12 +128,12 @@ export async function setAside(vfs: Vfs): Promise<Path | undefined> {
   }
 }
 
-/** Writes it where the next commit takes it along. */
+/** Writes a session into the files that the next commit contains. */
 export async function storeSession(vfs: Vfs, session: Session): Promise<void> {
   await vfs.writeFile(SESSION, writeSession(session), { mode: '100644' })
 }
 
-/** Always the same bytes for the same session: {@link readSession} gives it back. */
+/** Encodes a session, always to the same bytes; {@link readSession} is the reverse. */
 export function writeSession({ model, active_files, left_out, opening, messages }: Session): Buffer {
   const parts = [
     '"version": 1',
@@ -141,7 +146,7 @@ export function writeSession({ model, active_files, left_out, opening, messages 
   return Buffer.from(`{\n${parts.filter(Boolean).join(',\n')}\n}\n`)
 }
 
-/** One value a line, each comma before the next one: so adding one changes no line. */
+/** One value on each line, with the comma before the next value, so that an addition changes no earlier line. */
 function lines(values: readonly unknown[]): string {
   if (values.length === 0) return '[]'
   return `[\n ${values.map(it => JSON.stringify(it)).join('\n,')}\n]`
@@ -155,7 +160,7 @@ function openingInFile({ files, ...rest }: Opening): string {
 const entryInFile = (entry: SessionEntry): unknown =>
   entry.kind === 'file' ? { ...entry, path: pathInFile(entry.path) } : entry
 
-/** Text, which a person can read in a diff, where the bytes are UTF-8; else all of them as characters. */
+/** A path as readable text where it is UTF-8; else as an object with one character for each byte. */
 function pathInFile(path: Path): string | { bytes: string } {
   const bytes = Buffer.from(path, 'latin1')
   const text = bytes.toString()

@@ -1,25 +1,28 @@
 /**
- * A conversation as it is committed with its code: `.forge/session.json` in the branch's tree. Everything that led to a
- * request is in it, so that the next request begins with the same bytes, also after a restart. Nothing here changes a
- * session: each function gives a new one. How it stands in the file is in session-file.ts.
+ * A conversation as it is committed with its code, in `.forge/session.json`. It contains everything that led to a
+ * request, so that the next request begins with the same bytes, even after a restart. Functions here do not change a
+ * session: each gives a new one. The file's format is in session-file.ts.
  */
 import * as v from 'valibot'
 import { Failure } from '../../core/failure.ts'
 import type { Path } from '../../core/git/repository.ts'
 import type { ModelAnswer, Usage } from './request.ts'
 
-/** Where it stands in a tree. */
+/** The path of the session in a tree. */
 export const SESSION = '.forge/session.json'
 
 const Count = v.pipe(v.number(), v.safeInteger(), v.minValue(0))
 const Finite = v.pipe(v.number(), v.finite())
-/** Half a character would make a request that a server refuses. */
+/** Text without lone surrogates, which servers refuse in a request. */
 const Text = v.pipe(
   v.string(),
   v.transform(text => text.toWellFormed()),
 )
 const Oid = v.pipe(v.string(), v.regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/))
-/** In memory, bytes as characters, as everywhere. In the file, text; an object where the bytes are no UTF-8. */
+/**
+ * A path: in memory a string with one character for each byte; in the file plain text, or an object where the bytes are
+ * no UTF-8.
+ */
 const PathInFile = v.pipe(
   v.union([
     v.pipe(
@@ -41,17 +44,17 @@ const UsageInFile = v.object({
   output: Count,
   cacheRead: Count,
   cacheWrite: Count,
-  /** In US dollars; the bound keeps a hostile file from making sums infinite. */
+  /** US dollars. The limit keeps a hostile file from making sums infinite. */
   cost: v.exactOptional(v.pipe(v.number(), v.minValue(0), v.maxValue(1e9))),
 })
 
-/** The most files that a person or a model can make active; files of instructions do not count. */
+/** At most this many files can be made active; instruction files do not count. */
 export const MAX_ACTIVE_FILES = 1000
 
-/** In the order in which it happened. */
+/** An entry of the conversation; entries are in the order of events. */
 export const SessionEntry = v.variant('kind', [
   v.object({ kind: v.literal('user'), turn: TurnId, at: Finite, text: Text }),
-  /** What a model answered to one request. */
+  /** A model's answer to one request. */
   v.object({
     kind: v.literal('answer'),
     turn: TurnId,
@@ -71,7 +74,7 @@ export const SessionEntry = v.variant('kind', [
     ),
     usage: UsageInFile,
   }),
-  /** What a tool said; `words` and `seconds` are for the eye. */
+  /** A tool's result. `words` and `seconds` are shown to the user only. */
   v.object({
     kind: v.literal('result'),
     turn: TurnId,
@@ -83,8 +86,8 @@ export const SessionEntry = v.variant('kind', [
     seconds: Finite,
   }),
   /**
-   * A file's whole content, as it was from here on; without an oid, it is gone. `edited`: the model's own tools have
-   * left it so, and nothing is sent, since their results have said it.
+   * A file's content from this entry on; `oid` null: it was deleted. `edited`: by the model's own tools; nothing is
+   * sent, since their results have told it.
    */
   v.object({
     kind: v.literal('file'),
@@ -92,11 +95,11 @@ export const SessionEntry = v.variant('kind', [
     oid: v.nullable(Oid),
     why: v.picklist(['active', 'changed', 'inactive', 'edited']),
   }),
-  /** The model's summary of everything before it, which is not sent any more. */
+  /** The model's summary of all entries before it, which are no longer sent. */
   v.object({ kind: v.literal('summary'), turn: TurnId, text: Text, usage: UsageInFile }),
   /**
-   * What the checks of FORGE.md said when the model had nothing more to do; what failed is sent to it. `isAgain`: those
-   * that had failed, after the model had seen that.
+   * The result of FORGE.md's checks at the end of a turn; failures are sent to the model. `isAgain`: the failed ones
+   * were run again after the model had seen that.
    */
   v.object({
     kind: v.literal('checks'),
@@ -108,19 +111,19 @@ export const SessionEntry = v.variant('kind', [
     seconds: Finite,
   }),
   /**
-   * The end of a turn. `message` is that of its commit, as the model wrote it when it was asked: the next request has
-   * the question and this answer in it. The commit bears the turn's id in a trailer.
+   * The end of a turn. `message`: its commit message, as the model wrote it; the next request contains the question for
+   * it and this answer. The commit has the turn's id in a trailer.
    */
   v.object({
     kind: v.literal('end'),
     turn: TurnId,
     at: Finite,
     how: v.picklist(['done', 'stopped', 'failed', 'limit']),
-    /** Why, as a sentence, where it was not done. */
+    /** A sentence that says why, where the turn was not done. */
     words: v.exactOptional(Text),
     message: v.exactOptional(Text),
     model: Text,
-    /** All requests of the turn together. */
+    /** The sum of all requests of the turn. */
     usage: UsageInFile,
     seconds: Finite,
   }),
@@ -129,43 +132,43 @@ export type SessionEntry = v.InferOutput<typeof SessionEntry>
 export type EntryOf<Kind extends SessionEntry['kind']> = Extract<SessionEntry, { kind: Kind }>
 
 /**
- * What stands before the conversation in each request for as long as the provider's cache is warm: the summaries of the
- * files of this tree, and these files whole.
+ * What precedes the conversation in each request while the provider's cache is warm: the summaries of this tree's
+ * files, and these files whole.
  */
 export const Opening = v.object({
   tree: Oid,
   files: v.pipe(v.array(v.object({ path: PathInFile, oid: Oid })), v.maxLength(2 * MAX_ACTIVE_FILES)),
-  /** When it was made, and the entry that the requests go on with: what files were before is in here. */
+  /** When it was made. `from`: the index of the first entry whose file contents are not in here. */
   at: Finite,
   from: Count,
-  /** For how long the provider is asked to keep it. */
+  /** The cache lifetime that the provider is asked for. */
   ttl: v.picklist(['5m', '1h']),
-  /** The branch that it was made for: another one has forked from it. */
+  /** The branch that it was made for; a fork of that branch needs a new opening. */
   branch: v.pipe(Text, v.maxLength(4096)),
-  /** Where names of the message that it was made for are defined, by the line from 1. */
+  /** Definitions of names in the message that it was made for; lines from 1. */
   names: v.exactOptional(v.pipe(v.array(v.object({ name: Text, path: PathInFile, line: Count })), v.maxLength(100))),
-  /** Files that are called by words of that message. */
+  /** Files named by words of that message. */
   near: v.exactOptional(v.pipe(v.array(PathInFile), v.maxLength(100))),
-  /** The subjects of the branch's last commits, the newest first: how commits are written here. */
+  /** The subjects of the branch's last commits, newest first, as examples of the style of messages. */
   subjects: v.exactOptional(v.pipe(v.array(v.pipe(Text, v.maxLength(1000))), v.maxLength(20))),
-  /** A digest of what else stands at the start of each request: the model, its tools, the system prompt. */
+  /** A digest of what else precedes each request: the model, its tools, the system prompt. */
   key: v.pipe(v.string(), v.regex(/^[0-9a-f]{1,64}$/)),
 })
 export type Opening = v.InferOutput<typeof Opening>
 
 export const Session = v.object({
   version: v.literal(1),
-  /** The model that the branch has chosen; else the default one. */
+  /** The branch's own model; undefined: the default one. */
   model: v.exactOptional(Text),
   active_files: v.pipe(v.array(PathInFile), v.maxLength(MAX_ACTIVE_FILES)),
-  /** Files of instructions (see INSTRUCTIONS) that a person took out of the context. */
+  /** Instruction files (see INSTRUCTIONS) that the user removed from the context. */
   left_out: v.exactOptional(v.array(PathInFile)),
   opening: v.exactOptional(Opening),
   messages: v.array(SessionEntry),
 })
 export type Session = v.InferOutput<typeof Session>
 
-/** Blacks out what looks like a secret: whatever enters a session goes through it first. */
+/** Blacks out secrets. Every text that enters a session goes through it first. */
 export type Clean = (text: string) => string
 
 export const newSession = (): Session => ({ version: 1, active_files: [], messages: [] })
@@ -173,24 +176,21 @@ export const newSession = (): Session => ({ version: 1, active_files: [], messag
 /** The result of a tool call that was never run. */
 export const NOT_RUN = 'This was not run: the turn ended before it. Call it again if it is still wanted.'
 
-/** Deeper values are in no tool's arguments, and a file that has them can't be read again. */
+/** Deeper values occur in no tool's arguments, and a file that has them could not be read again. */
 const MAX_ARGUMENT_DEPTH = 32
 
-/** Adds entries at the end. */
+/** Appends entries. */
 export const withEntries = (session: Session, ...entries: SessionEntry[]): Session => ({
   ...session,
   messages: [...session.messages, ...entries],
 })
 
-/** The model that this branch asks from now on; undefined for the default one. */
+/** Sets the model that this branch uses; undefined for the default one. */
 export function withModel({ model: _, ...session }: Session, model: string | undefined): Session {
   return model === undefined ? session : { ...session, model }
 }
 
-/**
- * A person or the model wants a file whole in the context: it is sent from the next request on.
- * @throws Failure where too many are active already.
- */
+/** Makes a file active: its content is sent from the next request on. @throws Failure where too many are active. */
 export function withActive(session: Session, path: Path): Session {
   if (session.active_files.length >= MAX_ACTIVE_FILES && !session.active_files.includes(path))
     throw new Failure(
@@ -202,7 +202,7 @@ export function withActive(session: Session, path: Path): Session {
   return { ...rest, active_files, ...(out.length > 0 && { left_out: out }) }
 }
 
-/** The reverse. Files of instructions, which come in by themselves, stay out from then on. */
+/** Makes a file inactive. Instruction files, which are added by themselves, stay out from then on. */
 export function withInactive(session: Session, path: Path): Session {
   const { left_out = [] } = session
   const out = isInstructions(path) && !left_out.includes(path) ? [...left_out, path] : left_out
@@ -210,25 +210,31 @@ export function withInactive(session: Session, path: Path): Session {
   return { ...session, active_files, ...(out.length > 0 && { left_out: out }) }
 }
 
-/** Files that are in the context from the start, where they are in the root or above an active file. */
+/**
+ * Names of instruction files, which are in the context from the start where they are in the root or above an active
+ * file.
+ */
 export const INSTRUCTIONS = ['AGENTS.md', 'CLAUDE.md', 'FORGE.md']
 
-const isInstructions = (path: Path): boolean => INSTRUCTIONS.includes(path.slice(path.lastIndexOf('/') + 1))
+export const isInstructions = (path: Path): boolean => INSTRUCTIONS.includes(path.slice(path.lastIndexOf('/') + 1))
 
-/** The next request is built from scratch, with all files as they are then. */
+/** Removes the opening: the next request is built from scratch, with the files as they are then. */
 export function withoutOpening({ opening: _, ...session }: Session): Session {
   return session
 }
 
-/** What a person says. Keys stand in one order in all entries, so that a file that is read and written is the same. */
+/**
+ * Appends the user's message. All entries have their keys in one order, so that a session that is read and written
+ * again has the same bytes.
+ */
 export function withUser(session: Session, said: { turn: string; at: number; text: string }, clean: Clean): Session {
   const { turn, at, text } = said
   return withEntries(session, { kind: 'user', turn, at, text: cleanText(text, clean) })
 }
 
 /**
- * What a model answered, without secrets. Its calls are run from the answer itself: here they may be blacked out. A
- * thought that would have to be changed is left out, since its provider takes it back as it was or not at all.
+ * Appends a model's answer without secrets. Its calls are run from the original answer, as they may be blacked out
+ * here. Reasoning with a secret in it is left out, since its provider takes it back unchanged or not at all.
  */
 export function withAnswer(
   session: Session,
@@ -263,7 +269,7 @@ function cleanBlock(block: ModelAnswer['blocks'][number], clean: Clean): Block[]
   ]
 }
 
-/** What a tool said to a call. */
+/** Appends a tool's result. */
 export function withResult(session: Session, result: Omit<EntryOf<'result'>, 'kind'>, clean: Clean): Session {
   const { turn, id, name, isError, seconds } = result
   const [text, words] = [cleanText(result.text, clean), cleanText(result.words, clean)]
@@ -271,7 +277,7 @@ export function withResult(session: Session, result: Omit<EntryOf<'result'>, 'ki
   return withEntries(session, { kind: 'result', turn, ...names, text, isError, words, seconds })
 }
 
-/** What checks said at the end of a turn. */
+/** Appends the result of checks at the end of a turn. */
 export function withChecks(session: Session, checks: Omit<EntryOf<'checks'>, 'kind'>, clean: Clean): Session {
   const { turn, isGood, isAgain, seconds } = checks
   const [text, words] = [cleanText(checks.text, clean), cleanText(checks.words, clean)]
@@ -279,8 +285,7 @@ export function withChecks(session: Session, checks: Omit<EntryOf<'checks'>, 'ki
 }
 
 /**
- * Gives each call of the last answer that has no result one which says that it was not run: what comes next may be sent
- * to no provider before.
+ * Adds a result "not run" for each call of the last answer that has none, as providers refuse a request without them.
  */
 export function withMissingResults(session: Session, text: string = NOT_RUN): Session {
   const at = session.messages.findLastIndex(({ kind }) => kind === 'answer' || kind === 'user' || kind === 'end')
@@ -295,7 +300,7 @@ export function withMissingResults(session: Session, text: string = NOT_RUN): Se
   return missing.length === 0 ? session : withEntries(session, ...missing)
 }
 
-/** The end of a turn: every call has its result before it. */
+/** Appends the entry that ends a turn, after adding a result for each tool call that has none. */
 export function withEnd(session: Session, end: Omit<EntryOf<'end'>, 'kind'>, clean: Clean): Session {
   const { turn, at, how, words, message, model, usage, seconds } = end
   return withEntries(withMissingResults(session), {
@@ -313,7 +318,7 @@ export function withEnd(session: Session, end: Omit<EntryOf<'end'>, 'kind'>, cle
 
 const cleanText = (text: string, clean: Clean): string => clean(text.toWellFormed()).toWellFormed()
 
-/** A value as it comes back from JSON, its texts without secrets. */
+/** A JSON value with secrets in its texts blacked out. */
 function cleanValue(value: unknown, clean: Clean, depth = 0): unknown {
   if (typeof value === 'string') return cleanText(value, clean)
   if (typeof value === 'number') return Number.isFinite(value) ? value : null
@@ -330,7 +335,7 @@ function cleanValue(value: unknown, clean: Clean, depth = 0): unknown {
 
 export const NO_USAGE: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }
 
-/** The sum of two; a cost where one of them has one. */
+/** The sum of two usages; it has a cost where one of them has. */
 export function addUsage(one: Usage, other: Usage): Usage {
   const cost = one.cost === undefined && other.cost === undefined ? undefined : (one.cost ?? 0) + (other.cost ?? 0)
   return {
@@ -342,7 +347,7 @@ export function addUsage(one: Usage, other: Usage): Usage {
   }
 }
 
-/** What a turn has cost: all that its end says, or, before it ended, its answers so far. */
+/** A turn's usage: from its end entry, or, before it has ended, the sum of its answers so far. */
 export function usageOfTurn(session: Session, turn: string): Usage {
   const entries = session.messages.filter(entry => 'turn' in entry && entry.turn === turn)
   const ends = entries.filter(entry => entry.kind === 'end')
@@ -350,20 +355,20 @@ export function usageOfTurn(session: Session, turn: string): Usage {
   return counted.reduce((sum, entry) => ('usage' in entry ? addUsage(sum, entry.usage) : sum), NO_USAGE)
 }
 
-/** What the whole conversation has cost. */
+/** The usage of the whole conversation. */
 export function usageOf(session: Session): Usage {
   const ended = new Set(session.messages.map(entry => (entry.kind === 'end' ? entry.turn : undefined)))
   const counted = session.messages.filter(entry => entry.kind === 'end' || ('usage' in entry && !ended.has(entry.turn)))
   return counted.reduce((sum, entry) => ('usage' in entry ? addUsage(sum, entry.usage) : sum), NO_USAGE)
 }
 
-/** The turn that the conversation is in, or was in last. */
+/** The current turn, or the last one; undefined before the first one. */
 export function lastTurn(session: Session): { turn: string; isEnded: boolean } | undefined {
   const last = session.messages.findLast(entry => 'turn' in entry)
   return last && 'turn' in last ? { turn: last.turn, isEnded: last.kind === 'end' } : undefined
 }
 
-/** When something was last sent or answered, by what the session knows; undefined where nothing was. */
+/** The time of the last request or answer, as far as the session tells; undefined where there was none. */
 export function lastHeard(session: Session): number | undefined {
   const last = session.messages.findLast(entry => 'at' in entry)
   const times = [session.opening?.at, last && 'at' in last ? last.at : undefined].filter(it => it !== undefined)

@@ -1,7 +1,7 @@
 /**
- * Which models can be asked, with which keys, and how far a turn may go: from the environment and from forge.env in the
- * user's configuration folder. Parsed here once, trusted afterwards. Keys leave this file only for the provider that
- * they belong to, and as the list of what is blacked out elsewhere.
+ * Settings: which models can be asked, with which keys, and the limits of a turn. They are read from the environment
+ * and from forge.env in the user's configuration folder, and parsed once. Keys leave this file only for their own
+ * provider, and as the list of values to black out.
  */
 
 import { readFile, stat } from 'node:fs/promises'
@@ -23,7 +23,7 @@ const ADDRESSES: Record<Provider, string> = {
   openai: 'https://api.openai.com/v1',
 }
 
-/** What is shorter could be any word, and would black out too much. */
+/** A shorter value is not blacked out: it could be any word. */
 const MIN_SECRET_CHARS = 8
 
 const Key = v.pipe(v.string(), v.regex(/^[\x21-\x7e]*$/, 'may have no blanks and only ASCII signs'))
@@ -63,14 +63,14 @@ const Dollars = v.pipe(
   v.check(dollars => dollars > 0, 'must be more than 0 US dollars'),
 )
 
-/** How capable a model has to be, from low to high: work names one of these, a person says which models it means. */
+/** How capable a model has to be, from low to high. Work names a tier; the user sets its models. */
 export const TIERS = ['classification', 'summarization', 'generation', 'reasoning'] as const
 export type Tier = (typeof TIERS)[number]
 
-/** US dollars for a million tokens: sent, answered, and of those sent, read from and written to the cache. */
+/** US dollars per million tokens: sent, answered, read from the cache, written to the cache. */
 export type Price = { input: number; output: number; cacheRead: number; cacheWrite: number }
 
-/** The last `=` of each: what is in front of it is the name of a model. */
+/** `MODEL=PRICES`, divided at the last `=`. */
 const PRICE = /^(?<name>[^=\s]+)=(?<amounts>\d{1,5}(?:\.\d{1,6})?(?:\/\d{1,5}(?:\.\d{1,6})?){1,3})$/
 const Prices = v.pipe(
   v.string(),
@@ -103,7 +103,7 @@ const SettingsSchema = v.strictObject({
   FORGE_MODELS: v.optional(Names, ''),
   FORGE_TURN_STEPS: v.optional(whole(1, 1000), '100'),
   FORGE_TURN_MINUTES: v.optional(whole(1, 1440), '30'),
-  /** Holds where prices are known: OpenRouter tells them, those of the others stand in FORGE_PRICES. */
+  /** Enforced where prices are known: OpenRouter reports costs, for others FORGE_PRICES is needed. */
   FORGE_TURN_COST: v.optional(Dollars, '5'),
   /** Whether the checks of FORGE.md run after a turn, where commands are allowed. */
   FORGE_TURN_CHECKS: v.optional(OnOff, 'on'),
@@ -116,22 +116,22 @@ const SettingsSchema = v.strictObject({
 })
 type Parsed = v.InferOutput<typeof SettingsSchema>
 
-/** Where a provider is asked. A server of one's own may want no key. */
+/** A provider's address and key. The user's own server may need no key. */
 export type Endpoint = { provider: Provider; address: string; key?: string }
 
-/** All settings. However it is printed, sent or logged, it shows no key. */
+/** All settings. Printed, sent or logged, it shows no key. */
 export class Settings {
   readonly #parsed: Parsed
 
   constructor(
     parsed: Parsed,
-    /** forge.env as a person finds it, for sentences. */
+    /** The path of forge.env as the user knows it, for messages. */
     readonly file: string,
   ) {
     this.#parsed = parsed
   }
 
-  /** The model that is asked where a branch has chosen none. */
+  /** The default model, for branches without one of their own. */
   get model(): string | undefined {
     return this.#parsed.FORGE_MODEL
   }
@@ -142,8 +142,8 @@ export class Settings {
   }
 
   /**
-   * The models for work of a tier, the first one first. Where the tier is not set, it takes those of the next higher
-   * one that is, else of the next lower one, else the default model; none where there is none either.
+   * The models of a tier, in order of preference. Where the tier is not set, those of the next higher one that is, else
+   * of the next lower one, else the default model; empty where there is none.
    */
   modelsOf(tier: Tier): string[] {
     const at = TIERS.indexOf(tier)
@@ -152,7 +152,7 @@ export class Settings {
     return names.length > 0 ? names : this.model ? [this.model] : []
   }
 
-  /** The next higher tier that means other models; undefined where there is none. */
+  /** The next higher tier with other models; undefined where there is none. */
   tierAbove(tier: Tier): Tier | undefined {
     const own = this.modelsOf(tier).join()
     return TIERS.slice(TIERS.indexOf(tier) + 1).find(it => this.modelsOf(it).join() !== own)
@@ -168,17 +168,17 @@ export class Settings {
     return this.#parsed.FORGE_TURN_CHECKS
   }
 
-  /** What a model costs, where the person has set that. */
+  /** A model's price, where the user has set one. */
   price(name: string): Price | undefined {
     return new Map(this.#parsed.FORGE_PRICES).get(name)
   }
 
-  /** The window of models that nothing is known of, in tokens, where it is set. */
+  /** The window in tokens to assume for unknown models, where it is set. */
   get window(): number | undefined {
     return this.#parsed.FORGE_WINDOW
   }
 
-  /** Where a model is asked; undefined where its key is missing. */
+  /** A provider's address and key; undefined where the key is missing. */
   endpoint(provider: Provider): Endpoint | undefined {
     const { key, address } = this.given(provider)
     if (!key && !(provider === 'openai' && address)) return undefined
@@ -186,8 +186,8 @@ export class Settings {
   }
 
   /**
-   * Why a model can't be asked, as one line that says what to set; undefined where it can. Without a name, of the
-   * default one.
+   * Why a model can't be asked, as one line that says what to set; undefined where it can. Without a name: the default
+   * model.
    */
   missing(name = this.model): string | undefined {
     const where = `in the environment or in ${this.file}`
@@ -200,7 +200,7 @@ export class Settings {
     return `To ask ${visible(name)}, set ${provider.toUpperCase()}_API_KEY${other} ${where}.`
   }
 
-  /** What must never be written or shown anywhere. */
+  /** The values that must never be written or shown anywhere. */
   get secrets(): string[] {
     const { ANTHROPIC_API_KEY: anthropic, OPENROUTER_API_KEY: openrouter, OPENAI_API_KEY: openai } = this.#parsed
     return [anthropic, openrouter, openai].flatMap(key => (key && key.length >= MIN_SECRET_CHARS ? [key] : []))
@@ -239,25 +239,26 @@ export class Settings {
   }
 }
 
-/** Anthropic's own programs want this address without the version, others with it: both are fine. */
+/**
+ * Anthropic's address with its version. Anthropic's own programs expect it without, others with it: both are accepted.
+ */
 const versioned = (address: string | undefined): string | undefined =>
   address === undefined || /\/v\d+$/.test(address) ? address : `${address}/v1`
 
-/** The provider that a model's name begins with; undefined where it has none. */
+/** The provider in a model's name; undefined where it has none. */
 export function providerOf(name: string): Provider | undefined {
   if (!NAME.test(name)) return undefined
   const [provider] = name.split('/')
   return provider === 'anthropic' || provider === 'openrouter' || provider === 'openai' ? provider : undefined
 }
 
-/** Where forge.env is. */
+/** The path of forge.env. */
 export const settingsFile = (env: Environment): string =>
   join(xdgFolder(env.XDG_CONFIG_HOME, '.config'), 'forge', 'forge.env')
 
 /**
- * Reads the settings; what is in the environment goes before what is in forge.env, which need not be there.
- * @throws Failure with a sentence for each setting that is wrong, which never has its value, or because others can read
- *   the file.
+ * Reads the settings. The environment overrides forge.env, which need not exist. @throws Failure with a sentence for
+ * each wrong setting, without its value, or because other users can read the file.
  */
 export async function readSettings(env: Environment): Promise<Settings> {
   const file = settingsFile(env)
@@ -274,7 +275,7 @@ export async function readSettings(env: Environment): Promise<Settings> {
 const PRICES =
   'must be prices such as anthropic/NAME=4/20/0.2/5, with commas between them: US dollars for a million tokens sent, answered, read from the cache and written to it'
 
-/** Names the setting, never its value: it may be a key. */
+/** A sentence about a wrong setting. It never has the value, which may be a key. */
 function complaint(issue: v.BaseIssue<unknown>, inEnvironment: object, file: string): string {
   const name = visible(String(issue.path?.[0]?.key ?? ''))
   if (name === 'FORGE_PRICES')
@@ -296,7 +297,10 @@ async function readEnvFile(file: string, shown: string): Promise<Record<string, 
   }
 }
 
-/** `NAME=value` lines; comments, empty lines and values, a leading `export` and quotes around the value are fine. */
+/**
+ * Parses lines of `NAME=value`. Comments, empty lines and values, a leading `export` and quotes around a value are
+ * accepted.
+ */
 function parseEnvFile(text: string, file: string): Record<string, string> {
   const settings: Record<string, string> = {}
   for (const [index, line] of text.split(/\r?\n/).entries()) {

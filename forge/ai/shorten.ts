@@ -1,6 +1,6 @@
 /**
- * A conversation that has become too long for the window goes on from a summary of its older part, which the model
- * itself writes. The session keeps all of it.
+ * Shortens a conversation that is too long for the window: the model summarises its older part. The session keeps all
+ * entries.
  */
 import { beginOf, requestFor } from './context.ts'
 import { bytesIn, tokensIn } from './fence.ts'
@@ -8,9 +8,9 @@ import { type State, withOpening } from './opening.ts'
 import { type Model, ModelError, type Progress, type Usage } from './request.ts'
 import { type Clean, type EntryOf, NO_USAGE, type Session } from './session.ts'
 
-/** Of the window, what stays as it was said: the newest part. */
+/** The share of the window that the newest part, which is kept as it is, may fill. */
 const KEPT = 0.2
-/** The most tokens of a summary, and of the window. */
+/** At most this many tokens for a summary, and at most this share of the window. */
 const MAX_SUMMARY_TOKENS = 4096
 const SHARE = 0.125
 
@@ -24,12 +24,12 @@ type Options = {
   clean: Clean
 }
 
-/** `usage` is what was paid, also where nothing came of it. `words` say what happened, in a sentence. */
+/** `usage`: what was paid, also where it failed. `words`: what happened, in a sentence. */
 type Shortened = { session: Session; isShortened: boolean; words: string; usage: Usage }
 
 /**
- * Has the older part of a conversation summarised, by one request at the end of the chain, so that it is read from the
- * cache. What goes wrong leaves the session as it was, and is said; only the signal's reason is thrown.
+ * Has the older part of a conversation summarised, by a request that continues it, so that most of it is read from the
+ * cache. A failure leaves the session as it was and is reported in `words`; only the signal's reason is thrown.
  */
 export async function shorten(session: Session, options: Options): Promise<Shortened> {
   const { state, model, turn, now, signal, onProgress, clean } = options
@@ -75,8 +75,8 @@ function whyUseless(text: string, end: string, output: number): string | undefin
 }
 
 /**
- * Where the summary goes: what is behind it stays, about a fifth of the window, and begins with what a person said, else
- * with an answer, so that no result is without its call. Undefined where nothing would become shorter.
+ * The index where the summary is inserted: after it stays about a fifth of the window, beginning with a message of the
+ * user, else with an answer, so that no result is without its call. Undefined where nothing would become shorter.
  */
 function placeFor(session: Session, window: number): number | undefined {
   const { messages } = session

@@ -1,6 +1,6 @@
 /**
- * Summaries of all files of a tree, one line each, made without a model. Made ones are kept by the id of their content,
- * outside of the repository: a cache, of which nothing is lost but time.
+ * Summaries of all files of a tree, one line each, made without a model. They are cached by blob id outside the
+ * repository; losing the cache costs only time.
  */
 import type { Database } from 'bun:sqlite'
 import { join } from 'node:path'
@@ -13,37 +13,36 @@ import { type Folder, readFolders } from './folders.ts'
 import { isOnlySize, roughSize, SEPARATOR, summarise, summaryKind } from './languages.ts'
 import { makeOutline, type Outline } from './outline.ts'
 
-/** Counted up where other words come out for the same content: a cache of another one is not read. */
+/** To be increased whenever the same content gets another summary: caches of another version are not read. */
 export const SUMMARY_VERSION = 4
 
-/** Larger files are not read: what is generated says little about itself at its top. */
+/** Larger files are not read: generated files say little about themselves at their top. */
 const MAX_FILE_BYTES = 256 << 10
-/** Read at the same time. */
+/** At most this many files are read at the same time. */
 const FILES_READ_AT_ONCE = 128
-/** Kept on disk: about 30 MB. */
+/** At most this many summaries are kept on disk, about 30 MB. */
 const MAX_KEPT_SUMMARIES = 200_000
 const MAX_OUTLINES = 16
 /**
- * Of a window, what the list may take; and in tokens at most, since each opening pays for all of it: a quarter of a
- * window of a million would cost a dollar or more each time, and most of it would be about files that the conversation is not about.
+ * The share of the window that the list may fill. MAX_OUTLINE_TOKENS bounds it as well, since each opening pays for all
+ * of it: a quarter of a window of a million tokens would cost a dollar or more each time, mostly for files that the
+ * conversation is not about.
  */
 const SHARE = 0.25
 const MAX_OUTLINE_TOKENS = 24_000
 
-/** To be closed: `using summaries = openSummaries(…)`. */
+/** Opens the summaries. Dispose them: `using summaries = openSummaries(…)`. */
 export const openSummaries = (objects: Objects, { folder }: { folder: string }): Summaries =>
   new Summaries(objects, new SummaryCache(join(folder, 'summaries.sqlite')))
 
-/**
- * What a list of summaries is made for: `near` are files that it is asked for, `window` is the model's, in tokens.
- */
+/** What a list of summaries is made for. `near`: files that the message is about; `window`: the model's, in tokens. */
 type WantedSummaries = { tree: Oid; active: readonly Path[]; near?: readonly Path[]; window: number }
 
 export class Summaries implements Disposable {
-  /** The last ones that were asked for, as they are asked for with each request. */
+  /** The last lists, as each request asks for its list again. */
   readonly #outlines = new Map<string, Promise<Outline>>()
 
-  /** The tree that was read last: the next one is mostly the same. */
+  /** The last tree that was read: the next one shares most of it. */
   #last: Folder | undefined
 
   constructor(
@@ -111,11 +110,14 @@ export class Summaries implements Disposable {
   }
 }
 
-/** In this many files of a folder, a sentence such as a licence or a name such as `String()` tells none of them. */
+/**
+ * A first sentence that at least this many files of a folder share, e.g. of a licence, is left out of their summaries;
+ * likewise a name such as `String()` that COMMON_NAME_IN_FILES share.
+ */
 const COMMON_IN_FILES = 3
 const COMMON_NAME_IN_FILES = 5
 
-/** Summaries of a folder's files, without what several of them say, where there is more to say of them. */
+/** Summaries of a folder's files without sentences and names that several of them share. */
 function withoutCommon(summaries: readonly string[]): string[] {
   const parted = summaries.map(summary => {
     if (isOnlySize(summary)) return { sentence: summary, names: [] }
@@ -148,7 +150,7 @@ const TABLES = [
   'CREATE TABLE IF NOT EXISTS outlines (key TEXT UNIQUE NOT NULL, text TEXT NOT NULL)',
 ]
 
-/** What was made before. */
+/** The summaries made before, in SQLite. */
 class SummaryCache implements Disposable {
   readonly #file: CacheFile
 
@@ -198,7 +200,7 @@ class SummaryCache implements Disposable {
   }
 }
 
-/** Rows are numbered in the order in which they came. */
+/** Deletes all but the newest `most` rows: rows are numbered in the order of their insertion. */
 function forgetOldest(database: Database, table: 'summaries' | 'outlines', most: number): void {
   database.exec(`DELETE FROM ${table} WHERE rowid <= (SELECT max(rowid) FROM ${table}) - ${most}`)
 }

@@ -1,28 +1,30 @@
-/** What a tool is: something that a model can call, which works on files through the Vfs alone. */
+/** The interface of a tool, which a model can call and which works on files through the Vfs alone. */
 import { Failure } from '../../core/failure.ts'
 import type { Path } from '../../core/git/repository.ts'
 import type { WorkInProgressVfs } from '../vfs.ts'
 import type { ToolDescription } from './request.ts'
 
-/** What a tool may use. It has nothing else. */
+/** All that a tool may use. */
 export type ToolContext = {
   /** The turn's files. */
   vfs: WorkInProgressVfs
-  /** Makes a file's whole content part of the context, or takes it out again. */
+  /** Adds a file's whole content to the context; `deactivate` removes it. */
   activate: (path: Path) => void
   deactivate: (path: Path) => void
-  /** The files whose whole content the model has. */
+  /** The files whose whole content is in the context. */
   active: ReadonlySet<Path>
-  /** How often an edit of a file has found no place in this turn, as the turn counts it. */
+  /** For each file, how many edits in this turn did not find their search text. */
   misses: ReadonlyMap<Path, number>
-  /** How a file was changed since the last turn, by others: `in the commit abc12345 by Ann`. Undefined: it was not. */
+  /**
+   * How others changed a file since the last turn, e.g. `in the commit abc12345 by Ann`; undefined where they did not.
+   */
   changed: (path: Path) => Promise<string | undefined>
-  /** Waits for a person, which takes nothing of the turn's time. */
+  /** Runs `wait`, which waits for the user, with the turn's clock stopped. */
   forPerson: <Value>(wait: () => Promise<Value>) => Promise<Value>
   signal: AbortSignal
 }
 
-/** What tools may use where there is no conversation: the files alone, without a person and without a context. */
+/** A context for tools without a conversation: only files, no user and no active files. */
 export const contextWithoutPerson = (vfs: WorkInProgressVfs, signal: AbortSignal): ToolContext => ({
   vfs,
   activate: () => undefined,
@@ -37,21 +39,21 @@ export const contextWithoutPerson = (vfs: WorkInProgressVfs, signal: AbortSignal
 })
 
 export type ToolResult = {
-  /** What the model reads: short, and it says what changed. */
+  /** For the model: short, with what changed. */
   text: string
   isError: boolean
-  /** What a person reads of it on one line, e.g. the path and how many lines. */
+  /** For the user, on one line, e.g. the path and the number of lines. */
   words: string
-  /** The file that an edit found no place in. */
+  /** The file in which an edit did not find its search text. */
   missed?: Path
-  /** Files that it wrote, renamed or deleted. */
+  /** The files that the tool wrote, renamed or deleted. */
   touched?: readonly Path[]
 }
 
 export interface Tool {
   readonly description: ToolDescription
-  /** What a person reads while it runs, from what the model sent (any shape): write_file lease.ts. */
+  /** The title shown while the tool runs, e.g. `write_file lease.ts`. `sent` may have any shape. */
   title(sent: unknown): string
-  /** Checks what the model sent and acts on it: all of it or nothing. Expected failures are results, not errors. */
+  /** Parses the arguments and acts on them completely or not at all. Expected failures are results, not errors. */
   run(sent: unknown, room: ToolContext): Promise<ToolResult>
 }

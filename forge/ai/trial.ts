@@ -1,4 +1,4 @@
-/** A copy of the work in progress, for changes that are made as a whole or not at all. */
+/** A copy of the work in progress, for changes that are taken over as a whole or not at all. */
 import { Failure } from '../../core/failure.ts'
 import type { Path } from '../../core/git/repository.ts'
 import { WorkInProgressVfs } from '../vfs.ts'
@@ -7,7 +7,7 @@ import { isOfTheForge } from './model-files.ts'
 export const trialOf = (vfs: WorkInProgressVfs): WorkInProgressVfs =>
   new WorkInProgressVfs(vfs.objects, vfs.base, vfs.changes, vfs.verifyWritable)
 
-/** What has changed in a copy comes into the work in progress. First what is gone: a file may become a folder. */
+/** Takes the changes of a copy over. Deletions come first, as a file may become a folder. */
 export async function takeTrial(vfs: WorkInProgressVfs, trial: WorkInProgressVfs): Promise<void> {
   const changed = [...trial.changes].filter(
     ([path, change]) => vfs.changes.get(path) !== change || !vfs.changes.has(path),
@@ -19,9 +19,9 @@ export async function takeTrial(vfs: WorkInProgressVfs, trial: WorkInProgressVfs
 }
 
 /**
- * Throws a {@link Failure} where a path is not for a repository's tools and commands to write: the top itself, and
- * `.forge`, in which the conversation and the approvals are, in any spelling that some file system takes for it. (What
- * git refuses, the Vfs refuses.)
+ * Throws a {@link Failure} where a repository's tools and commands may not write to a path: the root itself, and
+ * `.forge`, which has the conversation and the approvals, in any spelling that a file system treats as the same. (The
+ * Vfs refuses what git refuses.)
  */
 export function verifyMayBeWritten(path: Path): void {
   if (path === '' || path.startsWith('/'))

@@ -1,6 +1,6 @@
 /**
- * The checks of a repository's FORGE.md after a turn of the chat, in the container in which its commands run: what
- * fails is shown to the model once, before its changes are committed.
+ * Runs the checks of FORGE.md after a turn of the chat, in the container of the commands. Failures are shown to the
+ * model once, before its changes are committed.
  */
 import { Failure } from '../../core/failure.ts'
 import { firstLine, many, short, visible } from '../../core/text.ts'
@@ -9,20 +9,20 @@ import { openAll, runClosed } from './closed-container.ts'
 import { whyNoCommands } from './commands.ts'
 import type { ForgeMd } from './forge-md.ts'
 
-/** Seconds of one check, and of a command that prepares for them. */
+/** The time limits of a check and of a preparing command, in seconds. */
 const SECONDS = { check: 300, prepare: 600 }
-/** Characters of what a failing command printed that a model is shown: the end of it. */
+/** At most this many characters of a failed command's output are shown to a model, from its end. */
 const MAX_OUTPUT = 4000
 
-/** A command that did not end well. */
+/** A command that failed. */
 type Failed = { command: string; how: string; output: string }
 
-/** What came of checks: `text` is what the model is shown of those that failed, `failed` are these commands. */
+/** The result of checks. `text`: the output of failed ones for the model. `failed`: their commands. */
 export type Checked = { isGood: boolean; text: string; words: string; failed: string[] }
 
 /**
- * Runs checks on a turn's files; `only` are some of them. Undefined where none can run here. Nothing that they change
- * comes back. Throws the signal's reason.
+ * Runs checks on a turn's files; `only`: just these commands. Undefined where none can run here. Changes that they make
+ * to files are dropped. Throws the signal's reason.
  */
 export async function runChecks(
   state: string,

@@ -1,6 +1,6 @@
 /**
- * A turn: a model is asked, what it calls is run, and it is asked again, until it has nothing more to call, a person
- * stops it, a limit is reached or something fails. Turn.run is all of it; what a step does follows below.
+ * A turn: the model is asked, its calls are run, and it is asked again, until it makes no more calls, the user stops
+ * it, a limit is reached or something fails. Turn.run is the loop; its steps follow below.
  */
 import { Failure } from '../../core/failure.ts'
 import { describe, touching } from '../../core/git/history.ts'
@@ -20,59 +20,61 @@ import type { Tool, ToolContext, ToolResult } from './tool.ts'
 import type { Checked } from './turn-checks.ts'
 
 export type TurnEvent =
-  /** An answer, as it comes. */
+  /** A part of an answer has arrived. */
   | { type: 'progress'; progress: Progress }
-  /** An answer has come, or as much of it as there will be: it is in the session. */
+  /** An answer has ended, complete or not: it is in the session. */
   | { type: 'answered' }
   | { type: 'runs'; call: CallBlock; title: string }
   | { type: 'ran'; call: CallBlock; title: string; result: ToolResult; seconds: number }
-  /** What it does now, in a few words. */
+  /** What the turn is doing, in a few words. */
   | { type: 'doing'; words: string; usage: Usage }
-  /** Something that a person should know. */
+  /** A message for the user. */
   | { type: 'note'; words: string }
 
 export type TurnMeans = {
-  /** The turn's id, which all its entries bear. */
+  /** The turn's id, which all its entries have. */
   turn: string
-  /** What the person wants. */
+  /** The user's message. */
   text: string
   model: Model
-  /** The branch that it works on, and its files. */
+  /** The branch that the turn works on. `vfs`: its files. */
   branch: string
   vfs: WorkInProgressVfs
   tools: readonly Tool[]
   /** What requests are packed from. */
   sources: Pick<Sources, 'objects' | 'summaries'>
   limits: TurnLimits
-  /** Ends the turn as soon as possible; the reason's message says why, as a sentence. */
+  /** Ends the turn as soon as possible; the reason's message is a sentence that says why. */
   signal: AbortSignal
   onEvent: (event: TurnEvent) => void
   /**
-   * Keeps what there is so far: the session and the files. It is waited for, before each request (`asks`), after
-   * each answer, and between tools. Where it throws, the turn fails. While an answer comes (`hears`), it gets what has
-   * come of it, once a second at most: one of these that throws is left to the next one.
+   * Stores the session and the files so far. Awaited before each request (`asks`), after each answer and between tools
+   * (`works`); where it throws then, the turn fails. While an answer streams in (`hears`), it is called at most once a
+   * second with the answer so far; an error then is ignored, as the next call stores more.
    */
   checkpoint: (session: Session, does: 'asks' | 'works' | 'hears') => Promise<void>
   /**
-   * Runs the repository's checks on the turn's files; `only`: those of these commands. Undefined where nothing can be
-   * run. Without it, nothing is.
+   * Runs the repository's checks on the turn's files; `only`: just these commands. Gives undefined where none can run.
+   * Without this function, no checks run.
    */
   check?: (signal: AbortSignal, only?: readonly string[]) => Promise<Checked | undefined>
-  /** Takes secrets out of a text. */
+  /** Blacks out secrets in a text. */
   clean: Clean
 }
 
-/** The most answers in a row in which no call succeeds: after these, the model will not find its way. */
+/** A turn ends after this many answers in a row without a successful call. */
 const MAX_FAILED_ANSWERS = 8
-/** Milliseconds between two checkpoints of an unfinished answer, and the share of the time that they may take. */
+/**
+ * Milliseconds between checkpoints of an unfinished answer. KEPT_SHARE: the largest share of time that these may take.
+ */
 const KEPT_EVERY = 1000
 const KEPT_SHARE = 0.05
-/** A longer word at a cut may be the start of a secret, which would no longer be recognised. */
+/** A longer word at a cut may be the start of a secret that can't be recognised any more. */
 const MAX_CUT_WORD_CHARS = 7
-/** The most characters that are kept of an answer that broke off: a conversation has to have room for it. */
+/** At most this many characters of an answer that broke off are kept, so that they fit into the session. */
 const MAX_PARTIAL_ANSWER_CHARS = 1 << 20
 
-/** Runs a turn on a session. Gives the session with all that was said, and the turn's end; throws nothing. */
+/** Runs a turn on a session. Gives the session with all new entries and the turn's end. Never throws. */
 export async function runTurn(session: Session, means: TurnMeans): Promise<Session> {
   using budget = new Budget(means.limits)
   return await new Turn(session, means, budget).run()
@@ -83,10 +85,10 @@ type Ending = { how: 'done' | 'stopped' | 'failed' | 'limit'; words?: string }
 class Turn {
   readonly #signal: AbortSignal
   readonly #room: TurnToolContext
-  /** The tree of the files as the last tool has left them. */
+  /** The tree of the files after the last tool. */
   #tree: Oid | undefined
   #inVain = 0
-  /** The checks that failed at the end of the turn; undefined before they have run, none when they have run for the last time. */
+  /** The checks that failed at the end of the turn; undefined before the first run, empty after the last. */
   #failing: readonly string[] | undefined
   #hasTriedToShorten = false
   readonly #fullness = new Fullness()
@@ -124,8 +126,8 @@ class Turn {
   }
 
   /**
-   * Runs the checks once the model has nothing more to do, and gives whether it is to be asked again, since some fail.
-   * After that answer these run once more, so that it is known how the turn ended.
+   * Runs the checks when the model makes no more calls. Gives whether it has to be asked again, since some fail. After
+   * its next answer the failed ones run once more, so that the result of the turn is known.
    */
   async #hasFailing(): Promise<boolean> {
     const { check, vfs, turn, clean, checkpoint } = this.means
@@ -150,7 +152,7 @@ class Turn {
   async #begin(): Promise<void> {
     const { turn, text, clean } = this.means
     const begun = this.session
-    // Whatever happens: what the person has written is in the session.
+    // In any case, the user's message is stored in the session.
     this.session = withUser(begun, { turn, at: Date.now(), text }, clean)
     const state = { ...(await this.#state()), text, signal: this.#signal }
     const prepared = await prepareSession(begun, state, Date.now())
@@ -161,7 +163,7 @@ class Turn {
     )
   }
 
-  /** Asks the model, and keeps its answer. */
+  /** Asks the model and stores its answer. */
   async #ask(): Promise<ModelAnswer> {
     const { checkpoint } = this.means
     this.#verifyRoom()
@@ -178,7 +180,7 @@ class Turn {
     return answer
   }
 
-  /** What a conversation can't have in it any more is not asked for. */
+  /** Ends the turn where the session is full, as a further answer could not be stored. */
   #verifyRoom(): void {
     const why = this.#fullness.of(this.session)
     if (why) throw new LimitReached(why)
@@ -186,7 +188,7 @@ class Turn {
 
   async #answerTo(request: Request): Promise<ModelAnswer> {
     const { model, onEvent } = this.means
-    // What came of an answer that broke off is kept as far as a person has seen it.
+    // Of an answer that breaks off, the part that the user has seen is kept.
     let text = ''
     const keeper = new Keeper(() => this.means.checkpoint(this.#with(partOf(text)), 'hears'))
     const onProgress = (progress: Progress) => {
@@ -220,12 +222,12 @@ class Turn {
     return withAnswer(this.session, { turn, model: model.name, answer }, clean)
   }
 
-  /** Runs what the model calls, one after the other, and tells the model of the files that have become others. */
+  /** Runs the calls one after the other, and tells the model which files have changed. */
   async #run(calls: readonly CallBlock[]): Promise<void> {
     this.#room.begin(this.session.active_files)
     let worked = 0
     for (const call of calls) {
-      // What the last one leaves is kept with the next request.
+      // The last call's changes are stored together with the next request.
       if (call !== calls[0]) await this.means.checkpoint(this.session, 'works')
       this.#verifyRoom()
       if (await this.#call(call)) worked++
@@ -236,7 +238,7 @@ class Turn {
     throw new LimitReached(`Nothing of what it called has worked ${many(this.#inVain, 'time')} in a row.`)
   }
 
-  /** Runs a tool, and keeps what it says. Gives whether it worked. */
+  /** Runs a tool and stores its result. Gives whether it succeeded. */
   async #call(call: CallBlock): Promise<boolean> {
     const { tools, onEvent, turn, clean } = this.means
     this.#signal.throwIfAborted()
@@ -259,7 +261,7 @@ class Turn {
     return !isError
   }
 
-  /** Once a turn, where the conversation has come near the end of the model's window. */
+  /** Shortens the conversation where it is close to the end of the model's window, once in a turn. */
   async #shortenIfNeeded(): Promise<void> {
     if (this.#hasTriedToShorten || !(await needsShortening(this.session, await this.#state()))) return
     this.#hasTriedToShorten = true
@@ -294,7 +296,7 @@ class Turn {
     return { how: 'failed', words: `This was not expected: ${inWords(error)}` }
   }
 
-  /** What the model calls the commit; undefined where it says nothing, or where there is no time or money left. */
+  /** The model's commit message; undefined where it gives none, or no time or money is left for it. */
   async #askForMessage(): Promise<string | undefined> {
     const { checkpoint, model, clean } = this.means
     try {
@@ -307,7 +309,7 @@ class Turn {
       const texts = answer.blocks.filter((block): block is TextBlock => block.type === 'text')
       return cleanMessage(clean(texts.map(({ text }) => text).join('')))
     } catch {
-      // The work is done: it is committed with a message that is made from its changes.
+      // The changes are committed all the same, with a generated message.
       return undefined
     }
   }
@@ -326,7 +328,7 @@ class Turn {
   }
 }
 
-/** What of an answer is text, where there is no more of it. */
+/** An answer of only this text, for one that broke off. */
 function partOf(text: string): ModelAnswer {
   const part = text.slice(0, MAX_PARTIAL_ANSWER_CHARS)
   const word = Math.max(...[' ', '\n', '\t'].map(blank => part.lastIndexOf(blank))) + 1
@@ -334,7 +336,7 @@ function partOf(text: string): ModelAnswer {
   return { blocks: [{ type: 'text', text: said }], end: 'done', usage: NO_USAGE }
 }
 
-/** Writes something down now and then, never twice at a time. What goes wrong is left to the next time. */
+/** Runs `write` from time to time, never twice at once. Errors are ignored, as the next run writes more. */
 class Keeper {
   #next = performance.now() + KEPT_EVERY
   #clock: ReturnType<typeof setTimeout> | undefined
@@ -342,7 +344,7 @@ class Keeper {
 
   constructor(readonly write: () => Promise<void>) {}
 
-  /** There is more to be written. */
+  /** Says that there is something new to write. */
   keep(): void {
     if (this.#clock || this.#writing) return
     const write = () => {
@@ -352,7 +354,7 @@ class Keeper {
     this.#clock = setTimeout(write, Math.max(this.#next - performance.now(), 0))
   }
 
-  /** Settled when nothing is being written any more. */
+  /** Resolves when nothing is being written any more. */
   async end(): Promise<void> {
     clearTimeout(this.#clock)
     await this.#writing
@@ -367,7 +369,7 @@ class Keeper {
   }
 }
 
-/** What the tools have, and what those of one answer have done. */
+/** The context of the tools, which collects what the tools of one answer have done. */
 class TurnToolContext implements ToolContext {
   #active = new Set<Path>()
   #before = new Set<Path>()
@@ -388,12 +390,12 @@ class TurnToolContext implements ToolContext {
     return this.#active
   }
 
-  /** How often edits of a file have found no place in this turn. */
+  /** For each file, how many edits in this turn did not find their search text. */
   get misses(): ReadonlyMap<Path, number> {
     return this.#misses
   }
 
-  /** These files are others than they were at the end of the last turn. */
+  /** Marks files that others have changed since the end of the last turn. */
   changedByOthers(paths: readonly Path[]): void {
     this.#changed = new Set(paths)
   }
@@ -409,7 +411,7 @@ class TurnToolContext implements ToolContext {
     return last && `in the commit ${last.oid.slice(0, 8)} by ${last.author.name}`
   }
 
-  /** Another answer has come, at a time when the model has these files. */
+  /** Starts a new answer, at which these files are in the context. */
   begin(active: readonly Path[]): void {
     this.#active = new Set(active)
     this.#before = new Set(active)
@@ -445,7 +447,7 @@ function unknownTool(tools: readonly Tool[], { name }: CallBlock): ToolResult {
   return { text: `There is no tool ${visible(name)}. There are: ${names.join(', ')}.`, isError: true, words: 'unknown' }
 }
 
-/** A title is made from what a model sent, which can be anything. */
+/** The title of a call; the arguments may have any shape. */
 function titleOf(tool: Tool, call: CallBlock): string {
   try {
     return tool.title(call.arguments)

@@ -201,6 +201,8 @@ export type Validated = { isGood: boolean; head: Oid; report: Reference; words: 
 export type Finished = Validated & {
   conflicts?: Gathered['conflicts']
   review?: { asks: Reference; count: number; tier: Tier }
+  /** Assertions whose command passed before their task began, too: it does not show that anything was done. */
+  heldBefore?: string[]
 }
 
 export type TaskPlace = { run: RunId; task: TaskId; attempt: number }

@@ -735,6 +735,18 @@ test('what was dropped on Monday still shows on Tuesday', async () => {
   expect(review.upstreamCommits.count).toBe(2)
 })
 
+test('what was odd in a file with a conflict on Monday still shows on Tuesday', async () => {
+  await using history = await makeHistory()
+  const { start: origin, upstream: monday } = await fork(history)
+  const odd = { ...RESOLVED, both: text({ 5: 'fork and upstream', 20: 'changed' }), 'hooks/post-merge': 'run this' }
+  const first = await history.commit(odd, [origin, monday])
+  const tuesday = await history.commit({ ...UPSTREAM, late: '1' }, [monday])
+  const result = await history.commit({ ...odd, late: '1' }, [first, tuesday])
+  const review = await history.review(first, tuesday, result, origin)
+  expect([review.refusals, review.around, review.automation]).toEqual([[], ['both'], ['hooks/post-merge']])
+  expect(lookFirst(review)).toContain('**Changed beside a conflict**')
+})
+
 test('histories that crossed are judged by the merge that git makes of them', async () => {
   await using history = await makeHistory()
   const { start, upstream } = await fork(history)

@@ -45,7 +45,7 @@ keep_image() {
 build_image() {
   local base digest
   base=$("$here/engine.sh" base)
-  digest=$(cd "$root/harness" && find . -type f ! -name '.*' | LC_ALL=C sort | while read -r file; do printf '%s\0' "${file#./}" && cat "$file" && printf '\0'; done | sha256sum | cut -d ' ' -f 1)
+  digest=$("$root/docker/harness-digest.sh" "$root/harness")
   echo "e2e: building the image's stage sandbox on $base"
   DOCKER_BUILDKIT=0 docker build --quiet --target sandbox --tag "$image" --build-arg "BASE=$base" \
     --build-arg "HARNESS_DIGEST=$digest" --file "$root/docker/kitchen-sink/Dockerfile" "$root/harness" >/dev/null

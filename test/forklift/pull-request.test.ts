@@ -1,6 +1,7 @@
 /** The pull request's text: what a reviewer reads, and what a stranger's words can't do in it. */
 import { expect, test } from 'bun:test'
 import type { MergeReview } from '../../core/review.ts'
+import type { PageFormat } from '../../forklift/host.ts'
 import { commitMessage, ledgerText, mergeBody, page, type Story } from '../../forklift/pull-request.ts'
 import { gitWith } from '../support/git.ts'
 
@@ -367,4 +368,26 @@ test('the message keeps lines that fit, paragraphs and lists of the agent', () =
       '> here before.',
     ].join('\n'),
   )
+})
+
+test('on another host, the page is in the words and the format of that host', () => {
+  const format: PageFormat = {
+    maxBodyChars: 20_000,
+    warning: lines => `WARNING ${lines.join(' ')}`,
+    commitLink: (web, oid) => `${web}/-/commit/${oid}`,
+    mergeWith: 'press **Merge**, without **Squash**',
+    allowMergeCommits: 'Settings, Merge requests, **Merge commit**',
+    syncFork: '**Update fork**',
+  }
+  const commits = { count: 50, newest: Array(50).fill(REVIEW.upstreamCommits.newest[0]) }
+  const words = 'word '.repeat(5_000)
+  const body = bodyOf({ refusals: ['No.'], upstreamCommits: commits }, { words, format })
+  expect(body).toContain('press **Merge**, without **Squash**')
+  expect(body).toContain('WARNING Forklift refuses this')
+  expect(body).toContain(`https://github.com/up/project/-/commit/${OID}`)
+  expect(body.length).toBeLessThan(20_000)
+  const forbidden = { merge: false, squash: true, rebase: true }
+  expect(bodyOf({}, { buttons: forbidden, format })).toContain('Settings, Merge requests, **Merge commit**')
+  expect(bodyOf({}, { fastForward: true, format })).toContain('**Update fork**')
+  expect(mergeBody('z'.repeat(19_900), OURS, format)).toBe('z'.repeat(19_900))
 })

@@ -564,12 +564,34 @@ test.concurrent('the host needs no GNU tools, no setsid and no xargs that runs f
   expectExit(await world.run([], { env: { ...env, FORKLIFT_TIMEOUT_SECONDS: '1' } }), 2)
 })
 
-test.concurrent('what the Finder leaves in harness/ does not make it another harness', async () => {
-  await using world = await makeWorld()
+/** A copy of Forklift in the folder of a world. */
+async function copyForklift(world: World): Promise<string> {
   const copy = world.path('forklift')
   for (const name of ['core', 'forklift', 'harness', 'forklift.ts', 'package.json', 'tsconfig.json'])
-    await cp(join(PROJECT, name), join(copy, name), { recursive: true })
+    await cp(join(PROJECT, name), join(copy, name), { recursive: true, verbatimSymlinks: true })
   await symlink(join(PROJECT, 'node_modules'), join(copy, 'node_modules'))
+  return copy
+}
+
+test.concurrent('where the link to the agent names another one, --check says that the image is to be built again', async () => {
+  await using world = await makeWorld()
+  const copy = await copyForklift(world)
+  const [agents, harness] = [join(copy, 'harness/agents'), join(copy, 'harness')]
+  await cp(join(agents, 'opencode'), join(agents, 'another'), { recursive: true })
+  const labels = () => Bun.$`${PROJECT}/docker/harness-digest.sh ${harness}`.text()
+  const check = (label: string) =>
+    world.run(['--check'], { as: join(copy, 'forklift.ts'), env: { FORKLIFT_TEST_LABEL: label.trim() } })
+  const before = await labels()
+  expect((await check(before)).stdout).not.toContain('make image')
+  await rm(join(agents, 'chosen'))
+  await symlink('another', join(agents, 'chosen'))
+  expect((await check(before)).stdout).toContain('make image')
+  expect((await check(await labels())).stdout).not.toContain('make image')
+})
+
+test.concurrent('what the Finder leaves in harness/ does not make it another harness', async () => {
+  await using world = await makeWorld()
+  const copy = await copyForklift(world)
   await writeFile(join(copy, 'harness/.DS_Store'), 'Bud1')
   const run = await world.run(['--check'], { as: join(copy, 'forklift.ts') })
   expectExit(run, 0)

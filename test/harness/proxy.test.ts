@@ -256,6 +256,8 @@ describe.skipIf(node === null)('a model that repeats the key', () => {
     'escaped by percent, twice and in part': 'sk%252dthe%2Dreal-key',
     'escaped as in HTML': escaped(code => `&#x${code};`),
     'cut off in its second half': KEY.slice(0, -3),
+    'with marks that are not seen': [...KEY].join('\u200b'),
+    'with spaces of another script': [...KEY].join('\u00a0'),
     'in two lines': `${KEY.slice(0, 7)}\n  ${KEY.slice(7)}`,
   }
   /** What tells the key, however the rest of a text is spelled: nothing of it may come through. */
@@ -366,6 +368,9 @@ describe.skipIf(node === null)('a model that repeats the key', () => {
       ),
       letters: letters(`It is ${KEY}, you know.`, content => event({ content })),
       thoughts: letters(`It is ${KEY}, you know.`, reasoning => event({ reasoning })),
+      'lines that end as on an old Mac': letters(KEY, content => event({ content }).replaceAll('\n', '\r')),
+      'lines that end as on Windows': letters(KEY, content => event({ content }).replaceAll('\n', '\r\n')),
+      'several lines an event': letters(KEY, content => event({ content }).replaceAll(',', ',\ndata: ')),
       'two calls at once': letters(`"${KEY}"`, letter => call(0, letter) + call(1, letter)),
       'base64, in turns': letters(Buffer.from(KEY).toString('base64'), letter =>
         [event({ content: letter }), event({ content: '' }), ': waiting\n\n'].join(''),
@@ -373,9 +378,10 @@ describe.skipIf(node === null)('a model that repeats the key', () => {
     }
     const spoken = (text: string, index: number) =>
       text
-        .split('\n')
-        .filter(line => line.startsWith('data: {'))
-        .map(line => JSON.parse(line.slice(6)).choices[0].delta)
+        .split('\n\n')
+        .map(lines => lines.replaceAll(/^data: |^:.*/gm, ''))
+        .filter(data => data.startsWith('{'))
+        .map(data => JSON.parse(data).choices[0].delta)
         .map(({ content, reasoning, tool_calls: [made] = [] }) =>
           made?.index === index ? made.function.arguments : (content ?? reasoning ?? ''),
         )

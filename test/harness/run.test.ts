@@ -273,6 +273,21 @@ describe('the brief', () => {
     expect(brief(await run(clean))).not.toContain("The fork's own commits")
   })
 
+  test('bounds the checks, and says what to do with copies, choices, installs and an open question', async () => {
+    const text = brief(await run(conflict)).replace(/\s+/g, ' ')
+    for (const words of [
+      /no more than half of your time .* run what covers the files that the merge or you changed/,
+      /run the same test on the fork's side of the merge .* say whether the merge caused it; else say "cause not checked"/,
+      'what you did not run',
+      "Where either reading is defensible, keep the fork's behaviour and name the choice",
+      'Where the fork holds a copy of code that upstream changed',
+      "must not change git's configuration or tracked files",
+      'commit the best version that you can make without the answer, and put the question into STUCK.md',
+    ])
+      expect(text).toMatch(words)
+    expect(text).not.toMatch(/rebase/i)
+  })
+
   test('names what is here and what is not, with versions', async () => {
     const text = brief(await run(clean))
     const [, here = '', missing = ''] = /- Programs that are here: (.*)\.\n {2}Not here: (.*)\.\n/.exec(text) ?? []

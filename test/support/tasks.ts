@@ -20,6 +20,7 @@ FORKLIFT_TEST_FAULT=$(cat '${fault}') exec '${program}' "$@"
 
 const FORGE = join(PROJECT, 'forge.ts')
 const SECONDS = 60
+const SLOW_SERVER = /^The Temporal server at \S+ has not answered yet\.\n/gm
 
 export class TaskScene implements AsyncDisposable {
   readonly env: Environment
@@ -74,7 +75,10 @@ export class TaskScene implements AsyncDisposable {
     await writeFile(join(this.temporal.folder, 'engine-fault'), fault)
   }
 
-  /** Runs the command without a terminal, to its end. */
+  /**
+   * Runs the command without a terminal, to its end. That the server has not answered yet, which it may say on any busy
+   * machine, is left out of its words.
+   */
   async forge(args: string[], { cwd = this.folder, env = {} }: Options = {}): Promise<Ended> {
     const child = Bun.spawn([FORGE, ...args], {
       cwd,
@@ -82,7 +86,7 @@ export class TaskScene implements AsyncDisposable {
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()])
-    return { code: await child.exited, out, err }
+    return { code: await child.exited, out, err: err.replace(SLOW_SERVER, '') }
   }
 
   /** Lets the model know a piece of work, and runs it by its name until it rests. */

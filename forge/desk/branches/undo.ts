@@ -126,10 +126,12 @@ async function moveBack(branches: OpenBranches, operation: Recorded, original: O
 /** Where the first commit of a branch is undone it has none again; any other branch that goes is no more. */
 const isFirst = ({ kind }: Operation): boolean => ['save', 'new file', 'turn', 'keep turn'].includes(kind)
 
-/** The kinds of operations that have let drafts go, or made some. */
 /** The kind of operation by which a person takes one side of a draft that is in conflict. */
 export const SETTLE = 'choose'
+/** The kind of operation by which the newest commit of a branch becomes another one, also with what was typed. */
+export const AMEND = 'amend'
 
+/** The kinds of operations that have let drafts go, or made some. */
 const ABOUT_DRAFTS = ['discard', SETTLE, 'delete', 'delete branch', 'keep turn']
 
 /** Moves all refs of an operation back, with the drafts of their branches; gives the error where one has moved. */
@@ -151,7 +153,7 @@ async function tryToMoveBack(
       const drafts = refs.find(({ ref }) => ref === draftsRef(name))
       const isAboutDrafts = drafts && ABOUT_DRAFTS.includes(original.kind)
       const change = isAboutDrafts ? { from: drafts.after, to: drafts.before } : undefined
-      const isUnsaved = original.kind === 'save' && how.kind === 'undo'
+      const isUnsaved = ['save', AMEND].includes(original.kind) && how.kind === 'undo'
       const isTurn = refs.some(({ ref }) => ref === turnRef(name))
       const waits = refs.find(({ ref }) => ref === mergingRef(name))
       const merging = waits && { before: waits.before, after: waits.after, drafts: drafts?.before }

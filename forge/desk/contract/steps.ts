@@ -7,6 +7,23 @@ import { Branch, Count, Oid, Path } from './values.ts'
 export const Source = v.object({ commit: Oid, branch: v.optional(Branch), words: v.string() })
 export type Source = v.InferOutput<typeof Source>
 
+const Commits = v.pipe(v.array(Oid), v.minLength(1), v.maxLength(1000))
+
+/**
+ * A change of commits that a branch has already, as `git rebase --interactive` makes it. `amend` is of the newest one;
+ * `squash` puts some commits into the oldest of them; `reorder` puts some right after another one, in the order that they
+ * have; `before the first` is where a branch begins.
+ */
+export const Rewriting = v.variant('do', [
+  v.object({ do: v.literal('amend'), isWithDrafts: v.boolean() }),
+  v.object({ do: v.literal('reword'), commit: Oid }),
+  /** `isFixup`: the message of the oldest one stays as it is. */
+  v.object({ do: v.literal('squash'), commits: Commits, isFixup: v.boolean() }),
+  v.object({ do: v.literal('drop'), commits: Commits }),
+  v.object({ do: v.literal('reorder'), commits: Commits, after: v.union([Oid, v.literal('before the first')]) }),
+])
+export type Rewriting = v.InferOutput<typeof Rewriting>
+
 /** What can be done to a branch in this repository alone: it can be previewed, and be looked at before in few words. */
 export const BranchStep = v.variant('step', [
   /** A fast-forward where that is possible, unless a commit is wanted. */
@@ -29,8 +46,18 @@ export const BranchStep = v.variant('step', [
 ])
 export type BranchStep = v.InferOutput<typeof BranchStep>
 
+/** `message`: of the commit that is amended, reworded, or squashed into; as the preview has it, where it is left out. */
+const RewriteStep = v.object({
+  step: v.literal('rewrite'),
+  branch: Branch,
+  rewriting: Rewriting,
+  message: v.optional(v.string()),
+})
+export type RewriteStep = v.InferOutput<typeof RewriteStep>
+
 export const Step = v.variant('step', [
   ...BranchStep.options,
+  RewriteStep,
   v.object({ step: v.literal('tag'), name: Branch, at: Oid, message: v.optional(v.string()) }),
   v.object({ step: v.literal('delete tag'), name: Branch }),
   /** From one remote, from the one that a branch follows, or from all. */
@@ -51,8 +78,8 @@ const ENDS = ['clean', 'drops', 'conflicts', 'nothing', 'impossible'] as const
 
 /**
  * How a step would come out, for the word on a target: green, red, yellow, grey. It is what the step's preview says, or
- * that it takes too long to be known of many targets. `drops`: commits leave a branch (
- * by a move), or a remote's branch (by a forced push).
+ * that it takes too long to be known of many targets. `drops`: commits leave a branch, or a
+ * remote's branch by a forced push.
  */
 export const Outlook = v.object({
   is: v.picklist([...ENDS, 'unknown']),

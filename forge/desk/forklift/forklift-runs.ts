@@ -60,6 +60,8 @@ export function wordsOfRun(run: RecordedRun, { commits, isOwn }: KnownOfRun): st
   const said = visible(run.outcome?.outcome ?? '').slice(0, 300)
   switch (endOfRun(run)) {
     case 'merged':
+      // Upstream was in the pull request before.
+      if (commits === 0) return 'Updated the merge'
       return `Merged ${commits === undefined ? 'upstream' : many(commits, 'commit')}${'byHand' in run.metadata ? ' by hand' : ''}`
     case 'nothing':
       return 'Nothing to do'

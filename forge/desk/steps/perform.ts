@@ -20,7 +20,7 @@ import type { Planned, StepPlan, Stop } from './plan.ts'
 /** Writes the commits of a chain, each on the one before it; gives the last one. The signal's reason is thrown. */
 export async function writeChain(
   objects: Objects,
-  onto: Oid,
+  onto: Oid | undefined,
   chain: readonly Planned[],
   signature: Promise<CommitSignature>,
   signal?: AbortSignal,
@@ -45,6 +45,7 @@ export async function writeChain(
     tip = await signedCommit(objects, planned, tip)
   }
   await writeObjects(objects.repository, made)
+  if (tip === undefined) throw new Error('A chain without commits leads nowhere')
   return tip
 }
 
@@ -53,14 +54,17 @@ type NewPlanned = Extract<Planned, { is: 'new' }>
 /** The bytes of a commit; undefined where it is to be signed. */
 async function commitBytes(
   { tree, others, message, encoding, author }: NewPlanned,
-  parent: Oid,
+  parent: Oid | undefined,
   signature: CommitSignature,
 ): Promise<Buffer | undefined> {
   if (signature.sign) return undefined
   const words = typeof message === 'string' ? asMessage(message) : message
   const who = author ? identityLine(author) : signature.author
-  return bytesOf({ tree, parents: [parent, ...others], message: words, encoding }, who, signature.committer)
+  return bytesOf({ tree, parents: parentsOf(parent, others), message: words, encoding }, who, signature.committer)
 }
+
+const parentsOf = (first: Oid | undefined, others: readonly Oid[]): Oid[] =>
+  first === undefined ? [...others] : [first, ...others]
 
 /** What a person has written, as a commit has it. */
 function asMessage(text: string): string {
@@ -68,13 +72,13 @@ function asMessage(text: string): string {
   return `${text.trimEnd()}\n`
 }
 
-async function signedCommit(objects: Objects, planned: NewPlanned, parent: Oid): Promise<Oid> {
+async function signedCommit(objects: Objects, planned: NewPlanned, parent: Oid | undefined): Promise<Oid> {
   const { tree, others, message, encoding, author } = planned
   // Git signs nothing but UTF-8: what was written in another character set is written in that.
   const text = typeof message === 'string' ? asMessage(message) : textOf(message, encoding)
   const { bytes: _, ...plain } = author ?? { name: '', email: '' }
   const who = author && { author: plain }
-  return await commit(objects, { tree, parents: [parent, ...others], message: text, ...who, sign: true })
+  return await commit(objects, { tree, parents: parentsOf(parent, others), message: text, ...who, sign: true })
 }
 
 /**

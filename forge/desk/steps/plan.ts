@@ -50,8 +50,8 @@ export type StepPlan = {
   does: string
   /** What follows these words where it is said that it was done. */
   how?: string
-  /** The commit that the chain begins on, and the chain up to its end or its stop. */
-  onto: Oid
+  /** The commit that the chain begins on (undefined where it begins a history), and the chain up to its end or stop. */
+  onto: Oid | undefined
   chain: readonly Planned[]
   stop?: Stop | undefined
   /** The tree of the branch after it. */
@@ -79,14 +79,19 @@ export const FORWARD = ' by a fast-forward'
 
 const PAST: Record<string, string> = {
   abort: 'Aborted',
+  amend: 'Amended',
   'cherry-pick': 'Cherry-picked',
   delete: 'Deleted',
+  drop: 'Dropped',
   land: 'Landed',
   merge: 'Merged',
   move: 'Moved',
   pull: 'Pulled',
   rebase: 'Rebased',
+  reorder: 'Reordered',
+  reword: 'Reworded',
   revert: 'Reverted',
+  squash: 'Squashed',
   tag: 'Tagged',
 }
 

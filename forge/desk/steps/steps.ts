@@ -5,14 +5,15 @@ import { bytesOf, identityLine } from '../../../core/git/commits.ts'
 import { type Objects, writeObjects } from '../../../core/git/objects.ts'
 import { RefMoved } from '../../../core/git/refs.ts'
 import { isOid, type Oid, type Path } from '../../../core/git/repository.ts'
+import { makeTree } from '../../../core/git/trees.ts'
 import { many, visiblePath } from '../../../core/text.ts'
 import { FORGE_AUTHOR } from '../../operations.ts'
 import type { BranchServices, BranchWork } from '../branches/branch-work.ts'
 import { mergeDrafts } from '../branches/draft-merges.ts'
-import { isOpen, noDrafts } from '../branches/drafts.ts'
+import { asChanges, isOpen, noDrafts, verifyNoClash } from '../branches/drafts.ts'
 import type { OpenBranches } from '../branches/open-branches.ts'
 import { type Group, groupsOf, kindOf, wordsFor } from '../conflicts/conflicts.ts'
-import type { BranchStep, Done, Outlook, Preview, Source, Step } from '../contract/steps.ts'
+import type { BranchStep, Done, Outlook, Preview, RewriteStep, Source, Step } from '../contract/steps.ts'
 import { mergingRef } from '../refs.ts'
 import { planCherryPick } from './cherry-pick.ts'
 import { fetchFrom, fetchOne, remotesToFetch } from './fetch.ts'
@@ -28,12 +29,15 @@ import { PullFirst, type PushStep, planPush, previewPush, push, verifyThere } fr
 import { planRebase } from './rebase.ts'
 import { readRemotes, remoteNamed } from './remotes.ts'
 import { planRevert } from './revert.ts'
+import { planRewrite } from './rewrite.ts'
 import { planTag, planTagDeletion, type TagPlan } from './tag.ts'
 import { Stopped, Transfers } from './transfer.ts'
 import { warningsFor } from './warnings.ts'
 
 /** What a preview has shown: the commits of the target, and of the remote's branch. */
 type PreviewedStep = { before?: Oid | undefined; there?: Oid | null | undefined }
+/** A step that a {@link StepPlan} is computed for. */
+type PlannedStep = BranchStep | RewriteStep
 type TagStep = Extract<Step, { step: 'tag' | 'delete tag' }>
 type FetchStep = Extract<Step, { step: 'fetch' }>
 
@@ -94,6 +98,8 @@ export class Steps {
       if (step.step === 'pull') return await this.#previewPull(step, work, once)
       work.verifyFree()
       work.verifyNotMerging()
+      // An amended commit takes what is typed.
+      if (step.step === 'rewrite') await work.brieflyLocked(held => held.collect())
       return await this.#previewOf(step.step, await this.#plan(step, targetIn(work), once), work)
     } catch (error) {
       if (!(error instanceof Failure)) throw error
@@ -156,7 +162,7 @@ export class Steps {
     return { ...shown, there }
   }
 
-  async #previewOf(step: BranchStep['step'], plan: StepPlan, work: BranchWork): Promise<Preview> {
+  async #previewOf(step: PlannedStep['step'], plan: StepPlan, work: BranchWork): Promise<Preview> {
     const { objects } = this.room
     const { stop, message, before } = plan
     const files = stop ? groupsOf(stop.merge).map(group => conflictIn(objects, stop, group)) : []
@@ -210,7 +216,7 @@ export class Steps {
     if (wanted.step === 'push') return await this.#push(wanted, work, { before, there })
     if (wanted.step === 'pull') return await this.#pull(wanted, work, { before, there })
     // What takes long is computed before the branch is locked, and is there then.
-    if (wanted.step === 'rebase' || wanted.step === 'cherry-pick') {
+    if (wanted.step === 'rebase' || wanted.step === 'cherry-pick' || wanted.step === 'rewrite') {
       work.verifyFree()
       work.verifyNotMerging()
       verifyAt(work, before)
@@ -292,7 +298,7 @@ export class Steps {
     }
   }
 
-  async #plan(step: BranchStep, target: StepTarget, once = this.plannings.once): Promise<StepPlan> {
+  async #plan(step: PlannedStep, target: StepTarget, once = this.plannings.once): Promise<StepPlan> {
     const { objects } = this.room
     switch (step.step) {
       case 'merge':
@@ -309,7 +315,22 @@ export class Steps {
         return await planRevert(objects, await this.#commit(step.commit), target, step.message)
       case 'move':
         return await planMove(objects, target, await this.#source(step.to))
+      case 'rewrite': {
+        const { rewriting, message } = step
+        const hasDrafts = rewriting.do === 'amend' && rewriting.isWithDrafts
+        const drafts = hasDrafts ? await this.#treeWithDrafts(await this.branches.work(target.branch)) : undefined
+        return await planRewrite(objects, { ...target, treeWithDrafts: drafts }, { rewriting, message }, once)
+      }
     }
+  }
+
+  /** The files of a branch as they are with all drafts, written as a tree. Throws where a draft is in conflict. */
+  async #treeWithDrafts({ tip, drafts }: BranchWork): Promise<Oid> {
+    const { objects } = this.room
+    verifyNoClash(drafts, drafts.clashes.keys())
+    const { oid, made } = await makeTree(objects, tip, asChanges(drafts.files))
+    await writeObjects(objects.repository, made)
+    return oid
   }
 
   async #source(source: Source): Promise<Source> {
@@ -360,7 +381,7 @@ async function conflictIn(objects: Objects, { merge, ours, theirs, words }: Stop
 const isTagStep = (step: Step): step is TagStep => step.step === 'tag' || step.step === 'delete tag'
 
 /** The branch that a step is done to. */
-const targetOf = (step: BranchStep | PullStep | PushStep): string => ('branch' in step ? step.branch : step.onto)
+const targetOf = (step: PlannedStep | PullStep | PushStep): string => ('branch' in step ? step.branch : step.onto)
 
 /** Throws where a branch is not where it was when a step was previewed. */
 function verifyAt({ name, head }: BranchWork, before: Oid | undefined): void {
@@ -384,10 +405,11 @@ function previewOfTag({ words, warnings }: TagPlan): Preview {
   return { is: 'clean', conflicts: 0, words, commits: 0, conflictsIn: [], warnings }
 }
 
-function whyNothing(step: BranchStep): string {
+function whyNothing(step: PlannedStep): string {
   if (step.step === 'merge' || step.step === 'land')
     return `${visiblePath(step.onto)} has all of ${visiblePath(step.source.words)} already`
   if (step.step === 'rebase') return `${visiblePath(step.branch)} stands on ${visiblePath(step.onto.words)} already`
+  if (step.step === 'rewrite') return `${visiblePath(step.branch)} is like that already`
   if (step.step === 'move') return `${visiblePath(step.branch)} is there already`
   if (step.step === 'revert') return `${visiblePath(step.onto)} does not have the changes of this commit any more`
   return `${visiblePath(step.onto)} has these changes already`

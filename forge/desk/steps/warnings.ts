@@ -16,6 +16,7 @@ const HOOKS: Partial<Record<Step['step'], readonly string[]>> = {
   rebase: ['pre-rebase', 'prepare-commit-msg', 'commit-msg', 'post-commit', 'post-checkout', 'post-rewrite'],
   'cherry-pick': ['pre-commit', 'prepare-commit-msg', 'commit-msg', 'post-commit'],
   revert: ['prepare-commit-msg', 'commit-msg', 'post-commit'],
+  rewrite: ['pre-commit', 'prepare-commit-msg', 'commit-msg', 'post-commit', 'post-rewrite'],
   push: ['pre-push', 'reference-transaction'],
 }
 
@@ -46,7 +47,7 @@ export async function warningsFor(
   const [hooks, checkout, pushed] = await Promise.all([
     isForward ? [] : hooksFor(repository, step),
     checkouts.whyNotFollowing(branch, before, plan.tree),
-    step === 'rebase' || step === 'move' ? pushedBeyond(repository, before, plan) : 0,
+    step === 'rebase' || step === 'move' || step === 'rewrite' ? pushedBeyond(repository, before, plan) : 0,
   ])
   const skipped = `Hooks of this repository do not run: ${hooks.join(', ')}.`
   const name = visiblePath(branch)

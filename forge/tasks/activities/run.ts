@@ -6,7 +6,8 @@ import { Failure } from '../../../core/failure.ts'
 import { readIdentity } from '../../../core/git/commits.ts'
 import { visible } from '../../../core/text.ts'
 import { Believed } from '../checks/believed.ts'
-import { hashOfPart } from '../checks/verdicts.ts'
+import type { ValidationReport } from '../checks/validate.ts'
+import { type FactOf, hashOfPart } from '../checks/verdicts.ts'
 import type {
   Finished,
   NewJournalLine,
@@ -265,9 +266,38 @@ export class RunWork implements RunActivities {
     const ref = resultRef(run)
     await setRef(objects, ref, head, { message: 'forge: all results' })
     const validated = await this.tasks.checked(store, { run, attempt: 1 }, ref, { plan, base, head })
-    if (!validated.isGood || !(await this.#hasOpenQuestions(plan, results, validated.head))) return validated
+    if (!validated.isGood) return validated
+    const heldBefore = await this.#heldBefore({ store, verdicts }, plan, results)
+    const finished = { ...validated, ...(heldBefore.length > 0 && { heldBefore }) }
+    if (!(await this.#hasOpenQuestions(plan, results, validated.head))) return finished
     const asks = await store.put('asks', questionsInWords(plan))
-    return { ...validated, review: { asks, count: reviewersOf(this.means.settings, REVIEW_TIER), tier: REVIEW_TIER } }
+    return { ...finished, review: { asks, count: reviewersOf(this.means.settings, REVIEW_TIER), tier: REVIEW_TIER } }
+  }
+
+  /** Assertions whose command passed before their task began, as the worker found out when it checked the task. */
+  async #heldBefore(
+    { store, verdicts }: Pick<Awaited<ReturnType<Means['run']>>, 'store' | 'verdicts'>,
+    plan: Plan,
+    results: readonly { task: TaskId; head: Oid }[],
+  ): Promise<string[]> {
+    const facts = (await verdicts?.all())?.facts ?? []
+    const held = await Promise.all(
+      results.map(async ({ task, head }) => {
+        const part = hashOfPart(plan, task)
+        const isOfResult = (it: FactOf<'checked'>) =>
+          it.task === task && it.head === head && it.plan === part && it.isGood
+        const checked = facts.find((it): it is FactOf<'checked'> => it.fact === 'checked' && isOfResult(it))
+        const reference = checked && { kind: 'validation', oid: checked.report }
+        // A report that is gone says nothing.
+        const report = reference && ((await store.readJson(reference).catch(() => undefined)) as ValidationReport)
+        const commands = new Set((report?.checks ?? []).filter(it => it.heldBefore).map(({ name }) => name))
+        const { claims = [] } = plan.tasks.find(({ id }) => id === task) ?? {}
+        const isHeld = ({ id, how }: Plan['contract'][number]) =>
+          claims.includes(id) && how.kind === 'command' && commands.has(how.command)
+        return plan.contract.filter(isHeld).map(({ id }) => id)
+      }),
+    )
+    return held.flat().slice(0, MAX_NAMED_ASSERTIONS)
   }
 
   /**
@@ -282,6 +312,9 @@ export class RunWork implements RunActivities {
     return plan.contract.some(({ id, how }) => how.kind === 'review' && !affirmed.includes(id))
   }
 }
+
+/** Assertions that are named to the run: a history takes no list without a bound. */
+const MAX_NAMED_ASSERTIONS = 20
 
 /** Tasks that a report tells about in words; of more, only the one that it is about. */
 const MAX_TASKS_IN_WORDS = 100

@@ -99,7 +99,7 @@ export async function validate(means: ValidationMeans, attempt: Attempt): Promis
   const texts = await checkAllTexts(objects, checked)
   const results = await checkCommands(means, checked, { commands, prepare })
   const found = { violations, checks: [...texts, ...results], mended: mended.paths }
-  return { ...(await judged(means, mended.head, found)), commands: hash }
+  return { ...(await judged(means, mended.head, found, assertionsOf(attempt.plan))), commands: hash }
 }
 
 /** All commands by which an attempt is judged, as one hash. */
@@ -116,10 +116,11 @@ async function judged(
   means: ValidationMeans,
   head: Oid,
   found: Omit<ValidationReport, 'isGood' | 'text'>,
+  assertions: AssertionsByCommand = new Map(),
 ): Promise<Validated> {
   const bad = found.checks.filter(({ came }) => came === 'bad')
   const isGood = found.violations.length === 0 && bad.length === 0
-  const text = await textOf(means.objects, head, found)
+  const text = await textOf(means.objects, head, { ...found, assertions })
   const report = await means.keep('validation', JSON.stringify({ isGood, text, ...found } satisfies ValidationReport))
   return { isGood, head, report, words: wordsOf(found, bad) }
 }
@@ -420,13 +421,28 @@ function resultOf(command: string, end: End, came: CheckResult['came'], words: s
 
 // --- What a model hears
 
+/** The assertions that a command shows, by the names that the task has for them. */
+type AssertionsByCommand = ReadonlyMap<string, readonly string[]>
+
+function assertionsOf({ contract }: Plan): AssertionsByCommand {
+  const byCommand = new Map<string, string[]>()
+  for (const { id, how } of contract)
+    if (how.kind === 'command') byCommand.set(how.command, [...(byCommand.get(how.command) ?? []), id])
+  return byCommand
+}
+
 const TOLD = { findings: 12, around: 3, violations: 40 }
 
 /** Short: what failed, and the code around the first complaints. Never all that a check printed. */
 async function textOf(
   objects: Objects,
   head: Oid,
-  { violations, checks, mended }: Omit<ValidationReport, 'isGood' | 'text'>,
+  {
+    violations,
+    checks,
+    mended,
+    assertions,
+  }: Omit<ValidationReport, 'isGood' | 'text'> & { assertions: AssertionsByCommand },
 ): Promise<string> {
   const lines: string[] = []
   if (violations.length > 0) {
@@ -437,7 +453,8 @@ async function textOf(
   for (const { name, came, words, findings, tail, heldBefore } of checks) {
     const held = heldBefore ? ', as it did before the task began' : ''
     const what = came === 'bad' ? 'failed' : came === 'good' ? 'passed' : came === 'flaky' ? 'is flaky' : 'is not new'
-    lines.push(`${nameOfCheck(name)}: ${what} (${visible(words)}${held})`)
+    const shown = [...(assertions.get(name) ?? []), nameOfCheck(name)].join(', ')
+    lines.push(`${shown}: ${what} (${visible(words)}${held})`)
     if (came !== 'bad') continue
     for (const finding of findings.slice(0, TOLD.findings)) lines.push(...(await codeAround(objects, head, finding)))
     if (findings.length > TOLD.findings) lines.push(`  and ${findings.length - TOLD.findings} more of the kind`)

@@ -2,13 +2,17 @@
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { entryAt } from '../../../core/git/trees.ts'
 import { visible } from '../../../core/text.ts'
+import type { TaskId } from '../contract.ts'
 import { amend } from '../plan/amend.ts'
 import { readPlan, readRunInput } from '../runs/plans.ts'
+import { filesOutside, readEscalation } from '../runs/report.ts'
+import type { RunStore } from '../runs/store.ts'
 import { keepAnswer, lookAtPlan, signPlan } from './approval.ts'
 import type { CommandContext } from './context.ts'
+import { askPerson } from './follow.ts'
 import { parse } from './options.ts'
 import { findRun, openPlace, openStore } from './place.ts'
-import { openRunServer } from './server.ts'
+import { openRunServer, type RunServer } from './server.ts'
 
 const USAGE = 'forge answer RUN [TASK] "…" [--may-write GLOB] [--with FILE]'
 
@@ -35,8 +39,9 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   const [word = '', ...rest] = positionals
   const task = rest.length === 2 ? (rest[0] ?? '') : ''
   const text = rest.at(-1)?.trim() ?? ''
-  const [mayWrite, files] = [values['may-write'] ?? [], values.with ?? []]
-  const isMending = mayWrite.length + files.length > 0
+  const files = values.with ?? []
+  let mayWrite = values['may-write'] ?? []
+  let isMending = mayWrite.length + files.length > 0
   if (text === '') throw new Failure(`The answer is empty: ${USAGE}`, EXIT.usage)
   if (text.length > MAX_ANSWER)
     throw new Failure(
@@ -47,6 +52,11 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   await using place = await openPlace(context)
   const run = await findRun(place, word, context)
   await using server = await openRunServer(place, context, { start: true })
+  const named = isMending ? [] : await filesMeant(openStore(place, run), server, { task, text })
+  if (named.length > 0 && (await mayWriteThem(named, task, context))) {
+    mayWrite = named
+    isMending = true
+  }
   if (!isMending) {
     const answer = await keepAnswer(place, { run, task, words: text }, context)
     await server.update(run, 'answer', task, answer)
@@ -71,4 +81,28 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   for (const note of notes) context.out(note)
   context.out(`${visible(task)} begins anew with that: forge attach ${run} shows it.`)
   return EXIT.done
+}
+
+/** Files that the words name, and that the task has written outside of its boundaries when it failed. */
+async function filesMeant(
+  store: RunStore,
+  server: RunServer,
+  { task, text }: { task: TaskId; text: string },
+): Promise<string[]> {
+  if (task === '') return []
+  const { question } = (await server.status(store.run)).tasks.find(({ id }) => id === task) ?? {}
+  const escalation = question && (await readEscalation(store, question))
+  return escalation ? filesOutside(escalation).filter(path => text.includes(path)) : []
+}
+
+/** Words alone leave the boundaries as they are, so the next attempt would fail in the same way: the person is asked. */
+async function mayWriteThem(paths: string[], task: TaskId, context: CommandContext): Promise<boolean> {
+  const all = paths.join(', ')
+  if (!context.isTerminal) {
+    const options = paths.map(path => `--may-write ${path}`).join(' ')
+    context.err(`Words alone do not change what ${visible(task)} may write. To let it write ${all}: ${options}`)
+    return false
+  }
+  const said = await askPerson(context, `May ${visible(task)} write ${all} from now on? (y/n): `)
+  return /^y(es)?$/i.test(said?.trim() ?? '')
 }

@@ -47,16 +47,21 @@ export async function follow(following: Following): Promise<ExitCode> {
   let patience = MAX_POLLS_FOR_QUESTION
   let edited: { of: Oid; plan: Reference } | undefined
   let silences = 0
+  let last: RunStatus | undefined
   for (;;) {
     if (context.signal.aborted) return detach(following)
     const looked = await lookAtRun(server, following.store, context.env).catch(error => {
       if (!(error instanceof NoAnswer) || silences++ === MAX_SILENCES) throw error
+      // Said at the first silence: a person would take what was drawn before for what is so now.
+      if (last) drawing.show({ ...last, state: 'unreachable', words: error.message })
+      else if (silences === 1) context.err(error.message)
       return undefined
     })
     if (!looked) continue
     silences = 0
     const { status, isUnderWay } = looked
     if (!status) throw new Failure(notUnderWay(run))
+    last = status
     drawing.show(status)
     if (!isUnderWay && exitCodeOf(status) === undefined) throw new Failure(notUnderWay(run))
     const code = exitCodeOf(status)

@@ -102,6 +102,7 @@ const MAX_FILE_BYTES = 128 << 10
 const SHOWN = {
   write: { whole: 12 << 10, parts: 16 << 10 },
   text: { whole: 8 << 10, parts: 8 << 10 },
+  changelog: { whole: 3 << 10, parts: 6 << 10 },
   read: { whole: 8 << 10, parts: 8 << 10 },
   named: { whole: MAX_FILE_BYTES, parts: MAX_FILE_BYTES },
 }
@@ -314,8 +315,9 @@ function shownOf(path: Path, { kind, task, files = [], whole = [] }: Packing): {
   const isSubject = !task || kind === 'resolve'
   if (isSubject && files.map(pathOf).includes(path)) return SHOWN.named
   if (!task || kind === 'review' || !mayWrite(path, task)) return SHOWN.read
-  // An entry in a long text needs its top, its end and what is named in it.
-  return /\.(?:md|markdown|rst|adoc|txt)$/i.test(path) ? SHOWN.text : SHOWN.write
+  // An entry in a long text needs its top, its end and what is named in it; one in a changelog little more than its top.
+  if (!/\.(?:md|markdown|rst|adoc|txt)$/i.test(path)) return SHOWN.write
+  return /(?:^|\/)(?:changes|changelog|history|news|releases?)\.[^/]*$/i.test(path) ? SHOWN.changelog : SHOWN.text
 }
 
 type Offering = { vfs: CommitVfs; clean: (text: string) => string; names: ReadonlySet<string> }

@@ -18,8 +18,10 @@ export class NoAnswer extends Failure {}
 /** The server has no such run that is under way. */
 export class UnknownRun extends Failure {}
 
-/** How long a server may take to answer the first time, in milliseconds: it may just be starting. */
-const CONNECT_TIMEOUT_MS = 10_000
+/** How long a host may take to accept a connection, in milliseconds: that needs neither its programs nor its disk. */
+const REACH_TIMEOUT_MS = 4000
+/** How long a server may take to answer the first time, in milliseconds: it may be busy, or just starting. */
+export const CONNECT_TIMEOUT_MS = 10_000
 /** How long a server of ours that another command has started may take to make its namespace, in milliseconds. */
 const NAMESPACE_MS = 1500
 /** How long a server that has been found may take to answer one question, in milliseconds. */
@@ -47,23 +49,27 @@ export async function connect(server: Server): Promise<Connection> {
   }
 }
 
-/** Where the port is closed, the library would retry until its timeout. Behind a proxy it has to. */
+/**
+ * Where the port is closed, or no packet comes back, the library would retry until its timeout. Behind a proxy it has to.
+ */
 async function reach(address: string): Promise<void> {
   const [, host, port] = /^(?:\w+:\/\/\/?)?\[?([^\]/]+?)\]?:(\d+)$/.exec(address) ?? []
   if (!host || !port || PROXIES.some(name => process.env[name])) return
   const { connect: dial } = await import('node:net')
   await new Promise<void>((resolve, reject) => {
-    const socket = dial({ host, port: Number(port), timeout: CONNECT_TIMEOUT_MS })
+    const socket = dial({ host, port: Number(port), timeout: REACH_TIMEOUT_MS })
     const end = (error?: Error) => {
       socket.destroy()
       if (error) reject(error)
       else resolve()
     }
     socket.once('connect', () => end())
-    socket.once('timeout', () => end(new Error('nobody answers')))
+    socket.once('timeout', () => end(new Error(NOT_IN_TIME)))
     socket.once('error', end)
   })
 }
+
+const NOT_IN_TIME = 'no answer in time'
 
 const PROXIES = ['grpc_proxy', 'https_proxy', 'http_proxy', 'HTTPS_PROXY', 'HTTP_PROXY', 'ALL_PROXY']
 
@@ -168,7 +174,7 @@ export async function startRun<Input extends { run: string }>(
     workflowIdConflictPolicy: 'USE_EXISTING',
   } as const
   const typedSearchAttributes = new TypedSearchAttributes([attribute('forgeRun', input.run)])
-  return await spoken(input.run, async () => {
+  const start = async () => {
     try {
       return await client.workflow.start(RUN_TYPE, { ...options, args: [input], typedSearchAttributes })
     } catch (error) {
@@ -176,7 +182,8 @@ export async function startRun<Input extends { run: string }>(
       if (codeOf(error) !== INVALID_ARGUMENT || !/search attribute/i.test(reasonOf(error))) throw error
       return await client.workflow.start(RUN_TYPE, { ...options, args: [input] })
     }
-  })
+  }
+  return await spoken(input.run, () => client.withDeadline(Date.now() + CONNECT_TIMEOUT_MS, start), SERVER_SILENT)
 }
 
 /** Asks a run for what a query of its flow answers. */
@@ -244,7 +251,8 @@ export type WorkflowStanding =
 export async function standingOf(client: Client, run: string): Promise<WorkflowStanding> {
   const handle = client.workflow.getHandle(workflowIdOf(run))
   try {
-    const { status } = await spoken(run, () => client.withDeadline(Date.now() + ANSWER_MS, () => handle.describe()))
+    const describe = () => client.withDeadline(Date.now() + ANSWER_MS, () => handle.describe())
+    const { status } = await spoken(run, describe, SERVER_SILENT)
     switch (status.name) {
       case 'TERMINATED':
         return { is: 'terminated', words: await reasonOfEnd(client, run) }
@@ -284,19 +292,23 @@ async function reasonOfEnd(client: Client, run: string): Promise<string> {
 export async function openRuns(client: Client, queue?: string, types = [RUN_TYPE]): Promise<string[]> {
   const ofQueue = queue === undefined ? '' : ` AND TaskQueue = '${queue}'`
   const runs: string[] = []
-  for await (const { workflowId } of client.workflow.list({
-    query: `WorkflowType IN (${types.map(type => `'${type}'`).join(', ')}) AND ExecutionStatus = 'Running'${ofQueue}`,
-  }))
-    runs.push(workflowId.replace(/^forge-run-/, ''))
+  const query = `WorkflowType IN (${types.map(type => `'${type}'`).join(', ')}) AND ExecutionStatus = 'Running'${ofQueue}`
+  await client.withDeadline(Date.now() + CONNECT_TIMEOUT_MS, async () => {
+    for await (const { workflowId } of client.workflow.list({ query })) runs.push(workflowId.replace(/^forge-run-/, ''))
+  })
   return runs
 }
 
 /** Ends a run on the server, and all that it has started there: what is in git stays. */
 export async function forgetRun(client: Client, run: string, why: string): Promise<void> {
-  await spoken(run, () => client.workflow.getHandle(workflowIdOf(run)).terminate(why))
+  const terminate = () => client.workflow.getHandle(workflowIdOf(run)).terminate(why)
+  await spoken(run, () => client.withDeadline(Date.now() + CONNECT_TIMEOUT_MS, terminate), SERVER_SILENT)
 }
 
-async function spoken<Answer>(run: string, ask: () => Promise<Answer>): Promise<Answer> {
+const SERVER_SILENT = 'The Temporal server does not answer: see with forge doctor whether it runs.'
+
+/** Asks; failures become sentences. `late`: what is said where no answer comes in time, unless it is the run's silence. */
+async function spoken<Answer>(run: string, ask: () => Promise<Answer>, late?: string): Promise<Answer> {
   const { NamespaceNotFoundError, WorkflowNotFoundError } = await import('@temporalio/common')
   const { WorkflowUpdateFailedError, QueryRejectedError, WorkflowUpdateRPCTimeoutOrCancelledError } = await import(
     '@temporalio/client'
@@ -313,7 +325,9 @@ async function spoken<Answer>(run: string, ask: () => Promise<Answer>): Promise<
     if (error instanceof WorkflowUpdateFailedError) throw new Failure(visible(error.cause?.message ?? error.message))
     const isLate = error instanceof WorkflowUpdateRPCTimeoutOrCancelledError || codeOf(error) === DEADLINE_EXCEEDED
     if (isLate || error instanceof QueryRejectedError)
-      throw new NoAnswer(`The run ${visible(run)} does not answer: see with forge doctor whether a worker is there.`)
+      throw new NoAnswer(
+        late ?? `The run ${visible(run)} does not answer: see with forge doctor whether a worker is there.`,
+      )
     if (error instanceof NamespaceNotFoundError)
       throw new Failure(
         `The Temporal server has no namespace ${visible(error.namespace)} any more: create it again, then forge resume ${visible(run)}.`,
@@ -348,8 +362,11 @@ function reasonOf(error: unknown): string {
 }
 
 export function serverErrorInWords(error: unknown, { address, namespace }: Server): Failure {
-  const [where, reason] = [visible(address), reasonOf(error)]
+  const where = visible(address)
   const code = codeOf(error)
+  // The library's own words for its timeouts differ by where they come from.
+  const isLate = code === DEADLINE_EXCEEDED || /before the deadline/i.test(reasonOf(error))
+  const reason = isLate ? NOT_IN_TIME : reasonOf(error)
   if (code === UNAUTHENTICATED || code === PERMISSION_DENIED)
     return new Failure(`The Temporal server at ${where} lets nobody in with this key or certificate (${reason}).`)
   if (code === NOT_FOUND)

@@ -8,7 +8,8 @@ import { realpath } from 'node:fs/promises'
 import type { Client, Connection } from '@temporalio/client'
 import { Failure } from '../../../core/failure.ts'
 import type { Repository } from '../../../core/git/repository.ts'
-import { connect, prepareNamespace, type Server, type Warning } from './client.ts'
+import { visible } from '../../../core/text.ts'
+import { CONNECT_TIMEOUT_MS, connect, prepareNamespace, type Server, type Warning } from './client.ts'
 import { findConfigured, findServer } from './find.ts'
 import {
   addressOf,
@@ -37,6 +38,9 @@ export type Engine = AsyncDisposable & {
 /** A server that was found or started, and what it is called in sentences. */
 export type OpenServer = Server & { running?: RunningServer; isNew?: boolean }
 
+/** Milliseconds after which a person is told that the server has not answered yet. */
+const SLOW_MS = 4500
+
 type OpenOptions = {
   /** Whether to start a server and a worker where there is none. */
   start: boolean
@@ -58,9 +62,11 @@ export async function openEngine(
   loaded.catch(() => undefined)
   const server = await openServer(env, { start, say })
   const queue = await queueOf(repository)
-  const connection = await connectTo(server, ({ words, isCertain }) => {
+  const warn = ({ words, isCertain }: Warning) => {
     if (start && isCertain) say(words)
-  })
+  }
+  const slow = setTimeout(() => say(`The Temporal server at ${visible(server.address)} has not answered yet.`), SLOW_MS)
+  const connection = await connectTo(server, warn).finally(() => clearTimeout(slow))
   try {
     if (start) await ensureWorker(repository, env, { server, queue })
     const telemetry = await startTelemetry(env, say)
@@ -107,12 +113,11 @@ export async function connectTo(
   warn: (warning: Warning) => void = () => undefined,
 ): Promise<Connection> {
   const connection = await connect(server)
+  const { isNew = false } = server
+  const options = { isOurs: server.running !== undefined, isNew, attributes: SEARCH_ATTRIBUTES }
   try {
-    const warning = await prepareNamespace(connection, server, {
-      isOurs: server.running !== undefined,
-      isNew: server.isNew === true,
-      attributes: SEARCH_ATTRIBUTES,
-    })
+    const until = Date.now() + 2 * CONNECT_TIMEOUT_MS
+    const warning = await connection.withDeadline(until, () => prepareNamespace(connection, server, options))
     if (warning) warn(warning)
     return connection
   } catch (error) {

@@ -163,7 +163,10 @@ function stopWhenIdle(draft: Draft): void {
   if (!isIdle(run)) return
   const done = run.tasks.filter(({ state }) => state === 'done').length
   for (const { shape } of run.tasks) close(draft, shape.id)
-  const words = `It was stopped; the branches of ${done} of ${run.tasks.length} tasks are there.`
+  const words =
+    run.tasks.length === 0
+      ? 'It was stopped before it had a plan.'
+      : `It was stopped; the branches of ${done} of ${run.tasks.length} tasks are there.`
   run.ending = { state: 'stopped', words }
   draft.sayOnce('stopped', words)
 }

@@ -3,7 +3,7 @@ import type { Finished, Reference, StepResult, TaskResult, Tier } from '../contr
 import type { Draft } from './draft.ts'
 import type { Worked } from './events.ts'
 import { planOrWish } from './planning.ts'
-import { command, names } from './sentences.ts'
+import { command, listed, names } from './sentences.ts'
 import { type Decision, type Finishing, isOver, type RunRecord, type Stuck } from './state.ts'
 import { nextTier } from './tiers.ts'
 
@@ -175,13 +175,15 @@ function reviewed(draft: Draft, finishing: Finishing, { outcome, isGood, words, 
 
 // --- The end
 
-function done(draft: Draft, { head, report }: Finished): void {
+function done(draft: Draft, { head, report, heldBefore = [] }: Finished): void {
   const { run } = draft
   const stopped = run.tasks.filter(({ state }) => state === 'stopped')
   const count = resultsOf(run).length
   const whole = count === 1 ? 'Its one task is done' : `All ${count} tasks are done`
   const all = stopped.length ? `${shareOf(run)} (${names(stopped)} stopped)` : whole
-  const words = `${all}, and the contract holds: look at it and merge it with ${command('land', run.input.run)}.`
+  const held =
+    heldBefore.length > 0 ? `, though the check of ${listed(heldBefore)} passed before anything was done` : ''
+  const words = `${all}, and the contract holds${held}: look at it and merge it with ${command('land', run.input.run)}.`
   run.ending = { state: 'done', words, result: head, report }
   draft.say('finish/done', 'done', words, { refs: [report] })
 }

@@ -108,10 +108,30 @@ const nameOf = (failures: readonly string[], at: number): string =>
 const cut = (line: string, columns: number): string =>
   line.length <= columns ? line : `${line.slice(0, columns - 1).toWellFormed()}…`
 
+/** Files outside of a task's boundaries that are offered at most. */
+const MAX_FILES_OUTSIDE = 5
+
+/**
+ * Files that a task has written outside of its boundaries, by what its checks said of that. Only plain names: these can
+ * be typed on a command line without quotes.
+ */
+export function filesOutside({ evidence }: Escalation): string[] {
+  const said = evidence.flatMap(text => [...text.matchAll(/^- (\w[\w./-]*) is outside of what the task may write$/gm)])
+  return [...new Set(said.map(([, path = '']) => path))].slice(0, MAX_FILES_OUTSIDE)
+}
+
 /** What a person can type now, and what it does. */
-function commandsFor({ status, task, resume }: Escalation): [command: string, does: string][] {
+function commandsFor(escalation: Escalation): [command: string, does: string][] {
+  const { status, task, resume } = escalation
   const { run } = status
+  const outside = task === undefined || resume !== undefined ? [] : filesOutside(escalation)
+  const options = outside.map(path => ` --may-write ${path}`).join('')
+  const widens: [string, string][] =
+    outside.length > 0
+      ? [[`forge answer ${run} ${task} "…"${options}`, `lets it write ${outside.join(', ')} from now on`]]
+      : []
   return [
+    ...widens,
     resume === undefined
       ? [`forge answer ${run}${task === undefined ? '' : ` ${task}`} "…"`, 'answers; it goes on with that']
       : [resume, 'lets it go on'],

@@ -1,26 +1,11 @@
 # shellcheck shell=bash
-# OpenCode, as the harness (run.sh) asks it. Another agent is another folder beside this one, with these functions; the
-# link `chosen` says which one is used.
-#
-#   check_agent_settings    dies where a setting is missing or has characters that no setting has
-#   configure_agent         makes the agent ready to run in $HOME, and dies where it cannot run; sets model_id
-#   agent_command TITLE     sets the array `command`: it takes the instructions as its last argument, nothing on standard
-#                           input, and reports on standard output
-#   agent_failure           from its reports, why it failed; nothing where it ended well ($agent_status is its exit code)
-#   agent_transcript        from its reports, what it said and did, to be read
-#   agent_last_words        from its reports, the last thing that it said
+# OpenCode, as run.sh starts it. ../README.md lists what this file must define.
 #
 # The settings are OPENCODE_MODEL, OPENCODE_VARIANT, OPENCODE_AGENT, OPENCODE_API_KEY and, for an OpenAI-compatible
 # endpoint, OPENCODE_BASE_URL, which is sent OPENCODE_MODEL as it is. Without that, OPENCODE_MODEL is a model of OpenCode's
 # own provider: NAME or opencode/NAME.
 #
-# The functions use of run.sh: die, printable, from_events, $agent_log, $agent_status. What the lock must know is in
-# lock.sh, what it may ask of the model in requests.mjs.
-
 # shellcheck disable=SC2154 # run.sh sets agent_log and agent_status
-
-# shellcheck disable=SC2034 # run.sh reads it
-agent_log_name=opencode.log # in STATE/logs/
 
 model_id='' # provider/model, as OpenCode names it
 

@@ -1,12 +1,5 @@
 # shellcheck shell=bash
-# OpenCode, as the lock (entry.sh) must know it. Another agent is another folder beside this one, with these names:
-#
-#   agent_key               the setting that holds the model's key, which the agent never gets
-#   agent_address           the setting that holds the model's address
-#   agent_settings          the other settings that it is started with
-#   model_address           prints the address of the model
-#   model_asked             prints what may be asked there, as proxy.mjs takes it: a model, and `chat` or `all`
-#   point_agent_at ADDRESS  changes the settings so that the agent asks there, with a key that is none
+# OpenCode's settings, for entry.sh, which keeps the key from the agent. ../README.md lists what this file must define.
 # shellcheck disable=SC2034 # entry.sh reads them
 
 agent_key=OPENCODE_API_KEY

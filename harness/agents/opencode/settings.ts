@@ -1,7 +1,4 @@
-/**
- * What Forklift must know of OpenCode: where its settings are, and which variables enter the container. Another agent is
- * another folder beside this one, with files of these names; the link `chosen` says which one is used.
- */
+/** OpenCode's settings: their file, and the variables that enter the container. ../README.md lists what is exported. */
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as v from 'valibot'
@@ -42,9 +39,8 @@ const Endpoint = v.pipe(
 const words = { OPENCODE_API_KEY: Word, OPENCODE_MODEL: Word, OPENCODE_VARIANT: Word, OPENCODE_AGENT: Word }
 const SettingsSchema = v.strictObject({ ...words, OPENCODE_BASE_URL: v.optional(Endpoint) })
 
-/** The name of the file with its settings, and of the log of its standard error. */
+/** The name of the file with OpenCode's settings. */
 export const SETTINGS_FILE = 'opencode.env'
-export const AGENT_LOG = 'opencode.log'
 
 /** Where the settings are: FORKLIFT_OPENCODE_ENV, else opencode.env in the user's configuration folder. */
 export const agentSettingsFile = (env: Environment): string =>

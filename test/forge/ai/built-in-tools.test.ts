@@ -295,12 +295,22 @@ test('text is found in the active files, in a folder and everywhere, as it is no
 })
 
 test('text is found everywhere where no file is active, with the lines around it where they are wanted', async () => {
-  await using scene = await makeScene({ 'rows.txt': 'one\ntwo\nneedle\nfour\nfive\nsix\nseven\nneedle\n' })
+  await using scene = await makeScene({
+    'rows.txt': 'one\ntwo\nneedle\nfour\nfive\nsix\nseven\nneedle\n',
+    'other.txt': 'x\n',
+  })
   const found = await scene.call('grep_open', { text: 'needle', folder: 'rows.txt', context: 1 })
   expect(found.text).toBe(
     '2 lines in rows.txt:\nrows.txt\n2-\ttwo\n3:\tneedle\n4-\tfour\n…\n7-\tseven\n8:\tneedle\n9-\t',
   )
   expect((await scene.call('grep_open', { text: 'needle' })).text).toStartWith('2 lines in the repository:')
+  // Instructions are active from the start.
+  scene.active.add('FORGE.md')
+  expect((await scene.call('grep_open', { text: 'needle' })).text).toStartWith('2 lines in the repository:')
+  scene.active.add('other.txt')
+  expect((await scene.call('grep_open', { text: 'needle' })).text).toBe(
+    'Nothing in the 1 active file. With everywhere, all other files are looked at, too.',
+  )
 })
 
 test('the result of an edit shows what each changed place is now', async () => {
@@ -400,6 +410,15 @@ test('each tool says what it takes, and is titled whatever was sent', () => {
     expect(description.parameters).toMatchObject({ type: 'object', additionalProperties: false })
     expect(description.description.length).toBeLessThan(300)
   }
+})
+
+test('of a long piece that an edit brings in, its ends are shown with the lines around them', async () => {
+  await using scene = await makeScene({ 'a.txt': 'one\ntwo\nthree\nfour\nfive\n' })
+  const piece = [...Array(40).keys()].map(at => `new ${at}`).join('\n')
+  const { text } = await scene.call('search_replace', { path: 'a.txt', edits: [{ search: 'three', replace: piece }] })
+  expect(text).toEndWith(
+    'in front):\n1\tone\n2\ttwo\n3\tnew 0\n4\tnew 1\n…\n41\tnew 38\n42\tnew 39\n43\tfour\n44\tfive',
+  )
 })
 
 test('lines are added at the end of a file, on lines of their own and as the file ends its lines', async () => {

@@ -4,8 +4,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { writeTree } from '../../../core/git/trees.ts'
+import { builtInTools } from '../../../forge/ai/built-in-tools.ts'
 import { requestFor } from '../../../forge/ai/context.ts'
-import { PERSON_SAYS } from '../../../forge/ai/desk-words.ts'
+import * as deskWords from '../../../forge/ai/desk-words.ts'
 import { circlesOf, meterOf, needsShortening } from '../../../forge/ai/meter.ts'
 import { prepareSession, type State, withToolsDone } from '../../../forge/ai/opening.ts'
 import type { ModelAnswer, Request, Usage } from '../../../forge/ai/request.ts'
@@ -25,6 +26,7 @@ import { openSummaries } from '../../../forge/ai/summaries.ts'
 import { commit, type Files, git } from '../../support/git.ts'
 import { makePlace, type Place } from '../../support/repository.ts'
 
+const { PERSON_SAYS } = deskWords
 const NOW = Date.UTC(2026, 10, 22)
 const MINUTE = 60_000
 const same = (text: string): string => text
@@ -98,6 +100,14 @@ test('summaries come first, then instructions from the top down, then active fil
   ).toEqual(['Each with what it is about', 'AGENTS.md', 'CLAUDE.md', 'src/AGENTS.md', 'src/b.ts', 'a.ts', 'Hello'])
 })
 
+test('other words of the chat have another version', () => {
+  const { CHAT_PROMPT_VERSION: version, ...words } = deskWords
+  const tools = builtInTools().map(({ description }) => description)
+  const text = JSON.stringify([Object.entries(words).sort(([a], [b]) => (a < b ? -1 : 1)), tools])
+  const digest = new Bun.CryptoHasher('sha256').update(text).digest('hex').slice(0, 12)
+  expect({ [version]: digest }).toEqual({ 2: '318dcd91693b' })
+})
+
 test('what the person says has a heading, which the prompt names as what may tell the model what to do', async () => {
   await using desk = await makeDesk({ 'a.ts': 'x' })
   const state = await desk.state()
@@ -105,6 +115,21 @@ test('what the person says has a heading, which the prompt names as what may tel
   const last = request.messages.at(-1)?.blocks.at(-1)
   expect(last && 'text' in last && last.text).toBe(`${PERSON_SAYS}\nHello`)
   expect(request.system.map(({ text }) => text).join()).toContain(`"${PERSON_SAYS}"`)
+})
+
+test('an opening lists more of the files that the message calls by name', async () => {
+  const about = (name: string) =>
+    `// ${name} is about something of its own, as all others here are, and it goes on for long.\nexport const ${name} = 1\n`
+  const names = ['tide', 'wind', ...[...Array(50).keys()].map(at => `place${at}`)]
+  await using desk = await makeDesk(Object.fromEntries(names.map(name => [`${name}.ts`, about(name)])))
+  const state = { ...(await desk.state()), text: 'Does Tide know the time?' }
+  const session = await prepareSession(newSession(), state, NOW)
+  expect(session.opening?.near).toEqual(['tide.ts'])
+  const said = textOf(await requestFor(say(session, 'Hello'), state))
+  expect(said).toContain(
+    '\ntide.ts: tide is about something of its own, as all others here are, and it goes on for long. · tide\n',
+  )
+  expect(said).toContain('\nwind.ts: wind is about something of its own, as all others here are, and it…\n')
 })
 
 test('an opening says where names of the message are defined, and how the last commits are called', async () => {

@@ -1,7 +1,7 @@
 /** Stands in for a merge that waits, and for Forklift, in the tests of the page alone. */
 
 import type { Asked } from '../../../forge/desk/contract/contract.ts'
-import type { Forklift } from '../../../forge/desk/contract/forklift.ts'
+import type { Forklift, ForkliftRun } from '../../../forge/desk/contract/forklift.ts'
 import type { ConflictFile, Merging, MergingFile } from '../../../forge/desk/contract/merging.ts'
 import { parseConflicts } from '../../../forge/desk/web/editor/conflict-regions.ts'
 import { oidOf, type Part, Refusal, type StandIn } from './web-stand-in.ts'
@@ -162,3 +162,30 @@ export class ForkliftStandIn implements Part {
     this.standIn.say({ say: 'forklift', end: code })
   }
 }
+
+const HOUR = 3_600
+const now = Math.floor(Date.now() / 1_000)
+
+const run = (
+  name: string,
+  hours: number,
+  more: Omit<ForkliftRun, 'run' | 'started' | 'isByHand' | 'canOpen'> & Partial<ForkliftRun>,
+): ForkliftRun => ({
+  run: `tern_${name}`,
+  started: now - hours * HOUR,
+  canOpen: false,
+  isByHand: false,
+  ...more,
+})
+
+export const RUNS: ForkliftRun[] = [
+  run('20261122_101500', 2, { end: 'stuck', words: 'Stuck, 2 conflicts', canOpen: true }),
+  run('20261118_020000', 98, {
+    end: 'merged',
+    words: 'Merged 34 commits',
+    pullRequest: 'https://github.com/quayside/tern/pull/41',
+  }),
+  run('20261117_020000', 122, { end: 'timed out', words: 'Out of time, 3 conflicts', canOpen: true }),
+  run('20261116_020000', 146, { end: 'refused', words: 'Refused: more than half went back', canOpen: true }),
+  run('20261115_020000', 170, { end: 'failed', words: 'The agent or its harness failed' }),
+]

@@ -12,6 +12,7 @@ import { branchOf } from '../page/branch-facts.ts'
 import { deskActions, findActions } from '../page/desk-actions.ts'
 import { type Page, REPOSITORY, TASKS, type Tab } from '../page/state.ts'
 import { paneActions, tabActions } from '../page/tab-actions.ts'
+import { historyActions } from '../review/history-actions.ts'
 import { reviewActions } from '../review/review-actions.ts'
 import { runActions } from '../tasks/tasks-actions.ts'
 import { runsActions, shownRunActions, tasksCommands } from '../tasks/tasks-commands.ts'
@@ -79,6 +80,7 @@ export const TABLES: readonly { title: string; tables: readonly Record<string, L
   { title: 'A file', tables: [fileActions] },
   { title: 'The editor', tables: [EDITOR_KEYS] },
   { title: 'A review', tables: [reviewActions] },
+  { title: 'The history of a branch', tables: [historyActions] },
   { title: 'A search in files', tables: [searchActions] },
   { title: 'The AI chat', tables: [chatActions] },
   { title: 'A merge in progress', tables: [mergingActions] },
@@ -90,9 +92,14 @@ export const TABLES: readonly { title: string; tables: readonly Record<string, L
 /** Keys of the current view that are not palette commands: those of the editor, or those of the lists of the graph. */
 export function keysOfView(page: Page): [keys: string, label: string][] {
   const lists: Record<string, Listed>[] = [graphActions, commitActions, sourceActions, stepActions, graphListActions]
+  if (page.tab.value?.pane.kind === 'history') return listKeysOf([historyActions])
   if (page.tab.value) return Object.values(EDITOR_KEYS).map(({ keys, label }) => [keys, label])
   if (page.active.value !== REPOSITORY) return []
+  return listKeysOf(lists)
+}
+
+function listKeysOf(lists: readonly Record<string, Listed>[]): [keys: string, label: string][] {
   return lists
     .flatMap(list => Object.values(list))
-    .flatMap(({ listKeys, label }) => (listKeys ? [[listKeys, label]] : []))
+    .flatMap(({ listKeys, label }): [string, string][] => (listKeys ? [[listKeys, label]] : []))
 }

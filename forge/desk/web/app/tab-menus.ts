@@ -8,6 +8,7 @@ import { conflictsIn, draftsOf } from '../page/branch-facts.ts'
 import { save } from '../page/saving.ts'
 import type { Page, Pane, Tab } from '../page/state.ts'
 import { type InTab, paneActions, tabActions } from '../page/tab-actions.ts'
+import { amendLast } from '../review/history-actions.ts'
 import { type Actions, itemsWith } from '../ui/action.ts'
 import type { Offer } from '../ui/menu-content.ts'
 import { named, readable, shortId } from '../ui/names.ts'
@@ -49,6 +50,14 @@ export const branchTabActions = {
     isPossible: isThere,
     run: ({ page, tab }) => save(page, tab, 'all'),
   },
+  amend: {
+    label: 'Amend last commit…',
+    inPalette: ({ branch }) => `Amend the last commit of ${named(branch)}…`,
+    keys: 'Alt+Shift+T',
+    icon: 'pencil',
+    isPossible: about => isThere(about) && about.page.branch(about.branch)?.merging === undefined,
+    run: ({ page, branch }) => amendLast(page, branch),
+  },
   discardAll: {
     label: 'Discard all changes',
     inPalette: ({ page, branch }) => `Discard all ${draftsOf(page, branch).length} drafts`,
@@ -73,7 +82,9 @@ export function tabMenu(page: Page, tab: Tab): Offer {
   if (page.isGone(at)) return { title, groups: [itemsWith(about, [copyName]), closing] }
   const branch = { page, branch: at.branch }
   const { rename, delete: remove } = branchActions
-  const changing = [...itemsWith(about, [branchFromHere]), ...itemsWith(branch, [rename, remove])]
+  const { amend } = branchTabActions
+  const committing = itemsWith({ ...about, branch: at.branch }, [amend])
+  const changing = [...committing, ...itemsWith(about, [branchFromHere]), ...itemsWith(branch, [rename, remove])]
   const groups = [itemsWith(branch, REMOTE), itemsWith(branch, STEPS), changing]
   return { title, groups: [...groups, itemsWith(about, [review, history, copyName]), closing] }
 }

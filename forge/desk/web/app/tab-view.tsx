@@ -1,6 +1,5 @@
 /** The view of a branch or a commit: the side bar and the shown pane. */
 
-import type { CommitRow } from '../../contract/reading.ts'
 import { ChatView, DockedChat } from '../chat/chat.tsx'
 import { EditorPane } from '../files/editor-pane.tsx'
 import { Explorer } from '../files/explorer.tsx'
@@ -8,11 +7,10 @@ import { folderActions } from '../files/file-actions.ts'
 import { Find } from '../files/find.tsx'
 import { TimeTravel } from '../files/time-travel.tsx'
 import { PublishStrip } from '../forklift/forklift.tsx'
-import { openRevert } from '../graph/graph-steps.ts'
 import { MergingSide } from '../merging/merging-side.tsx'
 import { showsConflicts } from '../page/branch-facts.ts'
 import { placeOf } from '../page/open-files.ts'
-import { type Page, type Tab, usePage } from '../page/state.ts'
+import { type Tab, usePage } from '../page/state.ts'
 import { HistoryView } from '../review/history.tsx'
 import { ReviewPane } from '../review/review.tsx'
 import { ReviewSide } from '../review/review-side.tsx'
@@ -77,7 +75,7 @@ function Content({ tab }: { tab: Tab }) {
         </ReviewPane>
       )
     case 'history':
-      return <HistoryView key={pane.path ?? ''} tab={tab} path={pane.path} revert={revertOf(page, tab)} />
+      return <HistoryView key={pane.path ?? ''} tab={tab} path={pane.path} />
     case 'find':
       return <Find tab={tab} />
   }
@@ -103,8 +101,4 @@ function FirstCommit({ tab }: { tab: Tab }) {
       </p>
     </Empty>
   )
-}
-
-function revertOf(page: Page, { at }: Tab): ((commit: CommitRow) => void) | undefined {
-  return at.kind === 'branch' ? commit => openRevert(page, commit, at.branch) : undefined
 }

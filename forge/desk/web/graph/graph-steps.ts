@@ -3,12 +3,12 @@ import { signal } from '@preact/signals'
 import type { BranchInfo } from '../../contract/branches.ts'
 import type { CommitRow } from '../../contract/reading.ts'
 import type { Source } from '../../contract/steps.ts'
-import { goToFirstConflict } from '../merging/merging-actions.ts'
+import { type DoneStep, STEP_TOPIC, showDone } from '../merging/after-step.ts'
 import { sentence } from '../page/actions.ts'
 import { runOfBranch, splitByRun } from '../page/branches-of-runs.ts'
 import type { Choice, StepWay } from '../page/dialog-content.ts'
 import type { Page } from '../page/state.ts'
-import { undo, untilMore } from '../page/undo.ts'
+import { type NamedCommit, openRevert } from '../review/history-actions.ts'
 import { readable, shortId, toName, withoutTricks } from '../ui/names.ts'
 import { branchSource, buttonOf, commitSource, explain, stepOf, titleInto, WAYS, type Way } from './step-ways.ts'
 
@@ -30,28 +30,10 @@ export function openSteps(page: Page, source: Source, onto: string, first: Way =
   }
 }
 
-/** One notice is about what was done last here. */
-const TOPIC = 'step'
-
-/** Says what was done, with a way back, and shows where a person goes on. */
-function finish(
-  page: Page,
-  { words, merging, isUndoable }: { words: string; merging?: string; isUndoable: boolean },
-): void {
-  if (merging === undefined) {
-    page.tell({
-      topic: TOPIC,
-      title: sentence(words),
-      lasts: untilMore(page),
-      ...(isUndoable && { actions: [{ words: 'Undo', run: () => void undo(page) }] }),
-    })
-    page.graph.focusWanted.value++
-    return
-  }
-  // The branch's tab has all of it, with Abort.
-  page.solved(TOPIC)
-  page.spoken.value = words
-  goToFirstConflict(page, page.open({ kind: 'branch', branch: merging }))
+/** Shows what was done; in the graph, the list of commits gets the focus again. */
+function finish(page: Page, done: DoneStep): void {
+  showDone(page, done)
+  if (done.merging === undefined) page.graph.focusWanted.value++
 }
 
 /** Asks for the branch first: each with the word of how this would come out there. */
@@ -204,11 +186,8 @@ function pickCommit(page: Page, branch: string, from: Source): void {
   }
 }
 
-/** A commit by its hash, and its subject. */
-type Named = Pick<CommitRow, 'oid' | 'subject'>
-
 /** Picks the branch in which a commit is reverted. */
-export function revertIn(page: Page, commit: Named): void {
+export function revertIn(page: Page, commit: NamedCommit): void {
   page.dialog.value = {
     kind: 'pick',
     title: `Revert ${shortId(commit.oid)} in…`,
@@ -219,20 +198,8 @@ export function revertIn(page: Page, commit: Named): void {
       branchesToPick(page).map(branch => ({
         ...choiceOf(branch),
         step: { step: 'revert', commit: commit.oid, onto: branch.name },
-        run: () => openRevert(page, commit, branch.name),
+        run: () => openRevert(page, commit, branch.name, done => finish(page, done)),
       })),
-  }
-}
-
-export function openRevert(page: Page, { oid, subject }: Named, branch: string): void {
-  const explains = `Undoes the changes of “${withoutTricks(subject)}” by a new commit in ${readable(branch)}.`
-  const step = { step: 'revert', commit: oid, onto: branch } as const
-  page.dialog.value = {
-    kind: 'step',
-    title: `Revert ${shortId(oid)} in ${readable(branch)}`,
-    ways: [{ key: 'revert', words: 'Revert', button: 'Revert', explains, step }],
-    first: 0,
-    isDone: done => finish(page, done),
   }
 }
 
@@ -277,9 +244,9 @@ export async function fetchRemotes(
   try {
     const step = { step: 'fetch', ...(remote && { remote }), ...(branch && { branch }) } as const
     const { words } = await page.connection.ask('do', { step })
-    page.tell({ topic: TOPIC, title: sentence(words) })
+    page.tell({ topic: STEP_TOPIC, title: sentence(words) })
   } catch (error) {
-    page.complain(error, { topic: TOPIC })
+    page.complain(error, { topic: STEP_TOPIC })
   } finally {
     page.graph.progress.value = undefined
   }
@@ -341,7 +308,7 @@ export async function push(page: Page, branch: string): Promise<void> {
   const own =
     remotes.find(name => followed.startsWith(`${name}/`)) ?? (remotes.includes('origin') ? 'origin' : remotes[0])
   if (own === undefined) {
-    page.complain(`No remote to push to. Add one in a terminal: git remote add origin URL`, { topic: TOPIC })
+    page.complain(`No remote to push to. Add one in a terminal: git remote add origin URL`, { topic: STEP_TOPIC })
     return
   }
   const ways = [own, ...remotes.filter(name => name !== own)].flatMap((remote): StepWay[] => [

@@ -66,7 +66,9 @@ export function StepDialog({ content, close }: Props) {
     }
     try {
       const words = message.current?.value.trim()
-      const isEdited = words !== undefined && words !== '' && words !== preview?.message?.trim()
+      // Without its message a rewritten commit would be made anew for nothing.
+      const isOther = step.step === 'rewrite' || words !== preview?.message?.trim()
+      const isEdited = words !== undefined && words !== '' && isOther
       const asked = isEdited && 'message' in MESSAGES[step.step] ? { ...step, message: words } : step
       const { before, there } = preview
       const seen = { ...(before !== undefined && { before }), ...(there !== undefined && { there }) }
@@ -137,7 +139,7 @@ export function StepDialog({ content, close }: Props) {
                 {fetch.problem}
               </span>
             )}
-            {preview && preview.commits > 0 && !preview.words.startsWith(plural(preview.commits, 'commit')) ? (
+            {preview && preview.commits > 0 && !preview.words.includes(plural(preview.commits, 'commit')) ? (
               <span class="meta">{plural(preview.commits, 'commit')}</span>
             ) : null}
             <span class="grow" />
@@ -247,6 +249,7 @@ const MESSAGES: Record<Step['step'], object> = {
   merge: { message: true },
   land: { message: true },
   rebase: {},
+  rewrite: { message: true },
   'cherry-pick': {},
   revert: { message: true },
   move: {},

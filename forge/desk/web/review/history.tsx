@@ -1,22 +1,28 @@
 /** The commits of a branch or a file, and what each of them is. A commit opens as it was, in a tab of its own. */
 import { type Signal, useSignal } from '@preact/signals'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
 import type { Answer } from '../../contract/contract.ts'
 import type { CommitRow } from '../../contract/reading.ts'
 import { newBranch } from '../page/actions.ts'
+import { branchOf } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'
+import { actionFor, listKeysIn } from '../ui/action.ts'
 import { Failed, FailedLine } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
+import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
 import { readable, shortId, withoutTricks } from '../ui/names.ts'
 import { age, fullTime, plural } from '../ui/times.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
 import { Button, Empty, Waiting } from '../ui/words.tsx'
 import { ChangeSum, ChangesWithDiffs } from './change-list.tsx'
+import { canReorder, historyActions, historyMenu, lineOf, openRevert, reorder } from './history-actions.ts'
 import { MessageBody } from './message-body.tsx'
 import { useCommit } from './use-commit.ts'
 
 const ROW_HEIGHT = 26
+/** By how many rows a key moves the selection. */
+const STEPS: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: 20, PageUp: -20 }
 const COMMITS_AT_ONCE = 200
 /** The history is asked for this many milliseconds after the last letter of a search. */
 const FIND_DELAY_MS = 200
@@ -24,20 +30,52 @@ const FIND_DELAY_MS = 200
 interface HistoryProps {
   tab: Tab
   path: string | undefined
-  /** Offers to revert a commit; of a branch alone. */
-  revert?: ((row: CommitRow) => void) | undefined
 }
 
-export function HistoryView({ tab, path, revert }: HistoryProps) {
+export function HistoryView({ tab, path }: HistoryProps) {
   const page = usePage()
   const words = useSignal('')
   const { rows, problem, again, isComplete, more } = useHistory(page, tab, path, words.value)
   const selected = useSignal(0)
+  // Where a selection of several commits began: it goes from there to the selected one.
+  const anchor = useSignal(0)
+  const dropAt = useSignal<number | undefined>(undefined)
   const list = usePlace<HTMLDivElement>('list')
   useEffect(() => {
     selected.value = 0
-  }, [words.value, selected])
+    anchor.value = 0
+  }, [words.value, selected, anchor])
   const current = rows[selected.value]
+  const [first, last] = [Math.min(anchor.value, selected.value), Math.max(anchor.value, selected.value)]
+  const isWhole = path === undefined && words.value === ''
+  const branch = tab.at.kind === 'branch' && isWhole ? tab.at.branch : undefined
+  const line = useMemo(() => lineOf(rows), [rows])
+  const about = { page, branch, line, chosen: rows.slice(first, last + 1) }
+  const select = (index: number, isExtended = false) => {
+    selected.value = Math.max(0, Math.min(index, rows.length - 1))
+    if (!isExtended) anchor.value = selected.value
+  }
+  const openMenu = (index: number, event: MouseEvent | KeyboardEvent, element: HTMLElement) => {
+    event.preventDefault()
+    const isChosen = index >= first && index <= last
+    if (!isChosen) select(index)
+    const chosen = isChosen ? about.chosen : rows.slice(index, index + 1)
+    page.openMenu(historyMenu({ ...about, chosen }), placeOfMenu(event, element), list.current ?? undefined)
+  }
+  const drag: RowDrag = {
+    isPossible: branch !== undefined,
+    begin: index => {
+      if (index < first || index > last) select(index)
+    },
+    over: place => {
+      dropAt.value = place
+    },
+    drop: place => {
+      dropAt.value = undefined
+      const after = rows[place]?.oid ?? 'before the first'
+      if (canReorder(about, after)) reorder(about, after)
+    },
+  }
   if (problem) {
     return <Failed title="The history could not be loaded" problem={problem} again={again} />
   }
@@ -56,6 +94,8 @@ export function HistoryView({ tab, path, revert }: HistoryProps) {
           role="listbox"
           aria-label={path === undefined ? 'History' : `History of ${readable(path)}`}
           tabIndex={0}
+          aria-multiselectable={true}
+          aria-keyshortcuts={listKeysIn(historyActions)}
           aria-activedescendant={current ? `commit-${selected.value}` : undefined}
           count={rows.length}
           rowHeight={ROW_HEIGHT}
@@ -65,11 +105,24 @@ export function HistoryView({ tab, path, revert }: HistoryProps) {
             if (index > rows.length - COMMITS_AT_ONCE / 4) more()
           }}
           onKeyDown={event => {
-            if (event.altKey || event.ctrlKey || event.metaKey) return
-            const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 20, PageUp: -20 }[event.key]
-            if (event.key === 'Enter' && current) travel(page, tab, current, path)
-            else if (step === undefined) return
-            else selected.value = Math.max(0, Math.min(selected.value + step, rows.length - 1))
+            if (asksForMenu(event)) {
+              openMenu(
+                selected.value,
+                event,
+                document.getElementById(`commit-${selected.value}`) ?? event.currentTarget,
+              )
+              return
+            }
+            if (event.ctrlKey || event.metaKey) return
+            const step = event.altKey ? undefined : STEPS[event.key]
+            if (event.key === 'Enter' && current && !event.altKey) travel(page, tab, current, path)
+            else if (step !== undefined) select(selected.value + step, event.shiftKey)
+            else {
+              const run = actionFor(historyActions, about, event)
+              if (!run) return
+              run()
+              event.stopPropagation()
+            }
             event.preventDefault()
           }}
           row={index => {
@@ -80,18 +133,19 @@ export function HistoryView({ tab, path, revert }: HistoryProps) {
                 key={row.oid}
                 row={row}
                 index={index}
-                isSelected={index === selected.value}
-                select={() => {
-                  selected.value = index
-                }}
+                isSelected={index >= first && index <= last}
+                dropPlace={dropAt.value === index ? 'above' : dropAt.value === index + 1 ? 'below' : undefined}
+                drag={drag}
+                select={isExtended => select(index, isExtended)}
                 open={() => travel(page, tab, row, path)}
+                openMenu={openMenu}
               />
             )
           }}
         />
         {isComplete && rows.length === 0 ? <p class="meta none">No results</p> : null}
       </div>
-      {current ? <Detail key={current.oid} tab={tab} row={current} path={path} revert={revert} /> : null}
+      {current ? <Detail key={current.oid} tab={tab} row={current} path={path} /> : null}
       {current || isComplete ? null : <Waiting words="Loading history" />}
     </div>
   )
@@ -197,15 +251,34 @@ function useHistory(page: Page, tab: Tab, path: string | undefined, words: strin
   return { rows: rows.value, problem: problem.value, again: () => ask(0), isComplete: isComplete.value, more }
 }
 
+/** Commits that are dragged to another place of the list; a place is the index of the row below it. */
+interface RowDrag {
+  isPossible: boolean
+  begin: (index: number) => void
+  over: (place: number | undefined) => void
+  drop: (place: number) => void
+}
+
 interface HistoryRowProps {
   row: CommitRow
   index: number
   isSelected: boolean
-  select: () => void
+  /** The side of the row at which dragged commits would be put. */
+  dropPlace: 'above' | 'below' | undefined
+  drag: RowDrag
+  /** `isExtended`: together with those that are selected. */
+  select: (isExtended: boolean) => void
   open: () => void
+  openMenu: (index: number, event: MouseEvent, element: HTMLElement) => void
 }
 
-function HistoryRow({ row, index, isSelected, select, open }: HistoryRowProps) {
+/** The place of a drop at the pointer: above the row in its upper half, else below it. */
+function placeAt(event: DragEvent & { currentTarget: HTMLElement }, index: number): number {
+  const { top, height } = event.currentTarget.getBoundingClientRect()
+  return event.clientY < top + height / 2 ? index : index + 1
+}
+
+function HistoryRow({ row, index, isSelected, dropPlace, drag, select, open, openMenu }: HistoryRowProps) {
   const { oid, subject, author, committed, model, parents } = row
   return (
     // The keys of the rows are those of the list, which has the focus.
@@ -215,9 +288,24 @@ function HistoryRow({ row, index, isSelected, select, open }: HistoryRowProps) {
       id={`commit-${index}`}
       tabIndex={-1}
       aria-selected={isSelected}
-      class={`crow ${parents.length > 1 ? 'merge' : ''}`}
-      onClick={select}
+      class={`crow ${parents.length > 1 ? 'merge' : ''} ${dropPlace === undefined ? '' : `drop-${dropPlace}`}`}
+      draggable={drag.isPossible}
+      onClick={event => select(event.shiftKey)}
       onDblClick={open}
+      onContextMenu={event => openMenu(index, event, event.currentTarget)}
+      onDragStart={event => {
+        event.dataTransfer?.setData('text/plain', oid)
+        drag.begin(index)
+      }}
+      onDragOver={event => {
+        event.preventDefault()
+        drag.over(placeAt(event, index))
+      }}
+      onDragEnd={() => drag.over(undefined)}
+      onDrop={event => {
+        event.preventDefault()
+        drag.drop(placeAt(event, index))
+      }}
     >
       <span class="subject">
         <Icon name={model ? 'bot' : 'user'} tone={model ? 'by-ai' : ''} />
@@ -234,10 +322,11 @@ function HistoryRow({ row, index, isSelected, select, open }: HistoryRowProps) {
   )
 }
 
-function Detail({ tab, row, path, revert }: HistoryProps & { row: CommitRow }) {
+function Detail({ tab, row, path }: HistoryProps & { row: CommitRow }) {
   const page = usePage()
   const { commit, asked } = useCommit(row.oid)
   const { author, committed, model, subject } = row
+  const branch = branchOf(tab)
   const body = commit?.message.slice(commit.message.indexOf('\n') + 1).trim()
   return (
     <aside class="detail" aria-label="Commit">
@@ -259,7 +348,9 @@ function Detail({ tab, row, path, revert }: HistoryProps & { row: CommitRow }) {
             words="Branch from here"
             onClick={() => newBranch(page, { commit: row.oid, words: shortId(row.oid) })}
           />
-          {revert ? <Button look="small" icon="undo" words="Revert…" onClick={() => revert(row)} /> : null}
+          {branch === undefined ? null : (
+            <Button look="small" icon="undo" words="Revert…" onClick={() => openRevert(page, row, branch)} />
+          )}
         </div>
       </div>
       {body && commit?.message.includes('\n') ? <MessageBody text={body} /> : null}

@@ -5,8 +5,8 @@ import { builtPage } from '../../../support/built-page.ts'
 import { commit } from '../../../support/git.ts'
 import { openRealDesk, type RealDesk } from '../../../support/real-desk.ts'
 import { findings } from './axe.ts'
+import { until } from './page-scene.ts'
 import { openFile, type RealPage, visit } from './real-page.ts'
-import { until } from './scene.ts'
 
 setDefaultTimeout(120_000)
 

@@ -1,24 +1,23 @@
 /** Forklift in the page: the fork with its runs, Run with what it says, and a stuck run that a person finishes. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
 import { builtPage } from '../../../support/built-page.ts'
 import { openForge } from '../../../support/forge.ts'
-import { show } from '../../../support/git.ts'
+import type { ForkliftCommand } from '../../../support/forklift-command.ts'
+import { git, show } from '../../../support/git.ts'
+import { type PageDesk, tabOf } from '../../../support/page-desk.ts'
 import { expectExit, makeWorld } from '../../../support/world.ts'
-import { FORK, ForkliftStandIn } from '../merging-stand-in.ts'
-import type { StandIn } from '../web-stand-in.ts'
 import { findings } from './axe.ts'
-import { RUNS } from './forklift-scene.ts'
-import { BRANCH, STUCK, withMerging } from './merging-scene.ts'
-import { type DeskPage, openDesk, startScene, until } from './scene.ts'
+import { openFork, STUCK_BRANCH, STUCK_RUN } from './forklift-scene.ts'
+import { type DeskPage, openPage, until } from './page-scene.ts'
 
 setDefaultTimeout(120_000)
 
 describe.skipIf(!hasBrowser)('Forklift', () => {
   let built: string
   let browser: OpenBrowser
-  let desk: StandIn
-  let forklift: ForkliftStandIn
+  let desk: PageDesk
+  let forklift: ForkliftCommand
   let page: DeskPage
 
   beforeAll(async () => {
@@ -28,27 +27,23 @@ describe.skipIf(!hasBrowser)('Forklift', () => {
   afterAll(() => browser[Symbol.asyncDispose]())
 
   describe('in a repository', () => {
-    beforeEach(async () => {
-      desk = await startScene(built)
-      forklift = new ForkliftStandIn(desk)
-      forklift.info = { ...FORK, runs: RUNS }
-    })
     afterEach(async () => {
       expect(page.troubles).toEqual([])
       await page.close()
-      await desk.stop()
+      await desk[Symbol.asyncDispose]()
     })
 
     const panel = () => page.getByRole('region', { name: 'Forklift', exact: true })
     const open = async () => {
-      page = await openDesk(browser.context, desk)
+      page = await openPage(browser.context, desk)
       await page.keyboard.press('Alt+0')
     }
 
     test('shows how far upstream is ahead, and each run with a word for its end', async () => {
+      ;({ desk, forklift } = await openFork())
       await open()
       await panel().getByRole('heading', { name: 'Fork of quayside/tern' }).waitFor()
-      await panel().getByText('37 ahead').waitFor()
+      await panel().getByText('3 ahead').waitFor()
       for (const words of ['Stuck', 'Merged', 'Out of time', 'Refused', 'Failed'])
         await panel().getByText(words).first().waitFor()
       expect(await panel().getByRole('link', { name: '#41' }).count()).toBe(1)
@@ -56,36 +51,35 @@ describe.skipIf(!hasBrowser)('Forklift', () => {
     })
 
     test('is nothing but a sentence where there is no fork, and says so where there was no run', async () => {
-      forklift.info = { missing: 'This is no fork that Forklift knows.', runs: [], isRunning: false }
+      ;({ desk, forklift } = await openFork({ hasRun: false }))
       await open()
-      await panel().getByText('This is no fork').waitFor()
+      await panel().getByText('This clone has no remote upstream').waitFor()
       expect(await panel().getByRole('button').count()).toBe(0)
-      forklift.info = { runs: [], isRunning: false }
-      desk.say({ say: 'repository' })
+      await desk.git('config', 'remote.upstream.url', 'https://github.com/quayside/tern.git')
+      desk.proxy.say({ say: 'repository' })
       await panel().getByText('Forklift has not run here yet').waitFor()
       await panel().getByText('Upstream was not fetched yet').waitFor()
     })
 
     test('opens a stuck run by the keyboard as a branch in merging, with its letter beside the files', async () => {
-      const merging = withMerging(desk)
-      merging.forklift = { run: 'tern_20261122_101500', stuck: 'Which one?' }
-      desk.layout = undefined
-      forklift.opens = BRANCH
+      ;({ desk, forklift } = await openFork())
       await open()
       await panel()
-        .getByRole('button', { name: /Stuck, 2 conflicts/ })
+        .getByRole('button', { name: /Stuck, 2 files in conflict/ })
         .focus()
       await page.keyboard.press('Enter')
-      await page.getByRole('tab', { name: /upstream-2.14 ?, merging/, selected: true }).waitFor()
-      expect(desk.asked).toContainEqual(expect.objectContaining({ ask: 'open run', run: 'tern_20261122_101500' }))
+      await page.getByRole('tab', { name: /forklift-20261122_101500 ?, merging/, selected: true }).waitFor()
+      expect(desk.proxy.asked).toContainEqual(expect.objectContaining({ ask: 'open run', run: STUCK_RUN }))
       await page.getByRole('article', { name: 'STUCK.md, from Forklift' }).waitFor()
       await page.getByRole('navigation', { name: 'Conflicted files' }).getByRole('button', { name: 'claim.ts' }).click()
-      await page.getByRole('complementary', { name: 'AI chat' }).getByText('Which one?').waitFor()
+      await page.getByRole('complementary', { name: 'AI chat' }).getByText('Two conflicts need someone').waitFor()
     })
 
     test('begins the chat of a stuck run with the letter of its agent, whatever stands in it', async () => {
-      withMerging(desk).forklift = { run: 'tern_20261122_101500', stuck: STUCK }
-      page = await openDesk(browser.context, desk)
+      ;({ desk, forklift } = await openFork())
+      await desk.ask({ ask: 'open run', run: STUCK_RUN })
+      await desk.ask({ ask: 'keep layout', layout: { tabs: [tabOf(STUCK_BRANCH)], active: 0 } })
+      page = await openPage(browser.context, desk)
       const letter = page.getByRole('article', { name: 'STUCK.md, from Forklift' })
       await letter.getByText('Two conflicts need someone').waitFor()
       await letter.getByRole('heading', { name: 'What I could not decide' }).waitFor()
@@ -95,11 +89,12 @@ describe.skipIf(!hasBrowser)('Forklift', () => {
     })
 
     test('runs with its lines as a log, and stops', async () => {
+      ;({ desk, forklift } = await openFork())
       await open()
       await panel().getByRole('button', { name: 'Run Forklift' }).click()
       await panel().getByRole('button', { name: 'Stop Forklift' }).waitFor()
-      forklift.line('Fetching upstream/main')
-      forklift.line('<b>not bold</b> \u202Eturned')
+      await forklift.says('Fetching upstream/main')
+      await forklift.says('<b>not bold</b> \u202Eturned')
       const log = panel().getByRole('log', { name: 'What Forklift says' })
       await log.getByText('Fetching upstream/main').waitFor()
       await log.getByText('<b>not bold</b> \\u202eturned').waitFor()
@@ -110,32 +105,32 @@ describe.skipIf(!hasBrowser)('Forklift', () => {
     })
 
     test('says why it can’t be run', async () => {
-      desk.refused.set('run forklift', 'Forklift is running already: wait for it, or stop it.')
+      ;({ desk, forklift } = await openFork())
       await open()
+      await panel().getByRole('button', { name: 'Run Forklift' }).waitFor()
+      desk.proxy.refused.set('run forklift', 'Forklift is running already: wait for it, or stop it.')
       await panel().getByRole('button', { name: 'Run Forklift' }).click()
       await page.getByRole('alert').getByText('Forklift is running already').waitFor()
     })
 
     test('publishes a branch that goes on with a run, and shows the pull request or what it said', async () => {
-      const [stuck] = RUNS
-      if (!stuck) throw new Error('There is no run')
-      forklift.info = { ...FORK, runs: [{ ...stuck, branch: 'main' }] }
-      page = await openDesk(browser.context, desk)
+      const finished = async (path: string) => await git(path, 'branch', STUCK_BRANCH, 'main')
+      ;({ desk, forklift } = await openFork({ branches: [STUCK_BRANCH], prepare: finished }))
+      page = await openPage(browser.context, desk)
       const strip = page.getByRole('region', { name: 'Publish with Forklift' })
       await strip.getByRole('button', { name: 'Publish' }).click()
-      await until(() => desk.asked.some(it => it.ask === 'publish' && it.branch === 'main'))
-      forklift.line('Judging main')
-      await strip.getByText('Judging main').waitFor()
-      forklift.line('Refused: conflict markers are left in claim.ts.')
-      forklift.end(3)
+      await forklift.says(`Judging ${STUCK_BRANCH}`)
+      await strip.getByText(`Judging ${STUCK_BRANCH}`).waitFor()
+      expect(await forklift.told()).toEqual([`--publish ${STUCK_BRANCH}`])
+      await forklift.says('Refused: conflict markers are left in claim.ts.')
+      await forklift.ends(3)
       await strip.getByText('The result was refused.').waitFor()
       await strip.getByText('Refused: conflict markers').first().waitFor()
       expect(await findings(page)).toEqual([])
       await strip.getByRole('button', { name: 'Publish again' }).click()
-      const pullRequest = 'https://github.com/quayside/tern/pull/42'
-      const made = { ...stuck, run: 'tern_20261122_120000', end: 'merged', isByHand: true, canOpen: false } as const
-      forklift.info = { ...forklift.info, runs: [{ ...made, branch: 'main', pullRequest }, ...forklift.info.runs] }
-      forklift.end(0)
+      const pullRequest = 'https://github.com/mira/tern/pull/42'
+      await forklift.published('tern_20261122_120000', STUCK_BRANCH, pullRequest)
+      await forklift.ends(0)
       await strip.getByRole('link', { name: pullRequest }).waitFor()
       expect(await strip.getByRole('button', { name: /Publish/ }).count()).toBe(0)
     })

@@ -97,15 +97,26 @@ export async function settled(desk: PageDesk, path: string, text: string): Promi
   await desk.isText(BRANCH, path, text)
 }
 
+/** Makes main, a branch that goes on from there, and upstream, which can't be merged into it without conflicts. */
+export async function upstreamIn(
+  path: string,
+  branch: string,
+  more: Record<string, Sides> = {},
+): Promise<{ theirs: string }> {
+  const rest = { 'README.md': { base: '# Tern\n', ours: '# Tern\n', theirs: '# Tern\n' } }
+  const sides = { [CLAIM]: CLAIM_SIDES, [POSTGRES]: POSTGRES_SIDES, ...SETTLED, ...BY_GIT, ...rest, ...more }
+  const present = Object.fromEntries(Object.entries(sideOf(sides, 'base')).filter(([, text]) => text !== null))
+  const base = await commit(path, 'main', present, { message: 'Begin main' })
+  await commit(path, branch, sideOf(sides, 'ours'), { message: 'What the fork has', parents: [base] })
+  return {
+    theirs: await commit(path, 'upstream', sideOf(sides, 'theirs'), { message: 'Release 2.14', parents: [base] }),
+  }
+}
+
 /** A merge of upstream into the branch: three conflicts are left in two files, and seven are settled. */
 export const mergingTemplate = (more: Record<string, Sides> = {}): (() => Promise<string>) =>
   templateOf(async path => {
-    const rest = { 'README.md': { base: '# Tern\n', ours: '# Tern\n', theirs: '# Tern\n' } }
-    const sides = { [CLAIM]: CLAIM_SIDES, [POSTGRES]: POSTGRES_SIDES, ...SETTLED, ...BY_GIT, ...rest, ...more }
-    const present = Object.fromEntries(Object.entries(sideOf(sides, 'base')).filter(([, text]) => text !== null))
-    const base = await commit(path, 'main', present, { message: 'Begin main' })
-    await commit(path, BRANCH, sideOf(sides, 'ours'), { message: 'What the fork has', parents: [base] })
-    const theirs = await commit(path, 'upstream', sideOf(sides, 'theirs'), { message: 'Release 2.14', parents: [base] })
+    const { theirs } = await upstreamIn(path, BRANCH, more)
     await using desk = await openTestDesk(path)
     await using window = await desk.window()
     const source = { branch: 'upstream', commit: theirs, words: 'upstream' }

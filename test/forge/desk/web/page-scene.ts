@@ -1,5 +1,6 @@
 /** The repository that most tests of the page look at, and the page of its desk in a browser. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'bun:test'
+import { mkdtemp } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { BrowserContext, Page } from 'playwright-core'
 import { type OpenBrowser, openBrowser } from '../../../support/browser.ts'
@@ -42,13 +43,22 @@ export const SCENE_FILES = {
   'tsconfig.json': '{}\n',
 }
 
+let ofProcess: Promise<string> | undefined
+
+/** A new folder, which is removed when the process ends. */
+export async function makeScratch(): Promise<string> {
+  ofProcess ??= makeFolder().then(({ path }) => {
+    process.once('exit', () => Bun.spawnSync(['rm', '-rf', path]))
+    return path
+  })
+  return await mkdtemp(join(await ofProcess, 'scratch-'))
+}
+
 /** A bare repository that desks of tests copy. It is made once in a process, and removed with it. */
 export function templateOf(fill: (path: string) => Promise<unknown>): () => Promise<string> {
   let made: Promise<string> | undefined
   const make = async () => {
-    const folder = await makeFolder()
-    process.once('exit', () => Bun.spawnSync(['rm', '-rf', folder.path]))
-    const path = await bare(join(folder.path, 'template'))
+    const path = await bare(join(await makeScratch(), 'template'))
     await fill(path)
     return path
   }

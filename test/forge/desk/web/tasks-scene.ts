@@ -10,11 +10,10 @@ import type {
 } from '../../../../forge/desk/contract/tasks.ts'
 import { commit, git } from '../../../support/git.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
-import { makeFolder } from '../../../support/repository.ts'
 import { type Scene, TaskCommand } from '../../../support/task-command.ts'
 import { TasksStandIn } from '../tasks-stand-in.ts'
 import type { StandIn } from '../web-stand-in.ts'
-import { openScene } from './page-scene.ts'
+import { makeScratch, openScene } from './page-scene.ts'
 import { SCENE_FILES } from './scene.ts'
 
 export const RUN = '20261122-idempotency-keys-x7k2'
@@ -231,9 +230,8 @@ export async function openTasksScene(
   runs: Run[] = RUNS,
   { prepare, ...more }: Partial<Scene> & { prepare?: (path: string) => Promise<unknown> } = {},
 ): Promise<{ desk: PageDesk; tasks: TaskCommand }> {
-  const folder = await makeFolder()
   const scene = { details: { sweep: SWEEP }, plan: PLAN, journal: JOURNAL, landing: LANDING, ...more, runs }
-  const tasks = await TaskCommand.in(join(folder.path, 'forge'), scene)
+  const tasks = await TaskCommand.in(join(await makeScratch(), 'forge'), scene)
   const prepared = async (path: string) => {
     for (const run of runs) {
       if (run.hasResult) await commitResult(path, `forge/${run.run}/result`)

@@ -1,27 +1,27 @@
 /** What the page makes of names and texts, without a browser. */
 import { describe, expect, test } from 'bun:test'
 import { EditorState, Text } from '@codemirror/state'
+import { asBytes } from '../../../../core/git/repository.ts'
 import { changeMarks, countsOf } from '../../../../forge/desk/web/editor/change-marks.ts'
 import { diffOf } from '../../../../forge/desk/web/review/diff.ts'
 import { foldersAbove, markedPieces, readable, toName } from '../../../../forge/desk/web/ui/names.ts'
 import { age } from '../../../../forge/desk/web/ui/times.ts'
-import { bytes } from '../web-stand-in.ts'
 
 describe('names', () => {
   test('are readable, whatever their bytes are', () => {
     expect(readable('plain.ts')).toBe('plain.ts')
-    expect(readable(bytes('Übung ☃.md'))).toBe('Übung ☃.md')
+    expect(readable(asBytes('Übung ☃.md'))).toBe('Übung ☃.md')
     expect(readable('latin-\xe9-1')).toBe('latin-\\xe9-1')
-    expect(readable(bytes('a\u202eb\nc'))).toBe('a\\u202eb\\nc')
+    expect(readable(asBytes('a\u202eb\nc'))).toBe('a\\u202eb\\nc')
   })
 
   test('come back as the bytes that were typed', () => {
-    expect(toName('Übung')).toBe(bytes('Übung'))
+    expect(toName('Übung')).toBe(asBytes('Übung'))
     expect(readable(toName('日本語/ファイル.txt'))).toBe('日本語/ファイル.txt')
   })
 
   test('are marked in whole characters', () => {
-    const name = bytes('aüb')
+    const name = asBytes('aüb')
     expect(markedPieces(name, [[2, 3]])).toEqual([
       { text: 'a', isFound: false },
       { text: 'ü', isFound: true },

@@ -129,7 +129,8 @@ test('a claim that held before the task began is told, and one that the task mad
   const [base, head] = await attempt({ a: '1' }, { a: '2' })
   const held = await judge(base, head, { contract: 'test -e a' })
   expect([held.isGood, held.report.checks.map(it => it.heldBefore)]).toEqual([true, [true]])
-  expect(held.report.text).toContain('test -e a: passed (ended with 0, as it did before the task began)')
+  // By the name that the task has for what it shows.
+  expect(held.report.text).toContain('A1, test -e a: passed (ended with 0, as it did before the task began)')
   const made = await judge(base, head, { contract: 'grep -q 2 a', checks: [{ command: 'test -e a' }] })
   expect(made.report.checks.map(it => it.heldBefore)).toEqual([undefined, undefined])
 })

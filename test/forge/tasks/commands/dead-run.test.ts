@@ -3,6 +3,8 @@
  * that followed it for ever would never end here; how long each takes depends on the machine.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { task } from '../../../support/task-model.ts'
 import { runIn, TaskScene } from '../../../support/tasks.ts'
 import { hasNoTemporal } from '../../../support/temporal.ts'
@@ -109,12 +111,61 @@ describe.skipIf(hasNoTemporal)('a run that is dead', () => {
       const env = { TEMPORAL_ADDRESS: '127.0.0.1:9' }
       const runs = await scene.forge(['runs', '--json'], { env })
       const attached = await scene.forge(['attach', run], { env })
+      expect(attached.err).not.toContain('    at ')
       const listed = JSON.parse(runs.out.split('\n').find(line => line.includes(run)) ?? '{}')
       expect(listed).toMatchObject({ status: { state: 'unreachable', tasks: [{ id: 'a', state: 'waits' }] } })
       expect(listed.status.words).toStartWith('No Temporal server answers at 127.0.0.1:9')
       expect([attached.code, attached.err]).toEqual([1, expect.stringContaining('No Temporal server answers')])
       answer()
       await following
+    },
+    LONG,
+  )
+
+  test(
+    'since its host accepts connections and says nothing more is shown as it was last, and the person hears why it takes so long',
+    async () => {
+      const { run, following, answer } = await begin('silent-host')
+      const silent = createServer().listen(0, '127.0.0.1')
+      await once(silent, 'listening')
+      const address = `127.0.0.1:${(silent.address() as AddressInfo).port}`
+      const env = { TEMPORAL_ADDRESS: address }
+      const terminal = scene.terminal(['attach', run], { env, columns: 200 })
+      const [runs, shown] = await Promise.all([
+        scene.forge(['runs', '--json'], { env }),
+        scene.forge(['show', run], { env }),
+        terminal.shows(`The Temporal server at ${address} has not answered yet.`),
+      ])
+      const attached = await terminal.ended()
+      silent.close()
+      const listed = JSON.parse(runs.out.split('\n').find(line => line.includes(run)) ?? '{}')
+      expect(listed).toMatchObject({ status: { state: 'unreachable' } })
+      const words = `No Temporal server answers at ${address} (no answer in time)`
+      expect([shown.code, shown.out.replace(/\s+/g, ' ')]).toEqual([0, expect.stringContaining(words)])
+      expect([attached.code, attached.text]).toEqual([1, expect.stringContaining(words)])
+      answer()
+      await following
+    },
+    LONG,
+  )
+
+  test(
+    'since its server hangs says so to its followers, and goes on when that answers again',
+    async () => {
+      const { run, following, answer } = await begin('hung-server')
+      const { pid } = scene.temporal.server.running?.process ?? {}
+      if (pid === undefined) throw new Error('The server of this test is not its own.')
+      const terminal = scene.terminal(['attach', run])
+      await terminal.shows('▸ a')
+      process.kill(pid, 'SIGSTOP')
+      try {
+        await terminal.shows('The Temporal server does not answer')
+      } finally {
+        process.kill(pid, 'SIGCONT')
+      }
+      answer()
+      expect((await terminal.ended()).code).toBe(0)
+      expect((await following).code).toBe(0)
     },
     LONG,
   )

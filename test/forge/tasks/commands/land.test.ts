@@ -167,6 +167,9 @@ describe.skipIf(hasNoTemporal)('forge land', () => {
         },
       })
       expect(ended.code).toBe(0)
+      expect((await scene.status(ended.run)).words).toContain(
+        'Its one task is done, and the contract holds, though the check of A2 passed before anything was done: ',
+      )
       const { out } = await scene.forge(['land', ended.run, '--json'])
       expect(JSON.parse(out).doubts).toEqual([
         `A2: its check passed before anything was done, so it does not show that it was [${held}]`,

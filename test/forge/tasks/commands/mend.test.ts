@@ -49,6 +49,24 @@ describe.skipIf(hasNoTemporal)('a plan that is slightly wrong', () => {
   )
 
   test(
+    'with a boundary that is one file too narrow asks whether words that name that file widen it',
+    async () => {
+      const { out, run } = await scene.run('narrow-in-words', narrow())
+      expect(out).toContain(`forge answer ${run} a "…" --may-write helper.txt`)
+      const terminal = scene.terminal(['answer', run, 'a', 'You may write helper.txt.'])
+      await terminal.shows('May a write helper.txt from now on? (y/n): ')
+      terminal.type('y\r')
+      const { code, text } = await terminal.ended()
+      expect(code).toBe(0)
+      expect(text).toContain('a may write helper.txt.')
+      expect((await scene.forge(['attach', run])).code).toBe(0)
+      // No attempt was paid for that could only fail.
+      expect(asked('narrow-in-words')).toHaveLength(4)
+    },
+    LONG,
+  )
+
+  test(
     'is mended by a file with the whole plan, which passes the linter',
     async () => {
       const { code, run } = await scene.run('by-file', narrow())

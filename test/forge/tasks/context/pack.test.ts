@@ -17,6 +17,7 @@ const MORE: Files = {
   'src/large.ts': `// Large.\n\n// ${'x'.repeat(200_000)}\n`,
   'src/middle.ts': `// Middle.\n\n// ${'middle '.repeat(3000)}\n`,
   'src/lots.ts': '// Lots.\n'.repeat(900),
+  'CHANGES.md': `# Changes\n\n${[...Array(200).keys()].map(at => `- Change ${200 - at} of them.\n`).join('')}`,
   'logo.png': '\x89PNG\0\0\n',
   'big.bin': 'version https://git-lfs.github.com/spec/v1\noid sha256:aa\nsize 5\n',
   'latest.ts': { mode: '120000', content: 'src/cli.ts' },
@@ -216,6 +217,15 @@ test('a file that was asked for by name is whole, however long; else parts of it
   expect(cut).toContain('(the line is cut here)')
   const whole = wordsOf(await pack({ task: reading(), whole: ['src/middle.ts'] }))
   expect(whole).toContain('The file "src/middle.ts" is to be read, not written (3 lines):')
+})
+
+test('of a changelog that gets an entry, the top is here and the end, not all of the years', async () => {
+  const entry = task('entry', { boundaries: { write: ['CHANGES.md'] }, objective: { outputs: ['CHANGES.md'] } })
+  const text = wordsOf(await pack({ task: entry }))
+  expect(text).toContain('The file "CHANGES.md" may be written (202 lines; only parts of it are here):')
+  expect(text).toContain('- Change 200 of them.')
+  expect(text).toContain('- Change 1 of them.')
+  expect(text).not.toContain('- Change 100 of them.')
 })
 
 test('a summary is about texts alone', async () => {

@@ -15,6 +15,9 @@ setDefaultTimeout(180_000)
 
 let server: FlowServer
 
+/** Events that a task of one request may take, in its own history and in its run's. */
+const MAX_TASK_EVENTS = 50
+
 describe.skipIf(hasNoTemporal)('a run', () => {
   beforeAll(async () => {
     server = await FlowServer.start()
@@ -30,6 +33,12 @@ describe.skipIf(hasNoTemporal)('a run', () => {
     expect(status.words).toContain('All 3 tasks are done')
     expect(host.activities.labels(status.result ?? '')).toEqual(['base', 'docs/1/1', 'parser/1/1', 'tests/1/1'])
     expect(status.spent.requests).toBe(4)
+    // The plan and three tasks, a request each.
+    const workflows = [host.queue, ...tasks.map(({ id }) => `${host.queue}/${id}`)]
+    const histories = await Promise.all(workflows.map(id => server.client.workflow.getHandle(id).fetchHistory()))
+    const events = histories.map(history => history.events?.length ?? 0)
+    expect(Math.max(...events.slice(1))).toBeLessThanOrEqual(MAX_TASK_EVENTS)
+    expect(events.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(4 * MAX_TASK_EVENTS)
   })
 
   test.concurrent('every planner is told the facts that were found when the run began', async () => {

@@ -45,7 +45,7 @@ describe.skipIf(hasNoTemporal)('a run in trouble', () => {
     await host.start({ atMost: 64 })
     const status = await host.until(({ state, tasks }) => {
       return state === 'out of budget' && tasks.filter(it => it.state === 'done').length === 64
-    }, 60)
+    })
     expect(status.words).toBe(
       `The requests are used up. What is done is kept; go on with more: forge resume ${host.run} --requests N`,
     )

@@ -233,3 +233,8 @@ test('minutes that are over in the moment of a pause are over when it ends', () 
   expect(stateAfter({ is: 'time' }, 9.5 * MINUTE)).toBe('runs')
   expect(stateAfter({ is: 'time' }, 10 * MINUTE)).toBe('out of budget')
 })
+
+test('a run that is stopped before its plan counts no branches', () => {
+  const { run } = decide(newRun(INPUT, 'life'), { is: 'stopped' }, 0)
+  expect(run.ending).toEqual({ state: 'stopped', words: 'It was stopped before it had a plan.' })
+})

@@ -63,3 +63,12 @@ test('the file has all of it, and nothing in it can get out of its place', () =>
   expect(text).toContain('| docs | waiting |')
   expect(text).not.toContain('\u202e')
 })
+
+test('files that a task has written outside of its boundaries are offered, with the option that lets it', () => {
+  const outside = (path: string) => `The boundaries were not kept:\n- ${path} is outside of what the task may write`
+  const evidence = [outside('src/helper.txt'), outside('src/helper.txt'), outside('a b; rm -rf .'), outside('--yes')]
+  const text = reportForTerminal({ ...escalation, evidence })
+  expect(text).toContain(`  forge answer ${RUN} undo-stack "…" --may-write src/helper.txt\n`)
+  // What can't be typed as it stands there is not offered.
+  expect(text.match(/--may-write/g)).toHaveLength(1)
+})

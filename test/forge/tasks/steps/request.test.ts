@@ -1,9 +1,9 @@
 /** Which model a step asks, of those that are set for its tier, and what it is asked about. */
 import { expect, test } from 'bun:test'
-import type { StepKind } from '../../../../forge/tasks/contract.ts'
+import type { StepKind, Tier } from '../../../../forge/tasks/contract.ts'
 import type { Plan } from '../../../../forge/tasks/plan/schema.ts'
 import { RunStore } from '../../../../forge/tasks/runs/store.ts'
-import { buildRequest, modelFor, reviewersOf } from '../../../../forge/tasks/steps/request.ts'
+import { buildRequest, modelFor, parseRequest, reviewersOf } from '../../../../forge/tasks/steps/request.ts'
 import { commit } from '../../../support/git.ts'
 import { makePlace } from '../../../support/repository.ts'
 import { settingsOf } from '../../ai/models.ts'
@@ -81,4 +81,22 @@ test('after an attempt that failed, the next one is told why, and its reviewer i
   const review = await asked('review')
   expect(review).not.toContain('the wind was not changed')
   expect(review).not.toContain('export const wind')
+})
+
+test('an answer has room by its kind, and thoughts on top by its tier; each is to end with a call', async () => {
+  await using place = await makePlace()
+  const base = await commit(place.path, 'main', { 'a.ts': 'export const tide = 1\n' })
+  const run = '20261123-request-test'
+  const store = new RunStore(place.objects, run)
+  const about = [await store.putJson('plan', PLAN)]
+  const roomFor = async (kind: StepKind, tier: Tier) => {
+    const input = { run, attempt: 1, step: kind, kind, tier, choice: 0, depth: 0, about, base, task: 'tide' } as const
+    const sources = { objects: place.objects, store, model: { name: 'anthropic/x', window: 200_000 }, secrets: [] }
+    const { request } = parseRequest(JSON.parse((await buildRequest(input, sources)).bytes))
+    return [request.output, request.thinking, request.mustCall]
+  }
+  expect(await roomFor('review', 'generation')).toEqual([12_000, 'low', true])
+  expect(await roomFor('implement', 'generation')).toEqual([36_000, 'low', true])
+  expect(await roomFor('implement', 'reasoning')).toEqual([48_000, 'high', true])
+  expect(await roomFor('summarise', 'summarization')).toEqual([8000, undefined, true])
 })

@@ -1,0 +1,247 @@
+/** What can be done with commits in the history of a branch: open them, copy them, and rewrite them where they are. */
+import type { CommitRow } from '../../contract/reading.ts'
+import type { Rewriting } from '../../contract/steps.ts'
+import { type DoneStep, STEP_TOPIC, showDone } from '../merging/after-step.ts'
+import { attempt, copy, newBranch } from '../page/actions.ts'
+import { draftsOf } from '../page/branch-facts.ts'
+import type { StepWay } from '../page/dialog-content.ts'
+import { settle } from '../page/saving.ts'
+import type { Page } from '../page/state.ts'
+import { type Actions, itemsWith } from '../ui/action.ts'
+import type { Offer } from '../ui/menu-content.ts'
+import { readable, shortId, withoutTricks } from '../ui/names.ts'
+import { plural } from '../ui/times.ts'
+
+/** Commits that are selected in a history, newest first. */
+export interface ChosenCommits {
+  page: Page
+  chosen: readonly CommitRow[]
+  /** The branch whose history it is; undefined for the history of a file, of a commit, or found by a search. */
+  branch: string | undefined
+  /** The commits of the branch's line of first parents that are loaded, newest first. */
+  line: readonly CommitRow[]
+}
+
+/** The commits that a list has of the line of first parents, from its first commit on. */
+export function lineOf(rows: readonly CommitRow[]): CommitRow[] {
+  const byOid = new Map(rows.map(row => [row.oid, row]))
+  const line: CommitRow[] = []
+  for (let next = rows[0]; next; next = byOid.get(next.parents[0] ?? '')) line.push(next)
+  return line
+}
+
+const one = ({ chosen }: ChosenCommits): CommitRow | undefined => (chosen.length === 1 ? chosen[0] : undefined)
+
+const idsOf = (commits: readonly CommitRow[]): string[] => commits.map(({ oid }) => oid)
+
+const wordsOf = (commits: readonly CommitRow[]): string =>
+  commits.length === 1 ? `${shortId(commits[0]?.oid ?? '')}` : plural(commits.length, 'commit')
+
+/** Whether a branch can be rewritten at all of these commits. */
+function areOnLine({ page, branch, chosen, line }: ChosenCommits): boolean {
+  const info = branch === undefined ? undefined : page.branch(branch)
+  if (info === undefined || info.merging !== undefined || chosen.length === 0) return false
+  return chosen.every(commit => line.includes(commit))
+}
+
+/** The commits to be squashed: the selected ones, or the selected one with its parent. */
+function toSquash({ chosen, line }: ChosenCommits): CommitRow[] {
+  if (chosen.length > 1) return [...chosen]
+  const at = chosen[0] ? line.indexOf(chosen[0]) : -1
+  return line.slice(at, at + 2)
+}
+
+/** Where the selected commits go by one place: the commit that they are put after. Undefined where there is none. */
+function placeBeside({ chosen, line }: ChosenCommits, by: 'newer' | 'older'): string | undefined {
+  const places = chosen.map(commit => line.indexOf(commit))
+  const [newest, oldest] = [Math.min(...places), Math.max(...places)]
+  if (by === 'newer') return line[newest - 1]?.oid
+  const below = line[oldest + 1]
+  if (!below) return undefined
+  return line[oldest + 2]?.oid ?? (below.parents.length === 0 ? 'before the first' : below.parents[0])
+}
+
+function reorderBeside(about: ChosenCommits, by: 'newer' | 'older'): void {
+  const after = placeBeside(about, by)
+  if (after !== undefined) reorder(about, after)
+}
+
+export const historyActions = {
+  open: {
+    label: 'Browse files at this commit',
+    listKeys: 'Enter',
+    icon: 'eye',
+    isPossible: about => one(about) !== undefined,
+    run: ({ page, chosen: [commit] }) => commit && page.open({ kind: 'commit', commit: commit.oid }),
+  },
+  reword: {
+    label: 'Reword…',
+    listKeys: 'R',
+    icon: 'pencil',
+    isPossible: about => one(about) !== undefined && areOnLine(about),
+    run: about => rewrite(about, `Reword ${wordsOf(about.chosen)}`, [rewordWay(about)]),
+  },
+  squash: {
+    label: 'Squash…',
+    inMenu: ({ chosen }) =>
+      chosen.length > 1 ? `Squash ${plural(chosen.length, 'commit')}…` : 'Squash into its parent…',
+    listKeys: 'S',
+    icon: 'merge',
+    isPossible: about => areOnLine(about) && toSquash(about).length > 1,
+    run: about => rewrite(about, `Squash ${plural(toSquash(about).length, 'commit')}`, squashWays(about)),
+  },
+  moveUp: {
+    label: 'Move up…',
+    inMenu: 'Move up (after the next commit)…',
+    listKeys: 'Alt+ArrowUp',
+    icon: 'arrow-up',
+    isPossible: about => areOnLine(about) && placeBeside(about, 'newer') !== undefined,
+    run: about => reorderBeside(about, 'newer'),
+  },
+  moveDown: {
+    label: 'Move down…',
+    inMenu: 'Move down (before the previous commit)…',
+    listKeys: 'Alt+ArrowDown',
+    icon: 'arrow-down',
+    isPossible: about => areOnLine(about) && placeBeside(about, 'older') !== undefined,
+    run: about => reorderBeside(about, 'older'),
+  },
+  drop: {
+    label: 'Drop…',
+    inMenu: ({ chosen }) => (chosen.length > 1 ? `Drop ${plural(chosen.length, 'commit')}…` : 'Drop…'),
+    listKeys: 'Delete',
+    icon: 'trash',
+    isPossible: areOnLine,
+    run: about => rewrite(about, `Drop ${wordsOf(about.chosen)}`, [dropWay(about)]),
+  },
+  revert: {
+    label: 'Revert…',
+    listKeys: 'E',
+    icon: 'undo',
+    isPossible: about => one(about) !== undefined && about.branch !== undefined,
+    run: ({ page, chosen: [commit], branch }) => commit && branch !== undefined && openRevert(page, commit, branch),
+  },
+  branchFromHere: {
+    label: 'Branch from here…',
+    listKeys: 'B',
+    icon: 'branch',
+    isPossible: about => one(about) !== undefined,
+    run: ({ page, chosen: [commit] }) => commit && newBranch(page, { commit: commit.oid, words: shortId(commit.oid) }),
+  },
+  copyHash: {
+    label: 'Copy commit hash',
+    icon: 'copy',
+    isPossible: about => one(about) !== undefined,
+    run: ({ page, chosen: [commit] }) => commit && copy(page, commit.oid),
+  },
+} satisfies Actions<ChosenCommits>
+
+export function historyMenu(about: ChosenCommits): Offer {
+  const { open, reword, squash, moveUp, moveDown, drop, revert, branchFromHere, copyHash } = historyActions
+  const commit = one(about)
+  return {
+    title: commit ? `${shortId(commit.oid)} ${withoutTricks(commit.subject)}` : plural(about.chosen.length, 'commit'),
+    groups: [
+      itemsWith(about, [open, branchFromHere], 'list'),
+      itemsWith(about, [reword, squash, moveUp, moveDown, drop, revert], 'list'),
+      itemsWith(about, [copyHash], 'list'),
+    ],
+  }
+}
+
+export type NamedCommit = Pick<CommitRow, 'oid' | 'subject'>
+
+/** Shows how a commit of a branch would be reverted, and reverts it. */
+export function openRevert(
+  page: Page,
+  { oid, subject }: NamedCommit,
+  branch: string,
+  isDone: (done: DoneStep) => void = done => showDone(page, done),
+): void {
+  const explains = `Undoes the changes of “${withoutTricks(subject)}” by a new commit in ${readable(branch)}.`
+  const step = { step: 'revert', commit: oid, onto: branch } as const
+  page.dialog.value = {
+    kind: 'step',
+    title: `Revert ${shortId(oid)} in ${readable(branch)}`,
+    ways: [{ key: 'revert', words: 'Revert', button: 'Revert', explains, step }],
+    first: 0,
+    isDone,
+  }
+}
+
+/** The dialog that shows what a rewriting would do before it is done. */
+function rewrite({ page }: ChosenCommits, title: string, ways: StepWay[]): void {
+  page.dialog.value = { kind: 'step', title, ways, first: 0, isDone: done => showDone(page, done) }
+}
+
+function wayOf({ branch }: ChosenCommits, way: Omit<StepWay, 'step'>, rewriting: Rewriting): StepWay {
+  return { ...way, step: { step: 'rewrite', branch: branch ?? '', rewriting } }
+}
+
+function rewordWay(about: ChosenCommits): StepWay {
+  const [{ oid } = { oid: '' }] = about.chosen
+  const explains = `Changes the message of ${shortId(oid)}. The commits after it get new hashes; no file changes.`
+  return wayOf(about, { key: 'reword', words: 'Reword', button: 'Reword', explains }, { do: 'reword', commit: oid })
+}
+
+function squashWays(about: ChosenCommits): StepWay[] {
+  const commits = toSquash(about)
+  const into = shortId(commits.at(-1)?.oid ?? '')
+  const squash = {
+    key: 'squash',
+    words: 'Squash',
+    button: 'Squash',
+    explains: `Makes one commit of them, in the place of ${into}.`,
+  }
+  const fixup = {
+    key: 'fixup',
+    words: 'Fixup',
+    button: 'Fixup',
+    explains: `The same, with the message of ${into} alone.`,
+  }
+  return [
+    wayOf(about, squash, { do: 'squash', commits: idsOf(commits), isFixup: false }),
+    wayOf(about, fixup, { do: 'squash', commits: idsOf(commits), isFixup: true }),
+  ]
+}
+
+function dropWay(about: ChosenCommits): StepWay {
+  const explains = `Takes ${wordsOf(about.chosen)} out of ${readable(about.branch ?? '')}, with its changes. Undo restores it.`
+  const way = { key: 'drop', words: 'Drop', button: 'Drop', explains, isDangerous: true }
+  return wayOf(about, way, { do: 'drop', commits: idsOf(about.chosen) })
+}
+
+/** Whether the selected commits can be put after another one: one of the same branch that is not selected itself. */
+export function canReorder(about: ChosenCommits, after: string): boolean {
+  const { chosen, line } = about
+  if (!areOnLine(about) || chosen.some(({ oid }) => oid === after)) return false
+  return after === 'before the first' ? line.at(-1)?.parents.length === 0 : line.some(({ oid }) => oid === after)
+}
+
+/** Puts the selected commits right after another one of the branch, or before its first. */
+export function reorder(about: ChosenCommits, after: string): void {
+  const place = after === 'before the first' ? 'before the first commit' : `after ${shortId(after)}`
+  const explains = `Puts ${wordsOf(about.chosen)} ${place}. The commits in between get new hashes.`
+  const way = { key: 'reorder', words: 'Reorder', button: 'Reorder', explains }
+  const commits = idsOf(about.chosen)
+  rewrite(about, `Reorder ${wordsOf(about.chosen)}`, [wayOf(about, way, { do: 'reorder', commits, after })])
+}
+
+/** Amends the newest commit of a branch: its message, and with what is typed and not saved. */
+export async function amendLast(page: Page, branch: string): Promise<void> {
+  const drafts = draftsOf(page, branch)
+  // The preview has what is typed once the desk has it.
+  if (drafts.length > 0) await attempt(page, () => settle(page, branch, drafts), { branch, topic: STEP_TOPIC })
+  const name = readable(branch)
+  const way = (isWithDrafts: boolean, words: string, explains: string): StepWay => ({
+    ...{ key: words, words, button: 'Amend', explains },
+    step: { step: 'rewrite', branch, rewriting: { do: 'amend', isWithDrafts } },
+  })
+  const message = way(false, 'Message', `Changes the message of the last commit of ${name}; no file changes.`)
+  const withDrafts = way(true, 'With all drafts', `Saves all drafts of ${name} into its last commit.`)
+  page.dialog.value = {
+    ...{ kind: 'step', title: `Amend the last commit of ${name}`, first: 0 },
+    ways: drafts.length > 0 ? [withDrafts, message] : [message],
+    isDone: done => showDone(page, done),
+  }
+}

@@ -1,0 +1,65 @@
+/** What the desk runs after a turn: the checks of FORGE.md, by a stand-in for docker that runs them as they are. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { ask, type Desk, makeDesk } from '../../../support/desk.ts'
+import { until } from '../../../support/repository.ts'
+import { modelsOf, type Script, ScriptedModel, write } from '../../../support/scripted-model.ts'
+
+const { PATH, FORKLIFT_TEST_DOCKER } = process.env
+const FILES = { 'FORGE.md': '# Checks\n\n- `grep -q two a.txt`\n- `test -e a.txt`\n', 'a.txt': 'one\n' }
+let engine = ''
+beforeAll(async () => {
+  engine = await mkdtemp(join(tmpdir(), 'forge-turn-checks-'))
+  process.env.PATH = `${join(import.meta.dir, '../../../stand-ins')}:${PATH}`
+  process.env.FORKLIFT_TEST_DOCKER = engine
+})
+afterAll(async () => {
+  process.env.PATH = PATH
+  if (FORKLIFT_TEST_DOCKER === undefined) delete process.env.FORKLIFT_TEST_DOCKER
+  else process.env.FORKLIFT_TEST_DOCKER = FORKLIFT_TEST_DOCKER
+  await rm(engine, { recursive: true, force: true })
+})
+
+const at = { kind: 'branch', branch: 'main' } as const
+
+async function conversationAfterTurn({ work }: Desk) {
+  await work.chat.turns.send('main', 'Say two in a.txt.')
+  await until(async () => (await ask(work, 'conversation', { at })).turn?.state !== 'running')
+  return await ask(work, 'conversation', { at })
+}
+
+const WRONG: Script = [{ calls: [write('a.txt', 'tow\n')] }, { text: 'Done.' }]
+
+test('a check that fails after a turn is shown to the model once, and what it mends is in the one commit', async () => {
+  const mended: Script = [...WRONG, { calls: [write('a.txt', 'two\n')] }, { text: 'It was misspelt.' }]
+  const model = new ScriptedModel(mended)
+  await using desk = await makeDesk({ files: FILES, models: modelsOf(model) })
+  await ask(desk.work, 'allow commands', { isAllowed: true })
+  await conversationAfterTurn(desk)
+  const shown = JSON.stringify(model.requests[2]?.messages.at(-1))
+  expect(shown).toContain('$ grep -q two a.txt\\n(it ended with 1)')
+  expect(shown).not.toContain('test -e a.txt')
+  expect(await desk.git('show', 'HEAD:a.txt')).toBe('two')
+  expect(await desk.git('rev-list', '--count', 'HEAD')).toBe('2')
+  const told = model.requests[0]?.tools.find(({ name }) => name === 'run_command')?.description
+  expect(told).toContain('the checks that FORGE.md lists run in the same way')
+}, 60_000)
+
+test('nothing is run where commands are not allowed, or the setting leaves it out', async () => {
+  for (const [isAllowed, checksAfterTurn] of [
+    [false, true],
+    [true, false],
+  ] as const) {
+    const model = new ScriptedModel(WRONG)
+    await using desk = await makeDesk({ files: FILES, models: modelsOf(model, { checksAfterTurn }) })
+    await ask(desk.work, 'allow commands', { isAllowed })
+    await conversationAfterTurn(desk)
+    // The answer, its end, and the message of the commit.
+    expect(model.requests).toHaveLength(3)
+    expect(await desk.git('show', 'HEAD:a.txt')).toBe('tow')
+    const tools = JSON.stringify(model.requests[0]?.tools)
+    expect([tools.includes('run_command'), tools.includes('FORGE.md')]).toEqual([isAllowed, false])
+  }
+}, 60_000)

@@ -1,0 +1,220 @@
+/** Commits of a branch are amended, reworded, squashed, dropped and reordered as `git rebase --interactive` does it. */
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import { chmod, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Rewriting } from '../../../../forge/desk/contract/steps.ts'
+import { ask, type Desk, edit, makeDesk, PERSON } from '../../../support/desk.ts'
+import { gitWith } from '../../../support/git.ts'
+import { refusedBy } from '../../../support/refusals.ts'
+
+setDefaultTimeout(60_000)
+
+const NUMBERS = Array.from({ length: 30 }, (_, at) => `${at}\n`)
+/** Lines in which each of the commits changes another one, so that they can be in any order. */
+const withLine = (lines: string[], at: number, words: string) => lines.with(at, `${words}\n`)
+
+/** A branch `main` with a first commit and `a` to `e` after it; gives their ids by these names. */
+async function openLine(): Promise<{ desk: Desk; ids: Record<string, string> }> {
+  const desk = await makeDesk({ files: { 'all.txt': NUMBERS.join('') } })
+  const ids: Record<string, string> = { first: await desk.git('rev-parse', 'main') }
+  let lines = NUMBERS
+  for (const [at, name] of ['a', 'b', 'c', 'd', 'e'].entries()) {
+    lines = withLine(lines, at * 6, name)
+    await writeFile(join(desk.path, 'all.txt'), lines.join(''))
+    await desk.git(
+      'commit',
+      '-q',
+      '-a',
+      '-m',
+      `Change ${name}\n\nWhy ${name}.`,
+      '--author',
+      `${name} <${name}@example.org>`,
+    )
+    ids[name] = await desk.git('rev-parse', 'main')
+  }
+  return { desk, ids }
+}
+
+const rewrite = (rewriting: Rewriting, message?: string) => ({
+  step: { step: 'rewrite' as const, branch: 'main', rewriting, ...(message !== undefined && { message }) },
+})
+
+/** Parents apart: what commits are, oldest first. */
+const commitsOf = (desk: Desk, ref: string) => desk.git('log', '--reverse', '--format=%T %an %ae %at%n%B', ref)
+
+/** What git makes of the same branch, by a todo list of its own. */
+async function byGit(desk: Desk, todo: string, message?: string): Promise<string> {
+  const editor = join(desk.folder, 'editor')
+  const words = join(desk.folder, 'message')
+  await writeFile(editor, `#!/bin/sh\ncat >"$1" <<'EOF'\n${todo}\nEOF\n`)
+  await chmod(editor, 0o755)
+  if (message !== undefined) await writeFile(words, message)
+  const env = { ...PERSON, GIT_SEQUENCE_EDITOR: editor, GIT_EDITOR: message === undefined ? 'true' : `cp '${words}'` }
+  await desk.git('worktree', 'add', '-q', '-f', '-B', 'by-git', join(desk.folder, 'by-git'), 'main')
+  await gitWith(join(desk.folder, 'by-git'), ['rebase', '-q', '-i', '--root'], undefined, env)
+  return await commitsOf(desk, 'by-git')
+}
+
+const pick = (ids: Record<string, string>, ...names: string[]) => names.map(name => `pick ${ids[name]}`).join('\n')
+
+test('a commit is reworded: those before it stay, those after it only get another parent', async () => {
+  const { desk, ids } = await openLine()
+  await using _ = desk
+  const wanted = rewrite({ do: 'reword', commit: ids.c ?? '' }, 'Another change\n\nAnd why.')
+  const expected = await byGit(
+    desk,
+    `${pick(ids, 'first', 'a', 'b')}\nreword ${ids.c}\n${pick(ids, 'd', 'e')}`,
+    'Another change\n\nAnd why.\n',
+  )
+  const preview = await ask(desk.work, 'preview', wanted)
+  expect(preview).toMatchObject({ is: 'clean', words: 'rewrites 3 commits', message: 'Another change\n\nAnd why.' })
+  const done = await ask(desk.work, 'do', { ...wanted, before: ids.e })
+  expect(done.words).toBe(`Reworded ${ids.c?.slice(0, 8)} in main.`)
+  expect(await commitsOf(desk, 'main')).toBe(expected)
+  expect(await desk.git('rev-parse', 'main~3')).toBe(ids.b ?? '')
+  await ask(desk.work, 'undo', {})
+  expect(await desk.git('rev-parse', 'main')).toBe(ids.e ?? '')
+})
+
+test('the message of a commit is offered to be edited, and the same one is nothing to do', async () => {
+  const { desk, ids } = await openLine()
+  await using _ = desk
+  const rewriting = { do: 'reword', commit: ids.c ?? '' } as const
+  const preview = await ask(desk.work, 'preview', rewrite(rewriting))
+  expect(preview).toMatchObject({ is: 'clean', message: 'Change c\n\nWhy c.\n', commits: 3 })
+  const same = ask(desk.work, 'do', rewrite(rewriting, 'Change c\n\nWhy c.'))
+  expect(await refusedBy(same)).toThrow('There is nothing to do: main is like that already.')
+})
+
+test('the first commit of all is reworded, too', async () => {
+  const { desk, ids } = await openLine()
+  await using _ = desk
+  await ask(desk.work, 'do', rewrite({ do: 'reword', commit: ids.first ?? '' }, 'The beginning'))
+  expect(await desk.git('log', '--format=%s', 'main')).toBe(
+    ['Change e', 'Change d', 'Change c', 'Change b', 'Change a', 'The beginning'].join('\n'),
+  )
+  expect(await desk.git('rev-parse', 'main^{tree}')).toBe(await desk.git('rev-parse', `${ids.e}^{tree}`))
+})
+
+test('commits are squashed into the oldest of them, with both messages or its own', async () => {
+  for (const isFixup of [false, true]) {
+    const { desk, ids } = await openLine()
+    await using _ = desk
+    const commits = [ids.e ?? '', ids.b ?? '']
+    const expected = await byGit(
+      desk,
+      `${pick(ids, 'first', 'a', 'b')}\n${isFixup ? 'fixup' : 'squash'} ${ids.e}\n${pick(ids, 'c', 'd')}`,
+    )
+    const { message } = await ask(desk.work, 'preview', rewrite({ do: 'squash', commits, isFixup }))
+    expect(message).toBe(isFixup ? undefined : 'Change b\n\nWhy b.\n\nChange e\n\nWhy e.\n')
+    const done = await ask(desk.work, 'do', rewrite({ do: 'squash', commits, isFixup }))
+    expect(done.words).toBe('Squashed 2 commits in main.')
+    expect(await commitsOf(desk, 'main')).toBe(expected)
+  }
+})
+
+test('a commit is dropped, which is said before', async () => {
+  const { desk, ids } = await openLine()
+  await using _ = desk
+  const expected = await byGit(desk, pick(ids, 'first', 'a', 'c', 'd', 'e'))
+  const dropping = rewrite({ do: 'drop', commits: [ids.b ?? ''] })
+  expect(await ask(desk.work, 'preview', dropping)).toMatchObject({ is: 'drops', words: 'drops 1 commit' })
+  await ask(desk.work, 'do', dropping)
+  expect(await commitsOf(desk, 'main')).toBe(expected)
+})
+
+test('a commit is put after another one, or before the first', async () => {
+  for (const [after, order] of [
+    ['d', ['first', 'a', 'c', 'd', 'b', 'e']],
+    ['first', ['first', 'b', 'a', 'c', 'd', 'e']],
+  ] as const) {
+    const { desk, ids } = await openLine()
+    await using _ = desk
+    const expected = await byGit(desk, pick(ids, ...order))
+    await ask(desk.work, 'do', rewrite({ do: 'reorder', commits: [ids.b ?? ''], after: ids[after] ?? '' }))
+    expect(await commitsOf(desk, 'main')).toBe(expected)
+  }
+})
+
+test('the newest commit is amended with what is typed, which is no draft then; undo makes it one again', async () => {
+  const { desk, ids } = await openLine()
+  await using _ = desk
+  const editor = await edit(desk.work, 'main', 'all.txt')
+  await editor.type('typed\n')
+  const amending = rewrite({ do: 'amend', isWithDrafts: true }, 'Change e and the end')
+  expect(await ask(desk.work, 'preview', amending)).toMatchObject({ is: 'clean', words: 'rewrites 1 commit' })
+  await ask(desk.work, 'do', amending)
+  expect(await desk.git('log', '-1', '--format=%s %an', 'main')).toBe('Change e and the end e')
+  expect(await desk.git('rev-parse', 'main^')).toBe(ids.d ?? '')
+  expect(await desk.git('show', 'main:all.txt')).toEndWith('typed')
+  expect((await desk.work.branches.work('main')).draftPaths).toEqual([])
+  await ask(desk.work, 'undo', {})
+  expect(await desk.git('rev-parse', 'main')).toBe(ids.e ?? '')
+  expect((await desk.work.branches.work('main')).draftPaths).toEqual(['all.txt'])
+})
+
+test('drafts stay drafts where an older commit is reworded', async () => {
+  const { desk, ids } = await openLine()
+  await using _ = desk
+  const editor = await edit(desk.work, 'main', 'all.txt')
+  await editor.type('typed\n', 0)
+  await ask(desk.work, 'do', rewrite({ do: 'reword', commit: ids.a ?? '' }, 'Another'))
+  expect((await desk.work.branches.work('main')).draftPaths).toEqual(['all.txt'])
+  expect(await desk.git('show', 'main:all.txt')).not.toContain('typed')
+})
+
+test('a conflict on the way waits for a person, and the commits after it follow', async () => {
+  const desk = await makeDesk({ files: { 'a.txt': 'one\n' } })
+  await using _ = desk
+  const ids: string[] = []
+  for (const text of ['two\n', 'three\n']) {
+    await writeFile(join(desk.path, 'a.txt'), text)
+    await desk.git('commit', '-q', '-a', '-m', `Write ${text}`)
+    ids.push(await desk.git('rev-parse', 'main'))
+  }
+  await writeFile(join(desk.path, 'b.txt'), 'b\n')
+  await desk.git('add', '.')
+  await desk.git('commit', '-q', '-m', 'Add b')
+  const dropping = rewrite({ do: 'drop', commits: [ids[0] ?? ''] })
+  const preview = await ask(desk.work, 'preview', dropping)
+  expect(preview).toMatchObject({ is: 'conflicts', conflicts: 1, words: '1 file in conflict, at commit 1 of 2' })
+  expect(await ask(desk.work, 'do', dropping)).toMatchObject({ merging: 'main' })
+  await ask(desk.work, 'take side', { branch: 'main', path: 'a.txt', side: 'theirs' })
+  await ask(desk.work, 'finish merging', { branch: 'main' })
+  expect(await desk.git('log', '--format=%s', 'main')).toBe('Add b\nWrite three\nBegin')
+  expect(await desk.git('show', 'main:a.txt')).toBe('three')
+})
+
+test('what came in by a merge is not changed, and a merge on the way stays one', async () => {
+  const { desk, ids } = await openLine()
+  await using _ = desk
+  await desk.git('checkout', '-q', '-b', 'side', ids.first ?? '')
+  await writeFile(join(desk.path, 'side.txt'), 'side\n')
+  await desk.git('add', '.')
+  await desk.git('commit', '-q', '-m', 'Side')
+  const side = await desk.git('rev-parse', 'side')
+  await desk.git('checkout', '-q', 'main')
+  await desk.git('merge', '-q', '--no-ff', '-m', 'Merge side', 'side')
+  expect(await refusedBy(ask(desk.work, 'do', rewrite({ do: 'drop', commits: [side] })))).toThrow(
+    `${side.slice(0, 8)} came into main by a merge: it can be changed on a branch of its own only.`,
+  )
+  await ask(desk.work, 'do', rewrite({ do: 'drop', commits: [ids.c ?? ''] }))
+  expect(await desk.git('rev-parse', 'main^2')).toBe(side)
+  expect(await desk.git('log', '--first-parent', '--format=%s', 'main')).toBe(
+    ['Merge side', 'Change e', 'Change d', 'Change b', 'Change a', 'Begin'].join('\n'),
+  )
+  // Its side branch would begin at a commit that is gone.
+  expect(await refusedBy(ask(desk.work, 'do', rewrite({ do: 'reword', commit: ids.first ?? '' }, 'Other')))).toThrow(
+    `A branch that was merged later begins after ${ids.first?.slice(0, 8)}: use git rebase --rebase-merges.`,
+  )
+})
+
+test('what is on a remote, and other branches that keep the commits, are said before', async () => {
+  const { desk, ids } = await openLine()
+  await using _ = desk
+  await desk.git('update-ref', 'refs/remotes/origin/main', ids.d ?? '')
+  await desk.git('branch', 'stacked')
+  const preview = await ask(desk.work, 'preview', rewrite({ do: 'reword', commit: ids.c ?? '' }, 'Other'))
+  expect(preview.warnings).toContain('2 commits that go are on a remote already: a push of main has to be forced.')
+  expect(preview.warnings).toContain('stacked keeps the commits as they are now.')
+})

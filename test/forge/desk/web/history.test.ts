@@ -1,0 +1,119 @@
+/** The history of a branch in a real browser: its commits are reworded, squashed, dropped, reordered and amended. */
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { hasBrowser } from '../../../support/browser.ts'
+import { commit } from '../../../support/git.ts'
+import type { PageDesk } from '../../../support/page-desk.ts'
+import { type DeskPage, templateOf, until, withEachPage } from './page-scene.ts'
+
+// A busy machine draws slowly.
+setDefaultTimeout(120_000)
+
+const MIRA = { author: 'Mira Okafor <mira@example.com>' }
+const NAMES = ['one', 'two', 'three', 'four']
+
+/** main with a first commit, and one for each of four files. */
+const template = templateOf(async path => {
+  await commit(path, 'main', { 'README.md': '# Tern\n' }, { ...MIRA, message: 'Begin' })
+  for (const name of NAMES)
+    await commit(path, 'main', { [`${name}.txt`]: `${name}\n` }, { ...MIRA, message: `Add ${name}\n\nWhy ${name}.` })
+})
+
+describe.skipIf(!hasBrowser)('the history of a branch', () => {
+  let desk: PageDesk
+  let page: DeskPage
+  withEachPage(
+    each => {
+      desk = each.desk
+      page = each.page
+    },
+    { template },
+  )
+
+  const list = () => page.getByRole('listbox', { name: 'History' })
+  const row = (subject: string) => list().getByRole('option', { name: subject })
+  const dialog = () => page.getByRole('dialog')
+  const message = () => dialog().getByLabel('Commit message')
+  const open = async () => {
+    await page.keyboard.press('Alt+h')
+    await row('Add four').waitFor()
+    await list().focus()
+  }
+  /** Does what the dialog shows, and waits for the subjects of the branch, newest first. */
+  const confirm = async (button: string, ...subjects: string[]) => {
+    await dialog().getByRole('button', { name: button, exact: true }).click()
+    await dialog().waitFor({ state: 'detached' })
+    expect((await desk.git('log', '--format=%s', 'main')).split('\n')).toEqual(subjects)
+  }
+
+  test('a commit is reworded by a key, with a body; the undo of the notice restores it', async () => {
+    await open()
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('r')
+    await dialog().getByText('rewrites 2 commits').waitFor()
+    await until(async () => (await message().inputValue()) === 'Add three\n\nWhy three.')
+    await message().fill('Add the third\n\nIt was missing.')
+    await confirm('Reword', 'Add four', 'Add the third', 'Add two', 'Add one', 'Begin')
+    expect(await desk.git('log', '-1', '--format=%b', 'main~')).toBe('It was missing.')
+    await row('Add the third').waitFor()
+    await page.locator('.toast').getByRole('button', { name: 'Undo' }).click()
+    await row('Add three').waitFor()
+  })
+
+  test('several commits are selected with Shift, and squashed or dropped together', async () => {
+    await open()
+    await page.keyboard.press('Shift+ArrowDown')
+    await page.keyboard.press('Shift+ArrowDown')
+    expect(await list().getByRole('option', { selected: true }).count()).toBe(3)
+    await page.keyboard.press('s')
+    await dialog().getByRole('heading', { name: 'Squash 3 commits' }).waitFor()
+    await until(async () => (await message().inputValue()).startsWith('Add two\n\nWhy two.\n\nAdd three'))
+    await dialog().getByRole('tab', { name: 'Fixup' }).click()
+    await confirm('Fixup', 'Add two', 'Add one', 'Begin')
+    expect(await desk.git('show', 'main:four.txt')).toBe('four')
+    await until(async () => (await list().getByRole('option').count()) === 3)
+    await row('Add two').click()
+    await row('Add one').click({ modifiers: ['Shift'] })
+    await page.keyboard.press('Delete')
+    await dialog().getByText('drops 2 commits').waitFor()
+    await confirm('Drop', 'Begin')
+  })
+
+  test('a commit is moved by keys, by its menu, and by dragging it to another place', async () => {
+    await open()
+    await page.keyboard.press('Alt+ArrowDown')
+    await confirm('Reorder', 'Add three', 'Add four', 'Add two', 'Add one', 'Begin')
+    await until(async () => (await list().getByRole('option').first().getByText('Add three').count()) === 1)
+    await row('Add one').click({ button: 'right' })
+    await page.getByRole('menuitem', { name: /^Move up/ }).click()
+    await confirm('Reorder', 'Add three', 'Add four', 'Add one', 'Add two', 'Begin')
+    await until(async () => (await list().getByRole('option').nth(2).getByText('Add one').count()) === 1)
+    await row('Add two').dragTo(row('Add three'), { targetPosition: { x: 60, y: 4 } })
+    await dialog()
+      .getByText(/^Puts \w+ after \w+/)
+      .waitFor()
+    await confirm('Reorder', 'Add two', 'Add three', 'Add four', 'Add one', 'Begin')
+  })
+
+  test('the last commit is amended with what is typed, and with another message', async () => {
+    await page.getByRole('treeitem', { name: 'README.md' }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.type('typed ')
+    await desk.isText('main', 'README.md', text => text.includes('typed'))
+    await page.keyboard.press('Alt+Shift+t')
+    await dialog().getByRole('tab', { name: 'With all drafts', selected: true }).waitFor()
+    await until(async () => (await message().inputValue()).startsWith('Add four'))
+    await message().fill('Add four and more')
+    await confirm('Amend', 'Add four and more', 'Add three', 'Add two', 'Add one', 'Begin')
+    expect(await desk.git('show', 'main:README.md')).toContain('typed')
+    await page.locator('.status .saved').getByText('Saved →').waitFor()
+  })
+
+  test('commits of a search, and of a file’s history, are looked at only', async () => {
+    await open()
+    await page.getByLabel('Search this history').fill('three')
+    await until(async () => (await list().getByRole('option').count()) === 1)
+    await row('Add three').click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'Browse files at this commit' }).waitFor()
+    expect(await page.getByRole('menuitem', { name: /Reword|Drop|Squash/ }).count()).toBe(0)
+  })
+})
