@@ -53,7 +53,7 @@ describe.skipIf(!hasBrowser)('Forklift', () => {
     test('is nothing but a sentence where there is no fork, and says so where there was no run', async () => {
       ;({ desk, forklift } = await openFork({ hasRun: false }))
       await open()
-      await panel().getByText('This clone has no remote upstream').waitFor()
+      await panel().getByText('No upstream remote').waitFor()
       expect(await panel().getByRole('button').count()).toBe(0)
       await desk.git('config', 'remote.upstream.url', 'https://github.com/quayside/tern.git')
       desk.proxy.say({ say: 'repository' })
