@@ -1,4 +1,7 @@
-/** What the Makefile says where it can't install what it needs: the reason, soon, and what to do. With the real npm. */
+/**
+ * The Makefile's messages where something can't be installed: the reason, within reasonable time, and what to do. Uses
+ * the real npm.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { chmod, copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
@@ -19,7 +22,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(root, { recursive: true, force: true }))
 
-/** make on a copy of the project's own files, in a home of its own: nothing is there yet, nothing is cached. */
+/** Runs make on a copy of the project's own files with a new home: nothing is installed or cached. */
 async function make(
   target: string,
   path: string,
@@ -177,7 +180,7 @@ describe.concurrent('Bun can’t fetch the packages:', () => {
   })
 })
 
-/** The packages that a target asks for, of a registry that has none of them. */
+/** The packages that a target asks a registry for. The registry has none of them. */
 async function askedFor(target: string): Promise<string[]> {
   const asked = new Set<string>()
   await using server = Bun.serve({

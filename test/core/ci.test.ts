@@ -1,4 +1,4 @@
-/** CI in a judged merge: nothing runs that the fork has switched off, and nothing that an agent thought of. */
+/** CI in the review of a merge: CI that the fork has switched off stays off, and no CI of the agent's own runs. */
 import { expect, test } from 'bun:test'
 import { isOfBothSides, lifecycleScripts, startsOf } from '../../core/automation.ts'
 import type { MergeReview } from '../../core/review.ts'
@@ -8,7 +8,7 @@ import { type File, type History, makeHistory, type Tree, text } from '../suppor
 const CI = '.github/workflows/deploy.yml'
 const link = (content: string): File => ({ mode: '120000', content })
 
-/** What each side adds to a common file of its own: there is always something to merge. */
+/** A fork and upstream that each add to a file of their own, so that there is always something to merge. */
 async function fork(
   history: History,
   { base = {}, ours = {}, theirs = {} }: { base?: Tree; ours?: Tree; theirs?: Tree },
@@ -41,7 +41,7 @@ test.each([
   await using history = await makeHistory()
   const reviewOf = await fork(history, { base: { [CI]: PUSH }, ours, theirs: { [CI]: CHANGED } })
   const review = await reviewOf({ ...ours, [CI]: CHANGED })
-  // Where git merges the two cleanly, to take upstream's version is an edit of the agent's own.
+  // Git merges the two versions cleanly, so taking upstream's version is an edit of the agent's.
   expect(review.refusals.join()).toMatch(/^(CI that the fork has switched off would run again|Files that steer CI)/)
   expect(review.unliftable).toEqual([])
   expect((await reviewOf(ours)).refusals).toEqual([])
@@ -86,7 +86,7 @@ test('a filter of the fork’s may get what upstream adds to it', async () => {
   expect((await reviewOf({ [CI]: on('main', 'next') })).refusals.join()).toContain('would run again')
 })
 
-/** Two jobs, one of them with a condition; the last step is what the sides disagree about. */
+/** Two jobs, one with a condition; both sides change the last step. */
 const jobs = (last: string, more = ''): string => `on:
   push:
     branches: [main]
@@ -117,7 +117,7 @@ test.each([
   expect((await reviewOf({ [CI]: jobs('up') })).refusals).toEqual([])
 })
 
-/** One job that anyone's push starts, and one that publishes with a secret; the machine is what the sides disagree about. */
+/** One job that any push starts, and one that publishes with a secret; both sides change the machine. */
 const release = ({
   runner = 'ubuntu-22',
   rights = 'contents: read',
@@ -630,7 +630,7 @@ test('jobs of GitLab that the fork lets run by no rule, or by hand, do not run a
   expect((await reviewOf({ [path]: job('', 'make all') })).refusals.join()).toContain('would run again')
 })
 
-/** YAML of a few lines, in which a list stands for a million words. */
+/** A few lines of YAML in which a list expands to a million words. */
 const BOMB = Array.from(
   { length: 20 },
   (_, at) => `x${at}: &x${at} [${at === 0 ? 'a, a' : `*x${at - 1}, *x${at - 1}`}]`,
@@ -671,7 +671,7 @@ test('hundreds of thousands of lines of upstream are not compared with each line
   const lines = (word: string, count: number) =>
     Buffer.from(Array.from({ length: count }, (_, at) => `w ${word}${at}`).join('\n'))
   const [ours, theirs] = [lines('ours', 100), lines('theirs', 300_000)]
-  // Not one of the comparisons would be in vain: the last line of each side has the words.
+  // Every comparison is needed: only the last line of each side has the words.
   expect(isOfBothSides(Buffer.from('w ours99 theirs299999'), [ours, theirs, undefined])).toBe(false)
   expect(isOfBothSides(Buffer.from('w ours9 theirs9'), [lines('ours', 10), lines('theirs', 10), undefined])).toBe(true)
 })

@@ -1,4 +1,4 @@
-/** What is told of a disk on which nothing more fits, however the system, git or SQLite says it. */
+/** A full disk is recognised, whether the system, git or SQLite reports it. */
 import { expect, test } from 'bun:test'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

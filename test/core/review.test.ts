@@ -1,4 +1,4 @@
-/** The judgement, on real repositories: what is refused, what is only shown, and what is left alone. */
+/** The review of merges on real repositories: what is refused, what is only shown, and what is ignored. */
 import { expect, test } from 'bun:test'
 import { readdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -36,7 +36,7 @@ const RESOLVED: Tree = {
 
 type Sides = { base?: Tree; fork?: Tree; upstream?: Tree }
 
-/** The three commits of a fork, and the review of a result made of them. */
+/** Makes the three commits of a fork, and reviews results on them. */
 async function fork(history: History, { base = BASE, fork = FORK, upstream = UPSTREAM }: Sides = {}) {
   const root = await history.commit(base)
   const [start, tip] = [await history.commit(fork, [root]), await history.commit(upstream, [root])]

@@ -1,4 +1,4 @@
-/** The doubles themselves: a stand-in that is kinder than the real thing proves nothing. */
+/** Tests of the doubles: a stand-in that accepts more than the real thing proves nothing. */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { commit, git, gitWith, tryGit } from '../support/git.ts'
 import { DOCKER, makeWorld, until, type World } from '../support/world.ts'

@@ -1,4 +1,4 @@
-/** The double of a provider's cache does what providers say of theirs. */
+/** The double of a provider's cache behaves as providers document theirs. */
 import { expect, test } from 'bun:test'
 import { ModelCache, type Piece } from './model-cache.ts'
 

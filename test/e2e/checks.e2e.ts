@@ -1,4 +1,4 @@
-/** Checks of a task in a real container: they see the files of one commit and nothing else, and leave nothing behind. */
+/** Checks of a task in a real container: they see only the files of one commit, and leave nothing behind. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readdir } from 'node:fs/promises'
 import { commit } from '../support/git.ts'

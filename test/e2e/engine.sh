@@ -86,7 +86,7 @@ down() {
   exit 1
 }
 
-# The machine's own certificates go in, where it has some: a local mirror of the registries may need them.
+# Includes the machine's own certificates, which a local mirror of the registries may need.
 make_base() {
   if docker image inspect "$base" >/dev/null 2>&1; then
     echo "$base"

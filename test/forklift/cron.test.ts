@@ -1,4 +1,4 @@
-/** Unattended: the line for a crontab, cron's bare environment, no terminal, no person to answer. */
+/** Unattended runs: the crontab line, cron's minimal environment, no terminal, and no person to answer. */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { chmod, mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -117,7 +117,7 @@ test('the line that make cron prints works under cron’s bare PATH', async () =
   expect([code, line.split('\n').length]).toEqual([0, 1])
   const [, when, command = ''] = /^((?:\S+ ){5})(.*)$/.exec(line) ?? []
   expect(when).toMatch(/^\d+ \d+ \* \* \* $/)
-  // In a crontab a bare percent sign is a line end.
+  // In a crontab, an unescaped percent sign is a line end.
   expect(command.replaceAll('\\%', '')).not.toContain('%')
   const cron = Bun.spawn(['/bin/sh', '-c', command.replaceAll('\\%', '%')], {
     cwd: '/',

@@ -1,4 +1,4 @@
-// What is said of the disk before a run, and what goes again after a run that filled it.
+// The check of the disk before a run, and the removal of a run that filled it.
 import { afterEach, expect, setDefaultTimeout, test } from 'bun:test'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,7 +13,7 @@ afterEach(() => {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
 })
 
-/** A run directory of an agent that did as it pleased. */
+/** Makes the run directory of an agent that wrote all kinds of files. */
 function makeRun() {
   const path = mkdtempSync(join(tmpdir(), 'forklift-disk-'))
   folders.push(path)
@@ -75,7 +75,7 @@ test('names of any bytes, very many logs and very deep folders go, too', async (
   for (const folder of ['harness-state', 'harness-state/logs']) {
     writeFileSync(Buffer.from(`${run.path}/${folder}/bad\xff\xfename`, 'latin1'), 'x')
   }
-  // As deep as one name of a path can be.
+  // As deeply nested as one argument can name.
   Bun.spawnSync(['mkdir', '-p', 'd/'.repeat(2000)], { cwd: join(run.path, 'workspace') })
   await removeWhatTheAgentWrote(run)
   expect(readdirSync(run.path).sort()).toEqual(['harness-state', 'metadata.json'])

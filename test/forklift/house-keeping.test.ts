@@ -1,4 +1,4 @@
-/** What is removed of earlier runs, and when. */
+/** Which files of earlier runs are removed, and when. */
 import { expect, test } from 'bun:test'
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
@@ -16,7 +16,7 @@ async function makeState() {
   return { state, [Symbol.asyncDispose]: () => rm(state, { recursive: true, force: true }) }
 }
 
-/** A run directory as many days old, ended with an exit code. */
+/** Makes a run directory of a given age in days, with an exit code. */
 async function makeRun(state: string, project: string, days: number, exitCode: number, container = 'gone') {
   const path = join(state, 'runs', `${project}_${stamp(new Date(Date.now() - days * DAY))}`)
   await mkdir(join(path, 'workspace'), { recursive: true })

@@ -1,4 +1,4 @@
-/** The pull request's text: what a reviewer reads, and what a stranger's words can't do in it. */
+/** The text of a pull request: what a reviewer reads, and that untrusted text in it has no effect. */
 import { expect, test } from 'bun:test'
 import type { MergeReview } from '../../core/review.ts'
 import type { PageFormat } from '../../forklift/host.ts'
@@ -40,7 +40,7 @@ const conflict = (path: string, kind = 'contents'): MergeReview['conflicts'][num
 const bodyOf = (review: Partial<MergeReview>, story: Partial<Story> = {}): string =>
   page({ ...REVIEW, ...review }, { ...STORY, ...story }).body
 
-/** What is left of a body when all that Markdown quotes is taken out: fences, code in lines, escapes. */
+/** Removes everything that Markdown quotes from a body: code blocks, inline code, escapes. */
 function unquoted(body: string): string {
   let fence = ''
   const lines = body.split('\n').filter(line => {
@@ -60,7 +60,7 @@ function unquoted(body: string): string {
     .replace(/\\[\\`*_~<>|&#]/g, '')
 }
 
-/** Controls, and the marks that turn the direction of text. */
+/** Control characters, and characters that change the direction of text. */
 const unseen = (text: string): string[] =>
   [...text].filter(char => char !== '\n' && (char < ' ' || /[\u202a-\u202e\u2066-\u2069]/.test(char)))
 

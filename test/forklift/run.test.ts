@@ -1,4 +1,4 @@
-/** The main job: from `forklift` in a fork to a pull request. */
+/** The main case: from `forklift` in a fork to a pull request. */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { exists, expectExit, filesBelow, KEY, makeWorld, snapshot, type World } 
 
 setDefaultTimeout(60_000)
 
-/** The one published commit. */
+/** The published commit. */
 const published = (world: World): string => world.pull.headSha
 
 test('a conflict that the agent resolves becomes a pull request in the fork', async () => {
@@ -208,7 +208,7 @@ test('another repository in the environment is not used', async () => {
 })
 
 test('GIT_LITERAL_PATHSPECS=1 in the environment changes nothing', async () => {
-  // Only with the attributes do these two not conflict.
+  // The two sides only merge without a conflict by these attributes.
   await using world = await makeWorld({ files: { base: { '.gitattributes': 'greeting.txt merge=union\n' } } })
   expectExit(await world.run([], { env: { GIT_LITERAL_PATHSPECS: '1' } }), 0)
   expect((await world.lastRun()).metadata).toMatchObject({ conflicts: [] })
@@ -240,11 +240,11 @@ test('origin behind an SSH alias is known by what git makes of it', async () => 
   const run = await world.run()
   expectExit(run, 0)
   expect(await world.branches()).toHaveLength(1)
-  // Neither "work" nor a path has a dot: no GitHub is guessed, and that is said.
+  // Neither "work" nor a path has a dot: no GitHub is assumed, and a note says so.
   expect(run.stdout).toMatch(/GitHub/)
 })
 
-/** All that is the user's own: everything but remote-tracking refs and the objects that came with them. */
+/** Paths that Forklift may change: remote-tracking refs, and the objects that came with them. */
 const theirs = /^\/\.git\/(objects|refs\/remotes|logs\/refs\/remotes)(\/|$)/
 
 test('the checkout stays byte for byte as it was: dirty, staged, stashed, whatever', async () => {

@@ -1,4 +1,4 @@
-/** opencode.env, as people write it and get it wrong. */
+/** Valid and invalid opencode.env files. */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'

@@ -1,4 +1,4 @@
-/** What a person sees while it runs, on a terminal and in a pipe. */
+/** The output of a run on a terminal and in a pipe. */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { expectExit, FORKLIFT, makeWorld } from '../support/world.ts'
 

@@ -87,7 +87,7 @@ test('an upstream on another server that wants a password is not offered the tok
   expect(await world.agentRuns()).toBe(0)
 })
 
-/** Each finds the token where it lies, when the places before it are empty. */
+/** Each source is found when the earlier ones are empty. */
 test.each<[string, (world: World) => Promise<unknown>, (token: string) => Record<string, string>]>([
   ['GH_TOKEN', async () => {}, token => ({ GH_TOKEN: token, GITHUB_TOKEN: 'ghp_wrong' })],
   ['GITHUB_TOKEN', world => world.tool('gh', 'echo ghp_wrong'), token => ({ GITHUB_TOKEN: token })],
@@ -138,7 +138,7 @@ test('another forge gets the branch, not the token', async () => {
 
 const PLACE = gitHubPlaceOf(['https://github.com/me/fork.git'], {})
 const TOKEN = { value: 'ghp_0123456789SECRET', source: 'GH_TOKEN' }
-/** A person without a configuration, so without helpers. */
+/** A user without git configuration, so without credential helpers. */
 const NOBODY = { HOME: '/nonexistent', GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1' }
 const nobody = () => shellIn({ cwd: '/', env: NOBODY })
 function helperFor(url: string): Promise<Record<string, string>> {

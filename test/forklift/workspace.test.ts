@@ -1,4 +1,4 @@
-/** What the agent gets: a repository that was born alone, and two mounts in a container. */
+/** The agent's workspace: a new repository, and two folders mounted into a container. */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { lstat, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { hostname, userInfo } from 'node:os'
@@ -8,7 +8,7 @@ import { expectExit, filesBelow, makeWorld, type World } from '../support/world.
 
 setDefaultTimeout(60_000)
 
-/** Looks at the workspace as the agent first sees it. */
+/** The workspace as the agent first sees it. */
 async function firstLook(world: World): Promise<{ workspace: string; state: string }> {
   await world.agent(
     `mkdir "${world.root}/look"; cp --archive "$workspace" "${world.root}/look/workspace"; cp --archive "$state" "${world.root}/look/state"; good`,
@@ -144,7 +144,7 @@ test('run.txt tells the harness what it must know', async () => {
   await using world = await makeWorld({ branch: 'trunk', upstreamBranch: 'next' })
   expectExit(await world.run([], { env: { FORKLIFT_TIMEOUT_SECONDS: '90' } }), 0)
   const facts = (await readFile(join((await world.lastRun()).state, 'run.txt'), 'utf8')).split('\n')
-  // What follows are the networks that the host is in, which the container may not reach.
+  // Then come the networks that the host is in, which the container must reject.
   for (const line of facts.filter(it => it.startsWith('reject='))) expect(line).toMatch(/^reject=[\da-f.:]+\/\d+$/)
   expect(facts.filter(line => !line.startsWith('reject='))).toEqual([
     'branch=trunk',

@@ -1,5 +1,5 @@
-// The proxy that holds the key, on Node as in the container, before a model server of the test's own. (CI has a Node;
-// where there is none, the end-to-end tests are what is left.)
+// The proxy that holds the key, on Node as in the container, with a model server of the test's own. (CI has Node; where
+// it is missing, only the end-to-end tests cover the proxy.)
 import { afterEach, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { type AddressInfo, connect, createServer } from 'node:net'
@@ -31,7 +31,7 @@ function serve(answer: (request: Request) => Response | Promise<Response>) {
   return { url: `http://127.0.0.1:${server.port}/v1`, requests }
 }
 
-/** What OpenCode asks for at least, in each dialect. */
+/** The smallest request of OpenCode in each API. */
 const ask = {
   chat: { model: 'm-1', max_tokens: 100, messages: [{ role: 'user', content: 'hello' }] },
   messages: { model: 'm-1', max_tokens: 100, messages: [{ role: 'user', content: 'hello' }] },
@@ -67,7 +67,7 @@ async function startProxy(base: string, { dialects = 'all', silence = '120000', 
       headers: { authorization: 'Bearer dummy', ...headers },
       body: typeof body === 'string' ? body : JSON.stringify(body),
     })
-  /** Bytes as they are, on a connection of their own; what comes back until it ends, or after a while. */
+  /** Sends raw bytes on a new connection. Gives the answer until the connection ends, or after a time. */
   const raw = (bytes: string | Buffer, patience = 2000) =>
     new Promise<string>(resolve => {
       let answer = ''
@@ -260,7 +260,7 @@ describe.skipIf(node === null)('a model that repeats the key', () => {
     'with spaces of another script': [...KEY].join('\u00a0'),
     'in two lines': `${KEY.slice(0, 7)}\n  ${KEY.slice(7)}`,
   }
-  /** What tells the key, however the rest of a text is spelled: nothing of it may come through. */
+  /** Whether a text contains part of the key: it must not, however the rest of the text is written. */
   const isTold = (text: string) =>
     [KEY.slice(3), KEY.slice(0, -3), ...Object.values(spellings)].some(it => text.includes(it))
 
@@ -314,7 +314,7 @@ describe.skipIf(node === null)('a model that repeats the key', () => {
           : [502, null, '{"error":{"message":"Forklift: the model answered in an encoding that is not known here"}}']),
       ])
     }
-    // Compressed without saying so: that is no text, and comes through as none.
+    // Compressed without a header that says so: binary data, of which nothing readable passes.
     const silent = serve(() => new Response(gzipSync(body)))
     const { post } = await startProxy(silent.url)
     const garbled = Buffer.from(await (await post(paths.chat)).arrayBuffer())
@@ -408,7 +408,7 @@ describe.skipIf(node === null)('a model that repeats the key', () => {
     next = 'words'
     const words = await (await post(paths.chat)).text()
     expect(spoken(words, 0)).toBe('The key is [key removed], and that is it.')
-    // Events that end in letters of the key do not wait for what is never said.
+    // An event that ends with characters of the key is not held back until a text that never comes.
     const { promise, resolve } = Promise.withResolvers<void>()
     gate = promise
     next = 'letters'
@@ -469,7 +469,7 @@ describe.skipIf(node === null)('an agent that abuses the proxy', () => {
       expect(answer).toMatch(/^(|HTTP\/1\.1 4\d\d [\s\S]*)$/)
       expect(answer).not.toContain('.mjs')
     }
-    // Only the first line and the body count: this one is as good as any.
+    // Only the first line and the body matter: a broken header is ignored.
     expect(await raw(http(`POST ${paths.chat} HTTP/1.1`, ['Host: ['], body))).toStartWith('HTTP/1.1 200 ')
     expect((await post(paths.chat)).status).toBe(200)
     expect((await log()).trim().split('\n')).toHaveLength(2)

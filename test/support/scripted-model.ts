@@ -1,22 +1,22 @@
-/** A model that answers by a script, in this process: what a test of a turn asks instead of one that costs money. */
+/** A scripted model in this process, for tests of turns. */
 import type { CallBlock, Model, ModelAnswer, Progress, Request } from '../../forge/ai/request.ts'
 import { NO_USAGE } from '../../forge/ai/session.ts'
 import type { Models } from '../../forge/desk/chat/models.ts'
 
-/** One answer: text, calls of tools, or how it goes wrong. */
+/** One answer: text, tool calls, or an error. */
 export type Step = {
   text?: string
   calls?: { name: string; arguments?: unknown }[]
   end?: ModelAnswer['end']
   cost?: number
-  /** Is thrown after the text has come. */
+  /** Thrown after the text was sent. */
   error?: Error
-  /** The answer ends when this is settled, or when it is stopped. */
+  /** The answer ends when this promise settles, or when it is stopped. */
   until?: Promise<unknown>
 }
 export type Script = readonly Step[] | ((request: Request, count: number) => Step)
 
-/** What a commit's message is, where the script has no more steps. */
+/** The commit message, where the script has no more steps. */
 const MESSAGE = 'Do what was asked\n\nSince it was asked for.'
 
 export class ScriptedModel implements Model {
@@ -27,7 +27,7 @@ export class ScriptedModel implements Model {
 
   constructor(public script: Script) {}
 
-  /** From the next request on. */
+  /** Plays this script from the next request on. */
   play(script: Script): void {
     this.script = script
     this.requests.length = 0
@@ -65,7 +65,7 @@ const aborted = (signal: AbortSignal): Promise<void> =>
     signal.addEventListener('abort', () => resolve(), { once: true })
   })
 
-/** The models of a desk that has this one alone. */
+/** The models of a desk that only has this one. */
 export const modelsOf = (model: Model, more: Partial<Models> = {}): Models => ({
   names: [model.name],
   usual: model.name,

@@ -1,7 +1,6 @@
 /**
- * What `forge … --json` prints, as the desk tells it to its page: texts are cut to what a page shows, and the sentences
- * that name commands to type are taken out. A line that can't be read is left out where it is one of many; where it is
- * the only one, that is an error.
+ * Converts the output of `forge … --json` for the page: texts are cut to what a page shows, and sentences that name
+ * commands to type are removed. An invalid line among many is skipped; if it is the only one, that is an error.
  */
 import * as v from 'valibot'
 import { Failure } from '../../../core/failure.ts'
@@ -25,19 +24,19 @@ import {
   type TaskState,
 } from '../contract/tasks.ts'
 
-/** Characters that are shown of a text that a model may have written. */
+/** At most this many characters are shown of a model's line, and of a longer text. */
 const [MAX_LINE_CHARS, MAX_PAGE_CHARS] = [2_000, 100_000]
-/** What a person signs for is never cut: a plan with a longer command is not shown at all. */
+/** Text that the user signs is never cut: a plan with a command longer than this is not shown. */
 const MAX_COMMAND_CHARS = 20_000
 const MAX_COMPLAINTS = 100
-/** How many lines of a long journal are shown, the newest. */
+/** At most this many lines of a journal are shown, the newest. */
 const MAX_JOURNAL_LINES = 2_000
 
 const cut = (words: string, most: number): string => (words.length > most ? `${words.slice(0, most)} …` : words)
 const line = (words: string): string => cut(words, MAX_LINE_CHARS)
 const page = (words: string): string => cut(words, MAX_PAGE_CHARS)
 
-/** What `forge` tells people on a terminal to type: the page has buttons for it. */
+/** Text that tells terminal users what to type: the page has buttons for it. */
 const WHAT_TO_TYPE = /\n*^What to type\n(?: {2}.*\n?)+/m
 const TYPE_ANSWER = /\s*\bAnswer it: forge answer .*$/s
 const TYPE_COMMAND = /: forge (?:answer|approve|land|resume|run|show|stop) .*$/s
@@ -155,7 +154,7 @@ export function toldLanding(lines: readonly string[]): Landing {
   return { tree, words: words.map(line), doubts: doubts.map(line), unchecked: unchecked && line(unchecked) }
 }
 
-/** The one object that was printed. */
+/** The single object of the output. */
 function readOne<Schema extends v.GenericSchema>(schema: Schema, lines: readonly string[]): v.InferOutput<Schema> {
   const told = v.safeParse(v.pipe(v.string(), v.parseJson(), schema), lines.at(-1) ?? '')
   if (told.success) return told.output

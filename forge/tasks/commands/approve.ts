@@ -1,4 +1,4 @@
-/** `forge approve`: approves a plan that waits, after the person has seen it here or on the desk. */
+/** `forge approve`: approves a waiting plan that the user has seen here or on the desk. */
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { approvePlan, lookAtPlan, signPlan } from './approval.ts'
 import type { CommandContext } from './context.ts'

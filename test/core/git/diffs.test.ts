@@ -1,4 +1,4 @@
-/** What differs between two trees, with names of any bytes and a bound on the text. */
+/** Differences between two trees, with file names of any bytes and a limit on the text. */
 import { expect, test } from 'bun:test'
 import { changesIn, diffTrees, patchOf } from '../../../core/git/diffs.ts'
 import { type TreeChange, writeTree } from '../../../core/git/trees.ts'

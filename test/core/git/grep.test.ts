@@ -1,4 +1,4 @@
-/** Text in the files of a tree, and in which of them it is looked for. */
+/** Searches for text in the files of a tree, limited to some folders and files. */
 import { expect, test } from 'bun:test'
 import { findText, type GrepMatch, textSearch } from '../../../core/git/grep.ts'
 import { writeTree } from '../../../core/git/trees.ts'

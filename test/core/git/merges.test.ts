@@ -1,4 +1,4 @@
-/** Git's own merges: by the attributes of one side, with any base, and many of them at a time. */
+/** Git's own merges: by the attributes of one side, with any base, and many at once. */
 import { expect, test } from 'bun:test'
 import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -25,10 +25,10 @@ async function makeScene(format: Format = 'sha1'): Promise<Scene> {
   return { ...place, scratch }
 }
 
-/** Lines of which the first or the last may differ, so that two changes are clean as text. */
+/** Lines of which the first and the last can be changed independently without a conflict. */
 const lines = (first: string, last: string) => [first, ...'abcdefgh', last, ''].join('\n')
 
-/** Two commits on a common one. */
+/** Makes two commits on a common one. */
 async function sides({ path }: Place, base: Files, ours: Files, theirs: Files) {
   const root = await commit(path, 'main', base)
   await git(path, 'branch', '--force', 'other', root)
@@ -54,7 +54,7 @@ test('the attributes of one commit do not count for the next one', async () => {
 
 test('a merge that is clean as text is a conflict where an attribute says so', async () => {
   await using scene = await makeScene()
-  // A folder whose name looks like an option does no harm.
+  // A folder name that looks like an option is harmless.
   const attributes = { '.gitattributes': 'lock -merge\n', '-x/.gitattributes': '*.txt -merge\n' }
   const files = (text: string) => ({ lock: text, '-x/a.txt': text })
   const both = [files(lines('ours', '9')), files(lines('1', 'theirs'))] as const
@@ -104,7 +104,7 @@ test('what lies in a checkout does not count, only what the commit has', async (
   await mkdir(temporary)
   const repository = { ...(await openRepository(checkout, { env: PLAIN })), temporary }
   expect((await mergeTrees(repository, ours, theirs)).stages).toHaveLength(3)
-  // Nor is anything left in it, or beside it.
+  // Nothing is left behind in the checkout.
   expect((await git(checkout, 'status', '--porcelain')).trim()).toBe('?? .gitattributes')
   expect(await readdir(temporary)).toEqual([])
 })
@@ -168,11 +168,11 @@ test('with a base of its own, a merge is a cherry-pick', async () => {
   const picked = await commit(scene.path, 'other', { new: 'file\n' })
   const merge = await mergeTrees(scene.scratch, ours, picked, { base: theirs })
   expect(merge.stages).toEqual([])
-  // Only what that commit changed came over.
+  // Only the changes of that commit were applied.
   expect(await show(scene, merge.tree, 'list')).toBe(lines('ours', '9').trim())
   expect(await show(scene, merge.tree, 'new')).toBe('file')
   expect(await mergeTrees(scene.scratch, ours, picked, { base: theirs })).toEqual(merge)
-  // Trees will do, and sides without a common ancestor, or that are the same.
+  // Trees are accepted too, and so are unrelated or equal sides.
   const tree = (oid: string) => git(scene.path, 'rev-parse', `${oid}^{tree}`)
   const byTrees = await mergeTrees(scene.scratch, await tree(ours), await tree(picked), { base: await tree(theirs) })
   expect(byTrees).toEqual(merge)

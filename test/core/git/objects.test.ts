@@ -1,4 +1,4 @@
-/** One git that reads objects for as long as it is needed, and one that writes many. */
+/** Objects are read by one long-running git process, and many are written by one. */
 import { expect, test } from 'bun:test'
 import { chmod, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -166,7 +166,7 @@ test('the first digits of an id find all that begin with them', async () => {
     Array.from({ length: 400 }, (_, at) => Buffer.from(`${at}`)),
   )
   const [oid = ''] = oids
-  // A branch of that name is not meant.
+  // An id prefix is not taken for a branch of the same name.
   await place.git('update-ref', `refs/heads/${oid.slice(0, 8)}`, await commit(place.path, 'main', { a: 'b' }))
   expect(await findByDigits(place.repository, oid.slice(0, 8))).toEqual([oid])
   expect(await findByDigits(place.repository, ABSENT)).toEqual([])

@@ -1,4 +1,4 @@
-/** Refs: found, and moved all together or not at all. */
+/** Refs are listed, and moved all together or not at all. */
 import { expect, test } from 'bun:test'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ const MESSAGE = { message: 'test' }
 const refsOf = async (place: Place) =>
   Object.fromEntries((await listRefs(place.repository)).map(({ name, oid }) => [name, oid]))
 
-/** Two commits, the first of them on main. */
+/** Makes two commits, and moves main to the first. */
 async function twoCommits(place: Place): Promise<[string, string]> {
   const one = await commit(place.path, 'main', { a: '1' })
   const two = await commit(place.path, 'next', { a: '2' }, { parents: [one] })
@@ -41,7 +41,7 @@ test('refs are listed with what they stand for, packed or not', async () => {
     'refs/tags/light',
     'refs/tags/v1',
   ])
-  // One that leads nowhere hides no other.
+  // A broken ref does not hide others.
   await writeFile(join(place.path, 'refs/heads/broken'), `${'1'.repeat(40)}\n`)
   expect((await listRefs(place.repository)).find(({ name }) => name === 'refs/tags/v1')?.peeled).toBe(one)
 })

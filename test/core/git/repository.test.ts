@@ -1,4 +1,4 @@
-/** A repository is found from any folder in it, and its facts are git's own. */
+/** Opening a repository from any folder in it gives the same facts as git. */
 import { expect, test } from 'bun:test'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Git, run to its end: bytes in and out, bounded, and ended when it has to be. */
+/** Runs git to its end: exact bytes, limits, and interruption. */
 import { expect, test } from 'bun:test'
 import { GitError, holds, read, run } from '../../../core/git/run.ts'
 import { commit } from '../../support/git.ts'
@@ -53,7 +53,7 @@ test('an interruption ends git with all that it started, and lets nothing more b
   expect(await refusedBy(run(where, ['version']))).toThrow('enough')
 })
 
-/** How long a git is waited for that does not want to end, in milliseconds. */
+/** Milliseconds until a git command that ignores signals has ended. */
 async function timeToEnd(script: string): Promise<number> {
   await using place = await makePlace()
   const interruption = new AbortController()
@@ -72,7 +72,7 @@ async function timeToEnd(script: string): Promise<number> {
   try {
     process.kill(Number(pid), 'SIGKILL')
   } catch {
-    // It has ended with the others.
+    // It has ended together with the others.
   }
   return performance.now() - begun
 }
@@ -83,7 +83,7 @@ test('a git that does not hear is ended all the same, after a moment in which it
   expect(took).toBeLessThan(10_000)
 })
 
-// Not every system has a command for it.
+// Not every system has the command setsid.
 test.skipIf(!Bun.which('setsid'))(
   'nobody waits for what has left a git that was ended, though it holds its output',
   async () => {

@@ -1,4 +1,4 @@
-/** The repository of our own that verdicts are made in. */
+/** The temporary repository in which merges are judged. */
 import { expect, test } from 'bun:test'
 import { readdir, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
@@ -32,7 +32,7 @@ test('folders with any name are borrowed from, and those that they borrow from t
   const names = ['with "quote"', 'line\nbreak', 'back\\slash', '#comment', 'gr\u00f6\u00dfe:colon']
   let previous: string | undefined
   const tips: string[] = []
-  // Git itself follows five.
+  // Git itself follows a chain of five.
   for (const name of names) {
     const path = await bare(join(folder.path, name))
     tips.push(await commit(path, 'main', { a: name }))

@@ -1,4 +1,4 @@
-/** Trees read and written without an index: what comes out is what git itself would have made. */
+/** Trees are read and written without an index, with the same result as git's. */
 import { expect, test } from 'bun:test'
 import { writeBlob, writeObjects } from '../../../core/git/objects.ts'
 import { type Entry, isOid, type Path } from '../../../core/git/repository.ts'
@@ -35,14 +35,14 @@ test('any changes to any tree make the tree that an index would make', async () 
     const changes = new Map<Path, TreeChange>()
     for (let at = 0; at < 6; at++) {
       const path = somePath()
-      // No two changes may be in each other's way: that is an error of its own.
+      // Conflicting changes are excluded here: they are an error.
       const clash = [...changes.keys()].some(it => `${it}/`.startsWith(`${path}/`) || `${path}/`.startsWith(`${it}/`))
       if (!clash) changes.set(path, random.chance(0.35) ? undefined : { mode: random.pick(['100644', '100755']), oid })
     }
     const env = { GIT_INDEX_FILE: `${place.folder}/index` }
     await gitWith(place.path, tree ? ['read-tree', tree] : ['read-tree', '--empty'], undefined, env)
     for (const [path, to] of changes) {
-      // Taking a path away takes what is below it, too.
+      // Deleting a path deletes everything below it.
       const below = await gitWith(place.path, ['ls-files', '--', `:(literal)${path}`], undefined, env)
       const gone = to ? [] : below.split('\n').filter(Boolean)
       const lines = to && 'oid' in to ? [`${to.mode} ${to.oid}\t${path}`] : gone.map(it => `0 ${'0'.repeat(40)}\t${it}`)
@@ -63,7 +63,7 @@ test('only the folders that are touched are written', async () => {
   const objects = async () => Number((await place.git('count-objects')).split(' ')[0])
   const before = await objects()
   await write(place, base, { 'd1/e1/f1': text('new') })
-  // A blob, and the three folders from it to the top.
+  // One blob, and the three trees from it to the top.
   expect((await objects()) - before).toBe(4)
 })
 

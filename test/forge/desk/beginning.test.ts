@@ -1,4 +1,4 @@
-/** What is embedded in the page for a person with the key: the first view; and nothing without the key. */
+/** The answers embedded in the page: the first view with access, nothing without. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import * as v from 'valibot'
 import { isQuestionName, PageBeginning, questions } from '../../../forge/desk/contract/contract.ts'
@@ -28,12 +28,12 @@ afterAll(async () => {
 
 const address = () => `http://127.0.0.1:${desk.key.port}/`
 
-/** The text of the page for some way to come in. */
+/** The HTML of the page for a query and headers. */
 async function pageFor(query: string, headers: Record<string, string> = {}): Promise<string> {
   return await (await fetch(address() + query, { headers })).text()
 }
 
-/** What came with a page. */
+/** The embedded answers of a page. */
 function broughtBy(page: string): PageBeginning {
   const [, text = ''] = /<script type="application\/json" id="beginning">(.*)<\/script>/.exec(page) ?? []
   return v.parse(PageBeginning, JSON.parse(text))

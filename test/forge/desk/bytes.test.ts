@@ -1,4 +1,4 @@
-/** What was not touched comes out identical, whatever bytes it is made of. */
+/** Unchanged parts of a file keep their bytes, whatever these are. */
 
 import { expect, test } from 'bun:test'
 import { symlink, writeFile } from 'node:fs/promises'
@@ -33,7 +33,7 @@ for (const [what, before, after] of CASES)
     await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
     expect(await bytesFrom(desk.path, 'cat-file', 'blob', 'main:a.txt')).toBe(after)
     expect(await desk.git('diff', '--name-status', 'main^', 'main')).toBe('M\ta.txt')
-    // Taking it back out again is the file as it was, and no draft.
+    // After deleting it again, the file is as before, and there is no draft.
     const editor = await edit(desk.work, 'main', 'a.txt')
     await editor.type('', editor.text.length - 4, 4)
     await ask(desk.work, 'save', { branch: 'main', paths: 'all' })

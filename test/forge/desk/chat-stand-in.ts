@@ -1,6 +1,6 @@
 /**
- * Stands in for the AI of the desk's server, for the tests of the page alone: conversations that a test writes down,
- * and a model that does what the test says, piece by piece.
+ * A stand-in for the AI of the desk's server, for tests of the page alone: written conversations, and a model that
+ * follows the test's script, piece by piece.
  */
 
 import type { BranchInfo } from '../../../forge/desk/contract/branches.ts'
@@ -22,7 +22,7 @@ export const SOME_USAGE: TurnUsage = {
   cost: 0.18,
 }
 
-/** What the model of a test does: it is called for each message. */
+/** The script of a test's model: it is called for each message. */
 export type Script = (turn: ScriptedTurn, text: string) => Promise<void>
 
 export class ChatOf {
@@ -41,10 +41,10 @@ export class ChatStandIn implements AiSide {
   readonly chats = new Map<string, ChatOf>()
   /** The conversations of commits. */
   readonly past = new Map<string, Item[]>()
-  /** Waits for a test to say what was decided about a tool. */
+  /** Called with the decision about a tool. */
   decided: (isApproved: boolean) => void = () => {}
   script: Script = async () => {}
-  /** The turns that were begun, to be awaited. */
+  /** The turns that were begun, to await them. */
   readonly turns: Promise<void>[] = []
   #count = 0
 
@@ -159,11 +159,11 @@ export class ChatStandIn implements AiSide {
   }
 }
 
-/** A turn as the test's model makes it. Each step is seen by the page at once, and is in the conversation. */
+/** A turn by the test's model. Each step is sent to the page at once, and added to the conversation. */
 export class ScriptedTurn {
   readonly id: string
   readonly branch: string
-  /** Resolves when the person has stopped it. */
+  /** Resolves when the turn was stopped. */
   readonly stopped: Promise<void>
   readonly #side: ChatStandIn
   #calls = 0
@@ -187,7 +187,7 @@ export class ScriptedTurn {
     this.#side.say(this.branch, { is: kind, turn: this.id, delta })
   }
 
-  /** Text in pieces, with a pause after each. */
+  /** Sends text in pieces, with a pause after each. */
   async type(text: string, size = 12, pause = 5): Promise<void> {
     for (let from = 0; from < text.length; from += size) {
       this.text(text.slice(from, from + size))
@@ -210,7 +210,7 @@ export class ScriptedTurn {
     this.#side.say(this.branch, { is: 'doing', turn: this.id, words, usage })
   }
 
-  /** The answer so far is taken back; it is asked for again. */
+  /** Removes the answer so far, which is retried. */
   again(words: string, seconds: number): void {
     const { items } = this.#chat
     const last = items.findLastIndex(item => item.kind !== 'text' && item.kind !== 'reasoning')
@@ -232,7 +232,7 @@ export class ScriptedTurn {
     })
   }
 
-  /** A file of the branch, as the AI has it now. */
+  /** Sets a file of the branch to the AI's version. */
   write(path: string, text: string): void {
     const branch = this.#side.desk.branches.get(this.branch)
     branch?.drafts.delete(path)
@@ -241,7 +241,7 @@ export class ScriptedTurn {
     this.#side.desk.say({ say: 'replaced', branch: this.branch, path, file: { ...file, saved: '' } })
   }
 
-  /** The turn ends well, with a commit of these files. */
+  /** Ends the turn with a commit of these files. */
   done(subject: string, files: NonNullable<End['commit']>['files'], usage: TurnUsage = SOME_USAGE): void {
     const oid = this.#side.desk.commit(this.branch, subject, 'opus-5.5')
     this.end({ how: 'done', usage, commit: { oid, subject, files, canUndo: true } })
@@ -266,7 +266,7 @@ export class ScriptedTurn {
     this.#side.changed(this.branch, this.id)
   }
 
-  /** It did not end well: what it did waits for the person. */
+  /** Ends the turn as unfinished: its files wait for Keep or Discard. */
   unfinished(words: string, files: string[]): void {
     const chat = this.#chat
     if (chat.turn) chat.turn = { ...chat.turn, state: 'unfinished', words, files }
@@ -285,7 +285,7 @@ function added(one: TurnUsage, other: TurnUsage): TurnUsage {
   }
 }
 
-/** A turn that has ended, as it stands in a conversation. */
+/** An ended turn, as it is in a conversation. */
 export function pastTurn(number: number, question: string, answer: string, more: Item[] = []): Item[] {
   const turn = `past-${number}`
   const oid = oidOf(turn)

@@ -1,4 +1,4 @@
-/** The command: one desk for a repository, wherever it is started, however the last one ended. */
+/** The command: one desk per repository, wherever it is started, and however the last one ended. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { chmod, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ beforeAll(async () => {
   folder = await makeFolder()
   await makePage(path('page'))
   await mkdir(path('bin'))
-  // What a browser would be told to open.
+  // Stubs that record the address to open.
   for (const name of ['xdg-open', 'open'])
     await writeFile(path('bin', name), `#!/bin/sh\necho "$1" >>${path('opened')}\n`, { mode: 0o755 })
 })
@@ -71,7 +71,7 @@ function start(
   return { child, ended, address: address.promise, stop }
 }
 
-/** Runs to the end, which comes by itself. */
+/** Runs a command that ends by itself. */
 const runToTheEnd = (cwd: string, args: string[], options?: Parameters<typeof start>[2]) =>
   start(cwd, ['--no-open', ...args], options).ended
 
@@ -83,19 +83,19 @@ async function checkout(format = 'sha1'): Promise<string> {
   return top
 }
 
-/** What the desk at an address answers to a request with its key. */
+/** The desk's response to a request with its key. */
 async function ask(address: string, route = '/key') {
   const { port, searchParams } = new URL(address)
   return await send(Number(port), request(route, ours({ port: Number(port), token: searchParams.get('token') ?? '' })))
 }
 
-/** What a browser gets that has nothing but an address. */
+/** The response to a browser that has only the address. */
 async function askAsVisitor(address: string) {
   const { port, pathname, search } = new URL(address)
   return await send(Number(port), request(`${pathname}${search}`, { Host: `127.0.0.1:${port}` }))
 }
 
-/** The address that the browser was told to open last at a desk's port, once it is another one than before. */
+/** The last address that the browser was asked to open at a desk's port, once it differs from the one before. */
 async function ticketOpened(address: string, before?: string): Promise<string> {
   const { origin } = new URL(address)
   for (const end = Date.now() + 10_000; Date.now() < end; await Bun.sleep(10)) {
@@ -209,7 +209,7 @@ describe('one desk for a repository:', () => {
     const forge = start(top, [], { state: 'opens' })
     const address = await forge.address
     expect((await ask(address)).status).toBe(204)
-    // What a program is told as an argument can be read by every user of the machine: it is not the key.
+    // A program's arguments can be read by every user of the machine, so the address does not contain the token.
     const opened = await ticketOpened(address)
     expect((await askAsVisitor(opened)).status).toBe(200)
     expect((await askAsVisitor(opened)).status).toBe(401)
@@ -238,7 +238,7 @@ describe('one desk for a repository:', () => {
     const starts = Array.from({ length: 4 }, () => start(top, ['--no-open'], { state: 'moment' }))
     const addresses = await Promise.all(starts.map(it => it.address))
     expect(new Set(addresses).size).toBe(1)
-    // Those that only found it have ended well; the one that is it goes on.
+    // The starts that found a running desk have ended with success; that desk runs on.
     const running = starts.filter(({ child }) => child.exitCode === null)
     const ended = Promise.all(starts.map(it => it.ended))
     expect((await ask(addresses[0] ?? '')).status).toBe(204)
@@ -431,7 +431,7 @@ test('the .env, bunfig.toml and node_modules of the folder are not loaded', asyn
   expect(await readdir(folder.path)).not.toContain('preloaded')
 })
 
-/** A desk that is ended when the test is over. */
+/** A desk that is stopped after the test. */
 const closing = (forge: Forge): Forge & AsyncDisposable => ({
   ...forge,
   [Symbol.asyncDispose]: async () => {

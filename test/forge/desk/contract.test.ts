@@ -1,6 +1,4 @@
-/**
- * What windows and the desk say to each other: what is no question, what is too much, and what wants to be an option.
- */
+/** Messages between windows and the desk: unknown questions, too large ones, and fields that look like options. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -33,7 +31,7 @@ afterAll(async () => {
 const describeDesk = async (window: TestWindow) =>
   (await window.ask({ ask: 'desk' })) as { desk: DeskInfo; layout: Layout | undefined }
 
-/** What is said instead of an answer. */
+/** The error in place of an answer. */
 const why = (answer: Promise<unknown>): Promise<string> =>
   answer.then(
     value => {
@@ -195,7 +193,7 @@ describe('what wants to be an option, another ref or another file is a name', ()
     for (const question of questions(word)) {
       const answer = await window.ask(question).catch((error: Error) => error.message)
       const text = JSON.stringify(answer) ?? ''
-      // The name itself may be in the words, the content of a file that was not asked for may not.
+      // The message may contain the name, but no content of other files.
       expect(text).not.toMatch(/root:x|usage: git|\bat .*\.ts:\d+|repositoryformatversion/)
     }
     expect(await place.git('for-each-ref', '--format=%(refname) %(objectname)', 'refs/heads')).toBe(
@@ -284,7 +282,7 @@ test('hostile names of files and branches come and go as they are', async () => 
   await using other = await makePlace()
   const names = ['<img src=x onerror=alert(1)>', 'a\nb', '"quoted"', 'rtl\u202etxt.exe', '-rf', '$(x)', 'ünï', ' ']
   await commit(other.path, 'main', Object.fromEntries(names.map(name => [name, `${name}\n`])))
-  // One that is no UTF-8.
+  // A commit with a file name that is not UTF-8.
   const person = 'committer A <a@b> 1700000000 +0000\ndata 0\n'
   const stream = `commit refs/heads/main\n${person}from refs/heads/main^0\nM 100644 inline "b\\344d"\ndata 4\nodd\nM 100644 inline "\\033[31m"\ndata 4\nodd\n\n`
   await gitWith(other.path, ['fast-import', '--quiet'], stream)
@@ -398,7 +396,7 @@ describe('the desk:', () => {
       await one.ask({ ask: 'open', at: main, path: 'a.txt' })
       await two.ask({ ask: 'open', at: main, path: 'a.txt' })
       await two.ask({ ask: 'close', at: main, path: 'a.txt' })
-      // It can't close what the other one has open.
+      // A window can't close what another one has open.
       await two.ask({ ask: 'close', at: main, path: 'a.txt' })
     }
     const edits = [{ client: 'one', changes: [4, [0, 'x']] }]

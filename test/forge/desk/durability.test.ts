@@ -1,4 +1,4 @@
-/** Nothing typed is lost: kill -9, a full disk, one that can't be written, a clock that is set back. */
+/** No edit is lost: kill -9, a full disk, a read-only one, a clock that is set back. */
 import { expect, test } from 'bun:test'
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ import { shortest } from '../../support/times.ts'
 
 const TYPIST = join(import.meta.dir, 'typist.ts')
 
-/** Starts a desk that types, kills it with all that it has started, and tells when each number was typed. */
+/** Starts a desk that types, kills it with its child processes, and returns when each number was typed. */
 async function typeUntilKilled(words: string[], milliseconds: number) {
   const child = Bun.spawn([process.execPath, TYPIST, ...words], {
     env: { ...process.env, ...PLAIN, ...PERSON },
@@ -39,12 +39,12 @@ test('after kill -9 at any moment, at most the last second of typing is gone', a
   const random = randomFrom(Date.now())
   let first = 1
   for (let round = 0; round < 4; round++) {
-    // On some days it is saved now and then, on others only drafts are written.
+    // In some rounds it saves now and then, in others only drafts are written.
     const words = [desk.path, join(desk.folder, 'state'), String(first), round % 2 === 0 ? '' : 'and saves']
     const { typed, killed } = await typeUntilKilled(words, 200 + random.below(2500))
     const work = await desk.restart()
     const numbers = (await textOf(work, 'main', 'a.txt'))?.split('\n').filter(Boolean).map(Number) ?? []
-    // Each number once, in order, from the very first: nothing is missing in the middle.
+    // Each number once, in order, from the first: none is missing in between.
     expect(numbers).toEqual(numbers.map((_, at) => at + 1))
     const certain = typed.filter(({ at }) => at < killed - 1000).at(-1)?.number ?? 0
     expect(numbers.length).toBeGreaterThanOrEqual(certain)
@@ -85,7 +85,7 @@ test('what can’t be written is kept in memory and told once, and written as so
   expect(await desk.git('show', 'refs/forge/drafts/main:a.txt')).toBe('a\none\ntwo')
 })
 
-/** A disk of that many megabytes, where this system allows making one. */
+/** Mounts a disk of this many megabytes; false if the system does not allow it. */
 async function mount(folder: string, megabytes: number): Promise<boolean> {
   await mkdir(folder)
   return (await Bun.$`mount -t tmpfs -o size=${megabytes}m tmpfs ${folder}`.quiet().nothrow()).exitCode === 0
@@ -199,7 +199,7 @@ test('files that a killed desk had put into a folder for a command are gone afte
   const state = join(desk.folder, 'state')
   const vfs = new WorkInProgressVfs(objects, await desk.git('rev-parse', 'main'))
   await using made = await vfs.materialize(materializedIn(state))
-  // As if the process that made it were another one.
+  // Makes it belong to another process.
   const left = made.folder.replace(`-${process.pid}-`, `-${dead.pid}-`)
   await rename(made.folder, left)
   await desk.restart()

@@ -1,6 +1,4 @@
-/**
- * The same branch elsewhere: a terminal, a pull, another desk. Nothing that was typed is lost, whichever was faster.
- */
+/** Changes to the same branch by a terminal, a pull or another desk: no edit is lost, in whatever order they happen. */
 
 import { expect, test } from 'bun:test'
 import { mkdir, rename, stat, writeFile } from 'node:fs/promises'
@@ -25,7 +23,7 @@ test('a branch that a terminal moves is noticed, and what was typed is merged on
   expect(await textOf(desk.work, 'main', 'a.ts')).toBe(`${LINES.replace('one', 'ONE')}typed\n`)
   await desk.work.flush()
   expect(await desk.git('rev-parse', 'refs/forge/drafts/main^')).toBe(tip)
-  // Windows are told by an edit, so that what they have typed meanwhile stays typed.
+  // Windows receive an edit, so that their own edits are kept.
   expect(desk.news).toContainEqual(expect.objectContaining({ say: 'edited', version: 1, path: 'a.ts' }))
   await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
   expect(await desk.git('show', '--format=', '--numstat', 'main')).toBe('1\t0\ta.ts')
@@ -64,7 +62,7 @@ test('where refs are no files, the list of tables that git rewrites stands for a
   await watch.begin()
   await watch.look()
   expect(seen).toEqual([])
-  // As git does it: under another name first.
+  // As git does: written under another name first.
   await writeFile(`${tables}.lock`, 'one\ntwo\n')
   await rename(`${tables}.lock`, tables)
   await watch.look()
@@ -86,10 +84,10 @@ test('where both changed the same lines, both ends are kept until the person has
     text: expect.stringContaining('<<<<<<< draft\nMINE\n||||||| base\ntwo\n=======\nTHEIRS\n>>>>>>> branch\n'),
     readOnly: undefined,
   })
-  // It can't be saved by mistake, but other files can.
+  // The conflicting file can't be saved, but others can.
   expect(await refusedBy(ask(desk.work, 'save', { branch: 'main', paths: 'all' }))).toThrow('resolve')
   expect((await ask(desk.work, 'save', { branch: 'main', paths: ['b.ts'] })).commit).toBeDefined()
-  // It is the same after a restart, and after garbage was collected.
+  // The conflict survives a restart and a garbage collection.
   await desk.work.flush()
   await desk.git('-c', 'gc.pruneExpire=now', 'gc', '-q', '--prune=now')
   const work = await desk.restart()
@@ -181,7 +179,7 @@ test('a branch without drafts comes back to where it vanished', async () => {
   const tip = await commit(desk.path, 'topic', { 'b.ts': 'b\n' })
   await desk.work.look()
   await desk.git('branch', '-D', 'topic')
-  // A page may know it before the desk looks at the refs again.
+  // A page may know of the deletion before the desk has checked the refs.
   await ask(desk.work, 'restore branch', { branch: 'topic' })
   expect(await desk.git('rev-parse', 'topic')).toBe(tip)
   expect(await refusedBy(ask(desk.work, 'restore branch', { branch: 'never' }))).toThrow('Nobody knows')
@@ -198,7 +196,7 @@ test('two desks on one repository show each other’s drafts, and destroy none',
     expect(await textOf(work, 'main', 'a.ts')).toBe(`${LINES}from one\n`)
     expect(await textOf(work, 'main', 'b.ts')).toBe('b\nfrom two\n')
   }
-  // Different lines of one file come together; what one saves is saved for both.
+  // Different lines of a file are merged; a save by one desk saves both.
   await (await edit(other, 'main', 'a.ts')).type('TOP ', 0)
   await Promise.all([desk.work.flush(), other.flush()])
   await desk.work.look()
@@ -291,7 +289,7 @@ test.each<[string, string | Buffer | null, unknown]>([
   }
 })
 
-/** A branch that was moved by two commits, with a draft that merges, one that conflicts, and one typed since. */
+/** A branch moved by two commits, with a draft that merges, one that conflicts, and one typed since. */
 async function movedWithDrafts() {
   const desk = await makeDesk({ files: { 'a.ts': LINES, 'b.ts': LINES, 'c.ts': LINES }, bare: true })
   const before = await desk.git('rev-parse', 'main')
@@ -325,7 +323,7 @@ test('a branch that moved under drafts says from where to where, by how many com
   expect(await moved()).toMatchObject({ from: before, to: newest, commits: 3, by: [expect.any(String)] })
   await ask(desk.work, 'discard', { branch: 'main', paths: ['a.ts', 'b.ts'] })
   expect(await moved()).toBeUndefined()
-  // What is typed after that was typed on the newest commit.
+  // Later edits are on the newest commit.
   await (await edit(desk.work, 'main', 'd.ts')).type('more\n')
   expect(await moved()).toBeUndefined()
 })
@@ -372,7 +370,7 @@ test('thousands of folders of branches are looked at about as fast as the system
   const names = Array.from({ length: 4000 }, (_, number) => `refs/heads/person-${number}`)
   const moves = names.map(name => `create ${name}/work ${tip}\n`).join('')
   await gitWith(desk.path, ['update-ref', '--stdin'], moves)
-  // What was different is asked for once more.
+  // A part that changed is reported once more.
   for (let times = 0; times < 3; times++) await desk.work.look()
   const timeOf = async (task: () => Promise<unknown>) => {
     const begun = performance.now()

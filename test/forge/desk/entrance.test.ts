@@ -1,4 +1,4 @@
-/** The real desk in a real browser: how a window gets access, keeps it over restarts, and what keeps others out. */
+/** The real desk in a real browser: how a window gets access, keeps it across restarts, and how others are refused. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'

@@ -1,4 +1,4 @@
-/** The repository made for looking around. */
+/** The example repository. */
 import { expect, test } from 'bun:test'
 import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Stands in for a merge that waits, and for Forklift, in the tests of the page alone. */
+/** A stand-in for a waiting merge, and for Forklift, in tests of the page alone. */
 
 import type { Asked } from '../../../forge/desk/contract/contract.ts'
 import type { Forklift, ForkliftRun } from '../../../forge/desk/contract/forklift.ts'
@@ -9,7 +9,7 @@ import { oidOf, type Part, Refusal, type StandIn } from './web-stand-in.ts'
 const NOTHING = { is: 'nothing' } as const
 export const text = (words: string, mode = '100644') => ({ is: 'text', text: words, mode }) as const
 
-/** A conflict between marks as git writes them. */
+/** A conflict with markers as git writes them. */
 export function marked(ours: string, base: string, theirs: string, mark = 7): string {
   const line = (sign: string, words = '') => `${sign.repeat(mark)}${words}\n`
   return line('<', ' main') + ours + line('|', ' base') + base + line('=') + theirs + line('>', ' upstream/main')
@@ -23,7 +23,7 @@ export class MergingStandIn implements Part {
   forklift: Merging['forklift']
   at: Merging['at']
   kind: Merging['kind'] = 'merge'
-  /** Files that were settled as a whole. */
+  /** Files resolved as a whole. */
   readonly taken = new Map<string, string>()
   finished: string | undefined
 
@@ -116,10 +116,10 @@ export const FORK: Forklift = {
   isRunning: false,
 }
 
-/** A fork with its runs, and a Forklift that says what a test has it say. */
+/** A fork with its runs, and a Forklift with scripted output. */
 export class ForkliftStandIn implements Part {
   info: Forklift = FORK
-  /** The branch that a run opens as. */
+  /** The branch as which a run is opened. */
   opens = 'forklift-20261122_101500'
 
   constructor(readonly standIn: StandIn) {

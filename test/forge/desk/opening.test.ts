@@ -1,4 +1,4 @@
-/** What a page that begins is told of what a person has just set. */
+/** A new page gets the settings that were changed a moment ago. */
 import { expect, test } from 'bun:test'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** What the desk keeps in refs of its own does not leave the repository by accident. */
+/** The refs of the desk do not leave the repository by accident. */
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { bare, commit, git } from '../../support/git.ts'
@@ -9,7 +9,7 @@ const refsOf = async (path: string) =>
   (await git(path, 'for-each-ref', '--format=%(refname)')).split('\n').filter(Boolean).sort()
 const hasDraft = async (path: string) => (await refsOf(path)).includes('refs/forge/drafts/main')
 
-/** A repository in which something is typed and not saved, and its desk. */
+/** A repository with an unsaved draft, and its desk. */
 async function withDraft(path: string) {
   await commit(path, 'main', { 'a.txt': 'one\n' })
   const desk = await openTestDesk(path)

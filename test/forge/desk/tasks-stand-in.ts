@@ -1,4 +1,4 @@
-/** Stands in for the tasks beside the desk, for the tests of the page: made-up runs, and what is told to them. */
+/** A stand-in for the tasks beside the desk, for tests of the page: made-up runs, and what is sent to them. */
 import type { Asked } from '../../../forge/desk/contract/contract.ts'
 import type {
   JournalLine,
@@ -18,14 +18,14 @@ export class TasksStandIn implements Part {
   runs: Run[] = []
   missing: string | undefined
   readonly told: TasksWord[] = []
-  /** What waits for a yes. */
+  /** The plan that waits for approval. */
   plan: ShownPlan | undefined
   readonly details = new Map<string, TaskDetail>()
   journal: JournalLine[] = []
   landing: Landing = { words: [], doubts: [] }
-  /** What forge says to a word. */
+  /** The output of forge for an answer or decision. */
   says: string[] = ['Done.']
-  /** How often each thing was looked at. */
+  /** The questions asked, in order. */
   readonly looks: Asked['ask'][] = []
   #changes = 0
 
@@ -33,7 +33,7 @@ export class TasksStandIn implements Part {
     desk.parts.push(this)
   }
 
-  /** Another state of a run, as it becomes by itself. */
+  /** Changes the state of a run, as it would change by itself. */
   change(run: string, more: Partial<Run>): void {
     this.#changes++
     this.runs = this.runs.map(it => (it.run === run ? { ...it, ...more } : it))

@@ -1,7 +1,6 @@
 /**
- * Stands in for the desk's server, for the tests of the page alone: it speaks the contract about a
- * made-up repository in memory, under the policy that the real one has, and does what a test needs: answers slowly,
- * refuses, forgets, breaks the connection.
+ * A stand-in for the desk's server, for tests of the page alone: it implements the contract with a made-up repository
+ * in memory, under the real content security policy, and can delay, refuse, forget, or break the connection.
  */
 import { ChangeSet, Text } from '@codemirror/state'
 import type { Server, ServerWebSocket } from 'bun'
@@ -38,15 +37,15 @@ interface StandInBranch {
 
 export class Refusal extends Error {}
 
-/** What stands in for a part of the server that has a file of its own: merging-stand-in.ts is one. */
+/** A stand-in for a part of the server in a file of its own, such as merging-stand-in.ts. */
 export interface Part {
-  /** Undefined for what it does not know. */
+  /** Undefined for unknown questions. */
   answer: (question: Asked) => { value: unknown } | undefined
 }
 
-/** What stands in for the AI; chat-stand-in.ts is one. */
+/** A stand-in for the AI, such as chat-stand-in.ts. */
 export interface AiSide {
-  /** Undefined for what it does not know. */
+  /** Undefined for unknown questions. */
   answer: (question: Asked) => { value: unknown } | undefined
   turnOf: (branch: string) => BranchInfo['turn']
   contextOf: (at: At, path: string) => FolderEntry['context']
@@ -74,7 +73,7 @@ export function oidOf(words: string): string {
   return new Bun.CryptoHasher('sha1').update(words).digest('hex')
 }
 
-/** The name of a file in bytes, one character each. */
+/** Converts a file name to a byte string, one character per byte. */
 export function bytes(text: string): string {
   return String.fromCharCode(...new TextEncoder().encode(text))
 }
@@ -84,7 +83,7 @@ export class StandIn {
   readonly asked: Asked[] = []
   readonly operations: Operation[] = []
   readonly blobs = new Map<string, string>()
-  /** Without one there is no model. */
+  /** Undefined: there is no model. */
   ai: AiSide | undefined
   readonly parts: Part[] = []
   name = 'tern'
@@ -92,27 +91,27 @@ export class StandIn {
   isEmpty = false
   hasIdentity = true
   layout: Layout | undefined
-  /** Files of a branch whose drafts are in conflict with it. */
+  /** The files of branches whose drafts are in conflict. */
   conflicts = new Map<string, string[]>()
-  /** The names that branches got while a window was away. */
+  /** Renames of branches while a window was disconnected. */
   namesNow = new Map<string, string>()
-  /** Files that can't be edited because the person has to choose first. */
+  /** Files that can't be edited until a conflict is resolved. */
   waiting: ReadonlySet<string> = new Set()
   canUndo: string | undefined
   canRedo: string | undefined
-  /** Milliseconds that each answer takes. */
+  /** The delay of each answer, in milliseconds. */
   delay = 0
-  /** What is refused, with which sentence. */
+  /** The questions to refuse, each with its message. */
   refused = new Map<Asked['ask'], string>()
-  /** Whether nobody has been here before: then the page decides what it shows. */
+  /** Whether there is no stored layout, so that the page decides what to show. */
   isFirstStart = false
-  /** Answers of a test's own, instead of those here. */
+  /** Answers of a test in place of those here. */
   given = new Map<Asked['ask'], (question: never) => unknown>()
-  /** Whether edits are answered at all. */
+  /** Whether edits get no answer. */
   swallowsEdits = false
   violations: string[] = []
 
-  /** Whether the page's key is another one than the server's: as after a start with a new key. */
+  /** Whether the page's secret differs from the server's, as after a start with a new key. */
   isLocked = false
 
   #server: Server<undefined> | undefined
@@ -159,12 +158,12 @@ export class StandIn {
     this.#sockets.clear()
   }
 
-  /** All connections break; new ones can be made. */
+  /** Breaks all connections; new ones can be opened. */
   breakConnections(): void {
     for (const socket of this.#sockets) socket.terminate()
   }
 
-  /** As after kill -9: the numbers of edits begin again, and the last edits may be gone. */
+  /** As after a crash: versions of files begin again, and the last edits may be lost. */
   restart(lost?: { branch: string; path: string; text: string }): void {
     for (const branch of this.branches.values()) {
       for (const draft of branch.drafts.values()) draft.version = 0
@@ -204,7 +203,7 @@ export class StandIn {
     return oid
   }
 
-  /** Lets a question wait, and what it would do with it, until that which this gives is called. */
+  /** Delays a question and its effect until the returned function is called. */
   hold(ask: Asked['ask']): () => void {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#held.set(ask, promise)
@@ -227,7 +226,7 @@ export class StandIn {
     return drafts.get(path)?.text.toString() ?? files.get(path)?.text
   }
 
-  /** Another window types. */
+  /** An edit from another window. */
   typeElsewhere(branch: string, path: string, from: number, insert: string): void {
     const draft = this.#draft(branch, path)
     const changes = ChangeSet.of({ from, insert }, draft.text.length)
@@ -641,13 +640,13 @@ export class StandIn {
     return { rows, total: all.length }
   }
 
-  /** The branch that is checked out, as if it had been looked at last. */
+  /** The layout with the checked out branch, as if it had been shown last. */
   #usualLayout(): Layout | undefined {
     if (this.isFirstStart || !this.branches.has(this.head)) return undefined
     return { tabs: [{ at: { kind: 'branch', branch: this.head }, files: [], folders: [] }], active: 0 }
   }
 
-  /** All commits, the newest first. */
+  /** All commits, newest first. */
   #graph(): GraphOf {
     const all = new Map<string, CommitRow>()
     for (const { commits } of this.branches.values()) for (const commit of commits) all.set(commit.oid, rowOf(commit))

@@ -1,4 +1,4 @@
-/** A day at the desk: what is typed stays, what is saved is a commit, and all of it can be undone. */
+/** A day at the desk: edits are kept, saves are commits, and everything can be undone. */
 
 import { expect, test } from 'bun:test'
 import { openFile } from '../../../forge/desk/branches/places.ts'

@@ -1,4 +1,6 @@
-/** A tool of the repository, to be looked at before it runs: its source, and what changed since it was approved. */
+/**
+ * The dialog to review a tool of the repository before it may run: its source, and the changes since it was approved.
+ */
 import { useSignal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Approval } from '../../contract/chat.ts'
@@ -14,7 +16,7 @@ import { CodeBlock } from './code-block.tsx'
 
 export function ApprovalDialog({ tab, path, close }: { tab: Tab; path: string; close: () => void }) {
   const approval = tab.conversation.approvals.find(one => one.path === path)
-  // It was settled meanwhile, in another window or by the end of the turn.
+  // It was decided in another window, or the turn has ended.
   if (!approval) {
     return (
       <DialogFrame title="No tool needs your review" close={close} look="narrow">

@@ -1,4 +1,4 @@
-/** A file: as text in the editor, as a picture, or as a sentence that says what it is. */
+/** A file: text in the editor, an image, or a sentence that describes its content. */
 
 import { EditorView } from '@codemirror/view'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
@@ -96,7 +96,7 @@ function NotYet({ tab, file }: { tab: Tab; file: OpenFile }) {
   )
 }
 
-/** The functions, classes or headings that the cursor is in. */
+/** The functions, classes or headings around the cursor. */
 function SymbolCrumbs({ file }: { file: OpenFile }) {
   const page = usePage()
   const names = file.symbols.value.map(({ name }) => withoutTricks(name))
@@ -121,7 +121,7 @@ function SymbolCrumbs({ file }: { file: OpenFile }) {
   )
 }
 
-/** Why the file can't be edited, where it looks as if it could. */
+/** Why a file that looks editable is read-only. */
 function ReadOnlyReason({ tab, file }: { tab: Tab; file: OpenFile }) {
   const shown = file.file.value
   const reason = shown?.kind === 'text' ? shown.readOnly : undefined
@@ -218,7 +218,7 @@ function TextEditor({ tab, file }: { tab: Tab; file: OpenFile }) {
     if (isCovered || wanted <= tab.focusGiven) return
     tab.focusGiven = wanted
     file.focus()
-    // A dialog that just went gives the focus back to what had it before.
+    // A closing dialog returns the focus to the previous element: the content asks for it afterwards.
     page.wantFocus()
   }, [page, tab, file, wanted, isCovered])
 

@@ -1,4 +1,4 @@
-/** Branches: listed, made, renamed, deleted and brought back, each with its drafts. */
+/** Branches: listing, creating, renaming, deleting and restoring them, each with its drafts. */
 import { expect, test } from 'bun:test'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -140,7 +140,7 @@ test('of thousands of branches all are listed, and counts that take long come la
   const input = names.map(name => `create refs/heads/${name} ${first}\n`).join('')
   await gitWith(desk.path, ['update-ref', '--stdin'], input)
   for (const [at, name] of names.entries()) {
-    // Each follows another commit, so that none is known from another one.
+    // Each branch has an upstream at another commit, so that no count is shared.
     const other = await commit(desk.path, `up${at}`, { c: name }, { parents: [second] })
     await desk.git('config', `branch.${name}.remote`, '.')
     await desk.git('config', `branch.${name}.merge`, `refs/heads/up${at}`)
@@ -189,7 +189,7 @@ test('a branch that is deleted while it is typed in keeps that, and gets it back
   await deleting
   await desk.work.undo()
   const work = await desk.restart()
-  // What was typed last may be in conflict with what came back.
+  // Edits may be in conflict with what was restored.
   const [conflict] = await conflictsIn(work, 'topic')
   expect(conflict?.draft ?? (await textOf(work, 'topic', 'a.txt'))).toBe(editor.text)
 })
@@ -197,7 +197,7 @@ test('a branch that is deleted while it is typed in keeps that, and gets it back
 test('renamed, renamed again, deleted and brought back: there is one branch, and no old name of it comes back', async () => {
   await using desk = await makeDesk({ files: FILES })
   await ask(desk.work, 'new branch', { branch: 'topic', from: null })
-  // A second window has it open by its first name all the time.
+  // A second window keeps the file open by the branch's first name.
   const second = await edit(desk.work, 'topic', 'a.txt')
   await second.type('typed\n')
   await desk.work.renameBranch('topic', 'second')
@@ -216,10 +216,10 @@ test('renamed, renamed again, deleted and brought back: there is one branch, and
   for (const name of ['topic', 'second', 'third', 'main'])
     expect((await ask(work, 'name now', { branch: name })).branch).toBe(name === 'main' ? 'main' : 'third')
   expect(await textOf(work, 'third', 'a.txt')).toBe('a\ntyped\nby the old name\nand again\n')
-  // A window that has not heard of any of it types where the branch is now.
+  // A window that does not know of the renames types into the renamed branch.
   await (await edit(work, 'topic', 'a.txt')).type('last\n')
   expect(await textOf(work, 'third', 'a.txt')).toBe('a\ntyped\nby the old name\nand again\nlast\n')
-  // Renames are undone over the restart, with the drafts.
+  // Renames are undone across the restart, with the drafts.
   await work.undo(await operationOf(work, 'rename the branch second to third'))
   await work.undo(await operationOf(work, 'rename the branch topic to second'))
   expect((await ask(work, 'name now', { branch: 'third' })).branch).toBe('topic')
@@ -249,7 +249,7 @@ test('in a branch that was deleted, by whomever, typing goes on, and no commit i
   const tip = await desk.git('rev-parse', 'main')
   await ask(desk.work, 'delete branch', { branch: 'here' })
   await desk.git('branch', '-D', 'outside')
-  // No file was open, and the desk was restarted meanwhile.
+  // No file was open, and the desk was restarted.
   let work = await desk.restart()
   for (const name of ['here', 'outside']) {
     expect(await refusedBy(ask(work, 'new file', { branch: name, path: 'new.txt' }))).toThrow(

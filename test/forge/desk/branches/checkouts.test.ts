@@ -1,4 +1,4 @@
-/** The user's checkout: it follows a save as `git checkout` would, and is otherwise never touched. */
+/** The user's checkout: it follows a save as with `git checkout`, and is not changed otherwise. */
 
 import { expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
@@ -13,7 +13,7 @@ import { makePlace, until } from '../../../support/repository.ts'
 
 const FILES = { 'a.txt': 'a\n', 'b.txt': 'b\n', 'folder/c.txt': 'c\n' }
 
-/** Every file of a work tree with its mode, times and content, and of git's own folder all but objects and refs. */
+/** Every file of a work tree with its mode, times and content, and of .git all but objects and refs. */
 async function snapshot(top: string): Promise<Record<string, string>> {
   const found: Record<string, string> = {}
   const walk = async (folder: string) => {
@@ -126,7 +126,7 @@ test('where a local change is in the way nothing is touched, and it is said once
       why: 'a.txt has changes there that are not committed.',
     },
   ])
-  // When the way is free, it follows from where it is.
+  // Once nothing is in the way, the checkout follows from the commit it is at.
   await desk.git('restore', '--source', 'main~3', '--staged', '--worktree', 'a.txt')
   await editor.type('last\n')
   expect(desk.news).not.toContainEqual({ say: 'checkout follows', branch: 'main' })
@@ -190,7 +190,7 @@ test('no hook of the repository runs, whatever is done', async () => {
   expect((await readdir(desk.folder)).filter(name => name.startsWith('ran'))).toEqual([])
 })
 
-/** Merges a commit that was made elsewhere into main: the desk itself writes no files with a filter. */
+/** Merges a commit from outside into main, since the desk writes no files with a filter. */
 async function moveOn(desk: Desk, files: Files): Promise<void> {
   const parents = [await desk.git('rev-parse', 'main')]
   const made = await commit(desk.path, 'elsewhere', files, { parents })
@@ -242,7 +242,7 @@ test('a checkout follows after a restart where the desk was killed between a sav
   const to = (await ask(desk.work, 'save', { branch: 'main', paths: 'all' })).commit
   await desk.work.flush()
   expect(JSON.parse(await readFile(state, 'utf8'))).toEqual({})
-  // As it is at that moment: the branch has moved, the files have not.
+  // The state in between: the branch has moved, the files have not.
   await desk.git('read-tree', '-m', '-u', 'main', before)
   expect(await desk.git('status', '--porcelain')).toBe('M  a.txt')
   const pending = { [join(desk.path, '.git')]: { branch: 'main', from: before, to, isTold: false } }
@@ -250,7 +250,7 @@ test('a checkout follows after a restart where the desk was killed between a sav
   const work = await desk.restart()
   await work.flush()
   expect(await desk.git('status', '--porcelain')).toBe('')
-  // What was written down of another moment is no reason to touch anything.
+  // An outdated record must not cause changes.
   await desk.git('commit', '-q', '--allow-empty', '-m', 'later')
   await writeFile(state, JSON.stringify(pending))
   const snap = await snapshot(desk.path)
@@ -263,7 +263,7 @@ test('a checkout follows after a restart where the desk was killed between a sav
 test('what is to follow is written down before the branch moves', async () => {
   await using desk = await makeDesk({ files: FILES })
   const from = await desk.git('rev-parse', 'main')
-  // Another git holds the branch: what is written down meanwhile was written before the branch can move.
+  // Another git process holds the branch: the record is written before the branch can move.
   await writeFile(join(desk.path, '.git/refs/heads/main.lock'), '')
   const refused = refusedBy(ask(desk.work, 'new file', { branch: 'main', path: 'new.txt' }))
   let seen: unknown[] = []
@@ -277,7 +277,7 @@ test('what is to follow is written down before the branch moves', async () => {
   expect(await desk.git('rev-parse', 'main')).toBe(from)
 })
 
-/** A desk with a save that the checkout could not follow, since a.txt was changed there, and a draft typed after it. */
+/** A desk with a save that the checkout could not follow, since a.txt was changed there, and a later draft. */
 async function leftBehind() {
   const desk = await makeDesk({ files: FILES })
   await writeFile(join(desk.path, 'a.txt'), 'mine, not saved\n')

@@ -1,4 +1,4 @@
-/** A text that several windows edit: one order for all, and nothing that a page could do harm with. */
+/** A text that several windows edit: one order for all, and no harm from a page. */
 import { expect, test } from 'bun:test'
 import { Document } from '../../../../forge/desk/branches/documents.ts'
 import { MAX_EDITABLE_BYTES } from '../../../../forge/desk/contract/limits.ts'
@@ -69,7 +69,8 @@ test('a text does not grow beyond what is edited, and may always become shorter'
   expect(document.take(0, by([MAX_EDITABLE_BYTES - 1, [1]]))).toMatchObject({ accepted: true })
 })
 
-// Of this many letters, three bytes each, the next one is over the limit; \r\n and a byte order mark count, too.
+// The number of letters at which one more exceeds the limit; \r
+//  and a byte order mark count, too.
 for (const [what, text, form, more] of [
   ['of three bytes a letter', '語'.repeat(Math.floor(MAX_EDITABLE_BYTES / 3)), LF, '語'],
   ['with \\r\\n', '\n'.repeat(MAX_EDITABLE_BYTES / 2), { lineEnd: 'CRLF', bom: false }, '\n'],
@@ -79,7 +80,7 @@ for (const [what, text, form, more] of [
     const document = new Document(text, form)
     expect(encode(text, form).length).toBeGreaterThan(MAX_EDITABLE_BYTES - 3)
     expect(document.take(0, by(replacement(text.length, 9, 0, more)))).toMatchObject({ accepted: false })
-    // As much as goes may come.
+    // Replacing text by the same number of bytes is accepted.
     const same = by(replacement(text.length, 9, 1, more))
     expect(document.take(0, same)).toMatchObject({ accepted: true })
     expect(document.mark().length).toBeLessThanOrEqual(MAX_EDITABLE_BYTES)
@@ -101,7 +102,7 @@ test('what is typed while the server works with a text stays typed in what comes
     const made = document.become(after, LF)
     expect(document.text.replace(`<${round}>`, '')).toBe(after)
     expect(document.text).toContain(`<${round}>`)
-    // A window that is told of it has the same text.
+    // A window that receives the edit has the same text.
     if (made) window.take(made.version, [made.edit])
     expect([window.text, window.version]).toEqual([document.text, document.version])
   }

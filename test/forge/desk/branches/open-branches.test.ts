@@ -1,4 +1,4 @@
-/** The work on several branches at a time. */
+/** Work on several branches at the same time. */
 import { expect, test } from 'bun:test'
 import { Maintenance } from '../../../../core/git/maintenance.ts'
 import { BranchWork } from '../../../../forge/desk/branches/branch-work.ts'

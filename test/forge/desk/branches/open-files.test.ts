@@ -1,4 +1,4 @@
-/** Files that windows have open: what is typed in them stays, whatever becomes of the branch meanwhile. */
+/** Open files: edits in them are kept, whatever happens to the branch. */
 import { expect, test } from 'bun:test'
 import { noDrafts } from '../../../../forge/desk/branches/drafts.ts'
 import { OpenFiles } from '../../../../forge/desk/branches/open-files.ts'

@@ -1,4 +1,4 @@
-/** Undo and redo of whatever the desk did to refs. */
+/** Undo and redo of all operations on refs. */
 import { expect, test } from 'bun:test'
 import { ask, conflictsIn, edit, makeDesk, textOf } from '../../../support/desk.ts'
 import { commit } from '../../../support/git.ts'
@@ -47,7 +47,7 @@ test('each operation says what it did, and where refs were', async () => {
   })
   expect(second).toMatchObject({ kind: 'new branch', words: 'make the branch topic' })
   expect(await ask(desk.work, 'operations', { from: 1, count: 10 })).toEqual([first as never])
-  // Any git can read it.
+  // Plain git can read the operation.
   expect(await desk.git('log', '-1', '--format=%s', 'refs/forge/operations')).toBe('make the branch topic')
   await desk.git('fsck', '--strict')
 })

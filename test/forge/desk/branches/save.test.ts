@@ -1,4 +1,4 @@
-/** A save: what its commit is called, whose it is, and what happens when several things go on at once. */
+/** Saves: the commit's message and author, and concurrent saves. */
 
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
@@ -57,7 +57,7 @@ test('branch, drafts and operation move in one transaction: where one can’t, n
   await using desk = await makeDesk({ files: FILES, bare: true })
   await (await edit(desk.work, 'main', 'a.txt')).type('more\n')
   await desk.work.flush()
-  // A ref below its name keeps that of the operations from being made.
+  // A ref below its name prevents writing the ref of the operations.
   await desk.git('update-ref', 'refs/forge/operations/in-the-way', 'main')
   const before = await desk.git('for-each-ref')
   expect(await refusedBy(ask(desk.work, 'save', { branch: 'main', paths: 'all' }))).toThrow('What was typed is kept')
@@ -185,7 +185,7 @@ test('a branch that exists only as a folder of others’ drafts is no trouble', 
   await desk.work.flush()
   await desk.git('branch', '-D', 'topic')
   await desk.work.look()
-  // Git can't keep refs/forge/drafts/topic/one beside refs/forge/drafts/topic.
+  // Git can't have refs/forge/drafts/topic/one beside refs/forge/drafts/topic.
   await ask(desk.work, 'new branch', { branch: 'topic/one', from: null })
   await (await edit(desk.work, 'topic/one', 'a.txt')).type('new\n')
   await desk.work.flush()

@@ -1,4 +1,4 @@
-/** A commit that waits for its signature, for as long as a person takes: what is typed does not wait. */
+/** A commit that waits for a signature by the user: typing does not wait. */
 
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ import { signBySlowHand } from '../../../support/signing.ts'
 
 const SIGNER = join(import.meta.dir, 'signer.ts')
 
-/** A file as the drafts of main are in the repository. */
+/** A file in the stored drafts of main. */
 const draftOf = async (desk: Desk, path: string): Promise<string> =>
   (await tryGit(desk.path, ['show', `refs/forge/drafts/main:${path}`])).stdout
 
@@ -26,7 +26,7 @@ test('what is typed while a save waits for its signature is written, and is a dr
   const saved = ask(desk.work, 'save', { branch: 'main', paths: 'all' })
   await hand.asked()
   await editor.type('typed\n')
-  // Others of its files can be opened, read and typed in.
+  // Other files of the branch can be opened, read and edited.
   await (await edit(desk.work, 'main', 'b.txt')).type('too\n')
   expect((await vfsAt(desk.work.branches, { kind: 'branch', branch: 'main' })).constructor.name).toBe(
     'WorkInProgressVfs',
@@ -203,7 +203,7 @@ test('after kill -9 while a save waits for its signature, all that was typed is 
   } finally {
     child.kill('SIGKILL')
     await child.exited
-    // The git process that waits for it would never end.
+    // The waiting git process would never end.
     await hand.answer('no')
   }
   const work = await desk.restart()

@@ -1,4 +1,4 @@
-/** A conversation is parsed once for as long as it is looked at, and follows what is committed. */
+/** A conversation is parsed once while it is shown, and again after a commit. */
 import { expect, test } from 'bun:test'
 import { SessionCache } from '../../../../forge/desk/chat/session-cache.ts'
 import { CommitVfs } from '../../../../forge/vfs.ts'

@@ -1,4 +1,4 @@
-/** What the desk runs after a turn: the checks of FORGE.md, by a stand-in for docker that runs them as they are. */
+/** The checks of FORGE.md after a turn, with a stand-in for docker that runs commands directly. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -56,7 +56,7 @@ test('nothing is run where commands are not allowed, or the setting leaves it ou
     await using desk = await makeDesk({ files: FILES, models: modelsOf(model, { checksAfterTurn }) })
     await ask(desk.work, 'allow commands', { isAllowed })
     await conversationAfterTurn(desk)
-    // The answer, its end, and the message of the commit.
+    // Three requests: the answer, its end, and the message of the commit.
     expect(model.requests).toHaveLength(3)
     expect(await desk.git('show', 'HEAD:a.txt')).toBe('tow')
     const tools = JSON.stringify(model.requests[0]?.tools)

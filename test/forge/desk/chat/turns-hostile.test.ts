@@ -1,4 +1,4 @@
-/** Turns of an AI in a repository of an attacker's, or with a model that is one. */
+/** Turns of an AI in an attacker's repository, or with a hostile model. */
 import { expect, test } from 'bun:test'
 import { NO_USAGE, SESSION } from '../../../../forge/ai/session.ts'
 import type { Conversation } from '../../../../forge/desk/contract/chat.ts'

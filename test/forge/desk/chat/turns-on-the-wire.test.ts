@@ -1,4 +1,4 @@
-/** A desk with the models that its settings name: what goes over the wire, and what must not. */
+/** A desk with the models in its settings: what is sent to them, and what must not be. */
 import { expect, test } from 'bun:test'
 import * as v from 'valibot'
 import { SetModels } from '../../../../forge/desk/chat/models.ts'

@@ -1,4 +1,4 @@
-/** Turns of an AI on the desk: one commit with code and conversation, or a person's choice. */
+/** Turns of an AI on the desk: one commit with code and conversation, or Keep and Discard. */
 
 import { expect, test } from 'bun:test'
 import * as v from 'valibot'
@@ -19,7 +19,7 @@ async function makeChat(script: Script, files: Record<string, string> = { 'a.txt
   return { model, desk, [Symbol.asyncDispose]: () => desk[Symbol.asyncDispose]() }
 }
 
-/** The message of the error of a promise. (Bun's own `rejects` sometimes never returns.) */
+/** The message of a promise's error. (Bun's own `rejects` sometimes never returns.) */
 const refusal = (promise: Promise<unknown>): Promise<string> =>
   promise.then(
     () => 'it was done',
@@ -28,11 +28,11 @@ const refusal = (promise: Promise<unknown>): Promise<string> =>
 
 const turnIn = async (work: Work, branch = 'main') => (await ask(work, 'conversation', { at: onBranch(branch) })).turn
 
-/** Waits until no turn runs in a branch: it has ended, or waits for a person. */
+/** Waits until no turn runs in a branch: it has ended, or waits for an answer. */
 async function untilEnded({ work, news }: Desk, branch = 'main'): Promise<Conversation> {
   await until(async () => (await turnIn(work, branch))?.state !== 'running')
   for (const said of news) v.parse(News, said)
-  // What the page is told is what it understands.
+  // The reply matches the page's schema.
   return v.parse(Conversation, await ask(work, 'conversation', { at: onBranch(branch) }))
 }
 
@@ -219,7 +219,7 @@ for (const { name, script, how, words } of ENDS)
     expect(await textOf(desk.work, 'main', 'a.txt')).toBe('one\n')
     expect(await desk.git('rev-parse', 'main')).toBe(before)
     expect((await ask(desk.work, 'conversation', { at: onBranch() })).items).toEqual([])
-    // To let go of it can be undone like everything else.
+    // A discard can be undone.
     await desk.work.undo()
     expect(await textOf(desk.work, 'main', 'a.txt')).toBe('two\n')
     await desk.work.chat.turns.end('main', true)
@@ -231,7 +231,7 @@ for (const { name, script, how, words } of ENDS)
       commit: { files: [] },
     })
     expect(await desk.git('for-each-ref', 'refs/forge/turns')).toBe('')
-    // So can keeping it.
+    // Keeping can be undone, too.
     await desk.work.undo()
     expect(await turnIn(desk.work)).toMatchObject({ state: 'unfinished', files: ['a.txt'] })
     expect((await desk.work.describeBranches())[0]).toMatchObject({ drafts: [], tip: before })
@@ -520,7 +520,7 @@ test('without a key the chat says what to set, and the rest works', async () => 
   expect((await ask(desk.work, 'save', { branch: 'main', paths: 'all' })).commit).toBeString()
 })
 
-// --- Tools of the repository -----------------------------------------------------------------------------------------
+// --- Tools of the repository ---
 
 const SHOUT = `export const schema = {
   name: 'shout',
@@ -572,7 +572,7 @@ test('a tool that is not approved does not run, and the model is told', async ()
   expect(await desk.git('show', 'main:a.txt')).toBe('one')
 }, 120_000)
 
-// --- A conversation that is a stranger's -----------------------------------------------------------------------------
+// --- A stranger's conversation ---
 
 test('a conversation that can’t be read is kept beside a new one, and said', async () => {
   await using chat = await makeChat([{ text: 'Yes.' }], { 'a.txt': 'one\n', '.forge/session.json': '{"version": 99' })

@@ -1,4 +1,4 @@
-/** The lines by which the desk lists runs of Forklift. */
+/** The lines of the runs of Forklift in the desk. */
 import { expect, test } from 'bun:test'
 import type { RecordedRun } from '../../../../core/formats/forklift-run.ts'
 import { wordsOfRun } from '../../../../forge/desk/forklift/forklift-runs.ts'

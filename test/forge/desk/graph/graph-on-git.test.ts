@@ -1,4 +1,4 @@
-/** The repository view on a real desk of a real repository: what is dropped is what git has then, and comes back. */
+/** The repository view on a real desk: drag and drop changes the real repository, and Undo reverts it. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -153,7 +153,7 @@ describe.skipIf(!hasBrowser)('the repository view on git', () => {
     await button('Push').click()
     await dialog().getByText('1 commit to origin/main').waitFor()
     await dialog().getByRole('button', { name: 'Push', exact: true }).click()
-    // Nothing was fetched: it is the remote that says no, in the dialog, which goes on to the pull.
+    // Nothing was fetched: the remote rejects the push, and the dialog offers the pull.
     await dialog().getByText('Rejected: origin/main has commits that main does not have.').waitFor()
     await dialog().getByText('origin/main has 1 commit that main does not have').waitFor()
     await dialog().getByRole('button', { name: 'Pull…' }).click()

@@ -1,4 +1,4 @@
-/** A graph of commits in memory, in the lanes that the real one would have, for the tests of the page alone. */
+/** A graph of commits in memory with real lanes, for tests of the page alone. */
 
 import type { GraphRow, GraphWindow } from '../../../../forge/desk/contract/graph.ts'
 import type { CommitRow } from '../../../../forge/desk/contract/reading.ts'
@@ -10,7 +10,7 @@ export class GraphOf {
   readonly #places: Map<string, number>
   readonly #lanes: Lanes
 
-  /** The newest first, none above its children. `main`: the tip of the branch that has the first lane. */
+  /** Newest first, none above its children. `main`: the tip of the branch that has the first lane. */
   constructor(
     readonly commits: readonly Commit[],
     main?: string,

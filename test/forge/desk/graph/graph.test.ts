@@ -1,4 +1,4 @@
-/** The graph of the repository: its lanes, its windows, what is found in it, and what only reflogs still know. */
+/** The graph of the repository: lanes, windows, search, and commits that only reflogs have. */
 import { describe, expect, test } from 'bun:test'
 import { utimes } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ import { makePlace, until } from '../../../support/repository.ts'
 import { openTestDesk } from '../../../support/served.ts'
 import { workOf } from '../../../support/times.ts'
 
-/** Commits in the order in which they were made, each with its parents and refs with where they are. */
+/** Commits in the order of their creation, by their parents, and the refs with their commits. */
 type Story = { parents: number[][]; refs: Map<string, number> }
 
 /** A random history. */
@@ -24,7 +24,7 @@ function grow(random: Random, count: number): Story {
   return story
 }
 
-/** One more commit: on a branch, on a new one, or a merge; gives whether it goes on with a line or begins one. */
+/** Adds a commit to a branch, a new one, or as a merge; returns whether it extends a line or begins one. */
 function add({ parents, refs }: Story, random: Random): 'extended' | 'new' {
   const names = [...refs.keys()]
   const name = random.pick(names)
@@ -81,7 +81,7 @@ describe('lanes', () => {
       const shape = shapeOf(story)
       const lanes = layLanes(shape)
       const rows = lanes.lines(0, shape.count)
-      // Each commit is followed down its lines: they lead to its parents, all of them and no others.
+      // Follows the lines of each commit: they lead to all its parents, and to no other commit.
       for (let row = 0; row < shape.count; row++) {
         const wanted = new Set(shape.parents.subarray(shape.from[row], shape.from[row + 1]))
         const met = new Set<number>()
@@ -94,7 +94,7 @@ describe('lanes', () => {
         }
         expect([...wanted].filter(parent => !met.has(parent))).toEqual([])
       }
-      // No line runs through the commit of another one.
+      // No line runs through another commit.
       for (let row = 1; row < shape.count; row++)
         for (const { to, child } of rows[row - 1] ?? [])
           if (to === lanes.laneOf(row))
@@ -138,7 +138,7 @@ describe('lanes', () => {
     }
     const share = (counts: number[]) => counts.filter(count => count === 0).length / counts.length
     const mean = (counts: number[]) => counts.reduce((sum, count) => sum + count, 0) / counts.length
-    // One that begins a branch moves nothing at all.
+    // A commit that begins a branch moves no other lane.
     expect(Math.max(...moved.new)).toBe(0)
     expect(share(moved.extended)).toBeGreaterThan(0.6)
     expect(mean(moved.extended)).toBeLessThan(12)
@@ -149,14 +149,14 @@ describe('lanes', () => {
     const whole = layLanes(shapeOf(story))
     const part = layLanes(shapeOf(story, 100))
     expect([...part.lanes].filter((lane, row) => lane === 0 && whole.laneOf(row) !== 0)).toEqual([])
-    // Lines whose parents are not read yet go on to the end.
+    // Lines to parents not read yet run to the end.
     expect(part.lines(0, 100)[99]?.length).toBeGreaterThan(0)
   })
 
   test('very many commits take little time, and very many branches no end of room', () => {
     const random = randomFrom(11)
     const story: Story = { parents: [[]], refs: new Map([['main', 99_999]]) }
-    // Each goes on from one of the last, so that thousands of lines are open at a time.
+    // Each commit extends one of the last ones, so that thousands of lines are open at a time.
     while (story.parents.length < 100_000) {
       const made = story.parents.length
       const near = () => Math.max(0, made - 1 - random.below(random.chance(0.02) ? 20_000 : 40))
@@ -169,7 +169,7 @@ describe('lanes', () => {
     })
     expect(lanes.width).toBeLessThanOrEqual(500)
     expect(Math.max(...lanes.lines(50_000, 50_100).map(row => row.length))).toBeLessThan(2000)
-    // Some tens of milliseconds on a machine that has nothing else to do.
+    // It takes some tens of milliseconds on an idle machine.
     expect(work).toBeLessThan(1000)
   })
 })
@@ -214,7 +214,7 @@ describe('windows', () => {
       for (let at = 0; at < 8; at++) {
         const parents = [...new Set([random.pick(oids), ...(random.chance(0.3) ? [random.pick(oids)] : [])])]
         const branch = `b${random.below(5)}`
-        // Now and then a clock that is off.
+        // Sometimes the commit's clock is wrong.
         const when = random.chance(0.1) ? { when: 1_700_000_000 + random.below(1000) } : {}
         oids.push(await commit(place.path, branch, { [branch]: `${round}${at}` }, { parents, ...when }))
       }

@@ -1,4 +1,4 @@
-/** Fetch, pull and push of the desk against real remotes: files, and git over HTTP. */
+/** Fetch, pull and push of the desk with real remotes: folders, and git over HTTP. */
 import { expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
@@ -20,7 +20,7 @@ type Far = Desk & {
   tip: (branch?: string) => Promise<string>
 }
 
-/** A desk on a repository whose main follows that of origin, which has what it has. */
+/** A desk on a repository whose main has origin's main as its upstream, at the same commit. */
 async function makeFar(files: Files = { 'a.txt': 'one\n' }): Promise<Far> {
   const desk = await makeDesk({ bare: true })
   const origin = await bare(join(desk.folder, 'far', 'origin.git'))
@@ -47,7 +47,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** What a step fails with. */
+/** The error of a step. */
 const failure = async (asked: Promise<unknown>): Promise<string> =>
   await asked.then(
     () => 'it did not fail',
@@ -67,7 +67,7 @@ test('a fetch over HTTP says how far it is, and what came of it', async () => {
   expect(await desk.git('rev-parse', 'origin/main')).toBe(tip)
   expect(await desk.tip()).toBe(before)
   expect(wordsOf(desk)[0]).toBe('Fetching…')
-  // Which of git's lines come is a matter of time: the newest is told now and then.
+  // Which lines are reported depends on timing: only the newest one per interval is.
   expect(wordsOf(desk).length).toBeGreaterThan(1)
   expect(desk.news.filter(({ say }) => say === 'progress').at(-1)).toEqual({ say: 'progress' })
   expect((await desk.work.steps.do({ step: 'fetch', remote: 'origin' })).words).toBe(
@@ -112,7 +112,7 @@ test('a pull follows where the branch has nothing of its own, and undo brings it
   await using desk = await makeFar()
   const before = await desk.tip()
   const tip = await commit(desk.origin, 'main', { 'b.txt': 'two\n' }, { message: 'Two' })
-  // Nothing of it is known before it is fetched.
+  // The remote's commits are unknown before the fetch.
   expect(await desk.work.steps.preview(pull('fast-forward'))).toMatchObject({
     is: 'nothing',
     words: 'already up to date with origin/main',
@@ -205,7 +205,7 @@ test('a push that the remote rejected is known to be behind from then on, and of
   const far = await commit(desk.origin, 'main', { 'b.txt': 'two\n' }, { message: 'Two' })
   const own = await commit(desk.path, 'main', { 'c.txt': 'three\n' }, { message: 'Own' })
   await desk.work.look()
-  // Nothing was fetched since: only the remote knows of its commit.
+  // Nothing was fetched since: only the remote has its commit.
   expect(await desk.work.steps.preview(push())).toMatchObject({ is: 'clean' })
   expect(await failure(desk.work.steps.do(push(), { before: own }))).toBe(
     'Rejected: origin/main has commits that main does not have. Pull first, then push.',
@@ -237,7 +237,7 @@ test('what the remote has beyond the branch is overwritten by force only, and on
   const second = await commit(desk.origin, 'main', { 'd.txt': 'four\n' }, { message: 'Meanwhile' })
   expect(await failure(desk.work.steps.do(push({ isForced: true }), forced))).toContain('moved since the last fetch')
   expect(await desk.far('rev-parse', 'main', 'main^')).toBe(`${second}\n${first}`)
-  // What the rejected push has fetched was in no preview.
+  // The commit fetched after the rejected push was in no preview.
   expect(await failure(desk.work.steps.do(push({ isForced: true }), forced))).toContain(
     'origin/main was fetched since this preview: nothing was pushed',
   )
@@ -276,7 +276,7 @@ test('a wrong password is said without the password', async () => {
   const pushed = await failure(desk.work.steps.do(push(), { before: own }))
   expect(pushed).toContain("origin doesn't let git in")
   expect(JSON.stringify([words, pushed, desk.news])).not.toContain('hunter-two')
-  // The user's own helpers are asked, as by their git.
+  // The user's credential helpers are asked, as by git.
   await desk.git('config', 'remote.origin.url', `${server.url}/origin.git`)
   await desk.git('config', 'credential.helper', '!f() { echo username=ada; echo password=right; }; f')
   expect((await desk.work.steps.do({ step: 'fetch' })).words).toBe('Fetched from origin: nothing new.')
@@ -323,7 +323,7 @@ test('a fetch that is stopped in the middle of what comes leaves nothing behind'
   desk.work.steps.stop()
   expect((await asked).words).toBe('The fetch was stopped: nothing new.')
   expect(await desk.git('for-each-ref')).toBe(refs)
-  // What served it here has ended with it.
+  // The server's child process has ended with it.
   const served = Number(await readFile(pid, 'utf8'))
   await until(async () => !isAlive(served))
   await desk.git('config', '--unset', 'remote.origin.uploadpack')

@@ -1,4 +1,4 @@
-/** Forklift on the desk: its runs as the real one leaves them, opened, finished by hand, and published. */
+/** Forklift on the desk: real runs are opened, finished by hand, and published. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -21,12 +21,12 @@ beforeAll(async () => {
 })
 afterAll(() => folder[Symbol.asyncDispose]())
 
-/** Two conflicts, of which an agent can settle one. */
+/** Two conflicts, of which an agent can resolve one. */
 const TWO: WorldOptions = {
   files: { base: { 'b.txt': 'b\n' }, fork: { 'b.txt': 'b of the fork\n' }, upstream: { 'b.txt': 'b of upstream\n' } },
 }
 const STUCK = 'printf "Which greeting?\\n\\n<b>I tried</b> both.\\n" >STUCK.md; exit 4'
-/** What the harness does first, and one conflict that is settled and left. */
+/** The script of an agent that resolves one conflict and leaves the other. */
 const LEFT = `merge || true; printf 'b of both\\n' >b.txt; ${STUCK}`
 const COMMITTED = `merge || resolve 'Keep both'; ${STUCK}`
 
@@ -43,7 +43,7 @@ const open = async (window: TestWindow) => {
   return ((await window.ask({ ask: 'open run', run })) as { branch: string }).branch
 }
 
-/** A person at the editor puts another text in a file. */
+/** Replaces the text of a file in the editor. */
 async function type(window: TestWindow, branch: string, path: string, text: string): Promise<void> {
   const file = (await window.ask({ ask: 'open', at: { kind: 'branch', branch }, path })) as File
   if (file.kind !== 'text') throw new Error(`${path} is ${file.kind}`)
@@ -56,7 +56,7 @@ async function type(window: TestWindow, branch: string, path: string, text: stri
   expect(accepted).toBe(true)
 }
 
-/** Takes a commit out of the checkout, as in a new clone that never had it. */
+/** Removes a commit from the checkout, as in a new clone without it. */
 async function forget(world: World, oid: string): Promise<void> {
   const upstream = await world.git('rev-parse', 'refs/remotes/upstream/main')
   await world.git('checkout', '-q', '--detach', upstream)
@@ -136,7 +136,7 @@ describe('a run that got stuck', () => {
     ])
     const file = await window.ask({ ask: 'open', at: { kind: 'branch', branch }, path: 'b.txt' })
     expect(file).toMatchObject({ text: 'b of both\n' })
-    // Opened once more, it is the same one.
+    // Opening it again shows the same branch.
     expect(await onlyRun(window)).toMatchObject({ branch })
     expect(await open(window)).toBe(branch)
   })
@@ -166,7 +166,7 @@ describe('a run that got stuck', () => {
     await using world = await stuckRun(LEFT, TWO)
     await using forge = await openForge(world, page)
     await using window = await forge.window()
-    // A commit of drafts says when it was written.
+    // Without the commit, whose date differs for the same drafts.
     const format = '--format=%(refname) %(tree)'
     const refs = () => world.git('for-each-ref', format, 'refs/heads', 'refs/forge/merging', 'refs/forge/drafts')
     const before = await refs()
@@ -340,7 +340,7 @@ describe('a run that ended otherwise', () => {
 
   test('opens at its start also where only its own folder has that any more', async () => {
     await using world = await makeWorld(TWO)
-    // The fork has moved on elsewhere: the run begins at a commit that this checkout never fetched.
+    // The fork has new commits elsewhere: the run begins at one that this checkout never fetched.
     await world.agent(LEFT)
     expectExit(await world.run(), 4)
     const { metadata } = await world.lastRun()

@@ -1,4 +1,4 @@
-/** Merges, rebases and cherry-picks that wait for a person: every kind of conflict, to its end and back. */
+/** Waiting merges, rebases and cherry-picks: every kind of conflict, to its end and back. */
 
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
@@ -17,19 +17,19 @@ import { modelsOf, ScriptedModel, write } from '../../../support/scripted-model.
 
 const merge = ({ source }: Pick<Pair, 'source'>) => ({ step: 'merge', source, onto: 'main' }) as const
 
-/** Begins the merge of topic into main, as it was previewed. */
+/** Begins the merge of topic into main, as previewed. */
 async function begin(desk: Pair): Promise<void> {
   const preview = v.parse(Preview, await desk.work.steps.preview(merge(desk)))
   expect(preview.is).toBe('conflicts')
   const done = await desk.work.steps.do(merge(desk), preview)
   expect(done.merging).toBe('main')
-  // What was said to be in conflict is, and the page can read all of it.
+  // The conflicts are those of the preview, and match the page's schema.
   const { files } = v.parse(Merging, await desk.work.mergings.in('main'))
   for (const { path } of files) v.parse(ConflictFile, await desk.work.mergings.conflict('main', path))
   expect(files.map(({ path, words = '' }) => ({ path, words }))).toEqual(preview.conflictsIn)
 }
 
-/** The files of a commit: mode, path, and the content of those that are short. */
+/** The files of a commit: mode, path, and the content of short ones. */
 async function filesOf(desk: Desk, commitish: string): Promise<Record<string, string>> {
   const list = (await desk.git('ls-tree', '-r', '-z', '--full-tree', commitish)).split('\0').filter(Boolean)
   const files = list.map(async entry => {
@@ -49,7 +49,7 @@ type Case = {
   name: string
   sides: Sides
   rows: [string, string][]
-  /** What the files are where one side is taken for the first row. */
+  /** The files after one side was taken for the first row. */
   ours: Record<string, string>
   theirs: Record<string, string>
   both: Record<string, string>
@@ -207,7 +207,7 @@ for (const { name, sides, rows, ...ends } of CASES)
       expect(await refusedBy(work.mergings.finish('main'))).toThrow('left in')
       const [path = ''] = rows[0] ?? []
       expect(await work.mergings.conflict('main', path)).toMatchObject({ path, kind: rows[0]?.[1] })
-      // Whatever was taken or let go before, the last word counts.
+      // The last choice counts, whatever was chosen or discarded before.
       for (const other of SIDES.filter(it => it !== side)) await work.mergings.takeSide('main', path, other)
       await ask(work, 'discard', {
         branch: 'main',
@@ -255,7 +255,7 @@ const TWO: Sides = {
   theirs: { 'a.txt': lines({ 2: 'theirs 2', 8: 'theirs 8' }), 'b.txt': 'changed\n' },
 }
 
-/** Replaces the first conflict in main's a.txt by some text, as a person types it. */
+/** Replaces the first conflict in main's a.txt by a text, by typing. */
 async function settleFirst(work: Work, path: string, text: string): Promise<void> {
   const editor = await edit(work, 'main', path)
   const [conflict = ''] = /^<{7} .*?^>{7}[^\n]*\n/ms.exec(editor.text) ?? []
@@ -271,7 +271,7 @@ test('a file that git merges by itself counts once, also where it is renamed', a
     theirs: { 'a.txt': 'theirs\n', 'new.txt': text, 'b.txt': 'changed\n' },
   })
   await begin(desk)
-  // The renamed one and b.txt.
+  // The renamed file and b.txt.
   expect((await desk.work.mergings.in('main'))?.byGit).toBe(2)
 })
 
@@ -451,9 +451,9 @@ test('a landing with conflicts ends as one commit, and its tip is kept', async (
   expect(await desk.git('rev-parse', `refs/forge/kept/topic-${desk.theirs.slice(0, 8)}`)).toBe(desk.theirs)
 })
 
-// --- Rebases and cherry-picks ----------------------------------------------------------------------------------------
+// --- Rebases and cherry-picks ---
 
-/** A topic of five commits: the first, third and fifth change what main has changed, too. */
+/** A topic of five commits: the first, third and fifth change the same lines as main. */
 async function makeChain() {
   const base = { 'a.txt': lines(), 'b.txt': lines() }
   const ours = { 'a.txt': lines({ 1: 'main 1', 5: 'main 5', 9: 'main 9' }) }
@@ -504,7 +504,7 @@ test('a rebase stops at each of three conflicts, and moves its branch once, at t
     ...['Two', 'Three', 'Four', 'Five'].map(it => `${it} Bea Ada`),
   ])
   expect(await show(desk.path, 'topic', 'a.txt')).toContain('main 5\ntopic 5\n')
-  // Back step by step, with what was settled at each stop.
+  // Undo goes back step by step, with the resolutions at each stop.
   await work.undo()
   expect(await desk.git('rev-parse', 'topic')).toBe(before)
   expect(await work.mergings.in('topic')).toMatchObject({ at: { number: 5 } })
@@ -524,7 +524,7 @@ test('a rebase is aborted in its middle, and the branch is where it was', async 
   const before = await desk.git('rev-parse', 'topic')
   await work.steps.do(step)
   await work.mergings.takeSide('topic', 'a.txt', 'ours')
-  // What is settled to what is there already makes no commit.
+  // A resolution equal to the existing content makes no commit.
   await work.mergings.finish('topic')
   expect(await work.mergings.in('topic')).toMatchObject({ at: { number: 3 } })
   await work.mergings.abort('topic')
@@ -567,7 +567,7 @@ test('a revert with conflicts waits in its branch, and is finished as one commit
   expect(await work.mergings.in('topic')).toMatchObject({ kind: 'revert' })
 })
 
-// --- What is odd -----------------------------------------------------------------------------------------------------
+// --- Oddities ---
 
 test('what was changed beside the conflicts is listed as odd, and does not stop the end', async () => {
   await using desk = await makePair(TWO)
@@ -661,11 +661,11 @@ test('names of any bytes, and commits of 64 digits, are merged and settled', asy
   expect(await filesOf(desk, 'main')).toEqual({ a: 'three', 'd/in': 'in', 'd~HEAD': 'dd' })
 })
 
-// --- The AI ----------------------------------------------------------------------------------------------------------
+// --- The AI ---
 
 const FILES_OF_TWO = { 'a.txt': lines({ 2: 'both 2', 8: 'both 8' }) }
 
-/** Asks the AI for all conflicts in main, and waits until its turn is over. */
+/** Asks the AI to resolve all conflicts in main, and waits for the end of its turn. */
 async function askForAll(work: Work): Promise<void> {
   await ask(work, 'ask for conflicts', { branch: 'main', paths: 'all' })
   await until(
@@ -686,7 +686,7 @@ test('an AI settles conflicts as drafts, and is named; its conversation comes wi
   ])
   const said = await ask(work, 'conversation', { at: { kind: 'branch', branch: 'main' } })
   expect(said.items.map(({ kind }) => kind)).toEqual(['user', 'call', 'text', 'end'])
-  // An undo takes the turn back, and another brings it again.
+  // Undo reverts the turn, and redo restores it.
   await work.undo()
   expect((await work.mergings.in('main'))?.files[0]).toMatchObject({ left: 2 })
   await work.redo()
@@ -770,11 +770,11 @@ test('a turn goes on with what was settled, and what it did before it was stoppe
   expect(await textOf(work, 'main', 'c.txt')).toBeUndefined()
 })
 
-// --- Kill -9 ---------------------------------------------------------------------------------------------------------
+// --- Kill -9 ---
 
 const MERGER = join(import.meta.dir, 'merger.ts')
 
-/** Lets a desk merge, settle, finish and undo, over and over, and kills it; gives what it said it had done. */
+/** Runs a desk that merges, resolves, finishes and undoes in a loop, and kills it; returns what it reported as done. */
 async function mergeUntilKilled(words: string[], milliseconds: number): Promise<string[]> {
   const child = Bun.spawn([process.execPath, MERGER, ...words], {
     env: { ...process.env, ...PLAIN, ...PERSON },

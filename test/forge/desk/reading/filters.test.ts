@@ -1,4 +1,4 @@
-/** Files that Git LFS or another filter keeps, and attributes that only change how a checkout has them. */
+/** Files with Git LFS or another filter, and attributes that only affect checkouts. */
 
 import { expect, test } from 'bun:test'
 import { mkdir, writeFile } from 'node:fs/promises'
@@ -59,7 +59,7 @@ for (const bare of [true, false])
     ] as const)
       expect(await refusedBy(ask(work, 'rename', { branch: 'main', from, to }))).toThrow('which the desk does not run')
     expect(await desk.git('rev-parse', 'main')).toBe(tip)
-    // Under the same filter it is the same file, and what a folder says of its own goes along.
+    // A rename under the same filter is allowed, and a folder's own .gitattributes move with it.
     await ask(work, 'rename', { branch: 'main', from: 'pointer.psd', to: 'deep/other.psd' })
     await ask(work, 'rename', { branch: 'main', from: 'own', to: 'other' })
     await ask(work, 'delete', { branch: 'main', path: 'raw.psd' })
@@ -126,7 +126,7 @@ test('attributes cost an opened file nothing that is felt, also in a repository 
     await openFile(desk.work.branches, at, path)
     times.push(performance.now() - begun)
   }
-  // The quicker ones: others had to wait for what else the machine does.
+  // Of the faster half, since the others may have waited for other processes.
   expect(times.toSorted((one, other) => one - other)[25]).toBeLessThan(50)
 })
 
@@ -137,7 +137,7 @@ test('line ends are those that git add would give a file, or those that the file
     'all.txt': 'one\ntwo\n',
   }
   await using desk = await makeDesk({ files: { 'other.txt': 'x\n' } })
-  // As it may have come into the repository before there were attributes.
+  // Committed without the attributes, as if these were added later.
   for (const [path, text] of Object.entries(files)) await writeFile(join(desk.path, path), text)
   const oid = await desk.git('hash-object', '-w', '--no-filters', 'auto.txt')
   await desk.git('add', '.gitattributes', 'all.txt')
@@ -152,7 +152,7 @@ test('line ends are those that git add would give a file, or those that the file
   expect(await blob('auto.txt')).toBe('one\r\ntwo\r\ntyped\r\n')
   expect(await blob('all.txt')).toBe('one\ntwo\ntyped\n')
   expect(await blob('new.txt')).toBe('typed\n')
-  // The checkout that has followed agrees: git add would add nothing.
+  // The updated checkout agrees: git add would change nothing.
   expect(await Bun.file(join(desk.path, 'new.txt')).text()).toBe('typed\r\n')
   await desk.git('add', '--renormalize', 'new.txt', 'all.txt')
   await desk.git('add', 'auto.txt')

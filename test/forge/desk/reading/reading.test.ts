@@ -1,6 +1,4 @@
-/**
- * What is looked at: folders, files by name, text, changes, history. With drafts, and with what strangers may write.
- */
+/** Reading: folders, files by name, text, changes, history, with drafts and with hostile content. */
 import { describe, expect, test } from 'bun:test'
 import { asBytes } from '../../../../core/git/repository.ts'
 import type { CommitRow, FolderEntry } from '../../../../forge/desk/contract/reading.ts'
@@ -30,14 +28,14 @@ async function makeDesk(files: Parameters<typeof commit>[2], format: 'sha1' | 's
   }
 }
 
-/** Types a text in place of all that is in a file. */
+/** Replaces the whole text of a file. */
 async function type(window: TestWindow, path: string, before: number, text: string) {
   await window.ask({ ask: 'open', at: main, path })
   const changes = [[before, ...text.split('\n')]]
   await window.ask({ ask: 'edit', branch: 'main', path, version: 0, edits: [{ client: 'me', changes }] })
 }
 
-/** All that a search finds. */
+/** All matches of a search. */
 async function find(
   window: TestWindow,
   words: string,
@@ -251,7 +249,7 @@ describe('changes', () => {
       ['script', undefined, 'mode', 0, 0],
     ])
     expect(found[0]?.before?.oid).toBe(await it.place.git('rev-parse', `${it.tip}:a.txt`))
-    // The first commit has nothing before it.
+    // The first commit has no parent.
     expect(
       (await changes(it.window, { kind: 'commit', commit: it.tip })).every(({ status }) => status === 'added'),
     ).toBe(true)
@@ -267,7 +265,7 @@ describe('changes', () => {
     expect(unsaved).toMatchObject({ path: 'a.txt', status: 'changed', added: 1, deleted: 1 })
     expect(await it.window.ask({ ask: 'blob', oid: unsaved?.after?.oid ?? '' })).toEqual({ text: 'typed\n' })
     const against = await changes(it.window, main, { kind: 'branch', branch: 'other' })
-    // What the other branch has gained since they parted is no change of this one.
+    // Changes on the other branch since the merge base do not count.
     expect(against.map(({ path }) => path)).toEqual(['a.txt'])
     const other = await changes(it.window, { kind: 'branch', branch: 'other' }, main)
     expect(other.map(({ path }) => path)).toEqual(['b.txt'])

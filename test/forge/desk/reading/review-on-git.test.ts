@@ -1,4 +1,4 @@
-/** Review, history and the palette's commits on a real desk: what they compare with and what they find is what git has. */
+/** Review, history and the palette's commits on a real desk: they match git's results. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { urlOf } from '../../../../forge/desk/server/address.ts'
@@ -111,7 +111,7 @@ describe.skipIf(!hasBrowser)('review and history on git', () => {
     await commits.getByText('Topic, second').waitFor()
     const [list, files] = [await commits.boundingBox(), await changed().boundingBox()]
     expect(list?.y ?? 0).toBeLessThan(files?.y ?? 0)
-    // No gap is left between the two but for a heading.
+    // No gap between the two but for a heading.
     expect((files?.y ?? 0) - (list?.y ?? 0) - (list?.height ?? 0)).toBeLessThan(48)
     await page.getByRole('tab', { name: 'All changes' }).click()
   })

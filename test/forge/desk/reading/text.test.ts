@@ -1,4 +1,4 @@
-/** What an editor shows of a file's bytes, and that nothing else comes back. */
+/** Decoding a file's bytes for the editor, and encoding them again without a change. */
 import { expect, test } from 'bun:test'
 import { MAX_EDITABLE_BYTES } from '../../../../forge/desk/contract/limits.ts'
 import { decodeText, encode, guess, showWithoutText, whyReadOnly } from '../../../../forge/desk/reading/text.ts'
@@ -57,7 +57,7 @@ test('any bytes that can be edited come back as they were', () => {
   ]
   let edited = 0
   for (let round = 0; round < 20_000; round++) {
-    // Some files have but one kind of line ends, and some have bytes of any kind.
+    // Some files have only one kind of line ends, and some any bytes.
     const some = random.chance(0.5) ? pieces.filter(() => random.chance(0.5)) : pieces
     const list = some.length > 0 ? some : pieces
     const parts = Array.from({ length: random.below(12) }, () =>

@@ -1,4 +1,4 @@
-/** Only the user gets in: each way in which others were let in elsewhere, against every route and the socket. */
+/** Access only for the user: known attacks on local servers, against every route and the socket. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { connect } from 'node:net'
 import { cookieFor, proofFor, questionFor, secretFor } from '../../../../forge/desk/server/access.ts'
@@ -46,10 +46,10 @@ afterAll(async () => {
 })
 
 type Headers = Record<string, string | string[] | undefined>
-/** One request to a route; to the socket's it is an upgrade. */
+/** A request to a route; to the socket's route, an upgrade. */
 const ask = (path: string, headers: Headers = {}, method = 'GET') =>
   send(port, request(path, { ...desk.headers, ...(path === '/socket' && upgrade()), ...headers }, method))
-/** A socket shows the secret in its protocols alone. */
+/** A socket sends the secret only in its protocols. */
 const upgrade = () => ({
   ...UPGRADE,
   [SECRET_HEADER]: undefined,
@@ -96,7 +96,7 @@ describe('a key is needed:', () => {
       const headers = { [SECRET_HEADER]: shown, 'Sec-WebSocket-Protocol': protocols }
       expect(await statuses(headers)).toEqual([200, 401, 401, 200, 401])
     }
-    // Nor does it open the door by which the secret is given.
+    // Nor does it give access to the secret.
     expect((await ask(`/?token=${value()}`)).status).toBe(401)
     expect((await ask('/')).body).not.toContain(secret)
   })
@@ -396,6 +396,6 @@ test('connections that say nothing, or very slowly, block no other connection, a
   for (const [at, socket] of slow.entries()) if (at % 2) socket.write('GET / HTTP/1.1\r\nHost: 127')
   const answered = await shortest(1_000, async () => expect((await ask('/key')).status).toBe(204))
   expect(answered).toBeLessThan(1_000)
-  // All of them before the time of this test is over.
+  // All are closed before the test's time is over.
   await Promise.all(closed)
 }, 120_000)

@@ -1,4 +1,4 @@
-/** The files that the page is made of, as a browser gets them. */
+/** The page's files, as a browser gets them. */
 import { expect, test } from 'bun:test'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { Pages } from '../../../../forge/desk/server/pages.ts'
 
-/** A built page with one script, and what a browser that takes some encodings gets of that. */
+/** Builds a page with one script, and requests that with some accepted encodings. */
 async function scriptOf(script: string, accepted: string): Promise<{ encoding: string | null; body: Buffer }> {
   const folder = await mkdtemp(join(tmpdir(), 'desk-page-'))
   try {

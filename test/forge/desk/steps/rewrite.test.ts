@@ -1,4 +1,4 @@
-/** Commits of a branch are amended, reworded, squashed, dropped and reordered as `git rebase --interactive` does it. */
+/** Commits of a branch are amended, reworded, squashed, dropped and reordered as by `git rebase --interactive`. */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,10 +10,10 @@ import { refusedBy } from '../../../support/refusals.ts'
 setDefaultTimeout(60_000)
 
 const NUMBERS = Array.from({ length: 30 }, (_, at) => `${at}\n`)
-/** Lines in which each of the commits changes another one, so that they can be in any order. */
+/** Each commit changes another line, so that they can be in any order. */
 const withLine = (lines: string[], at: number, words: string) => lines.with(at, `${words}\n`)
 
-/** A branch `main` with a first commit and `a` to `e` after it; gives their ids by these names. */
+/** A branch `main` with a first commit and `a` to `e` after it; returns their ids by these names. */
 async function openLine(): Promise<{ desk: Desk; ids: Record<string, string> }> {
   const desk = await makeDesk({ files: { 'all.txt': NUMBERS.join('') } })
   const ids: Record<string, string> = { first: await desk.git('rev-parse', 'main') }
@@ -39,10 +39,10 @@ const rewrite = (rewriting: Rewriting, message?: string) => ({
   step: { step: 'rewrite' as const, branch: 'main', rewriting, ...(message !== undefined && { message }) },
 })
 
-/** Parents apart: what commits are, oldest first. */
+/** The commits of a ref without their parents, oldest first. */
 const commitsOf = (desk: Desk, ref: string) => desk.git('log', '--reverse', '--format=%T %an %ae %at%n%B', ref)
 
-/** What git makes of the same branch, by a todo list of its own. */
+/** Runs git's own rebase of the same branch with a todo list, and returns the result. */
 async function byGit(desk: Desk, todo: string, message?: string): Promise<string> {
   const editor = join(desk.folder, 'editor')
   const words = join(desk.folder, 'message')
@@ -203,7 +203,7 @@ test('what came in by a merge is not changed, and a merge on the way stays one',
   expect(await desk.git('log', '--first-parent', '--format=%s', 'main')).toBe(
     ['Merge side', 'Change e', 'Change d', 'Change b', 'Change a', 'Begin'].join('\n'),
   )
-  // Its side branch would begin at a commit that is gone.
+  // The merged side branch begins at a commit that would be replaced.
   expect(await refusedBy(ask(desk.work, 'do', rewrite({ do: 'reword', commit: ids.first ?? '' }, 'Other')))).toThrow(
     `A branch that was merged later begins after ${ids.first?.slice(0, 8)}: use git rebase --rebase-merges.`,
   )

@@ -1,4 +1,4 @@
-/** What a person does to branches and tags on the desk: previewed, done, undone, refused. */
+/** Steps on branches and tags: previewed, run, undone, refused. */
 import { expect, test } from 'bun:test'
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ const CLEAN: Sides = { base: { 'a.txt': 'a\n' }, ours: { 'ours.txt': 'o\n' }, th
 
 const tree = (desk: Pair, name: string) => desk.git('rev-parse', `${name}^{tree}`)
 
-/** Previews a step and does it: the files are as they were said to be, and undo takes all of it back. */
+/** Previews a step and runs it: the files match the preview, and undo restores everything. */
 async function doAsPreviewed(desk: Pair, step: Step, branch: string) {
   const { work } = desk
   const refs = () => desk.git('for-each-ref', 'refs/heads', 'refs/tags', 'refs/forge/kept', 'refs/forge/drafts')

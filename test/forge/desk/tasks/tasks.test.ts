@@ -1,4 +1,4 @@
-/** The tasks as the desk's server has them: what forge says is a stranger's, and what it is told is no option. */
+/** The tasks on the desk's server: the output of forge is untrusted, and typed text never becomes an option. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * Runs of the tasks in the browser: the real forge, the real Temporal server and its worker, and a scripted model. One
- * scene, one desk and one window serve all of them.
+ * Runs of the tasks in the browser: the real forge, the real Temporal server and worker, and a scripted model. All
+ * tests share one scene, one desk and one window.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Page } from 'playwright-core'
@@ -15,7 +15,7 @@ import { until } from '../web/scene.ts'
 
 setDefaultTimeout(240_000)
 
-/** Milliseconds that a run on a busy machine may take from one state to the next. */
+/** Time limit for a run to change its state on a busy machine, in milliseconds. */
 const STATE_TIMEOUT_MS = 90_000
 
 describe.skipIf(!hasBrowser || hasNoTemporal)('a true run', () => {
@@ -68,7 +68,7 @@ describe.skipIf(!hasBrowser || hasNoTemporal)('a true run', () => {
     await window.keyboard.type('In yours.')
     await window.keyboard.press('Control+Enter')
     await canLand()
-    // When the run has ended, a task's result is no branch any more, and can still be reviewed and landed alone.
+    // When the run has ended, a task's result has no branch any more, but can still be reviewed and landed.
     expect(await scene.git('branch', '--list', '--format=%(refname:short)', 'forge/*')).toBe(`forge/${run}/result`)
     await runRegion()
       .getByRole('button', { name: /^Make a/ })
@@ -93,7 +93,7 @@ describe.skipIf(!hasBrowser || hasNoTemporal)('a true run', () => {
     expect(await scene.git('log', '--format=%s', '-1', 'main')).toBe('Two notes')
     expect(await scene.git('status', '--porcelain')).toBe('')
     expect((await scene.git('ls-tree', '--name-only', 'main')).split('\n')).toEqual(['README.md', 'a.txt', 'b.txt'])
-    // The desk knows it as one of its own steps, and takes it back with the files there.
+    // It is an operation of the desk, whose undo also restores the files.
     await window.getByRole('button', { name: 'Undo', exact: true }).click()
     await until(async () => (await scene.git('log', '--format=%s', '-1', 'main')) === 'Begin', 30_000)
     await until(async () => (await scene.git('status', '--porcelain')) === '', 30_000)
@@ -118,11 +118,11 @@ describe.skipIf(!hasBrowser || hasNoTemporal)('a true run', () => {
     const detail = detailOf('c')
     await detail.getByLabel('May also write these files').fill('helper.txt')
     await detail.getByLabel('Also gets these files as context').fill('README.md')
-    // Before anything goes on, the plan gets another wording for the task that has not begun.
+    // Before the run continues, the plan's text for the task that has not begun is changed.
     await runRegion().getByRole('button', { name: 'Edit the plan…' }).click()
     const plan = window.getByRole('region', { name: 'Edit the plan' })
     const text = plan.getByRole('textbox', { name: 'Plan' })
-    // Of a text, the editor shows the lines that are in view: the last task stands at the end.
+    // The editor renders only visible lines: the last task is at the end.
     await text.locator('.cm-line').first().click()
     await window.keyboard.press('Control+End')
     await text.getByText('Write d.txt.').first().waitFor()

@@ -1,4 +1,4 @@
-/** What axe-core finds in each part of the page, in both schemes: nothing serious. */
+/** Accessibility of each part of the page, in light and dark, by axe-core: no serious findings. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
 import { builtPage } from '../../../support/built-page.ts'
@@ -166,7 +166,7 @@ const STEPS: Record<string, (page: DeskPage, desk: StandIn) => Promise<void>> = 
   },
 }
 
-/** Goes on to a step by way of all those before it that have not been done yet: each test can run alone. */
+/** Goes to a step through all earlier ones that have not run yet, so that each test can run alone. */
 function walk<Args extends unknown[]>(steps: Record<string, (...args: Args) => Promise<void>>) {
   const left = Object.entries(steps)
   return async (name: string, ...args: Args) => {
@@ -226,7 +226,7 @@ describe.skipIf(!hasBrowser)('axe finds nothing serious', () => {
   })
 })
 
-/** What is wrong in the light, and which colours are in the dark, where all else is the same. */
+/** The findings in light, and those about colours in dark, where all else is the same. */
 async function findingsInBoth(page: DeskPage): Promise<string[]> {
   await settled(page)
   const light = await findings(page)

@@ -1,4 +1,4 @@
-/** Answers of a model that wants to run a script, to send something away, to deceive the eye, or to freeze the page. */
+/** Hostile answers of a model: to run a script, send data away, deceive the reader, or freeze the page. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
 import { builtPage } from '../../../support/built-page.ts'
@@ -9,14 +9,14 @@ import { type DeskPage, openDesk, startScene, until } from './scene.ts'
 
 setDefaultTimeout(120_000)
 
-const MANY = 1_000
+const ITEMS = 1_000
 const MEGABYTE = 1_000_000
 /**
- * The longest time in which the page may not answer, in milliseconds, on a machine that is busy with ten other things:
- * what freezes a page does so for minutes. How long it is on a quiet one is printed.
+ * The longest task allowed, in milliseconds, on a busy machine: a page that freezes has tasks of minutes. The measured
+ * time is printed.
  */
 const LONGEST_TASK = 5_000
-/** Nested, unclosed or repeated, by what a parser might stumble over. */
+/** Nested, unclosed or repeated markup that a parser might be slow with. */
 const TOO_MUCH: Record<string, string> = {
   'lists in lists': Array.from({ length: 1_000 }, (_, depth) => `${' '.repeat(depth * 2)}- a`).join('\n'),
   'lists on a line': `${'- '.repeat(2_000)}a`,
@@ -179,7 +179,7 @@ describe.skipIf(!hasBrowser)('a hostile answer', () => {
     })
   }
 
-  test(`a conversation of ${MANY.toLocaleString('en')} items stays quick`, async () => {
+  test(`a conversation of ${ITEMS.toLocaleString('en')} items stays quick`, async () => {
     const desk = await startScene(built)
     const ai = withTurns(desk)
     const words = 'It is **renewed** at `0.6` of the time.\n\n- one\n- two\n\n```ts\nconst a = 1\n```\n'
@@ -188,7 +188,7 @@ describe.skipIf(!hasBrowser)('a hostile answer', () => {
       turn: '',
       call: { id: `${index}`, name: 'get_lines', title: 'src/worker.ts', state: 'done' as const, words: '35 lines' },
     }))
-    ai.of(BRANCH).items = Array.from({ length: MANY / 10 }, (_, index) => {
+    ai.of(BRANCH).items = Array.from({ length: ITEMS / 10 }, (_, index) => {
       const calls = steps.map(step => ({ ...step, turn: `past-${index}` }))
       return pastTurn(index, `Question ${index}`, words, calls)
     }).flat()
@@ -196,7 +196,7 @@ describe.skipIf(!hasBrowser)('a hostile answer', () => {
     const began = performance.now()
     await page
       .getByRole('log')
-      .getByText(`Question ${MANY / 10 - 1}`)
+      .getByText(`Question ${ITEMS / 10 - 1}`)
       .first()
       .waitFor()
     const opened = performance.now() - began
@@ -212,7 +212,7 @@ describe.skipIf(!hasBrowser)('a hostile answer', () => {
     const streamed = await longest()
     await page.getByRole('log').focus()
     await page.keyboard.press('Home')
-    // Earlier turns come step by step, and what is read stays where it is: each time one goes on from there.
+    // Earlier turns are loaded step by step, and the visible content stays in place.
     const turns = page.locator('.thread > *')
     while ((await page.getByRole('log').getByText('Question 0', { exact: true }).count()) === 0) {
       const before = await turns.count()
@@ -222,7 +222,7 @@ describe.skipIf(!hasBrowser)('a hostile answer', () => {
     const scrolled = await longest()
     const nodes = await page.evaluate(() => document.querySelectorAll('*').length)
     console.log(
-      `${MANY} items: there after ${Math.round(opened)} ms; longest task ${Math.round(streamed)} ms while streaming, ` +
+      `${ITEMS} items: there after ${Math.round(opened)} ms; longest task ${Math.round(streamed)} ms while streaming, ` +
         `${Math.round(scrolled)} ms while going to the beginning; ${nodes} elements then`,
     )
     expect(streamed).toBeLessThan(LONGEST_TASK)
@@ -231,7 +231,7 @@ describe.skipIf(!hasBrowser)('a hostile answer', () => {
   })
 })
 
-/** Answers how long the longest task was that the page has had since. */
+/** Starts measuring; the returned function gives the page's longest task since, in milliseconds. */
 async function longestTasks(page: DeskPage): Promise<() => Promise<number>> {
   await page.evaluate(() => {
     const tasks: number[] = []
@@ -241,7 +241,7 @@ async function longestTasks(page: DeskPage): Promise<() => Promise<number>> {
     })
   })
   return async () => {
-    // The observer says it a little later.
+    // The observer reports with a delay.
     await page.evaluate(() => new Promise(resolve => setTimeout(resolve, 100)))
     return await page.evaluate(() => Math.max(0, ...(window as unknown as { tasks: number[] }).tasks))
   }

@@ -1,4 +1,4 @@
-/** Conversations to look at: the one of the desk's pictures, and what goes wrong. */
+/** Conversations for tests and pictures: the one of the desk's pictures, and failures. */
 import type { Page } from 'playwright-core'
 import type { Item } from '../../../../forge/desk/contract/chat.ts'
 import { ChatStandIn, pastTurn, type Script, SOME_USAGE } from '../chat-stand-in.ts'
@@ -38,7 +38,7 @@ export const TOOL_APPROVAL = {
   ),
 }
 
-/** Turns as they are in the desk's pictures, in the branch of the scene. */
+/** The turns of the desk's pictures, in the branch of the scene. */
 export function withTurns(desk: StandIn): ChatStandIn {
   const ai = new ChatStandIn(desk)
   const chat = ai.of(BRANCH)
@@ -105,7 +105,7 @@ export function withTurns(desk: StandIn): ChatStandIn {
   return ai
 }
 
-/** Half a turn, as in the second picture: it goes on until it is stopped. */
+/** Half a turn, as in the second picture: it runs until it is stopped. */
 export const HALF_A_TURN: Script = async turn => {
   turn.call({ name: 'update_context', title: 'worker.ts, metrics.ts', words: 'full' })
   turn.call({ name: 'search_replace', title: 'src/queue/lease.ts', words: '2 edits +9 −1' })
@@ -131,7 +131,7 @@ export async function ask(page: Page, text: string): Promise<void> {
   await page.getByRole('button', { name: 'Send', exact: true }).click()
 }
 
-/** All that markdown has, as a good model writes it. */
+/** An answer with every kind of Markdown. */
 export const RICH_ANSWER = `# What I changed
 
 The keeper **bounds** its renewals; see [the design](docs/design.md) and [the manual](https://www.postgresql.org/docs/current/sql-select.html).
@@ -166,7 +166,7 @@ export async function keep(lease: Lease): Promise<void> {
 
 https://example.com/raw and ![a picture](https://example.com/p.png)`
 
-/** What a bad one writes. */
+/** An answer of a hostile model. */
 export const HOSTILE_ANSWER = `<script>window.pwned = 1</script> <img src=x onerror="window.pwned=1"> <b onclick="pwned=1">bold?</b>
 
 [click me](javascript:window.pwned=1) [data](data:text/html,<script>pwned=1</script>) [mail](mailto:a@example.com) [bank](https://bank.example@evil.example/)

@@ -1,4 +1,4 @@
-/** The conversation with an AI, as a person has it in a real browser. */
+/** The conversation with an AI in a real browser. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Locator } from 'playwright-core'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
@@ -117,7 +117,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await page.locator('textarea:focus').waitFor()
     await page.keyboard.type('And now?')
     await page.keyboard.press('Enter')
-    // What is to become of its files is asked before anything is sent.
+    // Asks what to do with its files before anything is sent.
     await page.getByRole('dialog', { name: 'Keep the changes of the last turn to 2 files?' }).waitFor()
     await page.keyboard.press('Escape')
     expect(asked('end turn')).toEqual([])
@@ -345,7 +345,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     ai.script = HALF_A_TURN
     await page.keyboard.press('Enter')
     await until(() => asked('send').length === 2)
-    // A mere failure is in no commit.
+    // A failure without changes is in no commit.
     expect(asked('end turn')).toEqual([expect.objectContaining({ keep: false })])
   })
 

@@ -1,4 +1,4 @@
-/** How conflicts are found in a text, and what settling one makes of it. */
+/** Finding conflicts in a text, and the results of resolving them. */
 import { describe, expect, test } from 'bun:test'
 import { css } from '@codemirror/lang-css'
 import { html } from '@codemirror/lang-html'

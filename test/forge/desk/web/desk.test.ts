@@ -1,4 +1,4 @@
-/** The page in a real browser, on a real desk: a person's day, mostly by keyboard. */
+/** The page in a real browser on a real desk: a day of work, mostly by keyboard. */
 import { describe, expect, test } from 'bun:test'
 import { hasBrowser, NO_BROWSER } from '../../../support/browser.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'

@@ -1,4 +1,4 @@
-/** The opening that tests of the page share: one browser for all of a file, a desk and a page for each test. */
+/** The setup that tests of the page share: one browser per file, a desk and a page for each test. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'bun:test'
 import { type OpenBrowser, openBrowser } from '../../../support/browser.ts'
 import { builtPage } from '../../../support/built-page.ts'
@@ -12,7 +12,7 @@ export interface EachDesk {
   browser: OpenBrowser
 }
 
-/** Before each test of the block that this is called in, gives a desk and its page; after it, nothing went wrong. */
+/** Opens a desk and its page before each test of the calling block; after it, checks that nothing went wrong. */
 export function withEachDesk(give: (each: EachDesk) => unknown): void {
   let built: string
   let browser: OpenBrowser

@@ -1,4 +1,4 @@
-/** What was typed, and what was asked for, outlives a reload of the page and a break of its connection. */
+/** Edits and requests survive a reload of the page and a break of its connection. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { WebSocketRoute } from 'playwright-core'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'

@@ -1,4 +1,4 @@
-/** A merge that waits in a branch, as Forklift's agent left it: what the tests and pictures of merging show. */
+/** A waiting merge as Forklift's agent left it, for tests and pictures. */
 import { MergingStandIn, marked, text } from '../merging-stand-in.ts'
 import type { StandIn } from '../web-stand-in.ts'
 
@@ -53,7 +53,7 @@ const FIRST_MARKED = marked(
 
 export const CLAIM = 'src/queue/claim.ts'
 export const CLAIM_MARKED = claim(FIRST_MARKED, marked(OURS, BASE, THEIRS))
-/** One of its two conflicts is settled. */
+/** One of its two conflicts is resolved. */
 export const CLAIM_HALF = claim(FIRST, marked(OURS, BASE, THEIRS))
 export const POSTGRES = 'src/store/postgres.ts'
 export const POSTGRES_MARKED = `export class PostgresStore {\n${marked('  claim = 1\n', '', '  claim = 2\n')}}\n`
@@ -73,7 +73,7 @@ export const STUCK = `Merged 37 commits of upstream 2.14. Two conflicts need som
 <img src=x onerror="document.title='pwned'"> <script>document.title='pwned'</script>
 `
 
-/** With a conflict that is settled, one that is left, and a whole file to choose. */
+/** With a resolved conflict, an open one, and a whole file to choose. */
 export function withMerging(standIn: StandIn): MergingStandIn {
   const branch = standIn.addBranch(BRANCH, {
     [CLAIM]: CLAIM_MARKED,

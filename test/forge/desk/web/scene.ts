@@ -1,4 +1,4 @@
-/** A repository to look at, and the page that shows it in a real browser. */
+/** A repository to show, and its page in a real browser. */
 import type { BrowserContext, Page } from 'playwright-core'
 import { StandIn } from '../web-stand-in.ts'
 
@@ -55,12 +55,12 @@ const SETTLED = `(async () => {
   for (const next of [frame, idle, frame, idle]) await next()
 })()`
 
-/** Waits until the page has drawn what it knows, and has nothing left to do. */
+/** Waits until the page has rendered its state, and is idle. */
 export async function settled(page: Page): Promise<void> {
   await page.evaluate(SETTLED)
 }
 
-/** Opens the page; what it should never do (an error, a violation of its policy) is collected. */
+/** Opens the page; its errors and violations of its policy are collected. */
 export async function openDesk(context: BrowserContext, standIn: StandIn): Promise<DeskPage> {
   const page = await context.newPage()
   const troubles: string[] = []

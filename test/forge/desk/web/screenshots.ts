@@ -1,5 +1,5 @@
 #!/usr/bin/env bun
-/** Pictures of the page at several widths, in both schemes, to be looked at: bun screenshots.ts FOLDER [NAME…] */
+/** Screenshots of the page at several widths, in light and dark: bun screenshots.ts FOLDER [NAME…] */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Text } from '@codemirror/state'

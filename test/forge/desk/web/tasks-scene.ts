@@ -1,4 +1,4 @@
-/** Runs to look at: one that asks in the middle of eleven tasks, one that runs, one that is done, and others. */
+/** Runs to show: one that asks in the middle of eleven tasks, one that runs, one that is done, and others. */
 import { join } from 'node:path'
 import type {
   JournalLine,
@@ -112,7 +112,7 @@ const planned = (id: string, title: string, claims: string[], more: Partial<Plan
   ...more,
 })
 
-/** A run whose plan waits for a yes, and that plan. */
+/** A run whose plan waits for approval, and that plan. */
 export const APPROVING: Run = {
   ...ASKING,
   run: '20261122-typed-events-k7m2',
@@ -209,7 +209,7 @@ export const LANDING = {
   ],
 }
 
-/** Runs beside a desk, with the branches of their results. */
+/** Adds runs to a desk, with the branches of their results. */
 export function withTasks(desk: StandIn, runs: Run[] = RUNS): TasksStandIn {
   const tasks = new TasksStandIn(desk)
   tasks.runs = runs
@@ -225,7 +225,7 @@ export function withTasks(desk: StandIn, runs: Run[] = RUNS): TasksStandIn {
   return tasks
 }
 
-/** A desk with runs beside it, and the branches of their results. `prepare` is called before the desk opens. */
+/** A desk with runs, and the branches of their results. `prepare` is called before the desk opens. */
 export async function openTasksScene(
   runs: Run[] = RUNS,
   { prepare, ...more }: Partial<Scene> & { prepare?: (path: string) => Promise<unknown> } = {},

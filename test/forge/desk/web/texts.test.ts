@@ -1,4 +1,4 @@
-/** What the page makes of names and texts, without a browser. */
+/** Functions of the page for names and texts, without a browser. */
 import { describe, expect, test } from 'bun:test'
 import { EditorState, Text } from '@codemirror/state'
 import { asBytes } from '../../../../core/git/repository.ts'
@@ -135,7 +135,7 @@ describe('a diff', () => {
   })
 })
 
-/** Few different lines, so that texts have some in common; with and without an end to the last one. */
+/** Few different lines, so that texts share some; with and without a final line end. */
 function randomText(seed: number): string {
   let state = seed + 1
   const next = (bound: number) => {

@@ -1,4 +1,4 @@
-/** Nothing typed is lost: breaks of the connection, a server that forgets, other windows. */
+/** No edit is lost: breaks of the connection, a server that forgets, other windows. */
 import { describe, expect, test } from 'bun:test'
 import { hasBrowser, type OpenBrowser } from '../../../support/browser.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'

@@ -16,6 +16,7 @@ const MORE: Files = {
   'src/keys.ts': `export const key = '${KEY}'\nexport const mine = 'correct horse battery'\n`,
   'src/large.ts': `// Large.\n\n// ${'x'.repeat(200_000)}\n`,
   'src/middle.ts': `// Middle.\n\n// ${'middle '.repeat(3000)}\n`,
+  'src/tides.ts': `// ${'About tides and all that comes with them, '.repeat(2)}and more.\nexport const high = 1, low = 2\nexport const atTheHarbour = 3\n`,
   'src/lots.ts': '// Lots.\n'.repeat(900),
   'CHANGES.md': `# Changes\n\n${[...Array(200).keys()].map(at => `- Change ${200 - at} of them.\n`).join('')}`,
   'logo.png': '\x89PNG\0\0\n',
@@ -179,7 +180,7 @@ test('a planner gets the whole project, what its README begins with and its FORG
       objects: place.objects,
       tree,
       kind: 'plan',
-      about: [{ kind: 'wish', text: 'Count the lines.' }],
+      about: [{ kind: 'wish', text: 'Count the lines of Tides.' }],
       forgeMd: parseForgeMd('Small functions.\n\n# Checks\n- `bun test`\n'),
       window: 200_000,
       output: 16_000,
@@ -192,7 +193,9 @@ test('a planner gets the whole project, what its README begins with and its FORG
   expect(text).not.toContain('- `bun test`')
   expect(text).toContain('The file "README.md" begins, without badges:\n```\n# Tides\n```')
   expect(text).toContain('src/deep/a.ts: deep')
-  expect(text).toContain('# What the person wants\nCount the lines.')
+  expect(text).toContain('# What the person wants\nCount the lines of Tides.')
+  // Of what the wish names, all is listed that is known.
+  expect(text).toContain('and more. · high, atTheHarbour\n')
   expect(text).toEndWith('answer with the plan, by `answer`.')
 })
 
