@@ -1,8 +1,8 @@
 /**
- * How many bytes each kind of request takes on ten wishes and ten turns of a chat in five public repositories, by part,
- * and how much of it the accepted change had a use for: `bun bench/prompts.ts REPOSITORIES [--code FOLDER] [--json]`.
- * REPOSITORIES is a folder with a clone of each at OWNER/NAME (bench/prompts-corpus.json); --code measures another
- * checkout of this project, such as an older one.
+ * Measures the bytes of each kind of request, by part, for ten wishes and ten turns of a chat in five public
+ * repositories, and the share of them that the accepted change needed: `bun bench/prompts.ts REPOSITORIES [--code
+ * FOLDER] [--json]`. REPOSITORIES is a folder with a clone of each at OWNER/NAME (bench/prompts-corpus.json); --code
+ * measures another checkout of this project, such as an older one.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

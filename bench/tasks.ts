@@ -1,8 +1,8 @@
 /**
- * `make bench BENCH=tasks`: what the tasks cost beside the models' own time. A step on many files, the engine's rate, a
- * fan-out of a thousand, what worker and server hold, how long a run takes to its first request, and the parts of a
- * request that grow with the repository. All is real but the model, which answers at once. It measures and prints one
- * table; nothing here passes or fails. `bun bench/tasks.ts [PART …]` does some parts alone.
+ * `make bench BENCH=tasks`: measures what the tasks add to the models' own time: a step on many files, the engine's
+ * rate, a fan-out of a thousand, the memory of worker and server, the time to a run's first request, and the parts of a
+ * request that grow with the repository. Everything is real but the model, which answers at once. Prints a table;
+ * nothing passes or fails. `bun bench/tasks.ts [PART …]` runs some parts alone.
  */
 import { mkdtemp, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

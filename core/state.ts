@@ -77,7 +77,7 @@ export async function readJson<Schema extends v.GenericSchema>(
     const parsed = v.safeParse(schema, JSON.parse(await readFile(path, 'utf8')))
     return parsed.success ? parsed.output : undefined
   } catch {
-    // Missing, or incomplete after a power failure.
+    // The file is missing, or incomplete after a power failure.
     return undefined
   }
 }

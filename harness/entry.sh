@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# The lock: what the container starts, as root. It closes the container around the agent, proves that it is closed,
-# and ends in run.sh as an unprivileged user. It takes no arguments.
+# The entry point of the container, run as root. It locks the container around the agent, proves that it is locked, and
+# starts run.sh as an unprivileged user. It takes no arguments.
 #
 # Takes
-#   the agent's settings with the model's key, by the names that agents/chosen/lock.sh gives
+#   the agent's settings with the model's key, in the variables that agents/chosen/lock.sh names
 #   /workspace and /harness-state, mounted; the agent runs as the owner of /workspace, or as 1000:1000 where that is
 #   root (Docker Desktop shows every mount as root's). Where Forklift runs as root, the owner is 2100000001.
-#   /harness-state/run.txt: here `seconds`, and `reject=ADDRESS/PREFIX` for each network that the host is in
+#   /harness-state/run.txt: `seconds`, and `reject=ADDRESS/PREFIX` for each network that the host is in
 #   the capabilities NET_ADMIN, SETUID, SETGID, SETPCAP and no others
 #
-# Gives, on standard error, what it did and one JSON line a model request (proxy.mjs). The agent cannot write there: no
-# process that its user could touch holds this container's standard input, output or error. And it has a bound: process
-# 1 says a few sentences, proxy.mjs 100 kB at most.
+# Prints to standard error what it did, and one JSON line for each model request (proxy.mjs). The agent can't write
+# there: no process that its user could touch has this container's standard input, output or error. The output is
+# limited: process 1 prints a few sentences, proxy.mjs at most 100 kB.
 #
-# Exit codes, whatever the agent does: those of run.sh (0, 2, 4, 5); 5 also when the lock does not hold.
+# Exit codes, whatever the agent does: those of run.sh (0, 2, 4, 5); 5 also when the lock fails.
 set -Eeuo pipefail
 trap 'die "line $LINENO failed"' ERR # the status of a failed command could equal one of the exit codes above
 export LC_ALL=C.UTF-8

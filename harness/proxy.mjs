@@ -1,16 +1,16 @@
-// The model, as the agent sees it: a server on loopback that adds the key to each request, and takes it out of each
-// answer (redact.mjs).
+// The model's server as the agent sees it: a proxy on loopback that adds the key to each request, and removes it from
+// each answer (redact.mjs).
 //
 //   node proxy.mjs MODEL chat|all [SILENCE_MS] <<< "$base_url $key"
 //
-// Takes the model's address and the key on standard input, so that neither is in an argument or in the environment;
-// what may be asked of MODEL, and in which dialects, is in the agent's folder (requests.mjs). Gives its port as the first
-// line on standard output; on standard error one JSON line a request that was let through, without content:
+// Takes the model's address and the key on standard input, so that neither is in an argument or in the environment. The
+// agent's folder (requests.mjs) says which requests MODEL may get, and by which APIs. Prints its port as the first line
+// on standard output, and on standard error one JSON line for each request that was passed on, without content:
 // {"forklift":"request","ms":1234,"status":200,"input":1200,"output":300}.
 //
-// It runs on the distribution's Node, with nothing but Node's own modules, as a user of its own. Everything has a bound:
-// requests, connections, headers, bodies, time, and what it writes. What is refused is answered with a sentence in JSON,
-// by 403 (agents try again on 429), and counts too.
+// It runs on the distribution's Node, with only Node's own modules, as a user of its own. Everything has a limit:
+// requests, connections, headers, bodies, time, and output. A refused request is answered with status 403 (agents try
+// again on 429) and a sentence in JSON, and counts too.
 import http from 'node:http'
 import https from 'node:https'
 import { Transform } from 'node:stream'

@@ -1,28 +1,28 @@
 #!/usr/bin/env bash
-# The harness: begins the merge, hands it to the agent (agents/chosen), and ends in time.
+# The harness: begins the merge, lets the agent (agents/chosen) finish it, and ends in time.
 #
 #   run.sh [WORKSPACE] [STATE]      (/workspace and /harness-state by default)
 #
 # Takes
 #   WORKSPACE           a repository with <branch> checked out at <start>, and
 #                       refs/remotes/upstream/<upstream_branch> at <upstream>
-#   STATE/run.txt       branch, upstream_branch, start, upstream, seconds: one key=value a line; reject=ADDRESS/PREFIX,
-#                       any number of times, is for entry.sh
+#   STATE/run.txt       lines of key=value: branch, upstream_branch, start, upstream, seconds; and any number of
+#                       reject=ADDRESS/PREFIX, for entry.sh
 #   STATE/fork-context.md   FORK.md, where the fork has one
 #   the agent's settings (agents/chosen/agent.sh)
-#   FORKLIFT_PROXY      optional: an address that stands in for the model's, whichever that is (see entry.sh)
+#   FORKLIFT_PROXY      optional: the address to use instead of the model's (see entry.sh)
 #
 # Gives
 #   the merge, committed on <branch>; or WORKSPACE/STUCK.md
-#   STATE/instructions.txt, and in STATE/logs/: harness.log, events.jsonl (what the agent reported),
-#   transcript.txt (the same to read), agent.log (its standard error)
+#   STATE/instructions.txt, and in STATE/logs/: harness.log, events.jsonl (the agent's own report),
+#   transcript.txt (the same for people), agent.log (the agent's standard error)
 #
 # Exit codes
 #   0 the agent finished, or time ran out with upstream merged and everything committed
 #   2 time ran out, or a TERM came, before that
 #   4 stuck: the agent wrote STUCK.md
 #   5 the agent or this harness failed
-# Whether a result is good is not decided here: the host judges it with git.
+# Whether a result is good is decided by Forklift, outside of the container, with git.
 set -Eeuo pipefail
 trap 'die "line $LINENO failed"' ERR # the status of a failed command could equal one of the exit codes above
 

@@ -1,20 +1,20 @@
 #!/usr/bin/perl
-# Runs a command under a seccomp filter that leaves no way around the firewall and the watch over the disk:
+# Runs a command under a seccomp filter, so that it can't evade the firewall and the disk watch:
 #
 #   seccomp.pl COMMAND [ARGUMENT...]
 #
-# nftables judges IPv4 and IPv6. So sockets of other families are refused (AF_VSOCK would reach the host of a virtual
-# machine), and so are io_uring, which makes sockets without the socket call, and system calls of another
-# architecture, whose numbers differ. Of IP there are TCP, UDP and ICMP alone, and of netlink the routes: to ask for
-# another protocol would have the host's kernel load its module.
+# nftables only filters IPv4 and IPv6. So sockets of other families are refused (AF_VSOCK would reach the host of a
+# virtual machine), and so are io_uring, which makes sockets without the socket call, and system calls of another
+# architecture, whose numbers differ. Of IP, only TCP, UDP and ICMP are allowed, and of netlink, only routes: asking for
+# another protocol would make the host's kernel load its module.
 #
-# Keys in the kernel are counted by user, for the whole host, and outlive the container: none can be made.
+# Keys in the kernel are counted by user, for the whole host, and outlive the container: making keys is refused.
 #
-# A watch sees a disk fill at the speed of writing, but one call of fallocate takes all of it at once (and with
-# FALLOC_FL_KEEP_SIZE no limit on the size of a file applies). So it is refused as on a file system that does not know
-# it, and so are the ioctls that do the same, or that move a file out of its project's quota.
+# The disk watch sees a disk fill at the speed of writing, but a single call of fallocate could take all of it (and with
+# FALLOC_FL_KEEP_SIZE no limit on the size of a file applies). So it is refused as on a file system without support for
+# it, and so are ioctls that do the same, or that move a file out of its project's quota.
 #
-# Needs no_new_privs or CAP_SYS_ADMIN, and perl-base alone.
+# Needs no_new_privs or CAP_SYS_ADMIN, and only perl-base.
 #
 # Exit codes: the command's; 5 when the filter could not be installed or has no effect.
 use strict;

@@ -126,7 +126,7 @@ function floorOf(file: string): string | undefined {
     .sort((a, b) => b.length - a.length)[0]
 }
 
-test('imports run downwards only, those of types too', () => {
+test('imports run downwards only, including imports of types', () => {
   const wrong = imports.filter(({ from, to }) => {
     const floor = floorOf(from)
     const room = floorOf(to)
@@ -136,11 +136,11 @@ test('imports run downwards only, those of types too', () => {
   expect(wrong.map(({ from, to }) => `${from} imports ${to}`)).toEqual([])
 })
 
-test('no file imports itself by way of others, imports of types included', () => {
+test('there are no circles of imports, including imports of types', () => {
   expect(circlesIn(imports)).toEqual([])
 })
 
-test('a room uses the packages that it may', () => {
+test('a room uses only the packages that it may use', () => {
   const packages = imports.filter(({ to }) => !/\.(ts|tsx|json)$/.test(to))
   const wrong = packages.filter(({ from, to }) => {
     const floor = floorOf(from) ?? ''

@@ -227,13 +227,13 @@ describe.concurrent('a program is not there:', () => {
     expect([run.code, run.output]).toEqual([0, 'Installing jq\n'])
   })
 
-  test('no Temporal server can be installed: that is said, and nothing fails by it', async () => {
+  test('no Temporal server can be installed: a message says so, and nothing fails', async () => {
     const run = await make('temporal', withoutTemporal)
     expect(run.last).toMatch(/^No Temporal server could be installed, by pip or by go: the tests .* are skipped/)
     expect(run.code).toBe(0)
   })
 
-  test('make demo says so where it may not install it', async () => {
+  test('make demo says that it may not install it', async () => {
     const run = await make('demo', withoutJq, {}, { bun: 'mkdir -p node_modules', id: 'echo 1000' })
     expect(run.last).toMatch(/^jq is missing: install it with your package manager .*, and run this again\.$/)
     expect(run.code).toBe(2)

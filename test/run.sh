@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# All tests that need neither docker nor network, as fast as this machine can.
+# Runs all tests that need neither docker nor network, as fast as this machine can.
 #
-#   run.sh [ARGUMENT...]      the arguments go to `bun test`; without any, all but those on a Temporal server
-#   run.sh --on-temporal      those: runs as a person starts them, workflows, the worker, kill -9 of all of it
+#   run.sh [ARGUMENT...]      the arguments go to `bun test`; without any, all tests but those on a Temporal server
+#   run.sh --on-temporal      those on a Temporal server: whole runs, workflows, the worker, and kill -9 of each
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)

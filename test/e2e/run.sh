@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# The end-to-end tests: a real Docker Engine, the image's stage `sandbox`, the real OpenCode, a scripted model.
+# Runs the end-to-end tests: a real Docker Engine, the image's stage `sandbox`, the real OpenCode, a scripted model.
 #
 #   run.sh [ARGUMENT...]      the arguments go to `bun test`
 #
-# An image forklift/kitchen-sink:latest that is there already is kept, and is back when this ends.
-# Where no engine can run, it says so in one line and ends well; not in CI, where that is a failure.
+# An existing image forklift/kitchen-sink:latest is restored at the end. Where no engine can run, the tests are skipped
+# with a message; in CI that is a failure.
 #
 # Exit codes: those of `bun test`; 1 when the engine or the image could not be made.
 set -euo pipefail

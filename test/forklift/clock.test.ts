@@ -44,7 +44,7 @@ test('a harness that ends by its own clock says so with 2', async () => {
   expectExit(await world.run(), 2)
 })
 
-test('a good result that was there when time ran out counts', async () => {
+test('a good result that was complete when time ran out counts', async () => {
   await using world = await makeWorld()
   await world.agent("good; trap 'exit 0' TERM; sleep 300 & wait")
   const run = await world.run([], { env: limit(2) })
@@ -69,7 +69,7 @@ test.each([
   expect(run.last).not.toBe('')
 })
 
-test('what was interrupted is tried again', async () => {
+test('an interrupted run is tried again', async () => {
   await using world = await makeWorld()
   await world.agent(BUSY)
   const started = world.start()

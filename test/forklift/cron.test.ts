@@ -39,7 +39,7 @@ test('make install makes forklift a command, and says so when its folder is not 
   expect([await again.exited, await again.stdout.text()]).toEqual([0, expect.not.stringContaining('not on your PATH')])
 })
 
-test('make alone lists what there is', async () => {
+test('make alone lists the targets', async () => {
   await using world = await makeWorld({ story: 'current' })
   const list = await make(world.root, world.env).stdout.text()
   for (const target of ['run', 'demo', 'image', 'test', 'check', 'install', 'cron', 'clean']) {

@@ -33,7 +33,7 @@ function makeRun() {
   return { path, write }
 }
 
-test('what the agent wrote goes, and what tells of the run stays', async () => {
+test('the agent’s files are removed, and the run’s own files and logs stay', async () => {
   const run = makeRun()
   run.write('harness-state/logs/events.jsonl', new Uint8Array(9 << 20))
   await removeWhatTheAgentWrote(run)
@@ -82,7 +82,7 @@ test('names of any bytes, very many logs and very deep folders go, too', async (
   expect(readdirSync(join(run.path, 'harness-state/logs'))).toEqual(['harness.log'])
 })
 
-test('that the disk was filled is what the container said last, and not what the agent did', async () => {
+test('only the container’s last line says that the disk was filled, never a file of the agent', async () => {
   const run = makeRun()
   const start = 'docker run --rm x\nentry: closed: user 1000:1000\nentry: the agent starts\n'
   const ends: [string, boolean][] = [
@@ -98,7 +98,7 @@ test('that the disk was filled is what the container said last, and not what the
   }
 })
 
-test('a check says what is left, and whose disk it is', async () => {
+test('a check says how much space is left, and whether the system is on the same disk', async () => {
   expect(await describeDisk(tmpdir())).toMatch(
     /^\d+ GiB left(; runs share the disk of the system|, on a file system of its own)/,
   )

@@ -340,7 +340,7 @@ test.concurrent.each([
   expect(await world.agentRuns()).toBe(1)
 })
 
-test('an engine that goes between the look around and the container is named, and the next run works', async () => {
+test('an engine that stops between the checks and the container is reported, and the next run works', async () => {
   await using world = await makeWorld()
   const before = await belongings(world)
   const words = 'docker: Cannot connect to the Docker daemon at unix:///var/run/docker.sock.'
@@ -416,7 +416,7 @@ test('two runs at once, one of them killed outright: the other one is not distur
   await theNextRunWorks(world, before)
 })
 
-test('a clock that was set back: what the future left is still known, nothing is paid for twice', async () => {
+test('a clock that was set back: runs with later dates are still found, nothing is paid for twice', async () => {
   await using world = await makeWorld()
   await world.agent('echo "Which greeting?" >STUCK.md')
   expectExit(await world.run(), 4)

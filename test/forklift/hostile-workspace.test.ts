@@ -122,7 +122,7 @@ test.each([
   await using _world = await refused(`good; ${trap}`)
 })
 
-test('a branch that was packed counts', async () => {
+test('a branch in packed-refs is found', async () => {
   await using _ = await accepted('good; git pack-refs --all --prune')
 })
 
@@ -264,7 +264,7 @@ test('a file name with escape sequences reaches no terminal', async () => {
   expect(world.pull.body).not.toContain('\u001b')
 })
 
-test('what the container prints reaches no terminal unread', async () => {
+test('control characters that the container prints reach no terminal', async () => {
   const world = await makeWorld()
   await using _ = world
   await world.agent(`printf '\\033]0;owned\\007\\033[2J'; good`)

@@ -212,7 +212,7 @@ test('nothing more is begun once a run is interrupted', async () => {
   expect(await exists(world.path('begun'))).toBe(false)
 })
 
-test('a command that ends before it has read what it is told is no crash', async () => {
+test('a command that ends before it has read its input does not crash the run', async () => {
   const program = `
     import { shellIn } from ${JSON.stringify(join(PROJECT, 'core/shell.ts'))}
     const told = shellIn({ cwd: '/' }, { nothrow: true })({ input: 'commit '.repeat(100_000), stdio: 'pipe' })
@@ -227,7 +227,7 @@ const MOMENTS = Number(process.env.FORKLIFT_FAULTS_MOMENTS ?? (ALL ? 100 : 3))
 /** Each moment has a seed of its own, so that a failing one can be repeated alone. */
 const seeds = Array.from({ length: MOMENTS }, (_, nth) => SEED + nth)
 
-test.concurrent.each(seeds)('ended at a moment by chance (seed %d): the next run ends it well', async seed => {
+test.concurrent.each(seeds)('ended at a random moment (seed %d): the next run ends it well', async seed => {
   const random = randomFrom(seed)
   const path = PATHS[random.pick(['the first merge', 'the first merge', ...Object.keys(PATHS)])] as Path
   const signal = random.pick<Signal>(['SIGKILL', 'SIGINT', 'SIGTERM'])

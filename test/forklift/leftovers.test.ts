@@ -59,7 +59,7 @@ async function lookAround(world: World, folder: string): Promise<void> {
   await child.exited
 }
 
-test('git runs nothing that the agent has set in the workspace, and tells what it did there', async () => {
+test('git runs no program of the agent’s configuration in the workspace, and shows the agent’s commits', async () => {
   await using world = await makeWorld()
   const run = await refusedRun(
     world,
@@ -116,7 +116,7 @@ test('objects that are borrowed from elsewhere are not borrowed by the person wh
   }
 })
 
-test('the same traps run without that: the test would see it', async () => {
+test('without that, the same traps run: the test would notice', async () => {
   await using world = await makeWorld()
   const run = await refusedRun(
     world,
@@ -173,7 +173,7 @@ async function makeRun() {
   return { path, workspace: join(path, 'workspace') }
 }
 
-test('names that are taken, too long or too many are no way around it', async () => {
+test('names that are in use, too long or too many don’t prevent that', async () => {
   const run = await makeRun()
   for (const folder of ['a/.git/objects', 'a/.git/refs', 'a/.git.disabled/full']) {
     mkdirSync(join(run.workspace, folder), { recursive: true })

@@ -39,7 +39,7 @@ test('the page follows the newest state, and still shows what happened on Monday
   expect(world.pull.body).toContain('README.md')
 })
 
-test('what a person wrote into the page stays', async () => {
+test('a person’s own text on the page stays', async () => {
   await using world = await makeWorld()
   await day(world)
   world.github.editBody(1, body => `Before: ask Rita.\n\n${body}\n\nAfter: release on Friday.`)
@@ -359,7 +359,7 @@ test('a person’s branch with a name like ours, and nothing in common, does no 
   expect(world.pull.head).not.toContain('2099')
 })
 
-test('a renamed repository: what a person closed is known by its new name, too', async () => {
+test('a renamed repository: closed pull requests are also found by the new name', async () => {
   await using world = await makeWorld()
   await day(world)
   await world.github.close(1)

@@ -70,7 +70,7 @@ test('a pull request that is closed while the agent works: exit 1, nothing is pu
   expect(world.github.pull(2).head).not.toBe(head)
 })
 
-test('what a person writes into the page while the agent works stays', async () => {
+test('a person’s own text, written while the agent works, stays', async () => {
   await using world = await makeWorld()
   await openPull(world)
   const before = world.pull.body
@@ -101,7 +101,7 @@ test('a person’s commit that arrives while the agent works is not lost', async
   expect(await contains(world.origin, (await world.tip('upstream')) ?? '', world.pull.headSha)).toBe(true)
 })
 
-test('what a person threw away while the agent worked does not come back', async () => {
+test('a result that a person discarded while the agent worked does not come back', async () => {
   await using world = await makeWorld()
   await openPull(world)
   const run = await whileTheAgentWorks(world, () => world.github.deleteBranch(1))

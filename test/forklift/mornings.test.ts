@@ -1,8 +1,8 @@
 /**
- * A simulation of weeks: Forklift runs every morning, and in between upstream, the fork's maintainers and its reviewers
- * do what a seeded generator draws for them, as do the agent and the network. Nothing that anybody committed is ever
- * lost, no agent is paid twice for the same commits, at most one pull request waits, and nothing piles up. MORNINGS
- * says how many mornings, MORNINGS_SEED draws others; a failure lists what happened before it.
+ * A simulation of weeks: Forklift runs every morning. In between, a seeded generator draws actions of upstream, the
+ * fork's maintainers and its reviewers, and the behaviour of the agent and the network. No commit of a person is ever
+ * lost, no agent is paid twice for the same commits, at most one pull request is open, and nothing piles up. MORNINGS
+ * sets the number of mornings, MORNINGS_SEED other random numbers; a failure lists what happened before it.
  */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { appendFile, readdir, rename, rm } from 'node:fs/promises'

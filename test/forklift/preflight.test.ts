@@ -196,7 +196,7 @@ test('GitHub is broken for longer than a moment', async () => {
   expect(await stopped(world)).toMatch(/502|later/)
 })
 
-test('GitHub is broken for a moment only: the run goes on', async () => {
+test('GitHub fails only briefly: the run continues', async () => {
   await using world = await makeWorld({ story: 'clean' })
   world.github.fail({ path: /^\/repos\/me\/fork$/, status: 503, message: 'Unavailable', times: 1 })
   world.github.fail({ method: 'GET', path: /pulls$/, cut: true, times: 1 })
@@ -342,7 +342,7 @@ test.each([
   expect(await world.agentRuns()).toBe(0)
 })
 
-test("a check says whose limits the agent takes from: nobody's where it is root, else the person's own", () => {
+test("a check says whose kernel limits the agent uses up: as root those of a user of its own, else the person's", () => {
   expect(describeUser(0)).toBe('the agent is user 2100000001 there')
   expect(describeUser(501)).toContain('your user id')
 })

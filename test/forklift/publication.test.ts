@@ -57,7 +57,7 @@ test('a token without the workflow scope, seen only at the push, is explained', 
   expect(failed.last).toContain('gh auth refresh')
 })
 
-test('a refusal that only names a branch “workflow” is told as it is, not explained by the token', async () => {
+test('a refusal that only names a branch “workflow” is shown as it is, not explained by the token', async () => {
   await using world = await makeWorld({ branch: 'workflow' })
   await refusePushes(world, 'the disk is full')
   const run = await world.run()
@@ -185,7 +185,7 @@ test('a run that publishes what another one has just made: both end well, and ho
   expect(await exists(`${run.path}/published.json`)).toBe(false)
 })
 
-test('a branch with a # in its name has a link that leads to it', async () => {
+test('a branch with a # in its name has a working link', async () => {
   await using world = await makeWorld({ branch: 'fix#1' })
   world.github.fail({ method: 'POST', path: /pulls$/, status: 500, message: 'Server Error', times: 99 })
   const failed = await world.run()

@@ -381,12 +381,15 @@ async function stopped(world: World, options: RunOptions = {}): Promise<string> 
   return run.last
 }
 
-test.concurrent.each(['a bare repository', 'the folder .git'])('%s is no checkout, and that is said', async where => {
-  await using world = await makeWorld()
-  const cwd = where === 'the folder .git' ? join(world.checkout, '.git') : await bare(world.path('home/bare.git'))
-  if (where !== 'the folder .git') await withRemotes(world, cwd)
-  expect(await stopped(world, { cwd })).toMatch(/checkout/)
-})
+test.concurrent.each(['a bare repository', 'the folder .git'])(
+  '%s is not a checkout, and a message says so',
+  async where => {
+    await using world = await makeWorld()
+    const cwd = where === 'the folder .git' ? join(world.checkout, '.git') : await bare(world.path('home/bare.git'))
+    if (where !== 'the folder .git') await withRemotes(world, cwd)
+    expect(await stopped(world, { cwd })).toMatch(/checkout/)
+  },
+)
 
 test.concurrent('the repository that the objects were borrowed from is gone: one sentence', async () => {
   await using world = await makeWorld()
@@ -395,7 +398,7 @@ test.concurrent('the repository that the objects were borrowed from is gone: one
   expect(await stopped(world, { cwd })).toMatch(/object|alternate/)
 })
 
-test.concurrent('FORK.md is committed and left out by a sparse checkout: the agent is told it all the same', async () => {
+test.concurrent('FORK.md is committed, but left out by a sparse checkout: the agent gets it', async () => {
   await using world = await makeWorld({ forkMd: 'Keep both greetings.\n' })
   await world.git('sparse-checkout', 'set', '--no-cone', '/long.txt')
   expect(await exists(join(world.checkout, 'FORK.md'))).toBe(false)
@@ -585,7 +588,7 @@ test.concurrent('where the link to the agent names another one, --check says tha
   expect((await check(await labels())).stdout).not.toContain('make image')
 })
 
-test.concurrent('what the Finder leaves in harness/ does not make it another harness', async () => {
+test.concurrent('files of the Finder in harness/ do not change its digest', async () => {
   await using world = await makeWorld()
   const copy = await copyForklift(world)
   await writeFile(join(copy, 'harness/.DS_Store'), 'Bud1')
@@ -709,7 +712,7 @@ test.concurrent('20,000 branches and tags on both sides and here cost no time, a
   expect((await world.git('for-each-ref')).replace(pushed, '')).toBe(before)
 })
 
-test('files that contradict their attributes are found, whatever the index believes of them', async () => {
+test('files that contradict their attributes are found, whatever the index says', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'forklift-untidy-'))
   try {
     await git(folder, 'init', '--quiet', '--initial-branch=main')

@@ -73,13 +73,13 @@ test('a committed STUCK.md that is gone from the tree can be read in the run dir
   expect(await world.branches()).toEqual([])
 })
 
-test('stuck goes before failed', async () => {
+test('being stuck comes before a failure', async () => {
   await using world = await makeWorld()
   await world.agent('echo "Please help" >STUCK.md; exit 5')
   await stuck(world)
 })
 
-test('time goes before stuck', async () => {
+test('running out of time comes before being stuck', async () => {
   await using world = await makeWorld()
   await world.agent('echo "Please help" >STUCK.md; exit 2')
   expectExit(await world.run(), 2)
@@ -140,7 +140,7 @@ test.each<[string, (world: World) => Promise<unknown>, string[]]>([
   expect(world.pull.state).toBe('open')
 })
 
-test('what ran out of time is not paid for twice, and answers with the same code', async () => {
+test('a merge that ran out of time is not paid for twice, and has the same exit code', async () => {
   await using world = await makeWorld()
   await world.agent('echo "What is left" >STUCK.md; exit 2')
   expectExit(await world.run(), 2)

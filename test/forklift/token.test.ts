@@ -23,7 +23,7 @@ test('git’s own store of passwords is not given the token', async () => {
   }
 })
 
-test('a credential helper of the user’s own that knows the password is enough for git: the token stays at home', async () => {
+test('a credential helper of the user’s own that knows the password is enough for git: the token is not sent', async () => {
   await using world = await makeWorld()
   await using server = serveGit(world.path('servers'), { token: 'from-the-helper' })
   await world.reachable({ 'https://github.com/': `${server.url}/` })
@@ -48,7 +48,7 @@ test('over real HTTP, the token also serves git, and is in no argument', async (
   expect(await Bun.file(world.path('git-arguments')).text()).not.toContain(world.github.token)
 })
 
-test('over real HTTP, a server that wants another password is told at once, without a prompt', async () => {
+test('over real HTTP, a server that requires another password is reported at once, without a prompt', async () => {
   await using world = await makeWorld()
   await using server = serveGit(world.path('servers'), { token: 'another' })
   await world.reachable({ 'https://github.com/': `${server.url}/` })

@@ -52,7 +52,7 @@ test('an agent’s 160,000 junk files are refused', async () => {
   expect(run.last).toMatch(/differs in 328,423 paths, and at most 50,000 are looked at/)
 })
 
-test('upstream’s tree of endlessly many files is told before any container', async () => {
+test('upstream’s tree of endlessly many files is reported before a container starts', async () => {
   await using world = await makeWorld()
   const tip = await world.tip('upstream')
   const script = `cd "$1"; ${BOMB}

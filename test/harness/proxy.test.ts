@@ -264,7 +264,7 @@ describe.skipIf(node === null)('a model that repeats the key', () => {
   const isTold = (text: string) =>
     [KEY.slice(3), KEY.slice(0, -3), ...Object.values(spellings)].some(it => text.includes(it))
 
-  test('is heard without it, however it is spelled, wherever the network cuts it', async () => {
+  test('arrives without the key, in any encoding, wherever the network splits it', async () => {
     const texts = Object.values(spellings)
     const cut = async function* (text: string, length: number) {
       for (let at = 0; at < text.length; at += length) {
@@ -290,7 +290,7 @@ describe.skipIf(node === null)('a model that repeats the key', () => {
     expect(asked).toHaveLength(3 * texts.length)
   })
 
-  test('is heard without it where it is compressed, and not at all in an unknown encoding', async () => {
+  test('arrives without the key where it is compressed, and not at all in an unknown encoding', async () => {
     const body = `{"error":{"message":"Incorrect API key provided: ${KEY}. Try again."}}`
     const packed: Record<string, Uint8Array> = {
       gzip: gzipSync(body),
@@ -358,7 +358,7 @@ describe.skipIf(node === null)('a model that repeats the key', () => {
     expect(isTold(await log())).toBe(false)
   })
 
-  test('a word or a letter at a time, over the events of a stream, is heard without it, and as it comes', async () => {
+  test('a word or a letter at a time, over the events of a stream, arrives without the key, and without delay', async () => {
     const event = (delta: object) => `data: ${JSON.stringify({ id: 'c-1', choices: [{ index: 0, delta }] })}\n\n`
     const call = (index: number, text: string) => event({ tool_calls: [{ index, function: { arguments: text } }] })
     const letters = (text: string, each: (letter: string) => string) => [...text].map(each)
@@ -446,7 +446,7 @@ describe.skipIf(node === null)('an agent that abuses the proxy', () => {
     expect((await post(paths.messages, ask.messages)).status).toBe(200)
   })
 
-  test('gets no page of an error, and no line in the log, for whatever it sends', async () => {
+  test('gets no error page, and no line in the log, for any input', async () => {
     const model = serve(() => Response.json({}))
     const { post, raw, log } = await startProxy(model.url)
     const body = JSON.stringify(ask.chat)
@@ -475,7 +475,7 @@ describe.skipIf(node === null)('an agent that abuses the proxy', () => {
     expect((await log()).trim().split('\n')).toHaveLength(2)
   })
 
-  test('is heard a thousand times, whatever it says; then all is refused, and the log stays short', async () => {
+  test('is answered a thousand times; then everything is refused, and the log stays short', async () => {
     const model = serve(() => Response.json({}))
     const { post, raw, log } = await startProxy(model.url)
     for (let round = 0; round < 100; round++)
@@ -622,7 +622,7 @@ describe.skipIf(node === null)('a request to the model', () => {
     expect((await post(paths.chat, twice.replace('"n":1', '"__proto__":{"n":2}'))).status).toBe(403)
   })
 
-  test('with what tools were given and gave goes through, whatever their fields are called', async () => {
+  test('with tool arguments and results passes, whatever their fields are called', async () => {
     const model = serve(() => Response.json({}))
     const { post } = await startProxy(model.url)
     const schema = { type: 'object', properties: { file_id: { type: 'string' }, store: { type: 'boolean' } } }

@@ -228,7 +228,7 @@ describe('the instructions', () => {
 })
 
 describe('stuck', () => {
-  test('STUCK.md of the agent ends with 4 and stays byte for byte', async () => {
+  test('the agent’s STUCK.md gives exit code 4 and stays byte for byte', async () => {
     const result = await run({ ...conflict, agent: `printf 'Keep SSO?\\r\\n\\n' >STUCK.md; ${sayDone}` })
     expect(result.code).toBe(4)
     expect(result.stuck()).toBe('Keep SSO?\r\n\n')
@@ -288,7 +288,7 @@ describe('the brief', () => {
     expect(text).not.toMatch(/rebase/i)
   })
 
-  test('names what is here and what is not, with versions', async () => {
+  test('lists the installed and the missing programs, with versions', async () => {
     const text = brief(await run(clean))
     const [, here = '', missing = ''] = /- Programs that are here: (.*)\.\n {2}Not here: (.*)\.\n/.exec(text) ?? []
     const version = /\d[\d.]+\d/.exec(Bun.spawnSync(['perl', '--version']).stdout.toString())?.[0]

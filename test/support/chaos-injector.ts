@@ -1,10 +1,10 @@
 /**
- * Loaded into a worker before its own code (`BUN_OPTIONS=--preload …`): ends the worker, the server or both right before,
- * within and after the writing of lines of the journal, each point once. Elsewhere than in a worker it does nothing.
+ * Loaded into a worker before its own code (`BUN_OPTIONS=--preload …`): kills the worker, the server or both right
+ * before, while and after lines of the journal are written, each point once. Does nothing in other programs.
  *
- * CHAOS_FOLDER  a file for each point at which something was killed
- * CHAOS_TARGET  worker, server, both, or turns
- * CHAOS_EACH    only each so manieth line
+ *   CHAOS_FOLDER  gets a file for each point at which something was killed
+ *   CHAOS_TARGET  worker, server, both, or turns
+ *   CHAOS_EACH    only every nth line
  */
 import { closeSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

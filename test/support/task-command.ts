@@ -1,6 +1,6 @@
 /**
- * A command `forge` for the desk that prints what a test has written down, in the format of `forge … --json`, and notes
- * what it was told. (The runs of the real command are in tasks/true-run.test.ts.)
+ * A command `forge` for the desk that prints the output that a test has written, in the format of `forge … --json`, and
+ * records its arguments. (Runs of the real command are tested in tasks/true-run.test.ts.)
  */
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -43,14 +43,14 @@ async function failure(args: string[], bounds: Partial<Bounds>): Promise<GitErro
   return error
 }
 
-test('trees that differ in endlessly many paths are told by reading each folder once', async () => {
+test('trees that differ in endlessly many paths are recognised by reading each folder once', async () => {
   await using objects = openObjects(await openRepository(repository))
   const refused = await refusedBy(verifyFewChanges(objects, emptyTree('sha1'), await bomb(10)))
   expect(refused).toThrow(TooLarge)
   expect(refused).toThrow(/differs in [\d,]+ paths/)
 })
 
-test('what both trees have is not counted, however much it is', async () => {
+test('paths that both trees share are not counted', async () => {
   const [tree, blob] = [await bomb(10), await write('blob', 'new\n')]
   const more = treeBytes([
     { name: 'bomb', mode: '040000', oid: tree },
@@ -66,7 +66,7 @@ test('a difference that is large and can be looked at passes', async () => {
   await verifyFewChanges(objects, emptyTree('sha1'), await bomb(3))
 })
 
-test('a git that takes too long is ended, and what it started', async () => {
+test('a git command that takes too long is ended, with the processes that it started', async () => {
   const begun = performance.now()
   const error = await failure(['-c', 'alias.wait=!sleep 600', 'wait'], { seconds: 0.3 })
   expect(error.ending).toEqual({ bound: 'time' })

@@ -83,12 +83,12 @@ test('a commit with signatures, merged tags and odd names is read whole', async 
   ).toBe(true)
 })
 
-test('what is no commit at all is read without an error', () => {
+test('bytes that are not a commit are read without an error', () => {
   for (const text of ['', '\n\n', 'tree', 'author x\n\n', 'author A <b> 99999999999999999999 +0\n', ' \n \n'])
     expect(parseCommit(Buffer.from(text)).parents).toEqual([])
 })
 
-test('the user’s own identity counts where none is given', async () => {
+test('without an identity, the user’s own one is used', async () => {
   await using place = await makePlace()
   await place.git('config', 'user.name', 'Me Myself')
   await place.git('config', 'user.email', 'me@home.example')
@@ -97,7 +97,7 @@ test('the user’s own identity counts where none is given', async () => {
   expect(Math.abs((author.date?.seconds ?? 0) - Date.now() / 1000)).toBeLessThan(60)
 })
 
-test('a user without an identity is told how to get one', async () => {
+test('without an identity in git, the error says how to set one', async () => {
   await using place = await makePlace()
   await place.git('config', 'user.useConfigOnly', 'true')
   const failed = made(place, 'x', { author: undefined })
@@ -105,7 +105,7 @@ test('a user without an identity is told how to get one', async () => {
   expect(await refusalOf(failed)).toBeInstanceOf(Failure)
 })
 
-test('what would break out of the author’s line is taken out, or refused', async () => {
+test('characters that would end the author line are removed, or refused', async () => {
   await using place = await makePlace()
   const { author } = await made(place, 'x', { author: { ...UNA, name: 'A\nparent <b>\0', email: '<a@b>\n' } })
   expect([author.name, author.email]).toEqual(['Aparent b', 'a@b'])

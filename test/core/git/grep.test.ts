@@ -16,7 +16,7 @@ const NAMES = [
   '-v',
 ]
 
-test('text is looked for in these files and folders only, whatever their names are', async () => {
+test('text is searched in the given files and folders only, whatever their names are', async () => {
   await using place = await makePlace()
   const files = NAMES.map(name => [name, { mode: '100644', bytes: Buffer.from('needle\n') }] as const)
   const tree = await writeTree(place.objects, undefined, new Map(files))

@@ -81,7 +81,7 @@ test('a window has the rows from one place to another, with author, time and sub
   expect(await history.placeOf('1'.repeat(40))).toBeUndefined()
 })
 
-test('when tips move, only new commits are asked for, and what no tip reaches is gone', async () => {
+test('when tips move, only new commits are read, and unreachable commits are removed', async () => {
   await using place = await makePlace()
   await using history = openHistory(place.objects, await grow(place, 1, 200))
   await history.complete
@@ -179,7 +179,7 @@ test('the commits that touched a file or a folder come newest first, in windows'
   expect(await oids('*', 9)).toEqual([])
 })
 
-test('a file is followed to the names that it had', async () => {
+test('a file is followed through renames', async () => {
   await using place = await makePlace()
   const text = Array.from({ length: 30 }, (_, at) => `line ${at}\n`).join('')
   const first = await commit(place.path, 'main', { 'old name': text })

@@ -64,7 +64,7 @@ test('a merge that is clean as text is a conflict where an attribute says so', a
   expect((await mergeTrees(scene.scratch, theirs, ours)).stages).toHaveLength(6)
 })
 
-test('many merges at a time come out as each alone, whatever their attributes', async () => {
+test('many merges at a time have the same results as one at a time, whatever their attributes', async () => {
   await using scene = await makeScene()
   const { ours: plain, theirs } = await sides(
     scene,
@@ -94,7 +94,7 @@ test('many merges at a time come out as each alone, whatever their attributes', 
   expect(await readdir(scene.scratch.cwd)).toEqual(['.git'])
 })
 
-test('what lies in a checkout does not count, only what the commit has', async () => {
+test('attributes are read from the commit, not from a checkout', async () => {
   await using place = await makePlace()
   const { ours, theirs } = await sides(place, { list: 'a\n' }, { list: 'a\nours\n' }, { list: 'a\ntheirs\n' })
   const checkout = join(place.folder, 'checkout')
@@ -185,7 +185,7 @@ test('with a base of its own, a merge is a cherry-pick', async () => {
   expect(clash.conflicts.map(({ kind }) => kind)).toEqual(['contents'])
 })
 
-test('conflicts are told with their stages, and renames followed', async () => {
+test('conflicts have their stages, and renames are followed', async () => {
   await using scene = await makeScene()
   const { ours, theirs } = await sides(
     scene,
@@ -221,7 +221,7 @@ test('histories that crossed are merged as git merges them', async () => {
   expect(await mergeTrees(scene.scratch, left, right)).toEqual({ tree: expected, stages: [], conflicts: [] })
 })
 
-test('commits without a common ancestor, and what is no commit, are errors', async () => {
+test('commits without a common ancestor and missing commits are errors', async () => {
   await using scene = await makeScene()
   const [one, other] = [await commit(scene.path, 'main', { a: '1' }), await commit(scene.path, 'other', { a: '2' })]
   expect(await refusedBy(mergeTrees(scene.scratch, one, other))).toThrow('unrelated')
@@ -245,7 +245,7 @@ test('sha256 commits are merged, with a base of their own or without', async () 
   expect(await mergeTrees(scene.scratch, ours, theirs, { base: root })).toEqual(merge)
 })
 
-test('two texts come together line by line, and where both changed a line it has both', async () => {
+test('two texts are merged line by line, and a line that both changed is there twice', async () => {
   await using place = await makePlace()
   const merge = async (...texts: [string | undefined, string, string]) => {
     const [base, ours, theirs] = texts.map(it => (it === undefined ? undefined : Buffer.from(it, 'latin1')))
@@ -257,7 +257,7 @@ test('two texts come together line by line, and where both changed a line it has
   expect(await refusalOf(merge('a\0', 'b\0', 'c\0'))).toBeInstanceOf(GitError)
 })
 
-test('what two texts have in common are their lines, whatever the user has configured for diffs', async () => {
+test('the common lines of two texts do not depend on the user’s diff configuration', async () => {
   await using place = await makePlace()
   await place.git('config', 'diff.suppressBlankEmpty', 'true')
   await place.git('config', 'color.ui', 'always')

@@ -21,7 +21,7 @@ async function twoCommits(place: Place): Promise<[string, string]> {
   return [one, two]
 }
 
-test('refs are listed with what they stand for, packed or not', async () => {
+test('refs are listed with their targets, packed or not', async () => {
   await using place = await makePlace()
   const [one] = await twoCommits(place)
   await place.git('-c', 'user.name=A', '-c', 'user.email=a@b', 'tag', '-m', 'words', 'v1', one)
@@ -92,7 +92,7 @@ test('refs are made, moved, deleted and held to in one go', async () => {
   expect(await refsOf(place)).toEqual({ 'refs/forge/ops': two, 'refs/heads/held': one, 'refs/heads/main': two })
 })
 
-test('where one ref is elsewhere, none is moved, and it is named', async () => {
+test('if one ref is not where it is expected, none is moved, and the error names it', async () => {
   await using place = await makePlace()
   const [one, two] = await twoCommits(place)
   await place.git('update-ref', 'refs/heads/other', two)
@@ -112,7 +112,7 @@ test('where one ref is elsewhere, none is moved, and it is named', async () => {
   }
 })
 
-test('of many that move one ref at the same time, one wins and the others are told', async () => {
+test('of many concurrent moves of a ref, one succeeds and the others fail', async () => {
   await using place = await makePlace()
   const [one, two] = await twoCommits(place)
   const all = Array.from({ length: 8 }, (_, at) =>
@@ -142,7 +142,7 @@ test('a lock, a ref in the way and a commit that is not there are git’s errors
   expect(await refusalOf(move('refs/heads/locked', one))).toBeInstanceOf(GitError)
 })
 
-test('what is no full name of a ref, or no full id, is refused before git sees it', async () => {
+test('incomplete ref names and ids are refused before git sees them', async () => {
   await using place = await makePlace()
   const [one] = await twoCommits(place)
   const names = [

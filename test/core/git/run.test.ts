@@ -5,7 +5,7 @@ import { commit } from '../../support/git.ts'
 import { refusalOf, refusedBy } from '../../support/refusals.ts'
 import { makePlace, until } from '../../support/repository.ts'
 
-test('what is put in comes out to the byte', async () => {
+test('input and output are the same to the byte', async () => {
   await using place = await makePlace()
   const bytes = Buffer.from(Array.from({ length: 70_000 }, (_, at) => at % 256))
   const oid = await read(place.repository, ['hash-object', '-w', '--stdin'], { input: bytes })
@@ -77,7 +77,7 @@ async function timeToEnd(script: string): Promise<number> {
   return performance.now() - begun
 }
 
-test('a git that does not hear is ended all the same, after a moment in which it could have', async () => {
+test('a git command that ignores TERM is killed after a delay', async () => {
   const took = await timeToEnd("trap '' TERM; echo here >&2; while :; do sleep 1; done")
   expect(took).toBeGreaterThan(1_500)
   expect(took).toBeLessThan(10_000)
@@ -85,7 +85,7 @@ test('a git that does not hear is ended all the same, after a moment in which it
 
 // Not every system has the command setsid.
 test.skipIf(!Bun.which('setsid'))(
-  'nobody waits for what has left a git that was ended, though it holds its output',
+  'a process that left an ended git’s group is not waited for, though it holds the output open',
   async () => {
     expect(await timeToEnd("setsid sh -c 'echo here $$ >&2; exec sleep 600'")).toBeLessThan(10_000)
   },

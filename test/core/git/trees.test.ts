@@ -126,7 +126,7 @@ test('names of any bytes are written, listed and found again', async () => {
   await place.git('fsck', '--strict')
 })
 
-test('what a path stands for is told for files, folders, the top and nothing', async () => {
+test('the entry at a path is found for files, folders, the top and missing paths', async () => {
   await using place = await makePlace()
   const tip = await commit(place.path, 'main', { 'a/b': 'x', 'a/link': { mode: '120000', content: 'b' } })
   const at = async (path: Path) => (await entryAt(place.objects, tip, path))?.mode
@@ -182,7 +182,7 @@ test('no name is written that some file system takes for .git or a way out', asy
   expect(safe.filter(name => !isSafeName(name))).toEqual([])
 })
 
-test('a tree that git would refuse is not written; what is in one already can be taken out', async () => {
+test('unsafe names are not written; those in an existing tree can be deleted', async () => {
   await using place = await makePlace()
   for (const path of ['a/.git/config', '../out', 'a//b', '/a', 'a/', '', 'a\0'])
     expect(await refusedBy(write(place, undefined, { [path]: text('x') }))).toThrow(/no path|refuses/)

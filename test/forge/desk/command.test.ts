@@ -133,13 +133,13 @@ describe('the command line:', () => {
     expect(end.err).toMatch(/^.*See forge --help\.\n$/)
   })
 
-  test('an option from a stranger brings no escape sequence to the terminal', async () => {
+  test('an unknown option brings no escape sequence to the terminal', async () => {
     const end = await runToTheEnd('/', ['--\u001b]0;owned\u0007'])
     expect(end.err).not.toContain('\u001b')
   })
 })
 
-describe('what makes it impossible is a sentence:', () => {
+describe('what prevents the start is reported in a sentence:', () => {
   test('no repository', async () => {
     await mkdir(path('nothing'))
     const end = await runToTheEnd(path('nothing'), [])
@@ -182,14 +182,14 @@ describe('what makes it impossible is a sentence:', () => {
     expect(end.err).toBe(`Port ${taken.port} is taken: choose another one, or none for a free one.\n`)
   })
 
-  test('a port that another desk has', async () => {
+  test('a port in use by another desk', async () => {
     using taken = Bun.serve({ hostname: '127.0.0.1', port: 0, development: false, fetch: () => new Response('other') })
     const end = await runToTheEnd(await checkout(), ['--port', `${taken.port}`], { state: 'taken by a desk' })
     expect([end.code, end.out]).toEqual([1, ''])
     expect(end.err).toBe(`Port ${taken.port} is taken: choose another one, or none for a free one.\n`)
   })
 
-  test('a state folder that can’t be made', async () => {
+  test('a state folder that can’t be created', async () => {
     await writeFile(path('no-folder'), '')
     const end = await runToTheEnd(await checkout(), [], { state: 'no-folder' })
     expect([end.code, end.out]).toEqual([1, ''])
@@ -204,7 +204,7 @@ describe('what makes it impossible is a sentence:', () => {
 })
 
 describe('one desk for a repository:', () => {
-  test('it answers, and opens the browser at what it prints', async () => {
+  test('it answers, and opens the browser at the printed address', async () => {
     const top = await checkout()
     const forge = start(top, [], { state: 'opens' })
     const address = await forge.address
@@ -246,7 +246,7 @@ describe('one desk for a repository:', () => {
     expect((await ended).map(({ code }) => code).sort()).toEqual([0, 0, 0, 130])
   })
 
-  test('after kill -9, the next start is at the same address: a window that is open goes on', async () => {
+  test('after kill -9, the next start has the same address, and an open window goes on', async () => {
     const top = await checkout()
     const first = start(top, ['--no-open'], { state: 'killed' })
     const before = await first.address
@@ -257,7 +257,7 @@ describe('one desk for a repository:', () => {
     expect((await ask(before)).status).toBe(204)
   })
 
-  test('where another program has the port meanwhile, the desk has another port and another key', async () => {
+  test('if another program has taken the port, the desk has another port and another token', async () => {
     const top = await checkout()
     const before = await begunAndStopped(top, 'moved')
     await using stranger = Bun.serve({ hostname: '127.0.0.1', port: Number(before.port), fetch: () => new Response() })
@@ -269,7 +269,7 @@ describe('one desk for a repository:', () => {
     expect((await ask(`${after.origin}/${before.search}`)).status).toBe(401)
   })
 
-  test('where its state was removed, an old window is told to run forge again', async () => {
+  test('if its state was removed, an old window is told to run forge again', async () => {
     const top = await checkout()
     const before = await begunAndStopped(top, 'removed')
     await rm(path('removed'), { recursive: true })
@@ -280,7 +280,7 @@ describe('one desk for a repository:', () => {
     expect(refused.body).toContain(`run \`forge\` again in the folder of ${top.split('/').at(-1)}`)
   })
 
-  test('an address that was left behind, where another program answers now, is not believed', async () => {
+  test('an outdated address at which another program answers is not trusted', async () => {
     const top = await checkout()
     await using stranger = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => Response.json({ pid: 1 }) })
     const first = start(top, ['--no-open', '--port', `${await freePort()}`], { state: 'stranger' })
@@ -294,7 +294,7 @@ describe('one desk for a repository:', () => {
     expect(new URL(await second.address).port).not.toBe(`${stranger.port}`)
   })
 
-  test('a key that is too short to be one of ours is not taken for the next desk', async () => {
+  test('a stored token that is too short is not used by the next desk', async () => {
     const top = await checkout()
     const { port } = await begunAndStopped(top, 'short')
     const file = join(await stateOf('short'), 'desk.json')
@@ -314,7 +314,7 @@ describe('one desk for a repository:', () => {
     },
   )
 
-  test('the key is the user’s alone, on the disk too', async () => {
+  test('only the user can read the token on disk', async () => {
     const top = await checkout()
     await mkdir(path('modes'), { mode: 0o755 })
     await using forge = closing(start(top, ['--no-open'], { state: 'modes' }))
@@ -394,7 +394,7 @@ describe('its end:', () => {
     expect(await gitWith(top, ['status', '--porcelain'])).toBe('')
   })
 
-  test.each(['SIGINT', 'SIGTERM'] as const)('what was typed a moment before %s is a draft', async signal => {
+  test.each(['SIGINT', 'SIGTERM'] as const)('text typed a moment before %s is a draft', async signal => {
     const top = await checkout()
     const forge = start(top, ['--no-open'], { state: `typed-${signal}` })
     const { port, searchParams } = new URL(await forge.address)
@@ -409,7 +409,7 @@ describe('its end:', () => {
     expect(await git(top, 'show', 'main:a.txt')).toBe('one')
   })
 
-  test('an open window does not hold it up', async () => {
+  test('an open window does not delay the end', async () => {
     const forge = start(await checkout(), ['--no-open'], { state: 'held' })
     const { port, searchParams } = new URL(await forge.address)
     const { socket } = await TestWindow.open({ port: Number(port), token: searchParams.get('token') ?? '' })

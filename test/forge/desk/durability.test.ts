@@ -33,7 +33,7 @@ async function typeUntilKilled(words: string[], milliseconds: number) {
   return { typed, killed: performance.now() }
 }
 
-test('after kill -9 at any moment, at most the last second of typing is gone', async () => {
+test('after kill -9 at any moment, at most the last second of typing is lost', async () => {
   await using desk = await makeDesk({ files: { 'a.txt': '' }, bare: true })
   await desk.work[Symbol.asyncDispose]()
   const random = randomFrom(Date.now())
@@ -65,7 +65,7 @@ test('a single keystroke is written within a second', async () => {
   expect(await shortest(1_000, write)).toBeLessThan(1_000)
 })
 
-test('what can’t be written is kept in memory and told once, and written as soon as it can be', async () => {
+test('text that can’t be written is kept in memory with one notice, and written as soon as possible', async () => {
   await using desk = await makeDesk({ files: { 'a.txt': 'a\n' }, bare: true })
   const editor = await edit(desk.work, 'main', 'a.txt')
   const write = await holdDrafts(desk.path)
@@ -92,7 +92,7 @@ async function mount(folder: string, megabytes: number): Promise<boolean> {
 }
 const canMount = (await Bun.$`unshare --mount true`.quiet().nothrow()).exitCode === 0
 
-test.skipIf(!canMount)('on a full disk the text stays, and a save says why it is not made', async () => {
+test.skipIf(!canMount)('on a full disk the text is kept, and a save says why it fails', async () => {
   await using desk = await makeDesk({ files: { 'a.txt': 'a\n' }, bare: true })
   const objects = join(desk.path, 'objects')
   const content = join(desk.folder, 'content')
@@ -119,7 +119,7 @@ test.skipIf(!canMount)('on a full disk the text stays, and a save says why it is
   }
 })
 
-test.skipIf(!canMount)('on a disk that can only be read the text stays, and is written when it can be', async () => {
+test.skipIf(!canMount)('on a read-only disk the text is kept, and written when possible', async () => {
   await using desk = await makeDesk({ files: { 'a.txt': 'a\n' }, bare: true })
   const content = join(desk.folder, 'content')
   await Bun.$`mv ${desk.path} ${content}`.quiet()
@@ -141,7 +141,7 @@ test.skipIf(!canMount)('on a disk that can only be read the text stays, and is w
   }
 })
 
-test('a clock that is set back changes nothing', async () => {
+test('setting the clock back changes nothing', async () => {
   await using desk = await makeDesk({ files: { 'a.txt': 'a\n' }, bare: true })
   const now = Date.now
   try {
@@ -166,7 +166,7 @@ test('a clock that is set back changes nothing', async () => {
   }
 })
 
-test('locks that a killed git left behind do not keep drafts from being written', async () => {
+test('stale locks of a killed git do not prevent drafts from being written', async () => {
   await using desk = await makeDesk({ files: { 'a.txt': 'a\n' }, bare: true })
   const editor = await edit(desk.work, 'main', 'a.txt')
   await editor.type('one\n')
@@ -180,7 +180,7 @@ test('locks that a killed git left behind do not keep drafts from being written'
   expect(await desk.git('show', 'main:a.txt')).toBe('a\none\ntwo')
 }, 120_000)
 
-test('a branch that another git holds is named, and the text stays', async () => {
+test('a branch locked by another git is named, and the text is kept', async () => {
   await using desk = await makeDesk({ files: { 'a.txt': 'a\n' }, bare: true })
   await (await edit(desk.work, 'main', 'a.txt')).type('one\n')
   await writeFile(join(desk.path, 'refs/heads/main.lock'), '')
@@ -191,7 +191,7 @@ test('a branch that another git holds is named, and the text stays', async () =>
   expect(await desk.git('show', 'main:a.txt')).toBe('a\none')
 })
 
-test('files that a killed desk had put into a folder for a command are gone after the next start', async () => {
+test('files that a killed desk prepared for a command are removed at the next start', async () => {
   await using desk = await makeDesk({ files: { 'a.txt': 'a\n' }, bare: true })
   const dead = Bun.spawn(['true'])
   await dead.exited

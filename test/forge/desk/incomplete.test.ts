@@ -41,7 +41,7 @@ async function cloned(...args: string[]) {
 
 const edits = [{ client: 'window', changes: [[0, 'new'], 9] }]
 
-test('in a shallow clone all can be done but to say what its last commits changed', async () => {
+test('a shallow clone supports everything but the changes of its last commits', async () => {
   await using clone = await cloned('--depth=2')
   const { window, why, second, third } = clone
   const rows = async (path?: string) =>
@@ -66,7 +66,7 @@ test('in a shallow clone all can be done but to say what its last commits change
   expect(await git(clone.path, 'rev-parse', 'main')).toBe(third)
 })
 
-test('in a partial clone with a checkout, files are edited and saved; what was not fetched is not guessed', async () => {
+test('in a partial clone with a checkout, files are edited and saved, and missing content is not guessed', async () => {
   await using clone = await cloned('--filter=blob:none')
   const { window, why, second, third } = clone
   expect(await window.ask({ ask: 'open', at: main, path: 'a.txt' })).toMatchObject({ text: 'one\nmore\n' })
@@ -85,7 +85,7 @@ test('in a partial clone with a checkout, files are edited and saved; what was n
   expect((await window.heard('notice')).words).toBe(NOT_FETCHED)
 })
 
-test('in a bare partial clone new files are made, and others are said not to be there', async () => {
+test('in a bare partial clone new files can be made, and missing ones are reported', async () => {
   await using clone = await cloned('--bare', '--filter=blob:none')
   const { window, why } = clone
   expect(await window.ask({ ask: 'folder', at: main, path: '' })).toMatchObject([{ name: 'f' }, { name: 'a.txt' }])

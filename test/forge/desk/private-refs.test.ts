@@ -43,7 +43,7 @@ test('a clone with --mirror gets no drafts, and a push with --mirror into the re
   expect(await place.git('config', '--get-all', 'transfer.hideRefs')).toBe('refs/forge')
 })
 
-test('a remote that git push mirrors to gets all refs but those of the forge, and keeps what the user has set', async () => {
+test('a remote that git push mirrors to gets all refs but the forge’s, and keeps the user’s settings', async () => {
   await using place = await makePlace()
   const { path, folder } = place
   const [mirror, other] = [await bare(join(folder, 'mirror.git')), await bare(join(folder, 'other.git'))]

@@ -10,7 +10,7 @@ const START = Array.from({ length: 30 }, (_, at) => `line ${at}\n`).join('')
 const FILES = ['a.txt', 'b.txt', 'folder/c.txt']
 
 for (const seed of [1, 2, 3, 4])
-  test(`no word is lost on day ${seed}`, async () => {
+  test(`no word is lost in random round ${seed}`, async () => {
     const random = randomFrom(seed)
     await using desk = await makeDesk({ files: Object.fromEntries(FILES.map(path => [path, START])), bare: true })
     const works = [desk.work, (await desk.another()).work]

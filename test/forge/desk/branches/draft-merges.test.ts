@@ -115,12 +115,12 @@ const CASES: Case[] = [
   },
 ]
 
-test.each(CASES)('two drafts in one choice $name', async ({ one, other, base, draft }) => {
+test.each(CASES)('two drafts united in one conflict: $name', async ({ one, other, base, draft }) => {
   await using place = await makePlace()
   expect(await clashOf(place, await together(place, one, other))).toEqual({ base, draft })
 })
 
-test('there is nothing to choose where the file is what was typed, or again what that was made from', async () => {
+test('a file that equals the draft, or its base again, has no conflict', async () => {
   await using place = await makePlace()
   const [one, other] = [
     { base: START, draft: `first\n${START}` },
@@ -136,7 +136,7 @@ test('there is nothing to choose where the file is what was typed, or again what
   expect((await together(place, one, other, LATER)).clashes.size).toBe(1)
 })
 
-test('where a branch comes back to what was typed on, there is nothing left to choose', async () => {
+test('a branch that returns to the base of a draft has no conflict', async () => {
   await using desk = await makeDesk({ files: { 'a.txt': 'a\n' }, bare: true })
   const before = await desk.git('rev-parse', 'main')
   await (await edit(desk.work, 'main', 'a.txt')).type('mine\n', 0, 2)
@@ -186,7 +186,7 @@ test.each(['ours', 'theirs', 'both'] as const)(
   },
 )
 
-test('what is typed after a choice stays typed when the choice is undone', async () => {
+test('edits after a choice are kept when the choice is undone', async () => {
   await using made = await startToChoose()
   const { work } = made.desk
   await ask(work, 'take side', { branch: 'main', path: 'a.txt', side: 'ours' })
@@ -197,7 +197,7 @@ test('what is typed after a choice stays typed when the choice is undone', async
   expect(clash).toMatchObject({ draft: made.mine, tip: `${made.theirs}more\n` })
 })
 
-test('a branch that moves once more is in conflict as it is then, and what is settled by then asks again where it has to', async () => {
+test('a branch that moves again has its new conflicts, and a resolution asks again only if it has to', async () => {
   await using made = await startToChoose()
   const { desk, mine } = made
   const newest = START.replace('two', 'NEWEST')
@@ -209,7 +209,7 @@ test('a branch that moves once more is in conflict as it is then, and what is se
   expect(await textOf(desk.work, 'main', 'a.txt')).toBe(mine)
 })
 
-test('conflicts are settled one by one in the text, and what is settled is kept through a restart and another move', async () => {
+test('conflicts are resolved one by one in the text, and resolutions survive a restart and another move', async () => {
   await using desk = await makeDesk({ files: { 'a.txt': START, 'b.txt': 'b\n' }, bare: true })
   const mine = START.replace('two', 'MINE').replace('five', 'MY FIVE')
   const theirs = START.replace('two', 'THEIRS').replace('five', 'THEIR FIVE')
@@ -240,7 +240,7 @@ test('conflicts are settled one by one in the text, and what is settled is kept 
   expect(await ask(work, 'merging', { branch: 'main' })).toBeNull()
 })
 
-test('three people in one file: whatever is chosen in the end, no line that was typed or committed is gone by itself', async () => {
+test('three windows in one file: whatever is chosen, no typed or committed line disappears by itself', async () => {
   await using desk = await makeDesk({ files: { 'a.txt': START }, bare: true })
   const { work: other } = await desk.another()
   // One window types on the first commit, which conflicts with the second.
@@ -272,7 +272,7 @@ test('three people in one file: whatever is chosen in the end, no line that was 
   }
 })
 
-test('drafts that go to a branch of their own leave nothing behind that another desk has typed', async () => {
+test('drafts moved to a branch of their own include those of another desk', async () => {
   await using desk = await makeDesk({ files: { 'a.txt': START }, bare: true })
   const { work: other } = await desk.another()
   const first = await desk.git('rev-parse', 'main')

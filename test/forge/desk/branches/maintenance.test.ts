@@ -37,7 +37,7 @@ async function saveOnce(desk: Desk): Promise<void> {
   await desk.work.flush()
 }
 
-test('after a save git tidies up where there is much, and all that was typed is there', async () => {
+test('after a save git runs its maintenance if necessary, and all edits are kept', async () => {
   await using desk = await untidy()
   await (await edit(desk.work, 'main', 'a.txt')).type('draft of before\n')
   await saveOnce(desk)
@@ -60,7 +60,7 @@ test.each<[string, string]>([
   30_000,
 )
 
-test('nor where a hook would be asked, which is not run', async () => {
+test('git maintenance does not run if a hook would, and the hook does not run', async () => {
   await using desk = await untidy()
   await mkdir(join(desk.path, 'hooks'), { recursive: true })
   await writeFile(join(desk.path, 'hooks/pre-auto-gc'), '#!/bin/sh\ntouch ran\n', { mode: 0o755 })
@@ -69,7 +69,7 @@ test('nor where a hook would be asked, which is not run', async () => {
   expect(await Bun.file(join(desk.path, 'ran')).exists()).toBe(false)
 }, 120_000)
 
-test('a second of typing leaves a handful of objects, however fast one types', async () => {
+test('a second of fast typing leaves only a handful of objects', async () => {
   await using desk = await makeDesk({ files: FILES, bare: true })
   const before = await countLoose(desk)
   const editor = await edit(desk.work, 'main', 'a.txt')

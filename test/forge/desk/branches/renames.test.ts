@@ -74,7 +74,7 @@ async function verifyWhole(desk: Desk): Promise<string> {
   return branch
 }
 
-test('after kill -9 before any git of it, the next desk has one branch with all that is about it', async () => {
+test('after kill -9 before any of its git processes, the next desk has one branch with all that belongs to it', async () => {
   const ends = new Set<string>()
   for (let at = 1; ; at++) {
     await using desk = await start()
@@ -97,7 +97,7 @@ test('after kill -9 before any git of it, the next desk has one branch with all 
   expect(ends).toEqual(new Set(['topic', 'renamed']))
 }, 120_000)
 
-test('where another program has committed to the old name before the next desk, both stay, and it is said', async () => {
+test('if another program commits to the old name before the next start, both branches stay, with a notice', async () => {
   let isSeen = false
   for (let at = 1; !isSeen; at++) {
     await using desk = await start()

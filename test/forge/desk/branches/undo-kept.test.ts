@@ -253,7 +253,7 @@ const MEANWHILE = [
 
 for (const [what, meanwhile] of MEANWHILE)
   for (const { does, sides = CLEAN, first, act, script = [] } of CASES)
-    test(`${does} comes back after ${what}, and is done again after another`, async () => {
+    test(`${does} is undone after ${what}, and redone after another`, async () => {
       const models = modelsOf(new ScriptedModel(script))
       await using desk = await makePair(sides, { bare: true, models })
       const { work, git } = desk
@@ -281,7 +281,7 @@ for (const [what, meanwhile] of MEANWHILE)
       await git('fsck', '--strict', '--connectivity-only', '--no-dangling')
     })
 
-test('an undo says what stays on a remote, and leaves it there', async () => {
+test('an undo says which commits stay on a remote, and leaves them there', async () => {
   await using desk = await makePair(CLEAN)
   const { work, git } = desk
   await work.steps.do(merge(desk))
@@ -294,7 +294,7 @@ test('an undo says what stays on a remote, and leaves it there', async () => {
   expect((await work.redo()).words).toBe('redo: merge topic into main')
 })
 
-test('an undo of a pull says that the branch is behind again, and not that a push has to be forced', async () => {
+test('undoing a pull says that the branch is behind again, not that a push must be forced', async () => {
   await using desk = await makePair(CLEAN)
   const { work, git } = desk
   await publish(desk)
@@ -309,7 +309,7 @@ test('an undo of a pull says that the branch is behind again, and not that a pus
   )
 })
 
-test('several operations come back one by one after a garbage collection', async () => {
+test('several operations are undone one by one after a garbage collection', async () => {
   await using desk = await makePair(CLEAN)
   const { work } = desk
   const states = [await stateOf(desk)]
@@ -338,7 +338,7 @@ test('several operations come back one by one after a garbage collection', async
   }
 })
 
-test('the base of a conflict that git has made up itself is there after a garbage collection', async () => {
+test('the virtual base of a conflict survives a garbage collection', async () => {
   const files = (text: string): Files => ({ 'a.txt': text })
   await using desk = await makePair({ base: files('0\n'), ours: files('1\n'), theirs: files('2\n') })
   const { work, ours, theirs, path } = desk

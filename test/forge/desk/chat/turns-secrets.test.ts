@@ -25,7 +25,7 @@ async function everythingOf({ git, path, folder }: Desk): Promise<string> {
 }
 
 for (const provider of ['anthropic', 'openrouter', 'openai'] as const)
-  test(`keys and what looks like one are in no object, ref, file or word of the desk, by ${provider}`, async () => {
+  test(`keys and similar text are in no object, ref, file or message of the desk, by ${provider}`, async () => {
     await using server = await ModelServer.start([], { key: SECRET })
     const models = new SetModels({ ...server.environment(provider), XDG_CONFIG_HOME: '/nowhere' })
     await using desk = await makeDesk({ files: { 'a.txt': 'one\n' }, models })

@@ -63,7 +63,7 @@ describe.skipIf(!hasBrowser)('the repository view on git', () => {
     await dialog().locator('.step-outlook .outlook').waitFor()
   }
 
-  test('a branch that is dropped is merged, the graph shows it, and Undo takes it back', async () => {
+  test('dropping a branch on another merges it, the graph shows it, and Undo reverts it', async () => {
     const before = await tip('main')
     await drop('topic', 'main')
     await dialog().getByRole('textbox', { name: 'Commit message' }).fill('Bring in the topic')
@@ -108,7 +108,7 @@ describe.skipIf(!hasBrowser)('the repository view on git', () => {
     expect(await place.git('rev-parse', 'topic^{tree}')).toBe(await place.git('rev-parse', 'topic~2^{tree}'))
   })
 
-  test('a conflict is said on the target, and waits in its tab', async () => {
+  test('a conflict is announced on the drop target, and waits in its tab', async () => {
     const before = await tip('main')
     await drop('same-line', 'main')
     await dialog().getByText('a.txt').first().waitFor()
@@ -120,7 +120,7 @@ describe.skipIf(!hasBrowser)('the repository view on git', () => {
     expect(await place.git('for-each-ref', '--format=%(refname)', 'refs/forge/merging')).toBe('refs/forge/merging/main')
   })
 
-  test('by keyboard alone a branch is rebased, and what it was is shown as unreachable', async () => {
+  test('a branch is rebased by keyboard alone, and its old commits are shown as unreachable', async () => {
     const before = await tip('topic')
     await page.getByRole('listbox', { name: 'Commits' }).focus()
     await page.keyboard.press('Home')
@@ -142,7 +142,7 @@ describe.skipIf(!hasBrowser)('the repository view on git', () => {
     await page.getByRole('option', { name: /Topic 2.*unreachable/ }).waitFor()
   })
 
-  test('a rejected push goes on to the pull, which fetches before it previews, and a push sends both back', async () => {
+  test('a rejected push offers a pull, which fetches before its preview, and a push sends the result', async () => {
     const origin = await bare(join(place.folder, 'origin.git'))
     await place.git('remote', 'add', 'origin', origin)
     await place.git('push', '-q', '-u', 'origin', 'main')
@@ -170,7 +170,7 @@ describe.skipIf(!hasBrowser)('the repository view on git', () => {
     await page.getByText('There is no repository where origin points to').first().waitFor()
   })
 
-  test('a branch is pulled, pushed, merged and rebased where it is: by its tab, its status bar and the palette', async () => {
+  test('a branch is pulled, pushed, merged and rebased from its tab, the status bar and the palette', async () => {
     const origin = await bare(join(place.folder, 'origin.git'))
     await place.git('remote', 'add', 'origin', origin)
     await place.git('push', '-q', '-u', 'origin', 'main')
@@ -233,7 +233,7 @@ describe.skipIf(!hasBrowser)('the repository view on git', () => {
     await bar.getByRole('button', { name: 'Fetch' }).waitFor()
   })
 
-  test('what moves in a terminal is there without a reload', async () => {
+  test('moves in a terminal are shown without a reload', async () => {
     await commit(place.path, 'elsewhere', { 'c.txt': '1\n' }, { message: 'Made in a terminal' })
     await page.getByRole('option', { name: /branch elsewhere Made in a terminal/ }).waitFor()
     await place.git('tag', 'v1', 'main')

@@ -60,7 +60,7 @@ function shapeOf({ parents, refs }: Story, rows = parents.length): Shape {
 const lanesOf = (story: Story): number[] => [...layLanes(shapeOf(story)).lanes]
 
 describe('lanes', () => {
-  test('a line of commits is one lane, and what is merged runs beside it', () => {
+  test('a line of commits is one lane, and a merged one is beside it', () => {
     // main: 0 - 1 - 4(merge of 3), and 2 - 3 beside it.
     const story: Story = { parents: [[], [0], [0], [2], [1, 3]], refs: new Map([['main', 4]]) }
     const lanes = layLanes(shapeOf(story))
@@ -74,7 +74,7 @@ describe('lanes', () => {
     ])
   })
 
-  test('no lane has two commits or lines in one place, and every line ends at a parent', () => {
+  test('no two commits or lines are at the same position of a lane, and every line ends at a parent', () => {
     for (let seed = 1; seed <= 40; seed++) {
       const random = randomFrom(seed)
       const story = grow(random, 60 + random.below(300))
@@ -102,7 +102,7 @@ describe('lanes', () => {
     }
   })
 
-  test('a window has the lines that all rows together have', () => {
+  test('a window of rows has the same lines as all rows together', () => {
     const shape = shapeOf(grow(randomFrom(5), 900))
     const lanes = layLanes(shape)
     const sorted = (rows: { from: number; to: number; child: number }[][]) =>
@@ -126,7 +126,7 @@ describe('lanes', () => {
     expect(lanes.flatMap((lane, row) => (lane === 0 ? [row] : []))).toEqual([...firstParents])
   })
 
-  test('a new commit leaves the lanes below it as they were', () => {
+  test('a new commit does not change the lanes below it', () => {
     const moved = { extended: [] as number[], new: [] as number[] }
     for (let seed = 1; seed <= 150; seed++) {
       const random = randomFrom(1000 + seed)
@@ -144,7 +144,7 @@ describe('lanes', () => {
     expect(mean(moved.extended)).toBeLessThan(12)
   })
 
-  test('the beginning of a history is laid before the rest is read', () => {
+  test('the beginning of a history is laid out before the rest is read', () => {
     const story = grow(randomFrom(9), 400)
     const whole = layLanes(shapeOf(story))
     const part = layLanes(shapeOf(story, 100))
@@ -153,7 +153,7 @@ describe('lanes', () => {
     expect(part.lines(0, 100)[99]?.length).toBeGreaterThan(0)
   })
 
-  test('very many commits take little time, and very many branches no end of room', () => {
+  test('very many commits take little time, and very many branches a limited width', () => {
     const random = randomFrom(11)
     const story: Story = { parents: [[]], refs: new Map([['main', 99_999]]) }
     // Each commit extends one of the last ones, so that thousands of lines are open at a time.
@@ -180,7 +180,7 @@ const ALL = { withAbandoned: false }
 const said = (rows: GraphRow[]) => rows.map(({ subject }) => subject)
 
 describe('windows', () => {
-  test('all branches, remote branches and tags are there, the newest first, each with its model', async () => {
+  test('all branches, remote branches and tags are shown, newest first, each with its model', async () => {
     await using place = await makePlace()
     const base = await commit(place.path, 'main', { a: '1' }, { message: 'Base' })
     await commit(place.path, 'topic', { b: '1' }, { message: 'Topic\n\nForge-Model: opus-5.5', parents: [base] })
@@ -205,7 +205,7 @@ describe('windows', () => {
     expect((await view.refs()).tags).toEqual([{ ref: 'refs/tags/v1', name: 'v1', tip: tagged }])
   })
 
-  test('commits come in git’s order by date, and follow the refs as a fresh look would have them', async () => {
+  test('commits are in git’s order by date, and after a move in the same order as if newly read', async () => {
     await using place = await makePlace()
     const random = randomFrom(21)
     await using view = openView(place.objects)
@@ -229,7 +229,7 @@ describe('windows', () => {
     }
   }, 120_000)
 
-  test('nothing is there in an empty repository, and a first commit comes', async () => {
+  test('an empty repository has no rows, and then its first commit', async () => {
     await using place = await makePlace()
     await using view = openView(place.objects)
     expect(await view.window(ALL, 0, 10)).toMatchObject({ rows: [], lanes: 0 })
@@ -262,7 +262,7 @@ test('commits are found by message, author and hash, in the order of the graph',
   expect(await view.find(ALL, 'lease', gone)).toEqual({ rows: [], isCut: true })
 })
 
-test('commits that only a reflog or the desk itself knows are there when they are asked for', async () => {
+test('commits that only reflogs or operations have are shown on request', async () => {
   await using place = await makePlace()
   await place.git('config', 'core.logAllRefUpdates', 'always')
   const base = await commit(place.path, 'main', { a: '1' }, { message: 'Base' })
@@ -283,7 +283,7 @@ test('commits that only a reflog or the desk itself knows are there when they ar
   expect(rows[1]?.lines.every(line => line.isAbandoned)).toBe(true)
 })
 
-test('remotes are told without what is secret in their urls', async () => {
+test('remotes are shown without the secrets in their URLs', async () => {
   await using place = await makePlace()
   await place.git('remote', 'add', 'origin', 'https://mira:token@host.example/r.git?key=secret')
   await place.git('remote', 'add', 'team/mirror', 'git@host.example:r.git')
@@ -316,7 +316,7 @@ test('remotes are told without what is secret in their urls', async () => {
   expect(withoutSecret('https://me:pass@host:port/r?key=1')).toBe('https://host:port/r')
 })
 
-test('a window is told when a tag or a remote branch has moved in a terminal', async () => {
+test('a window gets news when a tag or a remote branch moves in a terminal', async () => {
   await using place = await makePlace()
   const tip = await commit(place.path, 'main', { a: '1' })
   await using desk = await openTestDesk(place.path)

@@ -275,7 +275,7 @@ test('a file that git merges by itself counts once, also where it is renamed', a
   expect((await desk.work.mergings.in('main'))?.byGit).toBe(2)
 })
 
-test('a conflict is settled by typing, one place after the other', async () => {
+test('conflicts are resolved by typing, one after the other', async () => {
   await using desk = await makePair(TWO)
   const { work } = desk
   await begin(desk)
@@ -293,7 +293,7 @@ test('a conflict is settled by typing, one place after the other', async () => {
   expect(await desk.git('log', '-1', '--format=%B%an', 'main')).toBe('Bring topic in\nAda')
 })
 
-test('a text that has marks of its own gets longer ones', async () => {
+test('a text that contains markers of its own gets longer ones', async () => {
   const own = (word: string) => `<<<<<<< a heading\n${word}\n=======\n>>>>>>>>\n`
   const files = (word: string): Files => ({ a: own(word) })
   await using desk = await makePair({ base: files('one'), ours: files('two'), theirs: files('three') })
@@ -306,7 +306,7 @@ test('a text that has marks of its own gets longer ones', async () => {
   expect(await show(desk.path, 'main', 'a')).toBe(own('two\nthree').trimEnd())
 })
 
-test('line ends stay what they are in what is merged, and in what is settled', async () => {
+test('merged and resolved text keeps its line ends', async () => {
   const crlf = (changes: Record<number, string>) => lines(changes).replaceAll('\n', '\r\n')
   await using desk = await makePair({
     base: { a: crlf({}) },
@@ -319,7 +319,7 @@ test('line ends stay what they are in what is merged, and in what is settled', a
   expect(await show(desk.path, 'main', 'a')).toBe(crlf({ 3: 'settled', 7: 'more' }).trimEnd())
 })
 
-test('abort leaves no trace, and an undo brings all back that was settled', async () => {
+test('abort leaves no trace, and an undo restores all resolutions', async () => {
   await using desk = await makePair(TWO)
   const { work } = desk
   const before = await desk.git('for-each-ref', 'refs/heads', 'refs/forge/drafts', 'refs/forge/merging')
@@ -339,7 +339,7 @@ test('abort leaves no trace, and an undo brings all back that was settled', asyn
   expect(await textOf(work, 'main', 'a.txt')).toBe(text)
 })
 
-test('undo after the end takes the merge back with all that was settled, and redo ends it again', async () => {
+test('undo after the end restores the merge with all resolutions, and redo finishes it again', async () => {
   await using desk = await makePair(TWO, {})
   const { work } = desk
   await begin(desk)
@@ -383,7 +383,7 @@ test('while a merge waits the branch is not saved, renamed, deleted or merged in
   await ask(work, 'new file', { branch: 'topic', path: 'new.txt' })
 })
 
-test('what was typed and not saved is in the way of conflicts, and of nothing else', async () => {
+test('unsaved edits prevent a merge with conflicts, and nothing else', async () => {
   await using desk = await makePair(TWO)
   const { work } = desk
   await (await edit(work, 'main', 'b.txt')).type('typed\n')
@@ -394,7 +394,7 @@ test('what was typed and not saved is in the way of conflicts, and of nothing el
   expect(await desk.git('for-each-ref', 'refs/forge/merging')).toBe('')
 })
 
-test('a branch that was moved from outside is not overwritten', async () => {
+test('a branch moved from outside is not overwritten', async () => {
   await using desk = await makePair(TWO)
   const { work } = desk
   await begin(desk)
@@ -409,7 +409,7 @@ test('a branch that was moved from outside is not overwritten', async () => {
   expect(await textOf(work, 'main', 'c.txt')).toBe('c\n')
 })
 
-test('another desk sees what waits, and what was settled, and may finish it', async () => {
+test('another desk sees the waiting merge and its resolutions, and can finish it', async () => {
   await using desk = await makePair(TWO)
   await begin(desk)
   const { work: other } = await desk.another()
@@ -424,7 +424,7 @@ test('another desk sees what waits, and what was settled, and may finish it', as
   expect(await textOf(desk.work, 'main', 'a.txt')).toBe(lines({ 2: 'theirs 2', 8: 'theirs 8' }))
 })
 
-test('the conversation stays that of the branch that is merged into', async () => {
+test('the conversation stays that of the target branch', async () => {
   const file = '.forge/session.json'
   await using desk = await makePair({
     base: { ...TWO.base, [file]: 'base\n' },
@@ -532,7 +532,7 @@ test('a rebase is aborted in its middle, and the branch is where it was', async 
   expect(await work.mergings.in('topic')).toBeUndefined()
 })
 
-test('picks that stop go on with those that are left', async () => {
+test('interrupted cherry-picks continue with the remaining commits', async () => {
   await using desk = await makeChain()
   const { work } = desk
   const commits = (await desk.git('rev-list', '--reverse', 'main..topic')).split('\n')
@@ -569,7 +569,7 @@ test('a revert with conflicts waits in its branch, and is finished as one commit
 
 // --- Oddities ---
 
-test('what was changed beside the conflicts is listed as odd, and does not stop the end', async () => {
+test('changes beside the conflicts are listed as odd, and do not prevent the end', async () => {
   await using desk = await makePair(TWO)
   const { work } = desk
   await begin(desk)
@@ -583,7 +583,7 @@ test('what was changed beside the conflicts is listed as odd, and does not stop 
   await work.mergings.finish('main')
 })
 
-test('what was changed in a file with conflicts, far from them, is listed as odd', async () => {
+test('changes in a file with conflicts, but far from them, are listed as odd', async () => {
   await using desk = await makePair({
     base: { 'a.txt': lines({}, 30) },
     ours: { 'a.txt': lines({ 5: 'ours' }, 30) },
@@ -598,7 +598,7 @@ test('what was changed in a file with conflicts, far from them, is listed as odd
   )
 })
 
-test('a file in which a person took one side is resolved, and not odd', async () => {
+test('a file resolved by hand with one side is resolved, and not odd', async () => {
   await using desk = await makePair({
     base: { 'a.txt': lines({}, 30), 'b.txt': lines({}, 3) },
     ours: { 'a.txt': lines({ 5: 'ours', 15: 'ours', 25: 'ours alone' }, 30), 'b.txt': lines({ 2: 'ours' }, 3) },
@@ -618,7 +618,7 @@ test('a file in which a person took one side is resolved, and not odd', async ()
   expect(merging?.odd).toEqual([])
 })
 
-test('a merge begins with what was settled before, also where git has no conflict', async () => {
+test('a merge can begin with earlier resolutions, also if git finds no conflict', async () => {
   await using desk = await makePair({ ...TWO, theirs: { 'b.txt': 'changed\n' } })
   const { work, source } = desk
   const result = await commit(
@@ -639,7 +639,7 @@ test('a merge begins with what was settled before, also where git has no conflic
   expect(await desk.git('for-each-ref', 'refs/forge/merging', 'refs/forge/drafts')).toBe('')
 })
 
-test('names of any bytes, and commits of 64 digits, are merged and settled', async () => {
+test('names of any bytes, and commit ids of 64 digits, are merged and resolved', async () => {
   const name = 'm\xfcll'
   const sides: Sides = {
     base: { a: 'one\n', d: 'd\n' },
@@ -673,7 +673,7 @@ async function askForAll(work: Work): Promise<void> {
   )
 }
 
-test('an AI settles conflicts as drafts, and is named; its conversation comes with the commit', async () => {
+test('an AI resolves conflicts as drafts, and is named; its conversation is committed with the merge', async () => {
   const model = new ScriptedModel([{ calls: [write('a.txt', FILES_OF_TWO['a.txt'])] }, { text: 'Settled.' }])
   await using desk = await makePair(TWO, { bare: true, models: modelsOf(model) })
   const { work } = desk
@@ -716,7 +716,7 @@ test('an AI is asked for one conflict, by its line, and for no other', async () 
   expect(JSON.stringify(model.requests[0])).toContain(`begins in line ${marks[0]}, number 1 of the 2`)
 })
 
-test('what was said while a rebase waited is in the branch when it is done', async () => {
+test('the conversation during a waiting rebase is in the branch at its end', async () => {
   const settled = { name: 'write_file', arguments: { path: 'a.txt', content: lines({ 1: 'both 1', 5: 'main 5' }) } }
   const model = new ScriptedModel([{ calls: [settled] }, { text: 'Settled.' }])
   await using desk = await makePair(
@@ -741,7 +741,7 @@ test('what was said while a rebase waited is in the branch when it is done', asy
   expect(await show(desk.path, 'topic', '.forge/session.json')).toContain('Settled.')
 })
 
-test('what an AI did beside the conflicts is odd, and what a person changes after it is not its own', async () => {
+test('an AI’s changes beside the conflicts are odd, and later changes by hand are not attributed to it', async () => {
   const calls = [write('a.txt', FILES_OF_TWO['a.txt']), write('b.txt', 'something else\n')]
   const model = new ScriptedModel([{ calls }, { text: 'Settled.' }])
   await using desk = await makePair(TWO, { bare: true, models: modelsOf(model) })
@@ -754,7 +754,7 @@ test('what an AI did beside the conflicts is odd, and what a person changes afte
   expect((await work.mergings.in('main'))?.files[0]).not.toHaveProperty('by')
 })
 
-test('a turn goes on with what was settled, and what it did before it was stopped can be kept', async () => {
+test('a turn continues with the resolutions, and its work before a stop can be kept', async () => {
   const model = new ScriptedModel([{ calls: [write('c.txt', 'c\n')] }, { text: 'And', error: new Error('It broke.') }])
   await using desk = await makePair(TWO, { bare: true, models: modelsOf(model) })
   const { work } = desk
@@ -790,7 +790,7 @@ async function mergeUntilKilled(words: string[], milliseconds: number): Promise<
   return said.split('\n').slice(0, -1)
 }
 
-test('after kill -9 at any moment the merge waits with what was settled, or is done, or has not begun', async () => {
+test('after kill -9 at any moment the merge waits with its resolutions, or is finished, or has not begun', async () => {
   await using desk = await makePair(TWO)
   await desk.work[Symbol.asyncDispose]()
   const random = randomFrom(Date.now())

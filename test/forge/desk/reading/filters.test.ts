@@ -27,7 +27,7 @@ const at = { kind: 'branch', branch: 'main' } as const
 const BY_LFS = 'that Git LFS keeps (.gitattributes), which the desk does not run: edit it in a checkout.'
 
 for (const bare of [true, false])
-  test(`files that a filter keeps are shown, and neither edited nor made, in a ${bare ? 'bare ' : ''}repository`, async () => {
+  test(`files with a filter are shown read-only, and not created, in a ${bare ? 'bare ' : ''}repository`, async () => {
     await using desk = await makeDesk({ files: FILES, bare })
     const { work } = desk
     expect(await openFile(work.branches, at, 'raw.psd')).toMatchObject({
@@ -66,7 +66,7 @@ for (const bare of [true, false])
     expect(await bytesFrom(desk.path, 'cat-file', 'blob', 'main:deep/other.psd')).toBe(POINTER)
   })
 
-test('a draft of a file that a filter keeps by now is not saved, and is kept', async () => {
+test('a draft of a file that got a filter later is not saved, and is kept', async () => {
   await using desk = await makeDesk({ files: { 'a.psd': 'a\n', '.gitattributes': '\n' }, bare: true })
   const editor = await edit(desk.work, 'main', 'a.psd')
   await editor.type('typed\n')
@@ -81,14 +81,14 @@ test('a draft of a file that a filter keeps by now is not saved, and is kept', a
   })
 })
 
-test('the user’s own attributes for the repository count, too', async () => {
+test('the user’s own attributes for the repository apply, too', async () => {
   await using desk = await makeDesk({ files: { 'a.psd': 'a\n' }, bare: true })
   await mkdir(join(desk.path, 'info'), { recursive: true })
   await writeFile(join(desk.path, 'info/attributes'), '*.psd filter=lfs\n')
   expect(await refusedBy(ask(desk.work, 'new file', { branch: 'main', path: 'b.psd' }))).toThrow(BY_LFS)
 })
 
-test('so do those that the user has for all repositories', async () => {
+test('the user’s attributes for all repositories apply, too', async () => {
   await using folder = await makeFolder()
   const [named, usual] = [join(folder.path, 'named'), join(folder.path, 'git/attributes')]
   await mkdir(join(folder.path, 'git'))
@@ -117,7 +117,7 @@ test('an AI is told why it can’t write such a file', async () => {
   await vfs.writeFile('new.txt', Buffer.from('x'))
 })
 
-test('attributes cost an opened file nothing that is felt, also in a repository with filters', async () => {
+test('opening a file is not slowed down by attributes, also in a repository with filters', async () => {
   const many = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`folder/${at}.txt`, 'text\n']))
   await using desk = await makeDesk({ files: { ...FILES, ...many }, bare: true })
   const times: number[] = []
@@ -130,7 +130,7 @@ test('attributes cost an opened file nothing that is felt, also in a repository 
   expect(times.toSorted((one, other) => one - other)[25]).toBeLessThan(50)
 })
 
-test('line ends are those that git add would give a file, or those that the file has', async () => {
+test('line ends are as git add would make them in a new file, or those of the file', async () => {
   const files = {
     '.gitattributes': 'auto.txt text=auto\nall.txt text eol=crlf\nnew* text eol=crlf\n',
     'auto.txt': 'one\r\ntwo\r\n',

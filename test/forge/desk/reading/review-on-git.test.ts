@@ -91,7 +91,7 @@ describe.skipIf(!hasBrowser)('review and history on git', () => {
     await changed().getByText('more.txt').waitFor()
   })
 
-  test('a comparison is from the merge base, or straight, and says which', async () => {
+  test('a comparison is with the merge base, or direct, and says which', async () => {
     await page.keyboard.press('Alt+r')
     await compareWith('main', /^main/)
     const compared = page.getByRole('combobox', { name: 'Compared' })
@@ -104,7 +104,7 @@ describe.skipIf(!hasBrowser)('review and history on git', () => {
     await changed().getByText('main.txt').waitFor({ state: 'detached' })
   })
 
-  test('the commits of a review stand above their files', async () => {
+  test('the commits of a review are above its files', async () => {
     await page.keyboard.press('Alt+r')
     await page.getByRole('tab', { name: 'By commit' }).click()
     const commits = page.locator('.list.commits')

@@ -57,7 +57,7 @@ const STOPPED = 'It was stopped: nothing was moved.'
 const refsOf = ({ git }: Pair) => git('for-each-ref')
 const progress = ({ news }: Pair) => news.flatMap(it => (it.say === 'progress' ? [it.words] : []))
 
-test('a long rebase says how far it is, and the step takes what the preview has computed', async () => {
+test('a long rebase reports its progress, and the step uses the preview’s computation', async () => {
   await using desk = await makeLong(40)
   const { work } = desk
   // A step that ends within this time reports no progress.
@@ -97,7 +97,7 @@ test('a long preview ends when no window waits for it any more', async () => {
   expect(begun.length).toBeLessThan(41)
 })
 
-test('a long preview goes on for a window that still waits for it', async () => {
+test('a long preview continues for a window that still waits for it', async () => {
   await using desk = await makeLong(40)
   const { steps } = desk.work
   const begun = eachOf(desk)
@@ -109,7 +109,7 @@ test('a long preview goes on for a window that still waits for it', async () => 
   expect(begun).toHaveLength(41)
 })
 
-test('a long step is stopped at once without a trace, and can be done then', async () => {
+test('a long step is stopped at once without a trace, and can be run again', async () => {
   await using desk = await makeLong(40)
   const { steps } = desk.work
   const refs = await refsOf(desk)
@@ -128,7 +128,7 @@ test('a long step is stopped at once without a trace, and can be done then', asy
   expect(await desk.git('rev-list', '--count', 'main..topic')).toBe('41')
 })
 
-test('what a garbage collection took between preview and step is computed again', async () => {
+test('objects that a garbage collection removed between preview and step are computed again', async () => {
   await using desk = await makeLong(3)
   const preview = await desk.work.steps.preview(rebase(desk))
   await desk.git('gc', '-q', '--prune=now')
@@ -137,7 +137,7 @@ test('what a garbage collection took between preview and step is computed again'
   await desk.git('fsck', '--connectivity-only', '--no-dangling')
 })
 
-test('a rebase that is gone on with is stopped, and waits as it did', async () => {
+test('a continued rebase can be stopped, and waits as before', async () => {
   const same = { 'a.txt': 'a\n' }
   await using desk = await makePair({ base: same, ours: { 'a.txt': 'ours\n' }, theirs: { 'a.txt': 'theirs\n' } })
   let tip: Oid = desk.theirs
@@ -155,7 +155,7 @@ test('a rebase that is gone on with is stopped, and waits as it did', async () =
   expect(await desk.git('rev-list', '--count', 'main..topic')).toBe('41')
 })
 
-test('plannings are made once by key, and again where one failed', async () => {
+test('computations are shared by key, and repeated after a failure', async () => {
   await using place = await makePlace()
   const plannings = new Plannings(place.objects, () => undefined)
   const picked = { picks: { chain: [], tree: '', dropped: [] }, commits: 0, same: 0 }

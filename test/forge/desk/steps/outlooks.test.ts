@@ -81,7 +81,7 @@ const ENDS: Record<Way, string[]> = {
 }
 
 for (const way of WAYS)
-  test(`the word on each target of a ${way} is what its preview says, and what happens`, async () => {
+  test(`the outcome of a ${way} on each target is that of its preview, and of the step`, async () => {
     await using desk = await makeTargets()
     const steps = await stepsOf(desk, way, desk.source)
     const outlooks = await outlooksOf(
@@ -98,14 +98,14 @@ for (const way of WAYS)
     }
   }, 120_000)
 
-test('why nothing can be done to a branch is said in few words', async () => {
+test('the reason why a branch can’t be moved is given in a few words', async () => {
   await using desk = await makeTargets()
   const merge = (await stepsOf(desk, 'merge', desk.source)).map(([, step]) => step)
   const said = (await desk.work.steps.outlooks(merge)).filter(({ is }) => is === 'impossible')
   expect(said.map(({ words }) => words)).toEqual(['no history in common', 'a merge waits there'])
 })
 
-test('a branch of any letters is called by its name in the dialog, and when it is done', async () => {
+test('a branch with any letters is named correctly in the dialog and in the result', async () => {
   await using desk = await makeTargets()
   await desk.git('update-ref', 'refs/heads/größe–neu', 'clean')
   const name = Buffer.from('größe–neu').toString('latin1')

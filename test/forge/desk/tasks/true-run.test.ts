@@ -54,7 +54,7 @@ describe.skipIf(!hasBrowser || hasNoTemporal)('a true run', () => {
       STATE_TIMEOUT_MS,
     )
 
-  test('is seen at work, asked, answered by the keyboard, reviewed and landed on the desk', async () => {
+  test('is watched, asks, is answered by keyboard, reviewed and landed on the desk', async () => {
     const asks = { signal: 'blocked_on_human', words: 'It is not said in which words.', question: 'In which words?' }
     const { run, err } = await scene.run('Two notes', {
       tasks: [task('a'), task('b', { after: ['a'] })],
@@ -102,7 +102,7 @@ describe.skipIf(!hasBrowser || hasNoTemporal)('a true run', () => {
     expect(troubles).toEqual([])
   })
 
-  test('is mended on the page: by files that a task may write besides, and by a plan that is edited', async () => {
+  test('is corrected on the page: by more files that a task may write, and by an edited plan', async () => {
     const helps = write('helper.txt', 'help\n')
     const { run, err } = await scene.run('Narrow bounds', {
       tasks: [task('c'), task('d', { after: ['c'] })],
