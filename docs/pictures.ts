@@ -170,7 +170,7 @@ async function tellTheStory(folder: string): Promise<void> {
   await page.screenshot({ path: join(folder, 'story-question-light.png') })
   await both.click()
   await page.getByRole('button', { name: 'Finish' }).click()
-  const strip = page.getByRole('region', { name: 'Publish by Forklift' })
+  const strip = page.getByRole('region', { name: 'Publish with Forklift' })
   await strip.getByRole('button', { name: 'Publish' }).click()
   await strip.getByRole('link').waitFor()
   await page.screenshot({ path: join(folder, 'story-published-light.png') })

@@ -47,7 +47,7 @@ export const ConflictRow = v.object({
 export type ConflictRow = v.InferOutput<typeof ConflictRow>
 
 const Body = v.object({
-  does: v.picklist(['merge', 'land', 'rebase', 'cherry-pick']),
+  does: v.picklist(['merge', 'land', 'rebase', 'cherry-pick', 'revert']),
   /** The names of the two sides on the screen. */
   ours: v.string(),
   theirs: v.string(),
@@ -55,7 +55,7 @@ const Body = v.object({
   theirsCommit: v.string(),
   /** The branch's commit when it began. */
   from: v.string(),
-  /** The base of a cherry-pick: the commit's parent; null before a first commit. */
+  /** The base of a cherry-pick: the commit's parent; null before a first commit. Of a revert: the reverted commit. */
   base: v.optional(v.nullable(v.string())),
   /** The message of the resulting commit; a picked commit keeps its own. */
   message: v.optional(v.string()),
@@ -82,7 +82,8 @@ export type StoredMerging = v.InferOutput<typeof Body>
 const subjectOf = ({ does, ours, theirs }: StoredMerging): string => {
   const [one, other] = [visiblePath(theirs), visiblePath(ours)]
   if (does === 'rebase') return `Rebasing: ${one}`
-  return `${does === 'cherry-pick' ? 'Picking' : 'Merging'} ${one} into ${other}`
+  if (does === 'revert') return `Reverting to ${one} in ${other}`
+  return `${does === 'cherry-pick' ? 'Cherry-picking' : 'Merging'} ${one} into ${other}`
 }
 
 /** The commit of a waiting merge, not written yet. The tree must exist. */

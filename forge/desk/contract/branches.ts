@@ -25,7 +25,7 @@ export const BranchInfo = v.object({
   /** The state of its AI's turn: running, waiting for an answer, or unfinished. */
   turn: v.optional(v.picklist(['running', 'waits', 'unfinished'])),
   /** The kind of merge that waits in it. */
-  merging: v.optional(v.picklist(['merge', 'rebase', 'cherry-pick'])),
+  merging: v.optional(v.picklist(['merge', 'rebase', 'cherry-pick', 'revert'])),
   moved: v.optional(Moved),
   /** What Undo in this branch would revert, in words. */
   canUndo: v.optional(v.string()),

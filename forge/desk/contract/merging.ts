@@ -21,7 +21,7 @@ export type MergingFile = v.InferOutput<typeof MergingFile>
 
 export const Merging = v.object({
   /** `drafts`: no merge waits; drafts conflict with the branch's new commit. */
-  kind: v.picklist(['merge', 'rebase', 'cherry-pick', 'drafts']),
+  kind: v.picklist(['merge', 'rebase', 'cherry-pick', 'revert', 'drafts']),
   /** The name of our side; a byte string. */
   ours: v.string(),
   /** The name of their side; a byte string. */

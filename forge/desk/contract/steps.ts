@@ -39,6 +39,8 @@ export const BranchStep = v.variant('step', [
   /** Rebases the commits of a branch onto another commit. */
   v.object({ step: v.literal('rebase'), branch: Branch, onto: Source }),
   v.object({ step: v.literal('cherry-pick'), commits: v.array(Oid), onto: Branch }),
+  /** A commit of the branch, undone by a new one. */
+  v.object({ step: v.literal('revert'), commit: Oid, onto: Branch, message: v.optional(v.string()) }),
   /** A confirmed reset. */
   v.object({ step: v.literal('move'), branch: Branch, to: Source }),
 ])

@@ -97,8 +97,7 @@ export class ForkliftOnDesk {
     const { stdout } = await runGit(repository, keys, { ok: [0, 1] })
     const urls = new Map(fields(stdout).map(entry => entry.split(/\n(.*)/s).slice(0, 2) as [string, string]))
     const [origin, upstream] = [urls.get('remote.origin.url'), urls.get('remote.upstream.url')]
-    if (upstream === undefined)
-      return 'This clone has no remote upstream: name what it was forked from by git remote add upstream URL.'
+    if (upstream === undefined) return 'No upstream remote. To use Forklift here: git remote add upstream URL'
     if (origin === undefined) return 'This clone has no remote origin: name the fork by git remote add origin URL.'
     return { origin, upstream }
   }

@@ -55,7 +55,7 @@ export class MergingReviews {
   async #commits({ does, oursCommit, theirsCommit, base }: StoredMerging, result: Oid): Promise<Commits> {
     const { objects } = this
     const { repository } = objects
-    const isPick = does === 'rebase' || does === 'cherry-pick'
+    const isPick = does === 'rebase' || does === 'cherry-pick' || does === 'revert'
     const bases = isPick
       ? [base ?? emptyTree(repository.format)]
       : await mergeBases(repository, oursCommit, theirsCommit)

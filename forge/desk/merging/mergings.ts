@@ -247,8 +247,8 @@ export class Mergings {
     const settled = work.drafts
     const first = await held.unlocked(() => writeChain(objects, state.oursCommit, planned, signature))
     const name = visiblePath(work.name)
-    if (state.does === 'merge' || state.does === 'land') {
-      const does = `${state.does} ${visiblePath(state.theirs)} ${state.does === 'land' ? 'on' : 'into'} ${name}`
+    if (state.does === 'merge' || state.does === 'land' || state.does === 'revert') {
+      const does = operationOf(state, state.does, name)
       await arrive(held, { kind: state.does, does, to: first, also: await keptMoves(objects, state), settled })
       return { words: `${pastOf(does)}.`, commit: first }
     }
@@ -282,7 +282,8 @@ export class Mergings {
     if (state.does === 'merge')
       return [{ is: 'new', tree, others: [state.theirsCommit], message: text ?? state.message ?? '' }]
     if (tree === (await treeOfCommit(objects, state.oursCommit))) return []
-    if (state.does === 'land') return [{ is: 'new', tree, others: [], message: text ?? state.message ?? '' }]
+    if (state.does === 'land' || state.does === 'revert')
+      return [{ is: 'new', tree, others: [], message: text ?? state.message ?? '' }]
     const { message: own, encoding, author } = await readCommit(objects, state.theirsCommit)
     const isSame = text === undefined || text.trim() === textOf(own, encoding).trim()
     if (isSame) return [{ is: 'new', tree, others: [], message: own, encoding, author }]
@@ -309,6 +310,12 @@ export class Mergings {
     say({ say: 'repository' })
     return { words: `${pastOf(words)}. ${visiblePath(branch)} is as it was.` }
   }
+}
+
+/** What a merge of one commit did, as its operation says it. */
+function operationOf({ theirs, base }: State, does: 'merge' | 'land' | 'revert', name: string): string {
+  if (does === 'revert') return `revert ${base?.slice(0, 8) ?? ''} in ${name}`
+  return `${does} ${visiblePath(theirs)} ${does === 'land' ? 'on' : 'into'} ${name}`
 }
 
 const kindOf = ({ does }: StoredMerging): NonNullable<BranchInfo['merging']> => (does === 'land' ? 'merge' : does)

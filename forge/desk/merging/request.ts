@@ -16,10 +16,7 @@ export function requestOf(
   only?: ConflictPlace,
 ): string {
   const [ours, theirs] = [visiblePath(state.ours), visiblePath(state.theirs)]
-  const what =
-    state.does === 'rebase' || state.does === 'cherry-pick'
-      ? `The commit ${theirs} is being put on ${ours}`
-      : `${theirs} is being merged into ${ours}`
+  const what = whatIsDone(state.does, ours, theirs)
   const lines = open.map(({ row, file }) => {
     const marks = row.mark === undefined ? '' : `; its marks are ${row.mark} characters long`
     const left = row.mark === undefined ? '' : `, ${many(file.left, 'conflict')} left`
@@ -41,4 +38,10 @@ that is in no conflict, except where it has to follow. What you can't decide lea
 what the person has to know to decide it. A file that one side deleted is there with what the other made of it: delete \
 it, carry its change to where it belongs now, or leave it and say why. Nothing is committed when you are done: the \
 person looks at it first.`
+}
+
+function whatIsDone(does: StoredMerging['does'], ours: string, theirs: string): string {
+  if (does === 'revert') return `A commit of ${ours} is being reverted to its ${theirs}`
+  if (does === 'rebase' || does === 'cherry-pick') return `The commit ${theirs} is being put on ${ours}`
+  return `${theirs} is being merged into ${ours}`
 }

@@ -55,7 +55,7 @@ export function guess(bytes: Uint8Array): { text: string; lineEnd: LineEnd; enco
 
 /** Why a text with a guessed encoding is read-only. */
 export const whyGuessed = (path: Path, encoding: Guess): string =>
-  `${visiblePath(path)} is no UTF-8, but ${encoding} perhaps, as it is shown here: it is not edited, so that no byte of it changes.`
+  `${visiblePath(path)} is not UTF-8. Shown as ${encoding} (a guess), read-only.`
 
 function lineEndOf(text: string): LineEnd {
   if (!text.includes('\r')) return 'LF'

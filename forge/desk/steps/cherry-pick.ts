@@ -15,7 +15,7 @@ export async function planCherryPick(
   { branch, tip }: StepTarget,
   once: Once = everyTime,
 ): Promise<StepPlan> {
-  if (picked.length === 0) throw new Failure('No commit is chosen to be picked.')
+  if (picked.length === 0) throw new Failure('Select a commit to cherry-pick.')
   const parents = await Promise.all(picked.map(async oid => (await readCommit(objects, oid)).parents))
   const merge = picked.find((_, at) => (parents[at]?.length ?? 0) > 1)
   if (merge !== undefined)

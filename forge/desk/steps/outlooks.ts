@@ -154,7 +154,7 @@ async function plannedIn(plan: (pace: Pace) => Promise<StepPlan>): Promise<Outlo
     const { is, stop, words } = await plan({ signal, tell: () => undefined })
     return { is, conflicts: stop ? groupsOf(stop.merge).length : 0, words }
   } catch (error) {
-    if (signal.aborted) return { is: 'unknown', conflicts: 0, words: 'known when it is chosen' }
+    if (signal.aborted) return { is: 'unknown', conflicts: 0, words: 'shown when selected' }
     if (error instanceof Failure) return impossible(error.message)
     if (error instanceof GitError) return impossible(FAILS)
     throw error

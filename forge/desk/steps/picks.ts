@@ -25,7 +25,7 @@ type PickRules = {
   isBegun?: boolean
 }
 
-const WORDS = { rebase: 'Rebasing', 'cherry-pick': 'Picking' } as const
+const WORDS = { rebase: 'Rebasing', 'cherry-pick': 'Cherry-picking' } as const
 
 export type Picks = {
   chain: Planned[]
@@ -65,7 +65,8 @@ export async function planPicks(
     const before = await baseOf(objects, commit)
     const isOwn =
       does === 'cherry-pick' || ((isBegun || chain.length > 0) && (await hasSameFolder(objects, before, oid)))
-    const merge = await pickOnto(objects, { tree, before, oid, owner: isOwn ? tree : oid, theirs: short, signal })
+    const owner = isOwn ? tree : oid
+    const merge = await applyChange(objects, { tree, from: before, to: oid, owner, theirs: short, signal })
     if (!isClean(merge)) {
       const base = commit.parents[0] ?? null
       const todo = commits.slice(at + 1)
@@ -106,18 +107,18 @@ async function baseOf(objects: Objects, { parents: [parent] }: Commit): Promise<
 
 /**
  * `owner`: the commit whose .forge folder is kept: that of the target of a cherry-pick, or that of a rebased branch,
- * whose commits contain it.
+ * whose commits contain it. `theirs`: the name of the other side, in the names of files that git puts aside.
  */
-type Pick = { tree: Oid; before: Oid; oid: Oid; owner: Oid; theirs: string; signal: AbortSignal }
+type AppliedChange = { tree: Oid; from: Oid; to: Oid; owner: Oid; theirs: string; signal: AbortSignal }
 
-/** The tree of a commit applied to another tree, with its conflicts; the folder .forge is that of `owner`. */
-export async function pickOnto(
+/** What differs between two commits or trees, applied to a tree. */
+export async function applyChange(
   objects: Objects,
-  { tree, before, oid, owner, theirs, signal }: Pick,
+  { tree, from, to, owner, theirs, signal }: AppliedChange,
 ): Promise<MergedTree> {
-  const isTheSame = before === tree
+  const isTheSame = from === tree
   const merge = isTheSame
-    ? { tree: await treeOfCommit(objects, oid), stages: [], conflicts: [] }
-    : await mergeTrees(endedBy(objects.repository, signal), tree, oid, { base: before, objects })
+    ? { tree: await treeOfCommit(objects, to), stages: [], conflicts: [] }
+    : await mergeTrees(endedBy(objects.repository, signal), tree, to, { base: from, objects })
   return await withPlainNames(objects, await withOwnFolder(objects, owner, merge), theirs)
 }

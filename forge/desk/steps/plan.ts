@@ -91,6 +91,7 @@ const PAST: Record<string, string> = {
   rebase: 'Rebased',
   reorder: 'Reordered',
   reword: 'Reworded',
+  revert: 'Reverted',
   squash: 'Squashed',
   tag: 'Tagged',
 }

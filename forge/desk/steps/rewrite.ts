@@ -14,7 +14,7 @@ import { HEADS, headRef } from '../branches/branches.ts'
 import { AMEND } from '../branches/undo.ts'
 import { groupsOf, isClean } from '../conflicts/conflicts.ts'
 import type { RewriteStep, Rewriting } from '../contract/steps.ts'
-import { type Pace, type Picks, pickOnto, readCommit } from './picks.ts'
+import { applyChange, type Pace, type Picks, readCommit } from './picks.ts'
 import { filesInConflict, type Planned, type StepPlan, type StepTarget } from './plan.ts'
 import { everyTime, type Once } from './plannings.ts'
 
@@ -248,7 +248,7 @@ async function apply(
       const short = oid.slice(0, 8)
       // The conversation moves with its branch's commits; after a reordering, the newest commit gets the current one.
       const owner = at === items.length - 1 && rewriting.do === 'reorder' ? branchTip : oid
-      const merge = await pickOnto(objects, { tree, before: base, oid, owner, theirs: short, signal })
+      const merge = await applyChange(objects, { tree, from: base, to: oid, owner, theirs: short, signal })
       if (isClean(merge)) {
         tree = merge.tree
         continue

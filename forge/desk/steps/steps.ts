@@ -28,6 +28,7 @@ import { followed, NoUpstream, type PullStep, planPull, pullSource } from './pul
 import { PullFirst, type PushStep, planPush, previewPush, push, verifyThere } from './push.ts'
 import { planRebase } from './rebase.ts'
 import { readRemotes, remoteNamed } from './remotes.ts'
+import { planRevert } from './revert.ts'
 import { planRewrite } from './rewrite.ts'
 import { planTag, planTagDeletion, type TagPlan } from './tag.ts'
 import { Stopped, Transfers } from './transfer.ts'
@@ -310,6 +311,8 @@ export class Steps {
         const commits = await Promise.all(step.commits.map(oid => this.#commit(oid)))
         return await planCherryPick(objects, commits, target, once)
       }
+      case 'revert':
+        return await planRevert(objects, await this.#commit(step.commit), target, step.message)
       case 'move':
         return await planMove(objects, target, await this.#source(step.to))
       case 'rewrite': {
@@ -408,5 +411,6 @@ function whyNothing(step: PlannedStep): string {
   if (step.step === 'rebase') return `${visiblePath(step.branch)} stands on ${visiblePath(step.onto.words)} already`
   if (step.step === 'rewrite') return `${visiblePath(step.branch)} is like that already`
   if (step.step === 'move') return `${visiblePath(step.branch)} is there already`
+  if (step.step === 'revert') return `${visiblePath(step.onto)} does not have the changes of this commit any more`
   return `${visiblePath(step.onto)} has these changes already`
 }

@@ -177,7 +177,7 @@ function sentenceFor(stderr: string, name: string, why: string): string {
   // An unreachable server has an error of its own; a refusal is checked first.
   if (UNKNOWN.test(stderr))
     return `${name} doesn't let git in (${why}): sign in once with git in a terminal, and try again.`
-  if (UNREACHABLE.test(stderr)) return `${name} can't be reached (${why}): look at the network, and try again.`
-  if (MISSING.test(stderr)) return `There is no repository where ${name} points to (${why}): look at its address.`
+  if (UNREACHABLE.test(stderr)) return `${name} can't be reached (${why}): check the network, and try again.`
+  if (MISSING.test(stderr)) return `There is no repository where ${name} points to (${why}): check its address.`
   return `Git failed with ${name}: ${why}.`
 }

@@ -15,6 +15,7 @@ const HOOKS: Partial<Record<Step['step'], readonly string[]>> = {
   land: ['pre-commit', 'prepare-commit-msg', 'commit-msg', 'post-commit', 'post-merge'],
   rebase: ['pre-rebase', 'prepare-commit-msg', 'commit-msg', 'post-commit', 'post-checkout', 'post-rewrite'],
   'cherry-pick': ['pre-commit', 'prepare-commit-msg', 'commit-msg', 'post-commit'],
+  revert: ['prepare-commit-msg', 'commit-msg', 'post-commit'],
   rewrite: ['pre-commit', 'prepare-commit-msg', 'commit-msg', 'post-commit', 'post-rewrite'],
   push: ['pre-push', 'reference-transaction'],
 }

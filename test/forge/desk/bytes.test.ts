@@ -249,8 +249,7 @@ test('a text in Latin-1 is shown with a guess of its encoding, and no byte of it
   const file = await openFile(desk.work.branches, at, 'a.txt')
   expect(file).toMatchObject({ kind: 'text', text: 'café\n“x”\n', saved: 'café\n“x”\n', lineEnd: 'CRLF' })
   expect(file).toMatchObject({
-    readOnly:
-      'a.txt is no UTF-8, but Windows-1252 perhaps, as it is shown here: it is not edited, so that no byte of it changes.',
+    readOnly: 'a.txt is not UTF-8. Shown as Windows-1252 (a guess), read-only.',
   })
   const edits = [{ client: 'window', changes: [[0, 'x'], 9] }]
   expect(await refusedBy(ask(desk.work, 'edit', { branch: 'main', path: 'a.txt', version: 0, edits }))).toThrow(

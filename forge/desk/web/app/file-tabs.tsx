@@ -40,7 +40,7 @@ function EndBar({ tab }: { tab: Tab }) {
       {pane.kind === 'file' ? (
         <IconButton
           icon="more"
-          words="More of this file"
+          words="More file actions"
           onClick={event => openMenu(page, tab, pane, event, event.currentTarget)}
         />
       ) : null}

@@ -9,7 +9,7 @@ export function KeyList({ close }: { close: () => void }) {
   const page = usePage()
   const keys = commandsOf(page).flatMap(({ keys, words }): [string, string][] => (keys ? [[keys, words]] : []))
   return (
-    <DialogFrame title="Keys" close={close}>
+    <DialogFrame title="Keyboard shortcuts" close={close}>
       {/* The list scrolls, so the keyboard must be able to focus it. */}
       <dl class="key-list" tabIndex={0}>
         {[...keys, ...keysOfView(page)].map(([key, words]) => (

@@ -163,7 +163,7 @@ function Line({ shown: { notice, dismiss }, others }: LineProps) {
       {isCut.value ? (
         <IconButton
           icon={isOpen.value ? 'chevron-down' : 'chevron-right'}
-          words={isOpen.value ? 'Show less' : 'Show all of it'}
+          words={isOpen.value ? 'Show less' : 'Show more'}
           isPressed={isOpen.value}
           onClick={() => {
             isOpen.value = !isOpen.peek()

@@ -105,7 +105,7 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
     <dialog
       ref={dialog}
       class="palette"
-      aria-label="Find or run"
+      aria-label="Command palette"
       onClose={event => {
         // The browser reports the close late: the palette may be open again, and this dialog is out of the page.
         if (event.currentTarget.isConnected) close()
@@ -134,7 +134,7 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
           aria-expanded="true"
           aria-controls="found"
           aria-activedescendant={current ? optionId(current.key) : undefined}
-          aria-label="Find or run"
+          aria-label="Command palette"
           autocomplete="off"
           spellcheck={false}
           placeholder={placeholderOf(mode)}
@@ -176,7 +176,7 @@ function optionId(key: string): string {
 
 function placeholderOf(mode: PaletteMode): string {
   if (mode === 'symbols') return 'Name of a function, a class or a heading'
-  return mode === 'files' ? 'Name of a file' : 'Find or run'
+  return mode === 'files' ? 'Search files by name' : 'Search commands, branches, files and commits'
 }
 
 function noneWords(mode: PaletteMode, words: string): string {
@@ -198,7 +198,7 @@ function PaletteFoot() {
   return (
     <footer>
       <span>
-        <kbd>↑</kbd> <kbd>↓</kbd> choose
+        <kbd>↑</kbd> <kbd>↓</kbd> select
       </span>
       <span>
         <kbd>Enter</kbd> open

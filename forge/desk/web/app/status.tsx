@@ -130,6 +130,8 @@ function Place({ tab }: { tab: Tab }) {
   )
 }
 
+const INTO = { merge: 'into', rebase: 'onto', 'cherry-pick': 'onto', revert: 'into', drafts: 'into' }
+
 /** The state of a merge in progress, with Finish, which saves the merge with the resolutions as typed. */
 function MergingPlace({ tab, branch }: { tab: Tab; branch: BranchInfo }) {
   const page = usePage()
@@ -143,7 +145,7 @@ function MergingPlace({ tab, branch }: { tab: Tab; branch: BranchInfo }) {
       </span>
       {merging ? (
         <span class="seg">
-          <bdi class="cut">{readable(merging.theirs)}</bdi> {merging.kind === 'rebase' ? 'onto' : 'into'}{' '}
+          <bdi class="cut">{readable(merging.theirs)}</bdi> {INTO[merging.kind]}{' '}
           <bdi class="cut">{readable(merging.ours)}</bdi>
         </span>
       ) : null}
@@ -308,8 +310,8 @@ function SaveForm({ tab, branch }: { tab: Tab; branch: string }) {
       }}
     >
       <input
-        aria-label="Message of the commit"
-        placeholder={reason ?? 'Message of the commit'}
+        aria-label="Commit message"
+        placeholder={reason ?? 'Commit message'}
         autocomplete="off"
         value={tab.message.value ?? (reason === undefined ? suggested.value : '')}
         onInput={event => {

@@ -59,7 +59,7 @@ export const branchTabActions = {
     run: ({ page, branch }) => amendLast(page, branch),
   },
   discardAll: {
-    label: 'Discard all drafts',
+    label: 'Discard all changes',
     inPalette: ({ page, branch }) => `Discard all ${draftsOf(page, branch).length} drafts`,
     keys: 'Alt+Shift+A',
     icon: 'trash',

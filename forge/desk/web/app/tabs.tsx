@@ -39,14 +39,14 @@ export function Tabs() {
       </div>
       <IconButton
         icon="plus"
-        words="Open or make a branch"
+        words="Open or create a branch"
         keys={openBranch.keys}
         onClick={() => openBranch.run(page)}
       />
       {shown ? (
         <IconButton
           icon="more"
-          words="More of this tab"
+          words="More tab actions"
           onClick={event => {
             const button = event.currentTarget
             page.openMenu(tabMenu(page, shown), placeOfMenu(event, button), button)

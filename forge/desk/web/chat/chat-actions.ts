@@ -82,7 +82,7 @@ async function endUnfinished(page: Page, tab: Tab, branch: string): Promise<void
   }
   page.dialog.value = {
     kind: 'choose',
-    title: `Keep what the last turn did to ${plural(files.length, 'file')}?`,
+    title: `Keep the changes of the last turn to ${plural(files.length, 'file')}?`,
     words: ['It was not completed. Keep turns its changes into drafts. Undo restores discarded files.'],
     list: files,
     buttons: [
@@ -193,7 +193,7 @@ export async function discardTurn(page: Page, tab: Tab): Promise<void> {
   if (files.length === 0) return await endTurn(page, tab, false)
   page.dialog.value = {
     kind: 'confirm',
-    title: `Discard what the turn did to ${plural(files.length, 'file')}?`,
+    title: `Discard the changes of the turn to ${plural(files.length, 'file')}?`,
     words: ['The files are then as in the last commit, and the messages of this turn are removed. Undo restores both.'],
     list: files,
     button: 'Discard',
@@ -302,7 +302,7 @@ export function allowCommands(page: Page, tab: Tab): void {
   }
   page.dialog.value = {
     kind: 'confirm',
-    title: 'Let the AI run commands?',
+    title: 'Allow the AI to run commands?',
     words: [
       'Tests and linters of this repository then run in a locked container, in a copy of the branch’s files: without network, without your keys, without your folders.',
       'What they change comes back only if the AI asks for it, as a part of its turn.',

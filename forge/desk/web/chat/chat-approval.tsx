@@ -21,9 +21,9 @@ export function ApprovalDialog({ tab, path, close }: { tab: Tab; path: string; c
   // The tool was approved or refused in another window, or the turn has ended.
   if (!approval) {
     return (
-      <DialogFrame title="Nothing waits for you any more" close={close} look="narrow">
+      <DialogFrame title="No tool needs your review" close={close} look="narrow">
         <div class="dialog-body">
-          <p>{readable(path)} does not have to be looked at now.</p>
+          <p>{readable(path)} needs no review now.</p>
         </div>
         <footer>
           <span class="grow" />
@@ -120,7 +120,7 @@ function Looking({ tab, approval, problem, close }: LookingProps) {
 
 function Sides({ showsChange, choose }: { showsChange: boolean; choose: (isChange: boolean) => void }) {
   return (
-    <div class="pill-tabs" role="tablist" aria-label="What to look at" onKeyDown={onTabKeys}>
+    <div class="pill-tabs" role="tablist" aria-label="View" onKeyDown={onTabKeys}>
       {[true, false].map(isChange => (
         <button
           key={String(isChange)}

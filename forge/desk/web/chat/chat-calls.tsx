@@ -123,7 +123,7 @@ function WaitsForApproval({ tab, call }: { tab: Tab; call: Call }) {
   return (
     <div class="call-waits">
       <span class="grow">This tool comes from the repository. Review it before it runs.</span>
-      <Button words="Look at it" look="small" icon="shield" onClick={() => lookAtTool(page, approval)} />
+      <Button words="Review the tool" look="small" icon="shield" onClick={() => lookAtTool(page, approval)} />
     </div>
   )
 }

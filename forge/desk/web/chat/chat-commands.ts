@@ -47,14 +47,14 @@ export const chatActions = {
     run: ({ page, tab }) => stop(page, tab),
   },
   keep: {
-    label: 'Keep what the turn did',
+    label: 'Keep the changes of the turn',
     keys: 'Alt+Shift+Y',
     icon: 'check',
     isPossible: ({ tab }) => tab.conversation.isUnfinished.value,
     run: ({ page, tab }) => keepTurn(page, tab),
   },
   discard: {
-    label: 'Discard what the turn did…',
+    label: 'Discard the changes of the turn…',
     keys: 'Alt+Shift+Q',
     icon: 'trash',
     isPossible: ({ tab }) => tab.conversation.isUnfinished.value,
@@ -97,7 +97,7 @@ export const chatActions = {
     },
   },
   chooseModel: {
-    label: 'Choose the model…',
+    label: 'Select the model…',
     keys: 'Alt+Shift+M',
     icon: 'cpu',
     isPossible: ({ tab }) => modelOf(tab) !== undefined,
@@ -108,9 +108,9 @@ export const chatActions = {
     },
   },
   allowCommands: {
-    label: 'Let the AI run commands…',
+    label: 'Allow the AI to run commands…',
     inPalette: ({ tab }) =>
-      modelOf(tab)?.commands.isAllowed ? 'Don’t let the AI run commands' : 'Let the AI run commands…',
+      modelOf(tab)?.commands.isAllowed ? 'Do not allow the AI to run commands' : 'Allow the AI to run commands…',
     keys: 'Alt+Shift+R',
     icon: 'cpu',
     isPossible: ({ tab }) => {

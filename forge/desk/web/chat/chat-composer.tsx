@@ -49,7 +49,7 @@ export function Composer({ tab, branch }: { tab: Tab; branch: string }) {
           {composer.isQueued.value ? (
             <Button
               look="quiet small"
-              words="Do not send it"
+              words="Cancel sending"
               onClick={() => {
                 composer.isQueued.value = false
               }}
@@ -157,7 +157,7 @@ function ModelChoice({ tab }: { tab: Tab }) {
           chooseModel(page, tab, event.currentTarget.value)
         }}
       >
-        {model === undefined ? <option value="">choose a model</option> : null}
+        {model === undefined ? <option value="">select a model</option> : null}
         {all.map(name => (
           <option key={name} value={name}>
             {modelName(name)}
@@ -184,7 +184,7 @@ function PublicNote({ tab }: { tab: Tab }) {
       </span>
       <Button
         look="quiet small"
-        words="Understood"
+        words="Got it"
         onClick={() => {
           keep(key, 'read')
           show()

@@ -135,7 +135,7 @@ function Approvals({ tab }: { tab: Tab }) {
   const approvals = tab.conversation.approvals.filter(({ call }) => call === undefined)
   if (approvals.length === 0) return null
   return (
-    <section class="notice warn strip" aria-label="Tools to look at">
+    <section class="notice warn strip" aria-label="Tools to review">
       <Icon name="shield" size="m" />
       <div class="grow">
         <p class="strong">

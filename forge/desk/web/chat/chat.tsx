@@ -8,7 +8,7 @@ import { type Tab, usePage } from '../page/state.ts'
 import { tabActions } from '../page/tab-actions.ts'
 import { Failed } from '../ui/failed.tsx'
 import { Icon, type IconName } from '../ui/icons.tsx'
-import { readable, withoutTricks } from '../ui/names.ts'
+import { readable, shortId, withoutTricks } from '../ui/names.ts'
 import { ActionWay, Empty, IconButton } from '../ui/words.tsx'
 import { chatActions } from './chat-commands.ts'
 import { ChatPane } from './chat-pane.tsx'
@@ -38,6 +38,7 @@ export function ChatView({ tab }: { tab: Tab }) {
   }
   // While the conversation is loading, the field already takes text.
   if (!head.value) return <ChatPane tab={tab} isDocked={false} />
+  if (tab.at.kind === 'commit' && sections.value.length === 0) return <Start tab={tab} />
   const hasStuck = tab.merging.latest.value?.forklift?.stuck !== undefined
   const isFirst =
     head.value.missing !== undefined && sections.value.length === 0 && tab.at.kind === 'branch' && !hasStuck
@@ -65,36 +66,55 @@ export function DockedChat({ tab }: { tab: Tab }) {
   )
 }
 
-/** The first view of a branch without a model and a conversation: ways to its files. */
+/** The first view of a branch without a model, or of a commit, without a conversation: ways to its files. */
 function Start({ tab }: { tab: Tab }) {
   const page = usePage()
-  const branch = branchOf(tab) ?? ''
+  const branch = branchOf(tab)
   const about = { page, tab }
   const first = usePlace<HTMLButtonElement>('home')
   const { goToFile, findInFiles } = findActions
   const { review, history } = tabActions
+  return (
+    <Empty title={tab.at.kind === 'commit' ? shortId(tab.at.commit) : readable(tab.at.branch)}>
+      {branch === undefined ? (
+        <p class="lede">This commit has no conversation. Its files are in the explorer.</p>
+      ) : (
+        <p class="lede cut">{withoutTricks(page.branch(branch)?.subject ?? '')}</p>
+      )}
+      <div class="ways">
+        <ActionWay action={goToFile} about={page} words="By name" buttonRef={first} />
+        <ActionWay action={findInFiles} about={page} words="Words or a regular expression" />
+        <ActionWay
+          action={review}
+          about={about}
+          words={branch === undefined ? 'What this commit changes' : 'What this branch changes'}
+        />
+        <ActionWay
+          action={history}
+          about={about}
+          words={branch === undefined ? 'This commit and those before it' : 'The commits of this branch'}
+        />
+        {branch === undefined ? null : <SetUp tab={tab} />}
+      </div>
+    </Empty>
+  )
+}
+
+function SetUp({ tab }: { tab: Tab }) {
+  const page = usePage()
   const setUp = () => {
     tab.composer.isWanted.value = true
     page.wantFocus()
   }
   return (
-    <Empty title={readable(branch)}>
-      <p class="lede cut">{withoutTricks(page.branch(branch)?.subject ?? '')}</p>
-      <div class="ways">
-        <ActionWay action={goToFile} about={page} words="By its name" buttonRef={first} />
-        <ActionWay action={findInFiles} about={page} words="Words or a regular expression" />
-        <ActionWay action={review} about={about} words="What this branch changes" />
-        <ActionWay action={history} about={about} words="Its commits" />
-        <button type="button" class="way" onClick={setUp}>
-          <Icon name="bot" size="m" />
-          <span>
-            <span class="strong">Set up the AI chat…</span>
-            <span class="meta">It needs a model; everything else works without</span>
-          </span>
-          <span />
-        </button>
-      </div>
-    </Empty>
+    <button type="button" class="way" onClick={setUp}>
+      <Icon name="bot" size="m" />
+      <span>
+        <span class="strong">Set up the AI chat…</span>
+        <span class="meta">It needs a model; everything else works without</span>
+      </span>
+      <span />
+    </button>
   )
 }
 

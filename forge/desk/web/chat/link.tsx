@@ -56,7 +56,7 @@ function open(page: Page, href: string): void {
   }
   page.dialog.value = {
     kind: 'confirm',
-    title: 'This leads to no web page',
+    title: 'This link is not a web address',
     words: [
       'The AI wrote this address. The desk opens web pages alone; copy it, if you know what it is:',
       shortened(href),

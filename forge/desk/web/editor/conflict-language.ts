@@ -5,6 +5,7 @@
 import { Language } from '@codemirror/language'
 import { Compartment, type Extension, Prec } from '@codemirror/state'
 import { ViewPlugin } from '@codemirror/view'
+import { type PartialParse, Tree } from '@lezer/common'
 import { loadLanguage, MAX_COLOURED_LENGTH } from '../ui/languages.ts'
 import { outsideConflicts } from './conflict-regions.ts'
 
@@ -37,12 +38,29 @@ export function aroundConflicts({ data, parser, name }: Language, mark: number):
   const createParse: Parser['createParse'] = (input, fragments, ranges) => {
     const outside = outsideConflicts(input.read(0, input.length), mark)
     if (outside.length === 1) return parser.createParse(input, fragments, ranges)
-    // Markdown's parser shifts all positions by the start of the first range: an empty range at 0 makes this 0.
-    const [first] = outside
-    if (name === 'markdown' && first && first.from > 0) outside.unshift({ from: 0, to: 0 })
     // No fragment of an earlier parse is reused, since it may belong to other ranges.
-    return parser.createParse(input, [], outside)
+    return fromBeginning(parser.createParse(input, [], outside), outside[0]?.from ?? 0)
   }
   const around: Parser = Object.create(parser, { createParse: { value: createParse } })
   return new Language(data, around, [], name)
+}
+
+/** A parse of several ranges whose tree begins at the beginning of the text, and not at `offset`, that of the ranges. */
+function fromBeginning(parse: PartialParse, offset: number): PartialParse {
+  if (offset === 0) return parse
+  return {
+    advance: () => {
+      const tree = parse.advance()
+      if (!tree) return null
+      const positions = tree.positions.map(position => position + offset)
+      return new Tree(tree.type, tree.children, positions, tree.length + offset, tree.propValues)
+    },
+    get parsedPos() {
+      return parse.parsedPos
+    },
+    stopAt: place => parse.stopAt(place),
+    get stoppedAt() {
+      return parse.stoppedAt
+    },
+  }
 }

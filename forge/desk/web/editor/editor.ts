@@ -2,7 +2,7 @@
 import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from '@codemirror/autocomplete'
 import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands'
 import { bracketMatching, foldGutter, foldKeymap, indentOnInput, indentUnit } from '@codemirror/language'
-import { gotoLine, highlightSelectionMatches, search, searchKeymap } from '@codemirror/search'
+import { gotoLine, highlightSelectionMatches, searchKeymap } from '@codemirror/search'
 import { Compartment, EditorState, type Extension, type Text } from '@codemirror/state'
 import {
   crosshairCursor,
@@ -20,6 +20,7 @@ import {
 import type { Form } from '../../contract/editable-text.ts'
 import { coloured } from '../ui/code-style.ts'
 import { changeMarks } from './change-marks.ts'
+import { findPanel } from './find-panel.tsx'
 import { goToLine, keepFocus, selectLines } from './gutter-clicks.ts'
 import { byteForm, refusedText } from './refused-text.ts'
 
@@ -73,19 +74,6 @@ function shownCharacter(code: number, words: string | null): HTMLElement {
   return sign
 }
 
-/** The texts of the search panel, by CodeMirror's phrases. */
-const SEARCH_WORDS = EditorState.phrases.of({
-  next: 'Next',
-  previous: 'Previous',
-  all: 'Select all',
-  'match case': 'Match case',
-  regexp: 'Regex',
-  'by word': 'Whole word',
-  replace: 'Replace',
-  'replace all': 'Replace all',
-  go: 'Go',
-})
-
 export function editorExtensions(settings: EditorSettings): Extension {
   const { adjustable } = settings
   return [
@@ -116,8 +104,7 @@ export function editorExtensions(settings: EditorSettings): Extension {
     closeBrackets(),
     autocompletion({ activateOnTyping: false }),
     indentOnInput(),
-    search({ top: true }),
-    SEARCH_WORDS,
+    findPanel,
     coloured,
     settings.form ? [adjustable.form.of(byteForm.of(settings.form)), refusedText()] : [],
     adjustable.language.of([]),
@@ -125,10 +112,10 @@ export function editorExtensions(settings: EditorSettings): Extension {
     adjustable.readOnly.of(EditorState.readOnly.of(settings.isReadOnly)),
     adjustable.wrapping.of(settings.isWrapped ? EditorView.lineWrapping : NOT_WRAPPED),
     keymap.of([
-      { key: 'Alt-g', run: gotoLine },
       ...closeBracketsKeymap,
       ...defaultKeymap,
-      ...searchKeymap,
+      // The palette goes to a line.
+      ...searchKeymap.filter(({ run }) => run !== gotoLine),
       ...historyKeymap,
       ...foldKeymap,
       ...completionKeymap,

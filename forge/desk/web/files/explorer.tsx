@@ -34,7 +34,7 @@ export function Explorer({ tab }: { tab: Tab }) {
         {isInConflict(page, tab) ? (
           <IconButton
             icon="clash"
-            words="Conflicts instead of the explorer"
+            words="Show the conflicts"
             onClick={() => {
               tab.merging.showsExplorer.value = false
             }}

@@ -91,8 +91,8 @@ export const fileActions = {
     },
   },
   discard: {
-    label: 'Discard the draft…',
-    inPalette: about => `Discard the draft of ${nameOf(about)}`,
+    label: 'Discard changes…',
+    inPalette: about => `Discard changes to ${nameOf(about)}`,
     keys: 'Alt+Shift+D',
     icon: 'trash',
     isPossible: ({ page, tab, path }) => {

@@ -8,7 +8,7 @@ import { type Page, type Tab, usePage } from '../page/state.ts'
 import { visible } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
-import { Path } from '../ui/words.tsx'
+import { Path, Toggle } from '../ui/words.tsx'
 
 const ROW_HEIGHT = 24
 /** Delay after the last key before a search starts, in milliseconds. */
@@ -73,13 +73,13 @@ function FindBar({ search }: { search: TextSearch }) {
             start(SEARCH_DELAY_MS)
           }}
         />
-        <Choice
+        <Toggle
           words="Match case"
           short="Aa"
           isOn={search.matchCase.value}
           toggle={() => toggle(search, 'matchCase', start)}
         />
-        <Choice
+        <Toggle
           words="Regular expression"
           short=".*"
           isOn={search.isRegex.value}
@@ -93,21 +93,6 @@ function FindBar({ search }: { search: TextSearch }) {
 function toggle(search: TextSearch, what: 'matchCase' | 'isRegex', start: (pause: number) => void): void {
   search[what].value = !search[what].peek()
   start(0)
-}
-
-function Choice({ words, short, isOn, toggle }: { words: string; short: string; isOn: boolean; toggle: () => void }) {
-  return (
-    <button
-      type="button"
-      class="icon-button mono"
-      aria-label={words}
-      title={words}
-      aria-pressed={isOn}
-      onClick={toggle}
-    >
-      {short}
-    </button>
-  )
 }
 
 function Said({ search, files }: { search: TextSearch; files: number }) {

@@ -105,7 +105,7 @@ export const goOnWithRun = {
 /** Actions in the tab of a branch that continues a run of Forklift. */
 export const publishActions = {
   publish: {
-    label: 'Publish by Forklift',
+    label: 'Publish with Forklift',
     keys: 'Alt+Shift+U',
     icon: 'merge',
     isPossible: ({ page, tab }) => {

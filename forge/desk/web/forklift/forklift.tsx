@@ -176,7 +176,7 @@ export function PublishStrip({ tab }: { tab: Tab }) {
   const last = isHere ? said?.lines.at(-1) : undefined
   const hasFailed = isHere && !isRunning && said?.end !== undefined && said.end !== 0
   return (
-    <section class={`notice ${hasFailed ? 'bad' : ''}`} aria-label="Publish by Forklift">
+    <section class={`notice ${hasFailed ? 'bad' : ''}`} aria-label="Publish with Forklift">
       <Icon name={hasFailed ? 'alert' : published ? 'check' : 'merge'} />
       <div class="grow" role="status">
         {published?.pullRequest !== undefined ? (

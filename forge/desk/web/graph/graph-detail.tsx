@@ -145,7 +145,7 @@ function Acts({ row }: { row: GraphRow }) {
       />
       <IconButton
         icon="more"
-        words="More of this commit"
+        words="More commit actions"
         onClick={event => {
           const button = event.currentTarget
           page.openMenu(commitMenu(page, row), placeOfMenu(event, button), button)

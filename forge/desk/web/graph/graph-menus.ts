@@ -9,7 +9,7 @@ import type { IconName } from '../ui/icons.tsx'
 import type { MenuItem, Offer } from '../ui/menu-content.ts'
 import { readable, shortId } from '../ui/names.ts'
 import { branchActions, REMOTE } from './branch-actions.ts'
-import { chooseTarget, deleteTag, fetchRemotes, tagAt } from './graph-steps.ts'
+import { chooseTarget, deleteTag, fetchRemotes, revertIn, tagAt } from './graph-steps.ts'
 import { commitSource, sourceOf, titleInto, type Way, wordsInto } from './step-ways.ts'
 
 export interface OneCommit {
@@ -34,7 +34,8 @@ export const commitActions = {
     },
   },
   goToDetail: { label: 'Go to the commit’s message and files', listKeys: 'Space', icon: 'panel', run: showDetail },
-  copyHash: { label: 'Copy the hash', icon: 'copy', run: ({ page, row }) => copy(page, row.oid) },
+  revert: { label: 'Revert…', listKeys: 'E', icon: 'undo', run: ({ page, row }) => revertIn(page, row) },
+  copyHash: { label: 'Copy commit hash', icon: 'copy', run: ({ page, row }) => copy(page, row.oid) },
 } satisfies Actions<OneCommit>
 
 function showDetail({ page }: OneCommit): void {
@@ -85,7 +86,7 @@ export function sourceAt({ graph }: Page, { oid }: GraphRow): Source {
 
 export function commitMenu(page: Page, row: GraphRow): Offer {
   const labels = page.graph.labels.peek().get(row.oid) ?? []
-  const { travel, showLarge, copyHash } = commitActions
+  const { travel, showLarge, revert, copyHash } = commitActions
   const { branchFromHere, tag } = sourceActions
   const others = labels.map(
     (label): MenuItem => ({
@@ -100,7 +101,10 @@ export function commitMenu(page: Page, row: GraphRow): Offer {
     title: `${shortId(row.oid)} ${row.subject}`,
     groups: [
       [...looking, ...making],
-      itemsWith({ page, source: sourceAt(page, row) }, Object.values(stepActions), 'list'),
+      [
+        ...itemsWith({ page, source: sourceAt(page, row) }, Object.values(stepActions), 'list'),
+        ...itemsWith({ page, row }, [revert], 'list'),
+      ],
       others,
       itemsWith({ page, row }, [copyHash]),
     ],

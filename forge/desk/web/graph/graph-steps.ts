@@ -8,6 +8,7 @@ import { sentence } from '../page/actions.ts'
 import { runOfBranch, splitByRun } from '../page/branches-of-runs.ts'
 import type { Choice, StepWay } from '../page/dialog-content.ts'
 import type { Page } from '../page/state.ts'
+import { type NamedCommit, openRevert } from '../review/history-actions.ts'
 import { readable, shortId, toName, withoutTricks } from '../ui/names.ts'
 import { branchSource, buttonOf, commitSource, explain, stepOf, titleInto, WAYS, type Way } from './step-ways.ts'
 
@@ -181,6 +182,23 @@ function pickCommit(page: Page, branch: string, from: Source): void {
         words: subject,
         meta: `${withoutTricks(author.name)} · ${shortId(oid)}`,
         run: () => openSteps(page, { ...commitSource(oid), words: subject }, branch, 'cherry-pick'),
+      })),
+  }
+}
+
+/** Picks the branch in which a commit is reverted. */
+export function revertIn(page: Page, commit: NamedCommit): void {
+  page.dialog.value = {
+    kind: 'pick',
+    title: `Revert ${shortId(commit.oid)} in…`,
+    label: 'Branch that has the commit',
+    list: 'Branches',
+    none: 'No branch',
+    choices: () =>
+      branchesToPick(page).map(branch => ({
+        ...choiceOf(branch),
+        step: { step: 'revert', commit: commit.oid, onto: branch.name },
+        run: () => openRevert(page, commit, branch.name, done => finish(page, done)),
       })),
   }
 }

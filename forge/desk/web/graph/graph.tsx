@@ -251,7 +251,7 @@ function FindBar() {
       <span class="meta" role="status">
         {words}
       </span>
-      <IconButton icon="x" words="Stop finding" onClick={close} />
+      <IconButton icon="x" words="Close search" onClick={close} />
     </search>
   )
 }

@@ -86,6 +86,9 @@ export function StepDialog({ content, close }: Props) {
     isBusy.value = false
   }
 
+  // Enter on the tab that is selected already is for the button, as in other dialogs; a forced push wants the button.
+  const isOnSafeWay = (target: EventTarget | null) =>
+    target instanceof Element && target.matches('[role="tab"][aria-selected="true"]') && !way.isDangerous
   return (
     <DialogFrame title={content.title} close={close} look="step-dialog">
       <form
@@ -94,7 +97,7 @@ export function StepDialog({ content, close }: Props) {
           run()
         }}
         onKeyDown={event => {
-          if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
+          if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey || isOnSafeWay(event.target))) return
           event.preventDefault()
           run()
         }}
@@ -248,6 +251,7 @@ const MESSAGES: Record<Step['step'], object> = {
   rebase: {},
   rewrite: { message: true },
   'cherry-pick': {},
+  revert: { message: true },
   move: {},
   tag: { message: true },
   'delete tag': {},
@@ -282,7 +286,7 @@ function Message({ field, value }: { field: { current: HTMLTextAreaElement | nul
   const id = useId()
   return (
     <div class="step-message">
-      <label for={id}>Message of the commit</label>
+      <label for={id}>Commit message</label>
       <textarea
         ref={field}
         id={id}

@@ -3,6 +3,7 @@ import { attempt } from '../page/actions.ts'
 import { branchOf } from '../page/branch-facts.ts'
 import { settle } from '../page/saving.ts'
 import type { Page, Tab } from '../page/state.ts'
+import { undo, untilMore } from '../page/undo.ts'
 import { named, readable } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 
@@ -65,7 +66,8 @@ export async function finish(page: Page, tab: Tab): Promise<void> {
     const fields = message === undefined ? { branch } : { branch, message }
     const { words, merging: again } = await page.connection.ask('finish merging', fields)
     merging.message.value = undefined
-    page.tell({ topic: TOPIC, branch, title: words })
+    const undoing = { lasts: untilMore(page), actions: [{ words: 'Undo', run: () => void undo(page) }] }
+    page.tell({ topic: TOPIC, branch, title: words, ...(again === undefined && undoing) })
     if (again === undefined) await merging.refresh()
     else await goToFirstConflict(page, tab)
   }

@@ -44,14 +44,14 @@ export const mergingActions = {
     run: ({ page, tab }) => askAi(page, tab, 'all'),
   },
   finish: {
-    label: 'Finish what is merging',
+    label: 'Finish the merge',
     keys: 'Alt+Shift+F',
     icon: 'check',
     isPossible: isOn,
     run: ({ page, tab }) => finish(page, tab),
   },
   abort: {
-    label: 'Abort what is merging…',
+    label: 'Abort the merge…',
     keys: 'Alt+Shift+Z',
     icon: 'x',
     isPossible: isOn,

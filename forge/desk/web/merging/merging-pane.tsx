@@ -194,7 +194,7 @@ export function WholeConflict({ tab, sides, known }: { tab: Tab; sides: Conflict
       <div class={`conflict-box ${known.state === 'open' ? '' : 'chosen'}`}>
         <header>
           <Icon name={known.state === 'open' ? 'clash' : 'check'} tone={known.state === 'open' ? 'is-warn' : 'is-ok'} />
-          <span class="strong grow cut">{known.state === 'open' ? 'Choose a version' : 'Resolved'}</span>
+          <span class="strong grow cut">{known.state === 'open' ? 'Select a version' : 'Resolved'}</span>
           {choices.map(({ side, words, key }) => (
             <button key={key} type="button" class="button small" onClick={() => choose(side)}>
               {words}

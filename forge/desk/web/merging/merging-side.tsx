@@ -33,7 +33,7 @@ export function MergingSide({ tab }: { tab: Tab }) {
         ) : null}
         <IconButton
           icon="list"
-          words="Explorer instead of the conflicts"
+          words="Show the explorer"
           onClick={() => {
             tab.merging.showsExplorer.value = true
           }}
@@ -50,10 +50,12 @@ export function MergingSide({ tab }: { tab: Tab }) {
   )
 }
 
-const DOING = { merge: 'Merging', 'cherry-pick': 'Picking', drafts: 'Conflicts with' }
+const DOING = { merge: 'Merging', 'cherry-pick': 'Cherry-picking', drafts: 'Conflicts with' }
 
 function titleOf({ kind, ours, theirs }: Merging): string {
-  return kind === 'rebase' ? `Rebasing onto ${readable(ours)}` : `${DOING[kind]} ${readable(theirs)}`
+  if (kind === 'rebase') return `Rebasing onto ${readable(ours)}`
+  if (kind === 'revert') return `Reverting in ${readable(ours)}`
+  return `${DOING[kind]} ${readable(theirs)}`
 }
 
 function Files({ tab, merging }: { tab: Tab; merging: Merging }) {
@@ -138,7 +140,7 @@ function End({ tab, merging }: { tab: Tab; merging: Merging }) {
     <div class="finish">
       {reason === undefined ? (
         <label class="field-label">
-          Message of the commit
+          Commit message
           <textarea
             class="field"
             rows={3}

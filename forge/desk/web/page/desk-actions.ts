@@ -11,7 +11,7 @@ const open = (mode: PaletteMode) => (page: Page) => {
 }
 
 export const findActions = {
-  find: { label: 'Find or run', keys: 'Ctrl+K', icon: 'search', run: open('all') },
+  find: { label: 'Command palette', keys: 'Ctrl+K', icon: 'search', run: open('all') },
   goToFile: {
     label: 'Go to file…',
     keys: 'Ctrl+P',
@@ -35,7 +35,7 @@ const NUMBERED_TABS = 9
 
 function goToTab(index: number): Action<Page> {
   return {
-    label: 'Go to the tab with this number',
+    label: 'Go to tab 1 to 9',
     inPalette: page => {
       const at = page.tabs.value[index]?.at
       return `Go to the tab ${at?.kind === 'branch' ? named(at.branch) : at?.commit.slice(0, 8)}`
@@ -91,7 +91,7 @@ export const deskActions = {
   tasks: { label: 'Tasks', keys: 'Alt+T', icon: 'workflow', run: page => goTo(page, TASKS) },
   ...Object.fromEntries(Array.from({ length: NUMBERED_TABS }, (_, index) => [`tab${index + 1}`, goToTab(index)])),
   keys: {
-    label: 'Keys',
+    label: 'Keyboard shortcuts',
     keys: 'Alt+K',
     icon: 'key',
     run: page => {

@@ -19,8 +19,15 @@ interface BlobsProps {
   onCount?: (count: { added: number; deleted: number }) => void
 }
 
+export function Blobs(props: BlobsProps) {
+  const { status, before, after } = props.change
+  const isSame = before?.oid === after?.oid && before?.mode === after?.mode
+  if (status === 'renamed' && isSame) return <p class="diff-none meta">Renamed without changes.</p>
+  return <Contents {...props} />
+}
+
 /** The diff of one file. Its two contents are loaded when it comes into view. */
-export function Blobs({ change, mark, isSideBySide, ignoresBlanks, onCount }: BlobsProps) {
+function Contents({ change, mark, isSideBySide, ignoresBlanks, onCount }: BlobsProps) {
   const page = usePage()
   const text = async (oid: string | undefined): Promise<Side> =>
     oid === undefined ? { text: '' } : await page.connection.ask('blob', { oid })
@@ -37,7 +44,7 @@ export function Blobs({ change, mark, isSideBySide, ignoresBlanks, onCount }: Bl
   const { before, after } = texts.latest.value
   if (change.status === 'mode') return <ModeChange change={change} />
   if (typeof before.text !== 'string' || typeof after.text !== 'string') {
-    return <p class="diff-none meta">Not a text: {sidesOf(change)}.</p>
+    return <p class="diff-none meta">Binary, or larger than 2 MB: {sidesOf(change)}.</p>
   }
   return (
     <>
@@ -59,10 +66,11 @@ export function Blobs({ change, mark, isSideBySide, ignoresBlanks, onCount }: Bl
 function Guessed({ before, after }: Texts) {
   if (before.encoding === undefined && after.encoding === undefined) return null
   const isBoth = before.encoding === after.encoding
-  const which = isBoth || !before.text || !after.text ? 'This' : before.encoding ? 'Before' : 'After'
+  const which = before.encoding ? 'The old version is not UTF-8.' : 'The new version is not UTF-8.'
   return (
     <p class="diff-none meta">
-      {which} is no UTF-8: it is shown as {after.encoding ?? before.encoding}, which it is perhaps.
+      {isBoth || !before.text || !after.text ? 'Not UTF-8.' : which} Shown as {after.encoding ?? before.encoding} (a
+      guess).
     </p>
   )
 }

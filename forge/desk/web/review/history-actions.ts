@@ -1,7 +1,7 @@
 /** Actions on commits in a branch's history: open, copy, and rewrite them. */
 import type { CommitRow } from '../../contract/reading.ts'
 import type { Rewriting } from '../../contract/steps.ts'
-import { STEP_TOPIC, showDone } from '../merging/after-step.ts'
+import { type DoneStep, STEP_TOPIC, showDone } from '../merging/after-step.ts'
 import { attempt, copy, newBranch } from '../page/actions.ts'
 import { draftsOf } from '../page/branch-facts.ts'
 import type { StepWay } from '../page/dialog-content.ts'
@@ -114,6 +114,13 @@ export const historyActions = {
     isPossible: areOnLine,
     run: about => rewrite(about, `Drop ${wordsOf(about.chosen)}`, [dropWay(about)]),
   },
+  revert: {
+    label: 'Revert…',
+    listKeys: 'E',
+    icon: 'undo',
+    isPossible: about => one(about) !== undefined && about.branch !== undefined,
+    run: ({ page, chosen: [commit], branch }) => commit && branch !== undefined && openRevert(page, commit, branch),
+  },
   branchFromHere: {
     label: 'Branch from here…',
     listKeys: 'B',
@@ -122,7 +129,7 @@ export const historyActions = {
     run: ({ page, chosen: [commit] }) => commit && newBranch(page, { commit: commit.oid, words: shortId(commit.oid) }),
   },
   copyHash: {
-    label: 'Copy the hash',
+    label: 'Copy commit hash',
     icon: 'copy',
     isPossible: about => one(about) !== undefined,
     run: ({ page, chosen: [commit] }) => commit && copy(page, commit.oid),
@@ -130,15 +137,35 @@ export const historyActions = {
 } satisfies Actions<ChosenCommits>
 
 export function historyMenu(about: ChosenCommits): Offer {
-  const { open, reword, squash, moveUp, moveDown, drop, branchFromHere, copyHash } = historyActions
+  const { open, reword, squash, moveUp, moveDown, drop, revert, branchFromHere, copyHash } = historyActions
   const commit = one(about)
   return {
     title: commit ? `${shortId(commit.oid)} ${withoutTricks(commit.subject)}` : plural(about.chosen.length, 'commit'),
     groups: [
       itemsWith(about, [open, branchFromHere], 'list'),
-      itemsWith(about, [reword, squash, moveUp, moveDown, drop], 'list'),
+      itemsWith(about, [reword, squash, moveUp, moveDown, drop, revert], 'list'),
       itemsWith(about, [copyHash], 'list'),
     ],
+  }
+}
+
+export type NamedCommit = Pick<CommitRow, 'oid' | 'subject'>
+
+/** Shows how a commit of a branch would be reverted, and reverts it. */
+export function openRevert(
+  page: Page,
+  { oid, subject }: NamedCommit,
+  branch: string,
+  isDone: (done: DoneStep) => void = done => showDone(page, done),
+): void {
+  const explains = `Undoes the changes of “${withoutTricks(subject)}” by a new commit in ${readable(branch)}.`
+  const step = { step: 'revert', commit: oid, onto: branch } as const
+  page.dialog.value = {
+    kind: 'step',
+    title: `Revert ${shortId(oid)} in ${readable(branch)}`,
+    ways: [{ key: 'revert', words: 'Revert', button: 'Revert', explains, step }],
+    first: 0,
+    isDone,
   }
 }
 

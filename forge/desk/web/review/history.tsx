@@ -4,6 +4,7 @@ import { useEffect, useMemo, useRef } from 'preact/hooks'
 import type { Answer } from '../../contract/contract.ts'
 import type { CommitRow } from '../../contract/reading.ts'
 import { newBranch } from '../page/actions.ts'
+import { branchOf } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'
 import { actionFor, listKeysIn } from '../ui/action.ts'
@@ -15,7 +16,7 @@ import { age, fullTime, plural } from '../ui/times.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
 import { Button, Empty, Waiting } from '../ui/words.tsx'
 import { ChangeSum, ChangesWithDiffs } from './change-list.tsx'
-import { canReorder, historyActions, historyMenu, lineOf, reorder } from './history-actions.ts'
+import { canReorder, historyActions, historyMenu, lineOf, openRevert, reorder } from './history-actions.ts'
 import { MessageBody } from './message-body.tsx'
 import { useCommit } from './use-commit.ts'
 
@@ -26,7 +27,12 @@ const COMMITS_AT_ONCE = 200
 /** Delay after the last key of a search before the history is loaded, in milliseconds. */
 const FIND_DELAY_MS = 200
 
-export function HistoryView({ tab, path }: { tab: Tab; path: string | undefined }) {
+interface HistoryProps {
+  tab: Tab
+  path: string | undefined
+}
+
+export function HistoryView({ tab, path }: HistoryProps) {
   const page = usePage()
   const words = useSignal('')
   const { rows, problem, again, isComplete, more } = useHistory(page, tab, path, words.value)
@@ -71,7 +77,7 @@ export function HistoryView({ tab, path }: { tab: Tab; path: string | undefined 
     },
   }
   if (problem) {
-    return <Failed title="The history could not be read" problem={problem} again={again} />
+    return <Failed title="The history could not be loaded" problem={problem} again={again} />
   }
   if (isComplete && rows.length === 0 && words.value === '') return <Empty title="No commits yet" />
   return (
@@ -140,7 +146,7 @@ export function HistoryView({ tab, path }: { tab: Tab; path: string | undefined 
         {isComplete && rows.length === 0 ? <p class="meta none">No results</p> : null}
       </div>
       {current ? <Detail key={current.oid} tab={tab} row={current} path={path} /> : null}
-      {current || isComplete ? null : <Waiting words="Reading history" />}
+      {current || isComplete ? null : <Waiting words="Loading history" />}
     </div>
   )
 }
@@ -316,10 +322,11 @@ function HistoryRow({ row, index, isSelected, dropPlace, drag, select, open, ope
   )
 }
 
-function Detail({ tab, row, path }: { tab: Tab; row: CommitRow; path: string | undefined }) {
+function Detail({ tab, row, path }: HistoryProps & { row: CommitRow }) {
   const page = usePage()
   const { commit, asked } = useCommit(row.oid)
   const { author, committed, model, subject } = row
+  const branch = branchOf(tab)
   const body = commit?.message.slice(commit.message.indexOf('\n') + 1).trim()
   return (
     <aside class="detail" aria-label="Commit">
@@ -341,6 +348,9 @@ function Detail({ tab, row, path }: { tab: Tab; row: CommitRow; path: string | u
             words="Branch from here"
             onClick={() => newBranch(page, { commit: row.oid, words: shortId(row.oid) })}
           />
+          {branch === undefined ? null : (
+            <Button look="small" icon="undo" words="Revert…" onClick={() => openRevert(page, row, branch)} />
+          )}
         </div>
       </div>
       {body && commit?.message.includes('\n') ? <MessageBody text={body} /> : null}

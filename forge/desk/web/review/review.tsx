@@ -148,7 +148,7 @@ function Diffs({ tab }: { tab: Tab }) {
     // biome-ignore lint/a11y/noNoninteractiveTabindex: see above
     <section ref={box} class="diffs" tabIndex={0} aria-label="Diff" aria-busy={isAsking}>
       {review.problem.value === undefined ? null : (
-        <Failed title="It could not be compared" problem={review.problem.value} again={() => review.refresh()} />
+        <Failed title="The changes could not be loaded" problem={review.problem.value} again={() => review.refresh()} />
       )}
       {changes?.length === 0 ? <NoChanges review={review} branch={branchOf(tab)} /> : null}
       {isAsking ? <Waiting words="Comparing" /> : null}

@@ -74,6 +74,30 @@ export function IconButton({ icon, words, keys, isPressed, onClick }: IconButton
   )
 }
 
+interface ToggleProps {
+  words: string
+  /** The two letters that stand on it. */
+  short: string
+  isOn: boolean
+  toggle: () => void
+}
+
+/** A setting of a search, as two letters. */
+export function Toggle({ words, short, isOn, toggle }: ToggleProps) {
+  return (
+    <button
+      type="button"
+      class="icon-button mono"
+      aria-label={words}
+      title={words}
+      aria-pressed={isOn}
+      onClick={toggle}
+    >
+      {short}
+    </button>
+  )
+}
+
 interface ActionIconProps<About> {
   action: Action<About>
   about: About

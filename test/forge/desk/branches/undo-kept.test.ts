@@ -103,6 +103,10 @@ const CASES: Case[] = [
     act: ({ work, theirs }) => work.steps.do({ step: 'cherry-pick', commits: [theirs], onto: 'main' }),
   },
   {
+    does: 'a revert',
+    act: ({ work, ours }) => work.steps.do({ step: 'revert', commit: ours, onto: 'main' }),
+  },
+  {
     does: 'a move',
     act: ({ work, base }) =>
       work.steps.do({ step: 'move', branch: 'main', to: { commit: base, words: base.slice(0, 8) } }),

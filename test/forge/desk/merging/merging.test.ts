@@ -547,6 +547,26 @@ test('interrupted cherry-picks continue with the remaining commits', async () =>
   expect(await desk.git('log', '--reverse', '--format=%s %an', `${desk.ours}..main`)).toBe('Three, here Bea\nFour Bea')
 })
 
+test('a revert with conflicts waits in its branch, and is finished as one commit', async () => {
+  await using desk = await makeChain()
+  const { work } = desk
+  const [, , three = ''] = (await desk.git('rev-list', '--reverse', 'main..topic')).split('\n')
+  await commit(desk.path, 'topic', { 'a.txt': lines({ 1: 'topic 1', 5: 'topic again', 9: 'topic 9' }) })
+  await work.look()
+  const step = { step: 'revert', commit: three, onto: 'topic' } as const
+  const preview = await work.steps.preview(step)
+  expect(preview).toMatchObject({ is: 'conflicts', conflicts: 1, message: expect.stringContaining('Revert "Three"') })
+  expect(await work.steps.do(step, preview)).toMatchObject({ merging: 'topic' })
+  expect(await work.mergings.in('topic')).toMatchObject({ kind: 'revert', ours: 'topic' })
+  await work.mergings.takeSide('topic', 'a.txt', 'theirs')
+  const { words } = await work.mergings.finish('topic')
+  expect(words).toBe(`Reverted ${three.slice(0, 8)} in topic.`)
+  expect(await desk.git('log', '-1', '--format=%s %an', 'topic')).toBe('Revert "Three" Ada')
+  expect(await desk.git('show', 'topic:a.txt')).toBe(lines({ 1: 'topic 1' }).trimEnd())
+  await work.undo()
+  expect(await work.mergings.in('topic')).toMatchObject({ kind: 'revert' })
+})
+
 // --- Oddities ---
 
 test('changes beside the conflicts are listed as odd, and do not prevent the end', async () => {

@@ -40,6 +40,10 @@ describe.skipIf(!hasBrowser)('review and history on git', () => {
     await place.git('update-ref', 'refs/remotes/origin/main', 'refs/heads/main')
     await place.git('update-ref', 'refs/remotes/origin/feature', base)
     await commit(place.path, 'topic', { 'topic.txt': 'one\n' }, { message: 'Topic, first', parents: [base] })
+    const large = 'a line\n'.repeat(400_000)
+    await commit(place.path, 'sizes', { 'large.txt': large }, { parents: [base] })
+    await commit(place.path, 'sizes', { 'large.txt': null, 'moved.txt': large }, { message: 'Rename the large one' })
+    await commit(place.path, 'sizes', { 'moved.txt': `${large}more\n` }, { message: 'Change the large one' })
     await commit(place.path, 'topic', { 'more.txt': 'two\n' }, { message: 'Topic, second\n\nWith a rare word: zebra.' })
     desk = await openTestDesk(place.path, { built: await builtPage() })
     page = await browser.context.newPage()
@@ -48,7 +52,7 @@ describe.skipIf(!hasBrowser)('review and history on git', () => {
   })
   beforeEach(async () => {
     await page.keyboard.press('Control+k')
-    await page.getByRole('combobox', { name: 'Find or run' }).fill('@topic')
+    await page.getByRole('combobox', { name: 'Command palette' }).fill('@topic')
     await page.keyboard.press('Enter')
     await page.getByRole('tab', { name: 'topic', selected: true }).waitFor()
   })
@@ -132,10 +136,24 @@ describe.skipIf(!hasBrowser)('review and history on git', () => {
     await rows.filter({ hasText: 'Topic, second' }).waitFor()
   })
 
+  test('a file that was only renamed is said to be, and one that is too large for a diff is not called binary', async () => {
+    await page.keyboard.press('Control+k')
+    await page.getByRole('combobox', { name: 'Command palette' }).fill('@sizes')
+    await page.keyboard.press('Enter')
+    await page.getByRole('tab', { name: 'sizes', selected: true }).waitFor()
+    await page.keyboard.press('Alt+h')
+    const rows = page.getByRole('listbox', { name: 'History' }).getByRole('option')
+    const commit = page.getByRole('complementary', { name: 'Commit' })
+    await rows.filter({ hasText: 'Rename the large one' }).click()
+    await commit.getByText('Renamed without changes.').waitFor()
+    await rows.filter({ hasText: 'Change the large one' }).click()
+    await commit.getByText(/^Binary, or larger than 2 MB/).waitFor()
+  })
+
   test('the palette finds a commit that is older than the newest 500, and one of another branch', async () => {
     const find = async (words: string, option: string) => {
       await page.keyboard.press('Control+k')
-      await page.getByRole('combobox', { name: 'Find or run' }).fill(`#${words}`)
+      await page.getByRole('combobox', { name: 'Command palette' }).fill(`#${words}`)
       await page.getByRole('option', { name: option }).waitFor()
       await page.keyboard.press('Escape')
     }

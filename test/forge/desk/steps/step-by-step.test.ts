@@ -132,6 +132,47 @@ test('one commit, or several, are cherry-picked; a merge is refused', async () =
   expect(await refusedBy(desk.work.steps.do(picked))).toThrow('is a merge')
 })
 
+test('a commit is reverted as git revert does it, and the revert as well', async () => {
+  await using desk = await makePair(CLEAN)
+  await commit(desk.path, 'main', { 'later.txt': 'l\n' })
+  const revert = (oid: string): Step => ({ step: 'revert', commit: oid, onto: 'main' })
+  for (const oid of [desk.ours, 'main']) {
+    const before = await desk.git('rev-parse', 'main')
+    const reverted = oid === 'main' ? before : oid
+    await desk.git('worktree', 'add', '-q', '--detach', join(desk.folder, oid), before)
+    await gitWith(join(desk.folder, oid), ['revert', '--no-edit', reverted], undefined, PERSON)
+    const wanted = await gitWith(join(desk.folder, oid), ['log', '-1', '--format=%T%n%an%n%B', 'HEAD'])
+    await desk.work.look()
+    await doAsPreviewed(desk, revert(reverted), 'main')
+    expect(await desk.git('log', '-1', '--format=%T%n%an%n%B', 'main')).toBe(
+      // As git 2.43 and later write it.
+      wanted.replace('Revert "Revert "Change ours""', 'Reapply "Change ours"'),
+    )
+    expect(await desk.git('rev-parse', 'main~')).toBe(before)
+  }
+  expect(await desk.git('log', '-1', '--format=%s', 'main')).toBe('Reapply "Change ours"')
+  await doAsPreviewed(desk, { ...revert(desk.ours), message: 'Not yet\n\nIt broke b.' } as Step, 'main')
+  expect(await desk.git('log', '-1', '--format=%B', 'main')).toBe('Not yet\n\nIt broke b.')
+  expect(await desk.work.steps.preview(revert(desk.ours))).toMatchObject({ is: 'nothing' })
+  expect(await refusedBy(desk.work.steps.do(revert(desk.ours)))).toThrow('does not have the changes of this commit')
+})
+
+test('of a merge is reverted what it brought into its first parent; a first commit and one of elsewhere are not', async () => {
+  await using desk = await makePair(CLEAN)
+  const source = { commit: desk.theirs, branch: 'topic', words: 'topic' }
+  await desk.work.steps.do({ step: 'merge', source, onto: 'main' })
+  const merge = await desk.git('rev-parse', 'main')
+  const { preview } = await doAsPreviewed(desk, { step: 'revert', commit: merge, onto: 'main' }, 'main')
+  expect(preview.warnings.join()).toContain('merging that branch again does not bring them back')
+  expect(await desk.git('rev-parse', 'main^{tree}')).toBe(await desk.git('rev-parse', `${desk.ours}^{tree}`))
+  const words = await desk.git('log', '-1', '--format=%B', 'main')
+  expect(words).toEndWith(`This reverts commit ${merge}, reversing\nchanges made to ${desk.ours}.`)
+  const impossible = async (oid: string, onto: string) =>
+    expect(await desk.work.steps.preview({ step: 'revert', commit: oid, onto })).toMatchObject({ is: 'impossible' })
+  await impossible(desk.base, 'main')
+  await impossible(desk.ours, 'topic')
+})
+
 test('the preview of a move names the branch’s own commits, and undo restores them', async () => {
   await using desk = await makePair(CLEAN)
   const to = { commit: desk.base, words: desk.base.slice(0, 8) }

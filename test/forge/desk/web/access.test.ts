@@ -48,7 +48,7 @@ const CHAT_STEPS: Record<string, (page: DeskPage, model: ScriptedModel) => Promi
     model.play([{ calls: [{ name: 'store_stats', arguments: { store: 'postgres' } }] }])
     await ask(page, 'Count')
     await page.getByRole('button', { name: 'Save and send' }).click()
-    await page.getByRole('button', { name: 'Look at it' }).waitFor()
+    await page.getByRole('button', { name: 'Review the tool' }).waitFor()
   },
   'a tool that is looked at': async page => {
     await page.keyboard.press('Alt+y')
@@ -63,7 +63,7 @@ const STEPS: Record<string, (page: DeskPage, desk: PageDesk) => Promise<void>> =
     await page.getByRole('textbox', { name: 'Editor' }).click()
     await page.keyboard.type('typed\r')
     await page.keyboard.press('Control+f')
-    await page.locator('.cm-search').waitFor()
+    await page.locator('.find-panel').waitFor()
   },
   review: async page => {
     await page.keyboard.press('Alt+r')
@@ -88,7 +88,7 @@ const STEPS: Record<string, (page: DeskPage, desk: PageDesk) => Promise<void>> =
   },
   'the menu of a tab': async page => {
     await page.keyboard.press('Escape')
-    await page.getByRole('button', { name: 'More of this tab' }).click()
+    await page.getByRole('button', { name: 'More tab actions' }).click()
     await page.getByRole('menu', { name: 'main' }).waitFor()
   },
   symbols: async page => {
@@ -104,7 +104,7 @@ const STEPS: Record<string, (page: DeskPage, desk: PageDesk) => Promise<void>> =
   keys: async page => {
     await page.keyboard.press('Escape')
     await page.keyboard.press('Alt+k')
-    await page.getByRole('dialog', { name: 'Keys' }).waitFor()
+    await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor()
   },
   history: async page => {
     await page.keyboard.press('Escape')

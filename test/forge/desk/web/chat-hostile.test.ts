@@ -108,7 +108,7 @@ describe.skipIf(!hasBrowser)('a hostile answer', () => {
     const link = page.getByRole('link', { name: `this ${server.url}page` })
     await link.hover()
     await page.getByRole('link', { name: /^that/ }).click()
-    const dialog = page.getByRole('dialog', { name: 'This leads to no web page' })
+    const dialog = page.getByRole('dialog', { name: 'This link is not a web address' })
     await dialog.getByText('javascript:window.pwned=1').waitFor()
     await page.keyboard.press('Escape')
     expect(visits).toEqual([])

@@ -124,7 +124,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await page.keyboard.type('And now?')
     await page.keyboard.press('Enter')
     // Asks what to do with its files before anything is sent.
-    await page.getByRole('dialog', { name: 'Keep what the last turn did to 2 files?' }).waitFor()
+    await page.getByRole('dialog', { name: 'Keep the changes of the last turn to 2 files?' }).waitFor()
     await page.keyboard.press('Escape')
     expect(asked('end turn')).toEqual([])
     await button('Discard').click()
@@ -250,7 +250,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
       { calls: [STORE_STATS] },
     ])
     await ask(page, 'How many?')
-    await button('Look at it').click()
+    await button('Review the tool').click()
     const [seen] = (await conversationOf(desk)).approvals
     if (!seen) throw new Error('Nothing waits')
     const arrive = desk.proxy.hold('approve tool')
@@ -476,7 +476,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
   test('every action of the chat is in the palette, with its keys', async () => {
     await open([{ calls: [STORE_STATS] }])
     await field().fill('How many?')
-    const keys = page.getByRole('dialog', { name: 'Keys' })
+    const keys = page.getByRole('dialog', { name: 'Keyboard shortcuts' })
     const areListed = async (...actions: string[]) => {
       await page.keyboard.press('Alt+k')
       for (const words of actions) await keys.getByText(words, { exact: true }).waitFor()
@@ -487,12 +487,12 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
       'Write to the AI',
       'Send the message',
       'Undo the last turn',
-      'Choose the model…',
-      'Let the AI run commands…',
+      'Select the model…',
+      'Allow the AI to run commands…',
       'Chat beside the editor',
     )
     await button('Send').click()
-    await button('Look at it').waitFor()
+    await button('Review the tool').waitFor()
     await areListed('Review the tool store_stats.ts…')
   })
 
@@ -513,10 +513,10 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     desk = await openConversation({ model, hasTurns: false })
     page = await openPage(browser.context, desk)
     await page.keyboard.press('Alt+j')
-    await button('Understood').click()
+    await button('Got it').click()
     await page.reload()
     await field().waitFor()
-    expect(await button('Understood').count()).toBe(0)
+    expect(await button('Got it').count()).toBe(0)
   })
 
   function distanceToEnd(of: Locator): Promise<number> {

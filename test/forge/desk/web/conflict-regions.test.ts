@@ -1,5 +1,9 @@
 /** Finding conflicts in a text, and the results of resolving them. */
 import { describe, expect, test } from 'bun:test'
+import { css } from '@codemirror/lang-css'
+import { html } from '@codemirror/lang-html'
+import { javascript } from '@codemirror/lang-javascript'
+import { json } from '@codemirror/lang-json'
 import { markdown } from '@codemirror/lang-markdown'
 import { aroundConflicts } from '../../../../forge/desk/web/editor/conflict-language.ts'
 import {
@@ -164,15 +168,30 @@ test('what is code of a text with conflicts is all but the marks, the base and t
   expect(codeOf('no conflict\n')).toBe('no conflict\n')
 })
 
-test('Markdown behind a conflict at the beginning of a file is read as in a file without one', () => {
+describe('behind a conflict at the beginning of a file the text is read as in a file without one', () => {
   const conflict = '<<<<<<< a\nours and more\n||||||| base\n=======\ntheirs\n>>>>>>> b\n'
-  const text = `${conflict}# Heading\n\nIt is **strong** here.\n`
-  const found: string[] = []
-  const tree = aroundConflicts(markdown().language, 7).parser.parse(text)
-  tree.iterate({
-    enter: ({ name, from, to }) => {
-      if (name === 'StrongEmphasis' || name === 'ATXHeading1') found.push(text.slice(from, to))
-    },
-  })
-  expect(found).toEqual(['# Heading', '**strong**'])
+  const cases = [
+    [
+      markdown(),
+      '# Heading\n\nIt is **strong** here.\n',
+      ['ATXHeading1', 'StrongEmphasis'],
+      ['# Heading', '**strong**'],
+    ],
+    [javascript(), "\nlet one = 'two'\nlet three = 4\n", ['String', 'Number'], ["'two'", '4']],
+    [css(), 'a { color: red }\nb { color: blue }\n', ['ValueName'], ['red', 'blue']],
+    [html(), '<p>one</p>\n<script>let two = "three"</script>\n', ['Element', 'String'], ['<p>one</p>', '"three"']],
+    [json(), '{ "one": 2, "three": true }\n', ['Number', 'True'], ['2', 'true']],
+  ] as const
+  for (const [{ language }, rest, names, wanted] of cases)
+    test(`in ${language.name}`, () => {
+      const text = `${conflict}${rest}`
+      const found: string[] = []
+      const tree = aroundConflicts(language, 7).parser.parse(text)
+      tree.iterate({
+        enter: ({ name, from, to }) => {
+          if ((names as readonly string[]).includes(name)) found.push(text.slice(from, to))
+        },
+      })
+      for (const words of wanted) expect(found).toContain(words)
+    })
 })

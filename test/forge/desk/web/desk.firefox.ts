@@ -51,8 +51,8 @@ for (const format of ['sha1', 'sha256'] as const)
       if (last) await page.keyboard.press(last)
       for (const key of keys.slice(0, -1).reverse()) await page.keyboard.up(key)
     }
-    const palette = '[role="combobox"][aria-label="Find or run"]'
-    /** Chooses an option of the palette, which the keys open. */
+    const palette = '[role="combobox"][aria-label="Command palette"]'
+    /** Selects an option of the palette, which the keys open. */
     const choose = async (keys: Parameters<typeof press>, words: string, found: string) => {
       await press(...keys)
       await page.waitForSelector(palette)

@@ -46,7 +46,7 @@ describe.skipIf(!hasBrowser)('the page', () => {
   test('the message of a commit can be another one', async () => {
     await openByName('README')
     await page.keyboard.type('New ')
-    const message = page.getByRole('textbox', { name: 'Message of the commit' })
+    const message = page.getByRole('textbox', { name: 'Commit message' })
     await until(async () => (await message.inputValue()) === 'edit: README.md')
     await message.fill('Say what is new')
     await page.keyboard.press('Enter')
@@ -220,7 +220,7 @@ describe.skipIf(!hasBrowser)('the page', () => {
   })
 
   test('a new branch has the name that was typed for it, and says where it begins', async () => {
-    await page.getByRole('button', { name: 'Open or make a branch' }).click()
+    await page.getByRole('button', { name: 'Open or create a branch' }).click()
     await page.keyboard.type('not-there-yet')
     await page.getByRole('option', { name: 'New branch not-there-yet…' }).waitFor()
     await page.keyboard.press('Enter')

@@ -377,7 +377,7 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     await dialog().getByText('merges cleanly').waitFor()
     await dialog().getByRole('tab', { name: 'Land' }).click()
     await dialog().getByText('pre-commit').first().waitFor()
-    await dialog().getByRole('textbox', { name: 'Message of the commit' }).fill('Land what topic has')
+    await dialog().getByRole('textbox', { name: 'Commit message' }).fill('Land what topic has')
     await dialog().getByRole('button', { name: 'Land' }).click()
     await desk.isMessage('main', 'Land what topic has')
     expect(await desk.git('diff', '--name-only', 'main^', 'main')).toBe('lease.ts\nqueue.ts')

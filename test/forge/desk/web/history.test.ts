@@ -32,7 +32,7 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
   const list = () => page.getByRole('listbox', { name: 'History' })
   const row = (subject: string) => list().getByRole('option', { name: subject })
   const dialog = () => page.getByRole('dialog')
-  const message = () => dialog().getByLabel('Message of the commit')
+  const message = () => dialog().getByLabel('Commit message')
   const open = async () => {
     await page.keyboard.press('Alt+h')
     await row('Add four').waitFor()

@@ -30,7 +30,7 @@ describe.skipIf(!hasBrowser)('what was typed and asked for', () => {
   })
   afterEach(() => page.close({ runBeforeUnload: false }))
 
-  const message = () => page.getByRole('textbox', { name: 'Message of the commit' })
+  const message = () => page.getByRole('textbox', { name: 'Commit message' })
 
   test('the message of a commit survives a reload, until it is used', async () => {
     await openFile(page, 'main', 'a.txt')
@@ -67,7 +67,7 @@ describe.skipIf(!hasBrowser)('what was typed and asked for', () => {
     await page.keyboard.press('Control+s')
     await until(async () => (await desk.show('third', 'a.txt')) === 'typed one\n')
     await page.keyboard.press('Control+k')
-    await page.getByRole('combobox', { name: 'Find or run' }).fill('>Undo')
+    await page.getByRole('combobox', { name: 'Command palette' }).fill('>Undo')
     await page.getByRole('option').filter({ hasText: 'Undo: ' }).first().waitFor()
     await page.keyboard.press('Escape')
     await page.keyboard.press('Control+Alt+z')

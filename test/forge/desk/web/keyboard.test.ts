@@ -178,10 +178,10 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
   test('what a key opens takes the place of the palette', async () => {
     await openByName('README')
     await page.keyboard.press('Control+k')
-    await page.getByRole('dialog', { name: 'Find or run' }).waitFor()
+    await page.getByRole('dialog', { name: 'Command palette' }).waitFor()
     await page.keyboard.press('Alt+n')
     await page.getByRole('dialog', { name: 'New file' }).waitFor()
-    expect(await page.getByRole('dialog', { name: 'Find or run' }).count()).toBe(0)
+    expect(await page.getByRole('dialog', { name: 'Command palette' }).count()).toBe(0)
     await page.keyboard.press('Escape')
     await until(async () => (await page.getByRole('dialog').count()) === 0)
     await page.locator('.cm-content:focus').waitFor()
@@ -244,12 +244,12 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
   test('what is opened at once after something was left stays open', async () => {
     await openByName('README')
     const opened: [string, string][] = [
-      ['Alt+k', 'Keys'],
+      ['Alt+k', 'Keyboard shortcuts'],
       ['Alt+o', 'Operations'],
       ['Alt+n', 'New file'],
-      ['Control+k', 'Find or run'],
-      ['Control+p', 'Find or run'],
-      ['Alt+k', 'Keys'],
+      ['Control+k', 'Command palette'],
+      ['Control+p', 'Command palette'],
+      ['Alt+k', 'Keyboard shortcuts'],
     ]
     for (const [keys, name] of opened) {
       await page.keyboard.press(keys)

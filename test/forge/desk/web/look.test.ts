@@ -73,7 +73,7 @@ describe.skipIf(!hasBrowser)('a desk that shows what matters', () => {
   test('a file in conflict is marked in the explorer, and what a choice takes away is not marked as deleted', async () => {
     await openBranch(page, 'main')
     await page.keyboard.press('Control+k')
-    await page.getByRole('combobox', { name: 'Find or run' }).fill('>Merge a branch into main')
+    await page.getByRole('combobox', { name: 'Command palette' }).fill('>Merge a branch into main')
     await page.getByRole('option').first().filter({ hasText: 'Merge a branch' }).waitFor()
     await page.keyboard.press('Enter')
     await page.getByRole('option').filter({ hasText: 'topic' }).click()
@@ -81,7 +81,7 @@ describe.skipIf(!hasBrowser)('a desk that shows what matters', () => {
     await page.getByRole('button', { name: 'Merge and resolve 1 file' }).click()
     const conflict = page.getByRole('region', { name: 'Conflict 1 of 1', exact: true })
     await conflict.waitFor()
-    await page.getByRole('button', { name: 'Explorer instead of the conflicts' }).click()
+    await page.getByRole('button', { name: 'Show the explorer' }).click()
     await page.getByRole('treeitem', { name: /^src ?, in conflict/ }).waitFor()
     await page.keyboard.press('F8')
     await page.keyboard.press('2')

@@ -54,7 +54,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await status().getByText('Draft kept · 7 of 10 conflicts resolved').waitFor()
     await page.getByText('3 conflicts are left').waitFor()
     expect(await page.getByRole('button', { name: 'Finish' }).getAttribute('aria-disabled')).toBe('true')
-    expect(await page.getByLabel('Message of the commit').count()).toBe(0)
+    expect(await page.getByLabel('Commit message').count()).toBe(0)
   })
 
   test('shows each conflict as a block with both sides, instead of its marks', async () => {
@@ -141,7 +141,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await until(() => conflict(1, 1).evaluate(element => element === document.activeElement))
     await page.keyboard.press('2')
     await textIs(POSTGRES, 'export class PostgresStore {\n  claim = 2\n}\n')
-    await page.getByLabel('Message of the commit').waitFor()
+    await page.getByLabel('Commit message').waitFor()
     await page.keyboard.press('Alt+Shift+f')
     await desk.isMessage(BRANCH, `Merge branch 'upstream' into ${BRANCH}`)
     expect(await desk.git('show', `${BRANCH}:${POSTGRES}`)).toBe('export class PostgresStore {\n  claim = 2\n}')
@@ -201,9 +201,11 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     for (const path of [CLAIM, POSTGRES]) await settled(desk, path, 'x\n')
     page = await openPage(browser.context, desk)
     await page.getByRole('list', { name: 'To review' }).getByText('claim.ts').first().waitFor()
-    await page.getByLabel('Message of the commit').fill('Bring in 2.14')
+    await page.getByLabel('Commit message').fill('Bring in 2.14')
     await page.getByRole('button', { name: 'Finish' }).click()
     await desk.isMessage(BRANCH, 'Bring in 2.14')
+    await page.locator('.toast').getByRole('button', { name: 'Undo' }).click()
+    await page.getByRole('button', { name: 'Finish' }).waitFor()
   })
 
   test('keeps the rest of the file editable, and its marks from being typed into', async () => {
@@ -320,9 +322,9 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
 
   test('has all files within reach, and the way back to the conflicts', async () => {
     await open()
-    await page.getByRole('button', { name: 'Explorer instead of the conflicts' }).click()
+    await page.getByRole('button', { name: 'Show the explorer' }).click()
     await page.getByRole('treeitem', { name: 'README.md' }).click()
-    await page.getByRole('button', { name: 'Conflicts instead of the explorer' }).click()
+    await page.getByRole('button', { name: 'Show the conflicts' }).click()
     await row('claim.ts').waitFor()
   })
 

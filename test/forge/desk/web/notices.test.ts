@@ -83,7 +83,7 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     await shown.getByText('stays behind').waitFor()
     expect(await shown.count()).toBe(1)
     expect((await shown.boundingBox())?.height).toBe(44)
-    await shown.getByRole('button', { name: 'Show all of it' }).click()
+    await shown.getByRole('button', { name: 'Show more' }).click()
     expect((await shown.boundingBox())?.height).toBeGreaterThan(44)
     await branches().getByRole('tab', { name: 'Repository' }).click()
     await shown.getByText('the disk is full').waitFor()

@@ -75,7 +75,7 @@ describe.skipIf(!hasBrowser)('a desk that offers what helps', () => {
 
   const run = async (words: string) => {
     await page.keyboard.press('Control+k')
-    await page.getByRole('combobox', { name: 'Find or run' }).fill(`>${words}`)
+    await page.getByRole('combobox', { name: 'Command palette' }).fill(`>${words}`)
     await page.getByRole('option').first().filter({ hasText: words }).waitFor()
     await page.keyboard.press('Enter')
   }
@@ -116,7 +116,7 @@ describe.skipIf(!hasBrowser)('a desk that offers what helps', () => {
   test('a line is gone to by its number: in the palette, by its keys, and from the status bar', async () => {
     await openFile(page, 'topic', 'b.txt')
     const place = page.locator('.line-column')
-    const field = page.getByRole('combobox', { name: 'Find or run' })
+    const field = page.getByRole('combobox', { name: 'Command palette' })
     await page.keyboard.press('Control+p')
     await field.fill(':3')
     await page.getByRole('option', { name: 'Go to line 3' }).waitFor()

@@ -27,7 +27,7 @@ export async function openFile(page: Page, branch: string, path: string): Promis
 export async function openBranch(page: Page, branch: string): Promise<void> {
   await page.getByRole('tablist', { name: 'Branches' }).waitFor()
   await page.keyboard.press('Alt+b')
-  await page.getByRole('combobox', { name: 'Find or run' }).fill(`@${branch}`)
+  await page.getByRole('combobox', { name: 'Command palette' }).fill(`@${branch}`)
   await page.keyboard.press('Enter')
   await page.getByRole('tab', { name: branch, selected: true }).waitFor()
 }

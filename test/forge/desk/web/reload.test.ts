@@ -64,7 +64,7 @@ describe.skipIf(!hasBrowser)('right after a reload', () => {
 
   test('a branch that is chosen before the desk has said which there are is opened, and no new one is offered', async () => {
     await page.keyboard.press('Alt+b')
-    await page.getByRole('combobox', { name: 'Find or run' }).fill('@other')
+    await page.getByRole('combobox', { name: 'Command palette' }).fill('@other')
     await page.keyboard.press('Enter')
     await isHeld
     await page.getByRole('listbox', { name: 'Results' }).waitFor({ state: 'attached' })
@@ -91,7 +91,7 @@ describe.skipIf(!hasBrowser)('right after a reload', () => {
     await desk.commit('third', { 'b.txt': 'new\n' })
     await isHeard
     await page.keyboard.press('Alt+b')
-    await page.getByRole('combobox', { name: 'Find or run' }).fill('@third')
+    await page.getByRole('combobox', { name: 'Command palette' }).fill('@third')
     await page.keyboard.press('Enter')
     answer()
     await tab('main').waitFor()

@@ -151,14 +151,14 @@ const SCENES: Record<string, Scene> = {
     open: talking([{ calls: [{ name: 'store_stats', arguments: { store: 'postgres' } }] }]),
     act: async page => {
       await ask(page, 'How many queries are there?')
-      await page.getByRole('button', { name: 'Look at it' }).waitFor()
+      await page.getByRole('button', { name: 'Review the tool' }).waitFor()
     },
   },
   approval: {
     open: talking([{ calls: [{ name: 'store_stats', arguments: { store: 'postgres' } }] }]),
     act: async page => {
       await ask(page, 'How many queries are there?')
-      await page.getByRole('button', { name: 'Look at it' }).click()
+      await page.getByRole('button', { name: 'Review the tool' }).click()
       await page.getByRole('button', { name: 'Approve' }).waitFor()
       await Bun.sleep(400)
     },

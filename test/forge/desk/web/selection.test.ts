@@ -74,7 +74,7 @@ describe.skipIf(!hasBrowser)('a selection is seen', () => {
     await inBothSchemes(async () => {
       await line(4).dblclick({ position: { x: 60, y: 8 } })
       await page.keyboard.press('Control+f')
-      await page.locator('.cm-search [name="search"]').fill('word')
+      await page.locator('.find-panel [name="search"]').fill('word')
       await expectLineSeen(line(4))
       await page.keyboard.press('Control+f')
       await page.keyboard.press('Escape')
@@ -148,7 +148,7 @@ describe.skipIf(!hasBrowser)('a selection is seen', () => {
 
   async function openBranch(name: string): Promise<void> {
     await page.keyboard.press('Alt+b')
-    await page.getByRole('combobox', { name: 'Find or run' }).fill(`@${name}`)
+    await page.getByRole('combobox', { name: 'Command palette' }).fill(`@${name}`)
     await page.getByRole('option', { name }).first().waitFor()
     await page.keyboard.press('Enter')
     await page.getByRole('tab', { name, selected: true }).waitFor()

@@ -29,7 +29,7 @@ describe.skipIf(!hasBrowser)('the story of the README', () => {
     const conflict = page.getByRole('region', { name: 'Conflict 1 of 1', exact: true })
     await conflict.getByRole('button', { name: 'Both' }).click()
     await page.getByRole('button', { name: 'Finish' }).click()
-    const strip = page.getByRole('region', { name: 'Publish by Forklift' })
+    const strip = page.getByRole('region', { name: 'Publish with Forklift' })
     await strip.getByRole('button', { name: 'Publish' }).click()
     const link = strip.getByRole('link', { name: /\/you\/my-fork\/pull\/1$/ })
 

@@ -297,7 +297,7 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     await open()
     await detail('The task sweep').waitFor()
     await page.keyboard.press('Alt+b')
-    const options = page.getByRole('dialog', { name: 'Find or run' }).getByRole('option')
+    const options = page.getByRole('dialog', { name: 'Command palette' }).getByRole('option')
     await options.getByText('retry-jitter').waitFor()
     expect((await options.allTextContents()).filter(words => words.includes('forge/'))).toEqual([])
     await options.getByText('5 branches of runs').click()
