@@ -13,6 +13,8 @@ export type PageDeskOptions = Omit<TestDeskOptions, 'state' | 'last'> & {
   template: string
   /** The name of the copy, which the page shows. */
   name?: string
+  /** The state folder of another desk, which is copied: this desk knows what that one knew. */
+  known?: string
   /** The layout that the windows showed last. By default, the branch main is open. */
   layout?: Layout | 'none'
   /** Called with the copy before the desk opens. */
@@ -43,7 +45,9 @@ export class PageDesk implements AsyncDisposable {
     const path = join(folder.path, options.name ?? 'tern')
     await cp(options.template, path, { recursive: true })
     await options.prepare?.(path)
-    const desk = await openTestDesk(path, { ...options, state: join(folder.path, 'state') })
+    const state = join(folder.path, 'state')
+    if (options.known !== undefined) await cp(options.known, state, { recursive: true })
+    const desk = await openTestDesk(path, { ...options, state })
     const page = new PageDesk(folder, path, options, desk, new DeskProxy(urlOf(desk.key)))
     const { layout = { tabs: [tabOf('main')], active: 0 } } = options
     if (layout !== 'none') await page.ask({ ask: 'keep layout', layout })

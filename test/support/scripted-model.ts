@@ -1,14 +1,20 @@
 /** A scripted model in this process, for tests of turns. */
-import type { CallBlock, Model, ModelAnswer, Progress, Request } from '../../forge/ai/request.ts'
+import type { CallBlock, Model, ModelAnswer, Progress, Request, Usage } from '../../forge/ai/request.ts'
 import { NO_USAGE } from '../../forge/ai/session.ts'
 import type { Models } from '../../forge/desk/chat/models.ts'
 
-/** One answer: text, tool calls, or an error. */
+/** One answer: text, tool calls, or an error. Its parts are shown in this order. */
 export type Step = {
+  reasoning?: string
   text?: string
+  /** More of the text, piece by piece. */
+  pieces?: () => AsyncGenerator<string>
+  /** The request is sent again after `seconds`: what came of the answer no longer counts. */
+  again?: { words: string; seconds: number }
   calls?: { name: string; arguments?: unknown }[]
   end?: ModelAnswer['end']
   cost?: number
+  usage?: Partial<Usage>
   /** Thrown after the text was sent. */
   error?: Error
   /** The answer ends when this promise settles, or when it is stopped. */
@@ -42,7 +48,14 @@ export class ScriptedModel implements Model {
     const count = this.requests.length
     const step =
       typeof this.script === 'function' ? this.script(request, count) : (this.script[count - 1] ?? { text: MESSAGE })
+    if (step.reasoning) onProgress({ type: 'reasoning', delta: step.reasoning })
     if (step.text) onProgress({ type: 'text', delta: step.text })
+    let text = step.text ?? ''
+    for await (const delta of untilAborted(step.pieces?.(), signal)) {
+      text += delta
+      onProgress({ type: 'text', delta })
+    }
+    if (step.again) onProgress({ type: 'again', ...step.again })
     if (step.until) await Promise.race([step.until, aborted(signal)])
     signal.throwIfAborted()
     if (step.error) throw step.error
@@ -52,9 +65,19 @@ export class ScriptedModel implements Model {
       return { type: 'call', id, name, arguments: sent }
     })
     return {
-      blocks: [...(step.text ? [{ type: 'text', text: step.text } as const] : []), ...calls],
+      blocks: [
+        ...(step.reasoning ? [{ type: 'reasoning', text: step.reasoning } as const] : []),
+        ...(text ? [{ type: 'text', text } as const] : []),
+        ...calls,
+      ],
       end: step.end ?? (calls.length > 0 ? 'calls' : 'done'),
-      usage: { ...NO_USAGE, input: 100, output: 10, ...(step.cost !== undefined && { cost: step.cost }) },
+      usage: {
+        ...NO_USAGE,
+        input: 100,
+        output: 10,
+        ...(step.cost !== undefined && { cost: step.cost }),
+        ...step.usage,
+      },
     }
   }
 }
@@ -64,6 +87,15 @@ const aborted = (signal: AbortSignal): Promise<void> =>
     if (signal.aborted) resolve()
     signal.addEventListener('abort', () => resolve(), { once: true })
   })
+
+/** The pieces that come before the signal aborts. */
+async function* untilAborted(pieces: AsyncGenerator<string> | undefined, signal: AbortSignal): AsyncGenerator<string> {
+  while (pieces) {
+    const next = await Promise.race([pieces.next(), aborted(signal)])
+    if (!next || next.done) return
+    yield next.value
+  }
+}
 
 /** The models of a desk that only has this one. */
 export const modelsOf = (model: Model, more: Partial<Models> = {}): Models => ({

@@ -27,6 +27,24 @@ export type CommitRow = v.InferOutput<typeof CommitRow>
 export const Match = v.object({ path: Path, line: Count, text: v.string(), ranges: v.array(v.tuple([Count, Count])) })
 export type Match = v.InferOutput<typeof Match>
 
+/** Lines of a file, counted from 1, that come from one commit. */
+const BlamedLines = v.object({ commit: Oid, line: Count, count: Count })
+export const BlamedCommit = v.object({
+  oid: Oid,
+  /** The file's path in it, where that is known. */
+  path: v.optional(Path),
+  /** The author's. */
+  name: v.string(),
+  /** Seconds since 1970. */
+  authored: v.number(),
+  subject: v.string(),
+  /** The commit before it in which the file was there, too. */
+  previous: v.optional(v.object({ oid: Oid, path: v.optional(Path) })),
+})
+export type BlamedCommit = v.InferOutput<typeof BlamedCommit>
+export const Blame = v.object({ lines: v.array(BlamedLines), commits: v.array(BlamedCommit) })
+export type Blame = v.InferOutput<typeof Blame>
+
 export const readingQuestions = {
   /** `path` is '' for the top. */
   folder: repeatable({ at: At, path: v.pipe(v.string(), v.maxLength(4096)) }, v.array(FolderEntry)),
@@ -67,6 +85,8 @@ export const readingQuestions = {
     { commit: v.pipe(v.string(), v.maxLength(64)) },
     v.object({ row: CommitRow, message: v.string(), changes: v.array(Change) }),
   ),
+  /** The commit of each line of a file as it is saved; no lines where there is no such file. */
+  blame: repeatable({ at: At, path: Path }, Blame),
   /** Starts a search. The matches come as `found` news with the search's number. */
   'find text': question(
     { at: At, words: v.string(), isRegex: v.boolean(), matchCase: v.boolean() },

@@ -1,4 +1,5 @@
 /** Handlers of the questions that read branches and commits. */
+import { blame } from '../../../core/git/blame.ts'
 import { isAncestor, mergeBases } from '../../../core/git/commits.ts'
 import { findText, textSearch } from '../../../core/git/grep.ts'
 import type { Objects } from '../../../core/git/objects.ts'
@@ -62,6 +63,10 @@ export class Reading implements AsyncDisposable {
     history: fields => this.#history(fields),
     contained: fields => this.#contained(fields),
     commit: async ({ commit }) => await commitInFull(this.objects, await commitByDigits(this.objects, commit)),
+    blame: async ({ at, path }) => {
+      const commit = await this.#commitOf(at)
+      return commit === undefined ? { lines: [], commits: [] } : await blame(this.objects, commit, path)
+    },
     'find text': async (fields, window) => ({ search: await this.#findText(window, fields) }),
     'stop finding': ({ search }, window) => window.endFinding(search),
   }

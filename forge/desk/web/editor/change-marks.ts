@@ -128,6 +128,18 @@ export function isDifferent(state: EditorState): boolean {
   return (state.field(changes, false)?.chunks.length ?? 0) > 0
 }
 
+/** The number of a line in the text of the last commit; undefined for a line that is not saved like that. */
+export function savedLineOf(state: EditorState, line: number): number | undefined {
+  const hunks = state.field(changes, false)?.hunks ?? []
+  let shift = 0
+  for (const { toA, fromB, toB } of hunks) {
+    if (line <= fromB) break
+    if (line <= toB) return undefined
+    shift = toA - toB
+  }
+  return line + shift
+}
+
 /** Moves the cursor to the next change after it, wrapping around. */
 export function nextChange(state: EditorState): TransactionSpec | undefined {
   const hunks = state.field(changes, false)?.hunks ?? []

@@ -34,6 +34,8 @@ export class Adjustable {
   readonly wrapping = new Compartment()
   /** How the file's bytes differ from its text. */
   readonly form = new Compartment()
+  /** The commits beside the lines. */
+  readonly blame = new Compartment()
   /** Extensions of some files only, such as the conflicts of a merge. */
   readonly more = new Compartment()
 }
@@ -94,6 +96,7 @@ export function editorExtensions(settings: EditorSettings): Extension {
     EditorState.lineSeparator.of('\n'),
     EditorState.allowMultipleSelections.of(true),
     pasteWithoutReturns,
+    adjustable.blame.of([]),
     lineNumbers({ domEventHandlers: { mousedown: selectLines } }),
     settings.saved === undefined
       ? gutter({ class: 'cm-marks', renderEmptyElements: true, domEventHandlers: { mousedown: goToLine } })

@@ -19,11 +19,13 @@ import { EditorView } from '@codemirror/view'
 import { effect, type Signal, signal } from '@preact/signals'
 import type { Edit, File } from '../../contract/branches.ts'
 import { type Form, insertedBy } from '../../contract/editable-text.ts'
+import type { Blame, BlamedCommit } from '../../contract/reading.ts'
 import type { At } from '../../contract/values.ts'
 import { loadLanguage, MAX_COLOURED_LENGTH } from '../ui/languages.ts'
 import { baseName, named } from '../ui/names.ts'
 import type { Connection } from '../ui/socket.ts'
 import { Disconnected } from '../ui/socket.ts'
+import { blameGutter, commitOfLine, type LineCommits, lineCommits } from './blame-gutter.ts'
 import { type ChangedLines, countsOf, isDifferent, nextChange, setSaved } from './change-marks.ts'
 import { type ConflictsOfFile, conflictsOf, lineInFile, moveToConflict } from './conflict-editor.ts'
 import { Adjustable, editorExtensions, indentationOf, NOT_WRAPPED } from './editor.ts'
@@ -68,6 +70,8 @@ export class OpenFile {
   readonly cursor = signal<Cursor>({ line: 1, column: 1 })
   /** The functions, classes or headings around the cursor, the outermost first. */
   readonly symbols = signal<CodeSymbol[]>([])
+  /** The commit of the cursor's line while the file is blamed; undefined for one that is not saved, null where it is not. */
+  readonly blamed = signal<BlamedCommit | undefined | null>(null)
   /** In a branch with a waiting merge: the file's open and resolved conflicts. */
   readonly conflicts = signal<ConflictsOfFile>({ open: [], settled: [], strays: [], all: 0 })
   /** The scroll position, in pixels. */
@@ -81,6 +85,7 @@ export class OpenFile {
   readonly #adjustable = new Adjustable()
   readonly #firstCursor: number
   #conflictWanted: 1 | -1 | undefined
+  #blame: LineCommits | undefined
   #view: EditorView | undefined
   /** The server's text according to all that was received. */
   #confirmed = Text.empty
@@ -302,6 +307,14 @@ export class OpenFile {
   /** The scroll position and cursor, to restore after a restart. */
   get position(): { top: number; cursor: number } {
     return { top: this.top, cursor: this.state?.selection.main.head ?? 0 }
+  }
+
+  /** Shows the commits beside the lines; `open` shows one of them. Undefined hides them. */
+  showBlame(blame: Blame | undefined, open: (commit: BlamedCommit) => void): void {
+    this.#blame = blame && lineCommits(blame)
+    if (!this.state) return
+    const shown = this.#blame ? blameGutter(this.#blame, open) : []
+    this.dispatch({ effects: this.#adjustable.blame.reconfigure(shown) })
   }
 
   set isWrapped(isWrapped: boolean) {
@@ -618,6 +631,7 @@ export class OpenFile {
     const was = this.cursor.peek()
     if (was.line !== cursor.line || was.column !== cursor.column) this.cursor.value = cursor
     this.conflicts.value = conflictsOf(this.state)
+    this.blamed.value = this.#blame ? commitOfLine(this.state, this.#blame, line.number) : null
     const symbols = symbolsAt(this.state, head)
     const isSame =
       symbols.map(({ name }) => name).join('\0') ===

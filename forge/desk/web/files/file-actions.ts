@@ -80,6 +80,16 @@ export const fileActions = {
       page.isWrapped.value = !page.isWrapped.peek()
     },
   },
+  blame: {
+    label: 'Blame',
+    inPalette: ({ page }) => (page.isBlamed.value ? 'Hide the blame' : 'Blame: the commit of each line'),
+    keys: 'Ctrl+Alt+B',
+    icon: 'user',
+    isPossible: about => isShown(about) && about.page.files.find(about.tab.at, about.path)?.file.value?.kind === 'text',
+    run: ({ page }) => {
+      page.isBlamed.value = !page.isBlamed.peek()
+    },
+  },
   discard: {
     label: 'Discard the draft…',
     inPalette: about => `Discard the draft of ${nameOf(about)}`,

@@ -7,11 +7,11 @@ import type { Page } from 'playwright-core'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
 import { builtPage } from '../../../support/built-page.ts'
 import { type OpenForge, openForge } from '../../../support/forge.ts'
+import { until } from '../../../support/repository.ts'
 import { says, task, write } from '../../../support/task-model.ts'
 import { TaskScene } from '../../../support/tasks.ts'
 import { hasNoTemporal } from '../../../support/temporal.ts'
 import { findings } from '../web/axe.ts'
-import { until } from '../web/scene.ts'
 
 setDefaultTimeout(240_000)
 

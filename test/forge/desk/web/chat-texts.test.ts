@@ -4,7 +4,7 @@ import { cacheShare, clock, duration, money, tokens } from '../../../../forge/de
 import { targetOf } from '../../../../forge/desk/web/ui/links.ts'
 import { MarkdownBlocks } from '../../../../forge/desk/web/ui/markdown-blocks.ts'
 import { readableProse, withEntities } from '../../../../forge/desk/web/ui/prose.ts'
-import { RICH_ANSWER } from './chat-scene.ts'
+import { RICH_ANSWER } from './conversation-scene.ts'
 
 describe('a link leads', () => {
   const PAGES: [string, string][] = [

@@ -11,10 +11,7 @@ import type {
 import { commit, git } from '../../../support/git.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
 import { type Scene, TaskCommand } from '../../../support/task-command.ts'
-import { TasksStandIn } from '../tasks-stand-in.ts'
-import type { StandIn } from '../web-stand-in.ts'
 import { makeScratch, openScene } from './page-scene.ts'
-import { SCENE_FILES } from './scene.ts'
 
 export const RUN = '20261122-idempotency-keys-x7k2'
 
@@ -209,23 +206,7 @@ export const LANDING = {
   ],
 }
 
-/** Adds runs to a desk, with the branches of their results. */
-export function withTasks(desk: StandIn, runs: Run[] = RUNS): TasksStandIn {
-  const tasks = new TasksStandIn(desk)
-  tasks.runs = runs
-  tasks.details.set('sweep', SWEEP)
-  tasks.plan = PLAN
-  tasks.journal = JOURNAL
-  tasks.landing = LANDING
-  for (const run of runs) {
-    if (run.hasResult) desk.addBranch(`forge/${run.run}/result`, SCENE_FILES)
-    for (const { id, tip } of run.run === RUN ? run.tasks : [])
-      if (tip !== undefined) desk.addBranch(`forge/${run.run}/${id}/done`, SCENE_FILES)
-  }
-  return tasks
-}
-
-/** A desk with runs, and the branches of their results. `prepare` is called before the desk opens. */
+/** A desk with runs beside it, and the branches of their results. `prepare` is called before the desk opens. */
 export async function openTasksScene(
   runs: Run[] = RUNS,
   { prepare, ...more }: Partial<Scene> & { prepare?: (path: string) => Promise<unknown> } = {},
