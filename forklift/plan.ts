@@ -144,7 +144,9 @@ async function updatesOn({ scratch, origin }: Situation, tip: Oid) {
     // helper commits.
     return { upstream, ours, isHelper: !ours && author === FORKLIFT_AUTHOR.email, date: Number(date) * 1000 }
   })
-  return updates.some(({ ours, isHelper }) => ours || isHelper) ? updates.filter(({ isHelper }) => !isHelper) : undefined
+  return updates.some(({ ours, isHelper }) => ours || isHelper)
+    ? updates.filter(({ isHelper }) => !isHelper)
+    : undefined
 }
 
 /** The upstream commit that a pull request brought, from its head commit, which may be gone from origin. */
