@@ -276,7 +276,7 @@ async function filesOf(packing: Packing): Promise<{ wanted: Path[]; found: Path[
     ...(context?.tests ?? []),
     ...(context?.documents ?? []),
   ]
-  // What a review is about, its change shows.
+  // The diff of a review shows these files.
   const asked = new Set(whole.map(pathOf))
   const shown = new Set(isReview ? changed.filter(path => !asked.has(path)) : [])
   const wanted = [...new Set(named.map(pathOf))].filter(path => !shown.has(path))
@@ -295,7 +295,7 @@ async function filesOf(packing: Packing): Promise<{ wanted: Path[]; found: Path[
   return { wanted, found: [...found] }
 }
 
-/** A path as a plan has it: text, with a `./` in front that means nothing. */
+/** The path for a path in a plan: a leading `./` is dropped. */
 const pathOf = (text: string): Path => asBytes(plain(text))
 
 function saidOf(path: Path, { kind, task, files = [] }: Packing): string {
@@ -310,7 +310,7 @@ function mayWrite(path: Path, { boundaries }: Task): boolean {
   return globs.some(glob => typeof glob !== 'string' && fits(glob, asText(path)))
 }
 
-/** How much of a file a step needs. */
+/** The most bytes that a step is shown of a file, whole or in parts. */
 function shownOf(path: Path, { kind, task, files = [], whole = [] }: Packing): { whole: number; parts: number } {
   if (whole.map(pathOf).includes(path)) return SHOWN.named
   const isSubject = !task || kind === 'resolve'
@@ -355,7 +355,7 @@ async function offerFile(
   }
 }
 
-/** What says how the project is written; for a planner also what it is. */
+/** Adds the project's conventions, and for a planner also what the project is. */
 async function offerInstructions(
   { kind, forgeMd }: Packing,
   { vfs, room, clean }: Omit<Offering, 'names'> & WithRoom,
@@ -378,7 +378,7 @@ async function offerInstructions(
   if (intro) room.offer('instructions', clean(`The file "${README}" begins, without badges:\n${fenced(intro)}`), README)
 }
 
-/** What a README says up to its first heading below the title, without badges and pictures. */
+/** A README up to its first heading below the title, without badges and pictures. */
 function introOf(text: string): string {
   const [, before = text] = /^([\s\S]{40,}?)\n(?:##\s|[^\n]+\n-{3,}\s*\n)/.exec(text) ?? []
   const lines = before
@@ -394,7 +394,7 @@ function introOf(text: string): string {
 
 // --- Around them
 
-/** What the step's files use of others, where these are used, and what else changes with them. */
+/** Adds what the step's files use of others, where they are used, and what changes together with them. */
 async function offerRelated(
   packing: Packing,
   own: readonly Path[],
@@ -420,7 +420,7 @@ async function offerRelated(
 
 const nameOfRelated = (path: Path): string => `what is used of ${visiblePath(path)}`
 
-/** The files of the project, a line each, those near the task's first. */
+/** The list of the project's files, one on each line, those near the task's first. */
 async function outlineOf(packing: Packing, own: readonly Path[], bytes: number): Promise<string> {
   const { objects, kind, summaries, about } = packing
   const tree = (await new CommitVfs(objects, packing.tree).writeTree()) satisfies Oid
@@ -439,7 +439,7 @@ async function outlineOf(packing: Packing, own: readonly Path[], bytes: number):
   return `${heading}${words}${fenced(outline.text)}`
 }
 
-/** Of a window that they are made for, summaries take this part. */
+/** The share of a window that the summaries take of it. */
 const OUTLINE_SHARE = 0.25
-/** Names alone say something, too. */
+/** Without summaries, names alone still say something. */
 const summariesOf = async (files: readonly unknown[]): Promise<string[]> => files.map(() => '')

@@ -1,4 +1,4 @@
-/** `forge run --network`: checks get the network only after a person has agreed. */
+/** `forge run --network`: checks get the network only after the user has agreed. */
 import { expect, test } from 'bun:test'
 import { PassThrough } from 'node:stream'
 import type { ReadStream } from 'node:tty'
