@@ -310,7 +310,7 @@ export class Work implements AsyncDisposable {
     return { ...(undo && { undo: undo.words }), ...(again && { redo: again.words }) }
   }
 
-  /** The same for each branch of the newest operations. */
+  /** What Undo and Redo would do in each branch of the newest operations. */
   async undoableInBranches(): Promise<Map<string, Undoable>> {
     const names = await this.#room.operations.recentParts(RECENT_OPERATIONS, branchNameOf)
     const all = [...names].map(async name => [name, await this.undoable(name)] as const)

@@ -20,7 +20,7 @@ type UndoTarget = {
   drafts: { from: Oid | undefined; to: Oid | undefined } | undefined
   /** The rename of a file or folder. */
   renamed: Renamed | undefined
-  /** Whether it concerns an AI's turn, during which the branch's files are read-only. */
+  /** Whether the operation concerns an AI's turn, during which the branch's files are read-only. */
   isTurn: boolean
   /** The merge that waited in the branch before and after the operation, and the drafts on the former. */
   merging?: { before: Oid | undefined; after: Oid | undefined; drafts: Oid | undefined } | undefined

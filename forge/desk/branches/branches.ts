@@ -39,7 +39,7 @@ export async function tipsBelow(repository: Repository, prefix: string): Promise
   return tips
 }
 
-/** The same for several prefixes, none of which contains another, with one git process. */
+/** The commits of the refs below several prefixes, none of which contains another, with one git process. */
 export async function tipsBelowEach(repository: Repository, prefixes: readonly string[]): Promise<Map<string, Oid>[]> {
   const { stdout } = await run(repository, ['for-each-ref', '--format=%(objectname) %(refname)', ...prefixes])
   const lines = stdout.toString('latin1').split('\n').filter(Boolean)

@@ -43,10 +43,10 @@ import type { WrittenHere } from './written-here.ts'
 export type BranchTurn = {
   work: BranchWork
   checkpoints: Checkpoints
-  /** Its current state. */
+  /** The turn's current state. */
   now: Checkpoint
   state: 'running' | 'unfinished'
-  /** Why it is unfinished. */
+  /** Why the turn is unfinished. */
   words: string
   live: LiveTurn
   questions: ToolQuestions
@@ -383,7 +383,7 @@ export class Turns implements AsyncDisposable {
     const found = await readCheckpoint(this.room.objects, commit)
     if (!found) throw new Failure(`${visiblePath(TURNS + branch)} is no turn of an AI: delete it by git update-ref -d.`)
     const work = await this.open(branch)
-    // It may have ended, or another one have begun, while it was read.
+    // The turn may have ended, or another one have begun, while its checkpoint was read.
     const now = (await this.room.objects.info(turnRef(branch)))?.oid
     if (now !== commit || this.#turns.has(branch) || this.#beginning.has(work)) return
     const words = found.words ?? whyBroken(found)

@@ -36,7 +36,7 @@ export const ConflictRow = v.object({
   kind: v.picklist(MERGING_KINDS),
   /** The paths that are resolved together, its own among them. */
   paths: v.array(v.string()),
-  /** Its path before git put it aside, since a side has something else there. */
+  /** The file's path before git put the file aside, since a side has something else there. */
   original: v.optional(v.string()),
   stages: v.array(Stage),
   /** The length of its markers, in characters; undefined if it is not text. */

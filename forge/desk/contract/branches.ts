@@ -14,7 +14,7 @@ export const BranchInfo = v.object({
   committed: v.number(),
   subject: v.string(),
   session: v.boolean(),
-  /** Its upstream, and how many commits it is ahead and behind. */
+  /** The branch's upstream, and how many commits the branch is ahead and behind. */
   upstream: v.optional(v.object({ name: v.string(), ahead: Count, behind: Count })),
   /** The folder of the work tree in which it is checked out. */
   checkout: v.optional(v.string()),
@@ -50,7 +50,7 @@ export const File = v.variant('kind', [
     lineEnd: v.picklist(['LF', 'CRLF', 'mixed']),
     bom: v.boolean(),
     mode: v.string(),
-    /** Why it can't be edited, as a sentence. */
+    /** Why the file can't be edited, as a sentence. */
     readOnly: v.optional(v.string()),
   }),
   v.object({ kind: v.literal('image'), mode: v.string(), size: Count, type: v.string(), oid: Oid }),
@@ -79,7 +79,7 @@ export const Operation = v.object({
   of: v.optional(Oid),
   /** Whether a later operation has undone or redone it, which is the one to undo. */
   isPast: v.optional(v.boolean()),
-  /** Why it can't be undone now, as part of a sentence: main has moved since. */
+  /** Why the operation can't be undone now, as part of a sentence: main has moved since. */
   inTheWay: v.optional(v.string()),
 })
 export type Operation = v.InferOutput<typeof Operation>

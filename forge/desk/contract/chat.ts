@@ -96,7 +96,7 @@ export const Conversation = v.object({
     v.object({
       id: v.string(),
       state: v.picklist(['running', 'waits', 'unfinished']),
-      /** Its current action, or why it ended, in words. */
+      /** The turn's current action, or why it ended, in words. */
       words: v.string(),
       since: v.number(),
       usage: TurnUsage,

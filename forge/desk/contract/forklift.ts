@@ -11,11 +11,11 @@ export const ForkliftRun = v.object({
   started: v.number(),
   /** An address at the fork's own host. */
   pullRequest: v.optional(v.string()),
-  /** Whether it can be opened as a branch with a waiting merge. */
+  /** Whether the run can be opened as a branch with a waiting merge. */
   canOpen: v.boolean(),
   /** The branch that it is open as; for a run by hand, the one that it published. */
   branch: v.optional(Branch),
-  /** Whether it ran without an agent, to judge and publish a merge made by hand. */
+  /** Whether the run had no agent: it judged and published a merge made by hand. */
   isByHand: v.boolean(),
 })
 export type ForkliftRun = v.InferOutput<typeof ForkliftRun>

@@ -55,12 +55,12 @@ export const RunTask = v.object({
   title: v.string(),
   state: TaskState,
   attempt: Count,
-  /** Its current action. */
+  /** The task's current action. */
   doing: v.string(),
-  /** Explains its state, if necessary. */
+  /** Explains the task's state, if necessary. */
   words: v.string(),
   dependsOn: v.array(TaskId),
-  /** Its result: the commit that passed. It is a branch until the run has a result of all its tasks. */
+  /** The task's result: the commit that passed. It has a branch until the run has a result of all its tasks. */
   tip: v.optional(Oid),
   /** Why the result counts as not checked by this user, as the end of a sentence. */
   unchecked: v.optional(v.string()),
@@ -131,7 +131,7 @@ export type Landing = v.InferOutput<typeof Landing>
 
 /** A plan as a file. A larger text is refused. */
 const PlanText = v.pipe(v.string(), v.nonEmpty(), v.maxLength(1_000_000))
-/** The signature of a plan that was shown. */
+/** The hash of a plan that was shown. */
 const Seen = v.pipe(v.string(), v.regex(/^[0-9a-f]{40}$/))
 /** Globs or paths that the user adds to a task. */
 const Additions = v.optional(
@@ -150,9 +150,9 @@ export const TasksWord = v.variant('tell', [
     /** Additional files that the task receives. */
     with: Additions,
   }),
-  /** Replaces the plan. `seen`: the signature of the plan that was shown; if it is another by now, nothing is done. */
+  /** Replaces the plan. `seen`: the hash of the plan that was shown; if the plan has changed since, nothing is done. */
   v.object({ tell: v.literal('plan'), run: RunId, text: PlanText, seen: Seen }),
-  /** `seen`: the signature of the plan that was shown; if it is another by now, nothing is done. */
+  /** `seen`: the hash of the plan that was shown; if the plan has changed since, nothing is done. */
   v.object({ tell: v.literal('approve'), run: RunId, seen: Seen }),
   v.object({ tell: v.literal('pause'), run: RunId, task: v.optional(TaskId) }),
   v.object({

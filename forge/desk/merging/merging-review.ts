@@ -18,7 +18,7 @@ export interface Oddities {
   words: string[]
   /** Files that took most of one side: odd only if a model resolved them, since a user may intend it. */
   shrunk: Map<Path, string>
-  /** The same for all files together. */
+  /** An oddity of all files together: they took most of one side. */
   whole: string | undefined
 }
 

@@ -40,7 +40,7 @@ export class Filters {
     return (await this.ofMany(tip, [path])).get(path)
   }
 
-  /** The same for many paths, with one git process at most; paths without a filter are missing. */
+  /** The filters of many paths, with one git process at most; paths without a filter are missing. */
   async ofMany(tip: Oid | undefined, paths: readonly Path[]): Promise<Map<Path, string>> {
     const found = new Map<Path, string>()
     if (tip === undefined) return found

@@ -62,7 +62,7 @@ export class Pages {
   files(): Promise<ReadonlyMap<string, Asset>> {
     const assets = this.#assets ?? readAssets(this.#folder)
     this.#assets = assets
-    // This request gets the error, and the next one tries again.
+    // This request fails, and the next one tries to read the files again.
     assets.catch(() => {
       if (this.#assets === assets) this.#assets = undefined
     })

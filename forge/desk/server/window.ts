@@ -95,7 +95,7 @@ export class Window {
     this.#preview = undefined
   }
 
-  /** Whether it has disconnected: nothing is sent to it any more. */
+  /** Whether the window has disconnected: nothing is sent to it any more. */
   get isGone(): boolean {
     return this.#isGone
   }

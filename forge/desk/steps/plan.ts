@@ -18,7 +18,7 @@ export type Planned =
   | {
       is: 'new'
       tree: Oid
-      /** Its parents after the first. */
+      /** The commit's parents after the first. */
       others: readonly Oid[]
       /** Typed text, or the message bytes of a copied commit. */
       message: string | Buffer
@@ -48,7 +48,7 @@ export type StepPlan = {
   /** The kind of the operation. */
   kind: string
   does: string
-  /** Appended to these words when it is done. */
+  /** Appended to `does` when the step is done. */
   how?: string
   /** The commit that the chain starts on; undefined if the chain starts a history. */
   onto: Oid | undefined

@@ -33,9 +33,9 @@ type PushPlan = {
   target: StepTarget
   /** The ref on the remote. */
   ref: RefName
-  /** Its name on the screen. */
+  /** The remote branch's name on the screen. */
   words: string
-  /** Its commit when last fetched; undefined if it did not exist. */
+  /** The remote branch's commit when last fetched; undefined if it did not exist. */
   fetched: Oid | undefined
   isForced: boolean
   is: 'clean' | 'drops' | 'nothing'

@@ -13,7 +13,7 @@ export type RemoteSettings = {
   name: string
   /** The refspecs that map fetched refs to tracking refs. */
   fetch: readonly string[]
-  /** Whether it is fetched only when named (skipFetchAll). */
+  /** Whether the remote is fetched only when named (skipFetchAll). */
   isSkipped: boolean
 }
 

@@ -44,7 +44,7 @@ const TYPE_COMMAND = /: forge (?:answer|approve|land|resume|run|show|stop) .*$/s
 const withoutCommands = (words: string): string =>
   words.replace(WHAT_TO_TYPE, '\n').replace(TYPE_ANSWER, '').replace(TYPE_COMMAND, '.')
 
-/** `forge runs --json`. */
+/** Parses the output of `forge runs --json`. */
 export function toldRuns(lines: readonly string[]): RunRow[] {
   return lines.flatMap(text => {
     const listed = v.safeParse(v.pipe(v.string(), v.parseJson(), ListedRun), text)
@@ -68,7 +68,7 @@ function countsOf(status: ListedRun['status']): Pick<RunRow, 'state' | 'tasks' |
 export const digestOf = (words: string): string =>
   new Bun.CryptoHasher('sha256').update(words).digest('hex').slice(0, 16)
 
-/** `forge show RUN --json`. */
+/** Parses the output of `forge show RUN --json`. */
 export function toldRun(lines: readonly string[]): Run {
   const { contract = [], limits, limit, ...told } = readOne(ShownRun, lines)
   const { cost, requests, minutes } = limits
@@ -105,7 +105,7 @@ const taskOf = (task: ShownRun['tasks'][number]): RunTask => ({
   unchecked: task.unchecked && line(task.unchecked),
 })
 
-/** `forge show RUN --plan --json`. */
+/** Parses the output of `forge show RUN --plan --json`. */
 export const toldPlan = (lines: readonly string[]): ShownPlan => verified(readOne(ShownPlan, lines))
 
 function verified(plan: ShownPlan): ShownPlan {
@@ -114,13 +114,13 @@ function verified(plan: ShownPlan): ShownPlan {
   return plan
 }
 
-/** `forge plan RUN --file PLAN --json`. */
+/** Parses the output of `forge plan RUN --file PLAN --json`. */
 export function toldCheckedPlan(lines: readonly string[]): CheckedPlan {
   const { complaints, plan } = readOne(CheckedPlan, lines)
   return { complaints: complaints.map(it => ({ ...it, words: page(it.words) })), plan: plan && verified(plan) }
 }
 
-/** `forge show RUN TASK --json`. */
+/** Parses the output of `forge show RUN TASK --json`. */
 export function toldTask(lines: readonly string[]): TaskDetail {
   const { id, asks, task } = readOne(ShownTask, lines)
   const { objective, boundaries, validation, tier } = task ?? {}
@@ -138,7 +138,7 @@ export function toldTask(lines: readonly string[]): TaskDetail {
   }
 }
 
-/** `forge show RUN [TASK] --journal --json`. */
+/** Parses the output of `forge show RUN [TASK] --journal --json`. */
 export function toldJournal(lines: readonly string[]): JournalLine[] {
   return lines.slice(-MAX_JOURNAL_LINES).flatMap(text => {
     const told = v.safeParse(v.pipe(v.string(), v.parseJson(), WrittenLine), text)
@@ -148,7 +148,7 @@ export function toldJournal(lines: readonly string[]): JournalLine[] {
   })
 }
 
-/** `forge land RUN [TASK] --json`. */
+/** Parses the output of `forge land RUN [TASK] --json`. */
 export function toldLanding(lines: readonly string[]): Landing {
   const { tree, words, doubts, unchecked } = readOne(ShownLanding, lines)
   return { tree, words: words.map(line), doubts: doubts.map(line), unchecked: unchecked && line(unchecked) }

@@ -16,9 +16,9 @@ import { CodeBlock } from './code-block.tsx'
 
 export function ApprovalDialog({ tab, path, close }: { tab: Tab; path: string; close: () => void }) {
   const approval = tab.conversation.approvals.find(one => one.path === path)
-  // Why the last decision did not count stays when another source is shown.
+  // The reason why the last decision was refused stays when another source is shown.
   const problem = useSignal<string | undefined>(undefined)
-  // It was decided in another window, or the turn has ended.
+  // The tool was approved or refused in another window, or the turn has ended.
   if (!approval) {
     return (
       <DialogFrame title="Nothing waits for you any more" close={close} look="narrow">

@@ -16,7 +16,7 @@ import { hasLetter } from './letter.tsx'
 
 interface Props {
   tab: Tab
-  /** Whether it stands beside an editor, where there is room for the conversation only. */
+  /** Whether the chat is beside an editor, where there is room for the conversation only. */
   isDocked: boolean
 }
 

@@ -18,7 +18,7 @@ export interface RefusedText {
   why: string
   /** A variant that can be inserted: without NUL characters, for example. */
   instead?: Instead
-  /** Whether it was in the editor until the server refused it: then it can be tried again. */
+  /** Whether the text was in the editor until the server refused it: it can then be tried again. */
   isTakenOut?: boolean
 }
 

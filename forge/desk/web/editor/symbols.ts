@@ -8,7 +8,7 @@ type SyntaxNode = ReturnType<typeof syntaxTree>['topNode']
 
 export interface CodeSymbol {
   name: string
-  /** Its offset in the text. */
+  /** The symbol's offset in the text. */
   from: number
   /** The number of symbols around it. */
   depth: number

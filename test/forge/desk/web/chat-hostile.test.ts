@@ -55,7 +55,7 @@ describe.skipIf(!hasBrowser)('a hostile answer', () => {
     return { desk, page, asked }
   }
 
-  test('runs nothing, loads nothing, and asks nobody for anything', async () => {
+  test('runs nothing, loads nothing, and sends no request', async () => {
     const { desk, page, asked } = await openChat([
       { text: 'It begins.', error: new Failure(HOSTILE_ANSWER) },
       {
@@ -70,7 +70,7 @@ describe.skipIf(!hasBrowser)('a hostile answer', () => {
       { text: HOSTILE_ANSWER },
     ])
     await ask(page, HOSTILE_ANSWER)
-    // What failed is in the message again.
+    // The failed request is back in the message field.
     await page.getByRole('log').getByText('It begins.').waitFor()
     await until(async () => (await page.getByRole('textbox', { name: 'Message', exact: true }).inputValue()) !== '')
     await page.getByRole('button', { name: 'Send', exact: true }).click()

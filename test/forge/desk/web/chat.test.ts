@@ -340,7 +340,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await page.getByRole('dialog', { name: 'New branch' }).waitFor()
   })
 
-  test('whoever looks at a file is told that the last turn was not completed', async () => {
+  test('a notice above a file says that the last turn was not completed', async () => {
     await open(HALF_A_TURN)
     await ask(page, QUESTION)
     await log().getByText('keeper.inDoubt').waitFor()

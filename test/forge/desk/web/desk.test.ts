@@ -249,7 +249,7 @@ describe.skipIf(!hasBrowser)('the page', () => {
     await page.getByRole('dialog', { name: 'Operations' }).waitFor()
   })
 
-  test('the layout is there again', async () => {
+  test('the layout is restored', async () => {
     await openByName('README')
     await openByName('lease.ts')
     await until(async () => (await desk.layout())?.tabs[0]?.active === 'src/queue/lease.ts')

@@ -125,7 +125,7 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     await page.mouse.move(...(await middleOf(to)), { steps: 3 })
   }
 
-  test('all history is a list: each row says its branches, who made it, and what came before', async () => {
+  test('all history is a list: each row has its branches, its author and its parents', async () => {
     await open()
     expect(await list().getAttribute('aria-activedescendant')).toBe('row-0')
     const words = /^branch topic Begin topic , after [0-9a-f]{8}, by Mira Okafor [0-9a-f]{8} \S+ \S+$/

@@ -196,7 +196,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await until(async () => (await shown()).join() === all.join())
   })
 
-  test('finishes with the message that a person made of it', async () => {
+  test('finishes with the edited message', async () => {
     await openDesk()
     for (const path of [CLAIM, POSTGRES]) await settled(desk, path, 'x\n')
     page = await openPage(browser.context, desk)

@@ -66,6 +66,17 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     expect(looks()).toBe(before)
   })
 
+  test('say within seconds that the Temporal server does not answer, until it does', async () => {
+    await open()
+    const words = page.getByText('The Temporal server has not answered yet.')
+    await page.getByRole('navigation', { name: 'Runs' }).waitFor()
+    const answer = desk.proxy.hold('tasks mark')
+    await words.waitFor()
+    await page.getByText('What is shown may be out of date.').waitFor()
+    answer()
+    await words.waitFor({ state: 'detached' })
+  })
+
   test('that can’t be used say why', async () => {
     await open([])
     await page.keyboard.press('Alt+0')
@@ -282,7 +293,7 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     expect(await tasks.told()).toEqual([['answer', '--', APPROVING.run, 'Leave Postgres alone.\n']])
   })
 
-  test('keep their branches out of lists, behind their run, and where somebody types their name', async () => {
+  test('keep their branches out of lists, folded under their run, unless their name is typed', async () => {
     await open()
     await detail('The task sweep').waitFor()
     await page.keyboard.press('Alt+b')
@@ -384,7 +395,7 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     ])
   })
 
-  test('that nobody has checked say so, and are landed only anyway', async () => {
+  test('that the user did not check say so, and are landed only by Land anyway', async () => {
     const [first, ...others] = DONE.tasks
     if (!first) throw new Error('There is no task')
     const why = 'there is no signature of yours for its checks'

@@ -104,7 +104,7 @@ describe('a diff', () => {
     expect(diffOf('', windows, false).after.line(1).text).toBe('a')
   })
 
-  test('marks beside the editor count the lines that a person sees', () => {
+  test('change marks count the lines as shown in the editor', () => {
     const counts = (saved: string, doc: string) => {
       const [one, other] = [saved, doc].map(text => Text.of(text.split('\n'))) as [Text, Text]
       const { added, deleted } = countsOf(EditorState.create({ doc: other, extensions: changeMarks(one) }))

@@ -15,7 +15,7 @@ test('an undo and a redo are said in words that do not pile up', () => {
   expect(reversalOf('redo: save a.ts')).toEqual({ isUndo: false, title: 'Redone: save a.ts' })
 })
 
-describe.skipIf(!hasBrowser)('the page says what is so', () => {
+describe.skipIf(!hasBrowser)('the page says what is true', () => {
   let desk: PageDesk
   let page: DeskPage
   withEachPage(each => {

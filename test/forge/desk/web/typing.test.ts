@@ -150,7 +150,7 @@ describe.skipIf(!hasBrowser)('typing', () => {
     await until(() => desk.proxy.count('close') > 0)
   })
 
-  test('is let go of when a person says so, and not sent again', async () => {
+  test('is discarded on request, and not sent again', async () => {
     await page.keyboard.type('draft ')
     await isOnServer(`draft ${REST}`)
     await page.keyboard.press('Alt+Shift+d')
