@@ -39,6 +39,7 @@ export function TasksView({ tasks, notices }: { tasks: TasksState; notices: Comp
       <section class="middle" aria-label="Run">
         {notices}
         <FailedLine problem={tasks.problem.value} again={() => tasks.lookSoon(0)} />
+        {tasks.isSlow.value ? <Slow hasRuns={hasRuns} /> : null}
         {runs && !hasRuns ? <NoRuns missing={runs.missing} /> : null}
         {run ? (
           <Boundary part="The run" about={run.run}>
@@ -62,6 +63,16 @@ export function TasksView({ tasks, notices }: { tasks: TasksState; notices: Comp
         </Boundary>
       ) : null}
     </main>
+  )
+}
+
+/** The commands that read the runs ask the Temporal server, and wait for it for some seconds. */
+function Slow({ hasRuns }: { hasRuns: boolean }) {
+  return (
+    <p class="notice" role="status">
+      <Icon name="hourglass" />
+      The Temporal server has not answered yet. {hasRuns ? 'What is shown may be out of date.' : ''}
+    </p>
   )
 }
 

@@ -66,6 +66,17 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     expect(looks()).toBe(before)
   })
 
+  test('say within seconds that the Temporal server does not answer, until it does', async () => {
+    await open()
+    const words = page.getByText('The Temporal server has not answered yet.')
+    await page.getByRole('navigation', { name: 'Runs' }).waitFor()
+    const answer = desk.proxy.hold('tasks mark')
+    await words.waitFor()
+    await page.getByText('What is shown may be out of date.').waitFor()
+    answer()
+    await words.waitFor({ state: 'detached' })
+  })
+
   test('that can’t be used say why', async () => {
     await open([])
     await page.keyboard.press('Alt+0')
