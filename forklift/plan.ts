@@ -114,11 +114,11 @@ const nothing = (because: string): ForkliftPlan => ({ kind: 'nothing', because }
 export async function joinOf(scratch: Scratch, tip: Oid, origin: Oid): Promise<Oid | undefined> {
   if (await isAncestor(scratch, origin, tip)) return tip
   const { stages, tree } = await mergeTrees(scratch, tip, origin)
-  return stages.length > 0 ? undefined : aidTo(scratch, tree, [tip, origin], 'Join the fork as it is now')
+  return stages.length > 0 ? undefined : helperCommit(scratch, tree, [tip, origin], 'Join the fork as it is now')
 }
 
 /** Makes a helper commit, the same on every run. `message` is one line. */
-export async function aidTo(scratch: Scratch, tree: Oid, parents: Oid[], message: string): Promise<Oid> {
+export async function helperCommit(scratch: Scratch, tree: Oid, parents: Oid[], message: string): Promise<Oid> {
   await using objects = openObjects(scratch)
   return await commit(objects, {
     tree,
@@ -142,9 +142,11 @@ async function updatesOn({ scratch, origin }: Situation, tip: Oid) {
     const ours = /^[0-9a-f]{40,64}$/.test(upstream)
     // Published commits have Forklift's author too where the user has no name set. Only the trailer tells them from
     // helper commits.
-    return { upstream, ours, isAid: !ours && author === FORKLIFT_AUTHOR.email, date: Number(date) * 1000 }
+    return { upstream, ours, isHelper: !ours && author === FORKLIFT_AUTHOR.email, date: Number(date) * 1000 }
   })
-  return updates.some(({ ours, isAid }) => ours || isAid) ? updates.filter(({ isAid }) => !isAid) : undefined
+  return updates.some(({ ours, isHelper }) => ours || isHelper)
+    ? updates.filter(({ isHelper }) => !isHelper)
+    : undefined
 }
 
 /** The upstream commit that a pull request brought, from its head commit, which may be gone from origin. */
@@ -186,7 +188,7 @@ async function repairAfterSquash(
     const [landedTree, originTree = ''] = trees.split('\n')
     if (merge.stages.length > 0 || merge.tree !== landedTree) continue
     const message = `Record that #${pull.number} brought upstream's commits`
-    const start = await aidTo(now.scratch, originTree, [now.origin, upstream], message)
+    const start = await helperCommit(now.scratch, originTree, [now.origin, upstream], message)
     return { start, upstream, pull }
   }
   return undefined

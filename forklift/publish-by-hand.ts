@@ -12,7 +12,7 @@ import { many, visible } from '../core/text.ts'
 import { allOf } from '../core/together.ts'
 import { type Fork, type Head, remoteBranchName } from './fork.ts'
 import { nothingToDo, type RunSteps, recordTheEnd } from './outcome.ts'
-import { aidTo, decideWhereToStart, joinOf, nameOfHead } from './plan.ts'
+import { decideWhereToStart, helperCommit, joinOf, nameOfHead } from './plan.ts'
 import { verifyItCanBePublished } from './preflight.ts'
 import type { Publishable } from './publication.ts'
 import { fetchHead } from './remotes.ts'
@@ -219,7 +219,7 @@ async function resultOf(
   if (continued) return continued
   const [files, origins, starts] = await treesOf(scratch, [tip, fork.origin.tip, start])
   if (files && origins === starts && (await isAncestor(scratch, fork.origin.tip, tip)))
-    return await aidTo(scratch, files, [tip, start], 'Join what an earlier pull request brought')
+    return await helperCommit(scratch, files, [tip, start], 'Join what an earlier pull request brought')
   const bases = await mergeBases(scratch, tip, start)
   const areUpstreams = await allOf(bases.map(base => isAncestor(scratch, base, fork.upstream.tip)))
   if (areUpstreams.every(Boolean)) return tip
@@ -255,7 +255,7 @@ async function continuedFrom(fork: Fork, scratch: Scratch, tip: Oid, start: Oid)
   const [from] = published.find(([, tree, upstream]) => upstream && trees.has(tree)) ?? []
   if (!from) return undefined
   const { tree, stages } = await mergeTrees(scratch, start, tip, { base: from })
-  return stages.length > 0 ? undefined : await aidTo(scratch, tree, [start, tip], 'Bring what has changed since')
+  return stages.length > 0 ? undefined : await helperCommit(scratch, tree, [start, tip], 'Bring what has changed since')
 }
 
 /** At most this many commits are compared: more than a person commits on a merge. */

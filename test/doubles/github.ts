@@ -153,7 +153,7 @@ export class GitHub implements AsyncDisposable {
     return this.asked.filter(one => one.method === method && path.test(one.path))
   }
 
-  // People's actions. Each returns when GitHub has processed it.
+  // Actions of people on GitHub's pages. Each returns when its effects are visible.
 
   pull(number: number): Pull {
     const pull = this.pulls.find(one => one.number === number)
@@ -231,7 +231,7 @@ export class GitHub implements AsyncDisposable {
     return result
   }
 
-  // GitHub's side.
+  // Answers to requests.
 
   private async follow(repo: Repository): Promise<void> {
     const open = this.pulls.filter(pull => pull.repo === repo && pull.state === 'open')

@@ -192,7 +192,7 @@ describe.skipIf(process.getuid?.() !== 0)('a disk', () => {
     rmSync(folder, { recursive: true })
   })
 
-  /** Runs a command that fills the disk, and gives what is left; the agent's files are removed then. */
+  /** Lets the agent run a command that fills the disk. Gives the bytes and files that were free at the end. */
   async function fill(command: string) {
     const result = await box({ scene: { ...conflict, seconds: 90 }, script: [{ calls: [bash(command)] }], root: small })
     const { bavail, bsize, ffree } = statfsSync(small)

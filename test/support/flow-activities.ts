@@ -49,7 +49,7 @@ export type Said = {
 export type Asked = StepInput & { told: string[] }
 export type Script = (asked: Asked, signal: AbortSignal) => Said | Promise<Said>
 
-/** A test's own versions of activities that ask no model; each is asked before the default. */
+/** A test's replacements for activities that ask no model. */
 export type Overrides = {
   validate?: (input: TaskPlace & { head: Oid }) => Partial<Validated> | undefined
   finish?: (tries: number) => Partial<Finished> | undefined

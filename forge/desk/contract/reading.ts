@@ -27,18 +27,18 @@ export type CommitRow = v.InferOutput<typeof CommitRow>
 export const Match = v.object({ path: Path, line: Count, text: v.string(), ranges: v.array(v.tuple([Count, Count])) })
 export type Match = v.InferOutput<typeof Match>
 
-/** Lines of a file, counted from 1, that come from one commit. */
+/** A run of lines in a file, from line 1, that come from the same commit. */
 const BlamedLines = v.object({ commit: Oid, line: Count, count: Count })
 export const BlamedCommit = v.object({
   oid: Oid,
-  /** The file's path in it, where that is known. */
+  /** The file's path in the commit, if known. */
   path: v.optional(Path),
-  /** The author's. */
+  /** The author's name. */
   name: v.string(),
-  /** Seconds since 1970. */
+  /** When the commit was authored, in seconds since 1970. */
   authored: v.number(),
   subject: v.string(),
-  /** The commit before it in which the file was there, too. */
+  /** The previous commit that contains the file. */
   previous: v.optional(v.object({ oid: Oid, path: v.optional(Path) })),
 })
 export type BlamedCommit = v.InferOutput<typeof BlamedCommit>
@@ -85,7 +85,7 @@ export const readingQuestions = {
     { commit: v.pipe(v.string(), v.maxLength(64)) },
     v.object({ row: CommitRow, message: v.string(), changes: v.array(Change) }),
   ),
-  /** The commit of each line of a file as it is saved; no lines where there is no such file. */
+  /** The commit of each line of a saved file; no lines if the file does not exist. */
   blame: repeatable({ at: At, path: Path }, Blame),
   /** Starts a search. The matches come as `found` news with the search's number. */
   'find text': question(

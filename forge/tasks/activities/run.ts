@@ -76,7 +76,7 @@ export class RunWork implements RunActivities {
     const { store, approved, verdicts } = await this.means.run(input.run)
     if (approved && !(await approved.hasAsked(input)))
       throw new Failure(
-        `Nobody has asked for ${input.run} with such limits in this repository: see forge run and forge resume.`,
+        `You have not asked for ${input.run} with these limits in this repository: see forge run and forge resume.`,
       )
     const before = await readStoredRun(store)
     const facts = before?.facts ?? (await this.#facts(input, store))
@@ -178,7 +178,7 @@ export class RunWork implements RunActivities {
     const isTaken = async () => ((await approved?.hasAll()) || (await this.#isWithin(run, plan))) && (await isPlanned())
     if (approved && !(await approved.hasPlan(plan)) && !(await isTaken()))
       throw new Failure(
-        `Somebody has said yes to a plan of ${run}, and it was not you: forge stop ${run} ends it, and a new run begins afresh.`,
+        `A plan of ${run} was approved, but not by you: forge stop ${run} ends it, and a new run begins afresh.`,
       )
     await verdicts?.sign({ fact: 'approved', run, plan: hash })
   }

@@ -36,7 +36,7 @@ const OUTCOMES: Record<Outcome, string> = {
   new_tasks_discovered: 'Something else has to be done first.',
   blocked_on_human: 'A person has to decide.',
   blocked_on_sibling: 'It waits for another task.',
-  confused: 'It ended in a way that nobody knows.',
+  confused: 'It ended in an unknown way.',
 }
 
 export class TaskEffects implements TaskActivities {

@@ -22,7 +22,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   const { values, positionals } = parse(argv, { options, usage: USAGE, words: [0, 1] })
   if (!context.isTerminal && values.seen === undefined)
     throw new Failure(
-      'Nobody can be asked here, as there is no terminal: look at it with forge show RUN --plan, then use --seen.',
+      'There is no terminal to ask on: look at it with forge show RUN --plan, then use --seen.',
       EXIT.usage,
     )
   await using place = await openPlace(context)

@@ -91,7 +91,7 @@ export async function checkHere(
 }
 
 async function askAbout(commands: readonly string[], context: CommandContext): Promise<void> {
-  if (!context.isTerminal) throw new Failure('Nobody can be asked about the commands here: add --yes.')
+  if (!context.isTerminal) throw new Failure('There is no terminal to ask about the commands on: add --yes.')
   context.out('To check it, these commands run in the locked container:')
   for (const command of commands) context.out(`  ${visible(command)}`)
   const said = await askPerson(context, 'Run them? yes or no (y/n): ')

@@ -43,7 +43,7 @@ What was not checked by a worker of yours, as its signature shows, is not merged
   --onto BRANCH   where it goes
   --checks        only show the checks and questions of the contract, whole
   --check         where it was not: check all of it here and now, in the locked container
-  --anyway        merge it although nobody has checked it; the commit says so
+  --anyway        merge it although it was not checked; the commit says so
   --yes           you have reviewed it elsewhere, such as on the desk
   --json          merges nothing, and says as JSON what it would show, and the tree that would come of it
   --seen TREE     with --yes: only if what comes of it is that tree still`
@@ -69,10 +69,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   if (values.json && (values.yes || values.check)) throw wrong('--json merges and checks nothing', USAGE)
   if (values.check && values.anyway) throw wrong('Either --check or --anyway', USAGE)
   if (!context.isTerminal && !values.yes && !values.json && !values.checks)
-    throw new Failure(
-      'Nobody can be asked here, as there is no terminal: look at the branch, then use --yes.',
-      EXIT.usage,
-    )
+    throw new Failure('There is no terminal to ask on: look at the branch, then use --yes.', EXIT.usage)
   await using place = await openPlace(context)
   const run = await findRun(place, positionals[0] ?? 'last', context)
   const landing = await findLanding(place, run, positionals[1])

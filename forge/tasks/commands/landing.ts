@@ -47,7 +47,7 @@ export async function landingLines(
     ...reviewLines(plan, of, belief.known),
     ...(isOther ? [`${onto} has moved on since: what comes of both together was not checked.`] : []),
     ...(lines.length > 0
-      ? ['How it went, by the journal, which nobody signs (all of it: forge show --journal):', ...indented(told)]
+      ? ['How it went, by the journal, which is not signed (all of it: forge show --journal):', ...indented(told)]
       : []),
     `${many(Number(count), 'commit')} become one:`,
     ...indented(visibleLines(stat).split('\n').slice(-60)),

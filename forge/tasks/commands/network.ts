@@ -35,7 +35,8 @@ export async function settleNetwork(
   }
   if (await permission.isGiven()) return
   if (!isSure) {
-    if (!context.isTerminal) throw new Failure('Nobody can be asked about the network here: add --yes.', EXIT.usage)
+    if (!context.isTerminal)
+      throw new Failure('There is no terminal to ask about the network on: add --yes.', EXIT.usage)
     for (const line of OPENS.split('\n')) context.out(line)
     const said = await askPerson(context, 'Allow it? yes or no (y/n): ')
     if (!/^y(es)?$/i.test(said?.trim() ?? ''))

@@ -68,7 +68,7 @@ const OPTIONS = {
 export async function runCommand(argv: string[], context: CommandContext): Promise<ExitCode> {
   const { values, positionals } = parse(argv, { options: OPTIONS, usage: USAGE, words: [1, 1] })
   if (!context.isTerminal && !values.yes && !values.plan)
-    throw new Failure('Nobody can be asked here, as there is no terminal: use --yes, or --plan.', EXIT.usage)
+    throw new Failure('There is no terminal to ask on: use --yes, or --plan.', EXIT.usage)
   if (values.network && values['no-network']) throw wrong('Either --network or --no-network', USAGE)
   await using place = await openPlace(context)
   const base = await findBase(place, values.base)

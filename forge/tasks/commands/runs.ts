@@ -110,7 +110,7 @@ async function prune(
     const pruned = await pruneRun(place.objects, run, { env: context.env, all })
     for (const line of linesOfPruned(run, pruned)) context.out(line)
   }
-  if (chosen.length === 0) context.out('No run has ended: there is nothing to let go of.')
+  if (chosen.length === 0) context.out('No run has ended: there is nothing to prune.')
   return EXIT.done
 }
 
@@ -120,14 +120,14 @@ function linesOfPruned(run: RunId, { isKept, refs, saved, kept, lost }: Pruned):
   const went = refs.length > 0 ? ` (${count} of it went)` : ''
   if (isKept)
     return [
-      `${run}: stays, as finished work of it is not landed${went}. Land it with forge land ${run}, or let go of it with ` +
+      `${run}: stays, as finished work of it is not landed${went}. Land it with forge land ${run}, or remove it with ` +
         `forge runs --prune ${run} --all.`,
     ]
   const branches =
     kept.length === 1
-      ? 'one branch that nobody has landed, or that is checked out, stays'
-      : `${kept.length} branches that nobody has landed, or that are checked out, stay`
-  const stay = kept.length > 0 ? `; ${branches} (forge runs --prune ${run} --all lets go of those not landed)` : ''
+      ? 'one branch that is not landed, or is checked out, stays'
+      : `${kept.length} branches that are not landed, or are checked out, stay`
+  const stay = kept.length > 0 ? `; ${branches} (forge runs --prune ${run} --all removes those not landed)` : ''
   const gone = `${run}: ${many(refs.length, 'ref')} and its folder are gone${stay}.`
   const back = ([first, ...others]: { branch: string; at: string }[], until: string) =>
     first

@@ -316,7 +316,8 @@ function shownOf(path: Path, { kind, task, files = [], whole = [] }: Packing): {
   const isSubject = !task || kind === 'resolve'
   if (isSubject && files.map(pathOf).includes(path)) return SHOWN.named
   if (!task || kind === 'review' || !mayWrite(path, task)) return SHOWN.read
-  // An entry in a long text needs its top, its end and what is named in it; one in a changelog little more than its top.
+  // For a new entry in a long text, its top, its end and the named lines are enough; in a changelog, little more than its
+  // top.
   if (!/\.(?:md|markdown|rst|adoc|txt)$/i.test(path)) return SHOWN.write
   return /(?:^|\/)(?:changes|changelog|history|news|releases?)\.[^/]*$/i.test(path) ? SHOWN.changelog : SHOWN.text
 }
@@ -426,7 +427,7 @@ async function outlineOf(packing: Packing, own: readonly Path[], bytes: number):
   const tree = (await new CommitVfs(objects, packing.tree).writeTree()) satisfies Oid
   const wish = about.find(it => it.kind === 'wish')?.text ?? ''
   const near = isPlanning(kind) ? await filesNamed(objects, { tree, text: wish }) : []
-  // Planners see all folders alike, but for what the wish names.
+  // A planner sees all folders alike, except for files that the wish names.
   const active = isPlanning(kind) ? [] : [...own]
   const heading = '# The files of the project, each with what it is about, or its name behind its folder\n'
   const most = bytes - bytesOf(heading) - 10

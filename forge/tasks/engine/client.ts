@@ -20,7 +20,7 @@ export class UnknownRun extends Failure {}
 
 /** How long a host may take to accept a connection, in milliseconds: that needs neither its programs nor its disk. */
 const REACH_TIMEOUT_MS = 4000
-/** How long a server may take to answer the first time, in milliseconds: it may be busy, or just starting. */
+/** Milliseconds for a server's first answer, as it may be busy or starting. */
 export const CONNECT_TIMEOUT_MS = 10_000
 /** Milliseconds that a server of ours, started by another command, may take to create its namespace. */
 const NAMESPACE_MS = 1500
@@ -50,7 +50,8 @@ export async function connect(server: Server): Promise<Connection> {
 }
 
 /**
- * Where the port is closed, or no packet comes back, the library would retry until its timeout. Behind a proxy it has to.
+ * Fails fast where the port is closed or nothing answers: the library would retry until its timeout. Behind a proxy
+ * that is left to the library.
  */
 async function reach(address: string): Promise<void> {
   const [, host, port] = /^(?:\w+:\/\/\/?)?\[?([^\]/]+?)\]?:(\d+)$/.exec(address) ?? []
@@ -368,7 +369,7 @@ export function serverErrorInWords(error: unknown, { address, namespace }: Serve
   const isLate = code === DEADLINE_EXCEEDED || /before the deadline/i.test(reasonOf(error))
   const reason = isLate ? NOT_IN_TIME : reasonOf(error)
   if (code === UNAUTHENTICATED || code === PERMISSION_DENIED)
-    return new Failure(`The Temporal server at ${where} lets nobody in with this key or certificate (${reason}).`)
+    return new Failure(`The Temporal server at ${where} does not accept this key or certificate (${reason}).`)
   if (code === NOT_FOUND)
     return new Failure(
       `The Temporal server at ${where} has no namespace ${visible(namespace)}: set TEMPORAL_NAMESPACE, or create it.`,

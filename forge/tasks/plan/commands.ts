@@ -131,7 +131,7 @@ function* whyNotOne(words: readonly Word[], room: CommandRoom, isElsewhere: bool
       yield `runs ${program}, which does not exist: name a file that is there, or let a task before output it`
   } else if (room.programs && !BUILTINS.has(program) && !KEYWORDS.has(program) && !room.programs.has(program))
     yield `needs the program ${program}, which is not in the image that checks run in: take one that is (${someOf(room.programs)})`
-  if (INTERACTIVE.has(program)) yield `starts ${program}, which waits for a person: nobody is there`
+  if (INTERACTIVE.has(program)) yield `starts ${program}, which waits for a person, and there is none`
   const call = `${program} ${second?.text ?? ''}`.trim()
   const isLocal = words.some(({ text }) => /\b(?:localhost|127\.0\.0\.1)\b|\[::1\]/.test(text))
   if (!room.hasNetwork && !isLocal && NETWORK.some(it => it.test(program) || it.test(call)))

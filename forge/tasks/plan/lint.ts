@@ -348,7 +348,7 @@ function* oneTask(task: Task, context: LintContext): Generator<string> {
     yield `${at('objective.acceptance')}: nothing says when it is done; list what must hold then.`
   const { checks, reviews } = task.validation
   if (checks.length + reviews.length + task.claims.length === 0)
-    yield `${at('validation')}: nobody could see whether it is done; give it a check that fails while it is not, or a review.`
+    yield `${at('validation')}: nothing shows whether it is done; give it a check that fails while it is not, or a review.`
   else yield* unreviewed(task, context)
   yield* pathsOf(task)
   yield* boundariesOf(task, context)

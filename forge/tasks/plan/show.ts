@@ -194,7 +194,7 @@ function costLines(plan: Plan, { requests, tokens, cost, unpriced }: PlanEstimat
     ? isFree
       ? 'it costs nothing, as its models run on this machine'
       : range(cost, dollars)
-    : `what it costs nobody can say, as no price is known for ${unpriced.join(', ')}: set FORGE_PRICES to see and to limit it`
+    : `its cost is unknown, as no price is known for ${unpriced.join(', ')}: set FORGE_PRICES to see and to limit it`
   const most = [
     // Where nothing costs anything, a limit in dollars has no effect.
     limits.cost !== undefined && !isFree && dollars(limits.cost),

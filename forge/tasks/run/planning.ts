@@ -59,7 +59,7 @@ const newPlanning = (kind: Planning['kind'], doubts: Doubt[], wish: Reference[])
   words: '',
 })
 
-/** Continues with the result of work for planning. */
+/** Continues the planning with the result of the run's last work. */
 export function planOn(draft: Draft, worked: Worked): void {
   switch (worked.of) {
     case 'begin':

@@ -119,8 +119,8 @@ async function verifyFree(repository: Repository, ref: RefName): Promise<void> {
   if (!checkout) return
   const folder = visible(checkout.folder)
   throw new Failure(
-    `The branch ${visiblePath(ref.slice('refs/heads/'.length))} is checked out in ${folder}, and nobody moves it under ` +
-      'you: check out another one there, or git switch --detach.',
+    `The branch ${visiblePath(ref.slice('refs/heads/'.length))} is checked out in ${folder}, so it is not moved: ` +
+      'check out another one there, or git switch --detach.',
   )
 }
 
@@ -139,7 +139,7 @@ export const personAt = (person: CommitIdentity, seconds: number): CommitIdentit
 })
 
 /**
- * Commits changes on a base, with git's objects written in one process; gives the base itself where they change
+ * Commits changes on a base, with all objects written by one git process; gives the base itself where they change
  * nothing. No ref moves.
  */
 export async function commitOn(

@@ -76,7 +76,7 @@ function readParts<Kind extends StepKind>(kind: Kind, whole: object, calls: read
       const places = parsed.issues.slice(0, MAX_COMPLAINTS).map(placeOf)
       return noAnswer(complaintsAbout(parsed.issues), `The answer does not fit its schema: ${places.join(', ')}.`)
     }
-    const words = `It ended with the signal ${JSON.stringify(short(visible(signal), 60))}, which nobody knows.`
+    const words = `It ended with the signal ${JSON.stringify(short(visible(signal), 60))}, which is unknown.`
     return { words: `${words} It is one of ${SIGNALS.join(', ')}.`, inShort: words, isConfused: true }
   }
   const { output } = parsed

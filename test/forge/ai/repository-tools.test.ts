@@ -113,7 +113,7 @@ test('a file that can not be one says why, and the others are there all the same
     deep: 'its schema is nested too deeply.',
     imports: expect.stringContaining('A tool can import nothing'),
     throws: expect.stringContaining('Error: no'),
-    hidden: expect.stringContaining('characters in it that nobody sees'),
+    hidden: expect.stringContaining('its source has invisible characters'),
     long: "a tool's source may have 256 KiB.",
     link: 'it is no file.',
     latin: 'its source is not UTF-8.',

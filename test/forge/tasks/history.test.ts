@@ -246,7 +246,7 @@ async function answerAll(
     if (status.name !== 'RUNNING') return
     const { state, words, tasks } = await queryRun<RunStatus>(client, run, 'status')
     const asking = tasks.filter(task => task.state === 'asks')
-    // Many of the first tasks may be among those that fail.
+    // The run asks this where many of the first tasks happen to fail: continue.
     if (state === 'asks' && words.includes('is the plan right?')) await updateRun(client, run, 'resume', [undefined])
     else if (state === 'paused' || (state === 'asks' && asking.length === 0))
       throw new Error(`The run is in state ${state}: ${words}`)

@@ -77,7 +77,7 @@ describe.skipIf(hasNoTemporal)('at the port of the local server', () => {
       const { state, words } = await rests('strange')
       expect({ state, words }).toMatchObject({
         state: 'paused',
-        words: expect.stringMatching(/^Nobody has asked for strange/),
+        words: expect.stringMatching(/^You have not asked for strange/),
       })
       expect(world.model.requests).toHaveLength(requests)
       await client.workflow.getHandle('strange').terminate()
@@ -93,7 +93,7 @@ describe.skipIf(hasNoTemporal)('at the port of the local server', () => {
       const limits = { ...input.limits, requests: 100_000, cost: 10_000 }
       await submit({ ...input, limits }, `forge-run-${run}`)
       const { words } = await rests(`forge-run-${run}`)
-      expect(words).toStartWith(`Nobody has asked for ${run} with such limits`)
+      expect(words).toStartWith(`You have not asked for ${run} with these limits`)
       await client.workflow.getHandle(`forge-run-${run}`).terminate()
       // Nor by an update of a running run that was begun with the right ones.
       const right = await submit({ ...input, onlyPlan: false }, `forge-run-${run}`)
@@ -247,7 +247,7 @@ describe.skipIf(hasNoTemporal)('who makes the user’s worker do things of their
       const words = JSON.stringify({ ...mine, contract })
       const kept = await call('keepWords', { attempt: 1, step: 'x', kind: 'plan', words })
       const approval = await refusal('remember', { kind: 'approval', task: '', count: 9, answer: kept })
-      expect(approval).toStartWith(`Somebody has said yes to a plan of ${run}, and it was not you`)
+      expect(approval).toStartWith(`A plan of ${run} was approved, but not by you`)
       expect(await readPlan(new RunStore(objects, run))).toEqual(mine)
       const head = await made({ 'notes/beta.md': 'nothing\n' })
       expect(await finish({ base, plan: kept, results: [{ task: 'beta', head }] })).toMatchObject({
@@ -278,7 +278,7 @@ describe.skipIf(hasNoTemporal)('who makes the user’s worker do things of their
       await using objects = openObjects(world.repository)
       const input = await readRunInput(new RunStore(objects, run))
       const begun = await refusal('begin', { ...input, base: await made({ 'x.txt': 'x' }) })
-      expect(begun).toStartWith(`Nobody has asked for ${run}`)
+      expect(begun).toStartWith(`You have not asked for ${run}`)
       expect(world.model.requests).toHaveLength(requests)
     },
     MINUTES,

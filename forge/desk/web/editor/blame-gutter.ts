@@ -1,4 +1,4 @@
-/** Beside the lines of a file, the commits that they come from. */
+/** The gutter with the commits from which the lines of a file come. */
 import type { EditorState, Extension } from '@codemirror/state'
 import { type EditorView, GutterMarker, gutter } from '@codemirror/view'
 import type { Blame, BlamedCommit } from '../../contract/reading.ts'
@@ -6,9 +6,9 @@ import { shortId, withoutTricks } from '../ui/names.ts'
 import { age, fullTime } from '../ui/times.ts'
 import { savedLineOf } from './change-marks.ts'
 
-/** A blame by the lines of the saved text. */
+/** The commits of a blame, by line of the saved text. */
 export interface LineCommits {
-  /** The commit of a line, counted from 1. */
+  /** The commit of a line, from 1. */
   commitOf: (line: number) => BlamedCommit | undefined
 }
 
@@ -22,8 +22,7 @@ export function lineCommits({ lines, commits }: Blame): LineCommits {
 }
 
 /**
- * The commit of a line as it is in the editor; undefined for one that is not saved, null for the empty one behind the
- * last line end.
+ * The commit of a line of the editor; undefined for an unsaved line, null for the empty one after the last line end.
  */
 export function commitOfLine(state: EditorState, commits: LineCommits, line: number): BlamedCommit | undefined | null {
   if (line === state.doc.lines && state.doc.line(line).length === 0) return null
@@ -33,7 +32,7 @@ export function commitOfLine(state: EditorState, commits: LineCommits, line: num
 
 export const NOT_SAVED = 'Not saved'
 
-/** `Mira Okafor, 3 mon`. */
+/** The author and age of a commit: `Mira Okafor, 3 mon`. */
 export const blameWords = ({ name, authored }: BlamedCommit): string => `${withoutTricks(name)}, ${age(authored)}`
 
 function spanOf(look: string, words: string): HTMLElement {
@@ -46,7 +45,7 @@ function spanOf(look: string, words: string): HTMLElement {
 class BlameMarker extends GutterMarker {
   constructor(
     readonly commit: BlamedCommit | undefined,
-    /** The first line of several with the same commit: only that one has words. */
+    /** Whether the line is the first of several with the same commit: only that one shows the commit. */
     readonly isFirst: boolean,
   ) {
     super()
@@ -75,7 +74,7 @@ class BlameMarker extends GutterMarker {
   }
 }
 
-/** `open` shows a commit. Screen readers have the commit of the cursor's line above the text. */
+/** `open`: shows a commit. For screen readers, the commit of the cursor's line is shown above the text. */
 export function blameGutter(commits: LineCommits, open: (commit: BlamedCommit) => void): Extension {
   const numberAt = (view: EditorView, at: number) => view.state.doc.lineAt(at).number
   const commitAt = (view: EditorView, number: number) => commitOfLine(view.state, commits, number)

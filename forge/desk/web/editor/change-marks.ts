@@ -128,7 +128,7 @@ export function isDifferent(state: EditorState): boolean {
   return (state.field(changes, false)?.chunks.length ?? 0) > 0
 }
 
-/** The number of a line in the text of the last commit; undefined for a line that is not saved like that. */
+/** The number of a line in the text of the last commit; undefined if the line differs from that. */
 export function savedLineOf(state: EditorState, line: number): number | undefined {
   const hunks = state.field(changes, false)?.hunks ?? []
   let shift = 0

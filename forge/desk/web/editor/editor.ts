@@ -35,7 +35,7 @@ export class Adjustable {
   readonly wrapping = new Compartment()
   /** How the file's bytes differ from its text. */
   readonly form = new Compartment()
-  /** The commits beside the lines. */
+  /** The gutter with the commits of the lines. */
   readonly blame = new Compartment()
   /** Extensions of some files only, such as the conflicts of a merge. */
   readonly more = new Compartment()

@@ -70,7 +70,7 @@ export class OpenFile {
   readonly cursor = signal<Cursor>({ line: 1, column: 1 })
   /** The functions, classes or headings around the cursor, the outermost first. */
   readonly symbols = signal<CodeSymbol[]>([])
-  /** The commit of the cursor's line while the file is blamed; undefined for one that is not saved, null where it is not. */
+  /** The commit of the cursor's line in a blame; undefined for an unsaved line, null without a blame. */
   readonly blamed = signal<BlamedCommit | undefined | null>(null)
   /** In a branch with a waiting merge: the file's open and resolved conflicts. */
   readonly conflicts = signal<ConflictsOfFile>({ open: [], settled: [], strays: [], all: 0 })
@@ -309,7 +309,7 @@ export class OpenFile {
     return { top: this.top, cursor: this.state?.selection.main.head ?? 0 }
   }
 
-  /** Shows the commits beside the lines; `open` shows one of them. Undefined hides them. */
+  /** Shows the commits beside the lines (`open`: shows one of them); undefined hides them. */
   showBlame(blame: Blame | undefined, open: (commit: BlamedCommit) => void): void {
     this.#blame = blame && lineCommits(blame)
     if (!this.state) return

@@ -101,12 +101,12 @@ function NotYet({ tab, file }: { tab: Tab; file: OpenFile }) {
   )
 }
 
-/** Opens a commit, at the file as it was there. */
+/** Opens a commit at the file, by the path it had there. */
 function openBlamed(page: Page, file: OpenFile, { oid, path = file.path }: Pick<BlamedCommit, 'oid' | 'path'>): void {
   page.open({ kind: 'commit', commit: oid }).edit(path)
 }
 
-/** Asks for the commits of the lines while they are wanted, and again when the branch has another commit. */
+/** Loads the blame while it is shown, and again when the branch has a new commit. */
 function useBlame(tab: Tab, file: OpenFile): string | undefined {
   const page = usePage()
   const { at } = tab
@@ -121,7 +121,7 @@ function useBlame(tab: Tab, file: OpenFile): string | undefined {
   return isWanted ? asked.problem.value : undefined
 }
 
-/** The commit of the cursor's line, and the way to the one before it. */
+/** The commit of the cursor's line, and a button to the commit before it. */
 function BlameOfLine({ tab, file }: { tab: Tab; file: OpenFile }) {
   const page = usePage()
   const problem = useBlame(tab, file)

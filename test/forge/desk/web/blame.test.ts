@@ -5,7 +5,7 @@ import { commit } from '../../../support/git.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
 import { type DeskPage, templateOf, until, withEachPage } from './page-scene.ts'
 
-// A busy machine draws slowly.
+// A busy machine renders slowly.
 setDefaultTimeout(120_000)
 
 const template = templateOf(async path => {

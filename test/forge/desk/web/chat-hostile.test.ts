@@ -193,7 +193,7 @@ describe.skipIf(!hasBrowser)('a hostile answer', () => {
     const streamed = await longest()
     await page.getByRole('log').focus()
     await page.keyboard.press('Home')
-    // Earlier turns come step by step, and what is read stays where it is: each time one goes on from there.
+    // Earlier turns are loaded step by step, and the visible content stays in place.
     const shown = page.locator('.thread > *')
     while ((await page.getByRole('log').getByText('Question 0', { exact: true }).count()) === 0) {
       const before = await shown.count()

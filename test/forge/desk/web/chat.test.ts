@@ -40,7 +40,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     expect(troubles).toEqual([])
   })
 
-  /** Opens the page on a desk whose model does what the script says. */
+  /** Opens the page on a desk whose model follows the script. */
   const open = async (script: Script = []) => {
     desk = await openConversation({ model })
     await openOn(script)
@@ -255,7 +255,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     if (!seen) throw new Error('Nothing waits')
     const arrive = desk.proxy.hold('approve tool')
     await button('Approve').click()
-    // Another window refuses it; the AI writes the tool anew, and wants to run that.
+    // Another window refuses the tool; the AI changes it, and calls it again.
     await desk.ask({ ask: 'approve tool', branch: BRANCH, path: TOOL, oid: seen.oid, isApproved: false })
     await until(async () => {
       const [next] = (await conversationOf(desk)).approvals

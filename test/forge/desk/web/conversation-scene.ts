@@ -37,7 +37,7 @@ export async function execute(vfs, { store }) {
   return queriesOf(source).length;
 }
 `
-/** The tool as it is now; what the person has approved is the one above. */
+/** The current source of the tool; BEFORE was approved. */
 export const TOOL_SOURCE = BEFORE.replace(
   'queries of a store.',
   'queries of a store, and lists those without an index.',
@@ -81,14 +81,14 @@ const PAST: { question: string; script: readonly Step[] }[] = [
   },
 ]
 
-/** Where the desk that had the turns has kept what it knows, beside a template. */
+/** The state folder of the desk that had the turns, beside a template. */
 const stateOf = (template: string): string => join(dirname(template), 'state')
 
 async function conversationIn(window: TestWindow): Promise<Conversation> {
   return (await window.ask({ ask: 'conversation', at: AT })) as Conversation
 }
 
-/** Lets the model do what it did in a past turn, until that has ended. */
+/** Runs a past turn with its scripted model, to its end. */
 async function play(
   window: TestWindow,
   model: ScriptedModel,
@@ -142,11 +142,11 @@ const LAYOUT = {
 type ConversationOptions = Pick<PageDeskOptions, 'prepare'> & {
   model: ScriptedModel
   models?: Partial<Models>
-  /** Whether the branch has had its three turns: by default. */
+  /** Whether the branch has its three turns. Default: true. */
   hasTurns?: boolean
 }
 
-/** Opens a desk whose branch has a conversation, with a model that a test has under its hand. */
+/** Opens a desk whose branch has a conversation, with a scripted model. */
 export async function openConversation({
   model,
   models,
@@ -186,7 +186,7 @@ export function pastTurns(turns: readonly { question: string; calls: number; tex
   return JSON.stringify({ ...newSession(), messages } satisfies Session)
 }
 
-/** Is never settled. */
+/** A promise that is never settled. */
 export const FOREVER: Promise<never> = new Promise(() => undefined)
 
 /** Half a turn: it has changed two files, and answers until it is stopped. */
@@ -203,7 +203,7 @@ export const HALF_A_TURN: Script = [
   },
 ]
 
-/** A text in pieces of so many characters, each of which the page gets by itself. */
+/** A text in pieces of `size` characters, each sent separately. */
 export async function* inPieces(text: string, size: number): AsyncGenerator<string> {
   for (let from = 0; from < text.length; from += size) {
     yield text.slice(from, from + size)

@@ -84,7 +84,7 @@ async function openJitter(): Promise<PageDesk> {
   return await openScene({ layout: JITTER_LAYOUT, prepare })
 }
 
-/** A branch with turns, whose model does what the script says. */
+/** A branch with turns, whose model follows the script. */
 const talking =
   (script: Script = []) =>
   async (): Promise<PageDesk> => {

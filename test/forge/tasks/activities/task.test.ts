@@ -146,7 +146,7 @@ test('a branch that a person has checked out is not moved under them, and goes o
   const failure = await failureOf(deliver())
   expect([failure.type, failure.nonRetryable]).toEqual(['Failure', true])
   expect(failure.message).toBe(
-    `The branch ${branch} is checked out in ${folder}, and nobody moves it under you: check out another one there, or ` +
+    `The branch ${branch} is checked out in ${folder}, so it is not moved: check out another one there, or ` +
       'git switch --detach.',
   )
   expect(await place.git('rev-parse', branch)).toBe(base)

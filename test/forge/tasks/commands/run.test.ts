@@ -188,7 +188,7 @@ describe.skipIf(hasNoTemporal)('forge run', () => {
       expect(await scene.forge(['run', 'anything'])).toEqual({
         code: 64,
         out: '',
-        err: 'Nobody can be asked here, as there is no terminal: use --yes, or --plan.\n',
+        err: 'There is no terminal to ask on: use --yes, or --plan.\n',
       })
     },
     LONG,

@@ -300,7 +300,7 @@ export const BAD: Bad[] = [
     what: 'a task that nothing checks',
     plan: plan([task('a'), task('b', { validation: { checks: [], reviews: [] } })]),
     says: [
-      'Task "b", validation: nobody could see whether it is done; give it a check that fails while it is not, or a review.',
+      'Task "b", validation: nothing shows whether it is done; give it a check that fails while it is not, or a review.',
     ],
   },
   {
