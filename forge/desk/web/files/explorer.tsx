@@ -96,10 +96,9 @@ function NoRow({ tab }: { tab: Tab }) {
   const { isThere } = tab.tree
   const page = usePage()
   const isEmpty = isThere.value || page.desk.value?.isEmpty === true
-  const words = isEmpty ? 'No files yet' : ''
   return (
     <div role="treeitem" class="meta no-row" aria-selected="false" tabIndex={-1}>
-      {words}
+      {isEmpty ? 'No files yet' : <span class="vh">Loading the files</span>}
     </div>
   )
 }
