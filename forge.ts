@@ -1,9 +1,9 @@
 #!/usr/bin/env -S bun --no-env-file --config=/dev/null --no-install
 /**
- * Forge opens the desk: branches as tabs in the browser, files from git's objects, saving is a commit. main() is the
- * list of steps; what they do follows in the same order. With a verb it does a command of the tasks instead, which is
- * loaded then. (The first line keeps the .env and bunfig.toml of the folder that it is started in, which may be a
- * stranger's code, out.)
+ * Forge opens the desk: branches as tabs in the browser, with files from git's objects, where saving is a commit.
+ * main() lists the steps; their functions follow in the same order. With a verb it runs a command of the tasks, which
+ * is loaded only then. (The flags in the first line ignore the .env and bunfig.toml of the current folder, which may be
+ * untrusted.)
  */
 import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -50,14 +50,14 @@ Exit codes
 
 /** The folder of the built page. FORGE_PAGE names another one, for work on the page. */
 const PAGE = process.env.FORGE_PAGE || join(import.meta.dir, '.tools/desk')
-/** Forklift and Forge, as their own first lines start them. */
+/** The flags with which the first lines of Forklift and Forge start them. */
 const BUN_FLAGS = ['--no-env-file', '--config=/dev/null', '--no-install']
 const FORKLIFT = [process.execPath, ...BUN_FLAGS, join(import.meta.dir, 'forklift.ts')]
 const FORGE = [process.execPath, ...BUN_FLAGS, import.meta.path]
-/** How long another start may take to become a desk, and how often it is asked. */
+/** Milliseconds that another starting process may take to become a desk, and between two looks at it. */
 const [OTHER_START_MS, RETRY_MS] = [10_000, 25]
 
-/** Gives the last line of a good end; every other end is thrown. */
+/** Gives the last line to print on success. Throws in all other cases. */
 async function main(options: DeskCommandOptions, signal: AbortSignal): Promise<string> {
   const repository = await findRepository(options, signal)
   const state = await openState(repository, process.env)
@@ -76,7 +76,7 @@ async function main(options: DeskCommandOptions, signal: AbortSignal): Promise<s
 
 async function findRepository({ folder }: DeskCommandOptions, signal: AbortSignal): Promise<Repository> {
   const path = resolve(folder)
-  // The signal ends the desk, which has to write what was typed: so git is not ended by it.
+  // git is not ended by the signal: on it, the desk still has to write what was typed.
   const repository = openRepository(path).catch(error => inTheWay(path, error))
   const git = verifyGitIsNewEnough()
   await Promise.allSettled([repository, git])
@@ -104,7 +104,7 @@ async function verifyGitIsNewEnough(): Promise<void> {
 
 // --- A desk that is open already -------------------------------------------------------------------------------------
 
-/** Another process has the repository: its desk, or one that is just becoming it. */
+/** Another process has claimed the repository: waits for its desk and opens that. */
 async function openTheOneThatIsThere(
   repository: Repository,
   state: string,
@@ -124,7 +124,7 @@ async function openTheOneThatIsThere(
 
 async function lookForTheOther(state: string): Promise<{ address: Address | undefined; ticket: string | undefined }> {
   for (const end = Date.now() + OTHER_START_MS; ; await Bun.sleep(RETRY_MS)) {
-    // One that was killed leaves its address behind, until the next one writes its own.
+    // A killed desk leaves its address behind until the next one writes its own.
     const address = await readAddress(state)
     const ticket = address && (await askForTicket(address))
     const isElsewhere = address !== undefined && address.host !== hostname()
@@ -135,7 +135,7 @@ async function lookForTheOther(state: string): Promise<{ address: Address | unde
 // --- The desk --------------------------------------------------------------------------------------------------------
 
 async function openDesk(repository: Repository, state: string): Promise<Desk> {
-  // Loaded here: a command of the tasks needs none of it.
+  // Loaded here, as the commands of the tasks need none of it.
   const [{ Desk }, { SetModels }] = await Promise.all([
     import('./forge/desk/desk.ts'),
     import('./forge/desk/chat/models.ts'),
@@ -159,7 +159,7 @@ async function startServer(repository: Repository, desk: Desk, state: string, { 
     enter: (line: WindowSocket) => desk.enter(line),
     beginning: () => desk.beginning(),
   }
-  // The same port and key as the last time: windows that are still open find the desk there again.
+  // The same port and key as the last time, so that windows that are still open reconnect.
   const server = serve(served, { port, last })
   const address = { ...server.key, host: hostname() }
   if (!isDeepStrictEqual(address, last)) await writeAddress(state, address)
@@ -186,7 +186,7 @@ const interruption = (signal: AbortSignal): Promise<void> =>
     signal.addEventListener('abort', () => resolve(), { once: true })
   })
 
-/** The one place where an error becomes a sentence and an exit code. */
+/** Converts an error to a message and an exit code. */
 function inWords(error: unknown): Failure {
   if (error instanceof Failure) return error
   // An error while the desk is closing is reported instead of the reason for closing it.
@@ -198,7 +198,7 @@ function inWords(error: unknown): Failure {
   return new Failure(`${message}: this was not expected, please report it.`)
 }
 
-/** The commands of the tasks, or the desk. */
+/** Runs a command of the tasks, or the desk. */
 async function run(argv: string[], signal: AbortSignal): Promise<ExitCode | undefined> {
   const [verb, ...rest] = argv
   if (isVerb(verb)) return await runVerb(verb, rest, contextWith(signal))
@@ -216,14 +216,14 @@ const contextWith = (signal: AbortSignal): CommandContext => ({
   env: process.env,
   signal,
   out: words => console.log(visibleLines(words)),
-  // Bun's console.error would colour it.
+  // console.error of Bun would colour the text.
   err: words => void process.stderr.write(`${visibleLines(words)}\n`),
   draw: text => process.stdout.write(text),
   input: process.stdin,
   isTerminal: Boolean(process.stdin.isTTY && process.stdout.isTTY),
 })
 
-/** Runs to the last line. A second signal does not wait for an orderly end. */
+/** Runs and sets the exit code. A second signal exits at once. */
 async function runToTheLastLine(argv: string[]): Promise<void> {
   const control = new AbortController()
   const words = isVerb(argv[0]) ? 'Ended.' : 'The desk is closed. What was not saved is kept as drafts.'

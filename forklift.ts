@@ -1,8 +1,9 @@
 #!/usr/bin/env -S bun --no-env-file --config=/dev/null --no-install
 /**
- * Forklift keeps a fork current: it fetches, lets an agent merge upstream in a container that can reach nothing of
- * yours, judges the result with git alone, and opens a pull request. main() is the list of steps; what they do follows
- * in the same order. (The first line keeps the .env and bunfig.toml of the checkout, which is upstream's code, out.)
+ * Forklift keeps a fork current: it fetches both remotes, lets an agent merge upstream in a container without access to
+ * the user's network and files, judges the result with git alone, and opens a pull request. main() lists the steps; the
+ * functions for them follow in the same order. (The options in the first line ignore the .env and bunfig.toml of the
+ * checkout, which are upstream's code.)
  */
 import { appendFile, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -56,11 +57,11 @@ const HELP = `forklift: brings upstream's new commits into this fork as a pull r
 
 Run it in a checkout of a fork with the remotes origin (the fork) and upstream (what was forked).
 
-  --model M, --variant V, --agent A   instead of what ${SETTINGS_FILE} says
-  --check      look whether everything is ready, a line a check; changes nothing
-  --retry      ask the agent again although it got stuck here before, took too long, was refused or thrown away
-  --publish B  no agent: take the merge that you made on branch B, judge it, and open the pull request
-  --anyway     with --publish: as a draft, although it is refused
+  --model M, --variant V, --agent A   override ${SETTINGS_FILE}
+  --check      check that everything is ready, one line for each check; changes nothing
+  --retry      ask the agent again about a merge that got stuck, took too long, was refused or was thrown away
+  --publish B  judge your own merge on branch B, and open the pull request; no agent is asked
+  --anyway     with --publish: open a draft even if the merge is refused
   --version, --help
 
 Exit codes
@@ -73,9 +74,9 @@ Exit codes
   64 wrong usage
   130, 143 interrupted`
 
-/** Gives the last line of a good end; every other end is thrown. */
+/** Runs all steps. Gives the last line of output for a good end; any other end is thrown. */
 async function main(options: RunOptions, report: Report, signal: AbortSignal): Promise<string> {
-  // With these options, the user waits for the answer on a terminal.
+  // With these options, the user waits at a terminal: print from the start.
   if (options.check || options.publish !== undefined) report.begin()
   const { fork: listed, setup } = await lookAround(options, report, signal)
   if (options.check) return 'Everything is ready.'
@@ -119,7 +120,7 @@ async function tidyUp(fork: Fork, report: Report): Promise<void> {
   const containers = async () =>
     (await sh`docker ps --filter label=forklift --format ${'{{.Names}}'}`).stdout.split('\n')
   const gone = await tidy(fork.state, containers, fork.repository.signal)
-  if (gone.length > 0) report.step(`Removed what is old: ${gone.join(', ')}`)
+  if (gone.length > 0) report.step(`Removed old runs: ${gone.join(', ')}`)
 }
 
 // --- Whether there is anything to do --------------------------------------------------------------------------------
@@ -168,14 +169,14 @@ async function mergeWithTheAgent(
 
 async function publishEarlier(fork: Fork, scratch: Scratch, plan: MergePlan, run: runs.FinishedRun, report: Report) {
   report.step(`Publishing the result of an earlier run, ${run.path}`)
-  // One that a power cut left half written can't be read, and is there.
+  // An outcome file cut off by a power failure can't be read, but exists.
   const file = (await runs.exists(runFileOf(run, 'outcome'))) ? 'published' : 'outcome'
   return await recordTheEnd(run, file, takeAndPublish(fork, scratch, plan, run, report), fork.repository.signal)
 }
 
 // --- Workspace ------------------------------------------------------------------------------------------------------
 
-/** A repository born without remotes, with only what the start and upstream's branch reach. */
+/** Makes a repository without remotes, with only the history of the start and of upstream's branch. */
 async function prepareWorkspace(
   fork: Fork,
   scratch: Scratch,
@@ -212,7 +213,10 @@ async function prepareWorkspace(
 
 // --- Agent ----------------------------------------------------------------------------------------------------------
 
-/** Runs the container until it ends, its time is over or Forklift is interrupted; it is gone when this returns. */
+/**
+ * Runs the container until it ends, its time limit is reached or Forklift is interrupted. The container is removed when
+ * this returns.
+ */
 async function runTheAgent(fork: Fork, setup: AgentSetup, run: AgentRun, report: Report): Promise<AgentEnd> {
   const { signal } = fork.repository
   const { container: name, timeLimitSeconds: limit } = run.metadata
@@ -234,7 +238,7 @@ async function runTheAgent(fork: Fork, setup: AgentSetup, run: AgentRun, report:
     { name, seconds: limit, signal, onSecond },
     () => sh`exec docker run --rm --stop-timeout ${GRACE_SECONDS} ${flags} ${IMAGE} >> ${log} 2>&1`,
   )
-  // An interruption may meet an agent that has just ended well: what is paid for is kept.
+  // If the agent ended well just as the interruption came, its result is kept: it has been paid for.
   if (exitCode !== EXIT.done) signal.throwIfAborted()
   if (!wasStopped && exitCode === NOT_STARTED)
     throw new Failure(`docker did not start the container (${await lastWords(run)}): see ${log}.`)
@@ -247,7 +251,7 @@ async function runTheAgent(fork: Fork, setup: AgentSetup, run: AgentRun, report:
 
 // --- Judgement ------------------------------------------------------------------------------------------------------
 
-/** Takes what the agent committed, judges it, and publishes it. */
+/** Reads the agent's commits, judges them, and publishes them. */
 async function* takeAndPublish(
   fork: Fork,
   scratch: Scratch,
@@ -275,7 +279,8 @@ async function* takeAndPublish(
 // --- Ends -----------------------------------------------------------------------------------------------------------
 
 /**
- * Runs to the last line. A second signal does not wait for an orderly end: the container is removed by its watchdog.
+ * Runs main() and prints its last line. A second signal ends this process at once: then the watchdog removes the
+ * container.
  */
 async function runToTheLastLine(argv: string[]): Promise<void> {
   const report = new Report()
@@ -303,7 +308,7 @@ async function runToTheLastLine(argv: string[]): Promise<void> {
   }
 }
 
-// The reader of the output may close it early, and a request to a dead engine must not keep the process alive.
+// The reader of the output may close it early (EPIPE), and a request to a dead engine must not keep the process alive.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
 await runToTheLastLine(process.argv.slice(2))
 process.stdout.write('', () => process.exit())

@@ -1,7 +1,7 @@
 /**
- * What the AI on the desk costs beside the model's own time: how much of a long session is read from the provider's
- * cache, and how long a request takes to be packed on 50,000 files. `bun bench/ai.ts`, or with the path of a repository
- * that such a run has made there before.
+ * Measures what the desk's AI adds to the model's own time: how much of a long session is read from the provider's
+ * cache, and how long packing a request takes on 50,000 files. `bun bench/ai.ts [REPOSITORY]`: with the path of a
+ * repository from an earlier run, that is used again.
  */
 import { mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -105,7 +105,7 @@ try {
   await rm(folder, { recursive: true, force: true })
 }
 
-/** What stands in a session when an answer's call has been run. */
+/** The session after the call in an answer has been run. */
 async function afterCalls(session: Session, state: State): Promise<Session> {
   const usage = { input: 1, output: 1, cacheRead: 0, cacheWrite: 0 }
   const blocks = [{ type: 'call' as const, id: 'c', name: 'search_replace', arguments: {} }]

@@ -1,7 +1,7 @@
 /**
- * What a turn costs beside the model's own time, on a repository of many files: until the first request, from an answer
- * with a call to the next request, and from the last answer to the commit. Run by hand: `bun bench/desk-turn.ts
- * [files]`. It measures and prints; nothing here passes or fails.
+ * Measures what a turn adds to the model's own time on a repository with many files: until the first request, from an
+ * answer with a call to the next request, and from the last answer to the commit. `bun bench/desk-turn.ts [files]`
+ * prints a table; nothing passes or fails.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -32,7 +32,7 @@ async function makeRepository(path: string): Promise<void> {
   await gitWith(path, ['repack', '-adq'])
 }
 
-/** A model that takes no time, and remembers when it was asked. */
+/** A model that answers at once and records when it was asked. */
 class Clocked extends ScriptedModel {
   readonly asked: number[] = []
   answered = 0

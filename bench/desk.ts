@@ -1,7 +1,7 @@
 /**
- * `bun bench/desk.ts`: what the desk costs a person, in a real browser, beside the bare git commands that stand for the
- * same step, on a repository of 50,000 files and 50,000 commits. It measures and prints one table; nothing here passes
- * or fails. Making the repository takes minutes: with a folder's path it is kept there, and found again.
+ * `bun bench/desk.ts`: measures the desk's response times in a real browser beside bare git commands for the same step,
+ * on a repository of 50,000 files and 50,000 commits. Prints a table; nothing passes or fails. Making the repository
+ * takes minutes: with a folder's path it is kept there, and used again.
  */
 import { appendFile, mkdir, mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -16,10 +16,10 @@ import { importHistory } from './repositories.ts'
 const FORGE = join(import.meta.dir, '../forge.ts')
 const ROUNDS = 9
 const SIZE = { name: 'large', files: 50_000, commits: 50_000, bytesPerFile: 2000 }
-/** The folder of the files that are opened, and their numbers: see repositories.ts for how paths come from them. */
+/** The folder of the files that are opened, and their numbers: repositories.ts makes paths from these. */
 const FOLDER = ['part1', 'area0']
 const nameOf = (number: number): string => `file${number}.txt`
-/** Those that stand first in the explorer, which draws no more rows than there is place for. */
+/** The first files in the explorer, as many as it has room for. */
 const NUMBERS = Array.from({ length: 70 }, (_, at) => 1 + at * 23 * 29)
   .sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
   .slice(0, 20)
@@ -27,7 +27,10 @@ const pathOf = (number: number): string => [...FOLDER, nameOf(number)].join('/')
 
 type Row = { what: string; desk: number; bare?: { command: string; wall: number }; unit?: string; goal: string }
 
-/** The repository, in two checkouts: the desk's, and one for the bare commands. `near` differs from main in 50 files. */
+/**
+ * Makes the repository twice: a bare one for the desk, and a checkout for the bare commands. `near` differs from main
+ * in 50 files.
+ */
 async function makeRepositories(folder: string): Promise<{ desk: string; checkout: string }> {
   const [origin, desk, checkout] = ['origin.git', 'desk', 'checkout'].map(name => join(folder, name)) as [
     string,
@@ -48,13 +51,13 @@ async function makeRepositories(folder: string): Promise<{ desk: string; checkou
     await git(folder, 'clone', '-q', origin, path)
     await git(path, 'branch', '-q', 'near', 'origin/near')
   }
-  // What is worked on in the desk is not what is checked out there.
+  // The branch that the desk works on must not be checked out.
   await git(desk, 'switch', '-q', '-c', 'elsewhere')
   await Bun.write(join(folder, 'made'), '')
   return { desk, checkout }
 }
 
-/** Takes back what an earlier run has done. */
+/** Undoes the changes of an earlier run. */
 async function asItWasMade(desk: string, checkout: string): Promise<void> {
   const left = (await git(desk, 'for-each-ref', '--format=%(refname)', 'refs/forge')).split('\n').filter(Boolean)
   for (const ref of left) await git(desk, 'update-ref', '-d', ref)
@@ -97,15 +100,15 @@ async function startDesk(repository: string, home: string): Promise<RunningDesk>
 
 // --- In the page -----------------------------------------------------------------------------------------------------
 
-/** In the page: until the frame is made that shows how the page is now. */
+/** In the page: resolves when a frame with the page's current state has been drawn. */
 const DRAWN = `new Promise(resolve => requestAnimationFrame(() => {
-  // What is behind the frame's layout and painting.
+  // The message arrives after the frame's layout and painting.
   const { port1, port2 } = new MessageChannel()
   port1.onmessage = resolve
   port2.postMessage(0)
 }))`
 
-/** In the page: until an expression is true, looked at whenever anything in the page has changed. */
+/** In the page: resolves when an expression is true; evaluated after every change of the page. */
 const untilTrue = (isShown: string): string => `new Promise((resolve, reject) => {
   const look = () => {
     if (!(${isShown})) return false
@@ -120,9 +123,12 @@ const untilTrue = (isShown: string): string => `new Promise((resolve, reject) =>
   if (!look()) observer.observe(document, all)
 })`
 
-/** Does something in the page; milliseconds until a frame is drawn in which it has come true. Both are expressions. */
+/**
+ * Runs `act` in the page. Gives the milliseconds until a frame is drawn in which `isShown` is true. Both are
+ * expressions.
+ */
 async function untilShown(page: Page, act: string, isShown: string): Promise<number> {
-  // The page's policy forbids making functions from text: so the expressions are part of what is sent.
+  // The page's policy forbids making functions from text, so the expressions are part of the script that is sent.
   return (await page.evaluate(`(async () => {
     let begun = performance.now();
     ${act};
@@ -132,7 +138,7 @@ async function untilShown(page: Page, act: string, isShown: string): Promise<num
   })()`)) as number
 }
 
-/** Lets every page of a browser note when something was first drawn: see {@link whenDrawn}. */
+/** Makes every page of a browser record when something was first drawn: see {@link whenDrawn}. */
 async function noteFirst(context: BrowserContext, selector: string): Promise<void> {
   await context.addInitScript(`window.firstDrawn = (async () => {
     await ${untilTrue(`document.querySelector('${selector}')`)}
@@ -141,7 +147,7 @@ async function noteFirst(context: BrowserContext, selector: string): Promise<voi
   })()`)
 }
 
-/** The time of {@link noteFirst}, as that of performance.now() here. */
+/** The time that {@link noteFirst} recorded, on the clock of performance.now() here. */
 async function whenDrawn(page: Page): Promise<number> {
   return ((await page.evaluate('window.firstDrawn')) as number) - performance.timeOrigin
 }
@@ -150,10 +156,10 @@ const tabOf = (list: string, name: string) =>
   `[...document.querySelectorAll('[role=tablist][aria-label=${list}] [role=tab]')].find(it => it.textContent.includes(${JSON.stringify(name)}))`
 const isSelected = (list: string, name: string) => `${tabOf(list, name)}?.getAttribute('aria-selected') === 'true'`
 const EDITOR = `document.querySelector('.cm-content')?.textContent`
-/** The commit that the status bar shows as saved; it does not where a draft is left. */
+/** The commit that the status bar shows as saved; none while a draft is left. */
 const STATUS = `/Saved → ([0-9a-f]{8})/.exec(document.querySelector('.status .saved')?.textContent)?.[1]`
 
-/** When the next key goes down, and what was saved before that, as `window.pressed`. */
+/** Records when the next key is pressed, and the commit saved before that, as `window.pressed`. */
 const AWAIT_KEY = `{
   const pressed = { at: 0, saved: ${STATUS} }
   window.pressed = pressed
@@ -186,14 +192,14 @@ async function openBranch(page: Page, name: string): Promise<void> {
   await page.getByRole('tab', { name: new RegExp(name), selected: true }).waitFor()
 }
 
-// --- What is measured ------------------------------------------------------------------------------------------------
+// --- Measurements ----------------------------------------------------------------------------------------------------
 
 type Bench = { folder: string; desk: string; checkout: string; home: string; env: Record<string, string | undefined> }
 
 const bareCost = async ({ checkout, env }: Bench, words: string[]): Promise<number> =>
   (await time(words, { cwd: checkout, env })).wall
 
-/** From the command in the terminal until the graph shows commits; the browser runs already. */
+/** Measures from the command in the terminal until the graph shows commits, in a browser that already runs. */
 async function start(bench: Bench): Promise<Row[]> {
   await using browser = await openBrowser()
   await noteFirst(browser.context, '.graph-row .subject')
@@ -222,7 +228,7 @@ async function start(bench: Bench): Promise<Row[]> {
   ]
 }
 
-/** What of a start is the browser's own: from the command to go to a page of one word until that is drawn. */
+/** The browser's own part of a start: from the command to open a page of one word until it is drawn. */
 async function emptyPage(): Promise<number> {
   await using browser = await openBrowser()
   await noteFirst(browser.context, 'p')
@@ -244,12 +250,12 @@ async function emptyPage(): Promise<number> {
   return median(times)
 }
 
-/** The least that anything takes that a page shows: a change of one word, until it is drawn. */
+/** The least that any change in a page takes: one word changes, until it is drawn. */
 async function oneFrame(page: Page): Promise<Row> {
   const times: number[] = []
   for (let round = 0; round < 3 * ROUNDS; round++) {
     times.push(await untilShown(page, `document.querySelector('.status .place').title = '${round}'`, 'true'))
-    // Not in time with the frames.
+    // An irregular pause, so that the change is not in step with the frames.
     await Bun.sleep(20 + 7 * round)
   }
   return { what: 'of each of these, the browser for a frame', desk: median(times), goal: '' }
@@ -284,7 +290,7 @@ async function switching(page: Page, bench: Bench): Promise<Row> {
   return { what: 'switch of branch, until its file is drawn', desk: median(desk), bare, goal: '< 0.1' }
 }
 
-/** From the key until the status bar names the commit. */
+/** Measures from the key press until the status bar shows the commit. */
 async function saving(page: Page, bench: Bench, count: number): Promise<Row> {
   const numbers = NUMBERS.slice(0, count)
   const [desk, bareCommit]: [number[], number[]] = [[], []]
@@ -332,7 +338,7 @@ async function finding(running: RunningDesk, bench: Bench): Promise<Row> {
   return { what: 'find text in all files', desk: median(desk), bare, goal: '< 1.2' }
 }
 
-/** Memory after all this, and processor time in ten idle seconds. */
+/** Measures memory at the end, and processor time in ten idle seconds. */
 async function resting(page: Page, running: RunningDesk): Promise<Row[]> {
   const tools = await page.context().newCDPSession(page)
   await tools.send('Performance.enable')

@@ -1,7 +1,6 @@
 /**
- * `bun bench/git.ts`: what core/git costs beside the bare git commands, on a repository of 50,000 files, 50,000 commits
- * and 3,000 refs. It measures and prints one table; nothing here passes or fails. Everything lies in a folder for
- * temporary files that is gone afterwards.
+ * `bun bench/git.ts`: measures core/git beside the bare git commands, on a repository of 50,000 files, 50,000 commits
+ * and 3,000 refs. Prints a table; nothing passes or fails. All files are in a temporary folder that is removed.
  */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -21,7 +20,7 @@ const FILES = 50_000
 const COMMITS = 50_000
 const REFS = 3_000
 const REFLOG = 20_000
-/** Two commits on the last one, which both change some files, at different lines of them. */
+/** Two commits on the last one change this many files in common, at different lines. */
 const SHARED = 20
 const TURNS = { rounds: 15, seconds: 20 }
 const PERSON = { name: 'A. Person', email: 'person@nowhere.example' }
@@ -75,7 +74,7 @@ async function makeRepository(folder: string): Promise<string> {
   return path
 }
 
-/** A reflog of HEAD that goes from commit to commit, and now and then to one that nothing else knows. */
+/** Writes a reflog of HEAD that goes through the commits, with some commits that no ref reaches. */
 async function makeReflog(path: string, objects: Objects): Promise<void> {
   const known = (await git(path, 'rev-list', '-n', String(REFLOG), 'main')).split('\n')
   const tree = await git(path, 'rev-parse', 'main^{tree}')
@@ -106,7 +105,7 @@ async function row(what: string, ours: () => Promise<unknown>, command: string, 
     await ours()
     return { wall: performance.now() - begun, cpu: 0 }
   }
-  // What is read for the first time is read from the disk.
+  // A first run, so that the files are in the disk cache.
   await ours()
   const cost = await inTurns(TURNS, { ours: wall, bare: bareGit })
   const cells = [milliseconds(cost.ours.wall), `\`${command}\``, milliseconds(cost.bare.wall)]
@@ -170,7 +169,7 @@ async function reading(repository: Repository, objects: Objects, folder: string,
   )
 }
 
-/** Ten files, each new content, as one commit on a branch. */
+/** Commits ten files with new content on a branch. */
 async function writing(repository: Repository, objects: Objects, folder: string, script: Script) {
   let count = 0
   const branch = 'refs/heads/written'

@@ -1,4 +1,4 @@
-/** Time and memory of real processes. */
+/** Measures time and memory of processes. */
 import { readdir, readFile } from 'node:fs/promises'
 
 export const median = (values: number[]): number => {
@@ -10,7 +10,7 @@ export const median = (values: number[]): number => {
 export type Command = { cwd: string; env: Record<string, string | undefined>; codes?: number[] }
 export type Cost = { wall: number; cpu: number }
 
-/** Runs a command to its end. Milliseconds; the CPU time is that of the process and all that it waited for. */
+/** Runs a command to its end. Gives milliseconds; the CPU time includes the child processes that it waited for. */
 export async function time(words: string[], { cwd, env, codes = [0] }: Command): Promise<Cost> {
   const begun = performance.now()
   const child = Bun.spawn(words, { cwd, env, stdio: ['ignore', 'ignore', 'pipe'] })
@@ -21,8 +21,8 @@ export async function time(words: string[], { cwd, env, codes = [0] }: Command):
 }
 
 /**
- * Several things in turns, so that a machine that is busy for a moment is busy for all of them. At most that many
- * rounds, and no new one after that many seconds. Gives the medians.
+ * Runs several functions in turns, so that a busy moment of the machine affects all of them. Starts at most `rounds`
+ * rounds, and none after `seconds`. Gives the medians.
  */
 export async function inTurns<Name extends string>(
   { rounds, seconds }: { rounds: number; seconds: number },
@@ -43,8 +43,8 @@ export async function inTurns<Name extends string>(
 export type Memory = { alone: number; tree: number }
 
 /**
- * The peak memory of a process in MiB, alone (VmHWM, the kernel's own mark) and with all of its descendants (what each
- * has resident, shared pages counted once; looked at again and again). What `isElse` knows is none of its descendants.
+ * Measures the peak memory of a process in MiB, alone (VmHWM, recorded by the kernel) and with its descendants (their
+ * resident memory, shared pages counted once, sampled repeatedly). Processes for which `isElse` is true do not count.
  */
 export async function watchMemory(
   child: { pid: number; exited: Promise<number> },
@@ -92,7 +92,7 @@ async function descendants(root: number, isElse: (commandLine: string) => boolea
   return found
 }
 
-/** What a process holds now, alone and with its children, in MiB; and the processor's time that they took, in ms. */
+/** The current memory of a process in MiB, alone and with its children, and their CPU time in milliseconds. */
 export async function memoryOf(pid: number): Promise<{ own: number; all: number; cpu: number }> {
   const pids = await descendants(pid, () => false)
   const sizes = await Promise.all(pids.map(it => kilobytes(it, 'smaps_rollup', 'Pss')))

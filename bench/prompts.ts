@@ -1,8 +1,8 @@
 /**
- * How many bytes each kind of request takes on ten wishes and ten turns of a chat in five public repositories, by part,
- * and how much of it the accepted change had a use for: `bun bench/prompts.ts REPOSITORIES [--code FOLDER] [--json]`.
- * REPOSITORIES is a folder with a clone of each at OWNER/NAME (bench/prompts-corpus.json); --code measures another
- * checkout of this project, such as an older one.
+ * Measures the bytes of each kind of request, by part, for ten wishes and ten turns of a chat in five public
+ * repositories, and the share of them that the accepted change needed: `bun bench/prompts.ts REPOSITORIES [--code
+ * FOLDER] [--json]`. REPOSITORIES is a folder with a clone of each at OWNER/NAME (bench/prompts-corpus.json); --code
+ * measures another checkout of this project, such as an older one.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -28,7 +28,7 @@ const { positionals, values } = parseArgs({
 const [repositories] = positionals
 if (repositories === undefined) throw new Error('usage: bun bench/prompts.ts REPOSITORIES [--code FOLDER] [--json]')
 const code = resolve(values.code)
-// What is measured may be another version of the same modules.
+// The measured modules may be another version of the same files.
 const load = async (path: string) => await import(join(code, path))
 const { openObjects } = await load('core/git/objects.ts')
 const { openRepository } = await load('core/git/repository.ts')
@@ -43,7 +43,7 @@ const { requestFor } = await load('forge/ai/context.ts')
 const { newSession, withUser } = await load('forge/ai/session.ts')
 const { wishedInWords } = await load('forge/tasks/context/wished.ts').catch(() => ({ wishedInWords: undefined }))
 
-/** What a planner would make of a wish, by the change that was accepted: the code with its tests, then all texts. */
+/** A plan for a wish, made from the accepted change: the code with its tests, then all texts. */
 function planFor({ wish }: Wish, files: readonly string[]): Plan {
   const isCode = (path: string): boolean => /\.(?:py|ts|js|go)$/.test(path)
   const parts = [files.filter(isCode), files.filter(path => !isCode(path))].filter(part => part.length > 0)
@@ -81,7 +81,7 @@ function usedOfLine(line: string, isUsed: (path: string) => boolean): number {
   return names.reduce((sum, name) => sum + Buffer.byteLength(name) + 2, 0)
 }
 
-/** Of the bytes that are about files, the share that is about those which the accepted change touches or names. */
+/** The share of the bytes about files that is about files which the accepted change touches or names. */
 function usedShare(
   parts: readonly RequestPart[],
   { files, patch }: { files: readonly string[]; patch: string },

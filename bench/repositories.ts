@@ -1,18 +1,18 @@
-/** A fork and its upstream of any size, made by `git fast-import`: the same on every machine, and in seconds. */
+/** Makes a fork and its upstream of any size with `git fast-import`: identical on every machine, within seconds. */
 import { rm } from 'node:fs/promises'
 import { bare, git, PLAIN } from '../test/support/git.ts'
 import { ORIGIN_URL, UPSTREAM_URL, type World } from '../test/support/world.ts'
 
 export type Size = { name: string; files: number; commits: number; bytesPerFile: number }
 
-/** How many of the commits are only upstream's, and only the fork's; the first files are changed by both. */
+/** The shares of commits that only upstream or only the fork has; both change the first files. */
 const UPSTREAM_SHARE = 0.05
 const FORK_SHARE = 0.02
 const CONFLICTS = 3
 const FILES_PER_COMMIT = 5
 const COLUMNS = 76
 
-/** Numbers that look random and are the same every time. */
+/** Pseudo-random numbers, the same for the same seed. */
 function* numbers(seed: number): Generator<number, never> {
   for (let state = seed >>> 0; ; ) {
     state = (state + 0x6d2b79f5) >>> 0
@@ -22,7 +22,7 @@ function* numbers(seed: number): Generator<number, never> {
   }
 }
 
-/** Text in lines that compresses about as much as source code's rarer half: to three quarters. */
+/** Text in lines that compresses to three quarters of its size, like the less repetitive half of source code. */
 function textPool(bytes: number): string {
   const random = numbers(1)
   const words = Uint32Array.from({ length: Math.ceil((bytes * 3) / 16) }, () => random.next().value)
@@ -34,7 +34,7 @@ function textPool(bytes: number): string {
 const pathOf = (file: number): string => `part${file % 23}/area${Math.floor(file / 23) % 29}/file${file}.txt`
 const data = (text: string): string => `data ${Buffer.byteLength(text)}\n${text}\n`
 
-/** Fills the world's two servers and its checkout with a fork that is behind and conflicts in a few files. */
+/** Fills the two servers and the checkout of a test world with a fork that is behind and conflicts in a few files. */
 export async function fill(world: World, size: Size): Promise<void> {
   for (const place of [world.upstream, world.origin, world.checkout]) await rm(place, { recursive: true })
   await bare(world.upstream)
@@ -49,7 +49,7 @@ export async function fill(world: World, size: Size): Promise<void> {
   await world.git('fetch', '--quiet', 'upstream')
 }
 
-/** A history in a bare repository: refs/heads/main is upstream, refs/heads/fork the fork. */
+/** Writes a history into a bare repository: refs/heads/main is upstream, refs/heads/fork the fork. */
 export async function importHistory(repository: string, { files, commits, bytesPerFile }: Size): Promise<void> {
   const child = Bun.spawn(['git', '-c', 'pack.compression=1', 'fast-import', '--quiet'], {
     cwd: repository,
@@ -90,7 +90,7 @@ export async function importHistory(repository: string, { files, commits, bytesP
   const [theirs, ours] = [Math.ceil(commits * UPSTREAM_SHARE), Math.ceil(commits * FORK_SHARE)]
   for (let at = 1; at < commits - theirs - ours; at++) await write('main', '', someOf(CONFLICTS, files))
   child.stdin.write('reset refs/heads/fork\nfrom refs/heads/main\n\n')
-  // The two sides change different files, but for the contested ones.
+  // The two sides change different files, except for those in conflict.
   const border = Math.floor(files / 4)
   const before = Array.from({ length: CONFLICTS }, (_, file) => [file, new Map(edits.get(file))] as const)
   for (let at = 0; at < ours; at++) await write('fork', '', at === 0 ? contested(0) : someOf(CONFLICTS, border))

@@ -1,7 +1,7 @@
 /**
- * `make bench`: what Forklift costs beside the bare git commands that it can't do without, on a small repository and on
- * a large one. It measures and prints one table; nothing here passes or fails. Everything lies in a folder for
- * temporary files that is gone afterwards, and the only network is the machine's own.
+ * `make bench`: measures Forklift beside the bare git commands that any such tool must run, on a small and a large
+ * repository. Prints a table; nothing passes or fails. All files are in a temporary folder that is removed, and only
+ * the machine's own network is used.
  */
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -17,14 +17,14 @@ const SIZES: Size[] = [
 ]
 const QUICK = { rounds: 15, seconds: 10 }
 const SLOW = { rounds: 5, seconds: 30 }
-/** Milliseconds before the servers answer, git's and GitHub's. */
+/** Milliseconds before the git and GitHub servers answer. */
 const DELAY = 50
 
 const rows: string[] = []
 const milliseconds = (value: number): string =>
   value < 1000 ? `${Math.round(value)} ms` : `${(value / 1000).toFixed(2)} s`
 
-/** One line of the table: wall-clock time of Forklift, and of the bare commands that it is held against. */
+/** Adds a row to the table: Forklift's wall-clock time beside that of the bare commands. */
 function row(what: string, size: string, forklift: Cost, bare: string, cost: Cost, goal = ''): void {
   const cells = [milliseconds(forklift.wall), bare, milliseconds(cost.wall), (forklift.wall / cost.wall).toFixed(2)]
   rows.push(`| ${[what, size, ...cells, goal].join(' | ')} |`)
@@ -87,7 +87,7 @@ async function nothingToDo(world: World, { name }: Size, why: string): Promise<v
   await world.reachable({ 'https://github.com/': `${world.root}/servers/` })
 }
 
-/** Passes requests on after a delay, as many at once as there are. */
+/** A proxy that forwards requests after a delay, without limiting how many at once. */
 function slowly(target: string): AsyncDisposable & { url: string } {
   const server = Bun.serve({
     port: 0,
@@ -102,7 +102,7 @@ function slowly(target: string): AsyncDisposable & { url: string } {
   return { url: `http://127.0.0.1:${server.port}`, [Symbol.asyncDispose]: () => server.stop(true) }
 }
 
-/** From the step that says so to the start of the container. */
+/** Measures from the line that announces the workspace to the start of the container. */
 async function workspace(world: World, { name }: Size): Promise<void> {
   await world.agent('exit 5')
   const at = { cwd: world.home, env: world.env }
@@ -125,7 +125,7 @@ async function workspace(world: World, { name }: Size): Promise<void> {
   row('making the workspace', name, forklift, '`git clone --no-hardlinks`', noHardlinks)
 }
 
-/** All of a run but the agent's time, against the commands that any tool would have to run, as one would type them. */
+/** Measures a run without the agent's time, beside the commands that a person would type for the same. */
 async function besideTheAgent(world: World, { name }: Size): Promise<void> {
   await using server = serveGit(world.path('servers'), { delay: DELAY })
   await world.reachable({ 'https://github.com/': `${server.url}/` })
@@ -205,7 +205,7 @@ async function betweenSteps(world: World, from: string, to: string, env = world.
   return { wall: ended - begun }
 }
 
-/** A result as an agent makes it, in the checkout's repository, judged by forklift/judge.ts. */
+/** Measures forklift/judge.ts on a result as an agent makes it, in the checkout's repository. */
 async function judgement(world: World, { name }: Size) {
   const [start, upstream] = ['origin/main', 'upstream/main']
   const work = world.path('tmp/merge')
@@ -241,7 +241,7 @@ async function judgement(world: World, { name }: Size) {
   row('judgement and page', name, net, '`merge-tree`, 3 `diff-tree`, `show --remerge-diff`', bare, '< 1.5')
 }
 
-/** From nothing to the pull request, with an agent that resolves the conflicts at once. */
+/** Measures a whole run up to the pull request, with an agent that resolves the conflicts at once. */
 async function wholeRun(world: World): Promise<Memory> {
   const child = Bun.spawn([FORKLIFT], { cwd: world.checkout, env: world.env, stdio: ['ignore', 'ignore', 'inherit'] })
   const memory = await watchMemory(child, line => line.includes('supervise-container'))

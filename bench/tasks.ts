@@ -1,8 +1,8 @@
 /**
- * `make bench BENCH=tasks`: what the tasks cost beside the models' own time. A step on many files, the engine's rate, a
- * fan-out of a thousand, what worker and server hold, how long a run takes to its first request, and the parts of a
- * request that grow with the repository. All is real but the model, which answers at once. It measures and prints one
- * table; nothing here passes or fails. `bun bench/tasks.ts [PART …]` does some parts alone.
+ * `make bench BENCH=tasks`: measures what the tasks add to the models' own time: a step on many files, the engine's
+ * rate, a fan-out of a thousand, the memory of worker and server, the time to a run's first request, and the parts of a
+ * request that grow with the repository. Everything is real but the model, which answers at once. Prints a table;
+ * nothing passes or fails. `bun bench/tasks.ts [PART …]` runs some parts alone.
  */
 import { mkdtemp, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -42,7 +42,7 @@ const milliseconds = (value: number): string =>
   value < 1000 ? `${Math.round(value)} ms` : `${(value / 1000).toFixed(2)} s`
 const mebibytes = (value: number): string => `${Math.round(value)} MiB`
 
-/** One line of the table; `bare` is what any program would have to do for it, in milliseconds. */
+/** Adds a row to the table; `bare` is the time in milliseconds that any program would need for the same. */
 function row(what: string, forge: string, goal = '', bare?: { what: string; wall: number; ratio: number }): void {
   const beside = bare ? [bare.what, milliseconds(bare.wall), bare.ratio.toFixed(2)] : ['', '', '']
   rows.push(`| ${[what, forge, ...beside, goal].join(' | ')} |`)
@@ -83,10 +83,10 @@ type Ground = { temporal: TestTemporal; repository: Repository; objects: Objects
 
 // --- A model that takes no time --------------------------------------------------------------------------------------
 
-/** When it was asked and had answered, of one request after the other. */
+/** When one request after another was received and answered. */
 type Clock = { asked: number; answered: number }
 
-/** Answers each kind of step at once; an edit is one of a file that the request names. */
+/** Answers each kind of step at once; an edit changes a file that the request names. */
 function answerTo(heard: Heard): object {
   const asked = heard.messages.map(({ text }) => text).join('\n')
   const [, kind] = /^# Your task: (.+)$/m.exec(heard.system) ?? []
@@ -99,7 +99,7 @@ function answerTo(heard: Heard): object {
 
 const play = (heard: Heard): Turn => ({ calls: callsOf(answerTo(heard)) })
 
-/** The moments of the requests that a server had, from `from` on. */
+/** The times of the requests that a server got, from number `from` on. */
 async function clocksOf(model: ModelServer, from: number): Promise<Clock[]> {
   return await Promise.all(
     model.requests.slice(from).map(async ({ at, closed }) => ({ asked: at, answered: (await closed).at })),
@@ -108,7 +108,7 @@ async function clocksOf(model: ModelServer, from: number): Promise<Clock[]> {
 
 // --- A step, and a fan-out of real ones ------------------------------------------------------------------------------
 
-/** A run that has begun, by its files alone: its steps can be started one by one. */
+/** A run that exists only as files, so that its steps can be started one by one. */
 async function beginRun({ objects, base }: Ground): Promise<{ store: RunStore; reference: Reference; given: Plan }> {
   const store = new RunStore(objects, RUN)
   const tasks = Array.from({ length: STEPS + 1 }, (_, at) => {
@@ -129,7 +129,7 @@ async function steps(ground: Ground, engine: Engine, model: ModelServer): Promis
   const { base, path } = ground
   const { reference } = await beginRun(ground)
   const beside: number[] = []
-  // Without docker an attempt ends before its checks: what is measured is a task of one request up to them.
+  // Without docker an attempt ends before its checks: the measured task has one request and no checks.
   const inputOf = (at: number): TaskInput => ({
     ...{ run: RUN, task: `t${at}`, attempt: 1, plan: reference, tier: 'generation', base, results: [], depth: 0 },
     ...{ about: [], above: {} },
@@ -219,7 +219,7 @@ function verifyWhole(end: FanOutEnd): void {
 
 // --- The engine alone ------------------------------------------------------------------------------------------------
 
-/** The flows as they are, with activities that do nothing: what is left is Temporal's own. */
+/** Runs the workflows with activities that do nothing: what remains is Temporal's own time. */
 async function engineAlone({ temporal, base }: Ground): Promise<void> {
   const kept = { kind: 'kept', oid: base }
   let count = 0
@@ -264,9 +264,12 @@ async function engineAlone({ temporal, base }: Ground): Promise<void> {
 
 // --- To the first request --------------------------------------------------------------------------------------------
 
-/** From the start of the command to the model's first request, with a server and worker or without them. */
+/**
+ * Measures from the start of the command to the model's first request, with and without a running server and worker.
+ */
 async function firstRequests({ temporal, path }: Ground, model: ModelServer): Promise<void> {
-  // A run looks for docker before it asks a model: this one is a script, that answers as quickly on every machine.
+  // `forge run` checks docker before it asks a model. A stub script stands in for docker, so this takes equally long
+  // everywhere.
   const docker = await mkdtemp(join(tmpdir(), 'forge-bench-docker-'))
   await symlink(join(import.meta.dir, '../test/stand-ins/docker'), join(docker, 'docker'))
   const env = {

@@ -1,4 +1,4 @@
-/** What files make machines do by themselves, read from their content. Any of it may be a stranger's. */
+/** Reads from the content of files what CI and package managers run by themselves. The content is untrusted. */
 import type { Path } from './git/repository.ts'
 import {
   ANYTHING,
@@ -12,26 +12,26 @@ import {
   type Workflow,
 } from './workflows.ts'
 
-/** Longer files are not parsed: whatever they are, they count as one thing that starts. */
+/** Longer files are not parsed; they count as starting something. */
 const MAX_PARSED_BYTES = 1 << 20
-/** GitHub reads the files of the folder, Gitea and Forgejo those of all folders in it. */
+/** Workflow files. GitHub reads only the folder itself; Gitea and Forgejo also read its subfolders. */
 const WORKFLOW = /^\.(github\/workflows\/[^/]+|(gitea|forgejo)\/workflows\/.+)\.ya?ml$/i
 const GITLAB = /(^|\/)([^/]*\.)?gitlab-ci\.ya?ml$/i
-/** What runs only where a workflow calls it, and what GitHub does not read in its folder of workflows. */
+/** Files that run only when a workflow calls them, and files in the folder of workflows that GitHub does not read. */
 const CALLED =
   /^\.(github|gitea|forgejo)\/(actions\/|workflows\/.*(?<!\.ya?ml)$)|^\.github\/workflows\/.*\/|(^|\/)action\.ya?ml$/i
-/** Keys of .gitlab-ci.yml that are no jobs. */
+/** Keys of .gitlab-ci.yml that are not jobs. */
 const NO_JOBS =
   /^(\.|(workflow|include|default|variables|stages|image|services|cache|before_script|after_script|spec)$)/
 
-/** Whether a file that steers CI starts nothing by itself, and runs where another one calls it. */
+/** Whether a CI file starts nothing by itself, but is called by other CI files. */
 export const isCalledByOthers = (path: Path): boolean => CALLED.test(path)
 
 /**
- * What a file that steers CI starts by itself, as words that can be compared between versions of the file: of a
- * workflow of GitHub's its events with their filters (`push branches main`) and its jobs (`job build`), of GitLab's the
- * jobs, of any other file one word. Nothing where it is switched off: it is not there, has nothing but comments, waits
- * for a person, or says that it never runs.
+ * What a CI file starts by itself, as words that can be compared between versions of the file: for a GitHub workflow
+ * its events with their filters (`push branches main`) and its jobs (`job build`), for GitLab the jobs, for any other
+ * file one word. Empty where the file is missing, has only comments, waits for a person, or never runs by its own
+ * conditions.
  */
 export function startsOf(path: Path, bytes: Uint8Array | undefined): ReadonlySet<string> {
   if (!bytes || isBlank(path, bytes)) return new Set()
@@ -40,16 +40,16 @@ export function startsOf(path: Path, bytes: Uint8Array | undefined): ReadonlySet
   return new Set([ANYTHING])
 }
 
-/** Files in which two slashes begin a comment. In a script they begin the path of a program. */
+/** Files in which `//` begins a comment. In a shell script, `//` begins a path. */
 const HAS_SLASH_COMMENTS = /(Jenkinsfile(\.[^/]*)?|\.(jsonc?|json5|jsonnet|kts|groovy|cue))$/i
 
-/** Groovy replaces these by what they stand for before it looks for comments: one may end the comment. */
+/** Groovy replaces unicode escapes before it looks for comments, so an escaped line end may end a comment. */
 const UNICODE_ESCAPE = /\\u/
 /** A first line that names a shell or an interpreter and nothing to run: with anything else, the line is a command. */
 const PLAIN_SHEBANG =
   /^#!\s*(\/usr)?(\/local)?\/bin\/(env\s+)?(ba|da|k|z)?(sh|python3?|node|ruby|perl)(\s+-[eux]+)?\s*$/
 
-/** Whether a file has nothing but comments. */
+/** Whether a file consists of comments only. */
 function isBlank(path: Path, bytes: Uint8Array): boolean {
   const text = Buffer.from(bytes)
     .toString()
@@ -63,20 +63,19 @@ function isBlank(path: Path, bytes: Uint8Array): boolean {
 }
 
 /**
- * Characters that end a line or the file for some readers, and not for others: what one takes for a comment may run
- * with another. By the rules of YAML 1.1, to which GitHub's and GitLab's readers hold, U+0085, U+2028 and U+2029 end a
- * line.
+ * Characters that end a line or the file for some parsers and not for others: what one parser takes for a comment may
+ * run in another. GitHub and GitLab read YAML 1.1, in which U+0085, U+2028 and U+2029 end a line.
  */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is looked for.
 const READ_DIFFERENTLY = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff]/
 
-/** The YAML of a file; undefined where it is none, too long, or may be read in more than one way. */
+/** Parses a file as YAML. Undefined where it is not YAML, is too long, or could be read in more than one way. */
 function parse(bytes: Uint8Array): unknown {
   const text = Buffer.from(bytes)
     .toString()
     .replace(/^\ufeff/, '')
   if (bytes.length > MAX_PARSED_BYTES || READ_DIFFERENTLY.test(text)) return undefined
-  // The parser copies a text for each of its aliases.
+  // The parser copies a text for each alias to it.
   const aliases = text.match(/\*[^\s,[\]{}*]/g)?.length ?? 0
   if (aliases * bytes.length > MAX_COPIED_BYTES) return undefined
   try {
@@ -87,12 +86,14 @@ function parse(bytes: Uint8Array): unknown {
   }
 }
 
-/** The most that a file's aliases can copy: a thousand aliases in a file of 128 KiB. */
+/** At most this many bytes may be copied for a file's aliases: a thousand aliases in a file of 128 KiB. */
 const MAX_COPIED_BYTES = 128 << 20
-/** What a file may have with each alias in full: a few aliases of aliases can stand for more than fits in memory. */
+/**
+ * At most this many characters after aliases are replaced: aliases of aliases can stand for more than fits in memory.
+ */
 const MAX_UNFOLDED_CHARS = 4 * MAX_PARSED_BYTES
 
-/** Whether a value that was read from YAML has an end, and is short enough to be written out. */
+/** Whether a parsed YAML value is finite and, written out, at most MAX_UNFOLDED_CHARS long. */
 function isShort(value: unknown): boolean {
   let left = MAX_UNFOLDED_CHARS
   const waiting: unknown[] = [value]
@@ -107,8 +108,8 @@ function isShort(value: unknown): boolean {
 }
 
 /**
- * Whether another file may run what a file says, though that starts nothing by itself: a workflow that others call, or
- * jobs, templates and defaults of GitLab that others include.
+ * Whether other CI files may run the content of this file, even if it starts nothing by itself: a workflow that others
+ * call, or jobs, templates and defaults of GitLab that others include.
  */
 export function mayBeCalled(path: Path, bytes: Uint8Array | undefined): boolean {
   if (!bytes || isBlank(path, bytes)) return false
@@ -126,7 +127,7 @@ function startsOfGitLab(pipeline: unknown): ReadonlySet<string> {
   const isNever = (rule: unknown) => isFields(rule) && rule.when === 'never'
   if (Array.isArray(rules) && rules.length > 0 && rules.every(isNever)) return new Set()
   const isByHand = (when: unknown) => when === 'manual' || when === 'never'
-  // A rule that says when goes before what the job says.
+  // The `when` of a rule overrides the `when` of its job.
   const ruleWaits = (rule: unknown, when: unknown) => isFields(rule) && isByHand(rule.when ?? when)
   const waits = (job: unknown) => {
     if (!isFields(job)) return false
@@ -139,12 +140,12 @@ function startsOfGitLab(pipeline: unknown): ReadonlySet<string> {
   return new Set([...jobs.map(([name]) => `job ${name}`), ...included])
 }
 
-/** The versions of a file that meet in a merge, and what came of them; undefined where there is none. */
+/** The three versions of a file in a merge, and the result; undefined where the file does not exist. */
 export type FileVersions = Record<keyof Versions, Uint8Array | undefined>
 
 /**
- * Whether what came out of a merge as a CI file starts what the fork has switched off: anything at all where the fork's
- * version starts nothing, and else what was there before and is not in the fork's version any more.
+ * Whether the result of a merge starts what the fork has switched off in a CI file: anything at all where the fork's
+ * version starts nothing, else what the common ancestor started and the fork's version no longer does.
  */
 export function startsWhatIsOff(path: Path, versions: FileVersions): boolean {
   if (isCalledByOthers(path)) return false
@@ -158,22 +159,21 @@ export function startsWhatIsOff(path: Path, versions: FileVersions): boolean {
 }
 
 /**
- * Whether a CI file that is of neither side runs more than the two do, though all its lines are theirs: a line that
- * keeps something from running may be left out. `isChangedAround` says whether it has other lines than git's own merge
- * where nothing was in conflict.
+ * Whether the result of a merge runs more than both sides in a CI file, though all its lines are theirs: a line that
+ * prevented a run may be missing. `isChangedAround`: outside of conflicts, the file differs from git's own merge.
  */
 export function startsMore(path: Path, versions: FileVersions, isChangedAround: boolean): boolean {
   if (WORKFLOW.test(path)) return runsMore(workflowsOf(versions))
   return isChangedAround || losesLimit(versions)
 }
 
-/** Words of the lines by which CI systems keep something from running, or wait for a person. */
+/** Words in lines by which CI systems restrict what runs, or wait for a person. */
 const LIMITS_RUNS =
   /\b(if|unless|when|only|except|rules?|conditions?|branch(es)?|tags?|refs?|paths?|changes|events?|triggers?|filters?|manual|never|approval|approve|input|hold|requires?|needs|depends_on|enabled?|disabled?|skip|ignore|environment|target)\b/i
 
 /**
- * Whether the result has such a line less often than a merge of both sides would, and none in its place that is made of
- * its words and others.
+ * Whether the result has a line with words of LIMITS_RUNS fewer times than a merge of both sides would, without a line
+ * in its place that has all of its words.
  */
 function losesLimit({ base, ours, theirs, result }: FileVersions): boolean {
   const [old, own, other, now] = [countLines(base), countLines(ours), countLines(theirs), countLines(result)]
@@ -189,7 +189,7 @@ function losesLimit({ base, ours, theirs, result }: FileVersions): boolean {
   return isLostFrom(own, other) || isLostFrom(other, own)
 }
 
-/** The lines of a file without the spaces around them, and how often each is there. */
+/** The lines of a file, trimmed, with the number of times that each occurs. */
 type LineCounts = ReadonlyMap<string, number>
 
 function countLines(bytes: Uint8Array | undefined): LineCounts {
@@ -206,10 +206,10 @@ function workflowsOf({ base, ours, theirs, result }: FileVersions): Versions {
   return { base: read(base), ours: read(ours), theirs: read(theirs), result: read(result) }
 }
 
-/** Scripts that a package manager runs by itself. */
+/** Names of scripts that a package manager runs by itself. */
 const LIFECYCLE = /^(pre|post)?(install|prepare|pack|publish|uninstall|version|dependencies)$|^prepublishOnly$/
 
-/** The commands of a package.json (or composer.json) that run by themselves, `name: command`; none where it is none. */
+/** The scripts of a package.json or composer.json that run by themselves, as `name: command`. */
 export function lifecycleScripts(bytes: Uint8Array | undefined): string[] {
   if (!bytes || bytes.length > MAX_PARSED_BYTES) return []
   try {
@@ -224,8 +224,8 @@ export function lifecycleScripts(bytes: Uint8Array | undefined): string[] {
 }
 
 /**
- * Whether a version of a file that came out of a conflict says nothing that neither side says: every line of it is a
- * line of a side or of the base, or made of the words of one line that only ours has and one that only theirs has.
+ * Whether the result of a conflict only combines the sides: every line is a line of a side or of the base, or consists
+ * of the words of one line that only ours has and one line that only theirs has.
  */
 export function isOfBothSides(result: Uint8Array, [ours, theirs, base]: readonly (Uint8Array | undefined)[]): boolean {
   const linesOf = (bytes: Uint8Array | undefined) =>
@@ -249,18 +249,18 @@ export function isOfBothSides(result: Uint8Array, [ours, theirs, base]: readonly
   })
 }
 
-/** Lines that an agent may put together of both sides' words: each is compared with every line of them. */
+/** At most this many lines may combine words of both sides: each is compared with every line of both. */
 const MAX_COMPOSED_LINES = 200
-/** About a second of work. The two sides may differ in millions of lines. */
+/** At most this many comparisons, which take about a second. The two sides may differ in millions of lines. */
 const MAX_COMPARISONS = 5_000_000
 
-/** A name and its version, in one word: of an image, an action, a package. */
+/** A name and its version in one word: of an image, an action, a package. */
 const NAME_AND_VERSION = /^(.+[:@=])(v?\d[\w.+-]*|[0-9a-f]{7,64})$/
 /** Two names in one word: an image and its tag, an owner and a branch. */
 const NAME_AND_NAME = /^([^:]+:)([^:]+)$/
 
 /**
- * The words of a line. What stands behind a name counts for itself, because forks keep their name and take upstream's
+ * The words of a line. What follows a name is a word of its own, because forks keep their own name and take upstream's
  * version.
  */
 const wordsOf = (line: string): Set<string> => {

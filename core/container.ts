@@ -1,27 +1,26 @@
 /**
- * What is the same for every program that runs something of strangers in a container: the flags that lock it, the clock
- * above it, and its end, whatever happens to it, to the docker client or to this process. The command that starts it
- * stands in the program itself.
+ * Runs untrusted programs in containers: the flags that lock a container, its time limit, and its removal, also when
+ * the docker client or this process dies. The `docker run` command itself is in the calling program.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ProcessPromise } from 'zx/core'
 import { shellIn } from './shell.ts'
 
-/** What `docker stop` leaves a container between TERM and KILL. */
+/** Seconds between TERM and KILL in `docker stop`. */
 export const GRACE_SECONDS = 10
 
-/** How `docker run` ends where docker itself could not start the container. */
+/** The exit code of `docker run` when docker could not start the container. */
 export const NOT_STARTED = 125
 
-/** A folder of the host's, and where the container sees it. */
+/** A folder of the host, and its path in the container. */
 export type Mount = { source: string; target: string }
 
-/** The image that strangers' code runs in, as `make image` makes it. */
+/** The image that untrusted programs run in, built by `make image`. */
 export const IMAGE = 'forklift/kitchen-sink:latest'
 
 /**
- * The flags of the lock: nothing of the image can be written, no capability but those that are named, no way to gain
- * one, and bounds on memory and processes. No logs are kept by the engine.
+ * The flags that lock a container: a read-only image, only these capabilities and no way to gain others, limits on
+ * memory and processes. The engine keeps no logs.
  */
 const lockWith = (capabilities: string[]): readonly string[] =>
   [
@@ -33,20 +32,22 @@ const lockWith = (capabilities: string[]): readonly string[] =>
     ['--pids-limit', '512', '--memory', '4g', '--memory-swap', '4g'],
   ].flat()
 
-/** With the four capabilities that the image's entry point needs to raise its firewall and to become a user. */
+/**
+ * The lock with the four capabilities that the image's entry point needs to set up its firewall and change its user.
+ */
 export const LOCK = lockWith(['NET_ADMIN', 'SETUID', 'SETGID', 'SETPCAP'])
 
-/** With none: for what needs no entry point, since it has no network and is started as a user. */
+/** The lock without capabilities, for containers that have no network and are started as a user. */
 export const CLOSED_LOCK = lockWith([])
 
 /**
- * The user and group of an agent whose files Forklift may give away, as root may: above the ids that people get, so
- * that it uses up no limit that the kernel counts by user (inotify instances, pipes, timers) of another user. The image
- * knows it.
+ * The user and group id of the agent where Forklift runs as root and can change the owner of files. It is above the ids
+ * of people, so that the agent uses up no other user's kernel limits (inotify instances, pipes, timers). The image has
+ * a user with this id.
  */
 export const AGENT_USER = 2_100_000_001
 
-/** The flags for the folders that a container sees. */
+/** The docker flags that mount folders. */
 export function mountFlags(mounts: Mount[]): string[] {
   // The value of --mount is a line of CSV: a comma in a path needs quotes.
   const field = (text: string) => (/[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)
@@ -54,28 +55,31 @@ export function mountFlags(mounts: Mount[]): string[] {
 }
 
 export type Container = {
-  /** By which docker knows it; no other container may have it. */
+  /** The name for docker; must be unique. */
   name: string
-  /** Seconds after which it is stopped. */
+  /** The container is stopped after this many seconds. */
   seconds: number
-  /** Stops it before its time. */
+  /** Stops the container early. */
   signal: AbortSignal
-  /** Told every second how long it has been running. */
+  /** Called every second with the number of seconds since the start. */
   onSecond: (gone: number) => void
 }
 
 /** How a container ended. */
 export type ContainerEnd = {
-  /** Its time was over, or the signal came. */
+  /** The time limit was reached, or the signal was aborted. */
   wasStopped: boolean
-  /** The client's own, and so the container's; one that is being stopped may end well after all. Undefined: killed. */
+  /**
+   * The exit code of the docker client, which is the container's; may be 0 even if it was stopped. Undefined: the
+   * client was killed.
+   */
   exitCode: number | undefined
   seconds: number
 }
 
 /**
- * Waits for a container until it ends by itself, its time is over or the signal comes. It is gone when this returns.
- * `start` gives the running `docker run --rm`, whose exit code is the container's.
+ * Runs a container until it ends, its time limit is reached or the signal is aborted. The container is removed when
+ * this returns. `start` starts `docker run --rm` and gives its process.
  */
 export async function runToItsEnd(container: Container, start: () => ProcessPromise): Promise<ContainerEnd> {
   const { name, seconds: limit, signal, onSecond } = container
@@ -97,13 +101,13 @@ export async function runToItsEnd(container: Container, start: () => ProcessProm
   return { wasStopped: end === undefined, exitCode: last.exitCode, seconds: gone() }
 }
 
-/** A process that removes a container when this one is gone (end of file on its input) or hangs. */
+/** Starts a process that removes the container when this process ends (its standard input closes) or hangs. */
 function removeWhenAlone(name: string, seconds: number): ProcessPromise {
   return shellIn({ cwd: '/' }, { nothrow: true, stdio: ['pipe', 'ignore', 'ignore'] })`
     read -r -t ${seconds} || for attempt in 1 2 3 4 5 6 7 8 9; do docker rm --force ${name} || true; sleep 1; done`
 }
 
-/** How the docker client ended; without an exit code where it was killed. */
+/** How the docker client ended; `exitCode` is undefined where it was killed. */
 type ClientEnd = { exitCode: number | undefined }
 
 async function exitOf(client: ProcessPromise): Promise<ClientEnd> {
@@ -112,13 +116,16 @@ async function exitOf(client: ProcessPromise): Promise<ClientEnd> {
 
 const docker = () => shellIn({ cwd: '/' }, { nothrow: true, timeout: `${GRACE_SECONDS + 10}s` })
 
-/** A client that was killed, or failed, may have left the container behind. */
+/** Removes a container that a killed or failed client may have left behind. */
 async function removeRemains(name: string, end: ClientEnd): Promise<ClientEnd> {
   if (end.exitCode !== 0) await docker()`docker rm --force ${name}`
   return end
 }
 
-/** `docker stop` for the grace, then removal until it is gone: a kill can miss a container that is just being made. */
+/**
+ * Runs `docker stop`, then removes the container until the client has ended: a single removal can miss a container that
+ * is just being created.
+ */
 async function stopAndRemove(name: string, client: ProcessPromise, ended: Promise<ClientEnd>): Promise<ClientEnd> {
   await docker()`docker stop ${name}`
   for (let attempt = 0; attempt < 10; attempt++) {

@@ -1,29 +1,26 @@
-/** What can be measured of the disk, where a command failed and its words can't be believed. */
+/** Finds out whether a full disk made a command fail, independent of the command's own message. */
 import { rm, statfs, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { GitError } from './git/run.ts'
 import { visible } from './text.ts'
 
-/** Bytes, and files, that must be left for a command to have failed of something else. */
+/** With less than this many bytes or files free, a failure may be due to the disk. */
 const NEARLY_FULL = { bytes: 16 << 20, files: 16 }
 
-/** How the system says that no more fits: on the disk, in a quota, in a limit of this process. */
+/** Error codes for a full disk, an exceeded quota, and a file size limit of the process. */
 const FULL = ['ENOSPC', 'EDQUOT', 'EFBIG']
 
-/** Whether nothing more fits on the disk of a folder, as the file system says or a small file in it shows. */
+/** Whether the disk of a folder is full, by the file system's numbers or by writing a small file. */
 export async function isFull(folder: string): Promise<boolean> {
   return FULL.includes((await troubleIn(folder)) ?? '')
 }
 
-/** Whether a folder can be written to: not on a full or a broken disk, nor on one that has become read-only. */
+/** Whether a file can be written in a folder: false on a full, broken or read-only disk. */
 export async function canBeWritten(folder: string): Promise<boolean> {
   return (await troubleIn(folder)) === undefined
 }
 
-/**
- * A sentence where something failed since nothing more fits on a disk, with the one of the folders that is full;
- * undefined where it failed of something else.
- */
+/** A sentence that names the folder whose disk is full, where that made `error` happen; undefined for other errors. */
 export async function whyFull(error: unknown, folders: readonly string[]): Promise<string | undefined> {
   const isSaid = saysFull(error)
   if (!isSaid && !mayBeFull(error)) return undefined
@@ -34,11 +31,11 @@ export async function whyFull(error: unknown, folders: readonly string[]): Promi
   return isSaid ? 'No space is left on a disk that is written to: make room there.' : undefined
 }
 
-/** Git and SQLite do not always say why they can't write. */
+/** Whether an error of git or SQLite may be due to a full disk: they do not always say why a write failed. */
 const mayBeFull = (error: unknown): boolean =>
   error instanceof GitError || `${(error as { code?: unknown } | undefined)?.code}`.startsWith('SQLITE_IOERR')
 
-/** Whether an error, or what it was caused by, is that nothing more fits: as the system, SQLite and git say it. */
+/** Whether an error or one of its causes says that the disk is full, in the words of the system, SQLite or git. */
 function saysFull(error: unknown): boolean {
   for (let at = error; at instanceof Error; at = at.cause) {
     const { code, stderr = '' } = at as { code?: unknown; stderr?: unknown }
@@ -48,13 +45,13 @@ function saysFull(error: unknown): boolean {
   return false
 }
 
-/** The system's word for why a small file can't be written. */
+/** The error code for writing a small file in a folder; undefined where it can be written. */
 async function troubleIn(folder: string): Promise<string | undefined> {
   const probe = join(folder, `.probe-${process.pid}`)
   try {
     const { bavail, bsize, files, ffree } = await statfs(folder)
     if (bavail * bsize < NEARLY_FULL.bytes || (files > 0 && ffree < NEARLY_FULL.files)) return 'ENOSPC'
-    // A quota or a limit of this process is not among the numbers of the file system.
+    // Quotas and file size limits are not among the file system's numbers: only writing shows them.
     await writeFile(probe, Buffer.alloc(1 << 20))
     return undefined
   } catch (error) {

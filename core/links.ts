@@ -1,19 +1,22 @@
-/** Symbolic links in a tree, and the files that steer CI through them. */
+/** Finds symbolic links in a tree, and the CI files that are reached through them. */
 import { LIMITS, TooLarge } from './git/bounds.ts'
 import type { Objects } from './git/objects.ts'
 import type { Entry, Oid, Path } from './git/repository.ts'
 import { run } from './git/run.ts'
 import { canHoldCi, steersCi } from './steering.ts'
 
-/** A link to another place in the same tree ('' is the top), and whether a file is there: else it may be a folder. */
+/**
+ * A link to another path of the same tree ('' is the top). `isToFile`: its target is a file; otherwise it may be a
+ * folder.
+ */
 export type SymbolicLink = { path: Path; target: Path; isToFile: boolean }
 
-/** The links in a commit that lead to another place in it. */
+/** Lists the links of a commit that lead to another path in it. */
 export async function linksOf(objects: Objects, commit: Oid): Promise<SymbolicLink[]> {
   const { stdout } = await run(objects.repository, ['ls-tree', '-r', '-z', '--full-tree', commit])
   const found: { path: Path; oid: Oid }[] = []
   for (let at = stdout.indexOf(LINK); at >= 0; at = stdout.indexOf(LINK, at + 1)) {
-    // The words can stand in a file's name, too.
+    // The same bytes may be part of a file's name.
     if (at > 0 && stdout[at - 1] !== 0) continue
     const [name, end] = [stdout.indexOf('\t', at), stdout.indexOf(0, at)]
     const oid = stdout.toString('latin1', at + LINK.length, name)
@@ -30,11 +33,11 @@ export async function linksOf(objects: Objects, commit: Oid): Promise<SymbolicLi
   })
 }
 
-/** How git lists a link; and how long a path can be on nearly every system. */
+/** How git lists a link, and the longest path on nearly every system. */
 const LINK = '120000 blob '
 const MAX_TARGET_BYTES = 4096
 
-/** Where a link leads, from the top of the tree; undefined where that is outside of it. */
+/** The target of a link, from the top of the tree; undefined where it is outside of the tree. */
 function resolve(path: Path, target: string): Path | undefined {
   if (target === '' || target.startsWith('/')) return undefined
   const parts = path.split('/').slice(0, -1)
@@ -46,10 +49,10 @@ function resolve(path: Path, target: string): Path | undefined {
   return parts.join('/')
 }
 
-/** Whether a path steers CI: by its own name, by that of a link to it, or as a link to a file that does. */
+/** Whether a path steers CI: by its own name, by the name of a link to it, or as a link to a CI file. */
 export type SteersCi = (path: Path, entry: Entry) => boolean
 
-/** Which paths steer CI in a tree with these links. */
+/** Makes the check for a tree with these links. */
 export function steersCiThrough(links: readonly SymbolicLink[]): SteersCi {
   const through = linksIntoCi(links)
   const toFiles = new Set(links.flatMap(({ path, isToFile }) => (isToFile ? [path] : [])))
@@ -62,20 +65,20 @@ export function steersCiThrough(links: readonly SymbolicLink[]): SteersCi {
 
 type Alias = { name: Path; target: Path }
 
-/** The name that a file has through a link; undefined where the link does not lead to it. */
+/** The name of a file through a link; undefined where the link does not lead to it. */
 function nameThrough({ name, target }: Alias, path: Path): Path | undefined {
   if (path === target) return name
   const folder = target === '' ? '' : `${target}/`
   return path.startsWith(folder) ? `${name}/${path.slice(folder.length)}` : undefined
 }
 
-/** A few hundred links of CI's are more than any project has; and links may lead to links this often. */
+/** At most this many links to CI files: more than any project has, though links may lead to links. */
 const MAX_CI_LINKS = 1_000
 const MAX_HOPS = 8
 
 /**
- * The links that stand for files or folders of CI's, with where they lead in the end. One of them may lead through
- * another link, and a folder that one leads to may have links in it.
+ * The links that stand for CI files or folders, with their final targets. A link may lead through another link, and a
+ * folder that it leads to may contain links.
  */
 function linksIntoCi(links: readonly SymbolicLink[]): Alias[] {
   const isOfCi = (name: Path, { isToFile }: SymbolicLink) => (isToFile ? steersCi(name) : canHoldCi(name))
@@ -102,7 +105,7 @@ function linksIntoCi(links: readonly SymbolicLink[]): Alias[] {
   return [...found.values()]
 }
 
-/** A path with the first link on it followed; undefined where there is none. */
+/** Replaces the first link on a path with its target; undefined where there is no link on it. */
 function followed(byPath: ReadonlyMap<Path, SymbolicLink>, path: Path): Path | undefined {
   const parts = path.split('/')
   for (let depth = 1; depth <= parts.length; depth++) {

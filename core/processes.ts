@@ -1,6 +1,6 @@
 /** Processes of this machine. */
 
-/** Whether there is a process of this id on this machine. */
+/** Whether a process with this id runs on this machine. */
 export function isRunning(pid: number): boolean {
   try {
     return process.kill(pid, 0)

@@ -28,7 +28,10 @@ import { isLockFile, isRecipe, looksAutomatic, steersAgents, steersCi } from './
 import { visiblePath } from './text.ts'
 import { allOf } from './together.ts'
 
-/** `start` is where the agent began, `origin` the branch that the pull request goes to, `result` the agent's branch. */
+/**
+ * `start`: the commit at which the agent began. `origin`: the branch that the pull request goes to. `result`: the
+ * agent's branch.
+ */
 export type Commits = { origin: Oid; start: Oid; upstream: Oid; result: Oid }
 type Resolution =
   | "upstream's version"
@@ -37,86 +40,89 @@ type Resolution =
   | 'a mixture of both'
   | 'a version of its own'
   | 'deleted'
-/** A path that git could not settle, git's word for why, and what the result has there. */
+/** A path in conflict: the kind in git's words, and what the result has there. */
 export type ReviewedConflict = { path: Path; kind: string; stages: Stage[]; resolution: Resolution }
-/** A change of a file that the merge did not need; `to` is where its content went. */
+/** A change of a file that the merge did not need. `to`: the path to which its content was moved. */
 export type ReviewedEdit = { path: Path; change: 'added' | 'changed' | 'deleted' | 'moved'; to?: Path }
 /**
- * A file of upstream's, and how many of its lines the fork's version adds and deletes: `before` the merge, and `after`.
+ * A file of upstream's that the fork changes in fewer lines after the merge: `before` and `after` count added and
+ * deleted lines.
  */
 type Shrunk = { path: Path; before: number; after: number }
 
-/** How the result differs from git's own merge of origin's branch and upstream. */
+/** The differences between the result and git's own merge of the origin branch and upstream. */
 type Ledger = {
   conflicts: ReviewedConflict[]
   edits: ReviewedEdit[]
-  /** Changes of upstream's, and of the fork's, that are not in the result though nothing was in their way. */
+  /** Files without upstream's changes (`dropped`) or the fork's (`vanished`), though they were not in conflict. */
   dropped: Path[]
   vanished: Path[]
-  /** Files that steer CI, and that the result has as the fork has them (or not at all), since it has switched them off. */
+  /** CI files that the fork has switched off and that the result leaves so: in the fork's version, or missing. */
   keptOff: Path[]
-  /** Files changed by upstream that steer CI, and those that agents obey or hooks run. */
+  /** Files changed by upstream that steer CI (`ci`), and that agents obey or hooks run (`steering`). */
   ci: Path[]
   steering: Path[]
-  /** How many files git merges without a conflict: with upstream's changes, and with the fork's. */
+  /** How many files git merged without a conflict, with changes of upstream and of the fork. */
   files: { upstream: number; fork: number }
 }
 export type MergeReview = Ledger & {
   commits: Commits
-  /** Why the result may not be published, a sentence each. */
+  /** Reasons not to publish the result, a sentence each. */
   refusals: string[]
-  /** Those of them that --anyway can't lift: upstream's commits are missing, or conflict markers were left. */
+  /** Refusals that --anyway can't lift: upstream's commits are missing, or conflict markers are left. */
   unliftable: string[]
-  /** Those of them that do not count where a person resolved the conflicts: the merge itself says that it is meant. */
+  /** Refusals that do not apply where a person made the merge, since the merge itself shows that it is intended. */
   meantByHand: string[]
-  /** What a person has to decide, a sentence each: with any, the pull request is a draft. */
+  /** Points for a person to decide, a sentence each. If there are any, the pull request is a draft. */
   partial: string[]
-  /** The blob of a STUCK.md in the result that neither side has. */
+  /** The blob of the result's STUCK.md, if neither side has it. */
   stuck: Oid | undefined
-  /** The result has upstream's history but not the start's: the trees alone were judged. */
+  /** The result has upstream's history but not the start's, so only the trees were judged. */
   rebased: boolean
-  /** Files with a conflict that differ from git's own merge where nothing was in conflict, too. */
+  /** Files with a conflict that also differ from git's own merge outside of it. */
   around: Path[]
-  /** Files with a conflict that have a line of `=======` which neither side has, and no other marker. */
+  /** Files with a conflict and a `=======` line that neither side has, but no other marker. */
   middles: Path[]
-  /** Files that machines tend to run or obey, as neither git's own merge nor a side has them. */
+  /**
+   * Files that programs tend to run or obey by themselves, in a version that neither git's own merge nor a side has.
+   */
   automation: Path[]
-  /** Files in which what the start had beyond origin is gone, though nothing was in its way. */
+  /** Files without the changes that the start had beyond origin, though they were not in conflict. */
   goneFromStart: Path[]
-  /** Whose tree the result is, unchanged, because there was nothing but conflicts and all went one way. */
+  /** The side whose tree the result is, where all conflicts were resolved for it and git's merge has nothing else. */
   settledOn: Comparison['whole']
   shrunk: Shrunk[]
-  /** How the result differs from git's own merge, by path, as `git show --remerge-diff` has it. Bounded. */
+  /** Differences between the result and git's own merge by path, like `git show --remerge-diff`. Limited in size. */
   diffs: ReadonlyMap<Path, string>
   upstreamCommits: CommitList
 }
 
-/** A path where the result differs from git's own merge, or which git could not settle: then it has a `kind`. */
+/** A path where the result differs from git's own merge, or with a conflict: then `kind` says which. */
 type Spot = { path: Path; kind: string | undefined; stages: Stage[] } & Record<Version, Entry>
 type Version = 'automatic' | 'ours' | 'theirs' | 'result'
 type Comparison = {
   ledger: Ledger
   spots: Map<Path, Spot>
-  /** Which paths steer CI in the result. */
+  /** Whether a path steers CI in the result. */
   steerCi: SteersCi
-  /** Contents that a side has where git's own merge has something else. */
+  /** Blobs that a side has where git's own merge has something else. */
   ofSides: ReadonlySet<Oid>
-  /** Of the files that git merges without a conflict, those in which a side's change is lost. */
+  /** Files that git merges without a conflict in which a side's change is lost. */
   lost: { upstream: Path[]; fork: Path[] }
-  /** Files of CI that the fork has switched off and git's own merge would start; and those that the result starts. */
+  /** CI files that the fork has switched off and git's own merge would start, and those that the result starts. */
   switchedOff: { files: ReadonlySet<Path>; started: Path[] }
-  /** Whose tree the result is, unchanged. */
+  /** The side whose tree the result is. */
   whole: 'the fork' | 'upstream' | undefined
 }
 
-/** What is read is bounded, because a hostile result is not. */
+/** Limits on what is read, because the result may be hostile. */
 const SHOWN = { files: 300, bytes: 1 << 20, biggestFile: '512k', commits: 100 }
 const READ_BYTES = 8 << 20
 
 /**
- * Judges the result from the start, and shows what it means for origin. The scratch repository reads all four commits.
- * Throws {@link TooLarge} where the result differs from git's own merge in more than what is looked at. Whether
- * upstream does ({@link verifyFewChanges}) is asked before anybody merges, once a run.
+ * Judges the result of a merge from its start, and describes it relative to origin. The scratch repository must have
+ * access to all four commits. Throws {@link TooLarge} where the result differs from git's own merge in too many paths.
+ * The same check for upstream ({@link verifyFewChanges}) is made once a run, before the merge.
  */
 export async function review(scratch: Scratch, commits: Commits): Promise<MergeReview> {
   const { origin, start, upstream } = commits
@@ -156,14 +162,17 @@ export async function review(scratch: Scratch, commits: Commits): Promise<MergeR
     ...history,
     ...losses,
     ...unresolved,
-    ...naming('Guidance that may be private is neither as in the start nor as git merges it:', guidance(judged)),
+    ...naming(
+      "A version of FORK.md that is neither the start's nor git's own merge may contain private guidance:",
+      guidance(judged),
+    ),
     ...naming("Files that steer CI differ from git's own merge, and a push would run them:", ci),
     ...meantByHand,
     ...naming('Upstream brings what would run into CI that the fork has switched off:', judged.switchedOff.started),
     ...naming('A Forgejo or Gitea would run other workflows in place of the deleted ones:', uncovered),
     ...naming('The result says itself that it is stuck, in', isStuck ? ['STUCK.md'] : []),
   ]
-  // The start may be a pull request that people have added to: what they did is not in origin yet.
+  // The start may be an open pull request with people's changes that are not in origin yet.
   const goneFromStart = judged.ledger.vanished.filter(path => !vanished.includes(path))
   const settledOn = refusals.length > 0 || conflicts.length === 0 ? undefined : judged.whole
   const partial = [
@@ -198,7 +207,7 @@ export async function review(scratch: Scratch, commits: Commits): Promise<MergeR
   }
 }
 
-/** What of a comparison is worth a look and does not follow from its list of changes. */
+/** Findings for people to look at that need more than the list of changes. */
 type Odd = Record<'around' | 'middles' | 'automation', Path[]>
 const NOTHING_ODD: Odd = { around: [], middles: [], automation: [] }
 
@@ -218,20 +227,20 @@ const same = (a: Entry, b: Entry): boolean => a?.oid === b?.oid && a?.mode === b
 const isFile = (entry: Entry): boolean => entry?.mode.startsWith('100') ?? false
 const stageOf = (stages: Stage[], number: number): Entry => stages.find(({ stage }) => stage === number)
 
-/** Files that are as neither side has them. */
+/** Files whose version neither side has. */
 const written = ({ spots }: Comparison): Spot[] =>
   [...spots.values()].filter(
     ({ ours, theirs, result }) => isFile(result) && ![ours, theirs].some(side => same(side, result)),
   )
 
-/** A sentence that ends in the names of files; none where there are none. */
+/** A sentence that ends with file names; none for no files. */
 function naming(words: string, paths: Path[]): string[] {
   if (paths.length === 0) return []
   const names = paths.slice(0, 10).map(path => (/[\s,"]/.test(path) ? `"${visiblePath(path)}"` : visiblePath(path)))
   return [`${words} ${names.join(', ')}${paths.length > 10 ? ` and ${paths.length - 10} more` : ''}.`]
 }
 
-/** Compares the result with git's own merge of one commit and upstream. */
+/** Compares the result with git's own merge of `ours` and upstream. */
 async function compare(
   scratch: Scratch,
   objects: Objects,
@@ -240,7 +249,7 @@ async function compare(
 ): Promise<Comparison> {
   const merge = await mergeTrees(scratch, ours, upstream, { objects })
   await verifyFewChanges(objects, merge.tree, result, LIMITS.edits)
-  // Only now: a tree of a few objects can stand for more files than can be listed.
+  // Only after the check above: a tree of a few objects can stand for more files than can be listed.
   const links = linksOf(objects, result)
   const diffs = [result, ours, upstream].map(oid => diffTrees(scratch, merge.tree, oid))
   const [steerCi, toResult = '', toOurs = '', toTheirs = ''] = await allOf([links.then(steersCiThrough), ...diffs])
@@ -249,7 +258,7 @@ async function compare(
   for (const { kind, paths } of merge.conflicts) for (const path of paths) kinds.set(path, kind)
 
   const spots = new Map<Path, Spot>()
-  // A commit that a diff leaves out at a path has there what git's own merge has: only differences are kept.
+  // Only differences are recorded: elsewhere a side has what git's own merge has.
   const note = (path: Path, automatic: Entry, version: Partial<Spot>) => {
     const unchanged = { automatic, ours: automatic, theirs: automatic, result: automatic }
     const spot = spots.get(path) ?? { path, kind: kinds.get(path), stages: stages.get(path) ?? [], ...unchanged }
@@ -284,13 +293,13 @@ async function compare(
   return { ledger, spots, steerCi, ofSides, lost, switchedOff: { files: off, started }, whole }
 }
 
-/** A file that steers CI, as git merges what upstream changed, and what the fork has in its place. */
+/** A CI file that upstream changed: git's own merge of it (`entry`), and the fork's version (`before`). */
 type Arrival = { path: Path; entry: NonNullable<Entry>; before: Entry }
 
 /**
- * Those arrivals that would start something where the fork has switched it off: its version starts nothing, or it has
- * none, in a folder where it has switched off all that was there (the common ancestor has files there that start
- * something, and the fork has none).
+ * Those arrivals that would start something that the fork has switched off: its version of the file starts nothing, or
+ * it has deleted everything in the file's folder that starts something (the common ancestor has such files there, the
+ * fork has none).
  */
 async function switchedOff(
   objects: Objects,
@@ -316,19 +325,19 @@ async function switchedOff(
   return off
 }
 
-/** Those of the files that git's own merge would start, in which the result starts something, too. */
+/** Those of some switched-off CI files in which the result starts something. */
 async function startedOf(objects: Objects, off: ReadonlySet<Path>, spots: Map<Path, Spot>): Promise<Path[]> {
   const started: Path[] = []
   for (const path of off) {
     const spot = spots.get(path)
-    // A link, of which it can't be read what it starts, is no way around.
+    // What a link starts can't be read from it, so it counts as starting something.
     const isStarted = !spot || (spot.result && !isFile(spot.result))
     if (isStarted || startsOf(path, await bytesOf(objects, spot?.result)).size > 0) started.push(path)
   }
   return started
 }
 
-/** Whether a file in a folder of a commit steers CI and starts anything by itself. */
+/** Whether a CI file in a folder of a commit starts anything by itself. */
 async function startsAnything(objects: Objects, commit: Oid, folder: Path): Promise<boolean> {
   const place = await entryAt(objects, commit, folder.slice(0, -1))
   if (!place || !isFolder(place)) return false
@@ -342,7 +351,7 @@ async function startsAnything(objects: Objects, commit: Oid, folder: Path): Prom
 }
 
 /**
- * What a file holds; undefined where there is none. A workflow that is too long to be read counts as one that starts by
+ * The content of a file; undefined where there is none. A file that is too large counts as starting something by
  * itself.
  */
 async function bytesOf(objects: Objects, entry: Entry): Promise<Buffer | undefined> {
@@ -353,8 +362,8 @@ async function bytesOf(objects: Objects, entry: Entry): Promise<Buffer | undefin
 function conflictsIn(spots: Map<Path, Spot>, ofSides: ReadonlySet<Oid>): ReviewedConflict[] {
   return [...spots.values()].flatMap(spot => {
     const { path, kind, stages, automatic, result } = spot
-    // Git names some paths in a conflict that have no stages: the old name of a renamed file, a file where a folder has
-    // to be. They matter only where the result differs from git's own merge there.
+    // Some paths that git names in a conflict have no stages: the old name of a renamed file, or a file that became a
+    // folder. They matter only where the result differs from git's own merge.
     const isNamed = kind && (stages.length > 0 || !same(result, automatic))
     return isNamed ? [{ path, kind, stages, resolution: resolutionOf(spot, ofSides) }] : []
   })
@@ -363,19 +372,17 @@ function conflictsIn(spots: Map<Path, Spot>, ofSides: ReadonlySet<Oid>): Reviewe
 function resolutionOf({ stages, ours, theirs, automatic, result }: Spot, ofSides: ReadonlySet<Oid>): Resolution {
   if (!result) return 'deleted'
   const [own, upstreams] = stages.length > 0 ? [stageOf(stages, 2), stageOf(stages, 3)] : [ours, theirs]
-  // Where both sides renamed a file, git merges it first, and has what came of it in the place of a side's version.
+  // Where both sides renamed a file, git merges its content first, and uses that in place of a side's version.
   const isOfSide = (entry: Entry, atPath: Entry) => same(entry, atPath) || ofSides.has(entry?.oid ?? '')
   if (same(result, upstreams)) return isOfSide(upstreams, theirs) ? "upstream's version" : "git's own merge of both"
   if (same(result, own)) return isOfSide(own, ours) ? "the fork's version" : "git's own merge of both"
-  // Where git can mix the two, its own merge is the file with markers. Of files that one side has deleted, binary ones,
-  // links and submodules it has one of the two, and none where both have renamed a file.
+  // Where git can merge the content, its own merge is the file with markers. For deleted and binary files, links and
+  // submodules it is one side's version; where both sides renamed a file, it is missing.
   const isMixable = own && upstreams && automatic && stages.every(({ oid }) => oid !== automatic.oid)
   return isMixable || ofSides.has(result.oid) ? 'a mixture of both' : 'a version of its own'
 }
 
-/**
- * Where the result differs from git's own merge though nothing was in conflict: edits, and changes that a side lost.
- */
+/** Finds differences between the result and git's own merge outside of conflicts: edits, and lost changes of a side. */
 function changesBeyond(spots: Map<Path, Spot>, { off, givenUp }: { off: ReadonlySet<Path>; givenUp: Path[] }) {
   const found = { edits: [] as ReviewedEdit[], dropped: [] as Path[], vanished: [] as Path[], keptOff: [] as Path[] }
   const lost: Comparison['lost'] = { upstream: [], fork: [] }
@@ -396,7 +403,7 @@ function changesBeyond(spots: Map<Path, Spot>, { off, givenUp }: { off: Readonly
     else if (same(result, ours)) found.dropped.push(path)
     else if (same(result, theirs)) found.vanished.push(path)
     else found.edits.push({ path, change: !automatic ? 'added' : result ? 'changed' : 'deleted' })
-    // Where a folder's conflicts were settled by deleting it, its other files went along: that is no lost merge.
+    // A conflict resolved by deleting its folder also deletes the folder's other files: that is not a lost change.
     if (to || (!result && givenUp.some(folder => path.startsWith(folder)))) continue
     if (!same(automatic, ours) && (!result || same(result, ours))) lost.upstream.push(path)
     if (!same(automatic, theirs) && (!result || same(result, theirs))) lost.fork.push(path)
@@ -404,7 +411,7 @@ function changesBeyond(spots: Map<Path, Spot>, { off, givenUp }: { off: Readonly
   return { ...found, lost }
 }
 
-/** Folders whose conflicts were settled by deleting all of them, with a slash behind. */
+/** Folders that the result deleted to resolve their conflicts, with a trailing slash. */
 async function foldersGivenUp(objects: Objects, conflicts: ReviewedConflict[], result: Oid): Promise<Path[]> {
   const deleted = conflicts.filter(({ kind, resolution }) => kind === 'modify/delete' && resolution === 'deleted')
   const folders = new Set(deleted.map(({ path }) => path.slice(0, path.lastIndexOf('/') + 1)))
@@ -412,14 +419,14 @@ async function foldersGivenUp(objects: Objects, conflicts: ReviewedConflict[], r
   return (await allOf([...folders].map(async folder => ((await isGone(folder)) ? [folder] : [])))).flat()
 }
 
-/** Which of upstream and the start the result does not descend from. */
+/** Which of start and upstream are not in the history of the result. */
 async function unreachable(scratch: Scratch, { start, upstream, result }: Commits): Promise<Oid[]> {
-  // Not by rev-list, which believes the dates of commits: it stops early where they are wrong.
+  // Not by rev-list, which stops early where the dates of commits are wrong.
   const lacks = async (oid: Oid) => !(await isAncestor(scratch, oid, result))
   return (await allOf([upstream, start].map(async oid => ((await lacks(oid)) ? [oid] : [])))).flat()
 }
 
-/** Writes trees whose files are named by their place in the list, because a path does not survive in a patch. */
+/** Writes trees with numbers as file names, because arbitrary paths are not preserved in a patch. */
 function numberedTrees(scratch: Scratch, trees: Entry[][]): Promise<Oid[]> {
   const numbered = (entry: Entry, at: number) => (entry ? [{ name: String(at).padStart(7, '0'), ...entry }] : [])
   return writeObjects(
@@ -428,7 +435,7 @@ function numberedTrees(scratch: Scratch, trees: Entry[][]): Promise<Oid[]> {
   )
 }
 
-/** The difference to git's own merge as text, by path, the conflicts first. */
+/** The differences from git's own merge as patches by path, files in conflict first. */
 async function diffsOf(scratch: Scratch, { spots }: Comparison, commits: Commits): Promise<MergeReview['diffs']> {
   const shown = [...spots.values()].sort((a, b) => Number(!a.kind) - Number(!b.kind)).slice(0, SHOWN.files)
   const diffs = new Map<Path, string>()
@@ -449,7 +456,7 @@ async function diffsOf(scratch: Scratch, { spots }: Comparison, commits: Commits
   return diffs
 }
 
-/** Files in which the fork changes fewer lines of upstream's than when they met. */
+/** Finds files in which the fork changes fewer of upstream's lines than before the merge. */
 async function shrunkIn(scratch: Scratch, comparison: Comparison): Promise<Shrunk[]> {
   const pairs = written(comparison).flatMap(({ path, kind, stages, automatic, theirs, result }) => {
     const base = kind ? stageOf(stages, 1) : theirs
@@ -469,7 +476,7 @@ async function shrunkIn(scratch: Scratch, comparison: Comparison): Promise<Shrun
   })
 }
 
-/** A section of a patch without the numbers that stand for file names, and with names for the sides of a conflict. */
+/** A section of a patch without its numbers for file names, and with the sides' names on conflict markers. */
 function readable(section: string, { origin, upstream }: Commits): string {
   const [head = '', ...hunks] = section.split(/^(?=@@ )/m)
   const named = head.replace(/^(index|---|\+\+\+) .*\n/gm, '').replace(/^Binary files .*$/m, 'Binary file')
@@ -479,33 +486,33 @@ function readable(section: string, { origin, upstream }: Commits): string {
     .replaceAll(`>>>>>>> ${upstream}`, '>>>>>>> upstream')
 }
 
-/** The length of the markers that git writes where nothing else is said. */
+/** The default length of git's conflict markers. */
 const USUAL_MARKER = 7
 
 /**
- * Files with more lines of conflict markers than the two sides account for (`left`). `=======` alone may be a heading,
- * and a line of `|||||||` a row of a table: they count together, or with what git writes behind it; of the former alone
- * a file with a conflict is among `middles`.
+ * Finds files with more conflict marker lines than the two sides have (`left`). `=======` alone may underline a
+ * heading, and `|||||||` may be a table row: they count only together, or with git's text after them. A file in
+ * conflict that has only `=======` is among `middles`.
  */
 async function withMarkers(
   objects: Objects,
   { start, upstream }: Commits,
   comparison: Comparison,
 ): Promise<{ left: Path[]; middles: Path[] }> {
-  // Where both sides renamed a file, git merges it first: what it then calls a side's version may have markers itself.
+  // Where both sides renamed a file, git merges its content first, so what it calls a side's version may have markers.
   const side = (entry: Entry, atPath: Entry) => (entry && comparison.ofSides.has(entry.oid) ? entry : atPath)
   const known = ({ kind, stages, ours, theirs, automatic }: Spot): [Entry, Entry, Entry] =>
     stages.length > 0
       ? [side(stageOf(stages, 2), ours), side(stageOf(stages, 3), theirs), stageOf(stages, 1)]
       : [ours, theirs, kind ? undefined : automatic]
-  // Content that a side has at another path was moved there, not written by the merge.
+  // Content that a side has at another path was moved here, not written by the merge.
   const contents = (spot: Spot) => (spot.stages.length > 0 ? known(spot).slice(0, 2) : known(spot))
   const old = new Set([...comparison.spots.values()].flatMap(spot => contents(spot).map(entry => entry?.oid)))
   const files = written(comparison).filter(({ result }) => !old.has(result?.oid))
   const found: { left: Path[]; middles: Path[] } = { left: [], middles: [] }
   if (files.length === 0) return found
   await verifyReadable(objects, files)
-  // Git takes the size from what is checked out: upstream's, too, where a conflict is written anew after the merge.
+  // Git reads the marker size from the checked-out .gitattributes: upstream's, if a conflict is written after the merge.
   const sizesIn = (commit: Oid) => checkAttribute(objects, commit, 'conflict-marker-size', files.map(pathOf))
   const sizes = await allOf([start, upstream].map(sizesIn))
   let bases: Oid[] | undefined
@@ -519,7 +526,7 @@ async function withMarkers(
     if (result.sides + result.bases + result.alone === 0) continue
     const [ours, theirs, base] = await allOf(known(spot).map(count))
     if (!ours || !theirs || !base) continue
-    // Of several common ancestors git makes one, and leaves markers in it where they are in conflict.
+    // Git merges several common ancestors into one, and leaves markers in it where they conflict.
     bases ??= await mergeBases(objects.repository, start, upstream)
     if (spot.kind && bases.length > 1) Object.assign(base, NO_MARKERS)
     const isMore = (kind: keyof Markers) =>
@@ -533,16 +540,16 @@ async function withMarkers(
 const NO_MARKERS: Markers = { sides: 0, bases: 0, named: 0, middles: 0, alone: 0 }
 
 /**
- * How many lines begin with `<<<<<<<` or `>>>>>>>`, with `|||||||`, those of them with an id behind, and `=======`; and
- * those `alone` of the latter that underline no heading.
+ * Numbers of lines: `sides` begin with `<<<<<<<` or `>>>>>>>`, `bases` with `|||||||`, of which `named` have an id
+ * after it, `middles` with `=======`, of which `alone` do not underline a heading.
  */
 type Markers = { sides: number; bases: number; named: number; middles: number; alone: number }
 
-/** What may stand before a marker: a formatter indents it with the code, and what is commented out is no resolution. */
+/** What may stand before a marker: formatters indent it, and a marker that is commented out is not a resolution. */
 const BEFORE_MARKER = '[ \\t]*(?:(?:#+|//|--|;+|%|\\*|/\\*|<!--|>)[ \\t]*)?'
 
 function countMarkers(bytes: Buffer | '', sizes: readonly number[]): Markers {
-  // Without its NULs, text in UTF-16 or UTF-32 has the same markers as any other, and binary files are read as well.
+  // Without NULs, text in UTF-16 or UTF-32 has the same markers as other text; binary files are checked too.
   const text = bytes === '' ? '' : bytes.toString('latin1').replaceAll('\0', '')
   const either = (patternOf: (size: number) => string) => `(?:${[...new Set(sizes)].map(patternOf).join('|')})`
   const run = (char: string) => `(?:${char}{${USUAL_MARKER},}|${either(size => `${char}{${size}}`)})(?!${char})`
@@ -557,7 +564,7 @@ function countMarkers(bytes: Buffer | '', sizes: readonly number[]): Markers {
   }
 }
 
-/** Throws where a file is larger than what is read whole. */
+/** Throws where a file is too large to be read whole. */
 async function verifyReadable(objects: Objects, files: Spot[]): Promise<void> {
   const infos = await allOf(files.map(({ result }) => objects.info(result?.oid ?? '')))
   const at = infos.findIndex(info => !info || info.size > LIMITS.blob)
@@ -568,7 +575,10 @@ async function verifyReadable(objects: Objects, files: Spot[]): Promise<void> {
   )
 }
 
-/** FORK.md as neither the start nor git's own merge has it: the agent was told in private what may now be in it. */
+/**
+ * FORK.md files in a version that neither the start nor git's own merge has: it may contain private instructions to the
+ * agent.
+ */
 function guidance({ spots, ofSides }: Comparison): Path[] {
   const spot = spots.get('FORK.md')
   if (!spot || same(spot.result, spot.automatic) || same(spot.result, spot.ours)) return []
@@ -576,15 +586,15 @@ function guidance({ spots, ofSides }: Comparison): Path[] {
   return spot.kind && !isOfNeither ? [] : [spot.path]
 }
 
-/** Whether the result has a version of its own at a path: none that git's own merge or, in a conflict, a side has. */
+/** Whether the result's version of a file is neither git's own merge nor, in a conflict, that of a side. */
 function isOwnVersion({ kind, stages, automatic, ours, theirs, result }: Spot): boolean {
   const sides = stages.length > 0 ? [2, 3].map(number => stageOf(stages, number)) : [ours, theirs]
   return Boolean(result) && !same(result, automatic) && !(kind ? sides : [ours]).some(side => same(side, result))
 }
 
 /**
- * CI files in which something would run for the first time. What the start has runs already, and what is gone runs no
- * more; a conflict may be resolved with the lines of both sides, and with nothing of the agent's own.
+ * CI files in which something would run for the first time. What the start has already runs, and deleted files no
+ * longer do. A conflict may be resolved with lines of both sides, but not with lines of the agent's own.
  */
 async function slippedIntoCi(objects: Objects, { spots, steerCi }: Comparison, around: Path[]): Promise<Path[]> {
   const isNew = async (spot: Spot): Promise<boolean> => {
@@ -602,7 +612,7 @@ async function slippedIntoCi(objects: Objects, { spots, steerCi }: Comparison, a
   return (await allOf(own.map(async spot => ((await isNew(spot)) ? [spot.path] : [])))).flat()
 }
 
-/** What a file in conflict holds on both sides and in their common ancestor, and in the result. */
+/** The versions of a file in conflict: of both sides, their common ancestor, and the result. */
 async function versionsOf(objects: Objects, { stages, ours, result: now }: Spot): Promise<FileVersions> {
   const entries = [stageOf(stages, 1), ours, stageOf(stages, 3), now]
   const [base, own, theirs, result] = await allOf(entries.map(entry => bytesOf(objects, entry)))
@@ -618,12 +628,12 @@ async function restartedCi(objects: Objects, { spots, steerCi }: Comparison): Pr
   return (await allOf(changed.map(async spot => ((await isStarted(spot)) ? [spot.path] : [])))).flat()
 }
 
-/** Forgejo and Gitea run the workflows of the first of these folders that is there, and look at no other. */
+/** Forgejo and Gitea run the workflows of the first of these folders that exists, and ignore the others. */
 const WORKFLOW_FOLDERS = ['.forgejo/workflows', '.gitea/workflows', '.github/workflows']
 
 /**
- * Workflows that a Forgejo or Gitea did not run as long as the start had files of another folder, all of which the
- * result has deleted though git's own merge has them. Gives the deleted files.
+ * Finds workflow folders that the result deleted though git's own merge has them, so that a Forgejo or Gitea would run
+ * the workflows of another folder instead. Gives the deleted files.
  */
 async function uncoveredCi(objects: Objects, { spots }: Comparison, { start, result }: Commits): Promise<Path[]> {
   for (const [at, folder] of WORKFLOW_FOLDERS.entries()) {
@@ -637,7 +647,7 @@ async function uncoveredCi(objects: Objects, { spots }: Comparison, { start, res
   return []
 }
 
-/** Files with the shape of automation, and packages' scripts that run by themselves, that are the agent's own. */
+/** Files that look like automation, and package scripts that run by themselves, in a version of the agent's own. */
 async function newAutomation(objects: Objects, { spots, steerCi }: Comparison): Promise<Path[]> {
   const isNew = async (spot: Spot): Promise<boolean> => {
     const { path, kind, stages, automatic, ours, theirs, result } = spot
@@ -656,7 +666,7 @@ async function newAutomation(objects: Objects, { spots, steerCi }: Comparison): 
   return (await allOf(own.map(async spot => ((await isNew(spot)) ? [spot.path] : [])))).flat()
 }
 
-/** What a side lost though nothing was in its way, where that is all or most of what it had changed. */
+/** Sentences for a side that lost all or most of its changes, though they were not in conflict. */
 async function lossesOf(scratch: Scratch, comparison: Comparison): Promise<string[]> {
   const { ledger, lost, whole } = comparison
   const side = whole === 'the fork' ? 'upstream' : 'fork'
@@ -676,8 +686,8 @@ async function lossesOf(scratch: Scratch, comparison: Comparison): Promise<strin
 }
 
 /**
- * Files with a conflict that git's own merge differs from beside it, too; also those that are neither a file any more nor
- * what a side has. A lock file does not count: its conflicts are settled by writing it anew.
+ * Files in conflict that also differ from git's own merge outside of the conflicts, or are neither a file any more nor
+ * a side's version. Lock files do not count: their conflicts are resolved by generating them again.
  */
 async function besideConflicts(
   scratch: Scratch,
@@ -693,7 +703,7 @@ async function besideConflicts(
   const others = merged.filter(isOther).map(pathOf)
   const files = merged.filter(spot => !isOther(spot))
   const compared: MarkedFile[] = []
-  // One after the other: each may be as long as what is read at most.
+  // One at a time: each may be as large as the limit.
   for (const [number, { path, automatic }] of files.entries()) {
     const bytes = (await bytesOf(objects, automatic)) ?? Buffer.alloc(0)
     const conflicts = conflictLines(bytes, start, upstream)
@@ -705,7 +715,7 @@ async function besideConflicts(
   return [...others, ...(await changedAround(scratch, [automatic, result], compared))]
 }
 
-/** Whether the side that every conflict went against also lost changes that were in no conflict, in the same files. */
+/** Whether the side that lost every conflict also lost changes outside of the conflicts, in the same files. */
 async function losesHunks(scratch: Scratch, { spots, whole }: Comparison): Promise<boolean> {
   const sides = ({ stages }: Spot) => [stageOf(stages, 2), stageOf(stages, 3)]
   const merged = [...spots.values()].filter(spot => isFile(spot.automatic) && sides(spot).every(isFile))

@@ -1,5 +1,6 @@
 /**
- * zx as the commands use it for git and docker: unattended, one process group a command, no word taken for an option.
+ * zx for the commands that run git and docker: unattended, each command in a process group of its own, no argument
+ * taken for an option.
  */
 import { type SpawnOptions, spawn } from 'node:child_process'
 import { $, type Options, type Shell } from 'zx/core'
@@ -7,9 +8,8 @@ import { unattended } from './git/environment.ts'
 import type { Where } from './git/run.ts'
 
 /**
- * Starts a command, or nothing where the run has been interrupted: with an aborted signal node starts it all the same,
- * and ends it a moment later. A broken pipe is no error: a command that ends before it has read its input says why by
- * its exit code.
+ * Starts a command unless the signal is aborted: node would start it and kill it a moment later. A broken pipe is
+ * ignored: a command that ends before it has read its input reports by its exit code.
  */
 const spawnUnlessAborted = ((command: string, args: string[], options: SpawnOptions) => {
   const child = spawn(options.signal?.aborted ? 'kill $$' : command, args, options)
@@ -17,13 +17,13 @@ const spawnUnlessAborted = ((command: string, args: string[], options: SpawnOpti
   return child
 }) as typeof spawn
 
-/** zx for one folder, e.g. a repository, with the environment that git needs to run unattended. */
+/** zx for commands in one folder, with the environment in which git runs unattended. */
 export function shellIn({ cwd, env, signal, bounds }: Where, options: Partial<Options> = {}): Shell {
   const memory = bounds && Number.isFinite(bounds.memory) ? Math.floor(bounds.memory / 1024) : 'unlimited'
   return $({
     cwd,
     quiet: true,
-    // A process group of its own, so that an interruption ends what git started, too, and nothing can ask on the
+    // A process group of its own, so that an interruption also ends what git started, and nothing can prompt on the
     // terminal.
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],

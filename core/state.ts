@@ -1,7 +1,6 @@
 /**
- * What programs keep outside of repositories, in the user's state folder: a folder of its own for
- * each repository, the same for all of its worktrees; small files that are written whole or not at all; and that one
- * process at a time does something.
+ * Files that programs keep in the user's state folder, outside of repositories: one folder for each repository, shared
+ * by all of its worktrees; atomic reads and writes of small JSON files; and locks between processes.
  */
 import { Database } from 'bun:sqlite'
 import { chmod, mkdir, open, readFile, realpath, rename, rm } from 'node:fs/promises'
@@ -14,18 +13,18 @@ import { visible } from './text.ts'
 
 type Environment = Record<string, string | undefined>
 
-/** Finds the state folder of a repository, and makes it where it is not there. */
+/** Finds or makes the state folder of a repository. */
 export async function openState(repository: Pick<Repository, 'commonDir'>, env: Environment): Promise<string> {
   const common = await realpath(repository.commonDir)
   const digest = new Bun.CryptoHasher('sha256').update(common).digest('hex').slice(0, 16)
   return await openFolder(join(xdgFolder(env.XDG_STATE_HOME, '.local/state'), 'forge', digest))
 }
 
-/** Makes a folder that is the user's alone, where it is not there; gives its path. */
+/** Makes a folder with access for the user only, where it does not exist; gives its path. */
 export async function openFolder(folder: string): Promise<string> {
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 })
-    // Keys and addresses are in it: permissions that were widened are narrowed again.
+    // The folder holds keys and addresses, so widened permissions are narrowed again.
     await chmod(folder, 0o700)
   } catch (error) {
     throw unusable(folder, error)
@@ -39,8 +38,8 @@ const unusable = (path: string, error: unknown): Failure => {
 }
 
 /**
- * A lock that one process at a time holds, e.g. the desk of a repository. The system releases it when the process ends,
- * however it ends.
+ * A lock that one process at a time holds, such as the desk of a repository. The system releases it when the process
+ * ends in any way.
  */
 export class Claim implements Disposable {
   readonly #lock: Database
@@ -49,11 +48,11 @@ export class Claim implements Disposable {
     this.#lock = lock
   }
 
-  /** By a file that is there for nothing else. Undefined where another process has it. */
+  /** Takes the lock, on a file used for nothing else. Undefined where another process has it. */
   static take(path: string): Claim | undefined {
     let lock: Database | undefined
     try {
-      // An open transaction on an empty database: a lock that every system has, and nothing that could be left behind.
+      // An open transaction on an empty database is a lock that works on every system and leaves nothing behind.
       lock = new Database(path, { create: true })
       lock.exec('BEGIN EXCLUSIVE')
       return new Claim(lock)
@@ -69,7 +68,7 @@ export class Claim implements Disposable {
   }
 }
 
-/** Undefined where the file is missing or can't be read. */
+/** Reads a JSON file. Undefined where it is missing or malformed. */
 export async function readJson<Schema extends v.GenericSchema>(
   path: string,
   schema: Schema,
@@ -78,7 +77,7 @@ export async function readJson<Schema extends v.GenericSchema>(
     const parsed = v.safeParse(schema, JSON.parse(await readFile(path, 'utf8')))
     return parsed.success ? parsed.output : undefined
   } catch {
-    // Not there, or cut off by a power failure: both mean that nothing is known.
+    // The file is missing, or incomplete after a power failure.
     return undefined
   }
 }

@@ -1,14 +1,14 @@
 /** Makes untrusted text harmless to show, and formats numbers and names. */
 
 /**
- * What people do not see, and terminals or models obey: controls, separators of lines, all that Unicode has a reader
- * ignore (marks that turn the direction of text, fillers, tags, variation selectors but for the one that makes an emoji
- * of a sign), interlinear marks, private characters, and code points that are no characters.
+ * Characters that people do not see but terminals or models may obey: controls, line separators, everything that
+ * Unicode says to ignore (bidirectional marks, fillers, tags, variation selectors except the emoji one), interlinear
+ * marks, private use characters, and code points that are not characters.
  */
 const UNSEEN =
   /(?!(?<=\p{Extended_Pictographic})\ufe0f)[\p{Cc}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Co}\p{Cs}\p{Noncharacter_Code_Point}\ufff9-\ufffb]/gu
 
-/** Text on one line with every control character spelled out, so that none reaches a terminal. */
+/** Text on one line with control characters spelled out, so that none reaches a terminal. */
 export const visible = (text: string): string =>
   text.replace(UNSEEN, char => {
     const code = char.codePointAt(0) ?? 0
@@ -17,14 +17,17 @@ export const visible = (text: string): string =>
     return code < 0x10000 ? `\\u${hex.padStart(4, '0')}` : `\\u{${hex}}`
   })
 
-/** The same over several lines: line ends and tabs stay. */
+/** The same for several lines: line ends and tabs stay. */
 export const visibleLines = (text: string): string =>
   text
     .split(/\r?\n/)
     .map(line => line.split('\t').map(visible).join('\t'))
     .join('\n')
 
-/** A file's name for a person, from one character per byte: UTF-8 where it is UTF-8, else its bytes spelled out. */
+/**
+ * A file's name for display, from one character per byte: as UTF-8, or with its bytes spelled out where it is not
+ * UTF-8.
+ */
 export function visiblePath(path: string): string {
   const bytes = Buffer.from(path, 'latin1')
   const text = bytes.toString('utf8')
@@ -32,33 +35,33 @@ export function visiblePath(path: string): string {
   return path.replace(/[^\x20-\x7e]/g, byte => `\\x${byte.charCodeAt(0).toString(16).padStart(2, '0')}`)
 }
 
-/** Keeps both ends of a long text: names differ there. */
+/** Shortens a text in the middle, since names often differ at their ends. */
 export const short = (text: string, length: number): string =>
   text.length <= length ? text : `${text.slice(0, length / 2)}…${text.slice(1 - length / 2)}`.toWellFormed()
 
-/** Seconds as minutes and seconds, 8:00. */
+/** Seconds as minutes and seconds: 8:00. */
 export const clockFace = (seconds: number): string =>
   `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
 
-/** 1 commit, 2,000 commits. */
+/** A number with a noun: 1 commit, 2,000 commits. */
 export const many = (count: number, word: string): string =>
   `${count.toLocaleString('en')} ${word}${count === 1 ? '' : 's'}`
 
-/** Untrusted text in lines of at most `most` characters. */
+/** Untrusted text in lines of at most `width` characters. */
 export const wrap = (text: string, width: number): string[] =>
   visibleLines(text.trim())
     .split('\n')
     .flatMap(line => line.match(new RegExp(`.{1,${width}}(?:\\s|$)|.{1,${width}}`, 'gu')) ?? [''])
     .map(line => line.trimEnd())
 
-/** The beginning of an item of a list, with what stands before its text. */
+/** The marker of a list item, with its indentation. */
 const LIST_ITEM = /^\s*(?:[-*+•]|\d{1,3}[.)])\s+/
-/** Lines that mean something by where they break: code, tables, quotes, headings and trailers. */
+/** Lines whose breaks matter: code, tables, quotes, headings and trailers. */
 const FIXED_LINE = /^(?: {4}|\t|\s*\||\s*>|\s*#{1,6}\s|[A-Z][\w-]*-[\w-]+: )/
 
 /**
- * Text of others in lines of at most `width` characters. Lines that fit stay as they are; a paragraph or list item with
- * a line that does not fit is wrapped again, with its indentation.
+ * Wraps untrusted text at `width` characters. Lines that fit are kept; a paragraph or list item with a line that does
+ * not fit is wrapped again, with its indentation.
  */
 export function reflow(text: string, width: number): string[] {
   let isInFence = false
@@ -76,11 +79,11 @@ export function reflow(text: string, width: number): string[] {
   return parts.flatMap(lines => (lines.every(line => line.length <= width) ? lines : fill(lines, width)))
 }
 
-/** Whether the part of a text that begins with a line goes on in the next line, where that begins none itself. */
+/** Whether a line is part of a paragraph that may continue in the next line. */
 const isOpen = (line: string): boolean =>
   line.trim() !== '' && !/^\s*(```|~~~)/.test(line) && (LIST_ITEM.test(line) || !FIXED_LINE.test(line))
 
-/** The words of a paragraph in as few lines as they take: the lines after the first are indented as its text is. */
+/** Wraps the words of a paragraph; lines after the first get the indentation of its text. */
 function fill(lines: readonly string[], width: number): string[] {
   const [first = ''] = lines
   const lead = (LIST_ITEM.exec(first)?.[0] ?? /^\s*/.exec(first)?.[0] ?? '').slice(0, width >> 1)
@@ -98,7 +101,7 @@ function fill(lines: readonly string[], width: number): string[] {
   }
   for (const word of words) {
     if (!isEmpty && line.length + 1 + word.length > width) end()
-    // A word that is longer than a line is cut.
+    // A word longer than a line is cut.
     const pieces = word.length <= room ? [word] : (word.match(tooLong) ?? [])
     for (const [at, piece] of pieces.entries()) {
       if (at > 0) end()
@@ -111,8 +114,8 @@ function fill(lines: readonly string[], width: number): string[] {
 }
 
 /**
- * Text of others where nothing can quote it, as in a commit message: no mention, reference, link or order to a CI. The
- * number of a merged pull request behind its title, `(#12)`, stays: in parentheses it closes nothing.
+ * Makes untrusted text harmless where it can't be quoted, as in a commit message: mentions, references, links and CI
+ * commands no longer work. The number of a merged pull request after its title, `(#12)`, stays: it closes nothing.
  */
 export const harmless = (text: string): string =>
   text
@@ -122,18 +125,18 @@ export const harmless = (text: string): string =>
     .replace(/\*{3,}/g, '**')
     .replace(/skip-checks/gi, 'skip checks')
 
-/** The line of git's or docker's words that says what went wrong, without user and password in its URLs. */
+/** The line of git's or docker's output that says what went wrong, without user and password in URLs. */
 export function firstLine(words: string): string {
   const lines = words.split('\n').filter(Boolean)
   const at = lines.findIndex(line => /^(remote|fatal|error|ERROR|docker):/.test(line))
   const [telling = 'no reason given', next = ''] = lines.slice(Math.max(at, 0))
-  // A line that ends in a colon only announces the next one.
+  // A line that ends in a colon introduces the next one.
   const whole = telling.endsWith(':') ? `${telling} ${next.trim()}` : telling
   const bare = whole.replace(/([a-z][a-z0-9+.-]*:\/\/)[^/\s]*@/gi, '$1').replace(/^remote: */, '')
   return bare.trim().slice(0, 300)
 }
 
-/** 1 byte, 812 bytes, 3.4 KB, 1.2 MB. */
+/** A size for display: 1 byte, 812 bytes, 3.4 KB, 1.2 MB. */
 export function sizeInWords(bytes: number): string {
   if (bytes < 1024) return many(bytes, 'byte')
   return bytes < 1 << 20 ? `${(bytes / 1024).toFixed(1)} KB` : `${(bytes / (1 << 20)).toFixed(1)} MB`

@@ -1,6 +1,8 @@
-/** Things that are done at the same time. */
+/** Helpers for concurrent work. */
 
-/** Waits for all, so that nothing goes on behind an error; then throws the first, or gives what they gave. */
+/**
+ * Waits for all promises, so that nothing continues after an error; then throws the first error, or gives all results.
+ */
 export async function allOf<T extends readonly unknown[]>(work: { [K in keyof T]: Promise<T[K]> }): Promise<T> {
   const ends = await Promise.allSettled(work)
   for (const end of ends) if (end.status === 'rejected') throw end.reason

@@ -1,6 +1,7 @@
 /**
- * Reading what strangers could write. Git never looks at the workspace as a repository: its configuration, hooks and
- * links are the agent's. Files are opened without following links, and objects come through a repository of our own.
+ * Reads repositories and files that strangers could write. Git never opens the workspace as a repository: its
+ * configuration, hooks and links are the agent's. Files are opened without following links; objects are read through a
+ * repository of our own.
  */
 import { constants } from 'node:fs'
 import { lstat, mkdir, open, opendir, readlink, symlink, writeFile } from 'node:fs/promises'
@@ -13,10 +14,13 @@ import { GitError, read, run } from './git/run.ts'
 import { openScratch, type Scratch } from './git/scratch.ts'
 import { visible } from './text.ts'
 
-/** What is put after the name of a stranger's repository, so that no git opens it by itself: `.git` and `HEAD`. */
+/** The suffix for `.git` and `HEAD` in a stranger's repository, so that no git command opens it by itself. */
 export const DISABLED = '.disabled'
 
-/** At most `limit` bytes of a regular file, the target of a link, or what else is there; undefined for nothing. */
+/**
+ * At most `limit` bytes of a regular file, the target of a link, or the fact that it is something else; undefined where
+ * nothing exists.
+ */
 type Untrusted = { kind: 'file' | 'link'; bytes: Buffer } | { kind: 'other' }
 
 export async function readUntrusted(path: string, limit: number): Promise<Untrusted | undefined> {
@@ -35,18 +39,18 @@ export async function readUntrusted(path: string, limit: number): Promise<Untrus
 }
 
 /**
- * Caches that git believes without looking at the objects. The agent's are never linked into the carrier; this keeps
- * git from looking for any.
+ * Switches off caches that git trusts without checking the objects. The agent's caches are never linked into the
+ * carrier; git does not even look for them.
  */
 const NO_CACHES = '[core]\n\tcommitGraph = false\n\tmultiPackIndex = false\n[pack]\n\tuseBitmaps = false\n'
 
 /**
- * Brings the agent's branch into the scratch repository as refs/heads/result, objects checked: those that the known
- * commits do not have. A workspace with tricks is refused.
+ * Fetches the agent's branch into the scratch repository as refs/heads/result, and checks its new objects. A workspace
+ * with manipulated git files is refused.
  *
- * Git reads the agent's loose objects and packs through a repository of our own, the carrier. Of the workspace's object
- * folder that has links to the folders of loose objects and to the packs, and nothing else: no index, reverse index,
- * bitmap, commit-graph or alternates file that the agent wrote is opened.
+ * Git reads the agent's loose objects and packs through a repository of our own, the carrier. It links only to the
+ * folders of loose objects and to the packs of the workspace: no index, reverse index, bitmap, commit-graph or
+ * alternates file that the agent wrote is opened.
  */
 export async function takeBranch(
   scratch: Scratch,
@@ -83,8 +87,8 @@ export async function takeBranch(
 }
 
 /**
- * The ids of the objects that the tip has and the known commits lack. Mostly they are loose, so the packs are indexed
- * only where an object is missing without them.
+ * The ids of the objects that the tip has and the known commits lack. They are usually loose, so packs are indexed only
+ * where an object is missing.
  */
 async function listNew(carrier: Scratch, packs: readonly Pack[], tip: Oid, known: readonly Oid[]): Promise<Oid[]> {
   const list = ['rev-list', '--objects', '--no-object-names', tip, '--not', ...known, '--']
@@ -94,11 +98,11 @@ async function listNew(carrier: Scratch, packs: readonly Pack[], tip: Oid, known
   return listed.stdout.toString().split('\n').filter(Boolean)
 }
 
-/** Links packs into a repository and writes the indexes for them. Packs that have theirs already are passed over. */
+/** Links packs into a repository and writes their indexes. Packs that are already indexed are skipped. */
 async function indexPacks({ objects, ...where }: Scratch, packs: readonly Pack[]): Promise<void> {
   if (packs.length > MAX_PACKS) throw new TooLarge(`it has ${packs.length} packs, and at most ${MAX_PACKS} are read`)
   await mkdir(join(objects, 'pack'), { recursive: true })
-  // All packs together get the time: there may be many small ones.
+  // One time limit for all packs together: there may be many small ones.
   const bytes = packs.reduce((sum, pack) => sum + pack.bytes, 0)
   const end = performance.now() + 1000 * (INDEXING.seconds + bytes / INDEXING.bytesPerSecond)
   for (const [number, { path }] of packs.entries()) {
@@ -110,10 +114,10 @@ async function indexPacks({ objects, ...where }: Scratch, packs: readonly Pack[]
   }
 }
 
-/** Git itself puts packs together where there are more than 50. */
+/** At most this many packs. Git itself combines packs above 50. */
 const MAX_PACKS = 1_000
 
-/** Throws {@link TooLarge} where the objects that the scratch repository lacks have more bytes than are unpacked. */
+/** Throws {@link TooLarge} where the new objects are too large together, unpacked. */
 async function verifyFewBytes(scratch: Scratch, carrier: Scratch, oids: readonly Oid[]): Promise<void> {
   const ask = async (where: Scratch, some: readonly Oid[]) => {
     const asked = ['cat-file', '--buffer', '--batch-check=%(objectname) %(objectsize)']
@@ -130,12 +134,12 @@ async function verifyFewBytes(scratch: Scratch, carrier: Scratch, oids: readonly
   )
 }
 
-/** The end of a sentence that refuses a result. */
+/** The failure for a refused result; `what` is the reason. */
 const refused = (what: string) => new Failure(`Refused: ${what}. Nothing was pushed.`, EXIT.refused)
 
 /**
- * Asks git about what a stranger made, and once more where it fails: the host's passing trouble is over then, and an
- * object that can't be read still can't. Throws what the second failure means ({@link verdictOn}).
+ * Runs a git command on untrusted objects, and again if it fails: a temporary problem of the host is over then, an
+ * unreadable object is not. Throws what the second failure means ({@link verdictOn}).
  */
 export async function twice<T>(scratch: Scratch, what: string, ask: () => Promise<T>): Promise<T> {
   try {
@@ -150,32 +154,32 @@ export async function twice<T>(scratch: Scratch, what: string, ask: () => Promis
 }
 
 /**
- * What it means that git failed on what the agent made. A stranger can choose git's words, so they are told and not
- * believed: it is the host's trouble, and no verdict, where something else ended git or nothing can be written to disk;
- * else the result is refused. What is no failure of git's comes back as it is.
+ * Classifies a failure of git on the agent's objects. An agent can choose git's error message, so the message is shown
+ * but not trusted: it is the host's problem, not a verdict, where another process killed git or the disk can't be
+ * written; else the result is refused. Other errors are returned as they are.
  */
 async function verdictOn(error: unknown, scratch: Scratch, what: string): Promise<unknown> {
   if (error instanceof TooLarge) return refused(`${what} (${error.message})`)
   if (!(error instanceof GitError)) return error
   const reason = visible(error.message)
   const { bound, signal } = error.ending
-  // Of others' signals these two are sent; the rest is git's own crash, over what it was given to read.
+  // Other processes send these two signals; any other is a crash of git's own, caused by what it read.
   const wasEnded = bound === undefined && (signal === 'SIGKILL' || signal === 'SIGTERM')
   if (!wasEnded && (await canBeWritten(scratch.temporary))) return refused(`${what} (${reason})`)
   return new Failure(`The result could not be read (${reason}): it is kept, run forklift again.`)
 }
 
-/** What git keeps below `objects`: folders inside of each other, and files. */
+/** Limits on nested folders and files below git's `objects` folder. */
 const MAX_DEPTH = 3
 const MAX_FILES = 250_000
 
 type Pack = { path: string; bytes: number }
-/** The folders of loose objects, by their two hex digits, and the packs. */
+/** The folders of loose objects, named by two hex digits, and the packs. */
 type TheirObjects = { loose: { name: string; path: string }[]; packs: Pack[] }
 
 /**
- * Lists a stranger's folder of objects. Whatever makes git read other places than the folder, or blocks or exhausts the
- * reader, is refused.
+ * Lists the content of a stranger's objects folder. Anything that makes git read outside of the folder, or that blocks
+ * or exhausts the reader, is refused.
  */
 async function listObjects(folder: string): Promise<TheirObjects> {
   const found: TheirObjects = { loose: [], packs: [] }
@@ -203,7 +207,7 @@ async function listObjects(folder: string): Promise<TheirObjects> {
   return found
 }
 
-/** The id that a ref file holds, or else the list of packed refs. */
+/** The commit of a ref, from its file or from packed-refs. */
 async function readTip(dotGit: string, ref: string): Promise<Oid | undefined> {
   const loose = await readUntrusted(join(dotGit, ref), 100)
   if (loose)

@@ -1,6 +1,6 @@
 /**
- * What a workflow of GitHub's (Gitea's, Forgejo's) runs by itself, and whether a merged one runs more than both sides
- * do. All that is read here is YAML that has been parsed already, and may be a stranger's.
+ * Finds what a workflow of GitHub (Gitea, Forgejo) runs by itself, and whether a merged workflow runs more than both
+ * sides do. The input is parsed YAML, which may be untrusted.
  */
 import { isDeepStrictEqual } from 'node:util'
 
@@ -8,38 +8,43 @@ type Fields = Record<string, unknown>
 export const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** A value of a setting as a word. A list or a map has none of its own: it is written out. */
+/** A setting as one word. A list or map is written out as JSON. */
 const wordOf = (value: unknown): string =>
   typeof value === 'object' && value !== null ? JSON.stringify(value) : `${value}`
 
-/** What can't be read may start anything. */
+/** Stands for a file that can't be read, which may start anything. */
 export const ANYTHING = 'anything'
 
 type Words = ReadonlySet<string>
 /**
- * What a step runs: its command, or the action that it uses without the version. `given`: the expressions in it that
- * name secrets or tokens.
+ * A step of a job. `runs`: its command, or its action without the version. `given`: the expressions in it that name
+ * secrets or tokens.
  */
 type Step = { runs: string; condition: unknown; id: string | undefined; text: string; given: Words }
-/** `given`: what all steps of a job have: permissions, the machine that they run on, and expressions as those of a step. */
+/**
+ * A job. `given`: what all of its steps have: permissions, the machine, and expressions that name secrets or tokens.
+ */
 type Job = { isOff: boolean; guards: Fields; text: string; steps: Step[]; given: Words }
 export type Workflow = {
-  /** Its events with their filters, one value of a filter each: `push branches main`. */
+  /** The events with their filters, one entry for each value of a filter: `push branches main`. */
   events: string[]
   jobs: ReadonlyMap<string, Job>
 }
 
-/** Events that only a person or another workflow causes. */
+/** Events that only a person or another workflow triggers. */
 const BY_HAND = ['workflow_dispatch', 'workflow_call', 'repository_dispatch']
 
-/** Filters, jobs and steps of a workflow together: its versions are compared thing by thing. More are not read. */
+/**
+ * At most this many filters, jobs and steps of a workflow, since versions are compared item by item. Larger files are
+ * not read.
+ */
 const MAX_THINGS = 5_000
 
-/** Undefined for what is no workflow, or has too much in it to be compared. */
+/** Parses a workflow. Undefined where it is not one, or has more items than can be compared. */
 export function parseWorkflow(parsed: unknown): Workflow | undefined {
   if (!isFields(parsed)) return undefined
   const { jobs } = parsed
-  // By the rules of YAML 1.1, `on` is a word for true.
+  // In YAML 1.1, `on` is a word for true.
   const events = eventsOf(parsed.on ?? parsed.true)
   const named: [string, unknown][] = isFields(jobs) ? Object.entries(jobs) : [[ANYTHING, undefined]]
   const ofAll = { permissions: parsed.permissions, secrets: secretsIn(parsed.env) }
@@ -48,7 +53,7 @@ export function parseWorkflow(parsed: unknown): Workflow | undefined {
   return things > MAX_THINGS ? undefined : { events, jobs: new Map(made) }
 }
 
-/** `ofAll`: what the workflow gives to each of its jobs. */
+/** Parses a job. `ofAll`: the permissions and secrets that the workflow gives to each of its jobs. */
 function jobOf(job: unknown, ofAll: { permissions: unknown; secrets: readonly string[] }): Job {
   const { steps, ...rest } = isFields(job) ? job : {}
   const list = Array.isArray(steps) ? steps.filter(isFields) : []
@@ -77,7 +82,10 @@ function jobOf(job: unknown, ofAll: { permissions: unknown; secrets: readonly st
   }
 }
 
-/** What a job's token may do, a word for each scope. Without a word of the workflow's, the repository's settings say it. */
+/**
+ * The permissions of a job's token, a word for each scope. Where the workflow sets none, the repository's settings
+ * apply.
+ */
 function permissionsIn(permissions: unknown): string[] {
   if (!isFields(permissions)) return [`may do ${permissions === undefined ? 'the usual' : wordOf(permissions)}`]
   return Object.entries(permissions).map(([scope, right]) => `may ${wordOf(right)} ${scope}`)
@@ -86,7 +94,7 @@ function permissionsIn(permissions: unknown): string[] {
 const runnersIn = (machine: unknown): string[] =>
   [machine].flat().flatMap(label => (label === undefined ? [] : [`on ${wordOf(label)}`]))
 
-/** The expressions anywhere in a setting that name secrets or tokens, without the spaces in them. */
+/** The expressions anywhere in a setting that name secrets or tokens, without spaces. */
 function secretsIn(setting: unknown): string[] {
   if (typeof setting === 'object' && setting !== null) return Object.values(setting).flatMap(secretsIn)
   const [, ...parts] = wordOf(setting).split('${{')
@@ -109,7 +117,9 @@ function eventsOf(on: unknown): string[] {
     })
 }
 
-/** A filter that lets more through with each of its values, value by value; one that keeps things out as a whole. */
+/**
+ * The words of a filter: one for each value of a filter that lets events through, one for a whole filter that excludes.
+ */
 function filterWords(event: string, name: string, values: unknown): string[] {
   const letsMoreThrough = /^(branches|tags|types|paths)$/.test(name) && Array.isArray(values)
   if (letsMoreThrough && values.every(it => !wordOf(it).startsWith('!')))
@@ -118,20 +128,20 @@ function filterWords(event: string, name: string, values: unknown): string[] {
 }
 
 /**
- * A job or step whose condition never holds. An empty condition holds, and so does text with anything around its
- * `${{ }}`, be it a line end: that is a text which is not empty.
+ * Whether the condition of a job or step is never true. An empty condition is true, and so is text around `${{ }}`,
+ * even a line end: the result is a non-empty text.
  */
 const isOff = (it: unknown): boolean =>
   isFields(it) &&
   ['string', 'number', 'boolean'].includes(typeof it.if) &&
   /^(\s*(false|0|''|null)\s*|\$\{\{\s*(false|0|''|null)\s*\}\})$/i.test(`${it.if}`)
 
-/** Whether any job runs, once the workflow is started. */
+/** Whether any job runs once the workflow is started. */
 export const runsAnything = ({ jobs }: Workflow): boolean => [...jobs.values()].some(job => !job.isOff)
 
 const runningJobs = ({ jobs }: Workflow): [name: string, job: Job][] => [...jobs].filter(([, job]) => !job.isOff)
 
-/** What a workflow starts, as words that can be compared between its versions; none where it is switched off. */
+/** What a workflow starts, as words that can be compared between versions; empty where it is switched off. */
 export function startsOfWorkflow(workflow: Workflow | undefined): ReadonlySet<string> {
   if (!workflow) return new Set([ANYTHING])
   const running = runningJobs(workflow)
@@ -140,12 +150,12 @@ export function startsOfWorkflow(workflow: Workflow | undefined): ReadonlySet<st
   return new Set([...workflow.events, ...running.map(([name]) => `job ${name}`), ...steps])
 }
 
-/** The versions of a workflow that meet in a merge, and what came of them; undefined where one is not there. */
+/** The three versions of a workflow in a merge, and the result; undefined where one does not exist. */
 export type Versions = Record<'base' | 'ours' | 'theirs' | 'result', Workflow | undefined>
 
 /**
- * Whether the result starts what the fork has switched off, in a workflow that the fork runs: an event, a job or a step
- * that it has deleted, filtered or given a condition, also where upstream has renamed the job or moved the step.
+ * Whether the result starts what the fork has switched off in a workflow: an event, a job or a step that the fork has
+ * deleted, filtered or given a condition, also where upstream has renamed the job or moved the step.
  */
 export function restarts(versions: Versions): boolean {
   const { base, ours, theirs, result } = versions
@@ -160,7 +170,7 @@ export function restarts(versions: Versions): boolean {
 
 const eventIn = (word: string): string => word.split(' ', 1)[0] ?? ''
 
-/** An event that the fork has deleted or filtered must stay as it is there; one whose filters it has changed keeps them. */
+/** Whether the result restores an event that the fork has deleted, or filters that the fork has changed. */
 function restartsEvent(base: Workflow, ours: Workflow, result: Workflow): boolean {
   const limited = new Set(base.events.filter(word => !ours.events.includes(word)).map(eventIn))
   return [...limited].some(event => {
@@ -176,7 +186,7 @@ function restartsJob({ base, ours, theirs, result }: Versions & { base: Workflow
   const own = new Set(runningJobs(ours).map(([name]) => name))
   const off = runningJobs(base).flatMap(([name]) => (own.has(name) ? [] : [name]))
   const now = runningJobs(result).flatMap(([name]) => (own.has(name) ? [] : [name]))
-  // A job of upstream's that is new, where one is gone that the fork has switched off, may be that one.
+  // A new job of upstream's may be the renamed version of a job that upstream deleted and the fork has switched off.
   const isRenamed = off.some(name => theirs && !theirs.jobs.has(name))
   return now.some(name => off.includes(name) || (isRenamed && !base.jobs.has(name)))
 }
@@ -189,7 +199,7 @@ function restartsStep(base: Workflow, ours: Workflow, result: Workflow): boolean
       const isOwn = ours.jobs.get(name)?.steps.some(({ runs }) => runs === step.runs)
       const [before, old] = jobOfStep(step.runs) ?? []
       if (isOwn || !old || before === undefined || (before !== name && own.has(step.runs))) return false
-      // A step that the fork has only replaced by another one is not switched off.
+      // A step that the fork replaced by another one is not switched off.
       const isReplaced = (ours.jobs.get(before)?.steps.length ?? 0) >= old.steps.length
       return !isReplaced && !isAskedFor(step, job, ours)
     }),
@@ -197,8 +207,8 @@ function restartsStep(base: Workflow, ours: Workflow, result: Workflow): boolean
 }
 
 /**
- * Whether a step only gives a value that steps of the fork's ask for, by its id, and does so without a secret: the fork
- * has not switched it off but got the value in another way.
+ * Whether a step only provides a value that the fork's steps use by its id, without a secret: then the fork has not
+ * switched it off, but got the value in another way.
  */
 function isAskedFor(step: Step, job: Job, ours: Workflow): boolean {
   if (step.id === undefined || !step.text.includes('GITHUB_OUTPUT')) return false
@@ -209,8 +219,8 @@ function isAskedFor(step: Step, job: Job, ours: Workflow): boolean {
 }
 
 /**
- * Whether the result runs a job or a step without the condition or the environment that the fork has there, where the
- * fork's word counts: `isForks` is told the fork's guard, and the one of the common ancestor.
+ * Whether the result runs a job or step without the condition or environment that the fork requires. `isForks` is
+ * called with the guards of the fork and of the common ancestor, and says whether the fork's counts.
  */
 function losesGuard(
   { base, ours, theirs, result }: Versions,
@@ -234,7 +244,7 @@ function losesGuard(
   })
 }
 
-/** Whether a guard is the fork's, upstream's where the fork has not changed it, or made of the fork's and upstream's. */
+/** Whether a guard is the fork's, upstream's where the fork has not changed it, or a combination of both. */
 function keepsGuard(own: unknown, old: unknown, upstreams: unknown, now: unknown): boolean {
   if (isDeepStrictEqual(now, own)) return true
   if (isDeepStrictEqual(now, upstreams)) return isDeepStrictEqual(own, old)
@@ -245,8 +255,8 @@ function keepsGuard(own: unknown, old: unknown, upstreams: unknown, now: unknown
 }
 
 /**
- * Whether a condition has all terms that a merge of the two sides' has, and none of neither: what one side has left
- * out, and the other has not changed, may be gone.
+ * Whether a condition is a merge of both sides' terms: a term may be missing where one side has removed it and the
+ * other has not changed it, and no term is new.
  */
 function mergesTerms(own: unknown, old: unknown, upstreams: unknown, now: unknown): boolean {
   const before = old === undefined ? NO_WORDS : termsOf(old)
@@ -256,7 +266,7 @@ function mergesTerms(own: unknown, old: unknown, upstreams: unknown, now: unknow
   return merged.isSubsetOf(left) && left.isSubsetOf(mine.union(other))
 }
 
-/** The terms of a condition that `&&` joins; undefined where it has, or may have, any other shape. */
+/** The terms of a condition that only `&&` joins; undefined for a condition of any other shape. */
 function termsOf(condition: unknown): Words | undefined {
   if (typeof condition !== 'string' || /\|\||\$\{\{/.test(condition)) return undefined
   const terms = condition.split('&&').map(term => term.trim().replace(/\s+/g, ' '))
@@ -266,8 +276,8 @@ function termsOf(condition: unknown): Words | undefined {
 }
 
 /**
- * Whether the result gives a job or a step what neither side gives it: a secret, a permission, another machine; or what
- * the fork has taken away from it.
+ * Whether the result gives a job or step what neither side gives it (a secret, a permission, another machine), or what
+ * the fork has taken away.
  */
 function givesMore({ base, ours, theirs, result }: Versions): boolean {
   const isMore = (now: Words, [old, own, upstreams]: readonly (Words | undefined)[]) => {
@@ -280,7 +290,7 @@ function givesMore({ base, ours, theirs, result }: Versions): boolean {
     const isMoreOf = (step: Step) => {
       const alike = versions.map(it => givenTo(it?.steps.filter(({ runs }) => runs === step.runs)))
       const isNew = alike[1] === undefined && alike[2] === undefined
-      // A step of neither side takes the place of those that are in the result no more.
+      // A step that neither side has replaces the steps that are missing from the result.
       const replaced = versions.map(it => givenTo(it?.steps.filter(({ runs }) => !kept.has(runs))))
       return isMore(step.given, isNew ? replaced : alike)
     }
@@ -295,14 +305,14 @@ function givesMore({ base, ours, theirs, result }: Versions): boolean {
 
 const NO_WORDS: Words = new Set()
 
-/** What any of these steps is given; undefined where there are none. */
+/** The secrets and permissions that these steps have together; undefined for no steps. */
 const givenTo = (steps: readonly Step[] | undefined): Words | undefined =>
   steps?.length ? new Set(steps.flatMap(({ given }) => [...given])) : undefined
 
 /**
- * Whether a result that neither side has runs more than the two do: an event or a job of neither, a step in another job
- * than before, a job or a step without its condition, or with a secret or a permission that it does not have in either.
- * What can't be read runs more than what can.
+ * Whether the result runs more than both sides do: a new event or job, a step in another job than before, a job or step
+ * without its condition, or with a secret or permission that it has on neither side. A file that can't be read runs
+ * more than one that can.
  */
 export function runsMore(versions: Versions): boolean {
   const { ours, theirs, result } = versions

@@ -1,8 +1,5 @@
 #!/usr/bin/env bun
-/**
- * `make pictures`: README's pictures of the desk, taken from the running desk on its example repository, and from what
- * `make demo` leaves.
- */
+/** `make pictures`: takes README's pictures of the desk, on its example repository and on the result of `make demo`. */
 import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -13,7 +10,7 @@ import { runDemo } from '../test/support/demo.ts'
 
 const PROJECT = dirname(import.meta.dir)
 
-/** What the model says and does: no real one is asked for a picture. */
+/** The answers of a scripted model: no real model is asked for a picture. */
 const CALLS: Turn[] = [
   {
     text: 'I look at how the search steps.',
@@ -60,7 +57,7 @@ const CALLS: Turn[] = [
 ]
 const QUESTION = 'A harbour without a tide makes the search go on for ever. Bound it, and test that.'
 
-/** A desk of nobody's on a fresh example; it ends with what is done with its address. */
+/** Runs a desk without user configuration on a new example, until `take` has finished. */
 async function withDesk(take: (address: string) => Promise<void>): Promise<void> {
   const home = await mkdtemp(join(tmpdir(), 'desk-pictures-'))
   const model = await ModelServer.start(CALLS)
@@ -85,7 +82,7 @@ async function withDesk(take: (address: string) => Promise<void>): Promise<void>
   }
 }
 
-/** Picks from the palette by a part of the name, as a person does. */
+/** Chooses a palette entry by a part of its name. */
 async function pick(page: Page, key: string, name: string): Promise<void> {
   await page.keyboard.press(key)
   await page.keyboard.type(name)
@@ -106,7 +103,7 @@ async function openBranch(page: Page, name: string): Promise<void> {
   await page.getByRole('tab', { name: new RegExp(name), selected: true }).waitFor()
 }
 
-/** A branch with a draft, in the light; what that branch changed, in the dark; and a turn of an AI, in the light. */
+/** Takes a branch with a draft (light), the changes of that branch (dark), and a turn of an AI (light). */
 async function takePictures(address: string, folder: string): Promise<void> {
   {
     await using browser = await openBrowser({ colorScheme: 'light' })
@@ -117,7 +114,7 @@ async function takePictures(address: string, folder: string): Promise<void> {
     await page.keyboard.press('Control+Home')
     await page.keyboard.type('// Heights are in metres above the chart datum.\n')
     await page.getByText('since').first().waitFor()
-    // Into a function, which the crumbs then name.
+    // Move the cursor into a function, which the breadcrumbs then show.
     for (let line = 0; line < 8; line++) await page.keyboard.press('ArrowDown')
     await page.locator('.crumb-symbols').waitFor()
     await page.locator('.cm-line span').first().waitFor()
@@ -151,7 +148,7 @@ async function openDesk(context: BrowserContext, address: string): Promise<Page>
   return page
 }
 
-/** The story: a fork that fell behind, the question that is left, and the pull request. */
+/** The pictures of the story: a fork that is behind, the open question, and the pull request. */
 async function tellTheStory(folder: string): Promise<void> {
   await using demo = await runDemo()
   await using browser = await openBrowser({ colorScheme: 'light', height: 720 })

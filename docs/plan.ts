@@ -1,5 +1,5 @@
 #!/usr/bin/env bun
-/** `bun docs/plan.ts`: docs/plan.md from the schema of plans, so that what it says is what is read. */
+/** `bun docs/plan.ts` writes docs/plan.md from the schema of plans, so that the page agrees with the parser. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type * as v from 'valibot'
@@ -8,7 +8,7 @@ import { Plan } from '../forge/tasks/plan/schema.ts'
 
 export const PAGE = join(import.meta.dir, 'plan.md')
 
-/** What is to be told of a schema: valibot has it in fields that depend on its kind. */
+/** The fields of a valibot schema that the page describes; which exist depends on the schema's kind. */
 type Told = {
   type: string
   wrapped?: v.GenericSchema
@@ -22,11 +22,11 @@ type Told = {
 
 const told = (schema: unknown): Told => schema as Told
 
-/** All that is asked of a value beside its type, also by what its schema was made of. */
+/** All checks of a value besides its type, including those of the schemas it is made of. */
 const actionsOf = (schema: unknown): NonNullable<Told['pipe']> =>
   (told(schema).pipe ?? []).flatMap((it, at) => (at === 0 ? actionsOf(it) : [it]))
 
-/** A row for each field, those of groups below the group's own. */
+/** The rows of the table, one for each field; the fields of an object follow the object's own row. */
 function rowsOf(schema: v.GenericSchema, name = ''): string[] {
   const { wrapped, default: usual } = told(schema)
   const inner = wrapped ?? schema
@@ -55,7 +55,7 @@ function row(name: string, kind: string, words: string, usual: unknown): string 
   return `| \`${name}\` | ${[words, kind].filter(Boolean).join(' ')} | ${shown} |`
 }
 
-/** What may stand there, in a few words. */
+/** A short description of the allowed values. */
 function kindOf(schema: v.GenericSchema): string {
   const { type, item, options } = told(schema)
   const pipe = actionsOf(schema)

@@ -1,8 +1,8 @@
 /**
- * What the forge did to a person's refs, on the desk or by a command, each time as a commit at `refs/forge/operations`,
- * made in the same transaction that moved them: what they were and what they became. Its parents are the operation
- * before and all commits that no ref has any more, so that no garbage collection takes them. An object
- * that is no commit (an annotated tag) can't be a parent: it gets a ref of its own.
+ * Records each change that the desk or a command makes to the user's refs as a commit on `refs/forge/operations`, in
+ * the same transaction: the refs before and after. Its parents are the previous operation and all commits that no ref
+ * has any more, which keeps them from garbage collection. A lost object that is no commit (an annotated tag) can't be a
+ * parent and gets its own ref.
  */
 import * as v from 'valibot'
 import { bytesOf, identityLine, parseCommit, textOf } from '../core/git/commits.ts'
@@ -12,20 +12,20 @@ import { type Move, RefMoved, type RefName } from '../core/git/refs.ts'
 import { isOid, type Oid, type Path } from '../core/git/repository.ts'
 
 export const OPERATIONS = 'refs/forge/operations'
-/** Where the tips of branches that were landed stay, with their many small commits. */
+/** The prefix of refs that keep the tips of landed branches, with all their commits. */
 export const KEPT = 'refs/forge/kept/'
-/** The author of the forge's own notes, which no person has written. */
+/** The author of commits that the forge makes for its own records. */
 export const FORGE_AUTHOR = { name: 'Forge', email: 'forge@forge.invalid' }
-/** What operations would have lost that is no commit, by its id. */
+/** The prefix of refs that keep lost objects which are no commits, by their ids. */
 export const LOST = 'refs/forge/lost/'
 
-/** Operations that are kept after they were read. */
+/** At most this many read operations are cached. */
 const MAX_KEPT_OPERATIONS = 2_000
 
-/** The one kind of operation that no person has asked for: undo passes it over. */
+/** The kind of operation that the forge does by itself. Undo skips it. */
 export const PUT_ASIDE = 'put aside'
 
-/** What is written down of an operation, as JSON behind the first line of its commit's message. */
+/** The record of an operation: JSON after the first line of its commit's message. */
 const Body = v.object({
   kind: v.string(),
   words: v.string(),
@@ -35,53 +35,53 @@ const Body = v.object({
   refs: v.array(v.object({ ref: v.string(), before: v.optional(v.string()), after: v.optional(v.string()) })),
 })
 
-/** A file or folder that has another name since. */
+/** A renamed file or folder. */
 export type Renamed = { from: Path; to: Path }
 
 export type Operation = {
   id: Oid
   kind: string
-  /** What it did, in a few words: save lease.ts to main. */
+  /** A short description, e.g. `save lease.ts to main`. */
   words: string
   /** In seconds since 1970. */
   time: number
   refs: { ref: RefName; before?: Oid | undefined; after?: Oid | undefined }[]
-  /** The operation that it undid or did again. */
+  /** The operation that this one undid or redid. */
   of?: Oid | undefined
 }
 
-/** An operation as it is written down: more than a page is told of it. */
+/** An operation with the fields that the page is not sent. */
 export type Recorded = Operation & { previous: Oid | undefined; renamed: Renamed | undefined }
 
 export type NewOperation = {
   kind: string
-  /** What it does, in a few words: save lease.ts to main. */
+  /** A short description, e.g. `save lease.ts to main`. */
   words: string
-  /** The operation that it undoes or does again. */
+  /** The operation that this one undoes or redoes. */
   of?: Oid
   moves: readonly Move[]
-  /** What is written down of them, where a part has been moved before: by default, all that differs. */
+  /** The changes to record, where some refs were moved before; by default those of `moves`. */
   refs?: Operation['refs']
-  /** A file or folder that it renames, in the branch that it moves. */
+  /** A file or folder that it renames on the branch. */
   renamed?: Renamed | undefined
-  /** What has to be written before the refs can move. */
+  /** Objects to write before the refs are moved. */
   made?: readonly NewObject[]
 }
 
 /** The operations of one repository. */
 export class Operations {
   #last: Promise<unknown> = Promise.resolve()
-  /** Operations that were read lately: they never change, and each look for what can be undone goes over many. */
+  /** Operations read lately, as each search for the next undo reads many. They never change. */
   readonly #read = new Map<Oid, Recorded>()
 
   constructor(readonly objects: Objects) {}
 
   /**
-   * Moves refs, all or none, and records it in the same transaction. Throws RefMoved where one of them is not where it
-   * was seen: then nothing has happened.
+   * Moves refs, all or none, and records that in the same transaction. Throws RefMoved where a ref has changed
+   * meanwhile; then nothing is moved.
    */
   async record(operation: NewOperation): Promise<Oid> {
-    // One after the other: each names the one before.
+    // One at a time, since each operation names the one before.
     const next = this.#last.then(() => this.#record(operation))
     this.#last = next.catch(() => undefined)
     return await next
@@ -105,13 +105,13 @@ export class Operations {
         })
         return oid
       } catch (error) {
-        // Another desk or command was faster: this operation comes after that one's.
+        // Another process has recorded an operation first: retry on top of it.
         if (!(error instanceof RefMoved) || error.ref !== OPERATIONS) throw error
       }
     }
   }
 
-  /** How all that refs were before stays alive: commits as parents, and refs for what is no commit. */
+  /** What keeps the old values of refs from garbage collection: commits become parents, other objects get refs. */
   async #keep({ moves, refs = refsOf(moves) }: NewOperation): Promise<{ commits: Oid[]; moves: Move[] }> {
     const lost = [...new Set(refs.flatMap(({ before }) => (before === undefined ? [] : [before])))]
     const infos = await Promise.all(lost.map(oid => this.objects.info(oid)))
@@ -137,7 +137,7 @@ export class Operations {
     return { type: 'commit', bytes: bytesOf({ tree, parents, message }, who, who) }
   }
 
-  /** An operation by its id; undefined where that is none. */
+  /** Reads an operation; undefined where the id is none. */
   async find(id: Oid): Promise<Recorded | undefined> {
     if (!isOid(this.objects.repository.format, id)) return undefined
     const known = this.#read.get(id)
@@ -186,13 +186,13 @@ export class Operations {
     return found
   }
 
-  /** What an undo would take back: the newest operation, of those about `part`, that is not taken back already. */
+  /** The operation that undo would take back: the newest one that changes refs of `part` and is not undone. */
   async nextToUndo(part?: RefFilter): Promise<Recorded | undefined> {
     const seen = new Set<Oid>()
     for await (const operation of this.newestFirst()) {
       if (operation.kind === PUT_ASIDE || (part && !isAbout(operation, part))) continue
       if (operation.of) {
-        // The newest word on an operation counts: taken back, or done again.
+        // Only the newest undo or redo of an operation counts.
         if (seen.has(operation.of)) continue
         seen.add(operation.of)
         if (operation.kind === 'redo') return await this.find(operation.of)
@@ -203,7 +203,7 @@ export class Operations {
     return undefined
   }
 
-  /** What a redo would do again: the undo that was made last, where nothing else has been done since to `part`. */
+  /** The operation that redo would do again: the last undo, unless another operation has changed `part` since. */
   async nextToRedo(part?: RefFilter): Promise<Recorded | undefined> {
     const again = new Set<Oid>()
     for await (const operation of this.newestFirst()) {
@@ -215,7 +215,7 @@ export class Operations {
     return undefined
   }
 
-  /** The parts that the newest operations are about, at most `count` of these, by what `partOf` says of each ref. */
+  /** The parts that the newest operations changed, at most `count`; `partOf` maps a ref to its part. */
   async recentParts(count: number, partOf: (ref: RefName) => string | undefined): Promise<Set<string>> {
     const parts = new Set<string>()
     let at = 0
@@ -235,7 +235,7 @@ export type RefFilter = (ref: RefName) => boolean
 
 const isAbout = ({ refs }: Operation, part: RefFilter): boolean => refs.some(({ ref }) => part(ref))
 
-/** What is written down of some moves. */
+/** The changes of refs to record for some moves. */
 export const refsOf = (moves: readonly Move[]): Operation['refs'] =>
   moves.filter(({ from, to }) => from !== to).map(({ ref, from, to }) => ({ ref, before: from, after: to }))
 

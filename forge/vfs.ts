@@ -1,6 +1,6 @@
 /**
- * All access to files goes through here, never through the file system: that of a commit, which is as it was, and that
- * of work in progress, which has a commit and changes on top of it.
+ * All access to files, never through the file system: those of a commit, which do not change, and those of work in
+ * progress, which are a commit with changes on top.
  */
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
@@ -23,32 +23,32 @@ import {
 import { isRunning } from '../core/processes.ts'
 import { visiblePath } from '../core/text.ts'
 
-/** Files by their paths, as bytes. Paths are relative to the top, with `/` between names, one character per byte. */
+/** Files by path, as bytes. Paths are relative to the root, with `/` between names and one character for each byte. */
 export interface Vfs {
-  /** Where the content is that does not change: its sizes are known without reading it. */
+  /** The object database, which gives the size of unchanged content without reading it. */
   readonly objects: Objects
-  /** Throws a {@link Failure} where the file does not exist. */
+  /** Reads a file. Throws a {@link Failure} where it does not exist. */
   readFile(path: Path): Promise<Buffer>
   writeFile(path: Path, bytes: Uint8Array, options?: { mode?: '100644' | '100755' }): Promise<void>
-  /** A file, or all that is in a folder. Throws a {@link Failure} where there is nothing. */
+  /** Deletes a file, or all files in a folder. Throws a {@link Failure} where there is nothing. */
   deleteFile(path: Path): Promise<void>
-  /** The files below a folder ('' for the top), in git's order. */
+  /** The files below a folder ('' for the root), in git's order. */
   listFiles(folder: Path): Promise<FileEntry[]>
   fileExists(path: Path): Promise<boolean>
-  /** What stands at a path that is no folder, a link and a submodule too. */
+  /** The file, link or submodule at a path; undefined for a folder or nothing. */
   entryAt(path: Path): Promise<Entry>
-  /** The tree of all files, written into the repository: for what git itself is to look through. */
+  /** Writes the tree of all files into the repository, for use with git itself. */
   writeTree(): Promise<Oid>
 }
 
-/** The most files that a folder is listed with. */
+/** At most this many files of a folder are listed. */
 const MAX_LISTED_FILES = 2_000_000
-/** No larger file is read whole. */
+/** Larger files, in bytes, are not read. */
 const MAX_FILE_BYTES = 128 << 20
 
 /**
- * Throws a {@link Failure} where a path is one that git refuses, or that some file system takes for another: `..`,
- * `.git` in any spelling, an absolute one, one with control characters.
+ * Throws a {@link Failure} for a path that git refuses, or that some file system takes for another: `..`, `.git` in any
+ * spelling, an absolute path, or one with control characters.
  */
 export function verifyPath(path: Path): void {
   const refused = whyRefused(path)
@@ -88,7 +88,7 @@ async function listBelow(objects: Objects, treeish: string | undefined, folder: 
   return files.map(file => ({ ...file, path: `${folder}/${file.path}` }))
 }
 
-/** The files of a commit: they never change. */
+/** The files of a commit. */
 export class CommitVfs implements Vfs {
   constructor(
     readonly objects: Objects,
@@ -133,23 +133,23 @@ export class CommitVfs implements Vfs {
 
 const isFile = (entry: Entry): boolean => entry !== undefined && entry.mode !== '040000'
 
-/** A commit, or nothing yet, and changes that are not committed: they are in this object alone. */
+/** The files of a commit, or none, with uncommitted changes, which are in this object only. */
 export class WorkInProgressVfs implements Vfs {
   readonly #changes = new Map<Path, TreeChange>()
-  /** How many of the changes put something below each folder: there may be very many of them. */
+  /** For each folder, how many changes put something below it. Kept as a count, as there may be many. */
   readonly #counts = new Map<Path, number>()
 
   constructor(
     readonly objects: Objects,
     readonly base: Oid | undefined,
     changes: ReadonlyMap<Path, TreeChange> = new Map(),
-    /** Throws where a path is not to be written, for a reason that is not one of the files' themselves. */
+    /** Throws where a path may not be written, for a reason outside of the files themselves. */
     readonly verifyWritable: (path: Path) => Promise<void> = async () => undefined,
   ) {
     for (const [path, change] of changes) this.#change(path, change)
   }
 
-  /** What differs from the base. */
+  /** The changes from the base. */
   get changes(): ReadonlyMap<Path, TreeChange> {
     return this.#changes
   }
@@ -160,7 +160,7 @@ export class WorkInProgressVfs implements Vfs {
     return await readBlob(this.objects, path, await this.entryAt(path))
   }
 
-  /** Writes a file; the mode of one that is there is kept, unless another one is asked for. */
+  /** Writes a file. The mode of an existing one is kept, unless `mode` is given. */
   async writeFile(path: Path, bytes: Uint8Array, { mode }: { mode?: '100644' | '100755' } = {}): Promise<void> {
     verifyPath(path)
     const there = await this.entryAt(path)
@@ -195,8 +195,7 @@ export class WorkInProgressVfs implements Vfs {
   }
 
   /**
-   * Throws a {@link Failure} where nothing new can be at a path: something is there, or a file is where a folder must
-   * be.
+   * Throws a {@link Failure} where nothing new can be created at a path: something exists there, or a parent is a file.
    */
   async verifyFree(path: Path): Promise<void> {
     verifyPath(path)
@@ -206,20 +205,20 @@ export class WorkInProgressVfs implements Vfs {
     if (above) throw new Failure(`${visiblePath(above)} is a file: nothing can be in it.`)
   }
 
-  /** The tree of the base with the changes, written into the repository. */
+  /** Writes the tree of the base with the changes into the repository. */
   async writeTree(): Promise<Oid> {
     return await writeTree(this.objects, this.base, this.#changes)
   }
 
-  /** A commit of the changes on the base: no branch moves. */
+  /** Commits the changes on the base, without moving a branch. */
   async commit(wanted: Omit<CommitFields, 'tree' | 'parents'>): Promise<Oid> {
     const parents = this.base === undefined ? [] : [this.base]
     return await commit(this.objects, { ...wanted, tree: await this.writeTree(), parents })
   }
 
   /**
-   * Writes all files into a new folder below `parent`, exactly as they are: no filter of git's runs. To be closed,
-   * which removes it; that of a process that was killed is removed by {@link removeLeftBehind}.
+   * Writes all files into a new folder below `parent`, byte for byte, without git's filters. Dispose it to remove the
+   * folder; {@link removeLeftBehind} removes those of killed processes.
    */
   async materialize(parent: string): Promise<{ folder: string } & AsyncDisposable> {
     const { repository } = this.objects
@@ -227,14 +226,14 @@ export class WorkInProgressVfs implements Vfs {
     const { objects, format } = repository
     const scratch = await openScratch({ parent, borrowed: [objects], format, signal: repository.signal })
     try {
-      // No attribute of the repository's may change what is in its files.
+      // Attributes of the repository must not change the content of files.
       await mkdir(join(scratch.gitDir, 'info'))
       await writeFile(
         join(scratch.gitDir, 'info', 'attributes'),
         '* -text -ident -filter !eol !working-tree-encoding\n',
       )
       if (tree !== emptyTree(format)) await run(scratch, ['read-tree', '--reset', '-u', tree])
-      // The files alone are left there: no repository, and no way to the user's objects.
+      // Only the files remain there: no repository, and no path to the user's objects.
       await rm(scratch.gitDir, { recursive: true, force: true })
     } catch (error) {
       await scratch[Symbol.asyncDispose]()
@@ -277,17 +276,17 @@ export class WorkInProgressVfs implements Vfs {
   }
 }
 
-/** The folders that a path is in, from the top down, without the top itself. */
+/** The parent folders of a path, from the top down, without the root. */
 function foldersOf(path: Path): Path[] {
   const folders: Path[] = []
   for (let at = path.indexOf('/'); at >= 0; at = path.indexOf('/', at + 1)) folders.push(path.slice(0, at))
   return folders
 }
 
-/** Where files are materialized that belong to a folder of state: there they are looked for after a kill -9. */
+/** The folder for materialized files in a state folder, in which they are found after a kill -9. */
 export const materializedIn = (state: string): string => join(state, 'materialized')
 
-/** Removes the folders of processes that have been killed. Those of other machines stay. */
+/** Removes the folders of killed processes of this machine. */
 export async function removeLeftBehind(parent: string): Promise<void> {
   await mkdir(parent, { recursive: true })
   for (const name of await readdir(parent)) {

@@ -1,31 +1,31 @@
-/** What an agent says of its merge, as far as git can check it. */
+/** Checks claims in the agent's message about its merge, as far as git can. */
 import type { Path } from '../core/git/repository.ts'
 import type { MergeReview, ReviewedConflict } from '../core/review.ts'
 import { many, visiblePath } from '../core/text.ts'
 
-/** Something that the agent says, in its words, and what git says of it. */
+/** A claim in the agent's words, and what git found. */
 type CheckedClaim = { claim: string; isTrue: boolean; finding: string }
 
-/** That nothing but what was named before has been touched. */
+/** Claims that nothing else was changed. */
 const OF_THE_REST =
   /\b(everything else|all (the )?other (files|changes)|(the )?other files|the rest( of (the )?\w+)?|nothing else|no other (file|change)s?)\b/i
-/** That what is spoken of is as it was, or as git or a side has it. */
+/** Claims that something is unchanged, or as git or a side has it. */
 const AS_IT_WAS =
   /\b(un(changed|touched|modified|affected)|identical|clean(ly)?|as (is|it|they|git|before|upstream|the fork|in)|(is|are|was|were|been|stays?|stayed|left|kept|taken|took|takes?|comes?|came|merged|changed|touched|edited|modified)|no (other )?(changes?|edits?))\b/i
-/** What was done to find out whether it works: git knows nothing of that. */
+/** Statements about tests and builds, which git can't check. */
 const OF_CHECKS =
   /\b(run|ran|runs|tests?|tested|checked|compiled?|builds?|built|verified|pass(es|ed)?|fails?|failed)\b/i
-/** That a file is as a side has it. */
+/** Claims that a file is one side's version. */
 const OF_A_SIDE =
   /\b(upstream|theirs|fork|ours)\b('s)? (version|side|copy)|\b(version|side|copy) (of|from) (upstream|the fork)\b/i
 
 const MAX_CLAIMS = 8
-/** How much of an agent's words is read, by this and by the page. */
+/** At most this many characters of the agent's message are read, here and for the page. */
 export const MAX_WORDS_CHARS = 20_000
 
 /**
- * The claims in an agent's words that git can check: that all besides the conflicts, and what the words name, is
- * untouched, and that a file in conflict is as one side has it. Of the latter only those are given that are not true.
+ * Checks the claims in an agent's message: that everything besides the conflicts and the named files is unchanged, and
+ * that a file in conflict is one side's version. Of the latter only false claims are given.
  */
 export function checkClaims(review: MergeReview, words: string): CheckedClaim[] {
   const sentences = words
@@ -74,7 +74,7 @@ function checkSides(conflicts: readonly ReviewedConflict[], claim: string): Chec
   })
 }
 
-/** Whether a sentence names a file by its path, or by its last part where that is no common word. */
+/** Whether a sentence names a file by its path, or by its last part where that is not a common word. */
 function namesFile(claim: string, name: string): boolean {
   const last = name.slice(name.lastIndexOf('/') + 1)
   const words = claim.split(/[\s`'"“”(),;:]+/).map(word => word.replace(/\.$/, ''))

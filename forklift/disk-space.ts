@@ -1,4 +1,4 @@
-/** The disk that runs are kept on: what is left of it, and how what filled it goes again. */
+/** The disk on which runs are stored: how much space is left, and how a run that filled it is removed. */
 import { existsSync, statfsSync } from 'node:fs'
 import { lstat, mkdir, mkdtemp, rename, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -10,21 +10,21 @@ import { lockSays } from './logs.ts'
 
 const GIB = 1024 ** 3
 /**
- * A run ends when less than a gibibyte or ten thousand files are left (harness/disk-watch.mjs): so it must begin with
- * more.
+ * The least free space for starting a run. A run ends below 1 GiB or 10,000 files (harness/disk-watch.mjs), so it needs
+ * more to start.
  */
 const NEEDED = { bytes: 2 * GIB, files: 20_000 }
-/** What tells why a run ended, and is worth its place when the rest goes. */
+/** Logs that say why a run ended; they are kept when the run's other files are removed. */
 const LOGS = ['harness.log', 'events.jsonl', 'transcript.txt', 'agent.log']
 const KEPT = ['run.txt', 'fork-context.md', 'instructions.txt', ...LOGS.map(name => `logs/${name}`)]
 const MAX_KEPT_FILE_BYTES = 8 << 20
 
 /**
- * What a check says of the disk: how much is left, and whether an agent shares it with the system. Fails where a run
+ * The line of --check about the disk: how much is left, and whether runs share it with the system. Throws where a run
  * would end as soon as it began.
  */
 export async function describeDisk(folder: string): Promise<string> {
-  // Before the first run it is not there yet: then what it will be made in counts.
+  // Before the first run the folder does not exist: then its nearest existing parent is measured.
   const state = nearest(folder)
   const { bavail, bsize, files, ffree } = statfsSync(state)
   const free = bavail * bsize
@@ -43,15 +43,16 @@ const nearest = (folder: string): string =>
   existsSync(folder) || dirname(folder) === folder ? folder : nearest(dirname(folder))
 
 /**
- * Whether the run was ended because the agent had nearly filled the disk: the container says so, where no agent writes.
+ * Whether the run was ended because the agent had nearly filled the disk, by the container's log, which the agent can't
+ * write.
  */
 export async function hasFilledTheDisk(run: { path: string }): Promise<boolean> {
   return (await lockSays(run))?.startsWith('disk: ') ?? false
 }
 
 /**
- * Removes what the agent wrote: the workspace, its home, and all but the small logs. The run's own files stay. Gives the
- * folder of what is left where that would take too long.
+ * Removes what the agent wrote: the workspace, its home, and all but the small logs. The run's own files stay. Gives
+ * the folder with the rest where removal takes too long.
  */
 export async function removeWhatTheAgentWrote(run: { path: string }): Promise<string | undefined> {
   const [workspace, state] = [workspaceOf(run), harnessStateOf(run)]
@@ -69,10 +70,10 @@ export async function removeWhatTheAgentWrote(run: { path: string }): Promise<st
   return (await removeFolders([gone])) ? undefined : gone
 }
 
-/** Whether a path is a file of its own, and small: one in a folder that is a link lies outside of the run. */
+/** Whether a path is a small regular file in a regular folder: a folder that is a link leads out of the run. */
 async function isSmall(path: string): Promise<boolean> {
   const [folder, file] = await Promise.all([dirname(path), path].map(it => lstat(it).catch(() => undefined)))
-  // What it occupies may be more than what it says it holds.
+  // The file may occupy more than its size says.
   return Boolean(
     folder?.isDirectory() && file?.isFile() && Math.max(file.size, file.blocks * 512) <= MAX_KEPT_FILE_BYTES,
   )

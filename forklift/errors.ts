@@ -1,4 +1,4 @@
-/** Any error as one sentence and an exit code. */
+/** Turns any error into one sentence and an exit code. */
 import { ProcessOutput } from 'zx/core'
 import { Failure } from '../core/failure.ts'
 import { isFull } from '../core/full-disk.ts'
@@ -7,8 +7,8 @@ import { GitError } from '../core/git/run.ts'
 import { firstLine, visible } from '../core/text.ts'
 
 /**
- * The one place where an error becomes a sentence and an exit code. `folder` is where Forklift writes: whether its disk
- * is full is measured, since words of git's may be a stranger's.
+ * Turns an error into a Failure. `folder` is where Forklift writes: whether its disk is full is measured, since git's
+ * messages may contain untrusted text.
  */
 export async function inWords(error: unknown, signal: AbortSignal, folder: string): Promise<Failure> {
   if (signal.aborted) return signal.reason as Failure
@@ -29,11 +29,11 @@ export async function inWords(error: unknown, signal: AbortSignal, folder: strin
   return new Failure(`${message}: this was not expected, please report it.`)
 }
 
-/** How git says that it lacks an object, or can't read it. */
+/** How git says that an object is missing or unreadable. */
 const MISSING_OBJECT =
   /unable to (read|find|parse)|could not (read|parse|open) .*(object|commit|tree)|missing (blob|tree|commit|object)|bad (tree )?object|(object|packfile).* (is )?corrupt|corrupt (loose )?object|unable to unpack|did not receive expected object|failed to traverse|revision walk setup failed/i
 
-/** The clone lacks objects, or can't read them: what that means, and how it gets them again. */
+/** The failure for a clone in which objects are missing or unreadable. Its message says how to get them. */
 export class DamagedClone extends Failure {
   constructor(reason: string) {
     super(

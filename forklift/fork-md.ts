@@ -1,4 +1,4 @@
-/** FORK.md: what the maintainers of the fork tell the agent. */
+/** Reads FORK.md, in which the maintainers of the fork instruct the agent. */
 import { join } from 'node:path'
 import { readStart } from '../core/git/objects.ts'
 import type { Oid } from '../core/git/repository.ts'
@@ -9,8 +9,8 @@ import { readUntrusted } from '../core/untrusted.ts'
 const MAX_FORK_MD_BYTES = 1 << 20
 
 /**
- * FORK.md in the root of a checkout, which is upstream's code too: a link in its place could name any file of the user.
- * Where the checkout has none (it may be sparse), that of the start counts.
+ * Reads FORK.md from the root of a checkout. The checkout is upstream's code too, so links are not followed: one could
+ * lead to any file of the user. Where the checkout has none (it may be sparse), the start's FORK.md is read.
  */
 export async function readForkMd(
   checkout: string,

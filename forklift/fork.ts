@@ -1,50 +1,50 @@
-/** What a run knows of the fork: its checkout, its two remotes as they answered, and their host. */
+/** The facts about the fork for one run: its checkout, its two remotes, and their host. */
 import type { Oid, Repository } from '../core/git/repository.ts'
 import type { HostedRepository, PullRequest, PullRequestHost, Pulls } from './host.ts'
 
 export type RemoteName = 'origin' | 'upstream'
 
-/** A remote as it answered. */
+/** A remote, as it answered at the beginning of the run. */
 export type Remote = {
   name: RemoteName
-  /** As configured, without credentials. */
+  /** The configured URL, without credentials. */
   url: string
-  /** Where git pushes to, by its own rewriting of URLs; it may hold credentials. */
+  /** The URL that git pushes to, after its own rewriting; may contain credentials. */
   pushUrl: string
-  /** The address of its page, where its host is known to have one. */
+  /** The address of the repository's page; undefined where its host is unknown. */
   web: string | undefined
-  /** Its default branch, and the commit that is at. */
+  /** The name of the default branch, and the commit at its tip. */
   branch: string
   tip: Oid
-  /** All of its branches. */
+  /** All branches, with their tips. */
   heads: ReadonlyMap<string, Oid>
 }
 
 export type Fork = {
-  /** A word for file names and messages, after the checkout's folder. */
+  /** The checkout's folder name, made safe for file names and messages. */
   project: string
-  /** The checkout's folder. */
+  /** The path of the checkout. */
   top: string
-  /** Where Forklift keeps its runs and its scratch repositories. */
+  /** The folder in which Forklift keeps its runs and its scratch repositories. */
   state: string
-  /** The user's own repository, in an environment in which git may speak to the remotes. */
+  /** The user's own repository, with an environment in which git can authenticate to the remotes. */
   repository: Repository & { signal: AbortSignal }
   origin: Remote
   upstream: Remote
-  /** Where the remote-tracking refs of both remotes were. */
+  /** The remote-tracking refs of both remotes, with their commits at the beginning of the run. */
   tracked: ReadonlyMap<string, Oid>
-  /** Whose name the commit bears. */
+  /** The author and committer of the published commit. */
   identity: { name: string; email: string }
-  /** Where origin's pull requests are; undefined where it takes none. */
+  /** The host of origin; undefined where no pull requests can be opened. */
   host: PullRequestHost | undefined
-  /** What the host says of origin. */
+  /** The host's facts about origin. */
   hosted: HostedRepository | undefined
-  /** The fork's own ones, asked for while git fetches; rejected where the host did not answer. */
+  /** The fork's pull requests. They are requested while git fetches; rejected where the host did not answer. */
   pulls: Promise<Pulls>
 }
 
-/** A branch `forklift/<branch>-<stamp>` on origin at the commit it was first read at, and its open pull request. */
+/** A branch `forklift/<branch>-<stamp>` on origin, the commit at which it was first read, and its open pull request. */
 export type Head = { ref: string; tip: Oid; pull?: PullRequest }
 
-/** A remote's default branch as git calls it here: origin/main. */
+/** The name of a remote's default branch in this clone: origin/main. */
 export const remoteBranchName = (remote: Remote): string => `${remote.name}/${remote.branch}`

@@ -1,4 +1,4 @@
-/** GitHub as the host of pull requests: where a repository lives, the token for it, what is asked, errors in words. */
+/** GitHub as a host of pull requests: its repositories, tokens, API requests, and error messages. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Octokit } from '@octokit/core'
 import * as v from 'valibot'
@@ -21,13 +21,13 @@ import type {
 
 type Environment = Record<string, string | undefined>
 
-/** A repository on a GitHub: `web` is its page, `api` the address of that GitHub's REST API. */
+/** A repository on GitHub: `web` is the address of its page, `api` that of the REST API of its GitHub. */
 type GitHubPlace = { host: string; owner: string; name: string; web: string; api: string }
 export type Token = { value: string; source: string }
 
 /**
- * Which GitHub a remote is on, by the first of its URLs (as configured, then as git rewrites it) whose host has a dot.
- * Whether a host that is neither github.com nor ghe.com is a GitHub at all, only a token for it can tell: {@link
+ * Finds the GitHub repository of a remote, by the first of its URLs (as configured, then as git rewrites it) whose host
+ * has a dot. Whether a host other than github.com and ghe.com is a GitHub, only a token for it can tell: {@link
  * findToken}.
  */
 export function gitHubPlaceOf(urls: readonly string[], env: Environment): GitHubPlace | undefined {
@@ -49,10 +49,10 @@ function apiOf(host: string): string {
   return host.endsWith('.ghe.com') ? `https://api.${host}` : `https://${host}/api/v3`
 }
 
-/** Whether GitHub itself runs the host; otherwise it is a GitHub Enterprise Server. */
+/** Whether GitHub itself runs the host; otherwise it may be a GitHub Enterprise Server. */
 const isHosted = (host: string): boolean => host === 'github.com' || host.endsWith('.ghe.com')
 
-/** The first token there is for a host; only github.com and ghe.com are asked of git's own credential helpers. */
+/** Finds a token for a host. Git's credential helpers are only asked for github.com and ghe.com. */
 async function findToken(host: string, env: Environment, sh: Shell): Promise<Token | undefined> {
   const hosted = isHosted(host)
   const names = hosted ? ['GH_TOKEN', 'GITHUB_TOKEN'] : ['GH_ENTERPRISE_TOKEN', 'GITHUB_ENTERPRISE_TOKEN']
@@ -69,13 +69,13 @@ async function findToken(host: string, env: Environment, sh: Shell): Promise<Tok
 function checkToken(text: string, source: string): Token {
   const value = text.trim()
   if (/^[\x21-\x7e]+$/.test(value)) return { value, source }
-  throw new Failure(`The token from ${source} has characters that no token has: set it again.`)
+  throw new Failure(`The token from ${source} contains characters that are invalid in a token: set it again.`)
 }
 
 /**
- * The environment in which git gets the token for a push URL, where the user's own helpers have nothing for it. They
- * are left out then, since git would have them keep what ours said. Only for the token's own host over https, and for
- * this machine: a token is not for the open wire.
+ * The environment in which git gets the token for a push URL, unless the user's own credential helpers have a password
+ * for it. The helpers are switched off then, since git would let them store the token. Only for the token's own host
+ * over https, and for local http: a token must not be sent unencrypted over a network.
  */
 export async function credentialHelper(
   url: string,
@@ -99,20 +99,22 @@ export async function credentialHelper(
   }
 }
 
-/** Finds origin's GitHub. Whether a host that GitHub does not run itself is one, a token for it tells. */
+/** Finds the GitHub of origin. A host that GitHub does not run itself counts as one if there is a token for it. */
 async function find({ urls, env, sh, signal }: HostSearch): Promise<HostFound> {
   const place = gitHubPlaceOf(urls, env)
   if (!place) {
     const host = parseRemote(urls[0] ?? '')?.host ?? ''
-    return host && !host.includes('.') ? { whyNot: `which GitHub ${visible(host)} stands for can't be told` } : {}
+    return host && !host.includes('.')
+      ? { whyNot: `${visible(host)} is not a full host name, so which GitHub it stands for is unknown` }
+      : {}
   }
   const token = await findToken(place.host, env, sh)
   if (token) return { host: new GitHub(place, token, signal) }
   if (isHosted(place.host)) throw new Failure(`There is no token for ${place.host}: set GH_TOKEN or run gh auth login.`)
-  return { whyNot: `there is no token for ${visible(place.host)}, so it is taken for no GitHub` }
+  return { whyNot: `there is no token for ${visible(place.host)}, so it does not count as a GitHub` }
 }
 
-/** The password that the user's own credential helpers have; an empty one is none. */
+/** The password from the user's own credential helpers; undefined where it is empty. */
 async function askHelpers(protocol: string, host: string, sh: Shell): Promise<string | undefined> {
   const asked = {
     nothrow: true,
@@ -172,16 +174,16 @@ const pullRequestOf = (pull: Pull): PullRequest => ({
   into: pull.base.ref,
 })
 
-/** What GitHub says of a repository. */
+/** A repository in GitHub's API. */
 type RepositoryOnGitHub = v.InferOutput<typeof RepositorySchema> & {
-  /** Of a classic token; undefined where the token has none to read. */
+  /** The scopes of a classic token; undefined for other tokens, which do not show theirs. */
   scopes: string[] | undefined
 }
 
-/** The most closed pull requests that are listed. */
+/** At most this many closed pull requests are listed. */
 const MAX_CLOSED_PULLS = 200
 
-/** One repository on GitHub, seen with one token. `signal` ends what is under way. */
+/** One repository on GitHub, accessed with one token. `signal` aborts requests. */
 export class GitHub implements PullRequestHost {
   readonly name = 'GitHub'
   readonly page = PAGE
@@ -226,14 +228,14 @@ export class GitHub implements PullRequestHost {
     return { name, buttons }
   }
 
-  /** A classic token tells its scopes: without `workflow` GitHub would refuse the push. */
+  /** A classic token shows its scopes: without `workflow`, GitHub refuses pushes that change workflows. */
   async lockedFolder(): Promise<{ path: string; why: string } | undefined> {
     const { scopes } = await this.#repository()
     if (!scopes || scopes.includes('workflow')) return undefined
     return { path: '.github/workflows', why: `the token lacks the workflow scope: ${GET_WORKFLOW_SCOPE}` }
   }
 
-  /** The repository itself; it may have been renamed since the remote was set. */
+  /** The repository in GitHub's API, requested once. It may have been renamed since the remote was configured. */
   async #repository(): Promise<RepositoryOnGitHub> {
     this.#own ??= this.#askAbout(this.place)
     return await this.#own
@@ -282,7 +284,9 @@ export class GitHub implements PullRequestHost {
     return (await this.#ownOf(found)).filter(pull => pull.branch === branch)
   }
 
-  /** Pull requests, the most recently updated first, from anywhere: open ones up to 1,000, of others the newest 200. */
+  /**
+   * Lists pull requests from anywhere, most recently updated first: up to 1,000 open ones, or the newest 200 of others.
+   */
   async #list(state: 'open' | 'closed' | 'all', filter: { base?: string; head?: string } = {}): Promise<Pull[]> {
     const found: Pull[] = []
     const most = state === 'open' ? 1_000 : MAX_CLOSED_PULLS
@@ -295,7 +299,7 @@ export class GitHub implements PullRequestHost {
     return found
   }
 
-  /** Those from branches of this repository. */
+  /** Those of some pull requests whose branch is in this repository. */
   async #ownOf(pulls: readonly Pull[]): Promise<PullRequest[]> {
     const name = (await this.#repository()).full_name.toLowerCase()
     return pulls.filter(pull => pull.head.repo?.full_name.toLowerCase() === name).map(pullRequestOf)
@@ -350,10 +354,10 @@ export class GitHub implements PullRequestHost {
     return pullRequestOf((await this.#ask(PullSchema, 'PATCH', `/pulls/${number}`, text)).data)
   }
 
-  /** Not every repository has drafts, and not every token may make one. */
+  /** Not every repository supports drafts, and not every token may convert a pull request. */
   async makeDraft({ id, isDraft }: PullRequest): Promise<boolean> {
     if (isDraft || id === undefined) return isDraft
-    // Only GitHub's other interface can do this.
+    // Only GitHub's GraphQL API can do this.
     const mutation =
       'mutation($id: ID!) { convertPullRequestToDraft(input: { pullRequestId: $id }) { clientMutationId } }'
     const request = { signal: AbortSignal.any([this.signal, AbortSignal.timeout(30_000)]) }
@@ -371,7 +375,7 @@ export class GitHub implements PullRequestHost {
     return `${this.web}/compare/${inUrl(base)}...${inUrl(head)}?expand=1`
   }
 
-  /** Asks about the repository, and again a bounded number of times where GitHub says that later is better. */
+  /** Sends a request about the repository, and repeats it a limited number of times where GitHub says to try later. */
   async #ask<S extends v.GenericSchema>(schema: S, method: string, path: string, params: Record<string, unknown>) {
     const { owner, name, api } = this.place
     for (let attempt = 1; ; attempt++) {
@@ -404,7 +408,7 @@ export class GitHub implements PullRequestHost {
   }
 }
 
-/** An answer of GitHub that is no success; `status` is undefined or 500 without headers where there was no answer. */
+/** A failed response of GitHub. Without a response, `status` is undefined, or 500 without headers. */
 type Answer = Error & {
   status?: number
   response?: { headers: Record<string, string | undefined>; data?: { message?: string; errors?: unknown[] } }
@@ -419,9 +423,9 @@ class GitHubError extends Failure {
   }
 }
 
-/** GitHub's advice on limits: wait for retry-after, else for the reset of the limit, else a minute. */
+/** How long to wait for a rate limit, by GitHub's advice: retry-after, else the time of the reset, else this. */
 const MAX_WAIT_SECONDS = 60
-/** A day: a limit that seems to last longer, or no time at all, is an answer of something else's. */
+/** At most a day: a longer or missing time does not come from GitHub's rate limit. */
 const MAX_TOLD_MINUTES = 24 * 60
 const isLimit = ({ status, response }: Answer): boolean =>
   status === 429 ||
@@ -480,7 +484,7 @@ function whyRefused(printed: string): string | undefined {
 export const PAGE: PageFormat = {
   maxBodyChars: 65_535,
   warning: lines => ['> [!WARNING]', ...lines.map(line => `> ${line}`)].join('\n'),
-  // GitHub tells the other side of a link to it, but not of one through its own redirect.
+  // A direct link to a commit shows up in the other repository's timeline; a link through GitHub's redirect does not.
   commitLink: (web, oid) => `${web.replace('https://github.com/', 'https://redirect.github.com/')}/commit/${oid}`,
   mergeWith: 'choose **Create a merge commit**',
   allowMergeCommits: 'Settings, General, **Allow merge commits**',

@@ -5,33 +5,33 @@
 import type { Shell } from 'zx/core'
 import type { Oid } from '../core/git/repository.ts'
 
-/** A pull request as it was when it was asked for. */
+/** A pull request, as it was when it was read. */
 export type PullRequest = {
   number: number
-  /** By which the host knows it where the number is not enough. */
+  /** The host's own id, where the number is not enough for its API. */
   id?: string
-  /** The address of its page. */
+  /** The address of the pull request's page. */
   url: string
   title: string
   body: string
   isOpen: boolean
   isDraft: boolean
   isMerged: boolean
-  /** The commit that it became when it was merged. */
+  /** The commit on the base branch, after the merge. */
   mergedAs?: Oid
-  /** The branch that it brings, the newest commit of that, and the branch that it goes to. */
+  /** The pull request's own branch, that branch's newest commit, and the branch that it is to be merged into. */
   branch: string
   tip: Oid
   into: string
 }
 
-/** Pull requests, the most recently updated first. `mayBeMore`: not all closed ones were listed. */
+/** Pull requests, most recently updated first. `mayBeMore`: not all closed ones are listed. */
 export type Pulls = { open: PullRequest[]; closed: PullRequest[]; mayBeMore: boolean }
 
-/** The origin repository as its host knows it: its name there, and the ways in which it lets people merge. */
+/** The host's facts about the origin repository: its name, and which merge buttons are enabled. */
 export type HostedRepository = { name: string; buttons: { merge: boolean; squash: boolean; rebase: boolean } }
 
-/** What rules of the host ask of a branch. */
+/** What the host's rules demand of a branch. */
 export type BranchRules = { forbidsCreation: boolean; wantsSignatures: boolean; forbidsMergeCommits: boolean }
 
 /** How a host formats the text of a pull request, and what it calls its own buttons and settings, as Markdown. */
@@ -50,7 +50,7 @@ export type PageFormat = {
   syncFork: string
 }
 
-/** The host of one repository, seen with one token. What it can't do is thrown as a Failure. */
+/** The host of one repository, accessed with one token. Methods throw a Failure for what they can't do. */
 export interface PullRequestHost {
   readonly name: string
   /** Where the token comes from: a variable or a command. */
@@ -58,37 +58,45 @@ export interface PullRequestHost {
   readonly page: PageFormat
   /** The address of the repository's page. */
   readonly web: string
-  /** What would make publishing fail is thrown. `upstream`: the URLs of upstream. */
+  /** Throws where publishing would fail. `upstream`: the URLs of upstream. */
   verifyPublishable(upstream: readonly string[]): Promise<HostedRepository>
-  /** A folder that a push over HTTPS must not change with this token, and the end of a sentence that says so. */
+  /**
+   * A folder in which a push over HTTPS with this token can't change files, and the reason, as the end of a sentence.
+   */
   lockedFolder(): Promise<{ path: string; why: string } | undefined>
-  /** None where the host does not know rules or does not tell. */
+  /** The rules for a branch; no rules where the host has none or does not show them. */
   rulesFor(branch: string): Promise<BranchRules>
-  /** The environment in which git gets the token for a URL, where the user's own helpers have nothing for it. */
+  /**
+   * The environment in which git gets the token for a URL, unless the user's own credential helpers have a password for
+   * it.
+   */
   credentialsFor(url: string, sh: Shell): Promise<Record<string, string>>
-  /** Pull requests from branches of the repository itself. */
+  /** Lists pull requests from branches of the repository itself. */
   pulls(): Promise<Pulls>
-  /** The same into one branch alone. */
+  /** Lists pull requests from the repository itself into one branch. */
   pullsInto(base: string, state: 'open' | 'closed'): Promise<PullRequest[]>
-  /** Every pull request there ever was from one branch to another. */
+  /** Lists all pull requests from one branch to another, open and closed. */
   pullsFrom(branch: string, base: string): Promise<PullRequest[]>
   /**
-   * Whether a person with the right to has approved it, and the ISO time of the last comment or review by a person, or
-   * ''.
+   * Whether a person with the right to do so has approved it, and the ISO time of a person's last comment or review
+   * ('': none).
    */
   attention(pull: PullRequest): Promise<{ approved: boolean; lastSign: string }>
-  /** The message of a commit that is no longer to be had from a branch; undefined where the host has none. */
+  /** The message of a commit that no branch has any more; undefined where the host has not kept the commit. */
   commitMessage(oid: Oid): Promise<string | undefined>
-  /** Opens a pull request, no draft where the host has none; gives the one that is open already where there is one. */
+  /**
+   * Opens a pull request: not as a draft where the host has no drafts. Gives the existing one where one is open
+   * already.
+   */
   open(pull: { title: string; head: string; base: string; body: string; draft: boolean }): Promise<PullRequest>
   update(pull: PullRequest, text: { title: string; body: string }): Promise<PullRequest>
-  /** Makes a draft of a pull request that is ready. Gives whether it is one now. */
+  /** Converts a pull request to a draft. Gives whether it is a draft afterwards. */
   makeDraft(pull: PullRequest): Promise<boolean>
-  /** The page on which a person opens a pull request by hand. */
+  /** The address of the page for opening a pull request by hand. */
   linkToOpen(head: string, base: string): string
 }
 
-/** What origin's remote tells, and what is needed to find its host. */
+/** What is needed to find the host of origin. */
 export type HostSearch = {
   /** The URLs of origin: as configured, then as git rewrites it. */
   urls: readonly string[]

@@ -1,14 +1,14 @@
-/** The hosts of pull requests that Forklift knows: which one origin is on. */
+/** Finds the host of origin among the hosts of pull requests that Forklift knows. */
 import { GITHUB, PAGE } from './github.ts'
 import type { HostKind, HostSearch, PageFormat, PullRequestHost } from './host.ts'
 
 /**
- * In the order in which they are asked; the first that answers is taken. GitHub stays last: with a token for an
- * enterprise server it takes every host for a GitHub.
+ * The known hosts, in the order in which they are asked; the first that answers is taken. GitHub stays last: with a
+ * token for an enterprise server it takes every host for a GitHub.
  */
 const KINDS: readonly HostKind[] = [GITHUB]
 
-/** How a page is formatted where no host is known: forklift/judge.ts prints one. */
+/** The format of a page where no host is known: forklift/judge.ts prints one. */
 export const USUAL_FORMAT: PageFormat = PAGE
 
 /** Finds the host of origin. Without one, `note` gets a sentence that says why, unless origin is on no host at all. */

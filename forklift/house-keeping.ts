@@ -1,4 +1,4 @@
-/** What is removed of earlier runs, and made safe of those whose Forklift was killed. */
+/** Removes old runs, and makes the folders of killed runs safe to look at. */
 import { readdir, rm, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { basename, join } from 'node:path'
@@ -23,9 +23,9 @@ const DAY = 24 * HOUR
 const KEEP = { workspace: 7 * DAY, directory: 30 * DAY }
 
 /**
- * House-keeping: the workspace of a published run goes after 7 days, a run directory after 30, and the scratch folder
- * of a run that was killed at once. `living` names the containers that run; what belongs to them stays. Gives what
- * went, also where a part of it is left for the next time.
+ * Removes the workspaces of runs published over 7 days ago, run directories over 30 days old, and scratch folders of
+ * killed runs. `living` lists the containers that run; their runs are kept. Gives the removed folders, including those
+ * of which a part is left for the next time.
  */
 export async function tidy(state: string, living: () => Promise<string[]>, signal?: AbortSignal): Promise<string[]> {
   const paths = await listRunDirectories(runsFolderIn(state))
@@ -56,7 +56,7 @@ export async function tidy(state: string, living: () => Promise<string[]>, signa
   return gone
 }
 
-/** Whether a run can't be under way any more, as one is that has not started its container yet. */
+/** Whether a run must have ended, even one that had not started its container yet. */
 const isOver = ({ metadata: { startedAt, timeLimitSeconds } }: AgentRun): boolean =>
   Date.now() - Date.parse(startedAt) > HOUR + timeLimitSeconds * 1000
 
@@ -66,8 +66,8 @@ async function filter<T>(list: T[], holds: (value: T) => Promise<boolean>): Prom
 }
 
 /**
- * Whether a scratch folder's process has ended. Processes of another machine that shares the state folder can't be
- * asked (nor those of this one from before it got a new name): theirs is taken for abandoned after a day.
+ * Whether a scratch folder's process has ended. A folder of another machine that shares the state folder (or of this
+ * one under an earlier host name) counts as abandoned after a day, since its process can't be checked.
  */
 async function isAbandoned(path: string): Promise<boolean> {
   const [, host, pid] = /^scratch-(.*)-(\d+)-[^-]*$/.exec(basename(path)) ?? []

@@ -1,5 +1,8 @@
 #!/usr/bin/env -S bun --no-env-file --config=/dev/null --no-install
-/** `forklift/judge.ts START UPSTREAM RESULT` prints the page of the pull request for a merge, or why there is none. */
+/**
+ * Prints the page of the pull request for a merge, or why it would be refused: `forklift/judge.ts START UPSTREAM
+ * RESULT`.
+ */
 import { tmpdir } from 'node:os'
 import { openRepository } from '../core/git/repository.ts'
 import { GitError, read } from '../core/git/run.ts'
@@ -17,7 +20,7 @@ async function main([startRef, upstreamRef, resultRef, ...more]: string[]): Prom
   }
   const interruption = new AbortController()
   const { signal } = interruption
-  // Nothing is left behind by an interruption: neither the scratch repository nor a git that runs.
+  // An interruption removes the scratch repository and ends running git processes.
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, () => interruption.abort(new Error(name)))
   try {
     const repository = await openRepository(process.cwd(), { signal })

@@ -1,6 +1,6 @@
 /**
- * What an agent leaves in the folders that it could write: made safe for a person to look at with git, and removed.
- * Nothing in there is run or followed. Each step is a few processes, however many files there are, and ends in time.
+ * Makes folders that an agent could write safe for people to open with git, and removes them. Nothing in them is run or
+ * followed. Each step takes a few processes, however many files there are, and has a time limit.
  */
 import { execFile } from 'node:child_process'
 import { chmod, chown, cp, lstat, mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises'
@@ -17,41 +17,41 @@ import { DISABLED } from '../core/untrusted.ts'
 
 type Place = { path: string }
 
-/** How long one process may take over all that an agent left. */
+/** Seconds for each process, over all files of the agent. */
 const STEP_SECONDS = 60
 const MAX_LISTED_BYTES = 32 << 20
 
 /**
- * Where the workspace's configuration and info/ are kept as Forklift made them, until they are put back: the agent never
- * sees this folder.
+ * The folder with a copy of the workspace's original git configuration and info/, kept until they are restored. The
+ * agent can't access it.
  */
 const settingsOf = (run: Place): string => join(run.path, 'git-settings')
 const SETTINGS = ['config', 'info']
 
-/** Keeps what git is told in the workspace, before an agent can change it. */
+/** Copies the workspace's git configuration, before an agent can change it. */
 export async function keepGitSettings(run: Place): Promise<void> {
   await mkdir(settingsOf(run))
   for (const name of SETTINGS)
     await cp(join(workspaceOf(run), '.git', name), join(settingsOf(run), name), { recursive: true })
 }
 
-/** Whether the agent's settings are gone; false as long as Forklift's own wait to be put back. */
+/** Whether the agent's git configuration has been replaced: the copy of the original one is gone then. */
 export const isSafeToLookAt = async (run: Place): Promise<boolean> => !(await isFolder(settingsOf(run)))
 
-/** What stays of the agent's .git: what was done. All else says what git is to run, or where it is to read. */
+/** Files of the agent's .git that are kept: its history. All others tell git what to run or where to read. */
 const KEPT_FILES = ['HEAD', 'index', 'packed-refs', 'MERGE_HEAD', 'MERGE_MSG', 'MERGE_MODE', 'AUTO_MERGE', 'ORIG_HEAD']
 const KEPT_FOLDERS = ['objects', 'refs', 'logs']
-/** What git believes without looking at the objects, or what leads it to others. */
+/** Files that git trusts without checking objects, or that make it read other objects. */
 const CACHES = ['objects/info', 'refs/replace']
 const CACHE_FILES = ['*.rev', '*.bitmap', 'multi-pack-index*']
 
-/** Names by which git, or another version control, opens a folder and does what its configuration says. */
+/** Folder names by which git or another version control system recognises a repository and obeys its configuration. */
 const OPENERS = ['.git', '.hg', '.jj', '.sl']
 
 /**
- * Makes sure that git runs nothing of the agent's in the workspace or beside it: its configuration is the one that it
- * was made with, hooks are gone, and folders that git would take for another repository are renamed. Gives a sentence
- * where that is not possible: then the folders are closed.
+ * Makes sure that git runs nothing of the agent's in the workspace or below it: the original configuration is restored,
+ * hooks are removed, and folders that git would take for another repository are renamed. Gives a sentence where that
+ * fails; the folders are then closed (chmod 0).
  */
 export async function makeSafeToLookAt(run: Place): Promise<string | undefined> {
   const folders = [workspaceOf(run), harnessStateOf(run)]
@@ -61,7 +61,7 @@ export async function makeSafeToLookAt(run: Place): Promise<string | undefined> 
       await openFolders(folders)
       changed = await resetGit(run)
       await disableOthers(folders).catch(() => deleteOpeners(folders))
-      // Git does not look into a folder of another user's, as which the agent ran.
+      // Git refuses to open a folder that belongs to another user, here the agent's.
       if (process.getuid?.() === 0) await chown(workspaceOf(run), 0, 0)
     }
     await rm(settingsOf(run), { recursive: true, force: true })
@@ -73,8 +73,8 @@ export async function makeSafeToLookAt(run: Place): Promise<string | undefined> 
 }
 
 /**
- * Puts Forklift's own settings in place of the agent's, whose other files go to a folder that git does not open. Gives a
- * sentence where a person finds something else than the agent left.
+ * Restores the original git configuration, and moves the agent's other git files to a folder that git does not open.
+ * Gives a sentence where the result differs from the agent's state.
  */
 async function resetGit(run: Place): Promise<string | undefined> {
   const dotGit = join(workspaceOf(run), '.git')
@@ -89,7 +89,8 @@ async function resetGit(run: Place): Promise<string | undefined> {
   for (const name of KEPT_FOLDERS)
     if (await isFolder(join(aside, name))) await rename(join(aside, name), join(dotGit, name))
   const sh = shell()
-  // Objects that are borrowed from elsewhere, or lie elsewhere, stay with the agent's files: then this is no repository.
+  // If objects are borrowed or linked from elsewhere, they stay among the agent's files: the workspace is no repository
+  // then.
   const objects = join(dotGit, 'objects')
   const odd = await sh`find ${objects} '(' ! -type f ! -type d -o -ipath ${'*/info/*alternates'} ')' -print -quit`
   if (odd.stdout !== '') await rename(objects, join(aside, 'objects'))
@@ -104,8 +105,8 @@ async function resetGit(run: Place): Promise<string | undefined> {
 }
 
 /**
- * Whether an index has only names that git itself would put there. Git trusts it: a checkout of its files writes those
- * named `.git/config`, too, which the next git obeys. It is read from a repository of our own.
+ * Whether an index has only names that git itself would write. Git trusts an index: a checkout would also write a file
+ * named `.git/config`, which the next git command obeys. The index is read from a repository of our own.
  */
 async function hasSafeNames(run: Place, index: string): Promise<boolean> {
   const config = await readFile(join(settingsOf(run), 'config'), 'utf8')
@@ -120,17 +121,20 @@ async function hasSafeNames(run: Place, index: string): Promise<boolean> {
   }
 }
 
-/** Takes the refs that show other objects in place of the real ones out of the list of packed refs. */
+/** Removes refs that replace objects (refs/replace/) from packed-refs. */
 async function dropPackedReplacements(dotGit: string): Promise<void> {
   if (!(await lstat(join(dotGit, 'packed-refs')).catch(() => undefined))) return
-  // The line after a ref's may begin with ^ and belong to it.
+  // A line that begins with ^ belongs to the ref in the line before it.
   const program = '/ refs\\/replace\\// { skipped = 1; next } /^\\^/ && skipped { next } { skipped = 0; print }'
   const { exitCode } = await shell()`cd ${dotGit} && LC_ALL=C awk ${program} packed-refs > packed-refs.kept \
     && mv packed-refs.kept packed-refs`
   if (exitCode !== 0) throw new Error('the list of packed refs could not be read')
 }
 
-/** Renames what would open as a repository of its own: submodules, bare repositories, whatever looks like one. */
+/**
+ * Renames everything that git would open as a repository: submodules, bare repositories, and folders that look like
+ * one.
+ */
 async function disableOthers(folders: string[]): Promise<void> {
   const names = ['HEAD', ...OPENERS].flatMap((name, at) => [...(at > 0 ? ['-o'] : []), '-iname', name])
   const find = [...folders, '-depth', '(', ...names, ')', '-print0']
@@ -150,13 +154,13 @@ async function disableOthers(folders: string[]): Promise<void> {
   }
 }
 
-/** Whether git would take a folder with a HEAD for a repository. */
+/** Whether git would take a folder with a HEAD file for a repository. */
 async function looksBare(folder: string): Promise<boolean> {
   const has = async (name: string) => (await lstat(bytes(`${folder}/${name}`)).catch(() => undefined)) !== undefined
   return (await has('commondir')) || ((await has('objects')) && (await has('refs')))
 }
 
-/** The same by one process, for names that are too many, too long or taken: what is not renamed is deleted. */
+/** Deletes what {@link disableOthers} would rename, by one process: for too many or too long names, or names in use. */
 async function deleteOpeners(folders: string[]): Promise<void> {
   const [workspace = ''] = folders
   const others = ['!', '-path', `${workspace.replace(/[*?[\\]/g, '\\$&')}/.git/HEAD`]
@@ -166,8 +170,8 @@ async function deleteOpeners(folders: string[]): Promise<void> {
 }
 
 /**
- * Removes folders of an agent's, also those that even their owner can't look into. False where that took too long, or
- * something is left: what is gone is gone, so that another time there is less.
+ * Removes an agent's folders, including those without access rights. False where that took too long or something is
+ * left; a later call continues.
  */
 export async function removeFolders(paths: string[], signal?: AbortSignal): Promise<boolean> {
   const remove = async () => (await shell(signal)`rm -rf -- ${paths} 2>/dev/null`).exitCode === 0
@@ -176,7 +180,7 @@ export async function removeFolders(paths: string[], signal?: AbortSignal): Prom
   return await remove()
 }
 
-/** Lets the owner look into all folders below some, by one process. (chmod opens a folder before it goes into it.) */
+/** Gives the owner access to all folders below some, by one process. (chmod changes a folder before it enters it.) */
 export async function openFolders(paths: string[], signal?: AbortSignal): Promise<void> {
   const sh = shell(signal)
   const closed = await sh`find ${paths} -type d ! -perm -700 -print -quit 2>/dev/null`

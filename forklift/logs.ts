@@ -1,4 +1,4 @@
-/** What a run's logs say: the container's, which the agent can't write, and the harness's, which it can. */
+/** Reads a run's logs: the container's, which the agent can't write, and the harness's, which it can. */
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { harnessStateOf } from '../core/formats/forklift-run.ts'
@@ -7,13 +7,13 @@ import { readUntrusted } from '../core/untrusted.ts'
 type Place = { path: string }
 export const containerLogOf = (run: Place): string => join(run.path, 'container.log')
 
-/** What the container printed, after the command that started it. */
+/** The lines that the container printed, without the first one, which is the docker command. */
 async function printed(run: Place): Promise<string[]> {
   const end = await readEnd(containerLogOf(run), 4 << 20)
   return end.split('\n').filter(line => line && !line.startsWith('docker run '))
 }
 
-/** At most the last bytes of a file, as text. */
+/** The last `bytes` bytes of a file, as text. */
 async function readEnd(path: string, bytes: number): Promise<string> {
   const file = await open(path)
   try {
@@ -30,7 +30,7 @@ async function readEnd(path: string, bytes: number): Promise<string> {
   }
 }
 
-/** What the model was asked for and gave, as the proxy in the container counted it: one line of JSON a request. */
+/** Requests to the model and their tokens, as the proxy in the container counted them: one line of JSON a request. */
 export async function usage(run: Place): Promise<{ requests?: number; tokens?: number }> {
   const requests = (await printed(run)).filter(line => line.startsWith('{"forklift":"request"'))
   const counts = requests.flatMap(line =>
@@ -39,18 +39,18 @@ export async function usage(run: Place): Promise<{ requests?: number; tokens?: n
   return requests.length > 0 ? { requests: requests.length, tokens: counts.reduce((sum, count) => sum + count, 0) } : {}
 }
 
-/** Why it ended: what docker or the lock said, else the harness's own word. */
+/** Why the container ended: the last message of docker or the lock, else of the harness. */
 export async function lastWords(run: Place): Promise<string> {
   return (await lockSays(run)) ?? ((await harnessSays(run)) || 'it said nothing')
 }
 
-/** What docker, the entry, the proxy or the watch over the disk said last, where that was not the usual. */
+/** The last message of docker, the entry script, the proxy or the disk watch; undefined where all were routine. */
 export async function lockSays(run: Place): Promise<string | undefined> {
   const usual = /^WARNING: |^entry: (closed|the agent starts|told to stop)|^{"forklift"/
   return (await printed(run)).findLast(line => !usual.test(line))?.slice(0, 300)
 }
 
-/** The harness's last sentence; the agent can forge it. */
+/** The harness's last message. The agent can forge it. */
 export async function harnessSays(run: Place): Promise<string> {
   const log = await readUntrusted(join(harnessStateOf(run), 'logs/harness.log'), 1 << 20)
   const lines = log?.kind === 'file' ? log.bytes.toString().split('\n') : []

@@ -1,20 +1,20 @@
-/** How a run ends: what its steps found is recorded, whatever happens. */
+/** Records how a run ends and what its steps found, whatever happens. */
 import { EXIT, type ExitCode } from '../core/failure.ts'
 import { type RecordedRun, readRun } from '../core/formats/forklift-run.ts'
 import { DamagedClone, inWords } from './errors.ts'
 import { removeFolders } from './leftovers.ts'
 import { type RunFindings, recordFile } from './runs.ts'
 
-/** The steps to an end: they yield what they found as soon as it is true, and return the last line of a good end. */
+/** The steps of a run: they yield findings as soon as these are true, and return the last line of a good end. */
 export type RunSteps = AsyncGenerator<RunFindings, string>
 
-/** The last line of a run that has nothing to do; one that was interrupted is not told to be fine. */
+/** The last line of a run that has nothing to do. Throws where the run was interrupted. */
 export function nothingToDo(because: string, signal: AbortSignal): string {
   signal.throwIfAborted()
   return `Nothing to do: ${because}.`
 }
 
-/** Takes the steps, and gives their last line. `onFound` is told what they yield. */
+/** Runs the steps, and gives their last line. `onFound` gets their findings. */
 export async function lastLineOf(
   steps: RunSteps,
   onFound: (found: RunFindings) => void = () => undefined,
@@ -26,7 +26,10 @@ export async function lastLineOf(
   }
 }
 
-/** Takes the steps and writes how they ended. A second try that could not publish either leaves room for a third. */
+/**
+ * Runs the steps and records how they ended. A second attempt that fails to publish is not recorded, so that a third is
+ * possible.
+ */
 export async function recordTheEnd(
   { path, metadata: { startedAt } }: RecordedRun,
   file: 'outcome' | 'published',
@@ -37,7 +40,7 @@ export async function recordTheEnd(
   const end = async (exitCode: ExitCode, outcome: string) => {
     const record = { exitCode, outcome, startedAt, endedAt: new Date().toISOString(), ...found }
     if (await recordFile(path, file, record)) return
-    // Another process has published the same result at the same time, and recorded how that ended.
+    // Another process has published the same result at the same time, and recorded its end.
     const isNews = file === 'outcome' && exitCode === EXIT.done && (await readRun(path))?.outcome?.exitCode !== exitCode
     if (isNews) await recordFile(path, 'published', record)
   }
@@ -49,7 +52,7 @@ export async function recordTheEnd(
     return line
   } catch (error) {
     const failure = await inWords(error, signal, path)
-    // Found out as the workspace was made, since it takes as long: there is nothing in the directory to look at.
+    // This was found while the workspace was made: the run directory has nothing to look at.
     const isNothing = failure instanceof DamagedClone && Object.keys(found).length === 0
     if (isNothing) await removeFolders([path])
     else if (file === 'outcome' || failure.code === EXIT.refused) await end(failure.code, failure.message)

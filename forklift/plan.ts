@@ -1,4 +1,4 @@
-/** Where a run starts, and whether there is anything to do: the state of the one living pull request, read from git. */
+/** Decides where a run starts and whether there is anything to do, from the state of the living pull request in git. */
 import { commit, isAncestor } from '../core/git/commits.ts'
 import { mergeTrees } from '../core/git/merges.ts'
 import { openObjects } from '../core/git/objects.ts'
@@ -14,15 +14,15 @@ import type { Report } from './terminal.ts'
 
 export type ForkliftPlan =
   | { kind: 'nothing'; because: string }
-  /** The branch is on origin already, its pull request is not. */
+  /** The branch is on origin already, only its pull request is missing. */
   | { kind: 'propose'; head: Head; leftBehind: Head[] }
-  /** Merge upstream into `start`; `head` is the branch to carry on. */
+  /** Merge upstream into `start`. `head`: the branch to continue; undefined: a new one. */
   | { kind: 'merge'; start: Oid; head?: Head; leftBehind: Head[] }
 
-/** A plan that has something to merge. */
+/** A plan with something to merge. */
 export type MergePlan = Extract<ForkliftPlan, { kind: 'merge' }>
 
-/** What the decision is made from. `heads` are newest first; `closed` are those that people ended, merged or not. */
+/** The facts for the decision. `heads` are newest first; `closed` were closed by people, merged or not. */
 type Situation = {
   scratch: Scratch
   origin: Oid
@@ -30,12 +30,12 @@ type Situation = {
   heads: Head[]
   closed: PullRequest[]
   host: PullRequestHost | undefined
-  /** With --publish: the reasons for which Forklift would not start by itself do not apply. */
+  /** For --publish: reasons for not starting unasked do not apply. */
   isByHand: boolean
   fetchCommit: (oid: Oid) => Promise<boolean>
 }
 
-/** After this many updates in a row without any sign of a person, a pull request is left alone. */
+/** After this many updates in a row without a comment or review by a person, a pull request is no longer updated. */
 const UPDATES_UNSEEN = 7
 /** The author and time of helper commits: fixed, so that every run makes the same commits. */
 const FORKLIFT_AUTHOR = {
@@ -44,7 +44,7 @@ const FORKLIFT_AUTHOR = {
   date: { seconds: Date.UTC(2000, 0) / 1000, zone: '+0000' },
 }
 
-/** Asks for what the decision is made from, and decides. */
+/** Collects the facts for the decision, and decides. */
 export async function decideWhereToStart(
   fork: Fork,
   scratch: Scratch,
@@ -54,7 +54,7 @@ export async function decideWhereToStart(
   const { origin, upstream, host } = fork
   const pulls = await fork.pulls
   const heads = await remotes.fetchOurHeads(fork, pulls, report)
-  // A host lists only the newest: pull requests into other branches may have pushed ours off that list.
+  // The host's list is limited: pull requests into other branches may have displaced ours.
   const all = host && pulls.mayBeMore ? await host.pullsInto(origin.branch, 'closed') : pulls.closed
   const closed = all.filter(pull => remotes.isOurs(pull.branch)).slice(0, 20)
   const fetchCommit = (oid: Oid) => remotes.commitIsHere(fork, oid, report)
@@ -81,7 +81,7 @@ async function whereToStart(now: Situation): Promise<ForkliftPlan> {
     const name = nameOfHead(head)
     if (isCurrent) {
       if (now.host && !head.pull) return { kind: 'propose', head, leftBehind }
-      // What the person has changed since may be new.
+      // The person may have changed the branch since.
       if (now.isByHand) return { kind: 'merge', start: join, head, leftBehind }
       return nothing(`${name} already brings upstream's newest commit: it waits to be merged`)
     }
@@ -96,27 +96,29 @@ async function whereToStart(now: Situation): Promise<ForkliftPlan> {
     return { kind: 'merge', start: join, head, leftBehind }
   }
   const repair = await repairAfterSquash(now)
-  if (repair?.upstream === now.upstream) return nothing(`#${repair.pull.number} brought it, squashed or rebased`)
+  if (repair?.upstream === now.upstream)
+    return nothing(`#${repair.pull.number} already brought upstream's newest commit, squashed or rebased`)
   return { kind: 'merge', start: repair?.start ?? now.origin, leftBehind }
 }
 
-/** A branch of ours for a sentence: by its pull request, where it has one. */
+/** Names a branch of ours in a sentence, by its pull request where it has one. */
 export const nameOfHead = ({ ref, pull }: Head): string =>
   pull ? `pull request #${pull.number} (${pull.url})` : `branch ${ref} on origin`
 
 const nothing = (because: string): ForkliftPlan => ({ kind: 'nothing', because })
 
 /**
- * A commit that holds a branch and origin's: the branch itself where it does, else a clean merge; undefined for none.
+ * A commit that contains a branch and origin's branch: the branch itself if it does, else a clean merge. Undefined
+ * where they conflict.
  */
 export async function joinOf(scratch: Scratch, tip: Oid, origin: Oid): Promise<Oid | undefined> {
   if (await isAncestor(scratch, origin, tip)) return tip
   const { stages, tree } = await mergeTrees(scratch, tip, origin)
-  return stages.length > 0 ? undefined : aidTo(scratch, tree, [tip, origin], 'Join the fork as it is now')
+  return stages.length > 0 ? undefined : helperCommit(scratch, tree, [tip, origin], 'Join the fork as it is now')
 }
 
-/** Makes a helper commit for a merge, the same on every run. `message` is one line. */
-export async function aidTo(scratch: Scratch, tree: Oid, parents: Oid[], message: string): Promise<Oid> {
+/** Makes a helper commit, the same on every run. `message` is one line. */
+export async function helperCommit(scratch: Scratch, tree: Oid, parents: Oid[], message: string): Promise<Oid> {
   await using objects = openObjects(scratch)
   return await commit(objects, {
     tree,
@@ -128,8 +130,8 @@ export async function aidTo(scratch: Scratch, tree: Oid, parents: Oid[], message
 }
 
 /**
- * The first-parent commits of a branch beyond origin's, newest first, those of Forklift's told apart by their trailer,
- * without its joins and repairs. Undefined where none is Forklift's: then the branch is a person's.
+ * The first-parent commits of a branch beyond origin's, newest first, without helper commits; Forklift's are recognised
+ * by their trailer. Undefined where none is Forklift's: then the branch is a person's.
  */
 async function updatesOn({ scratch, origin }: Situation, tip: Oid) {
   const format = '%(trailers:key=Forklift-Upstream,valueonly,separator=%x2C)%x09%ct%x09%ae'
@@ -138,13 +140,16 @@ async function updatesOn({ scratch, origin }: Situation, tip: Oid) {
   const updates = commits.map(line => {
     const [upstream = '', date = '', author] = line.split('\t')
     const ours = /^[0-9a-f]{40,64}$/.test(upstream)
-    // The commits that are published bear the same name where the user has none, and are told apart by their trailer.
-    return { upstream, ours, isAid: !ours && author === FORKLIFT_AUTHOR.email, date: Number(date) * 1000 }
+    // Published commits have Forklift's author too where the user has no name set. Only the trailer tells them from
+    // helper commits.
+    return { upstream, ours, isHelper: !ours && author === FORKLIFT_AUTHOR.email, date: Number(date) * 1000 }
   })
-  return updates.some(({ ours, isAid }) => ours || isAid) ? updates.filter(({ isAid }) => !isAid) : undefined
+  return updates.some(({ ours, isHelper }) => ours || isHelper)
+    ? updates.filter(({ isHelper }) => !isHelper)
+    : undefined
 }
 
-/** The upstream commit that a pull request brought: by its head, which may be gone from origin. */
+/** The upstream commit that a pull request brought, from its head commit, which may be gone from origin. */
 async function upstreamOf(now: Situation, pull: PullRequest): Promise<Oid | undefined> {
   if (pull.tip === now.upstream) return now.upstream
   if (await now.fetchCommit(pull.tip)) {
@@ -163,9 +168,9 @@ async function closedForThisUpstream(now: Situation): Promise<PullRequest | unde
 }
 
 /**
- * A pull request that was squashed or rebased when it was merged left upstream's commits outside of origin's history,
- * so that their conflicts would come back every day. Where merging its head into what it became changes nothing, the
- * start is a merge that says so: origin's tree, with the upstream commit as its second parent.
+ * After a pull request was squashed or rebased, upstream's commits are not in origin's history, so their conflicts
+ * would come back every day. If merging the pull request's head into the resulting commit changes nothing, the start is
+ * a merge commit that records this: origin's tree, with the upstream commit as its second parent.
  */
 async function repairAfterSquash(
   now: Situation,
@@ -173,7 +178,7 @@ async function repairAfterSquash(
   for (const pull of now.closed) {
     const landed = pull.mergedAs
     if (!pull.isMerged || !landed || !(await now.fetchCommit(landed)) || !(await now.fetchCommit(pull.tip))) continue
-    // One that was merged with a merge commit brought everything that earlier ones had: nothing is to be repaired.
+    // A later merge commit brought everything that earlier pull requests had, so nothing needs repair.
     if (await isAncestor(now.scratch, pull.tip, now.origin)) return undefined
     if (!(await isAncestor(now.scratch, landed, now.origin))) continue
     const upstream = await upstreamOf(now, pull)
@@ -183,7 +188,7 @@ async function repairAfterSquash(
     const [landedTree, originTree = ''] = trees.split('\n')
     if (merge.stages.length > 0 || merge.tree !== landedTree) continue
     const message = `Record that #${pull.number} brought upstream's commits`
-    const start = await aidTo(now.scratch, originTree, [now.origin, upstream], message)
+    const start = await helperCommit(now.scratch, originTree, [now.origin, upstream], message)
     return { start, upstream, pull }
   }
   return undefined

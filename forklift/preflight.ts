@@ -1,4 +1,7 @@
-/** Before anything is written or paid for: the checkout, its remotes, their host, the engine, the image. All at once. */
+/**
+ * Checks everything before anything is written or paid for, all at the same time: the checkout, its remotes, their
+ * host, the engine, the image.
+ */
 import { constants } from 'node:fs'
 import { access, readFile, readlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
@@ -28,7 +31,7 @@ const NO_PULLS: Pulls = { open: [], closed: [], mayBeMore: false }
 const HARNESS = join(import.meta.dir, '../harness')
 const SSH_OPTIONS = '-o BatchMode=yes -o ConnectTimeout=30 -o ServerAliveInterval=15 -o ServerAliveCountMax=4'
 
-/** A remote's URL as configured, and those that git makes of it. */
+/** The configured URL of a remote, and the URLs that git makes of it. */
 type Urls = { configured: string; fetch: string; push: string }
 type Checkout = {
   top: string
@@ -39,8 +42,8 @@ type Checkout = {
 }
 
 /**
- * Runs every check at the same time; the first that fails is thrown. With --check each has a line. What only an agent
- * needs is looked at where one is going to work: with --publish there is none.
+ * Runs all checks at the same time, and throws the first failure. With --check each prints a line. What only an agent
+ * needs is not checked with --publish.
  */
 export async function lookAround(
   options: RunOptions,
@@ -58,7 +61,7 @@ export async function lookAround(
   const answer = (it: Remote) => `${it.branch} is at ${it.tip.slice(0, 9)}`
   const origin = check('origin', ask(checkout, repository, 'origin'), answer)
   const upstream = check('upstream', ask(checkout, repository, 'upstream'), answer)
-  // The remotes take longest to answer: what else there is to ask can wait until they have been asked.
+  // The remotes take longest to answer, so the other checks start after the requests to them.
   const asked = repository.catch(() => undefined)
   const setup = options.publish === undefined ? lookAtTheAgent(options, report, signal, asked, check) : undefined
   check('token', host, it => (it ? `for ${new URL(it.web).host}, from ${it.tokenSource}` : 'none needed'))
@@ -66,7 +69,7 @@ export async function lookAround(
   const identity = asked.then(() => theIdentity(signal))
   const agreed = verifyHost(checkout, host)
   const pulls = Promise.all([host.then(it => it?.pulls()), agreed]).then(([it]) => it ?? NO_PULLS)
-  // A failure is thrown where the list is used, which may be never: until then it must not count as unhandled.
+  // The failure is thrown where the list is used. Until then it must not count as unhandled.
   pulls.catch(() => undefined)
   check('pull requests', Promise.all([host, agreed]), ([it, repository]) =>
     it && repository
@@ -75,7 +78,7 @@ export async function lookAround(
   )
   if (options.check) check('rules', verifyRules(host, origin, report), () => 'allow what Forklift pushes')
   await Promise.allSettled([repository, tracked, identity, ...checks.map(([, line]) => line)])
-  // An interruption makes checks fail that have found nothing wrong.
+  // After an interruption, checks fail without a problem of their own.
   signal.throwIfAborted()
   if (options.check) await tell(checks, report)
   for (const [, line] of checks) await line
@@ -100,7 +103,7 @@ export async function lookAround(
 
 type Check = <T>(name: string, promise: Promise<T>, inWords: (value: T) => string) => Promise<T>
 
-/** What only an agent needs: the engine, the image and the model's settings. */
+/** Checks what only an agent needs: the engine, the image and the model's settings. */
 async function lookAtTheAgent(
   options: RunOptions,
   report: Report,
@@ -124,12 +127,12 @@ async function lookAtTheAgent(
   const seconds = check('time limit', timeLimit(process.env), it => `${it} s`)
   check('disk', describeDisk(stateFolder(process.env)), it => it)
   const [model, id, limit] = await Promise.allSettled([agent, image, seconds])
-  // The caller goes through all checks and throws the failure.
+  // The caller throws the failure when it goes through all checks.
   if (model.status === 'rejected' || id.status === 'rejected' || limit.status === 'rejected') return undefined
   return { agent: model.value, image: id.value, seconds: limit.value }
 }
 
-/** Prints a line for each check. A failure that several checks share is told once. */
+/** Prints a line for each check. A failure that several checks share is printed once. */
 async function tell(checks: [string, Promise<string>][], report: Report): Promise<void> {
   const told = new Set<unknown>()
   for (const [name, line] of checks) {
@@ -181,10 +184,10 @@ async function theCheckout(report: Report, signal: AbortSignal): Promise<Checkou
   return { top, project, state, urls: { origin, upstream }, repository }
 }
 
-/** Runs git, whatever its exit code says. */
+/** Runs git and gives its answer for any exit code. */
 const attempt = (where: Where, args: string[]): Promise<GitAnswer> => run(where, args, { ok: 'any' })
 
-/** The repository, where git may use the token for origin. */
+/** The repository with an environment in which git can use the token for origin. */
 async function withCredentials(
   { repository, urls }: Checkout,
   host: PullRequestHost | undefined,
@@ -193,12 +196,12 @@ async function withCredentials(
   return { ...repository, env: { ...repository.env, ...helper } }
 }
 
-/** For programs of the user's own, which are no git. */
+/** A repository without bounds, for programs other than git. */
 function unbounded({ bounds: _, ...where }: Repository): Where {
   return where
 }
 
-/** Whose name the commit bears: the user's, by git's own rules, or else Forklift's. */
+/** The author of the commit: the user's name by git's rules, else Forklift's. */
 async function theIdentity(signal: AbortSignal): Promise<{ name: string; email: string }> {
   const { GIT_AUTHOR_NAME, GIT_AUTHOR_EMAIL } = process.env
   const here = { cwd: process.cwd(), env: { GIT_AUTHOR_NAME, GIT_AUTHOR_EMAIL }, signal }
@@ -208,7 +211,7 @@ async function theIdentity(signal: AbortSignal): Promise<{ name: string; email: 
   return { name, email }
 }
 
-/** Throws where a folder, or the nearest one above it that exists, can't be written to. */
+/** Throws where a folder, or its nearest existing parent, can't be written. */
 async function verifyWritable(folder: string): Promise<void> {
   const problem = await access(folder, constants.W_OK).then(
     () => undefined,
@@ -218,7 +221,7 @@ async function verifyWritable(folder: string): Promise<void> {
   if (problem) throw new Failure(`${visible(folder)} can't be written (${problem}): check its owner and its disk.`)
 }
 
-/** A remote's URL as configured, and those that git makes of it, by the lines of `git remote --verbose`. */
+/** A remote's URLs, from its configuration and the output of `git remote --verbose`. */
 function theUrls(configured: string | undefined, verbose: string, name: RemoteName): Urls {
   const what = name === 'origin' ? 'YOUR-FORK' : 'WHAT-WAS-FORKED'
   if (!configured) throw new Failure(`This checkout has no remote ${name}: git remote add ${name} URL-OF-${what}.`)
@@ -229,13 +232,14 @@ function theUrls(configured: string | undefined, verbose: string, name: RemoteNa
   if (name === 'upstream' || (others.length === 0 && [fetch, configured].some(url => sameRepository(push, url))))
     return { configured, fetch, push }
   throw new Failure(
-    `origin is pushed to another place or to several (${visible([push, ...others].join(' '))}): leave it one URL, see git remote -v.`,
+    `origin pushes to another repository or to several (${visible([push, ...others].join(' '))}): leave it one URL, see git remote -v.`,
   )
 }
 
 /**
- * Where no engine answers, the clients of Docker 20.10 fail on any format that names what an engine alone knows, and
- * those from 23 to 28.0 end with 0 as if one had; both keep the reason in ServerErrors. Later ones fail, and say it.
+ * A format that detects an engine that does not answer: clients of Docker 20.10 fail on any format that needs the
+ * engine, and clients from 23 to 28.0 exit with 0; both put the reason into ServerErrors. Later clients fail and print
+ * it.
  */
 const ENGINE = '{{range .ServerErrors}}{{println .}}{{else}}{{json .SecurityOptions}}{{end}}'
 
@@ -244,7 +248,7 @@ async function verifyEngine(signal: AbortSignal): Promise<void> {
   const info = await sh`docker info --format ${ENGINE}`
   if (info.exitCode === 127) throw new Failure('docker is not installed: install Docker Engine or Docker Desktop.')
   const answers = info.exitCode === 0 && /^(\[|null)/.test(info.stdout)
-  // A warning, of an unreadable configuration for example, is not what went wrong.
+  // Warnings, for example of an unreadable configuration, are not the reason.
   const reason = (info.exitCode === 0 ? info.stdout : info.stderr).replace(/^warning:.*$/gim, '')
   if (!answers && /permission denied/i.test(reason)) {
     throw new Failure('The docker engine does not let you in: add yourself to the group docker and log in again.')
@@ -255,13 +259,13 @@ async function verifyEngine(signal: AbortSignal): Promise<void> {
   throw new Failure('This docker engine maps user ids (rootless or userns-remap): use one that does not.')
 }
 
-/** Whose limits an agent takes from: the kernel counts some by user, for the whole machine. */
+/** Says whose kernel limits the agent uses up: the kernel counts some by user, for the whole machine. */
 export const describeUser = (uid: number | undefined): string =>
   uid === 0
     ? `the agent is user ${AGENT_USER} there`
     : `the agent has your user id there (it can use up your inotify instances and the like: see docs/forklift.md, Security)`
 
-/** The image's id. It has a copy of harness/ in it: one that is older than this checkout's is worth a note. */
+/** The image's id. Notes when the copy of harness/ in the image differs from this checkout's. */
 async function theImage(engine: Promise<void>, signal: AbortSignal, report: Report): Promise<string> {
   const sh = shellIn({ cwd: '/', signal }, { nothrow: true, timeout: '30s' })
   const format = '{{.Id}} {{with .Config.Labels}}{{index . "forklift.harness"}}{{end}}'
@@ -271,7 +275,7 @@ async function theImage(engine: Promise<void>, signal: AbortSignal, report: Repo
   if (image.exitCode !== 0) throw new Failure(`There is no image ${IMAGE}: make image in ${here}.`)
   const [id = '', label] = image.stdout.trim().split(/\s+/)
   if (label !== (await harnessDigest(HARNESS)))
-    report.note(`the harness in the image is not this one's: make image in ${here}.`)
+    report.note(`the image has another harness than this checkout: make image in ${here}.`)
   return id
 }
 
@@ -295,7 +299,7 @@ export async function harnessDigest(harness: string): Promise<string> {
   return digest.digest('hex')
 }
 
-/** Where origin's pull requests are; undefined where it takes none. */
+/** The host of origin; undefined where no pull requests can be opened. */
 async function findHostOfOrigin(
   checkout: Promise<Checkout>,
   signal: AbortSignal,
@@ -307,7 +311,7 @@ async function findHostOfOrigin(
   return await findHost(search, sentence => report.note(sentence))
 }
 
-/** Asks a remote for its branches and which of them is its default one. */
+/** Asks a remote for its branches and its default branch. */
 async function ask(checkout: Promise<Checkout>, repository: Promise<Repository>, name: RemoteName): Promise<Remote> {
   const urls = (await checkout).urls[name]
   const url = urls.configured.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/]*@/i, '$1')
@@ -333,14 +337,14 @@ async function ask(checkout: Promise<Checkout>, repository: Promise<Repository>,
   return { name, url, pushUrl: urls.push, web, branch, tip, heads }
 }
 
-/** Where the remote-tracking refs of both remotes are. */
+/** Lists the remote-tracking refs of both remotes. */
 async function trackedRefs(repository: Repository): Promise<Map<string, Oid>> {
   const format = '--format=%(refname) %(objectname)'
   const listing = await read(repository, ['for-each-ref', format, 'refs/remotes/origin', 'refs/remotes/upstream'])
   return new Map(listing.split('\n').map(line => line.split(' ') as [string, Oid]))
 }
 
-/** What would make publishing fail is told before the agent is paid for. */
+/** Throws where publishing would fail, before the agent is paid for. */
 async function verifyHost(
   checkout: Promise<Checkout>,
   finding: Promise<PullRequestHost | undefined>,
@@ -349,7 +353,7 @@ async function verifyHost(
   return await host?.verifyPublishable([urls.upstream.configured, urls.upstream.fetch])
 }
 
-/** The rules of the fork's branches, asked for when there is something to do. */
+/** Checks the rules for the fork's branches. */
 async function verifyRules(
   finding: Promise<PullRequestHost | undefined> | PullRequestHost | undefined,
   remote: Promise<Remote> | Remote,
@@ -367,8 +371,8 @@ async function verifyRules(
 }
 
 /**
- * Throws where this clone lacks files of a commit that is going to be merged: a run would find it out when it has begun.
- * Older history is not read here: it takes as long as making the workspace.
+ * Throws where this clone lacks files of the commits to merge; otherwise the run would find out later. Older history is
+ * not checked: it takes as long as making the workspace.
  */
 async function verifyFilesAreHere({ repository }: Fork, commits: readonly Oid[]): Promise<void> {
   const walk = ['rev-list', '--objects', '--no-walk', '--quiet', ...commits, '--']
@@ -378,7 +382,7 @@ async function verifyFilesAreHere({ repository }: Fork, commits: readonly Oid[])
 
 /** Throws what would make judging or publishing fail, before a model is paid for. */
 export async function verifyItCanBePublished(fork: Fork, scratch: Scratch, base: Oid, report: Report): Promise<void> {
-  // Before anything walks upstream's files.
+  // Must come before anything that goes through upstream's files.
   await using objects = openObjects(scratch)
   await verifyFewChanges(objects, fork.origin.tip, fork.upstream.tip)
   await Promise.all([

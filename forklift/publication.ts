@@ -1,4 +1,4 @@
-/** From a good result to a pull request: one commit of our own, one push, one page. */
+/** Publishes a good result: makes one commit, pushes it, and opens or updates the pull request. */
 import { Failure } from '../core/failure.ts'
 import { commit, isAncestor } from '../core/git/commits.ts'
 import { openObjects } from '../core/git/objects.ts'
@@ -14,18 +14,18 @@ import type { Report } from './terminal.ts'
 
 export type Publishable = Extract<ForkliftPlan, { leftBehind: Head[] }>
 
-/** What is published: a commit, how it was judged, and what the page tells besides. */
+/** The commit to publish, its review, and other facts for the page. */
 type Publication = {
   /** The repository that has the commit. */
   from: Repository
   commit: Oid
   judged: MergeReview
   story: Story
-  /** The command that publishes it again, where that fails. */
+  /** The command that publishes it again after a failure. */
   again: string
 }
 
-/** What the page tells of the repositories and of older pull requests. */
+/** The facts for the page about the repositories and older pull requests. */
 export function storyOf({ origin, upstream, host, hosted }: Fork, plan: Publishable): Story {
   const leftBehind = plan.leftBehind.flatMap(({ pull }) => (pull ? [pull.url] : []))
   const branches = { originBranch: origin.branch, upstreamBranch: upstream.branch }
@@ -34,8 +34,8 @@ export function storyOf({ origin, upstream, host, hosted }: Fork, plan: Publisha
 }
 
 /**
- * Pushes the commit where the plan says and opens or updates the pull request. Yields what it found as soon as it is
- * true, also where what follows fails, and returns the last line of a good end.
+ * Pushes the commit as planned, and opens or updates the pull request. Yields each finding as soon as it is true, even
+ * if a later step fails, and returns the last line of a good end.
  */
 export async function* publish(
   fork: Fork,
@@ -77,13 +77,16 @@ export async function* publish(
     fork.repository.signal.throwIfAborted()
     if (!(error instanceof Failure)) throw error
     const link = host.linkToOpen(ref, origin.branch)
-    // Only that command finds the result that was made.
+    // Only the command `again` finds the finished result.
     const reason = error.message.replaceAll('run forklift again', `run ${again} again`)
     throw new Failure(`${ref} is pushed, its pull request is not made. ${reason} By hand: ${link}`)
   }
 }
 
-/** The branch to push to; undefined where a new one is due. A person may have merged or closed it meanwhile. */
+/**
+ * The branch to push to; undefined where a new one is needed. A person may have merged or closed the pull request
+ * during the run.
+ */
 async function headNow(fork: Fork, head: Head | undefined, story: Story, report: Report): Promise<Head | undefined> {
   const { host, origin } = fork
   if (!host || !head?.pull) return head
@@ -99,8 +102,8 @@ async function headNow(fork: Fork, head: Head | undefined, story: Story, report:
 }
 
 /**
- * The one commit that is published: the result's tree, the start and upstream as parents, whatever led there. Where the
- * start has upstream in it already, it is the only parent.
+ * Makes the published commit: the result's tree, with the start and upstream as parents, whatever the agent's history
+ * was. If the start contains upstream already, it is the only parent.
  */
 export async function mergeCommit(
   from: Repository,

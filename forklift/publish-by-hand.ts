@@ -1,4 +1,4 @@
-/** `forklift --publish`: a merge of upstream that a person made gets what an agent's gets. */
+/** `forklift --publish`: judges and publishes a merge of upstream that a person made, as an agent's merge. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Failure } from '../core/failure.ts'
@@ -12,7 +12,7 @@ import { many, visible } from '../core/text.ts'
 import { allOf } from '../core/together.ts'
 import { type Fork, type Head, remoteBranchName } from './fork.ts'
 import { nothingToDo, type RunSteps, recordTheEnd } from './outcome.ts'
-import { aidTo, decideWhereToStart, joinOf, nameOfHead } from './plan.ts'
+import { decideWhereToStart, helperCommit, joinOf, nameOfHead } from './plan.ts'
 import { verifyItCanBePublished } from './preflight.ts'
 import type { Publishable } from './publication.ts'
 import { fetchHead } from './remotes.ts'
@@ -23,8 +23,8 @@ import type { Report } from './terminal.ts'
 import { judgeAndPublish, publishAsItIs, verifyItIsAccepted } from './verdict.ts'
 
 /**
- * Judges and publishes the merge on the branch that the options name: from origin's branch, or from the living pull
- * request's. The run is recorded. `base` is what origin and upstream have in common.
+ * Judges and publishes the merge on the branch that the options name, relative to origin's branch or the living pull
+ * request's. Records the run. `base` is the common ancestor of origin and upstream.
  */
 export async function publishByHand(
   fetched: Fork,
@@ -77,7 +77,7 @@ export async function publishByHand(
   return await recordTheEnd({ path, metadata }, 'outcome', steps(), fork.repository.signal)
 }
 
-/** Where origin has all of upstream already, a branch is none of Forklift's: throws where it has commits of its own. */
+/** Called where origin already has all of upstream: throws where the branch has commits of its own. */
 async function nothingOfUpstream({ repository, origin, upstream }: Fork, branch: string, tip: Oid): Promise<string> {
   const all = `${remoteBranchName(upstream)} is in ${remoteBranchName(origin)}`
   if (await isAncestor(repository, tip, origin.tip))
@@ -86,8 +86,8 @@ async function nothingOfUpstream({ repository, origin, upstream }: Fork, branch:
 }
 
 /**
- * The commit of a branch of this clone, of a branch on origin as it is there now, or of whatever else git knows. Of a
- * branch that is in both places the newer one counts; throws where each has commits that the other lacks.
+ * The commit that a name stands for: a branch of this clone, a branch of origin as it is now, or any other revision. If
+ * the branch is in both places, the newer commit is taken; throws where the two have diverged.
  */
 async function commitOf(fork: Fork, branch: string, report: Report): Promise<Oid> {
   const find = async (name: string) => {
@@ -98,7 +98,7 @@ async function commitOf(fork: Fork, branch: string, report: Report): Promise<Oid
   const local = await find(`refs/heads/${branch}`)
   const remote = branch.replace(/^origin\//, '')
   const isThere = fork.origin.heads.has(remote)
-  // What origin's default branch has gained is merged in later.
+  // New commits of origin's default branch are merged in later.
   if (local && (!isThere || remote !== branch || branch === fork.origin.branch)) return local
   const fetched = isThere ? await fetchHead(fork, remote, report) : undefined
   const found = local && fetched ? await newerOf(fork, { branch, local, fetched }, report) : (fetched ?? local)
@@ -124,7 +124,7 @@ async function newerOf(
   return fetched
 }
 
-/** What git keeps while it waits for a person, what it is called, and how it ends. */
+/** Files that git keeps during an operation, the name of the operation, and the command that ends it. */
 const UNDER_WAY = [
   ['rebase-merge', 'A rebase', 'git rebase --continue'],
   ['rebase-apply', 'A rebase', 'git rebase --continue'],
@@ -133,10 +133,7 @@ const UNDER_WAY = [
   ['REVERT_HEAD', 'A revert', 'git revert --continue'],
 ] as const
 
-/**
- * Throws where the branch, or the HEAD that is named in its place, waits in a checkout for a merge or a rebase to end;
- * other changes there are worth a note.
- */
+/** Throws where a merge, rebase or similar is in progress on the branch in any checkout. Notes uncommitted changes. */
 async function verifyNothingIsUnderWay({ repository }: Fork, branch: string, report: Report): Promise<void> {
   const { gitDir, commonDir } = repository
   const isHead = branch === 'HEAD' || branch === '@'
@@ -162,8 +159,8 @@ const firstLineOf = async (file: string): Promise<string> =>
   (await readFile(file, 'utf8').catch(() => '')).split('\n')[0] ?? ''
 
 /**
- * The fork, with upstream as the person merged it: upstream may have gone on since, and what it has brought since is
- * for another run.
+ * The fork, with the upstream commit that the person merged as upstream's tip: newer commits of upstream are left for
+ * another run.
  */
 async function asMerged(fork: Fork, branch: string, tip: Oid): Promise<Fork> {
   const { repository, origin, upstream } = fork
@@ -177,7 +174,7 @@ async function asMerged(fork: Fork, branch: string, tip: Oid): Promise<Fork> {
   return { ...fork, upstream: { ...upstream, tip: merged } }
 }
 
-/** The fork with upstream as a pull request has it, where that has more of upstream than the person merged. */
+/** The fork, with the pull request's upstream commit as upstream's tip, if the person merged an older one. */
 async function withUpstreamOf(head: Head | undefined, fork: Fork, newest: Oid): Promise<Fork> {
   const { repository, upstream } = fork
   const bases = head ? await mergeBases(repository, head.tip, newest) : []
@@ -187,12 +184,13 @@ async function withUpstreamOf(head: Head | undefined, fork: Fork, newest: Oid): 
 }
 
 /**
- * The branch that the person's merge should hold, as git calls it: the living pull request's, or origin's default one.
+ * The branch that the person's merge should contain, as git names it: the living pull request's, or origin's default
+ * branch.
  */
 const startOf = (fork: Fork, head: Head | undefined): string =>
   head ? `origin/${head.ref}` : remoteBranchName(fork.origin)
 
-/** How many commits `tip` has and `old` lacks. */
+/** The number of commits that `tip` has and `old` lacks. */
 async function countBetween({ repository }: Fork, old: Oid, tip: Oid): Promise<number> {
   return Number(await read(repository, ['rev-list', '--count', `${old}..${tip}`]))
 }
@@ -200,12 +198,15 @@ async function countBetween({ repository }: Fork, old: Oid, tip: Oid): Promise<n
 type Where = { branch: string; tip: Oid; start: Oid; head: Head | undefined }
 
 /**
- * What is judged in the agent's place. The branch itself, where the start is in its history. What the branch became
- * since an earlier state of it was published, where the start has that. The branch with a start
- * joined to it that only says what an earlier, squashed pull request brought: such a start is nowhere but here, and has
- * origin's files. The branch as it is where the person rebased the fork onto upstream, which leaves none of the fork's
- * old commits in it; what is lost by that is shown. Else git's own merge of the branch and the start, where that has no
- * conflict. Any other branch must have the start merged in first: that is thrown.
+ * The commit to judge in place of an agent's result, the first that applies:
+ * - the branch itself, where the start is in its history;
+ * - where the start contains an earlier published state of the branch, the start with the changes since then;
+ * - where the start only records that an earlier pull request was squashed (it has origin's files, and exists only in
+ * the scratch repository), the branch joined with it;
+ * - the branch itself, where the person rebased the fork onto upstream, so that none of the fork's old commits are in
+ * it; the page shows what was lost;
+ * - git's own merge of the branch and the start, where there is no conflict.
+ * Throws otherwise: the start must be merged into the branch first.
  */
 async function resultOf(
   fork: Fork,
@@ -218,7 +219,7 @@ async function resultOf(
   if (continued) return continued
   const [files, origins, starts] = await treesOf(scratch, [tip, fork.origin.tip, start])
   if (files && origins === starts && (await isAncestor(scratch, fork.origin.tip, tip)))
-    return await aidTo(scratch, files, [tip, start], 'Join what an earlier pull request brought')
+    return await helperCommit(scratch, files, [tip, start], 'Join what an earlier pull request brought')
   const bases = await mergeBases(scratch, tip, start)
   const areUpstreams = await allOf(bases.map(base => isAncestor(scratch, base, fork.upstream.tip)))
   if (areUpstreams.every(Boolean)) return tip
@@ -234,10 +235,10 @@ async function resultOf(
 }
 
 /**
- * The start with what has changed on a branch since it was published: the start has a commit of Forklift's with the same
- * files as one of the branch. (A commit of a teammate's may have the files of an older one, as a revert has: from there
- * the branch would bring back what they took out.) Undefined where there is none, or where that conflicts with what
- * others have added.
+ * The start, with the changes that the branch has had since it was published. It was published where the start has a
+ * commit of Forklift's with the same tree as a commit of the branch. (A person's commit may have the tree of an older
+ * one by a revert; continuing from there would bring back what was reverted.) Undefined where there is no such commit,
+ * or where the changes conflict with those of others.
  */
 async function continuedFrom(fork: Fork, scratch: Scratch, tip: Oid, start: Oid): Promise<Oid | undefined> {
   const { origin, upstream } = fork
@@ -254,10 +255,10 @@ async function continuedFrom(fork: Fork, scratch: Scratch, tip: Oid, start: Oid)
   const [from] = published.find(([, tree, upstream]) => upstream && trees.has(tree)) ?? []
   if (!from) return undefined
   const { tree, stages } = await mergeTrees(scratch, start, tip, { base: from })
-  return stages.length > 0 ? undefined : await aidTo(scratch, tree, [start, tip], 'Bring what has changed since')
+  return stages.length > 0 ? undefined : await helperCommit(scratch, tree, [start, tip], 'Bring what has changed since')
 }
 
-/** More than a person commits on a merge. */
+/** At most this many commits are compared: more than a person commits on a merge. */
 const MAX_COMMITS_LOOKED_AT = 1_000
 
 async function haveSameFiles(scratch: Scratch, commits: [Oid, Oid]): Promise<boolean> {
@@ -270,8 +271,8 @@ async function treesOf(scratch: Scratch, commits: Oid[]): Promise<Oid[]> {
 }
 
 /**
- * An earlier run may have pushed a branch and failed to open its pull request. Where that branch holds the same files,
- * only the pull request is missing; else it is another merge, and this one gets a branch of its own.
+ * The plan for the result. An earlier run may have pushed a branch and failed to open its pull request: if that branch
+ * has the same files, only the pull request is missing; otherwise this is another merge, which gets a new branch.
  */
 async function planFor(scratch: Scratch, decided: Publishable, start: Oid, result: Oid): Promise<Publishable> {
   if (decided.kind === 'merge') return decided

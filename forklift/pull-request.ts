@@ -1,4 +1,4 @@
-/** The pull request's text, from what the review found. What strangers wrote is shown there, and can do nothing. */
+/** Writes the text of a pull request from the review. Untrusted text is quoted so that it has no effect. */
 import type { Path } from '../core/git/repository.ts'
 import type { MergeReview, ReviewedConflict, ReviewedEdit } from '../core/review.ts'
 import { harmless, many, reflow, short, visible, visibleLines, visiblePath } from '../core/text.ts'
@@ -6,11 +6,11 @@ import { checkClaims, MAX_WORDS_CHARS } from './claims.ts'
 import type { PageFormat } from './host.ts'
 import { USUAL_FORMAT } from './hosts.ts'
 
-/** What the page tells besides the review; undefined is what is not known. */
+/** Facts for the page besides the review; undefined: not known. */
 export type Story = {
   originBranch: string
   upstreamBranch: string
-  /** The addresses of the pages of the two repositories. */
+  /** The addresses of the two repositories' pages. */
   origin?: string | undefined
   upstream?: string | undefined
   model?: string | undefined
@@ -19,19 +19,19 @@ export type Story = {
   seconds?: number | undefined
   requests?: number | undefined
   tokens?: number | undefined
-  /** What the agent said at the end, or the messages of the person's commits: untrusted. */
+  /** The agent's last message, or the messages of the person's commits: untrusted. */
   words?: string | undefined
-  /** The branch on which a person merged, '' where it is not known; undefined where an agent did. */
+  /** The branch on which a person merged ('': not known); undefined: an agent merged. */
   byHand?: string | undefined
-  /** The pull request has upstream's commits already, and this only changes what it brings. */
+  /** The pull request already has upstream's commits, and this commit only changes it. */
   isUpdate?: boolean | undefined
-  /** The merge buttons that the repository allows. */
+  /** Which merge buttons are enabled in the repository. */
   buttons?: { merge: boolean; squash: boolean; rebase: boolean } | undefined
-  /** The fork has no commits of its own: the result is upstream's commit itself. */
+  /** The fork has no commits of its own, so the result is upstream's commit itself. */
   fastForward?: boolean | undefined
-  /** Web addresses of older pull requests of Forklift's that this one takes the place of. */
+  /** The addresses of older pull requests of Forklift's that this one replaces. */
   leftBehind?: string[] | undefined
-  /** Sentences of the host's own. */
+  /** Additional sentences for the page. */
   notes?: string[] | undefined
   /** How the host formats the page; undefined where no host is known. */
   format?: PageFormat | undefined
@@ -39,11 +39,13 @@ export type Story = {
 
 const BEGIN = '<!-- forklift:begin -->'
 const END = '<!-- forklift:end -->'
-/** Whether a pull request's text has a section of ours. */
+/** Whether a pull request's text has a section of Forklift's. */
 export const isOurPage = (body: string): boolean => body.includes(BEGIN)
-/** What of a body is left for a person's words, in UTF-16 code units. */
+/** UTF-16 code units of a body that are left free for a person's own text. */
 const RESERVED_CHARS = 5_535
-/** How much is shown of each part: the first size that fits is taken, so that the least important goes first. */
+/**
+ * How much of each part is shown: the first size that fits is used, so that the least important parts are cut first.
+ */
 const SIZES = [
   { commits: 50, diff: 12_000, words: 6_000, names: 200 },
   { commits: 10, diff: 12_000, words: 6_000, names: 200 },
@@ -54,7 +56,7 @@ const SIZES = [
 ]
 type Size = (typeof SIZES)[number]
 
-/** A file on the page, with a word about it; a moved one with its new name. */
+/** A file on the page, with an optional note; `to` is the new path of a moved file. */
 type Item = { path: Path; note?: string; to?: Path | undefined }
 type Group = [heading: string, items: Item[], diffs?: MergeReview['diffs']]
 
@@ -78,19 +80,19 @@ function bodyOf(review: MergeReview, story: Story, size: Size, format: PageForma
     howMade(review, story, size),
     howToMerge(story, format),
   ]
-  // Nothing between the markers may look like one of them.
+  // Nothing between the markers may look like a marker.
   const text = parts.filter(Boolean).join('\n\n').replaceAll('<!-- forklift:', '<!-- forklift ')
   return `${BEGIN}\n${text}\n${END}`
 }
 
-/** What a person lifted to publish this all the same. */
+/** The refusals that a person overrode with --anyway. */
 function lifted({ refusals }: MergeReview, format: PageFormat): string {
   if (refusals.length === 0) return ''
   const sentences = refusals.map(refusal => `- ${escapeMarkdown(refusal)}`)
   return format.warning(['Forklift refuses this, and a person published it anyway:', ...sentences])
 }
 
-/** All that is told by file, most pressing first. */
+/** All parts that list files, most important first. */
 function partsOf(review: MergeReview): [heading: string, groups: Group[]][] {
   const steered: Group[] = [
     ['**CI**, which may run with the secrets of this repository:', review.ci.map(itemOf)],
@@ -120,7 +122,7 @@ function verdict(
   return `**Merges ${what}: ${found.join(', ')}.** ${rest}${legend}`
 }
 
-/** What a person has to judge: nothing at all where the result is what git makes by itself. */
+/** What a person has to judge; empty where the result is git's own merge. */
 function worthALook(review: MergeReview): Group[] {
   const { dropped, vanished, goneFromStart, automation, edits, around, middles, shrunk, conflicts, diffs, settledOn } =
     review
@@ -155,7 +157,7 @@ function part(heading: string, groups: Group[], size: Size): string {
   return texts.length > 0 ? [`### ${heading}`, ...texts].filter(Boolean).join('\n\n') : ''
 }
 
-/** A file, and its diff folded below it. A summary is HTML, where backticks quote nothing. */
+/** A file with its diff folded below it. A summary is HTML, in which backticks quote nothing. */
 function fileLine({ path, note, to }: Item, diff: string | undefined, length: number): string {
   const isFolded = diff && length > 0
   const name = (of: Path) => (isFolded ? `<code>${html(short(visiblePath(of), 200))}</code>` : code(visiblePath(of)))
@@ -191,7 +193,7 @@ function commitList({ upstreamCommits }: MergeReview, { upstream }: Story, size:
   return ["### Upstream's commits\n", ...lines, ...(more > 0 ? [`- and ${many(more, 'older commit')}`] : [])].join('\n')
 }
 
-/** What git says of the agent's words. The rest of them stands as what the agent says. */
+/** The claims in the agent's message that git could check, with its findings. */
 function checked(review: MergeReview, { words, byHand }: Story): string {
   const claims = byHand === undefined && words ? checkClaims(review, words) : []
   const lines = claims.map(({ claim, isTrue, finding }) => {
@@ -247,7 +249,7 @@ function howToMerge({ buttons, fastForward, originBranch }: Story, format: PageF
   ].join('\n')
 }
 
-/** The same ledger for a terminal. */
+/** The same lists of files as plain text, for a terminal. */
 export function ledgerText(review: MergeReview): string {
   const groups = partsOf(review).flatMap(([heading, groups]) =>
     groups.map(([words, items]): [string, string[]] => [
@@ -275,7 +277,7 @@ const SECTION = new RegExp(`${BEGIN}(?:(?!${BEGIN})[\\s\\S])*?${END}`, 'g')
  * makes the body larger than `format` allows is shortened to a sentence, or else left out.
  */
 export function mergeBody(existing: string, ours: string, format = USUAL_FORMAT): string {
-  // Several sections become one, and a marker without its other half is no section.
+  // Several sections become one. A marker without its counterpart is removed.
   const [before = '', ...after] = existing.split(SECTION).map(text => text.replaceAll(BEGIN, '').replaceAll(END, ''))
   const brief = `${BEGIN}\nForklift's page does not fit beside what is written here: see the newest commit.\n${END}`
   const bodies = [ours, brief].map(section =>
@@ -284,17 +286,17 @@ export function mergeBody(existing: string, ours: string, format = USUAL_FORMAT)
   return bodies.find(body => body.length <= format.maxBodyChars) ?? existing
 }
 
-/** How much of the agent's words stands in the commit, and the columns that they take there. */
+/** At most this many lines of the agent's message are quoted in the commit message, wrapped at this many columns. */
 const MAX_QUOTED_LINES = 60
 const QUOTED_WIDTH = 70
 
-/** The message of the one commit that is published: the agent's words do nothing in it, and the trailer is ours. */
+/** The message of the published commit. The agent's words are quoted harmlessly; the trailer is Forklift's. */
 export function commitMessage(review: MergeReview, story: Story): string {
-  // Made harmless before the lines are filled: numbers and names that are taken apart take more room.
+  // Neutralise mentions and links before wrapping: the character inserted after each # or @ makes lines longer.
   const words = story.words?.trim() ? reflow(harmless(story.words.slice(0, MAX_WORDS_CHARS)), QUOTED_WIDTH) : []
   const left = words.length - MAX_QUOTED_LINES
   const shown = left > 0 ? [...words.slice(0, MAX_QUOTED_LINES), `(${many(left, 'more line')})`] : words
-  // Once more, where filling has brought together what does nothing apart.
+  // Again after wrapping, which may have joined parts into a mention or link.
   const quoted = shown.map(line => harmless(`> ${line}`).trimEnd()).join('\n')
   const said = quoted && `${story.byHand === undefined ? SAID.byAgent : SAID.byHand}:\n\n${quoted}`
   const subject = subjectOf(review, story)
@@ -307,16 +309,16 @@ export function commitMessage(review: MergeReview, story: Story): string {
     .join('\n\n')
 }
 
-/** The line above the quoted words in a commit message. */
+/** The line above the quoted text in a commit message. */
 const SAID = { byAgent: 'The agent says', byHand: 'Its commits say' }
 
-/** The words in a message that {@link commitMessage} made, and whether they are a person's. */
+/** The quoted text in a message of {@link commitMessage}, and whether it is a person's. */
 export function wordsIn(message: string): { words: string | undefined; isByHand: boolean } {
   const [, said, quoted] = new RegExp(`^(${SAID.byAgent}|${SAID.byHand}):\\n\\n((?:>.*\\n?)+)`, 'm').exec(message) ?? []
   return { words: quoted?.replace(/^> ?/gm, ''), isByHand: said === SAID.byHand }
 }
 
-/** Whether a pull request has the title that {@link page} gave it: another one is a person's. */
+/** Whether a pull request still has the title of {@link page}; a different one was set by a person. */
 export const isOurTitle = (title: string): boolean => /^Merge .+ \([\d,]+ commits?\)$/.test(title)
 
 const subjectOf = ({ upstreamCommits }: MergeReview, { upstreamBranch }: Story): string =>
@@ -326,19 +328,19 @@ const duration = (seconds: number): string =>
   seconds < 60 ? `${Math.round(seconds)} s` : `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`
 const html = (text: string): string => text.replace(/[&<>"']/g, char => `&#${char.charCodeAt(0)};`)
 const webAddress = (text: string | undefined): string | undefined => /^https?:\/\/[\w.:/~%+-]+$/.exec(text ?? '')?.[0]
-/** A sentence of ours that may hold names of others. */
+/** Escapes a sentence that may contain untrusted names. */
 const escapeMarkdown = (text: string): string => harmless(visible(text)).replace(/[\\`*_~<>|&#$]/g, '\\$&')
 const ticksAround = (text: string, least: number): string =>
   '`'.repeat(Math.max(least, ...[...text.matchAll(/`+/g)].map(([run]) => run.length + 1)))
 
-/** Text of others in a line: no host finds a mention, reference, link or HTML in code. */
+/** Quotes untrusted text in a line as code, in which no host finds mentions, references, links or HTML. */
 function code(text: string): string {
   const shown = short(visible(text), 200) || ' '
   const ticks = ticksAround(shown, 1)
   return [ticks, shown, ticks].join(/^[` ]|[` ]$/.test(shown) ? ' ' : '')
 }
 
-/** Text of others in a block, shortened by whole lines. */
+/** Quotes untrusted text as a code block, shortened by whole lines. */
 function fence(language: string, text: string, length: number): string {
   const lines = visibleLines(text.trimEnd()).split('\n')
   const kept: string[] = []

@@ -1,6 +1,4 @@
-/**
- * The two remotes: what is fetched from them, exactly, and what is pushed, with a lease, so that no commits are lost.
- */
+/** Fetches from the two remotes and pushes to origin, with a lease so that no commits are lost. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Failure } from '../core/failure.ts'
 import { stamp, stampOf } from '../core/formats/forklift-run.ts'
@@ -17,7 +15,7 @@ import type { PullRequest, Pulls } from './host.ts'
 import { whyRefused } from './hosts.ts'
 import type { Report } from './terminal.ts'
 
-/** Brings the remote-tracking refs of both default branches up to date. Gives the fork with its remotes as fetched. */
+/** Fetches both default branches into their remote-tracking refs. Gives the fork with the fetched tips. */
 export async function fetchBothBranches(fork: Fork, report: Report): Promise<Fork> {
   const [origin, upstream] = await allOf<[Remote, Remote]>([
     fetchDefaultBranch(fork, fork.origin, report),
@@ -29,19 +27,22 @@ export async function fetchBothBranches(fork: Fork, report: Report): Promise<For
   return { ...fork, origin, upstream }
 }
 
-/** Gives the remote with the commit that was fetched: it may have moved on since it was asked for its branches. */
+/**
+ * Fetches a remote's default branch, which may have moved since its branches were listed. Gives the remote with the new
+ * tip.
+ */
 async function fetchDefaultBranch(fork: Fork, remote: Remote, report: Report): Promise<Remote> {
   if (fork.tracked.get(`refs/remotes/${remoteBranchName(remote)}`) === remote.tip) return remote
   report.step(`Fetching ${remoteBranchName(remote)}`)
   return { ...remote, tip: await fetchTip(fork, remote, report) }
 }
 
-/** Whether a remote's default branch, as it is now, has a commit in it. */
+/** Whether a remote's default branch currently contains a commit. */
 export async function hasNow(fork: Fork, remote: Remote, oid: Oid, report: Report): Promise<boolean> {
   return await isAncestor(fork.repository, oid, await fetchTip(fork, remote, report))
 }
 
-/** Fetches a remote's default branch, and gives where it is now. */
+/** Fetches a remote's default branch, and gives its current tip. */
 async function fetchTip(fork: Fork, remote: Remote, report: Report): Promise<Oid> {
   const { fetched, tip } = await fetchBranch(fork, remote.name, remote.branch, report)
   if (tip) return tip
@@ -52,7 +53,7 @@ async function fetchTip(fork: Fork, remote: Remote, report: Report): Promise<Oid
   throw new Failure(`${remote.name} could not be fetched (${reason}): check the network and try again.`)
 }
 
-/** Fetches a branch into its remote-tracking ref; the tip is where that is then, where the fetch ended well. */
+/** Fetches a branch into its remote-tracking ref. Gives the new tip if the fetch succeeded. */
 async function fetchBranch(
   { repository }: Fork,
   from: string,
@@ -65,13 +66,13 @@ async function fetchBranch(
   return { fetched, tip: await read(repository, ['rev-parse', '--verify', tracking]) }
 }
 
-/** Whether a branch has a name that Forklift gives. */
+/** Whether a branch name has the form that Forklift uses. */
 export const isOurs = (branch: string): boolean => /^forklift\/.+-\d{8}_\d{6}$/.test(branch)
 
 /**
- * The branches on origin that Forklift made and that later runs add to, newest first, fetched: those whose pull request
- * is open, or that have none. Where the default branch was renamed, their names tell the old one, and only the pull
- * request tells that they are for this branch.
+ * Fetches the branches of Forklift's on origin that later runs add to, newest first: those with an open pull request,
+ * or with none. After the default branch was renamed, their names have the old name, and only the pull request tells
+ * that they belong to this branch.
  */
 export async function fetchOurHeads(fork: Fork, { open, closed }: Pulls, report: Report): Promise<Head[]> {
   const { origin, host } = fork
@@ -91,7 +92,7 @@ export async function fetchOurHeads(fork: Fork, { open, closed }: Pulls, report:
   return heads
 }
 
-/** Fetches a branch of ours; where it is now, or undefined where it is gone meanwhile. */
+/** Fetches a branch of Forklift's. Gives its current tip; undefined where it has been deleted. */
 export async function fetchHead(fork: Fork, ref: string, report: Report): Promise<Oid | undefined> {
   const listed = fork.origin.heads.get(ref)
   if (fork.tracked.get(`refs/remotes/origin/${ref}`) === listed) return listed
@@ -100,7 +101,7 @@ export async function fetchHead(fork: Fork, ref: string, report: Report): Promis
   throw new GitError('fetch', fetched.code, fetched.stderr, '')
 }
 
-/** Removes the remote-tracking refs of Forklift's branches that are gone from origin. */
+/** Deletes the remote-tracking refs of Forklift's branches that origin no longer has. */
 export async function forgetWhatIsGone({ repository, origin, tracked }: Fork): Promise<void> {
   const gone = [...tracked].flatMap(([ref, oid]) => {
     const branch = ref.replace('refs/remotes/origin/', '')
@@ -112,10 +113,10 @@ export async function forgetWhatIsGone({ repository, origin, tracked }: Fork): P
 const EXACTLY =
   '--no-tags --no-prune --no-write-fetch-head --no-auto-maintenance --no-recurse-submodules --refmap='.split(' ')
 
-/** Whether git failed because another git holds a ref, or left its lock file behind. */
+/** Whether git failed because another process has locked a ref, or left its lock file behind. */
 const isLocked = (words: string): boolean => /cannot lock ref|\.lock': File exists/.test(words)
 
-/** Fetches exactly what is named: no tags, no pruning, no FETCH_HEAD, none of the user's own refspecs. */
+/** Fetches only the given refspecs: no tags, no pruning, no FETCH_HEAD, none of the user's own refspecs. */
 async function fetch(
   repository: Repository,
   from: string,
@@ -135,13 +136,13 @@ async function fetch(
   ]
   for (let attempt = 1; ; attempt++) {
     const fetched = await report.follow(onWords => run(repository, command, { ok: 'any', bounds: TRANSFERS, onWords }))
-    // Another fetch at the same moment, the user's or another run's, holds the ref for an instant.
+    // Another fetch at the same moment, by the user or another run, locks the ref briefly.
     if (!isLocked(fetched.stderr) || attempt === 5) return fetched
     await sleep(300 * attempt, undefined, { signal: repository.signal })
   }
 }
 
-/** Whether a commit is in the user's repository, or can be had from origin without a ref of ours. */
+/** Whether a commit is in the user's repository, or can be fetched from origin by its id. */
 export async function commitIsHere({ repository }: Fork, oid: Oid, report: Report): Promise<boolean> {
   const local = await run(repository, ['cat-file', '-e', `${oid}^{commit}`], { ok: 'any' })
   return local.code === 0 || (await fetch(repository, 'origin', [oid], report)).code === 0
@@ -156,25 +157,25 @@ export async function verifyTheTokenMayPush(fork: Fork, base: Oid): Promise<void
   throw new Failure(`Upstream changed ${locked.path} and ${locked.why}.`)
 }
 
-/** Whether upstream keeps files in Git LFS. What its commits point to must be on origin before the branch is. */
+/** Whether upstream keeps files in Git LFS. They must be on origin before the branch is pushed. */
 export async function hasLargeFiles({ repository, upstream }: Fork): Promise<boolean> {
   const search = ['grep', '--quiet', 'filter=lfs', upstream.tip, '--', ':(glob)**/.gitattributes']
   return (await run(repository, search, { ok: 'any' })).code === 0
 }
 
-/** Large files are carried by the user's own git-lfs. */
+/** Throws where files in Git LFS can't be copied to origin: the user's own git-lfs does that. */
 export async function verifyLargeFilesCanBeCarried(fork: Fork): Promise<void> {
   if (!(await hasLargeFiles(fork))) return
   if ((await run(fork.repository, ['lfs', 'version'], { ok: 'any' })).code === 0) return
   throw new Failure('Upstream keeps files in Git LFS, and git-lfs is missing: install it.')
 }
 
-/** Brings the large files of upstream's new commits to origin, through the user's own git-lfs. */
+/** Copies the LFS files of upstream's new commits to origin, with the user's own git-lfs. */
 export async function carryLargeFiles({ repository, origin, upstream }: Fork, report: Report): Promise<void> {
   const { bounds: _, ...asLongAsItTakes } = repository
   const sh = shellIn(asLongAsItTakes, { nothrow: true })
-  report.step('Carrying the large files of upstream to origin')
-  // All new commits that add an LFS pointer, also in files with the attribute binary, and also merge commits.
+  report.step("Copying upstream's LFS files to origin")
+  // Finds all new commits that add an LFS pointer, in binary files and merge commits too.
   const everyDiff = ['--no-patch', '--text', '--no-textconv', '--no-ext-diff', '--diff-merges=first-parent']
   const all = ['-c', 'lfs.fetchInclude=', '-c', 'lfs.fetchExclude=']
   const carried = await sh`
@@ -183,14 +184,13 @@ export async function carryLargeFiles({ repository, origin, upstream }: Fork, re
     git -c lfs.allowIncompletePush=true lfs push origin ${upstream.tip}`
   if (carried.exitCode === 0) return
   throw new Failure(
-    `The large files could not be carried to origin (${firstLine(carried.stderr)}): run git lfs push by hand.`,
+    `The LFS files could not be copied to origin (${firstLine(carried.stderr)}): run git lfs push by hand.`,
   )
 }
 
 /**
- * A name for a new branch, which no branch of origin's has and no pull request came from. Its time is that of the
- * newest commit, not the clock's: two runs at the same moment choose the same name, and the lease lets only one push
- * it.
+ * A name for a new branch that no branch on origin and no pull request has used. Its time is that of the newest commit,
+ * not the current one: two runs at the same moment choose the same name, and the lease lets only one of them push.
  */
 export async function newBranchName({ repository, origin, upstream, pulls }: Fork): Promise<string> {
   const { open, closed } = await pulls
@@ -206,16 +206,16 @@ export async function newBranchName({ repository, origin, upstream, pulls }: For
   }
 }
 
-/** A commit to push: from where it is to the branch, which must still be at `expected` (empty: not there). */
+/** A commit to push from a repository to a branch, which must still be at `expected` ('': must not exist). */
 export type Push = { from: Repository; commit: Oid; ref: string; expected: Oid | '' }
 
 /**
- * Pushes with a lease on what was first read. Gives the pull request of another run that was faster. `again` is the
- * command that tries once more without losing what was made.
+ * Pushes with a lease on what was first read. Gives another run's pull request where that run was faster. `again` is
+ * the command that tries again with the same result.
  */
 export async function pushCommit(fork: Fork, { from, commit, ref, expected }: Push, again: string, report: Report) {
   await run(from, ['update-ref', 'refs/heads/publish', commit])
-  // As the pack that it comes in: a few objects that are small there can be very large as files.
+  // Keep the objects packed: a few small objects in a pack can be very large as loose files.
   const asPack = ['-c', 'fetch.unpackLimit=1']
   const brought = await fetch(fork.repository, from.gitDir, ['refs/heads/publish'], report, asPack)
   if (brought.code !== 0) throw new GitError('fetch', brought.code, brought.stderr, '')
@@ -241,7 +241,7 @@ export async function pushCommit(fork: Fork, { from, commit, ref, expected }: Pu
   throw new Failure(`origin did not take ${ref} (${reason}): check your right to push. ${kept}`)
 }
 
-/** The run that was faster has pushed, and may be about to open its pull request. */
+/** Waits for the pull request of the run that pushed first, and gives it. */
 async function pullOfAnotherRun(fork: Fork, report: Report): Promise<PullRequest | undefined> {
   const { host, repository, origin, upstream } = fork
   for (let attempt = 0; attempt < 8; attempt++) {

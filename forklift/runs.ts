@@ -1,4 +1,4 @@
-/** The run directories: what a run was told, how it ended, and so what was paid for already. */
+/** The run directories: what each run was about, how it ended, and what has been paid for already. */
 import { access, constants, copyFile, link, mkdir, rm, writeFile } from 'node:fs/promises'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
@@ -32,12 +32,12 @@ import type { AgentSetup } from './settings.ts'
 
 /** A run whose agent has ended. */
 export type FinishedRun = AgentRun & { agent: AgentEnd }
-/** What a run found on its way, and how far it came. */
+/** What a run has found so far. */
 export type RunFindings = Partial<Omit<RunOutcome, 'exitCode' | 'outcome' | 'startedAt' | 'endedAt'>>
 
 export const sha256 = (data: string | Uint8Array): string => new Bun.CryptoHasher('sha256').update(data).digest('hex')
 
-/** What git can't settle between two commits: each path with the blobs of both sides and of their base. */
+/** The conflicts between two commits: each path with the blobs of both sides and of their base. */
 async function conflictsBetween(scratch: Scratch, ours: Oid, theirs: Oid): Promise<RunMetadata['conflicts']> {
   const stages = Map.groupBy((await mergeTrees(scratch, ours, theirs)).stages, ({ path }) => path)
   return [...stages].map(([path, entries]) => {
@@ -46,9 +46,7 @@ async function conflictsBetween(scratch: Scratch, ours: Oid, theirs: Oid): Promi
   })
 }
 
-/**
- * Makes the folder `<project>_<YYYYMMDD_HHMMSS>`. Where another run has the name already, it waits for the next second.
- */
+/** Makes the folder `<project>_<YYYYMMDD_HHMMSS>`. If another run has taken the name, waits for the next second. */
 export async function claimRunDirectory({ state, project }: Fork): Promise<string> {
   const runs = runsFolderIn(state)
   try {
@@ -66,7 +64,7 @@ export async function claimRunDirectory({ state, project }: Fork): Promise<strin
   }
 }
 
-/** Writes one of a run's files, whole or not at all. None is ever written twice: gives false where it is there. */
+/** Writes one of a run's files atomically. Never overwrites: gives false where the file exists. */
 export async function recordFile(path: string, file: RunFile, value: object): Promise<boolean> {
   const draft = join(path, `.${file}.${process.pid}`)
   try {
@@ -90,7 +88,7 @@ export async function recordFile(path: string, file: RunFile, value: object): Pr
 export const earlierRuns = async ({ state, project, origin }: Fork): Promise<RecordedRun[]> =>
   await readRunsOf(await listRunDirectories(runsFolderIn(state), project), origin.url)
 
-/** What the harness must know of the run (run.txt): a line `key=value` each, and the networks that the host is in. */
+/** The facts for the harness (run.txt): lines of `key=value`, and the networks that the host is in. */
 export function factsOf({
   branch,
   upstreamBranch,
@@ -104,10 +102,9 @@ export function factsOf({
 }
 
 /**
- * The networks that the host is in, as ADDRESS/PREFIX, with its own address: it and its neighbours may have public
- * ones, which the container's firewall can't know. A prefix that would cut off much of the internet is the
- * configuration of a tunnel and says nothing of neighbours: then it is the address alone. (IPv4 is given out by /8 at
- * most, IPv6 by /16.)
+ * The networks that the host is in, as ADDRESS/PREFIX. The host and its neighbours may have public addresses, which the
+ * container's firewall can't know. A prefix that would block much of the internet comes from a tunnel's configuration
+ * and says nothing of neighbours: then only the address itself is given. (IPv4 is assigned by /8 at most, IPv6 by /16.)
  */
 export function networksOf(interfaces: ReturnType<typeof networkInterfaces>): string[] {
   const networks = Object.values(interfaces).flatMap(list => list ?? [])
@@ -123,7 +120,7 @@ export function networksOf(interfaces: ReturnType<typeof networkInterfaces>): st
 const samePair = (run: RecordedRun, { startCommit, upstreamCommit }: RunSubject): boolean =>
   run.metadata.startCommit === startCommit && run.metadata.upstreamCommit === upstreamCommit
 
-/** An earlier run of the same two commits whose agent ended well, and whose result was kept from being published. */
+/** An earlier run of the same two commits whose agent ended well, but whose result was not published. */
 async function unpublished(earlier: RecordedRun[], metadata: RunSubject): Promise<FinishedRun | undefined> {
   const kept: unknown[] = [undefined, EXIT.error, EXIT.interrupted, EXIT.terminated]
   for (const { agent, ...run } of earlier.filter(isByAgent)) {
@@ -134,8 +131,8 @@ async function unpublished(earlier: RecordedRun[], metadata: RunSubject): Promis
 }
 
 /**
- * How the newest earlier run ended that asked an agent the same question. One that was refused counts only for the same
- * two commits: on others its answer may be a good one.
+ * The exit code of the newest earlier run that asked an agent the same question. A refused result only counts for the
+ * same two commits: on others the agent's answer may be good.
  */
 function answerBefore(earlier: RecordedRun[], metadata: AgentRunTask): { code: number; path: string } | undefined {
   const answers: unknown[] = [EXIT.done, EXIT.timedOut, EXIT.refused, EXIT.stuck, EXIT.agentFailed]
@@ -147,8 +144,8 @@ function answerBefore(earlier: RecordedRun[], metadata: AgentRunTask): { code: n
 }
 
 /**
- * The branch of what a person threw away: a merge of the same two commits that an earlier run published, or, where no
- * pull request tells, all that was pushed for this upstream commit.
+ * The branch of a result that a person deleted: a published merge of the same two commits, or, where no pull requests
+ * can tell, everything pushed for this upstream commit.
  */
 export function thrownAway(
   earlier: RecordedRun[],
@@ -165,7 +162,7 @@ export function thrownAway(
   return run?.outcome?.branch
 }
 
-/** What an agent would be paid for: the conflicts where there are any, else the pair of commits; FORK.md; the model. */
+/** A digest of the agent's task: the conflicts, or else the two commits; FORK.md; the model. */
 function questionDigest({
   conflicts,
   startCommit,
@@ -185,7 +182,7 @@ export const exists = (path: string): Promise<boolean> =>
     () => false,
   )
 
-/** What a run is about, with its conflicts. */
+/** The metadata of a run, with its conflicts. */
 export async function describeMerge({ origin, upstream }: Fork, scratch: Scratch, start: Oid): Promise<RunSubject> {
   return {
     version,
@@ -201,7 +198,7 @@ export async function describeMerge({ origin, upstream }: Fork, scratch: Scratch
   }
 }
 
-/** The same for a run in which an agent merges; its container has no name yet. */
+/** The metadata of a run in which an agent merges; the container's name is added later. */
 export async function describeRun(
   fork: Fork,
   { agent, image, seconds }: AgentSetup,
@@ -221,7 +218,10 @@ export async function describeRun(
   }
 }
 
-/** An earlier run whose result was never published. Where one ended without a result, it is not paid for again. */
+/**
+ * An earlier run whose result was never published. Throws where one ended without a result, so that it is not paid for
+ * again.
+ */
 export async function whatIsPaidForAlready(
   earlier: RecordedRun[],
   task: AgentRunTask,

@@ -1,4 +1,4 @@
-/** What a run is told: the command line and one variable. The agent's own settings are in its folder. Parsed here once, trusted afterwards. */
+/** Parses the command line and FORKLIFT_TIMEOUT_SECONDS. The agent's settings are parsed in the agent's folder. */
 import { parseArgs } from 'node:util'
 import * as v from 'valibot'
 import { EXIT, Failure } from '../core/failure.ts'
@@ -8,7 +8,7 @@ import { type AgentSettings, Word } from '../harness/agents/chosen/settings.ts'
 type Environment = Record<string, string | undefined>
 
 const flag = v.optional(v.boolean(), false)
-/** What git may take for a branch or a commit, and never for an option. */
+/** A revision for git that can't be taken for an option. */
 const Revision = v.pipe(
   v.string(),
   v.nonEmpty('needs the name of a branch'),
@@ -26,10 +26,12 @@ const OptionsSchema = v.object({
   version: flag,
 })
 export type RunOptions = v.InferOutput<typeof OptionsSchema>
-/** What a run with an agent needs besides the fork: the agent's settings, the image's id, and the agent's seconds. */
+/**
+ * What a run with an agent needs besides the fork: the agent's settings, the image's id, and the time limit in seconds.
+ */
 export type AgentSetup = { agent: AgentSettings; image: string; seconds: number }
 
-/** The command line. Anything unknown or unsafe is wrong usage. */
+/** Parses the command line. Throws for anything unknown or unsafe. */
 export function parseOptions(argv: string[]): RunOptions {
   const [word, given] = [{ type: 'string' }, { type: 'boolean' }] as const
   const help = { type: 'boolean', short: 'h' } as const
@@ -50,7 +52,7 @@ export function parseOptions(argv: string[]): RunOptions {
   }
 }
 
-/** Eight minutes, or FORKLIFT_TIMEOUT_SECONDS for a manual rerun. */
+/** The time limit in seconds: eight minutes, or FORKLIFT_TIMEOUT_SECONDS for a manual run. */
 export async function timeLimit(env: Environment): Promise<number> {
   const value = env.FORKLIFT_TIMEOUT_SECONDS
   if (!value) return 8 * 60

@@ -1,4 +1,4 @@
-/** STUCK.md: what the agent asks, where it does not know what the fork wants. */
+/** Reads STUCK.md, in which the agent asks what the fork wants. */
 import { join } from 'node:path'
 import { MAX_STUCK_CHARS, STUCK_FILE } from '../core/formats/forklift-run.ts'
 import { attributesFor, openAttributesPlace } from '../core/git/attributes.ts'
@@ -9,16 +9,19 @@ import type { Scratch } from '../core/git/scratch.ts'
 import { visibleLines } from '../core/text.ts'
 import { readUntrusted } from '../core/untrusted.ts'
 
-/** What STUCK.md says, made harmless and not too long, where the workspace has one that neither of the commits has. */
+/**
+ * The text of the workspace's STUCK.md, made harmless and shortened; undefined where it has none, or one of the known
+ * commits has the same.
+ */
 export async function newStuckFile(scratch: Scratch, workspace: string, known: Oid[]): Promise<string | undefined> {
   const file = await readUntrusted(join(workspace, STUCK_FILE), MAX_READ_BYTES)
   if (!file) return undefined
-  if (file.kind === 'other') return '(STUCK.md is no file: it is not shown)'
+  if (file.kind === 'other') return '(STUCK.md is not a regular file, so it is not shown)'
   await using objects = openObjects(scratch)
   for (const commit of known) {
-    // As it would be checked out: line ends and encodings may differ from what is committed.
+    // Read as it would be checked out: line ends and encodings may differ from what is committed.
     await using place = await openAttributesPlace(scratch, await attributesFor(objects, commit, [STUCK_FILE]))
-    // One that is longer than what was read of the agent's is another.
+    // One byte more than was read of the agent's, so that a longer file is not taken for the same.
     const limit = MAX_READ_BYTES + 1
     const theirs = await run(place, ['cat-file', '--filters', `${commit}:${STUCK_FILE}`], { ok: [0, 128], limit })
     if (theirs.code === 0 && !theirs.cut && unix(theirs.stdout) === unix(file.bytes)) return undefined
@@ -29,12 +32,12 @@ export async function newStuckFile(scratch: Scratch, workspace: string, known: O
 
 const unix = (bytes: Buffer): string => bytes.toString('latin1').replaceAll('\r\n', '\n')
 
-/** How much is read of the agent's. */
+/** At most this many bytes of the agent's file are read. */
 const MAX_READ_BYTES = 1 << 20
 
-/** A STUCK.md that is safe to print: control characters are made visible. */
+/** Makes a STUCK.md safe to print: control characters are made visible. */
 export const harmlessCopy = (bytes: Buffer): string => visibleLines(bytes.toString('utf8').slice(0, MAX_STUCK_CHARS))
 
-/** The first lines of a STUCK.md, to be shown with the end of a run. */
+/** The first lines of a STUCK.md, shown at the end of a run. */
 export const preview = (text: string): string =>
   text.slice(0, 2000).trimEnd().split('\n').slice(0, 20).join('\n').replace(/^/gm, '  | ')

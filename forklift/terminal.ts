@@ -1,13 +1,13 @@
-/** What a person sees while a run goes on: one line a step, on a terminal, in a pipe or in a mail of cron's. */
+/** Prints the progress of a run: one line a step, on a terminal, in a pipe or in a mail from cron. */
 import { visible, visibleLines } from '../core/text.ts'
 
-/** Where a run's lines go: steps and good ends to standard output, failures to standard error. */
+/** Prints a run's lines: steps and good ends to standard output, failures to standard error. */
 export class Report {
-  /** Tells the lines of many forks apart in one log. */
+  /** The prefix of each line without a terminal, which separates forks that share a log. */
   name = 'forklift'
   readonly #terminal = Boolean(process.stdout.isTTY)
   readonly #colour = this.#terminal && !process.env.NO_COLOR
-  /** Without a terminal nothing is printed until there is something to do. */
+  /** Without a terminal, lines are held back until there is something to do. */
   #held: string[] | undefined = this.#terminal ? undefined : []
   readonly #counts = new Map<unknown, string>()
 
@@ -16,17 +16,17 @@ export class Report {
     for (const line of lines) this.#print(this.#line(line, 0))
   }
 
-  /** Something worth knowing that changes nothing. */
+  /** Prints information that does not change the run. */
   note(text: string): void {
     this.step(`Note: ${text}`)
   }
 
-  /** The option by which git shows its progress, on a terminal. */
+  /** The option for git's progress: shown on a terminal only. */
   get counting(): string {
     return this.#terminal ? '--progress' : '--quiet'
   }
 
-  /** Shows git's own counts while it works, beside those of what else works. `work` gets where to send its words. */
+  /** Shows git's progress while `work` runs; `work` gets a function that takes git's messages. */
   async follow<T>(work: (onWords: (text: string) => void) => Promise<T>): Promise<T> {
     const one = Symbol('one of those that work')
     const onWords = (text: string) => {
@@ -40,19 +40,19 @@ export class Report {
     }
   }
 
-  /** What is going on right now: on a terminal only, and replaced by what comes next. */
+  /** Shows what is happening right now: on a terminal only, replaced by the next line. */
   live(text: string): void {
     if (this.#terminal) process.stdout.write(`\r\x1b[K  ${visible(text).slice(0, (process.stdout.columns || 80) - 3)}`)
   }
 
-  /** From here on there is something to do: what was held back is printed. */
+  /** Called when there is something to do: prints the lines held back. */
   begin(): void {
     const held = this.#held ?? []
     this.#held = undefined
     for (const line of held) this.#print(line)
   }
 
-  /** Prints the last line. Without a terminal, the line of a run that began nothing is not printed. */
+  /** Prints the last line. Without a terminal, nothing is printed for a run with nothing to do. */
   end(text: string, failed: boolean): void {
     if (failed) this.begin()
     if (failed && this.#terminal) process.stdout.write('\r\x1b[K')

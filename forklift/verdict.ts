@@ -1,6 +1,4 @@
-/**
- * What a verdict means for a run: a sentence where it can't be published, and the way to a pull request where it can.
- */
+/** Acts on the review of a result: throws a sentence where it can't be published, and publishes it where it can. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { EXIT, Failure } from '../core/failure.ts'
@@ -23,8 +21,8 @@ import { harmlessCopy, newStuckFile, preview } from './stuck-md.ts'
 import type { Report } from './terminal.ts'
 
 /**
- * Throws how the agent's run ended, unless it ended well. Where several ends are true, running out of time counts
- * before being stuck, and being stuck before a failure.
+ * Throws unless the agent's run ended well. If several reasons apply, running out of time comes before being stuck, and
+ * being stuck before a failure.
  */
 export async function verifyTheAgentEndedWell(scratch: Scratch, run: runs.FinishedRun, report: Report): Promise<void> {
   const { exitCode } = run.agent
@@ -33,7 +31,7 @@ export async function verifyTheAgentEndedWell(scratch: Scratch, run: runs.Finish
   const place = stuck === undefined ? run.path : join(run.path, STUCK_FILE)
   if (stuck !== undefined) await show(stuck, place, report)
   const left = (await hasFilledTheDisk(run)) && (await removeWhatTheAgentWrote(run))
-  if (left) report.note(`Not all that the agent wrote could be removed in time: rm -rf ${left}`)
+  if (left) report.note(`Removing the agent's files took too long: rm -rf ${left}`)
   if (exitCode === EXIT.timedOut)
     throw new Failure(`Time ran out (${clockFace(timeLimitSeconds)}): see ${place}.`, exitCode)
   if (stuck !== undefined)
@@ -42,19 +40,19 @@ export async function verifyTheAgentEndedWell(scratch: Scratch, run: runs.Finish
   throw new Failure(`The agent or its harness failed (${await lastWords(run)}): see ${place}.`, EXIT.agentFailed)
 }
 
-/** A result to be judged and published. `verify` throws a {@link Failure} where it is not acceptable. */
+/** A result to judge and publish. `verify` throws a {@link Failure} where it is not acceptable. */
 type Candidate = {
   commits: Commits
-  /** The newest commit of the agent or person: its messages are shown on the page. */
+  /** The newest commit of the agent or person; the page shows its message and earlier ones. */
   tip: Oid
-  /** What the page says about the agent or person that made it, besides these messages. */
+  /** Facts for the page about the agent or person. */
   maker: Partial<Story>
-  /** The command that publishes it again, where that fails. */
+  /** The command that publishes it again after a failure. */
   again: string
   verify: (judged: MergeReview) => Promise<void> | void
 }
 
-/** Judges a result, makes the one commit of it, and publishes that. */
+/** Judges a result, makes one commit of it, and publishes that. */
 export async function* judgeAndPublish(
   fork: Fork,
   scratch: Scratch,
@@ -68,7 +66,7 @@ export async function* judgeAndPublish(
   ])
   const judged = maker.byHand === undefined ? found : asAPersonMeant(found)
   await verify(judged)
-  // A pull request that people read as ready is not the place for what is refused: that gets one of its own.
+  // A refused result is not pushed to a pull request that people consider ready: it gets one of its own.
   const plan = judged.refusals.length > 0 ? apart(decided) : decided
   const story = { ...storyOf(fork, plan), ...maker, words }
   const isThere = plan.kind === 'propose'
@@ -79,21 +77,21 @@ export async function* judgeAndPublish(
   return yield* publish(fork, plan, { from: scratch, commit, judged, story, again }, report)
 }
 
-/** A review in which what a person settled by their own merge is shown, and not refused. */
+/** The review of a person's merge: intended decisions are shown, but do not count as refusals. */
 function asAPersonMeant(judged: MergeReview): MergeReview {
   const { refusals, partial, meantByHand } = judged
   const left = refusals.filter(refusal => !meantByHand.includes(refusal))
   return { ...judged, refusals: left, partial: [...meantByHand, ...partial] }
 }
 
-/** The same plan with a new branch, beside the one that it would have carried on. */
+/** The same plan with a new branch instead of the one to continue. */
 function apart(plan: Publishable): Publishable {
   if (plan.kind !== 'merge' || !plan.head) return plan
   const { head, ...rest } = plan
   return { ...rest, leftBehind: [...plan.leftBehind, head] }
 }
 
-/** Publishes a commit that needs no merge of ours: upstream's own, or one of ours that is on origin already. */
+/** Publishes a commit that needs no new merge: upstream's own, or one of Forklift's that is already on origin. */
 export async function publishAsItIs(
   fork: Fork,
   scratch: Scratch,
@@ -111,7 +109,10 @@ export async function publishAsItIs(
   return await lastLineOf(publish(fork, plan, { from: scratch, commit, judged, story, again: 'forklift' }, report))
 }
 
-/** What a commit of ours and the record of its run tell of how it was made; the record may be on another machine. */
+/**
+ * How an existing commit of Forklift's was made, from its message and the record of its run, which may be on another
+ * machine.
+ */
 async function madeBefore(fork: Fork, scratch: Scratch, commit: Oid): Promise<Partial<Story>> {
   const earlier = await runs.earlierRuns(fork)
   const run = earlier.find(({ outcome }) => outcome?.commit === commit)
@@ -125,7 +126,7 @@ async function madeBefore(fork: Fork, scratch: Scratch, commit: Oid): Promise<Pa
   return { words, model, variant, agent, seconds, requests, tokens }
 }
 
-/** Throws where the agent committed a STUCK.md that neither side has; what it says is shown and kept. */
+/** Throws where the agent committed a STUCK.md that neither side has; shows it and keeps a copy. */
 export async function verifyItIsNotStuck(
   scratch: Scratch,
   { path }: { path: string },
@@ -138,21 +139,21 @@ export async function verifyItIsNotStuck(
   throw new Failure(`The agent is stuck: answer ${path}/STUCK.md in FORK.md and run forklift again.`, EXIT.stuck)
 }
 
-/** Shows how a STUCK.md begins and keeps it in the run directory, beside the agent's own, which may be anything. */
+/** Shows the beginning of a STUCK.md, and keeps a harmless copy in the run directory. */
 async function show(stuck: string, place: string, report: Report): Promise<void> {
-  // The result of an earlier run may be looked at a second time: then the copy is there already.
+  // The copy exists already if the result of an earlier run is judged again.
   await writeFile(place, stuck, { flag: 'wx' }).catch(() => undefined)
   report.step(preview(stuck))
 }
 
-/** Throws where the result was refused, after what was found has been told. `remedy` ends the sentence. */
+/** Throws where the result is refused, after printing the findings. `remedy` is the end of the sentence. */
 export function verifyItIsAccepted(judged: MergeReview, remedy: string, report: Report): void {
   if (judged.refusals.length === 0) return
   report.step(ledgerText(judged))
   throw new Failure(`Refused: ${judged.refusals.join(' ')} Nothing was pushed: ${remedy}.`, EXIT.refused)
 }
 
-/** The messages of the commits that led to the result: at most 20 of them, and 20,000 bytes. */
+/** The messages of the result's commits: at most 20 of them, and 20,000 bytes. */
 async function wordsOf(scratch: Scratch, tip: Oid, { start, upstream }: Commits): Promise<string> {
   const log = ['log', '--format=%B', '-n', '20', tip, '--not', start, upstream]
   return (await runGit(scratch, log, { limit: 20_000 })).stdout.toString()

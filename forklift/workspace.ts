@@ -1,4 +1,4 @@
-/** What fills the workspace, and what would make it differ from its commit before the agent has touched it. */
+/** Fills the workspace, and prevents differences from its commit before the agent has changed anything. */
 import { appendFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Failure } from '../core/failure.ts'
@@ -11,8 +11,8 @@ import { allOf } from '../core/together.ts'
 import type { Report } from './terminal.ts'
 
 /**
- * Makes one pack of all that is wanted (ids, a line each), and checks out the files of HEAD at the same time: those are
- * read from the scratch repository, since the pack is not there yet.
+ * Packs all wanted objects (ids, one a line), and checks out HEAD at the same time. The checkout reads from the scratch
+ * repository, since the pack is not there yet.
  */
 export async function fill(workspace: Where, wanted: string, scratch: Scratch, report: Report): Promise<void> {
   const pack = join(workspace.cwd, '.git/objects/pack/pack')
@@ -27,14 +27,14 @@ export async function fill(workspace: Where, wanted: string, scratch: Scratch, r
 }
 
 /**
- * A file whose content contradicts its attributes (line ends, mostly) looks changed as soon as it is checked out: git
- * would refuse to merge, or rewrite it unasked. Such files are taken as they are.
+ * Marks files whose content contradicts their attributes (mostly line ends) as unchanged. They look changed right after
+ * checkout, so git would refuse to merge, or rewrite them unasked.
  */
 export async function takeUntidyFilesAsTheyAre(workspace: Where): Promise<void> {
   const telling = '[[:space:]](text|crlf|ident)([[:space:]]|$)|eol=|encoding=|^\\[attr\\]'
   if (!(await holds(workspace, ['grep', '--quiet', '-E', telling, '--', ':(glob)**/.gitattributes']))) return
-  // The index remembers owner and times of each file and does not read those that have not changed. In the container
-  // they have changed, so every file is read there: a new index does the same here.
+  // The index lets git skip files whose owner and times are unchanged. In the container these differ, so git reads
+  // every file there: a new index does the same here.
   const index = join(workspace.cwd, '.git/every-file')
   const env = { GIT_INDEX_FILE: index }
   await run(workspace, ['read-tree', 'HEAD'], { env })
@@ -49,7 +49,9 @@ export async function takeUntidyFilesAsTheyAre(workspace: Where): Promise<void> 
   await run(workspace, ['checkout', '--quiet', '--force'])
 }
 
-/** On a disk that takes A and a for the same name, a commit that has both can't be checked out whole. */
+/**
+ * Throws where the disk ignores case and a commit has paths that differ only in case: they can't be checked out whole.
+ */
 export async function namesStayApart(workspace: Where, scratch: Scratch, start: Oid, upstream: Oid): Promise<void> {
   if ((await read(workspace, ['config', '--type=bool', 'core.ignoreCase'], { ok: [0, 1] })) !== 'true') return
   for (const tree of [start, (await mergeTrees(scratch, start, upstream)).tree]) {

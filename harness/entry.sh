@@ -1,37 +1,37 @@
 #!/usr/bin/env bash
-# The lock: what the container starts, as root. It closes the container around the agent, proves that it is closed,
-# and ends in run.sh as an unprivileged user. It takes no arguments.
+# The entry point of the container, run as root. It locks the container around the agent, proves that it is locked, and
+# starts run.sh as an unprivileged user. It takes no arguments.
 #
 # Takes
-#   the agent's settings with the model's key, by the names that agents/chosen/lock.sh gives
+#   the agent's settings with the model's key, in the variables that agents/chosen/lock.sh names
 #   /workspace and /harness-state, mounted; the agent runs as the owner of /workspace, or as 1000:1000 where that is
 #   root (Docker Desktop shows every mount as root's). Where Forklift runs as root, the owner is 2100000001.
-#   /harness-state/run.txt: here `seconds`, and `reject=ADDRESS/PREFIX` for each network that the host is in
+#   /harness-state/run.txt: `seconds`, and `reject=ADDRESS/PREFIX` for each network that the host is in
 #   the capabilities NET_ADMIN, SETUID, SETGID, SETPCAP and no others
 #
-# Gives, on standard error, what it did and one JSON line a model request (proxy.mjs). The agent cannot write there: no
-# process that its user could touch holds this container's standard input, output or error. And it has a bound: process
-# 1 says a few sentences, proxy.mjs 100 kB at most.
+# Prints to standard error what it did, and one JSON line for each model request (proxy.mjs). The agent can't write
+# there: no process that its user could touch has this container's standard input, output or error. The output is
+# limited: process 1 prints a few sentences, proxy.mjs at most 100 kB.
 #
-# Exit codes, whatever the agent does: those of run.sh (0, 2, 4, 5); 5 also when the lock does not hold.
+# Exit codes, whatever the agent does: those of run.sh (0, 2, 4, 5); 5 also when the lock fails.
 set -Eeuo pipefail
-trap 'die "line $LINENO failed"' ERR # whose own status could pass for one of the codes above
+trap 'die "line $LINENO failed"' ERR # the status of a failed command could equal one of the exit codes above
 export LC_ALL=C.UTF-8
 
 readonly here=/opt/forklift/harness
 # shellcheck source=harness/agents/chosen/lock.sh
 source "$here/agents/chosen/lock.sh"
-readonly node=/opt/forklift/node # the distribution's, which whoever runs it cannot read: see check_keeper
-readonly keeper=2100000000       # the user of what guards the agent: no account has it, see below
-readonly grace=7                 # for STUCK.md, within the ten seconds of `docker stop`
-readonly overtime=15             # after which the container ends, though nobody stopped it
-# Tools of the image that look for their settings here; nothing else of the environment reaches the agent.
+readonly node=/opt/forklift/node # the distribution's Node, which its own user can't read: see check_keeper
+readonly keeper=2100000000       # the user of the proxy and other guards; no account has this id, see below
+readonly grace=7                 # seconds for writing STUCK.md, within the ten of `docker stop`
+readonly overtime=15             # seconds after which the container ends even if not stopped from outside
+# Settings of tools in the image. No other variables reach the agent.
 readonly kept=(PATH LANG PIP_BREAK_SYSTEM_PACKAGES RUSTUP_HOME RUSTUP_TOOLCHAIN NODE_EXTRA_CA_CERTS)
 
 readonly drop_privileges=(--inh-caps=-all --ambient-caps=-all --bounding-set=-all --no-new-privs)
-# Above the ids that users, containers and directories of users are given (systemd's table of them ends at
-# 1,879,048,191, FreeIPA's and SSSD's default ranges at 2,000,200,000), so that no file and no process of another user
-# has it.
+# The id is above the ids that users, containers and directory services are given (systemd's table ends at
+# 1,879,048,191, the default ranges of FreeIPA and SSSD at 2,000,200,000), so that no file and no process of another
+# user has it.
 readonly become_keeper=(setpriv --reuid "$keeper" --regid "$keeper" --clear-groups "${drop_privileges[@]}")
 
 become_agent=()
@@ -45,7 +45,7 @@ main() {
   trap stop TERM INT
   trap : PIPE
   cd /
-  # No memory of anything here is ever written down: where the host gives it to a program, 0 does not stop that, 1 does.
+  # No core dumps: if the host pipes them to a program, a limit of 0 does not prevent that, a limit of 1 does.
   prlimit --pid 1 --core=1:1 2>/dev/null || ulimit -c 0
   read_owner
   check_privileges
@@ -70,8 +70,8 @@ die() {
 
 # --- first: the key leaves the environment ------------------------------------
 
-# /proc/1/environ shows what a process was started with for as long as it lives, `unset` or not. So the key goes into
-# a pipe, and this script is started again without it.
+# /proc/1/environ shows the environment that a process was started with, even after `unset`. So the key goes into a
+# pipe, and this script restarts itself without it.
 hide_the_key() {
   local name kept_settings=()
   [[ ${!agent_key:-} =~ ^[[:graph:]]{1,4000}$ ]] || die "$agent_key is missing, or no key"
@@ -82,7 +82,7 @@ hide_the_key() {
   exec env -i "${kept_settings[@]}" "$here/entry.sh" locked
 }
 
-# --- the facts of the run, read before there is an agent ----------------------
+# --- the facts of the run, read before the agent starts -------------------------
 
 as_agent() { "${become_agent[@]}" "$@"; }
 
@@ -95,7 +95,7 @@ read_owner() {
   become_agent=(setpriv --reuid "$uid" --regid "$gid" --clear-groups "${drop_privileges[@]}")
 }
 
-# As the agent: root without DAC_OVERRIDE cannot read a folder that is closed to others.
+# Reads as the agent: root without DAC_OVERRIDE can't read a folder that is closed to others.
 read_run() {
   local line
   while IFS= read -r line; do
@@ -121,7 +121,7 @@ read_base_url() {
 
 # --- the lock -----------------------------------------------------------------
 
-# setpriv keeps a bounding set that it may not drop, and says nothing: so look.
+# setpriv does not report a bounding set that it can't drop, so check it.
 check_privileges() {
   local status
   status=$(as_agent cat /proc/self/status) || die 'cannot become the unprivileged user: SETUID and SETGID are needed'
@@ -133,11 +133,11 @@ check_privileges() {
   grep -qE '^Groups:[[:space:]]*$' <<<"$status" || die 'the agent would keep groups'
 }
 
-# One address a line, of one family: 4 or 6.
+# Prints the addresses of a host name of one family (4 or 6), one a line.
 resolve() { { getent "ahostsv$1" "$2" || true; } | awk '{ print $1 }' | sort -u; }
 
-# The addresses of the model are allowed to the proxy alone: for a model on the local network, whose address is rejected
-# otherwise, at exactly its port.
+# Allows only the proxy to reach the model's addresses, at its port: the model may be on the local network, which is
+# otherwise rejected.
 model_rules() {
   local address
   for address in $(resolve 4 "$model_host"); do
@@ -148,7 +148,7 @@ model_rules() {
   done
 }
 
-# The resolvers may be on the local network: their port 53, and nothing else of them.
+# Allows only port 53 of the DNS servers, which may be on the local network.
 resolver_rules() {
   local keyword address family
   while read -r keyword address _; do
@@ -158,7 +158,7 @@ resolver_rules() {
   done </etc/resolv.conf
 }
 
-# The networks that the host is in: it and its neighbours may have public addresses, which no list could know.
+# Rejects the networks that the host is in: the host and its neighbours may have public addresses.
 reject_rules() {
   local network
   for network in "${rejected[@]}"; do
@@ -176,7 +176,7 @@ family_of() {
   fi
 }
 
-# One whose prefix is so short that it would cut off the internet is none.
+# Prints the family of a network (4 or 6). Fails for a prefix so short that it would block the internet.
 family_of_network() {
   local family prefix=${1##*/}
   family=$(family_of "${1%/*}") && [[ $1 == */* && $prefix =~ ^[1-9][0-9]{0,2}$ ]] || return 1
@@ -187,7 +187,7 @@ family_of_network() {
   echo "$family"
 }
 
-# Another address of the same network: the last bit is the other one.
+# Prints a neighbouring address in the same network: the last bit is flipped.
 neighbour_of() {
   local address=${1%/*} last digits=1032547698badcfe
   if [[ $address == *.* ]]; then
@@ -200,10 +200,10 @@ neighbour_of() {
   fi
 }
 
-# New connections, of which the host's table (conntrack) has room for so many: an entry of TCP may stay there for days,
-# one of UDP for two minutes. A TCP packet that is dropped here is sent again after a second, so that a program which opens
-# too many at once waits, and does not fail. No rule here keeps a state of its own, which could be filled, too. The
-# numbers are protocols: ICMP is 1 and 58, TCP 6, UDP 17.
+# Limits new connections, because the host's table of connections (conntrack) is finite: an entry for TCP may stay for
+# days, one for UDP for two minutes. A dropped TCP packet is sent again after a second, so that a program with too many
+# connections waits and does not fail. No rule keeps state of its own that could be filled up. The protocol numbers:
+# ICMP is 1 and 58, TCP 6, UDP 17.
 limit_rules() {
   local new='tcp flags & (syn | ack) == syn'
   echo "$new limit rate over 3000/hour burst 5000 packets drop"
@@ -213,9 +213,9 @@ limit_rules() {
   echo 'meta l4proto != { 1, 6, 17, 58 } reject'
 }
 
-# What is not the public internet: the special-purpose address registries of IANA (RFC 6890), and multicast. Of IPv6 only
-# 2000::/3 is given out; what lies outside of it are such ranges too, NAT64's 64:ff9b::/96 among them, behind which
-# any IPv4 address may lie. Neighbour discovery is the kernel's own, without which IPv6 has no next hop.
+# Rejects everything but the public internet: the special-purpose ranges of IANA (RFC 6890), and multicast. Of IPv6 only
+# 2000::/3 is assigned; everything outside is special too, such as NAT64's 64:ff9b::/96, behind which any IPv4 address
+# may be. Neighbour discovery, without which IPv6 does not work, is handled by the kernel.
 raise_firewall() {
   nft -f - <<RULES || die 'the firewall cannot be raised: NET_ADMIN and nftables are needed'
 flush ruleset
@@ -237,8 +237,8 @@ $(reject_rules)
 RULES
 }
 
-# Its effect, not its listing. A datagram that the firewall rejects fails with EPERM at once: nothing in the network
-# can answer so, and a rule that is missing cannot look like it.
+# Tests the firewall by its effect. A datagram that the firewall rejects fails with EPERM at once: nothing in the
+# network can cause that, and a missing rule can't look like it.
 check_firewall() {
   local network address answer gateway forbidden=()
   gateway=$(default_gateway) || die 'the container has no network'
@@ -256,13 +256,13 @@ check_firewall() {
   say "closed: user $uid:$gid, no capabilities, private addresses and ${#rejected[@]} networks of the host rejected"
 }
 
-# Most containers have no IPv6 at all, and nothing to reject then.
+# Most containers have no IPv6, so there is nothing to reject.
 is_refused_here() {
   [[ $2 == *'Operation not permitted' ]] && return
   [[ $1 == *:* && $2 =~ (Cannot assign requested address|Network is unreachable|Address family not supported by protocol|Invalid argument)$ ]]
 }
 
-# From the kernel's table of routes, where addresses are little-endian hexadecimal.
+# Reads the kernel's routing table, where addresses are little-endian hexadecimal.
 default_gateway() {
   local destination hex
   while read -r _ destination hex _; do
@@ -276,18 +276,18 @@ default_gateway() {
 # shellcheck disable=SC2016 # $1 is the inner shell's
 udp_error() { as_agent timeout 5 bash -c 'echo >"/dev/udp/$1/9"' check "$1" 2>&1 | tail -n 1; }
 
-# A blocking connect does not hear of the rejection before its second packet, after a second. Without the rules the
-# gateway takes the connection or refuses it, at once.
+# Tests TCP. A blocking connect learns of the rejection only at its second packet, after a second. Without the rules,
+# the gateway accepts or refuses the connection at once.
 # shellcheck disable=SC2016
 tcp_gets_no_answer() {
   local status=0
   as_agent timeout 0.3 bash -c 'exec 4<>"/dev/tcp/$1/9"' check "$1" 2>/dev/null || status=$?
-  ((status == 124)) # of timeout: still waiting
+  ((status == 124)) # exit code of timeout: still waiting
 }
 
-# --- the processes inside -------------------------------------------------------
+# --- the processes in the container ---------------------------------------------
 
-# Neither root nor the agent, and without capabilities. The key comes by a pipe.
+# Starts the proxy, as neither root nor the agent, without capabilities. The key comes by a pipe.
 start_proxy() {
   local key port to_proxy model dialects
   read -r model dialects < <(model_asked)
@@ -307,21 +307,21 @@ start_proxy() {
   proxy_url=http://127.0.0.1:$port
 }
 
-# A process for that alone, which nothing else keeps waiting.
+# Starts the disk watch as a process of its own, so that nothing delays it.
 start_disk_watch() {
   local said heard answer=''
-  exec {said}<> <(:) # a pipe; what is heard of it ends with the process
+  exec {said}<> <(:) # a pipe whose output ends with the process
   exec {heard}<"/proc/self/fd/$said"
   "${become_keeper[@]}" env -i "$node" "$here/disk-watch.mjs" /workspace /harness-state >&"$said" {said}>&- {heard}<&- &
   disk=$!
   exec {said}>&-
   IFS= read -r -t 20 answer <&"$heard" || true
   exec {heard}<&-
-  [[ $answer == watching ]] || finish 5 # it has said why
+  [[ $answer == watching ]] || finish 5 # the watch has printed the reason
 }
 
-# A program that its own user cannot read is not dumpable: no core, and /proc/PID is root's, so that not even another
-# process of the same user sees its memory or attaches to it.
+# A program that its own user can't read is not dumpable: it leaves no core, and its /proc/PID belongs to root, so that
+# no other process of the same user can read its memory or attach to it.
 check_keeper() {
   local pid status
   for pid in "$proxy" "$disk"; do
@@ -334,19 +334,19 @@ check_keeper() {
   done
 }
 
-# A process of root's, started before the agent: it can neither be stopped nor outrun.
+# Starts the clock, as root and before the agent, so that the agent can't stop it or use up the processes that it needs.
 start_clock() {
   sleep $((seconds + overtime)) &
   clock=$!
-  exec {never}<> <(:) # yields no line, ever: `read -t` from it is a sleep without a fork
+  exec {never}<> <(:) # a pipe that never has a line: `read -t` from it sleeps without a fork
 }
 
-# For each of the agent's processes. Signals and message queues are counted by user, for the whole host: these are a small
-# part of what a person's programs may have.
+# Lowers the limits of the agent's processes. Signals and message queues are counted by user for the whole host, so the
+# agent gets a small part of what a person's programs may use.
 lower_limits() {
   lower_limit -f $((2 * 1024 * 1024)) # KiB of a file
   lower_limit -n 4096                 # open files
-  lower_limit -i 2048                 # signals that wait, and timers
+  lower_limit -i 2048                 # pending signals, and timers
   lower_limit -q 262144               # bytes of message queues
 }
 
@@ -356,13 +356,13 @@ lower_limit() {
   if [[ $hard == unlimited ]] || ((hard > $2)); then ulimit "$1" "$2"; fi
 }
 
-# Root without CAP_KILL cannot signal the agent's user: a process of that user, waiting for one line, does it. It is the
-# agent's to attach to: so it, as the agent itself, holds nothing of the container's. What guards the agent goes first
-# where the processors are short, so that it cannot be outrun.
+# Starts the agent, and a messenger that can signal it: root without CAP_KILL can't signal the agent's user, so the
+# messenger runs as that user and waits for one line. The agent can attach to it, so it has no access to the container's
+# output. The processes that guard the agent have a higher priority.
 start_agent() {
   local name settings=()
   [[ -z $stopping ]] || finish 2
-  # It runs as the agent's user, so the agent could take it over by ptrace: it is locked in like the agent.
+  # The messenger runs as the agent's user, so the agent could take it over by ptrace: it gets the same restrictions.
   # shellcheck disable=SC2016 # $agent is the inner shell's
   exec {to_messenger}> >(
     exec {never}<&-
@@ -390,7 +390,7 @@ stop() {
   if [[ -n $agent ]]; then echo "$agent" >&"$to_messenger" || true; fi
 }
 
-# No forks from here on: an agent that takes every process there is must not keep this one from ending.
+# No forks from here on: an agent that uses up all processes must not keep this script from ending.
 wait_for_the_end() {
   local code=0 ended=''
   if [[ -z $stopping ]]; then wait -n -p ended "$agent" "$proxy" "$disk" "$clock" || code=$?; fi
@@ -398,7 +398,7 @@ wait_for_the_end() {
     "$agent") finish "$code" ;;
     "$proxy") die 'the proxy ended' ;;
     "$disk")
-      ((code == 3)) || die 'the watch over the disk ended' # else it has said why
+      ((code == 3)) || die 'the watch over the disk ended' # for code 3, the watch has printed the reason
       finish 5
       ;;
     "$clock") say "still running $overtime seconds after its time" && stop ;;

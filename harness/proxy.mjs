@@ -1,16 +1,16 @@
-// The model, as the agent sees it: a server on loopback that adds the key to each request, and takes it out of each
-// answer (redact.mjs).
+// The model's server as the agent sees it: a proxy on loopback that adds the key to each request, and removes it from
+// each answer (redact.mjs).
 //
 //   node proxy.mjs MODEL chat|all [SILENCE_MS] <<< "$base_url $key"
 //
-// Takes the model's address and the key on standard input, so that neither is in an argument or in the environment;
-// what may be asked of MODEL, and in which dialects, is in the agent's folder (requests.mjs). Gives its port as the first
-// line on standard output; on standard error one JSON line a request that was let through, without content:
+// Takes the model's address and the key on standard input, so that neither is in an argument or in the environment. The
+// agent's folder (requests.mjs) says which requests MODEL may get, and by which APIs. Prints its port as the first line
+// on standard output, and on standard error one JSON line for each request that was passed on, without content:
 // {"forklift":"request","ms":1234,"status":200,"input":1200,"output":300}.
 //
-// It runs on the distribution's Node, with nothing but Node's own modules, as a user of its own. Everything has a bound:
-// requests, connections, headers, bodies, time, and what it writes. What is refused is answered with a sentence in JSON,
-// by 403 (agents try again on 429), and counts too.
+// It runs on the distribution's Node, with only Node's own modules, as a user of its own. Everything has a limit:
+// requests, connections, headers, bodies, time, and output. A refused request is answered with status 403 (agents try
+// again on 429) and a sentence in JSON, and counts too.
 import http from 'node:http'
 import https from 'node:https'
 import { Transform } from 'node:stream'
@@ -20,17 +20,18 @@ import zlib from 'node:zlib'
 import { BETAS, rulesFor } from './agents/chosen/requests.mjs'
 import { redactorOf } from './redact.mjs'
 
-const MAX_REQUESTS = 300 // to the model
-const MAX_CONNECTIONS = 1000 // in all, one request each: those that were refused, broken or never finished, too
+const MAX_REQUESTS = 300 // requests passed to the model
+const MAX_CONNECTIONS = 1000 // connections in total, one request each, including refused, broken and unfinished ones
 const MAX_AT_ONCE = 16
 const MAX_BODY = 16 * 1024 * 1024
-const MAX_SAID = 100_000 // bytes on standard error: three times what 300 requests take
+const MAX_SAID = 100_000 // bytes on standard error: three times what 300 requests need
 const [model, dialects, silence = '120000'] = process.argv.slice(2)
 const SILENCE_MS = Number(silence)
 
 const PASSED_ON = ['accept', 'user-agent', 'anthropic-version']
 const PASSED_BACK = ['content-type', 'retry-after']
-// It is asked to compress nothing. Where it does all the same, the key can't be found before it is unpacked.
+// The model is asked for uncompressed answers. If an answer is compressed all the same, it must be unpacked to find the
+// key in it.
 const UNPACK = new Map([
   ['gzip', zlib.createGunzip],
   ['x-gzip', zlib.createGunzip],
@@ -53,7 +54,7 @@ function fail(sentence) {
   process.exit(1)
 }
 
-// An error's text may hold what a client sent.
+// The error's message may contain text from a client.
 process.on('uncaughtException', error => fail(`ended by an error of its own (${error?.code ?? error?.name})`))
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
 
@@ -77,7 +78,9 @@ function refuse(response, status, sentence) {
   response.end(body)
 }
 
-/** All of it, so that the answer does not meet a client that still writes; undefined where it is too large. */
+/**
+ * Reads the whole body before an answer is sent, while the client is not yet reading; undefined where it is too large.
+ */
 async function bodyOf(request) {
   let chunks = []
   let size = 0
@@ -101,7 +104,7 @@ async function serve(request, response) {
   await forward({ ...asked, headers: headersFor(request, asked) }, response)
 }
 
-/** The headers of a request to the model: a few of the agent's, and the key where its dialect expects one. */
+/** The headers of a request to the model: some of the agent's, and the key in the header that the API expects. */
 function headersFor(request, asked) {
   const headers = { 'content-type': 'application/json', 'content-length': asked.body.length }
   headers['accept-encoding'] = 'identity'
@@ -116,7 +119,7 @@ function headersFor(request, asked) {
   return headers
 }
 
-/** Counts tokens in passing: the last number a dialect reports is the total. */
+/** Counts tokens in the stream: the last number of an API is the total. */
 function tokenCounter() {
   const decoder = new TextDecoder()
   const counts = { input: null, output: null }
@@ -151,8 +154,8 @@ function send({ path, headers, body }, signal) {
 }
 
 /**
- * The answer goes through chunk by chunk, without the key. A model that falls silent is cut off, and so is a client that
- * stops reading.
+ * Passes the answer on chunk by chunk, without the key. Ends a model that stops sending, and a client that stops
+ * reading.
  */
 async function forward(asked, response) {
   const began = performance.now()
@@ -172,7 +175,7 @@ async function forward(asked, response) {
     const ms = Math.round(performance.now() - began)
     say(JSON.stringify({ forklift: 'request', ms, status, ...tokens.counts }))
   }
-  // It is reported before the client sees its end, however that comes: the run may be over then.
+  // The request is reported before the client sees its end, because the run may be over then.
   const listening = new Transform({
     transform(chunk, _encoding, done) {
       heard()
@@ -204,7 +207,7 @@ async function forward(asked, response) {
       const value = withoutKey.text(answer.headers[name] ?? '')
       if (HARMLESS.test(value)) response.setHeader(name, value)
     }
-    response.writeHead(status) // with Node's own words for it
+    response.writeHead(status) // with Node's own reason phrase
     await pipeline(answer, ...unpacked, listening, withoutKey.stream(), response)
   } catch {
     report()

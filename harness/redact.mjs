@@ -1,29 +1,29 @@
-// Takes the model's key out of an answer, in case the model or a gateway repeats it.
+// Removes the model's key from answers, in case the model or a gateway repeats it.
 //
-//   redactorOf(key).stream()      a Transform: bytes in, their text without the key out, as UTF-8 and without NULs
+//   redactorOf(key).stream()      a Transform: from bytes to UTF-8 without the key and without NULs
 //   redactorOf(key).text(text)    the same for a short text
 //
-// The key is found as it is, in base64 (any alignment, both alphabets) and in hexadecimal, also where its characters are
-// escaped (JSON, percent, HTML), interrupted by what is not seen, or spread over the parts of a stream: those of the
-// network, and the events in which a model's words come. Half of a key counts as the key.
+// The key is found as it is, in base64 (any alignment, both alphabets) and in hexadecimal, also where its characters
+// are escaped (JSON, percent, HTML), interrupted by invisible characters, or split over chunks of the network or over
+// the events of a model's answer. Half of a key counts as the key.
 //
-// Text is passed on as soon as it cannot be the beginning of the key any more.
+// Text is passed on as soon as it can no longer be the beginning of the key.
 import { Transform } from 'node:stream'
 
 const MARK = '[key removed]'
-// A shorter key is a placeholder ("none", "ollama"), whose letters may well be part of the code that is merged.
+// A shorter key is a placeholder ("none", "ollama") whose characters may occur in the code that is merged.
 const MIN_KEY_LENGTH = 12
-const MAX_PIECES_HELD = 100_000 // of one possible key: white space and backslashes count, too
-const MAX_LINE_LENGTH = 1024 * 1024 // of an event; a longer one is not compared with its neighbours
-// Letters of the key at the end of a part of a stream, from which on they wait for the next one. Fewer are no secret, and
-// most words end in some letter of the key.
+const MAX_PIECES_HELD = 100_000 // characters that may belong to one key, white space and backslashes included
+const MAX_LINE_LENGTH = 1024 * 1024 // of an event; a longer one is not combined with its neighbours
+// The least number of the key's characters at the end of a chunk that are held back until the next chunk. Fewer are not
+// a secret, and most words end with a character of the key.
 const MIN_LETTERS_HELD = 4
 const MAX_DATA_LINES = 20 // of one event
-const MAX_EVENTS_HELD = 16 // while nothing more comes in the place where the key may have begun
+const MAX_EVENTS_HELD = 16 // events held back while no more text comes in the field where the key may have begun
 
-// --- text as characters, which may be escaped ------------------------------------
+// --- text as characters that may be escaped ----------------------------------------
 
-// JSON within JSON doubles its backslashes; what is escaped by percent twice begins with %25.
+// JSON within JSON doubles its backslashes; text percent-encoded twice begins with %25.
 const ESCAPE =
   /\\{1,64}(?:u([0-9a-f]{4})|x([0-9a-f]{2})|[nrt])|%(?:25){0,8}([0-9a-f]{2})|&(?:amp;){0,8}#(?:x([0-9a-f]{1,6})|(\d{1,7}));/iy
 const BEGINNING_OF_ESCAPE =
@@ -31,12 +31,12 @@ const BEGINNING_OF_ESCAPE =
 const MAX_ESCAPE_BYTES = 128
 const BEGINS_ESCAPE = new Set('\\%&')
 
-/** White space of all scripts, and characters that people do not see. */
+/** Invisible characters: white space of all scripts, and Unicode's format characters. */
 const UNSEEN = /[\s\p{Cf}]/u
 
 /**
- * A text as pieces: what stands there, and the one character that it means. What is not seen means none, nor do
- * backslashes.
+ * Splits a text into pieces: the source of each, and the character that it stands for. Invisible characters and
+ * backslashes stand for none.
  */
 function piecesOf(text) {
   const pieces = []
@@ -58,7 +58,7 @@ function pieceAt(text, at) {
   return [source, decimal === undefined ? Number.parseInt(json ?? hex ?? percent ?? html ?? '0', 16) : Number(decimal)]
 }
 
-/** What those pieces say that are shown now: neither hidden nor shown before. */
+/** The text of those pieces that can be shown now: neither hidden nor already shown. */
 function show(pieces) {
   let text = ''
   for (const piece of pieces) {
@@ -72,14 +72,14 @@ function show(pieces) {
 
 // --- the key in a sequence of pieces ---------------------------------------------
 
-/** The key in each of its spellings. */
+/** The key in each of its encodings. */
 function spellingsOf(key) {
   if (key.length < MIN_KEY_LENGTH) return []
   const bytes = Buffer.from(key)
   const plain = piecesOf(key).map(({ means }) => means)
   const spellings = [plain.join(''), bytes.toString('hex'), bytes.toString('hex').toUpperCase()]
   for (const before of [0, 1, 2]) {
-    // The first and the last characters of its base64 depend on what stands before and after it.
+    // The first and last characters of its base64 depend on the bytes before and after it.
     const encoded = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64')
     const own = encoded.slice(Math.ceil((8 * before) / 6), Math.floor((8 * (before + bytes.length)) / 6))
     spellings.push(own, own.replaceAll('+', '-').replaceAll('/', '_'))
@@ -88,8 +88,9 @@ function spellingsOf(key) {
 }
 
 /**
- * A suffix automaton: its states stand for all parts of the spellings, so that the longest end of a text that is such a
- * part is known after each character. `enough` is the length from which a state's part counts as the key.
+ * A suffix automaton of the encodings: its states stand for all of their substrings, so that after each character the
+ * longest suffix of the text that is a substring is known. `enough`: the length from which a substring counts as the
+ * key.
  */
 function automatonOf(spellings) {
   const root = { next: new Map(), length: 0, link: undefined, enough: Number.POSITIVE_INFINITY }
@@ -112,17 +113,17 @@ function automatonOf(spellings) {
   for (const spelling of spellings) {
     const enough = Math.max(MIN_KEY_LENGTH, Math.ceil(spelling.length / 2))
     for (const letter of spelling) add(letter, enough)
-    add('\0', Number.POSITIVE_INFINITY) // which no piece means, so that no part goes over the end of a spelling
+    add('\0', Number.POSITIVE_INFINITY) // stands for no piece, so that no substring spans two encodings
   }
   return root
 }
 
-/** Follows one sequence of pieces, hides those that are the key, and holds those that may still turn out to be it. */
+/** Follows a sequence of pieces, hides those that are the key, and holds those that may still become part of it. */
 class Matcher {
   held = []
   #root
   #state
-  #letters = 0 // of the held pieces, the number that mean something: the longest end that is a part of the key
+  #letters = 0 // how many of the held pieces stand for a character: the longest suffix that is part of the key
 
   constructor(root) {
     this.#root = root
@@ -133,7 +134,7 @@ class Matcher {
     return this.#letters
   }
 
-  /** Takes one more piece, and gives those that are decided. */
+  /** Takes one more piece, and gives the pieces that are decided. */
   add(piece) {
     this.held.push(piece)
     if (piece.means !== '') this.#follow(piece.means)
@@ -146,7 +147,7 @@ class Matcher {
     return decided
   }
 
-  /** Hides what is held. One mark stands for all of it, where it is not known yet that this is the key. */
+  /** Hides the held pieces. One mark replaces all of them, unless a mark for this key was already shown. */
   #hide() {
     const first = this.held.find(({ isShown }) => !isShown)
     if (first && !this.held[0].isHidden) first.hasMark = true
@@ -163,7 +164,7 @@ class Matcher {
     this.#letters = next ? this.#letters + 1 : 0
   }
 
-  /** The index of the next meaningful piece after the first `count` ones. */
+  /** The index of the next piece that stands for a character, after the first `count` ones. */
   #indexAfter(letters) {
     let [index, passed] = [0, 0]
     for (; passed < letters || this.held[index]?.means === ''; index++) if (this.held[index].means !== '') passed++
@@ -181,7 +182,7 @@ class Matcher {
   }
 }
 
-// --- a text that comes in parts ----------------------------------------------------
+// --- text that comes in chunks --------------------------------------------------------
 
 class TextRedactor {
   #matcher
@@ -211,16 +212,16 @@ class TextRedactor {
 // --- the events of a stream ------------------------------------------------------
 
 /**
- * Finds the key in what the events of a stream spell together: the strings that stand in the same place of each event's
- * JSON. Takes and gives text; what is no event passes as it is.
+ * Finds the key in the strings that stand at the same place of successive events' JSON. Takes and gives text; text that
+ * is not an event passes unchanged.
  */
 class EventRedactor {
   #root
   #matchers = new Map()
-  #waiting = [] // lines, the oldest first
+  #waiting = [] // lines that may still change, oldest first
   #rest = ''
   #endsInCr = false
-  #data = [] // lines of an event whose JSON goes on
+  #data = [] // lines of an event whose JSON continues
   #event = 0
 
   constructor(root) {
@@ -252,7 +253,7 @@ class EventRedactor {
     return this.#addLine(this.#rest) + this.#releaseAll()
   }
 
-  /** The data of an event may stand in several lines: they are put together as soon as they are JSON. */
+  /** The data of an event may be in several lines: they are joined once they are complete JSON. */
   #addLine(line) {
     if (!line.startsWith('data:')) return this.#passData() + this.#addEvent(line, undefined)
     const whole = parsed(line.slice('data:'.length))
@@ -266,7 +267,7 @@ class EventRedactor {
     return this.#addEvent(event, joined)
   }
 
-  /** What is no JSON, also with the lines after it, passes as it is. */
+  /** Lines that are not JSON, alone or with the lines after them, pass unchanged. */
   #passData() {
     return this.#data
       .splice(0)
@@ -284,7 +285,7 @@ class EventRedactor {
     return this.#release(this.#oldestHeld())
   }
 
-  /** Follows every string in a value by its place: the names on the way there, and the numbers that `index` gives. */
+  /** Follows every string in a value by its place: the property names on its path, and `index` numbers. */
   #read(value, place, strings) {
     if (typeof value !== 'object' || value === null) return
     const here = Number.isInteger(value.index) ? `${place}#${value.index}` : place
@@ -314,7 +315,7 @@ class EventRedactor {
     return oldest
   }
 
-  /** The lines before an event: as they are, or without the key. */
+  /** Gives the lines before an event: unchanged, or without the key. */
   #release(event) {
     const first = this.#waiting.findIndex(line => line.event >= event)
     const ready = this.#waiting.splice(0, first === -1 ? this.#waiting.length : first)
@@ -341,7 +342,7 @@ function parsed(text) {
 
 // --- what the proxy uses -------------------------------------------------------------
 
-/** What takes a key out of texts, and of streams. */
+/** Makes a redactor of a key for texts and streams. */
 export function redactorOf(key) {
   const root = automatonOf(spellingsOf(key))
   return {
@@ -354,7 +355,7 @@ export function redactorOf(key) {
 }
 
 function redactingStream(root) {
-  const decoder = new TextDecoder() // which writes U+FFFD for what is no UTF-8
+  const decoder = new TextDecoder() // writes U+FFFD for bytes that are not UTF-8
   const [text, events] = [new TextRedactor(root), new EventRedactor(root)]
   const decoded = (bytes, more) => decoder.decode(bytes, { stream: more }).replaceAll('\0', '')
   return new Transform({

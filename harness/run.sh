@@ -1,30 +1,30 @@
 #!/usr/bin/env bash
-# The harness: begins the merge, hands it to the agent (agents/chosen), and ends in time.
+# The harness: begins the merge, lets the agent (agents/chosen) finish it, and ends in time.
 #
 #   run.sh [WORKSPACE] [STATE]      (/workspace and /harness-state by default)
 #
 # Takes
 #   WORKSPACE           a repository with <branch> checked out at <start>, and
 #                       refs/remotes/upstream/<upstream_branch> at <upstream>
-#   STATE/run.txt       branch, upstream_branch, start, upstream, seconds: one key=value a line; reject=ADDRESS/PREFIX,
-#                       any number of times, is for entry.sh
+#   STATE/run.txt       lines of key=value: branch, upstream_branch, start, upstream, seconds; and any number of
+#                       reject=ADDRESS/PREFIX, for entry.sh
 #   STATE/fork-context.md   FORK.md, where the fork has one
 #   the agent's settings (agents/chosen/agent.sh)
-#   FORKLIFT_PROXY      optional: an address that stands in for the model's, whichever that is (see entry.sh)
+#   FORKLIFT_PROXY      optional: the address to use instead of the model's (see entry.sh)
 #
 # Gives
 #   the merge, committed on <branch>; or WORKSPACE/STUCK.md
-#   STATE/instructions.txt, and in STATE/logs/: harness.log, events.jsonl (what the agent reported),
-#   transcript.txt (the same to read), agent.log (its standard error)
+#   STATE/instructions.txt, and in STATE/logs/: harness.log, events.jsonl (the agent's own report),
+#   transcript.txt (the same for people), agent.log (the agent's standard error)
 #
 # Exit codes
 #   0 the agent finished, or time ran out with upstream merged and everything committed
 #   2 time ran out, or a TERM came, before that
 #   4 stuck: the agent wrote STUCK.md
 #   5 the agent or this harness failed
-# Whether a result is good is not decided here: the host judges it with git.
+# Whether a result is good is decided by Forklift, outside of the container, with git.
 set -Eeuo pipefail
-trap 'die "line $LINENO failed"' ERR # whose own status could pass for one of the codes above
+trap 'die "line $LINENO failed"' ERR # the status of a failed command could equal one of the exit codes above
 
 harness=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
 readonly harness
@@ -35,17 +35,17 @@ workspace=$(realpath -- "${1:-/workspace}")
 state=$(realpath -- "${2:-/harness-state}")
 readonly workspace state
 readonly logs=$state/logs
-readonly scratch=$state/scratch # HOME and temporary files of this run, on disk: they may be large
+readonly scratch=$state/scratch # HOME and temporary files of this run: on disk, since they may be large
 readonly events=$logs/events.jsonl
 readonly agent_log=$logs/agent.log
 readonly begun=$SECONDS
 
 branch='' upstream_branch='' start='' upstream='' seconds=''
-merge_outcome=''            # clean, conflicts, or none: how far git came alone
-agent_pid='' agent_status=0 # of the agent, the leader of its own process group
+merge_outcome=''            # clean, conflicts or none: the result of git's own merge
+agent_pid='' agent_status=0 # process id of the agent, the leader of its own process group
 stopped=''                  # why the agent was stopped: deadline or TERM
 timers=()
-look='' # the process that finds out what is here
+look='' # process id of look_around
 
 main() {
   prepare_logs
@@ -78,7 +78,8 @@ say() { printf '%s\n' "$*" | record; }
 # Prints a sentence to the log and to standard error, without control characters.
 record() { printable | tee -a "$logs/harness.log"; }
 
-# The second half are the same controls as UTF-8 spells them (U+0080 to U+009F), until taking one out makes no other.
+# Removes control characters: first ASCII, then U+0080 to U+009F in UTF-8, repeatedly, since a removal can form a new
+# one.
 printable() { LC_ALL=C tr -d '\000-\010\013-\037\177' | LC_ALL=C sed -e :again -e $'s/\302[\200-\237]//g' -e 't again'; }
 
 die() {
@@ -86,7 +87,7 @@ die() {
   exit 5
 }
 
-# run.txt is parsed, never sourced: its branch names are text from the outside.
+# run.txt is parsed, never sourced: its branch names are untrusted.
 read_run() {
   local line key value
   [[ -f $state/run.txt ]] || die "$state/run.txt is missing: it says what to merge"
@@ -102,7 +103,7 @@ read_run() {
       seconds)
         [[ $value =~ ^[1-9][0-9]{0,4}$ ]] || die 'run.txt: seconds is not a number from 1 to 99999'
         ;;
-      reject) continue ;; # an address for the firewall: entry.sh's
+      reject) continue ;; # for the firewall: entry.sh reads it
       *) die "run.txt: unknown line: $line" ;;
     esac
     printf -v "$key" '%s' "$value"
@@ -112,7 +113,7 @@ read_run() {
   done
 }
 
-# Git and the agent get a made-up identity, a home of this run, and no configuration of the machine's user.
+# Git and the agent get a made-up identity, a home folder of this run, and none of the user's configuration.
 enter_workspace() {
   export GIT_AUTHOR_NAME='Forklift agent' GIT_AUTHOR_EMAIL=agent@forklift.invalid
   export GIT_COMMITTER_NAME=$GIT_AUTHOR_NAME GIT_COMMITTER_EMAIL=$GIT_AUTHOR_EMAIL
@@ -121,13 +122,13 @@ enter_workspace() {
   export HOME=$scratch/home TMPDIR=$scratch/tmp
   export XDG_CONFIG_HOME=$HOME/.config XDG_CACHE_HOME=$HOME/.cache
   export XDG_DATA_HOME=$HOME/.local/share XDG_STATE_HOME=$HOME/.local/state
-  # What installs versions and packages does so below HOME, since the rest of the container is read-only.
-  # A package that many projects bring would set git's hooks at its installation.
+  # Version and package managers install below HOME, since the rest of the container is read-only. HUSKY=0 keeps a
+  # package that many projects use from setting git hooks when it is installed.
   export HUSKY=0
   export N_PREFIX=$HOME/.n PYENV_ROOT=$HOME/.pyenv npm_config_prefix=$HOME/.local
   export PATH=$N_PREFIX/bin:$PYENV_ROOT/shims:$HOME/.cargo/bin:$HOME/.local/bin:$PATH
   mkdir -p "$HOME" "$TMPDIR" "$XDG_CONFIG_HOME"
-  git config --global safe.directory "$workspace" # its owner may be shown as another (Docker Desktop)
+  git config --global safe.directory "$workspace" # Docker Desktop may show another owner
 
   cd "$workspace" || die "cannot enter $workspace"
   [[ $(git rev-parse HEAD) == "$start" ]] || die "the workspace is not at $start"
@@ -138,7 +139,7 @@ enter_workspace() {
 
 # --- time -------------------------------------------------------------------
 
-# The last part of the time is for ending well: 45 seconds of eight minutes, a quarter of a short run.
+# The agent's time. The rest is for ending well: 45 seconds of eight minutes, a quarter of a short run.
 agent_seconds() { echo $((seconds - (seconds < 180 ? (seconds + 3) / 4 : 45))); }
 
 watch_the_clock() {
@@ -147,7 +148,7 @@ watch_the_clock() {
   later "$(agent_seconds)" kill -ALRM $$
 }
 
-# later SECONDS COMMAND…: in a process group of its own, so that its sleep ends with it.
+# later SECONDS COMMAND…: runs a command after a delay, in a process group of its own, so that its sleep ends with it.
 later() {
   set -m
   (
@@ -161,12 +162,12 @@ later() {
 clean_up() {
   local timer
   for timer in "${timers[@]}"; do kill -KILL -- "-$timer" 2>/dev/null || true; done
-  if [[ -d $scratch ]]; then # some package managers write-protect what they keep
+  if [[ -d $scratch ]]; then # some package managers write-protect their files
     chmod -R u+rwX "$scratch" && rm -rf "$scratch"
   fi
 }
 
-# TERM for the agent's process group, and KILL two seconds later.
+# Sends TERM to the agent's process group, and KILL two seconds later.
 stop_agent() {
   if [[ -n $agent_pid ]] && kill -TERM -- "-$agent_pid" 2>/dev/null; then
     later 2 kill -KILL -- "-$agent_pid"
@@ -174,8 +175,8 @@ stop_agent() {
   stopped=${stopped:-$1}
 }
 
-# The agent's commands have process groups of their own and outlive it: whatever carries the mark of this run is ended.
-# Where there is no /proc, the agent's own process group must do.
+# Kills the processes that the agent started: they may have process groups of their own and outlive it, but all have
+# this run's mark in their environment. Without /proc only the agent's own process group is killed.
 end_leftovers() {
   local environ
   kill -KILL -- "-$agent_pid" 2>/dev/null || true
@@ -185,17 +186,18 @@ end_leftovers() {
   done < <(grep -lszxF "FORKLIFT_RUN=$scratch" /proc/[0-9]*/environ || true)
 }
 
-# --- what is here -----------------------------------------------------------
+# --- programs and registries ---------------------------------------------------
 
-# Lists languages with their versions, and the missing ones, so that the agent does not look for them.
+# Programs whose presence the instructions mention, the languages with their versions, so that the agent need not look
+# for them.
 readonly languages=(node bun python3 gcc rustc go java ruby php perl dotnet swift)
 readonly tools=(npm pip g++ cargo make cmake git-lfs jq rg fd sqlite3 openssl n pyenv rustup yarn pnpm uv poetry mvn gradle bundle composer
   docker psql redis-server chromium)
 readonly registries=(registry.npmjs.org pypi.org index.crates.io proxy.golang.org repo.maven.apache.org rubygems.org
   github.com)
-readonly version_seconds=3 registry_seconds=6 # for all of them, since all are asked at once
+readonly version_seconds=3 registry_seconds=6 # for all together: they are asked at the same time
 
-# Writes a file for each name that is there: of a language with its version, of a registry with nothing.
+# Writes a file for each program found (of a language with its version) and for each registry that answers.
 look_around() {
   local name place=$scratch/here pids=()
   mkdir -p "$place"
@@ -207,7 +209,7 @@ look_around() {
     version_of "$name" >"$place/$name" &
     pids+=("$!")
   done
-  # Outside of the container (in a demo, or a test) the network is not this run's.
+  # Outside of the container (in a demo or a test), do not use the network.
   if [[ -n ${FORKLIFT_PROXY:-} ]]; then
     for name in "${registries[@]}"; do
       { ! curl --silent --output /dev/null --max-time "$registry_seconds" "https://$name/" || : >"$place/$name"; } &
@@ -227,7 +229,7 @@ version_of() {
   if [[ $said =~ [0-9]+(\.[0-9]+)+ ]]; then echo "${BASH_REMATCH[0]}"; fi
 }
 
-# those_there yes|no NAME...: the names that are there, with their versions; or those that are not.
+# those_there yes|no NAME...: lists the names that were found, with their versions; or those that were not.
 those_there() {
   local wanted=$1 name is_there version list=''
   shift
@@ -265,7 +267,8 @@ unmerged_files() { git diff --name-only --diff-filter=U; }
 
 readonly most_files_told=20 most_commits_told=5 most_telling_seconds=10
 
-# What the fork did to each file in conflict, and so what it wants there. NULs end the names, which may be any.
+# Lists the fork's commits for each file in conflict, which show what the fork wants there. File names end with NUL,
+# since they may contain line ends.
 list_fork_commits() {
   local -a files
   local file commits until=$((SECONDS + most_telling_seconds))
@@ -280,10 +283,10 @@ list_fork_commits() {
   if ((${#files[@]} > most_files_told)); then echo "- of the others, ask git log $upstream..$start -- FILE"; fi
 }
 
-# What the fork and upstream have both come from: with several such commits, one of them.
+# The common ancestor of the fork and upstream; one of them, where there are several.
 fork_base() { git merge-base "$start" "$upstream" | cut -c 1-12; }
 
-# Bounded, since the instructions are one argument, and that has a limit.
+# The list is limited: the instructions are one argument, whose length is limited.
 list_files() {
   local -a files
   mapfile -t files < <(unmerged_files)
@@ -291,7 +294,7 @@ list_files() {
   if ((${#files[@]} > 100)); then echo "- and $((${#files[@]} - 100)) more (git status)"; fi
 }
 
-# Git does the mechanical part, so that the agent's minutes go to judgement.
+# Starts the merge with git, so that the agent's time goes to decisions.
 begin_merge() {
   say "Merging upstream/$upstream_branch ($upstream) into $branch ($start)"
   local status=0
@@ -311,7 +314,7 @@ has_uncommitted_work() {
   [[ -n $(git status --porcelain --untracked-files=no --ignore-submodules) ]] || git rev-parse -q --verify MERGE_HEAD >/dev/null
 }
 
-# A merge that the agent resolved and staged, but did not commit, is its work: commit it.
+# Commits a merge that the agent resolved and staged, but did not commit.
 commit_resolved_merge() {
   git rev-parse -q --verify MERGE_HEAD >/dev/null || return 0
   [[ -z $(unmerged_files) ]] || return 0
@@ -343,7 +346,7 @@ how_git_left_it() {
   esac
 }
 
-# FORK.md, file names and commit messages are data: they are written out, never evaluated.
+# FORK.md, file names and commit messages are untrusted: they are printed, never evaluated.
 instructions() {
   cat <<TEXT
 You are in a checkout of a fork, on the branch $branch. Please bring in what is new upstream: merge
@@ -396,12 +399,12 @@ run_agent() {
   local -a command
   agent_command "Merge upstream/$upstream_branch into $branch"
   say "Agent command: $(printf '%q ' "${command[@]}")\"\$(cat $(printf '%q' "$state/instructions.txt"))\" </dev/null"
-  set -m # a process group of its own, to be ended as a whole
+  set -m # a process group of its own, so that it can be killed as a whole
   FORKLIFT_RUN=$scratch "${command[@]}" "$(cat "$state/instructions.txt")" </dev/null >"$events" 2>>"$agent_log" &
   agent_pid=$!
   set +m
-  [[ -z $stopped ]] || stop_agent "$stopped" # a signal came between these lines
-  while kill -0 "$agent_pid" 2>/dev/null; do # a signal ends a wait, not the agent
+  [[ -z $stopped ]] || stop_agent "$stopped" # a signal may have come before agent_pid was set
+  while kill -0 "$agent_pid" 2>/dev/null; do # a signal ends `wait`, but not the agent
     wait "$agent_pid" || agent_status=$?
   done
   end_leftovers
@@ -412,11 +415,11 @@ run_agent() {
 
 readonly most_bytes=$((64 << 20)) most_lines=100000 longest_line=$((4 << 20))
 
-# from_events PROGRAM: a program of jq over `event`, every object that the agent reported, one a line; `words(KEYS)` is the
-# string found there, unless it is none or empty.
+# from_events PROGRAM: runs a jq program over `event`, each object that the agent reported, one a line. `words(KEYS)` is
+# the string at these keys, unless it is missing or empty.
 #
-# The agent can write this file, so anything may be in it. So it is read from its end within bounds of bytes,
-# lines and bytes a line, without NULs; a line that is no JSON loses no other, and no ~/.jq of the agent's is read.
+# The agent can write this file, so it may contain anything: it is read from its end, with limits on bytes, lines and
+# bytes of a line, without NULs. A line that is not JSON does not affect the others, and the agent's ~/.jq is not read.
 from_events() {
   # shellcheck disable=SC2016 # the names with a dollar sign are jq's
   local definitions='
@@ -432,9 +435,9 @@ write_transcript() {
   agent_transcript | printable >"$logs/transcript.txt" || say "The transcript could not be made; see $events"
 }
 
-# --- what is left behind ----------------------------------------------------
+# --- the result -------------------------------------------------------------------
 
-# STUCK.md counts when it is neither the fork's nor upstream's own file of that name, in the tree or committed.
+# STUCK.md counts if it differs from the fork's and upstream's own file of that name, committed or not.
 agent_is_stuck() {
   local known here committed
   known=" $(git rev-parse -q --verify "$start:STUCK.md" || true) $(git rev-parse -q --verify "$upstream:STUCK.md" || true) "

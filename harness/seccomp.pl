@@ -1,20 +1,20 @@
 #!/usr/bin/perl
-# Runs a command under a seccomp filter that leaves no way around the firewall and the watch over the disk:
+# Runs a command under a seccomp filter, so that it can't evade the firewall and the disk watch:
 #
 #   seccomp.pl COMMAND [ARGUMENT...]
 #
-# nftables judges IPv4 and IPv6. So sockets of other families are refused (AF_VSOCK would reach the host of a virtual
-# machine), and so are io_uring, which makes sockets without the socket call, and system calls of another
-# architecture, whose numbers differ. Of IP there are TCP, UDP and ICMP alone, and of netlink the routes: to ask for
-# another protocol would have the host's kernel load its module.
+# nftables only filters IPv4 and IPv6. So sockets of other families are refused (AF_VSOCK would reach the host of a
+# virtual machine), and so are io_uring, which makes sockets without the socket call, and system calls of another
+# architecture, whose numbers differ. Of IP, only TCP, UDP and ICMP are allowed, and of netlink, only routes: asking for
+# another protocol would make the host's kernel load its module.
 #
-# Keys in the kernel are counted by user, for the whole host, and outlive the container: none can be made.
+# Keys in the kernel are counted by user, for the whole host, and outlive the container: making keys is refused.
 #
-# A watch sees a disk fill at the speed of writing, but one call of fallocate takes all of it at once (and with
-# FALLOC_FL_KEEP_SIZE no limit on the size of a file applies). So it is refused as on a file system that does not know
-# it, and so are the ioctls that do the same, or that move a file out of its project's quota.
+# The disk watch sees a disk fill at the speed of writing, but a single call of fallocate could take all of it (and with
+# FALLOC_FL_KEEP_SIZE no limit on the size of a file applies). So it is refused as on a file system without support for
+# it, and so are ioctls that do the same, or that move a file out of its project's quota.
 #
-# Needs no_new_privs or CAP_SYS_ADMIN, and perl-base alone.
+# Needs no_new_privs or CAP_SYS_ADMIN, and only perl-base.
 #
 # Exit codes: the command's; 5 when the filter could not be installed or has no effect.
 use strict;
@@ -43,9 +43,9 @@ my %machines = (
         keys      => [ 217, 218, 219 ],
     },
 );
-my ( $uring_setup, $uring_register ) = ( 425, 427 );    # and 426, on both
-my $x32 = 0x40000000;                                   # the bit of x86's third set of calls
-my ( $unix, $inet, $inet6, $netlink ) = ( 1, 2, 10, 16 );    # getifaddrs asks netlink
+my ( $uring_setup, $uring_register ) = ( 425, 427 ); # 426 is between them, on both machines
+my $x32 = 0x40000000; # the bit that marks x32 system calls
+my ( $unix, $inet, $inet6, $netlink ) = ( 1, 2, 10, 16 ); # getifaddrs needs netlink
 
 # XFS_IOC_ALLOCSP, ALLOCSP64; FS_IOC_RESVSP, RESVSP64, ZERO_RANGE, which every file system knows; FS_IOC_FSSETXATTR.
 my @ioctls = ( 0x4030580A, 0x40305824, 0x40305828, 0x4030582A, 0x40305839, 0x401C5820 );
@@ -59,7 +59,7 @@ my $machine = $machines{$name} or fail("no filter for the architecture $name");
 my ( $LOAD, $EQUAL, $AT_LEAST, $RETURN ) = ( 0x20, 0x15, 0x35, 0x06 );
 my ( $ALLOW, $ERRNO ) = ( 0x7FFF0000, 0x00050000 );
 my $NR = 0;
-my ( $ARCHITECTURE, $FIRST, $SECOND, $THIRD ) = ( 4, 16, 24, 32 );    # of which the lower half is read
+my ( $ARCHITECTURE, $FIRST, $SECOND, $THIRD ) = ( 4, 16, 24, 32 ); # of the arguments, the lower half is read
 my @netlinks  = (0);                                                  # NETLINK_ROUTE
 my @protocols = ( 0, 1, 6, 17, 58 );                                  # the default, ICMP, TCP, UDP, ICMPv6
 my %answers   = (
@@ -125,7 +125,7 @@ syscall( $_, 0, 0, 0, 0, 0 ) < 0 && $! == ENOSYS or fail('the keys of the kernel
 my ( $sctp, $netfilter ) = ( 132, 12 );
 syscall( $machine->{socket}, $inet, $stream, $sctp ) < 0 && $! == EPROTONOSUPPORT or fail('SCTP is still open');
 syscall( $machine->{socket}, $netlink, 3, $netfilter ) < 0 && $! == EPROTONOSUPPORT or fail('netfilter is still open');
-my $no_file = -1;    # which the kernel itself would answer by EBADF
+my $no_file = -1; # the kernel itself would answer EBADF
 syscall( $machine->{fallocate}, $no_file, 0, 0, 1 ) < 0 && $! == EOPNOTSUPP or fail('fallocate is still open');
 syscall( $machine->{ioctl}, $no_file, $_, 0 ) < 0 && $! == EOPNOTSUPP or fail("ioctl $_ is still open") for @ioctls;
 syscall( $machine->{ioctl}, $no_file, 0x5401, 0 ) < 0 && $! == EBADF or fail("the filter refuses other ioctls: $!");

@@ -38,7 +38,7 @@ const fork = github.add(FORK, join(folder, 'origin.git'), { parent: UPSTREAM })
 for (const pull of JSON.parse(await readFile(pulls, 'utf8').catch(() => '[]')) as Pull[])
   github.pulls.push({ ...pull, repo: fork })
 await writeFile(known, address)
-// The demo waits for it.
+// The demo waits for this file.
 await writeFile(join(folder, 'github-ready'), '')
 
 async function answer(request: Request): Promise<Response> {
@@ -53,7 +53,7 @@ async function answer(request: Request): Promise<Response> {
   return new Response(content, { status: reply.status, headers: reply.headers })
 }
 
-/** A pull request as a person sees it. Its links are plain text here: github.com does not have these commits. */
+/** The page of a pull request. Links are shown as plain text, since github.com does not have these commits. */
 async function pageOf(number: number): Promise<Response> {
   await github.settle()
   const pull = github.pulls.find(one => one.number === number)

@@ -45,7 +45,8 @@ Stand-ins:    docker (a script that starts the harness without a container,
 TEXT
 }
 
-# Nobody's git configuration, no token, and nothing of this machine's user: but for HOME, where a browser has its own.
+# Sets an environment without git configuration, tokens or anything of the user's, except HOME, where a browser has its
+# profile.
 isolate() {
   local name
   for name in "${!GIT_@}"; do unset "$name"; done
@@ -56,7 +57,7 @@ isolate() {
   export PATH=$place/bin:$PATH FORKLIFT_TEST_DOCKER=$place/docker FORKLIFT_TEST_AGENT=$project/harness/run.sh
 }
 
-# The pull requests of the fork are opened there. It ends with this script.
+# Starts the stand-in for GitHub, where the fork's pull requests are opened. It ends with this script.
 start_github() {
   rm -f "$place/github-ready"
   bun --no-env-file --config=/dev/null --no-install "$here/demo-github.ts" "$place" &

@@ -1,13 +1,13 @@
 /**
- * The floors of the house: which folder may import from which. Imports run downwards only, imports of types included,
- * which Biome's own rule does not see. docs/architecture.md explains the floors; this table is what holds them.
+ * Which folder may import from which. Imports run downwards only, including imports of types, which Biome's own rule
+ * does not check. docs/architecture.md explains the layers; this table enforces them.
  */
 import { expect, test } from 'bun:test'
 import { dirname, join, normalize } from 'node:path'
 
 const ROOT = join(import.meta.dir, '..')
 
-/** What all of the desk's server stands on. */
+/** Folders that all rooms of the desk's server may import. */
 const GROUND = ['core', 'core/git', 'core/formats', 'forge', 'forge/ai', 'forge/formats']
 /** The rooms of the desk's server, from the ground up: each may import those before it. */
 const DESK_ROOMS = [
@@ -16,8 +16,8 @@ const DESK_ROOMS = [
 ].map(name => `forge/desk/${name}`)
 
 /**
- * The rooms of the page, from the ground up, each with the features that it may import besides: what has no subject,
- * the text of a file, what a window knows, the features, and `app`, which puts them together.
+ * The rooms of the page, from the ground up, each with other features that it may import: general components, the text
+ * of a file, the state of a window, the features, and `app`, which puts them together.
  */
 const PAGE_GROUND = ['forge/desk/contract', 'forge/desk/web/ui']
 const FEATURES = [...PAGE_GROUND, 'forge/desk/web/editor', 'forge/desk/web/page']
@@ -37,8 +37,8 @@ const pageRooms = Object.entries(PAGE_ROOMS).map(([room, floors]) => [`forge/des
 const deskRooms = DESK_ROOMS.map((room, at) => [room, [...GROUND, ...DESK_ROOMS.slice(0, at)]] as const)
 
 /**
- * A folder (or a file) and what its files may import besides their own folder. The longest path that fits a file is
- * its row; a row below it is not part of it.
+ * A folder or file, and what its files may import besides their own folder. The row with the longest matching path
+ * applies to a file; a folder with a row of its own is not part of its parent's row.
  */
 const FLOORS: Record<string, readonly string[]> = {
   'core/git': ['core'],
@@ -50,10 +50,10 @@ const FLOORS: Record<string, readonly string[]> = {
   'forge/ai': ['forge', 'core', 'core/git'],
   'forge/formats': ['core/formats'],
   ...Object.fromEntries(deskRooms),
-  // The page knows nothing of the server but the contract, and how a window shows that it may come in.
+  // The page knows of the server only the contract, and how a window proves its access.
   ...Object.fromEntries(pageRooms),
   'forge/desk/web/app': [...FEATURES, ...pageRooms.map(([room]) => room)],
-  // Each file of the page is in a room.
+  // Every file of the page is in a room.
   'forge/desk/web': [],
   // desk.ts and work.ts put the rooms together.
   'forge/desk': [...GROUND, ...DESK_ROOMS],
@@ -75,19 +75,22 @@ const FLOORS: Record<string, readonly string[]> = {
   'forge.ts': ['forge', 'forge/desk', ...DESK_ROOMS, 'forge/tasks', 'forge/ai', 'core', 'core/git'],
 }
 
-/** Packages that a room must not use: core/git runs git itself, without a shell. */
+/** Packages that a room must not use: core/git runs git itself, without zx. */
 const WITHOUT: Record<string, string[]> = { 'core/git': ['zx'] }
 
-/** A room that may use these packages alone: a workflow is replayed, so each effect of it is an activity. */
+/** Rooms that may only use these packages: a workflow is replayed, so each of its effects must be an activity. */
 const NOTHING_BUT: Record<string, string[]> = {
   'forge/tasks/flows': ['@temporalio/workflow'],
   'forge/tasks/run': [],
 }
 
-/** An import or export as the formatter writes it, or a dynamic import. A transpiler's list lacks those of types. */
+/**
+ * An import or export as the formatter writes it, or a dynamic import. Bun's transpiler would leave out imports of
+ * types.
+ */
 const IMPORT = /^(?:import|export)\s(?:[^'"]*?\sfrom\s)?['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]/gm
 
-/** From a file, what it imports: a file of ours, by its path from the root, or a package by its name. */
+/** An import of a file: a file of ours (its path from the root) or a package (its name). */
 interface Import {
   from: string
   to: string
@@ -111,19 +114,19 @@ function packageOf(specifier: string): string {
     .join('/')
 }
 
-/** Whether a file is a path or lies in it. */
+/** Whether a file is at a path or below it. */
 function isIn(file: string, path: string): boolean {
   return file === path || file.startsWith(`${path}/`)
 }
 
-/** The row of a file: the longest path of the table that it lies in. */
+/** The row of the table for a file: the longest path that contains it. */
 function floorOf(file: string): string | undefined {
   return Object.keys(FLOORS)
     .filter(path => isIn(file, path))
     .sort((a, b) => b.length - a.length)[0]
 }
 
-test('imports run downwards only, those of types too', () => {
+test('imports run downwards only, including imports of types', () => {
   const wrong = imports.filter(({ from, to }) => {
     const floor = floorOf(from)
     const room = floorOf(to)
@@ -133,11 +136,11 @@ test('imports run downwards only, those of types too', () => {
   expect(wrong.map(({ from, to }) => `${from} imports ${to}`)).toEqual([])
 })
 
-test('no file imports itself by way of others, imports of types included', () => {
+test('there are no circles of imports, including imports of types', () => {
   expect(circlesIn(imports)).toEqual([])
 })
 
-test('a room uses the packages that it may', () => {
+test('a room uses only the packages that it may use', () => {
   const packages = imports.filter(({ to }) => !/\.(ts|tsx|json)$/.test(to))
   const wrong = packages.filter(({ from, to }) => {
     const floor = floorOf(from) ?? ''
@@ -147,7 +150,7 @@ test('a room uses the packages that it may', () => {
   expect(wrong.map(({ from, to }) => `${from} imports ${to}`)).toEqual([])
 })
 
-/** Files that lead to each other by their imports: each circle once, in the order of its imports. */
+/** Circles of imports, each once, in the order of the imports. */
 function circlesIn(all: readonly Import[]): string[] {
   const next = Map.groupBy(all, ({ from }) => from)
   const done = new Set<string>()

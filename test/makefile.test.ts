@@ -1,4 +1,7 @@
-/** What the Makefile says where it can't install what it needs: the reason, soon, and what to do. With the real npm. */
+/**
+ * The Makefile's messages where something can't be installed: the reason, within reasonable time, and what to do. Uses
+ * the real npm.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { chmod, copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
@@ -19,7 +22,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(root, { recursive: true, force: true }))
 
-/** make on a copy of the project's own files, in a home of its own: nothing is there yet, nothing is cached. */
+/** Runs make on a copy of the project's own files with a new home: nothing is installed or cached. */
 async function make(
   target: string,
   path: string,
@@ -177,7 +180,7 @@ describe.concurrent('Bun can’t fetch the packages:', () => {
   })
 })
 
-/** The packages that a target asks for, of a registry that has none of them. */
+/** The packages that a target asks a registry for. The registry has none of them. */
 async function askedFor(target: string): Promise<string[]> {
   const asked = new Set<string>()
   await using server = Bun.serve({
@@ -224,13 +227,13 @@ describe.concurrent('a program is not there:', () => {
     expect([run.code, run.output]).toEqual([0, 'Installing jq\n'])
   })
 
-  test('no Temporal server can be installed: that is said, and nothing fails by it', async () => {
+  test('no Temporal server can be installed: a message says so, and nothing fails', async () => {
     const run = await make('temporal', withoutTemporal)
     expect(run.last).toMatch(/^No Temporal server could be installed, by pip or by go: the tests .* are skipped/)
     expect(run.code).toBe(0)
   })
 
-  test('make demo says so where it may not install it', async () => {
+  test('make demo says that it may not install it', async () => {
     const run = await make('demo', withoutJq, {}, { bun: 'mkdir -p node_modules', id: 'echo 1000' })
     expect(run.last).toMatch(/^jq is missing: install it with your package manager .*, and run this again\.$/)
     expect(run.code).toBe(2)

@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
-# All tests that need neither docker nor network, as fast as this machine can.
+# Runs all tests that need neither docker nor network, as fast as this machine can.
 #
-#   run.sh [ARGUMENT...]      the arguments go to `bun test`; without any, all but those on a Temporal server
-#   run.sh --on-temporal      those: runs as a person starts them, workflows, the worker, kill -9 of all of it
+#   run.sh [ARGUMENT...]      the arguments go to `bun test`; without any, all tests but those on a Temporal server
+#   run.sh --on-temporal      those on a Temporal server: whole runs, workflows, the worker, and kill -9 of each
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 readonly here timings=node_modules/.cache/test-timings.json
 
-# Whole runs on a real server take minutes.
+# Lists the test files with whole runs on a real server, which take minutes.
 on_temporal() {
   ls -d test/forge/tasks/{flows,engine,commands} test/forge/tasks/*.test.ts
 }
 
-# The tests make and remove half a million small files, which costs a disk a fifth of the time. A folder in memory will
-# do if it has room and lets programs run.
+# Uses a folder in memory for temporary files, if it has room and allows execution: the tests make and remove half a
+# million small files, which takes a fifth of the time on a disk.
 in_memory() {
   local folder=/dev/shm probe
   [[ $(df -Pk "$folder" 2>/dev/null | awk 'NR == 2 { print $4 }') -gt $((4 * 1024 * 1024)) ]] || return 0
@@ -30,10 +30,10 @@ main() {
     TMPDIR=$(in_memory)
     export TMPDIR=${TMPDIR:-/tmp}
   fi
-  # How long each file took, so that the next time the longest begins first.
+  # Records how long each file took, so that the longest starts first the next time.
   mkdir -p "${timings%/*}"
   [[ -s $timings ]] || echo '{ "version": 1, "files": {} }' >"$timings"
-  # Much of a test is to wait, for a git, a browser or a clock: half as many files again as there are processors.
+  # Tests often wait for git, a browser or a clock, so run half as many files again as there are processors.
   local cores parallel
   cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
   parallel=--parallel=$((cores + (cores + 1) / 2))
@@ -44,7 +44,7 @@ main() {
   elif [[ $1 == --on-temporal ]]; then
     # shellcheck disable=SC2046
     set -- $(on_temporal)
-    # Each file has a server and a worker of its own, which take a processor and a half between them.
+    # Each file has a server and a worker, which need one and a half processors together.
     parallel=--parallel=2
   fi
   exec bun test "$parallel" --max-concurrency 8 --timeout 120000 --timings="$timings" --update-timings "$@"

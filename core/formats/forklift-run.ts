@@ -1,15 +1,15 @@
 /**
  * The run directories of Forklift, one for each run, in the folder `forklift/runs` of the user's state folder. Forklift
- * writes them and reads them again; the desk reads them to show the runs and to open one that got stuck.
+ * writes and reads them; the desk reads them to show the runs and to open one that got stuck.
  *
  *   <project>_<YYYYMMDD_HHMMSS>/
- *     metadata.json    what the run is about; complete before anything is done, never changed
- *     agent.json       how the container ended; written before anything is judged
+ *     metadata.json    the facts of the run; complete before anything is done, never changed
+ *     agent.json       how the container ended; written before the result is judged
  *     outcome.json     how the run ended; written once
- *     published.json   the same, of a later run that published this one's result
- *     STUCK.md         what the agent asks, made harmless
- *     workspace/       the repository that the agent worked in: hostile
- *     harness-state/   what the harness needs and logs: the agent can write there
+ *     published.json   the end of a later run that published this run's result, in the format of outcome.json
+ *     STUCK.md         the agent's questions, with control characters made visible
+ *     workspace/       the repository that the agent worked in: untrusted
+ *     harness-state/   input and logs of the harness: the agent can write there
  */
 import { readdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
@@ -20,7 +20,7 @@ import { readUntrusted } from '../untrusted.ts'
 
 const text = v.string()
 const Conflict = v.object({ path: text, base: text, ours: text, theirs: text })
-/** What every run is about. Commits and blobs are full ids. */
+/** The facts that every run records. Commits and blobs are full ids. */
 const RunSubject = {
   version: text,
   origin: text,
@@ -44,17 +44,17 @@ const AgentRunTask = v.object({
   agent: text,
   timeLimitSeconds: v.number(),
 })
-/** A run that publishes what a person merged: on which branch, and whether they lifted refusals. */
+/** A run that publishes a person's own merge, which is on the branch `byHand`. `anyway`: refusals are lifted. */
 const HandRunTask = v.object({ ...RunSubject, byHand: text, anyway: v.boolean() })
 const RunMetadata = v.union([AgentRunTask, HandRunTask])
-/** In Forklift's own exit codes. */
+/** How the container ended; `exitCode` is one of Forklift's own. */
 const AgentEnd = v.object({
   exitCode: v.number(),
   seconds: v.number(),
   requests: v.optional(v.number()),
   tokens: v.optional(v.number()),
 })
-/** `result` is the tip of the agent's branch, `commit` what was published. */
+/** How the run ended. `result` is the tip of the agent's branch, `commit` the published commit. */
 const RunOutcome = v.object({
   exitCode: v.number(),
   outcome: text,
@@ -75,7 +75,7 @@ export type AgentRunTask = v.InferOutput<typeof AgentRunTask>
 export type RunMetadata = v.InferOutput<typeof RunMetadata>
 export type AgentEnd = v.InferOutput<typeof AgentEnd>
 export type RunOutcome = v.InferOutput<typeof RunOutcome>
-/** One run directory. A run whose host was killed has no outcome, and maybe no agent. */
+/** A run directory as read. A run whose process was killed has no outcome, and maybe no agent end. */
 export type RecordedRun = {
   path: string
   metadata: RunMetadata
@@ -85,11 +85,11 @@ export type RecordedRun = {
 /** A run in which an agent merges. */
 export type AgentRun = RecordedRun & { metadata: AgentRunTask }
 
-/** STUCK.md, in a run directory and in the top folder of its workspace: what the agent does not know how to settle. */
+/** The file with the agent's open questions, in a run directory and in the top folder of its workspace. */
 export const STUCK_FILE = 'STUCK.md'
-/** How much of the agent's STUCK.md is kept in the run directory, in UTF-16 code units. */
+/** At most this many UTF-16 code units of the agent's STUCK.md are kept in the run directory. */
 export const MAX_STUCK_CHARS = 65_536
-/** Metadata names each file in conflict, and nothing else of a run's JSON is long. */
+/** Larger JSON files are not read. Only the metadata can be long: it lists each file in conflict. */
 const MAX_JSON_BYTES = 32 << 20
 
 export const isByAgent = (run: RecordedRun): run is AgentRun => 'model' in run.metadata
@@ -98,30 +98,30 @@ export const workspaceOf = (run: { path: string }): string => join(run.path, 'wo
 export const harnessStateOf = (run: { path: string }): string => join(run.path, 'harness-state')
 export const runFileOf = (run: { path: string }, file: RunFile): string => join(run.path, `${file}.json`)
 
-/** Where Forklift keeps its runs and its scratch repositories. */
+/** The folder in which Forklift keeps its runs and its scratch repositories. */
 export const stateFolder = (env: Record<string, string | undefined>): string =>
   join(xdgFolder(env.XDG_STATE_HOME, '.local/state'), 'forklift')
-/** Where in its state folder the run directories are. */
+/** The folder of the run directories, in Forklift's state folder. */
 export const runsFolderIn = (state: string): string => join(state, 'runs')
 
-/** A word for file names, after the top folder of a checkout. */
+/** The name of a checkout's folder, with only characters that are safe in file names. */
 export const projectOf = (top: string): string =>
   basename(top)
     .replace(/[^\w.-]+/g, '-')
     .replace(/^[-.]+/, '') || 'fork'
 
-/** YYYYMMDD_HHMMSS in local time. */
+/** A date as YYYYMMDD_HHMMSS in local time. */
 export function stamp(date: Date): string {
   const local = new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString()
   return local.slice(0, 19).replace(/[-:]/g, '').replace('T', '_')
 }
 
-/** The stamp of a run, by the name or the path of its directory. */
+/** The time stamp at the end of the name or path of a run directory. */
 export const stampOf = (run: string): string => run.slice(-15)
-/** The name of the directory of a run that begins now. */
+/** The name of the run directory for a run that begins now. */
 export const runName = (project: string): string => `${project}_${stamp(new Date())}`
 
-/** The paths of all run directories, or of those of one project, the newest first. */
+/** Lists the paths of all run directories, or of those of one project, newest first. */
 export async function listRunDirectories(folder: string, project?: string): Promise<string[]> {
   const names = await readdir(folder).catch(() => [])
   const runs = names.filter(name => /_\d{8}_\d{6}$/.test(name))
@@ -131,13 +131,13 @@ export async function listRunDirectories(folder: string, project?: string): Prom
     .map(name => join(folder, name))
 }
 
-/** Of the run directories at some paths those of one fork, in their order. What is not Forklift's is passed over. */
+/** Reads those of the run directories at `paths` that belong to one fork. Other folders are skipped. */
 export async function readRunsOf(paths: readonly string[], origin: string): Promise<RecordedRun[]> {
   const runs = await Promise.all(paths.map(readRun))
   return runs.filter(run => run !== undefined).filter(run => sameRepository(run.metadata.origin, origin))
 }
 
-/** The run of a directory; undefined where there is none. */
+/** Reads a run directory; undefined where its metadata is missing or malformed. */
 export async function readRun(path: string): Promise<RecordedRun | undefined> {
   const metadata = await readRunFile({ path }, 'metadata')
   if (!metadata) return undefined

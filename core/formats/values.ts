@@ -1,4 +1,4 @@
-/** Values that several formats are made of. */
+/** Schemas that several formats share. */
 import * as v from 'valibot'
 
 /** An object id: 40 or 64 hex digits. */

@@ -1,4 +1,4 @@
-/** The .gitattributes of a commit, for a git that looks for them nowhere but in a work tree. */
+/** Reads the .gitattributes of a commit. Git itself reads them only from a work tree. */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { unattended } from './environment.ts'
@@ -7,21 +7,16 @@ import { asText, fields, type Oid, type Path, type Repository } from './reposito
 import { run, type Where } from './run.ts'
 import { isFolder, isSafeName, readTree, type TreeEntry } from './trees.ts'
 
-/** A place to run git in, where these attributes count and no others of a commit or checkout. Closing it removes it. */
+/** A temporary folder to run git in, in which only the given attributes apply. Disposing removes it. */
 type AttributesPlace = Where & AsyncDisposable
 
 const NAME = '.gitattributes'
-/** Git itself reads none that is longer. */
+/** Git ignores larger .gitattributes files. */
 export const MAX_ATTRIBUTES_BYTES = 100 << 20
-/**
- * The longest conflict marker that git is asked for, in digits of its length: with a length of 2,000,000,000 git writes
- * outside of its memory.
- */
+/** At most this many digits in a conflict marker size: for 2,000,000,000 git writes outside of its memory. */
 const MAX_MARKER_SIZE_DIGITS = 3
 
-/**
- * Those .gitattributes of a commit that hold for some paths, by the folder that they are in: '' or with a `/` behind.
- */
+/** Reads the .gitattributes of a commit that apply to some paths, by their folder: '' or a path with a trailing `/`. */
 export async function attributesFor(objects: Objects, commit: Oid, paths: readonly Path[]): Promise<Map<Path, Buffer>> {
   const found = new Map<Path, Buffer>()
   const folders = new Map<Path, Promise<TreeEntry[]>>()
@@ -51,8 +46,8 @@ export async function attributesFor(objects: Objects, commit: Oid, paths: readon
 }
 
 /**
- * Makes an empty work tree, with nothing in it but these files. Many can be open at a time: none knows of another, nor
- * of the repository's own work tree and index.
+ * Makes an empty work tree with only these .gitattributes files in it. Several can be open at a time; none affects
+ * another, or the repository's own work tree and index.
  */
 export async function openAttributesPlace(
   repository: Repository,
@@ -75,13 +70,13 @@ export async function openAttributesPlace(
   }
 }
 
-/** The files with attributes that the user and the system have for all repositories, whether they are there or not. */
+/** The paths of the attributes files for all repositories, of the user and of the system. They may not exist. */
 export async function attributesFilesOfUser(repository: Repository): Promise<string[]> {
   const { HOME = '', XDG_CONFIG_HOME, GIT_ATTR_NOSYSTEM } = unattended(repository.env)
   const wanted = ['config', '--type=path', '-z', '--get', 'core.attributesFile']
   const [own, system] = await Promise.all([
     run(repository, wanted, { ok: [0, 1] }),
-    // Git before 2.42 does not tell.
+    // Git before 2.42 does not know this variable.
     run(repository, ['var', 'GIT_ATTR_SYSTEM'], { ok: 'any' }),
   ])
   const usual = join(XDG_CONFIG_HOME || join(HOME, '.config'), 'git/attributes')
@@ -91,9 +86,9 @@ export async function attributesFilesOfUser(repository: Repository): Promise<str
 }
 
 /**
- * What an attribute is of some paths in a commit: by its .gitattributes, and by those that the user has beside them
- * (info/attributes, {@link attributesFilesOfUser}). Paths of which it says nothing, or that it is not so, are missing;
- * `set` stands for one without a value. No more is read than the folders that lead to the paths.
+ * Reads the value of an attribute for some paths in a commit, from its .gitattributes and the user's own files
+ * (info/attributes, {@link attributesFilesOfUser}). Paths for which the attribute is unspecified or unset are missing
+ * from the result; `set` stands for an attribute without a value. Reads only the folders that lead to the paths.
  */
 export async function checkAttribute(
   objects: Objects,
@@ -114,19 +109,19 @@ export async function checkAttribute(
 }
 
 async function put(top: string, folder: Path, bytes: Buffer): Promise<void> {
-  // A stranger's tree may have folders that lead out of it, and no checkout has those.
+  // An untrusted tree may have folder names like `..`, which no checkout has.
   if (!folder.split('/').slice(0, -1).every(isSafeName)) return
   const place = Buffer.from(`${Buffer.from(join(top, '/')).toString('latin1')}${folder}`, 'latin1')
   try {
     await mkdir(place, { recursive: true })
     await writeFile(Buffer.concat([place, Buffer.from(NAME)]), withShortMarkers(bytes))
   } catch (error) {
-    // Nor those with names that no disk takes, or that only some tell apart.
+    // Skip folders whose names the file system cannot store.
     if (!['ENAMETOOLONG', 'EILSEQ', 'EINVAL'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
   }
 }
 
-/** The same attributes, without sizes of conflict markers that git can't take. */
+/** Removes conflict marker sizes that are too large for git. */
 function withShortMarkers(bytes: Buffer): Buffer {
   const name = 'conflict-marker-size='
   if (!bytes.includes(name)) return bytes
@@ -136,6 +131,6 @@ function withShortMarkers(bytes: Buffer): Buffer {
     const size = /^[^ \t\r\n]*/.exec(text)?.[0] ?? ''
     return isShort(size) ? text : text.slice(size.length)
   })
-  // Without a number, git takes its own length.
+  // Without a number, git uses its default size.
   return Buffer.from([first, ...kept].join(name), 'latin1')
 }

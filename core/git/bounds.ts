@@ -1,48 +1,50 @@
 /**
- * How much may be spent on objects of strangers: what an agent committed, what upstream brings. A few kilobytes of them
- * can stand for more files than there are atoms. All bounds are set here: a {@link Where} with bounds passes them on to
- * every git that runs there, and what is counted before it is walked is counted against LIMITS.
+ * Limits on time, memory and size for objects from strangers: an agent's commits, upstream's files. A few kilobytes of
+ * objects can stand for more files than there are atoms. A {@link Where} with bounds applies them to every git process;
+ * LIMITS apply to what is counted before it is read.
  */
 
-/** What one git may take. */
+/** What one git process may use. */
 export type Bounds = {
   seconds: number
-  /** Bytes of memory that it may write to; mapped files, such as packs, do not count. */
+  /** Bytes of writable memory; mapped files, such as packs, do not count. */
   memory: number
-  /** Bytes of what it prints. */
+  /** Bytes of standard output. */
   output: number
 }
 
-/** For questions about objects. */
+/** Bounds for commands that read objects. */
 export const QUESTIONS: Bounds = { seconds: 300, memory: 2 * 2 ** 30, output: 256 << 20 }
-/** For fetches and pushes, which are as long as the network is slow; one that stalls is ended by git after a minute. */
+/**
+ * Bounds for fetches and pushes, which may take long on a slow network. Git itself ends one that stalls for a minute.
+ */
 export const TRANSFERS: Bounds = { seconds: 3600, memory: Number.POSITIVE_INFINITY, output: 16 << 20 }
 
-/** For the list of the objects that a stranger made: it reads all of their folders. */
+/** Bounds for listing the objects that a stranger made, which reads all of their trees. */
 export const LISTING: Bounds = { ...QUESTIONS, seconds: 120, output: 64 << 20 }
 /**
- * For the indexes of a stranger's packs: a start, and more in proportion to the bytes that they have on disk together. A
- * pack of one MiB can unpack to any number of them.
+ * Time for indexing a stranger's packs: this many seconds, plus one for each `bytesPerSecond` of their size on disk. A
+ * pack of 1 MiB can unpack to any size.
  */
 export const INDEXING = { seconds: 20, bytesPerSecond: 2 << 20 }
 
 export const LIMITS = {
-  /** Paths in which two trees differ: files, and folders of which only one has anything. */
+  /** Paths that differ between two trees: files, and folders that only one of them has. */
   changes: 500_000,
-  /** Paths in which a merge that is judged differs from git's own: each is kept in memory. */
+  /** Paths in which a judged merge differs from git's own; each is kept in memory. */
   edits: 50_000,
-  /** Symbolic links of a tree that are followed. */
+  /** Symbolic links of a tree that are resolved. */
   links: 50_000,
-  /** Folders that are read to count them, inside of each other, and the bytes of their lists: of one, and of all. */
+  /** Trees that are read while files are counted, how deep they may be nested, and the bytes of one tree and of all. */
   folders: 500_000,
   depth: 2_000,
   folder: 16 << 20,
   folderBytes: 256 << 20,
-  /** Bytes of a blob that is read whole; a forge takes no larger file. */
+  /** Bytes of a blob that is read whole; git hosts accept no larger file. */
   blob: 100 << 20,
-  /** Bytes of all objects that an agent made, unpacked. */
+  /** Bytes of all new objects of an agent, unpacked. */
   newBytes: 2 * 2 ** 30,
 }
 
-/** Something of a stranger's is larger than what is looked at; the message says what, as the end of a sentence. */
+/** An untrusted object is larger than its limit. The message is the end of a sentence that says which. */
 export class TooLarge extends Error {}

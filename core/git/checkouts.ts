@@ -1,6 +1,6 @@
 /**
- * The work trees of a repository: which branch is checked out where, and how one follows a branch that was moved
- * without it. No change of the user's is ever overwritten: all of the work tree follows, or nothing.
+ * The work trees of a repository: which branch is checked out where, and how a checkout follows a branch that was moved
+ * from outside of it. No change of the user's is overwritten: the whole work tree follows, or nothing does.
  */
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
@@ -10,12 +10,12 @@ import type { RefName } from './refs.ts'
 import type { Oid, Repository } from './repository.ts'
 import { GitError, read, run, type Where } from './run.ts'
 
-/** A work tree: its folder, its own git folder, and the ref that its HEAD is on, if any. */
+/** A work tree: its folder, its own git folder, and the ref that its HEAD points to, if any. */
 export type Checkout = { folder: string; gitDir: string; head: RefName | undefined }
 
 /**
- * All work trees that are there; `main` is the folder of the first one ({@link mainFolder}). HEADs are read as files:
- * there may be many, and a git for each would take long.
+ * Lists all existing work trees; `main` is the folder of the main one ({@link mainFolder}). Reads the HEAD files
+ * directly, since a git process for each of many work trees would take long.
  */
 export async function listCheckouts({ commonDir }: Repository, main: string | undefined): Promise<Checkout[]> {
   const linked = join(commonDir, 'worktrees')
@@ -32,7 +32,7 @@ const whereOf = (repository: Repository, { folder, gitDir }: Checkout): Where =>
   env: { ...repository.env, GIT_DIR: gitDir, GIT_WORK_TREE: folder },
 })
 
-/** What a checkout is in the middle of, by the name of git's command for it; undefined where that is nothing. */
+/** The operation that is in progress in a checkout; undefined where there is none. */
 export async function underWayIn({ gitDir }: Checkout): Promise<'merge' | 'cherry-pick' | 'revert' | undefined> {
   const signs = { MERGE_HEAD: 'merge', CHERRY_PICK_HEAD: 'cherry-pick', REVERT_HEAD: 'revert' } as const
   for (const [name, command] of Object.entries(signs)) {
@@ -46,8 +46,8 @@ export async function underWayIn({ gitDir }: Checkout): Promise<'merge' | 'cherr
 }
 
 /**
- * Why a checkout could not follow its branch from a commit to another tree, as the end of a sentence; '' where nothing
- * is in the way. Nothing is changed.
+ * Why a checkout could not follow its branch from one commit to another, as the end of a sentence; '' where it could.
+ * Changes nothing.
  */
 export async function whyNotFollowing(repository: Repository, checkout: Checkout, from: Oid, to: Oid): Promise<string> {
   const where = whereOf(repository, checkout)
@@ -64,12 +64,11 @@ export async function whyNotFollowing(repository: Repository, checkout: Checkout
 }
 
 /**
- * Takes a checkout from one commit to another as `git checkout` does, all of it or nothing: files that differ from
- * the first are left alone, and where one is in the way nothing is touched. Gives why it could not be done, else ''.
- *
- * No hook of the repository's runs: post-checkout never does by this command, and post-index-change is looked for in
- * a folder that is none. What can run are the filters that the user has configured for files as they are checked out
- * (Git LFS, for one): without them the files would not be what a checkout has.
+ * Moves a checkout from one commit to another as `git checkout` does. Files with changes are left alone; if one is in
+ * the way, nothing is changed. Gives why it could not be done, else ''.
+ * No hook of the repository runs: post-checkout never runs for this command, and post-index-change is looked for in a
+ * folder that does not exist. Filters that the user has configured (such as Git LFS) do run: without them the files
+ * would have the wrong content.
  */
 export async function followBranch(repository: Repository, checkout: Checkout, from: Oid, to: Oid): Promise<string> {
   const where = whereOf(repository, checkout)
@@ -79,7 +78,7 @@ export async function followBranch(repository: Repository, checkout: Checkout, f
     await run(where, step)
     return ''
   } catch {
-    // Only the times of a file may have changed: the index is refreshed, as `git checkout` does.
+    // Possibly only the timestamps of files changed: refresh the index, as `git checkout` does.
   }
   try {
     await run(where, [...quiet, 'update-index', '-q', '--refresh'], { ok: 'any' })
@@ -92,7 +91,7 @@ export async function followBranch(repository: Repository, checkout: Checkout, f
   }
 }
 
-/** What git says is in the way, as a sentence; what it says seldom is left as it is, but for its end. */
+/** Turns git's message about what is in the way into a sentence; rare messages are kept, except for their end. */
 function inWords(message: string): string {
   const words = visible(message)
   const [, changed] = /Entry '(.+)' (?:not uptodate|would be overwritten by merge)/.exec(words) ?? []
@@ -101,10 +100,10 @@ function inWords(message: string): string {
   return unknown === undefined ? words.replace(/\.*$/, '.') : `${unknown} lies there and is not git's.`
 }
 
-/** The top of the main work tree; undefined where the repository is bare. */
+/** The folder of the main work tree; undefined where the repository is bare. */
 export async function mainFolder(repository: Repository): Promise<string | undefined> {
   const { commonDir, gitDir, workTree } = repository
-  // The one that the repository was found from.
+  // The repository was opened from its main work tree.
   if (gitDir === commonDir && workTree !== undefined) return workTree
   const where: Where = { cwd: commonDir, env: { ...repository.env, GIT_DIR: commonDir, GIT_WORK_TREE: undefined } }
   const [isBare, worktree] = await Promise.all([
@@ -124,10 +123,10 @@ async function linkedFolder(gitDir: string): Promise<{ folder: string; gitDir: s
   return (await stat(folder).catch(() => undefined)) && { folder, gitDir }
 }
 
-/** What git writes into the file HEAD where refs are no files (its reftable): only git can tell what that is on. */
+/** The content of the HEAD file where refs are not files (reftable): only git can read that HEAD. */
 const NOT_IN_A_FILE = 'refs/heads/.invalid'
 
-/** The ref that the HEAD in a git folder is on, if any. */
+/** The ref that the HEAD in a git folder points to, if any. */
 export async function headIn(gitDir: string): Promise<RefName | undefined> {
   const head = await readFile(join(gitDir, 'HEAD'), 'latin1').catch(() => '')
   const ref = /^ref: (refs\/.*?)\s*$/.exec(head)?.[1]

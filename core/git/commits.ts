@@ -1,4 +1,4 @@
-/** Commits: read, made, and how they descend from each other. */
+/** Reads and makes commits, and answers which commit descends from which. */
 import { isUtf8 } from 'node:buffer'
 import { Failure } from '../failure.ts'
 import { type NewObject, type Objects, writeObjects } from './objects.ts'
@@ -10,9 +10,9 @@ import { makeTree, type TreeChange } from './trees.ts'
 export type CommitIdentity = {
   name: string
   email: string
-  /** Seconds since 1970, and the zone that they are told in, like +0100; where they are not given, it is now. */
+  /** Seconds since 1970 and a time zone like +0100; undefined: now. */
   date?: { seconds: number; zone: string }
-  /** Name and email as bytes, where their text is not all that they are: these count when a commit is made. */
+  /** `Name <email>` as bytes, where it is not UTF-8. When a commit is made, the bytes are used. */
   bytes?: Buffer
 }
 export type Commit = {
@@ -20,21 +20,21 @@ export type Commit = {
   parents: Oid[]
   author: CommitIdentity
   committer: CommitIdentity
-  /** The name of the message's character set; undefined is UTF-8. */
+  /** The character set of the message; undefined: UTF-8. */
   encoding: string | undefined
   isSigned: boolean
-  /** As it is in the commit: see {@link textOf}. */
+  /** The bytes of the message: see {@link textOf}. */
   message: Buffer
 }
 
 /**
- * Reads the bytes of a commit object. What is no commit gives empty fields; text that is not in the character set that
- * it claims is read as latin1.
+ * Parses the bytes of a commit object. Other bytes give empty fields; text that is invalid in its declared character
+ * set is read as latin1.
  */
 export function parseCommit(bytes: Buffer): Commit {
   const blank = bytes.indexOf('\n\n')
   const head = bytes.toString('latin1', 0, blank < 0 ? bytes.length : blank)
-  // A header may go on over lines that begin with a space: signatures and merged tags do.
+  // A header continues in lines that begin with a space, as signatures and merged tags do.
   const headers = head.split(/\n(?! )/).map(line => line.split(/ (.*)/s) as [string, string?])
   const all = (name: string) => headers.flatMap(([key, value = '']) => (key === name ? [value] : []))
   const [encoding] = all('encoding')
@@ -59,7 +59,7 @@ function parsePerson(line: string, encoding: string | undefined): CommitIdentity
   return bytes.equals(whoIs(person)) ? person : { ...person, bytes }
 }
 
-/** A commit's bytes as text, by the character set that it names; latin1, where they are not in that. */
+/** Decodes a commit's bytes by the character set that the commit declares; as latin1 where they are invalid in it. */
 export function textOf(bytes: Uint8Array, encoding: string | undefined): string {
   try {
     return new TextDecoder((encoding ?? 'utf-8') as 'utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
@@ -71,22 +71,23 @@ export function textOf(bytes: Uint8Array, encoding: string | undefined): string 
 export type CommitFields = {
   tree: Oid
   parents: readonly Oid[]
-  /** Text becomes UTF-8, bytes stay as they are; a line end at the end is not added. */
+  /** Text is written as UTF-8, bytes as they are. No line end is appended. */
   message: string | Uint8Array
-  /** The character set of a message of bytes that is no UTF-8. */
+  /** The character set of a message given as bytes that are not UTF-8. */
   encoding?: string | undefined
-  /** The user's own identity, by git's rules, where they are not given; without a date it is now. */
+  /** Undefined: the user's own identity, by git's rules. Without a date: now. */
   author?: CommitIdentity
   committer?: CommitIdentity
   /**
-   * Sign it, by git and the key that the user has configured. Then the message gets a line end, and has to be UTF-8.
+   * Signs the commit with the key that the user has configured for git. A line end is appended to the message, which
+   * must be UTF-8.
    */
   sign?: boolean
 }
 
 /**
- * Makes a commit without moving any ref. Throws a {@link Failure} where an identity is wanted and git knows none, or
- * where signing fails, and an error where the tree or a parent is not there.
+ * Makes a commit without moving any ref. Throws a {@link Failure} where the user has no identity in git, or where
+ * signing fails, and an error where the tree or a parent does not exist.
  */
 export async function commit(objects: Objects, wanted: CommitFields): Promise<Oid> {
   await verifyIsThere(objects, 'tree', [wanted.tree])
@@ -94,8 +95,8 @@ export async function commit(objects: Objects, wanted: CommitFields): Promise<Oi
 }
 
 /**
- * Makes a commit of another tree and some changes (see {@link makeTree}; `base` is mostly the parent), all written by
- * one git.
+ * Makes a commit whose tree is `base` (mostly the parent) with some changes (see {@link makeTree}). One git process
+ * writes all objects.
  */
 export async function commitChanges(
   objects: Objects,
@@ -121,7 +122,7 @@ async function writeCommit(objects: Objects, wanted: CommitFields, made: readonl
     return await signedCommit(repository, wanted)
   }
   const bytes = bytesOf(wanted, author, committer)
-  // What it stands on is written before it.
+  // Objects are written before the commit that refers to them.
   return (await writeObjects(repository, [...made, { type: 'commit', bytes }])).at(-1) ?? ''
 }
 
@@ -133,7 +134,7 @@ async function verifyIsThere(objects: Objects, type: 'tree' | 'commit', oids: re
   if (missing !== undefined) throw new Error(`There is no ${type} ${missing}`)
 }
 
-/** The bytes of a commit object, from the lines that name its author and committer. */
+/** The bytes of a commit object, from its author and committer lines. */
 export function bytesOf(
   { tree, parents, message, encoding }: Pick<CommitFields, 'tree' | 'parents' | 'message' | 'encoding'>,
   author: Buffer,
@@ -142,7 +143,7 @@ export function bytesOf(
   const words = Buffer.from(message)
   if (words.includes(0)) throw new Error('A commit message has no NUL in it')
   if (encoding !== undefined && !/^[\w.:-]+$/.test(encoding)) throw new Error(`${encoding} is no character set`)
-  // Without a name for them, git would take odd bytes for broken UTF-8.
+  // Without a declared character set, git would take bytes that are not UTF-8 for broken UTF-8.
   const charset = isUtf8(words) ? encoding : (encoding ?? 'ISO-8859-1')
   const parts = [
     `tree ${tree}\n`,
@@ -155,12 +156,12 @@ export function bytesOf(
   return Buffer.concat(parts.map(part => Buffer.from(part as string)))
 }
 
-/** Characters that end a name or an email in a commit. Spaces around them are trimmed. */
+/** Characters that end a name or an email in a commit. Surrounding spaces are trimmed. */
 const ENDS = /[<>\n\0]/g
 const whoIs = ({ name, email }: CommitIdentity): Buffer =>
   Buffer.from(`${name.replace(ENDS, '').trim()} <${email.replace(ENDS, '').trim()}>`)
 
-/** A person as a commit has it: `Name <email> seconds zone`. */
+/** An author or committer line as it stands in a commit: `Name <email> seconds zone`. */
 export function identityLine(person: CommitIdentity): Buffer {
   const { bytes, date = now() } = person
   if (!/^[+-]\d{4}$/.test(date.zone) || !Number.isSafeInteger(date.seconds))
@@ -181,8 +182,8 @@ function now(): { seconds: number; zone: string } {
 const NO_IDENTITY = 'Git does not know whose name a commit bears: git config --global user.name and user.email.'
 
 /**
- * The user's own line in a commit, as of now and by git's rules. Throws a {@link Failure} that says what to set where
- * git knows no name or email.
+ * The user's own author or committer line, for now, by git's rules. Throws a {@link Failure} that says what to set
+ * where git knows no name or email.
  */
 export async function readIdentity(where: Where, who: 'AUTHOR' | 'COMMITTER'): Promise<Buffer> {
   const answer = await run(where, ['var', `GIT_${who}_IDENT`], { ok: [0, 128] })
@@ -190,11 +191,11 @@ export async function readIdentity(where: Where, who: 'AUTHOR' | 'COMMITTER'): P
   return answer.stdout.subarray(0, -1)
 }
 
-/** Whether the user wants commits signed: no plumbing looks at that by itself. */
+/** Whether the user has set commit.gpgSign, which git's plumbing ignores. */
 export const wantsSigning = async (where: Where): Promise<boolean> =>
   (await read(where, ['config', '--type=bool', '--get', 'commit.gpgSign'], { ok: [0, 1] })) === 'true'
 
-/** By `git commit-tree`, which knows how the user signs. */
+/** Makes a signed commit by `git commit-tree`, which uses the user's signing configuration. */
 async function signedCommit(repository: Repository, wanted: CommitFields): Promise<Oid> {
   const { tree, parents, message, author, committer } = wanted
   const input = Buffer.from(message)
@@ -220,25 +221,24 @@ function variablesOf(who: string, person: CommitIdentity | undefined): Record<st
   return date ? { ...names, [`GIT_${who}_DATE`]: `@${date.seconds} ${date.zone}` } : names
 }
 
-/** Whether one commit is in the history of another; each is in its own. */
+/** Whether a commit is in the history of another one. A commit is in its own history. */
 export const isAncestor = (where: Where, ancestor: Oid, of: Oid): Promise<boolean> =>
   holds(where, ['merge-base', '--is-ancestor', ancestor, of])
 
-/** The best common ancestors of two commits: none where they share no history, several where histories crossed. */
+/** The best common ancestors of two commits: none for unrelated histories, several for criss-cross merges. */
 export async function mergeBases(where: Where, one: Oid, other: Oid): Promise<Oid[]> {
   const { stdout } = await run(where, ['merge-base', '--all', one, other], { ok: [0, 1] })
   return stdout.toString().split('\n').filter(Boolean)
 }
 
-/** Those of some commits that no other one of them has in its history. */
+/** Those of some commits that are not in the history of another of them. */
 export async function independentOf(where: Where, commits: readonly Oid[]): Promise<Oid[]> {
   if (commits.length < 2) return [...commits]
   return (await read(where, ['merge-base', '--independent', ...commits])).split('\n').filter(Boolean)
 }
 
 /**
- * How many of the commits that a tip has, and an older one has not (where there is one), are in a branch of a remote, as
- * it was fetched or pushed last.
+ * Counts the commits that `tip` has and `old` lacks (undefined: all of `tip`'s) and that are in a remote-tracking branch.
  */
 export async function countOnRemotes(where: Where, old: Oid | undefined, tip: Oid): Promise<number> {
   const count = async (...more: string[]) =>
@@ -247,13 +247,16 @@ export async function countOnRemotes(where: Where, old: Oid | undefined, tip: Oi
   return all - ours
 }
 
-/** The commits that one has and another lacks: all counted, and the newest named. */
+/** How many commits one commit has and another lacks, and the newest of them. */
 export type CommitList = { count: number; newest: { oid: Oid; date: string; subject: string }[] }
 
-/** The commits that `tip` has and `old` lacks; at most `named` of them with date (YYYY-MM-DD) and subject. */
+/**
+ * The commits that `tip` has and `old` lacks: their number, and the newest `named` ones with date (YYYY-MM-DD) and
+ * subject.
+ */
 export async function commitsBetween(where: Where, old: Oid, tip: Oid, named: number): Promise<CommitList> {
   const range = [tip, `^${old}`, '--']
-  // Those of a day or a month are counted as they are named; years of them are not read.
+  // The listing is read up to this size; only longer histories need a second git to count them.
   const limit = 1024 * Math.max(named, 256)
   const log = await run(where, ['log', '--format=%H %as %<(200,trunc)%s', ...range], { limit })
   const lines = log.stdout.toString().split('\n').slice(0, -1)

@@ -1,21 +1,21 @@
-/** The repository's own configuration, written beside others that write it, too. */
+/** Writes the repository's own configuration, while other programs may write it too. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Repository } from './repository.ts'
 import { GitError, run } from './run.ts'
 
-/** How often a file that another git writes at this moment is tried again, and after how many milliseconds. */
+/** How many times a locked configuration file is tried again, and after how many milliseconds. */
 const TRIES = 20
 const RETRY_MS = 50
 
 /**
- * Sets a key of the repository's own configuration, with patience for another git that is just writing it. Throws
- * {@link GitError} where git can't.
+ * Sets a key in the repository's configuration. Retries while another git process has locked the file. Throws a {@link
+ * GitError} where that fails.
  */
 export async function setConfig(repository: Repository, key: string, value: string): Promise<void> {
   await write(repository, [key, value])
 }
 
-/** The same for one more value of a key that may have several. */
+/** Adds a value to a key that may have several, as {@link setConfig} sets one. */
 export async function addConfig(repository: Repository, key: string, value: string): Promise<void> {
   await write(repository, ['--add', key, value])
 }

@@ -1,6 +1,6 @@
 /**
- * Conflicts in a text, between marks as git's diff3 style has them. All texts are one character per byte, so that
- * untouched lines keep their bytes.
+ * Reads and writes conflict markers in git's diff3 style. Texts have one character per byte (latin1), so that untouched
+ * lines keep their bytes.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,15 +8,18 @@ import { visiblePath } from '../text.ts'
 import type { Repository } from './repository.ts'
 import { run } from './run.ts'
 
-/** Lines that are the same for all, or a conflict: what each side has there, and what both were made from. */
+/**
+ * Lines outside of conflicts, or a conflict: the lines of each side and of the common ancestor. `lines` has the markers
+ * too.
+ */
 type MarkedPart = { same: string } | { ours: string; base: string; theirs: string; lines: string }
 
-/** What git writes by itself. */
+/** The length of conflict markers that git uses by default. */
 export const USUAL_MARK_LENGTH = 7
-/** Git tells by its exit code how many conflicts there are, up to this many. */
+/** `git merge-file` exits with the number of conflicts, up to 127. */
 const CODES = Array.from({ length: 128 }, (_, at) => at)
 
-/** A length of marks that none of these texts has at the start of a line. */
+/** A marker length that no line of these texts begins with. */
 export function markLength(sides: readonly (Uint8Array | undefined)[]): number {
   const texts = sides.map(bytes => Buffer.from(bytes ?? []).toString('latin1'))
   const runs = texts.flatMap(text => [...text.matchAll(/^([<=>|])\1{6,}/gm)].map(([marks]) => marks.length))
@@ -28,8 +31,8 @@ export function markLength(sides: readonly (Uint8Array | undefined)[]): number {
 export type Sides = { base: Uint8Array | undefined; ours: Uint8Array; theirs: Uint8Array }
 
 /**
- * Two texts that were made from one, brought together line by line, with marks where that can't be done. `labels`, byte
- * strings, stand behind the marks. Throws GitError where they are no text.
+ * Merges two versions of a text line by line, with markers around conflicts. `labels` (byte strings) stand behind the
+ * markers. Throws a GitError where a version is binary.
  */
 export async function mergeWithMarks(
   repository: Repository,
@@ -51,7 +54,9 @@ export async function mergeWithMarks(
   }
 }
 
-/** In this style git also marks places where both sides have become the same: there is nothing to choose there. */
+/**
+ * Removes the markers where both sides made the same change: diff3 style marks these too, though there is no conflict.
+ */
 function withoutAgreed(bytes: Buffer, length: number): Buffer {
   const parts = markedPartsOf(bytes.toString('latin1'), length)
   if (!parts) return bytes
@@ -61,7 +66,7 @@ function withoutAgreed(bytes: Buffer, length: number): Buffer {
 
 const mark = (char: string, length: number): RegExp => new RegExp(`^[${char}]{${length}}(?: .*)?\\r?\\n?$`)
 
-/** A text with marks, in parts; undefined where the marks do not belong together. */
+/** Splits a text with markers into parts; undefined where the markers do not match up. */
 export function markedPartsOf(text: string, length: number): MarkedPart[] | undefined {
   const lines = text.match(/[^\n]*\n|[^\n]+$/g) ?? []
   const [begin, middle, then, end] = ['<', '|', '=', '>'].map(char => mark(char, length)) as [
@@ -105,7 +110,7 @@ export function markedPartsOf(text: string, length: number): MarkedPart[] | unde
   return parts
 }
 
-/** How many conflicts are left in a text: as long as a line of marks stands in it, there is one. */
+/** Counts the conflicts left in a text; a stray marker line counts as one. */
 export function marksLeft(text: string, length: number): number {
   const counts = ['<', '|', '=', '>'].map(
     char => text.match(new RegExp(`^[${char}]{${length}}(?= |\\r?$)`, 'gm'))?.length ?? 0,
@@ -113,19 +118,19 @@ export function marksLeft(text: string, length: number): number {
   return Math.max(...counts)
 }
 
-/** The number of the first line with a mark, from 1 on. */
+/** The line number of the first marker, from 1. */
 export function firstMark(text: string, length: number): number | undefined {
   const at = text.search(new RegExp(`^([<|=>])\\1{${length - 1}}(?= |\\r?$)`, 'm'))
   return at < 0 ? undefined : text.slice(0, at).split('\n').length
 }
 
-/** A text in which what is left in conflict becomes what one side has there; undefined where its marks do not fit. */
+/** Resolves all conflicts left in a text with one side; undefined where the markers do not match up. */
 export function withSide(text: string, length: number, side: 'ours' | 'base' | 'theirs'): string | undefined {
   const parts = markedPartsOf(text, length)
   return parts?.map(part => ('same' in part ? part.same : part[side])).join('')
 }
 
-/** A text in which what is left in conflict becomes what both sides have: ours, and then theirs. */
+/** Resolves all conflicts left in a text with both sides: ours, then theirs. */
 export function withBoth(text: string, length: number): string | undefined {
   const parts = markedPartsOf(text, length)
   return parts?.map(part => ('same' in part ? part.same : lineEnded(part.ours, part.theirs))).join('')

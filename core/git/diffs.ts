@@ -1,13 +1,13 @@
-/** What differs between two trees: by path, and as text. */
+/** Differences between two trees: by path, and as patches. */
 import type { Entry, Oid, Path } from './repository.ts'
 import { run, type Where } from './run.ts'
 
-/** What differs between two trees or commits, as `git diff-tree -r -z` writes it: {@link changesIn} reads it. */
+/** Runs `git diff-tree -r -z` between two trees or commits; {@link changesIn} parses the output. */
 export async function diffTrees(where: Where, from: Oid, to: Oid): Promise<string> {
   return (await run(where, ['diff-tree', '-r', '-z', '--no-renames', from, to])).stdout.toString('latin1')
 }
 
-/** Reads `:MODE MODE OID OID STATUS NUL PATH NUL`, over and over, one at a time: there may be a hundred thousand. */
+/** Parses the repeated `:MODE MODE OID OID STATUS NUL PATH NUL`, lazily: there may be a hundred thousand entries. */
 export function* changesIn(output: string): Generator<[path: Path, before: Entry, after: Entry]> {
   const entry = (mode: string, oid: Oid): Entry => (mode === '000000' ? undefined : { mode, oid })
   for (let at = 0; at < output.length; ) {
@@ -19,7 +19,7 @@ export function* changesIn(output: string): Generator<[path: Path, before: Entry
   }
 }
 
-/** The files that differ between two trees or commits, each with its paths: a renamed file has two. */
+/** Lists the files that differ between two trees or commits. A renamed file has two paths. */
 export async function changedFiles(where: Where, from: Oid, to: Oid): Promise<Path[][]> {
   const { stdout } = await run(where, ['diff-tree', '-r', '-z', '-M', '--name-status', from, to])
   const words = stdout.toString('latin1').split('\0').slice(0, -1)
@@ -33,21 +33,21 @@ export async function changedFiles(where: Where, from: Oid, to: Oid): Promise<Pa
 }
 
 type PatchOptions = {
-  /** The lines around a change that are shown. */
+  /** Lines of context around a change. */
   context: number
-  /** The most bytes of the patch, which is cut there. */
+  /** At most this many bytes; the patch is cut there. */
   limit: number
-  /** Files of more bytes, written as git's configuration has it (512k), are only said to differ. */
+  /** For larger files only the fact that they differ is shown. In the form of git's configuration: `512k`. */
   biggestFile?: string
 }
 
-/** The arguments for {@link patchOf} and its kin: no program of the user's, and nothing guessed. */
+/** Arguments of git diff commands that switch off the user's programs and the detection of renames. */
 export const plainDiff = (biggestFile: string): string[] => [
   ...['-c', `core.bigFileThreshold=${biggestFile}`],
   ...['diff-tree', '--no-renames', '--no-ext-diff', '--no-textconv'],
 ]
 
-/** The difference of two trees or commits as git writes it, one character per byte. */
+/** The difference between two trees or commits as a patch, one character per byte. */
 export async function patchOf(
   where: Where,
   from: Oid,

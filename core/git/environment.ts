@@ -1,10 +1,13 @@
-/** The environment in which git never prompts, never starts a pager, and reads no configuration but the trusted one. */
+/**
+ * The environment variables that git runs with: it never prompts, never starts a pager, and reads only trusted
+ * configuration.
+ */
 
 export type Variables = Record<string, string | undefined>
 
 /**
  * Variables that would point git at another repository (`git rev-parse --local-env-vars`), name another author, or
- * change what its words mean.
+ * change git's output.
  */
 const MISLEADING =
   /^GIT_(DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|PREFIX|NAMESPACE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|GRAFT_FILE|SHALLOW_FILE|(AUTHOR|COMMITTER)_(NAME|EMAIL|DATE)|REPLACE_REF_BASE|IMPLICIT_WORK_TREE|ATTR_SOURCE|INTERNAL_SUPER_PREFIX|\w+_PATHSPECS|EXTERNAL_DIFF|ALLOW_PROTOCOL|DEFAULT_REF_FORMAT|DEFAULT_HASH|TRACE\w*)$/
@@ -16,14 +19,14 @@ const NEVER_ASK = {
   GCM_INTERACTIVE: 'never',
   GIT_NO_REPLACE_OBJECTS: '1',
   GIT_NO_LAZY_FETCH: '1',
-  // No file: an existing one, even empty, gets advice.
+  // This path must not exist: for an existing file, even an empty one, git prints advice.
   GIT_GRAFT_FILE: '/dev/null/none',
   GIT_OPTIONAL_LOCKS: '0',
-  // A server that says nothing for a minute has stalled.
+  // End a transfer that is slower than 1 byte per second for a minute.
   GIT_HTTP_LOW_SPEED_LIMIT: '1',
   GIT_HTTP_LOW_SPEED_TIME: '60',
 }
-/** The user's and the system's configuration switched off: for the workspace and for verdicts. */
+/** Switches off the user's and the system's configuration: for the workspace and for judging merges. */
 export const OWN_CONFIG = {
   GIT_CONFIG_GLOBAL: '/dev/null',
   GIT_CONFIG_SYSTEM: '/dev/null',
@@ -31,11 +34,11 @@ export const OWN_CONFIG = {
   GIT_CONFIG_COUNT: '0',
   GIT_CONFIG_PARAMETERS: '',
   GIT_ATTR_NOSYSTEM: '1',
-  // The workspace's list of refs is written by hand.
+  // The workspace's packed-refs file is written by Forklift itself.
   GIT_DEFAULT_REF_FORMAT: 'files',
 }
 
-/** This process's environment as git gets it: unattended, and with `more` on top; undefined takes a variable away. */
+/** The environment for git: this process's own, made unattended, with `more` on top. Undefined removes a variable. */
 export function unattended(more: Variables = {}): Variables {
   const inherited = Object.entries(process.env).filter(([name]) => !MISLEADING.test(name))
   return { ...Object.fromEntries(inherited), ...NEVER_ASK, ...more }

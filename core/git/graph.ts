@@ -1,7 +1,7 @@
-/** Which commit has which parents, for very many commits: a few dozen bytes each, and git's own orders of them. */
+/** The parents of very many commits in a few dozen bytes each, and git's orders of commits. */
 import type { Format, Oid } from './repository.ts'
 
-/** A commit's number in a {@link CommitGraph}: from 0 on, in the order in which they were first heard of. */
+/** A commit's number in a {@link CommitGraph}, counted from 0 in the order in which ids were first seen. */
 export type CommitNumber = number
 
 const ONE = 48
@@ -9,18 +9,21 @@ const SPACE = 32
 const LINE_END = 10
 
 /**
- * Commits, their parents and the time they were committed. A parent is known by name before its own line has come: it
- * has a number then, and is not yet there ({@link has}).
+ * Commits with their parents and commit times. A parent gets a number when its child is read; until its own line is
+ * read, {@link has} is false for it.
  */
 export class CommitGraph {
   readonly #bytes: number
   #ids: Uint8Array
   #times: Float64Array
-  /** Where a commit's parents begin in #edges, and where they end; -1 for one that is not there yet. */
+  /**
+   * The index in #edges where a commit's parents begin, and where they end; -1 for a commit whose own line is not read
+   * yet.
+   */
   #from: Int32Array
   #to: Int32Array
   #edges: Int32Array
-  /** Numbers by the first bytes of the id; -1 is free. */
+  /** A hash table from the first bytes of an id to its number; -1: free. */
   #table: Int32Array
   #nodes = 0
   #edgeCount = 0
@@ -39,12 +42,12 @@ export class CommitGraph {
     this.#id = new Uint8Array(this.#bytes)
   }
 
-  /** How many numbers there are. */
+  /** The number of ids seen. */
   get size(): number {
     return this.#nodes
   }
 
-  /** Whether a commit's own line has come. */
+  /** Whether a commit's own line has been read. */
   has(node: CommitNumber): boolean {
     return (this.#from[node] ?? -1) >= 0
   }
@@ -69,8 +72,8 @@ export class CommitGraph {
   }
 
   /**
-   * Takes what `git rev-list --timestamp --parents` writes, in pieces of any size: `TIME ID PARENT…`, a line each.
-   * Appends the numbers of the commits to `listed`, in git's order.
+   * Reads output of `git rev-list --timestamp --parents` (lines of `TIME ID PARENT…`), in pieces of any size. Gives the
+   * numbers of the commits, in git's order.
    */
   take(piece: Uint8Array): CommitNumber[] {
     let bytes = piece
@@ -96,7 +99,7 @@ export class CommitGraph {
     return listed
   }
 
-  /** The number of the id whose digits begin there, a new one where it has none. */
+  /** The number of the id whose hex digits begin at `at`. A new id gets a new number. */
   #number(bytes: Uint8Array, at: number): CommitNumber {
     for (let byte = 0; byte < this.#bytes; byte++) {
       const place = at + 2 * byte
@@ -108,12 +111,12 @@ export class CommitGraph {
     const node = this.#nodes++
     if (node >= this.#times.length) this.#grow()
     this.#ids.set(this.#id, node * this.#bytes)
-    // Growing has moved it.
+    // The table has grown, so the slot has moved.
     this.#table[this.#slot()] = node
     return node
   }
 
-  /** Where the id is in the table, or the free place for it. */
+  /** The slot of the current id in the table, or the free slot for it. */
   #slot(): number {
     const id = this.#id
     const mask = this.#table.length - 1
@@ -159,11 +162,11 @@ function grown<A extends Uint8Array | Int32Array | Float64Array>(old: A, larger:
   return larger
 }
 
-/** All commits that some reach, newest first, as `git rev-list` lists them: by the time they were committed. */
+/** All commits reachable from `tips`, newest commit time first, as `git rev-list` lists them. */
 export function byDate(graph: CommitGraph, tips: readonly CommitNumber[]): CommitNumber[] {
   const seen = new Uint8Array(graph.size)
   const sorted: CommitNumber[] = []
-  // Of several that are as new, the one that was met first comes first.
+  // Commits with equal times come in the order in which they were reached.
   const met = new Int32Array(graph.size)
   let count = 0
   const heap = new Heap((a, b) => {
@@ -185,12 +188,11 @@ export function byDate(graph: CommitGraph, tips: readonly CommitNumber[]): Commi
 }
 
 /**
- * The commits of a list as `git rev-list --topo-order` has them: none before all of its children, and lines of
- * development not mixed. Where the list is only the beginning of a longer one, the order ends where what is missing
- * would come in.
+ * Sorts commits as `git rev-list --topo-order` does: parents after all of their children, and lines of development not
+ * mixed. Where the list is only the beginning of a longer one, the result ends where a missing commit would stand.
  */
 export function byTopology(graph: CommitGraph, list: readonly CommitNumber[], isWhole: boolean): Int32Array {
-  // One more than the children that have not come yet, for those that are in the list.
+  // For each commit of the list, 1 plus the number of its children that are not yet placed.
   const waits = new Int32Array(graph.size)
   for (const node of list) waits[node] = 1
   for (const node of list) for (const parent of graph.parentsOf(node)) if (waits[parent]) waits[parent]++
@@ -212,13 +214,13 @@ export function byTopology(graph: CommitGraph, list: readonly CommitNumber[], is
 }
 
 /**
- * The commits of a list as `git rev-list --date-order` has them: the newest first, and none before all of its children.
- * The list is as git gives it by date: mostly it is that already.
+ * Sorts commits as `git rev-list --date-order` does: newest first, and parents after all of their children. `list` is
+ * sorted by date, and so mostly in that order already.
  */
 export function byDateOrder(graph: CommitGraph, list: readonly CommitNumber[]): Int32Array {
   const order = Int32Array.from(list)
   if (isChildrenFirst(graph, order)) return order
-  // One more than the children that have not come yet, for those that are in the list.
+  // For each commit of the list, 1 plus the number of its children that are not yet placed.
   const waits = new Int32Array(graph.size)
   for (const node of order) waits[node] = 1
   for (const node of order) for (const parent of graph.parentsOf(node)) if (waits[parent]) waits[parent]++
@@ -250,7 +252,7 @@ function isChildrenFirst(graph: CommitGraph, order: Int32Array): boolean {
   return true
 }
 
-/** Numbers of which the first by some order is given first. */
+/** A priority queue of numbers. */
 class Heap {
   readonly #nodes: CommitNumber[] = []
 

@@ -1,4 +1,4 @@
-/** Text in all files of a tree: lines that have some words in them, or that an expression fits. */
+/** Searches text in all files of a tree: lines with given words, or matching a regular expression. */
 import { availableParallelism } from 'node:os'
 import { Failure } from '../failure.ts'
 import { visible } from '../text.ts'
@@ -6,53 +6,53 @@ import { asText, type Oid, type Path, type Repository } from './repository.ts'
 import { GitError, MANY_BLOBS, run } from './run.ts'
 import { emptyTree } from './trees.ts'
 
-/** A line, from 1, and which characters of it were looked for. A long line is shown around the first of them. */
+/** A matching line, counted from 1, and the ranges of its matches. A long line is cut around its first match. */
 export type GrepMatch = { path: Path; line: number; text: string; ranges: [number, number][] }
 
 type TextQuestion = { tree: Oid; words: string; isRegex: boolean; matchCase: boolean }
-/** A question that was understood, and how git is to read it. */
+/** A valid search, and the option of git grep that reads it: plain words, Perl or extended regular expressions. */
 export type GrepQuestion = TextQuestion & { dialect: '-F' | '-P' | '-E' }
 type TextOptions = {
-  /** Ends the search: no more is found then. */
+  /** Ends the search; nothing more is found. */
   signal: AbortSignal
   onFound: (matches: GrepMatch[]) => void
-  /** The seconds after which what was found has to do. */
+  /** The search ends after this many seconds. */
   seconds?: number
-  /** The most lines. */
+  /** The search ends after this many lines. */
   most?: number
-  /** Only these files, or all below these folders. */
+  /** Searches only these files and folders. */
   only?: readonly Path[]
-  /** Not these. */
+  /** Skips these files and folders. */
   besides?: readonly Path[]
 }
 
 /** Seconds after which a search is ended: some expressions take exponential time. */
 const SEARCH_SECONDS = 30
 const MAX_MATCHES = 10_000
-/** Characters of a line that are shown: around the first hit, where it is longer. */
+/** A longer line is cut to this many characters, around its first match. */
 const MAX_SHOWN_CHARS = 400
 const MAX_RANGES_PER_LINE = 100
 /**
- * Milliseconds for which matches are gathered before they are handed over, after the first ones: git prints those of
- * each file by themselves, and handling thousands of small pieces takes time from the search.
+ * Milliseconds for which matches are collected before they are passed on, after the first ones: git prints the matches
+ * of each file separately, and handling thousands of small pieces would slow the search.
  */
 const GATHERING_MS = 50
 /**
- * Threads that look through files. They wait for each other wherever two read at once, so that as many as there are
- * processors leave half of these idle: of two, eight threads take three quarters of the time of two.
+ * Threads of the search. They block each other while reading, so one thread per processor leaves processors idle: on
+ * two processors, eight threads take three quarters of the time of two threads.
  */
 const THREADS = Math.max(8, availableParallelism())
-/** Bytes of one line that are kept while it is read. Longer lines are not shown. */
+/** At most this many bytes of a line are kept while it is read. Longer lines are not shown. */
 const MAX_LINE_BYTES = 4 << 20
 
 /**
- * Looks whether a question can be answered. An expression is tried on nothing, so that what is wrong with it is said at
- * once, as a {@link Failure}.
+ * Validates a search. An expression is tried on an empty tree, so that a syntax error is reported at once, as a {@link
+ * Failure}.
  */
 export async function textSearch(repository: Repository, question: TextQuestion): Promise<GrepQuestion> {
-  if (question.words === '') throw new Failure('There is nothing to look for yet.')
+  if (question.words === '') throw new Failure('Type a text to search for.')
   if (/[\n\0]/.test(question.words)) throw new Failure('Text is found line by line: look for one line of it.')
-  if (question.words.length > 10_000) throw new Failure('That is too long to be looked for.')
+  if (question.words.length > 10_000) throw new Failure('The search text is too long: use at most 10,000 characters.')
   if (!question.isRegex) return { ...question, dialect: '-F' }
   const attempt = async (dialect: '-P' | '-E') => {
     const nothing = emptyTree(repository.format)
@@ -61,7 +61,7 @@ export async function textSearch(repository: Repository, question: TextQuestion)
   }
   const answer = await attempt('-P')
   if (answer.code !== 128) return { ...question, dialect: '-P' }
-  // A git that was built without Perl's expressions says so.
+  // Git was built without Perl's regular expressions.
   const plain = /perl|pcre/i.test(answer.stderr) ? await attempt('-E') : answer
   if (plain.code !== 128) return { ...question, dialect: '-E' }
   const [, why = 'git does not say why'] = /^fatal: (?:.*', ?|.*': ?)?(.*)$/m.exec(plain.stderr) ?? []
@@ -69,15 +69,14 @@ export async function textSearch(repository: Repository, question: TextQuestion)
 }
 
 /**
- * Finds the lines in all text files of a tree that have some words in them, or that an expression fits, and hands them
- * over as git finds them. `isCut`: there may be more.
+ * Finds matching lines in all text files of a tree, and passes them on as git finds them. `isCut`: there may be more.
  */
 export async function findText(
   repository: Repository,
   search: GrepQuestion,
   { signal, onFound, seconds = SEARCH_SECONDS, most = MAX_MATCHES, only = [], besides = [] }: TextOptions,
 ): Promise<{ isCut: boolean }> {
-  // A random colour marks the matches, so that no content of a file can pass for a mark.
+  // Matches are marked by a random colour, so that no content of a file can look like a mark.
   const colour = crypto.getRandomValues(new Uint8Array(3))
   const reader = new MatchReader(colour, search.tree)
   let count = 0
@@ -112,7 +111,7 @@ export async function findText(
   }
 }
 
-/** Hands over what is found: the first of it at once, and what follows a moment later with all that came meanwhile. */
+/** Passes matches on: the first ones at once, later ones in batches. */
 class Gathering {
   #matches: GrepMatch[] = []
   #handed = Number.NEGATIVE_INFINITY
@@ -128,7 +127,7 @@ class Gathering {
     else this.#clock ??= setTimeout(() => this.#hand(), rest)
   }
 
-  /** Hands over the matches that are left, if the caller asked for them as they come. */
+  /** Passes on the remaining matches, unless the caller has ended the search. */
   end(isUnwanted: boolean): void {
     clearTimeout(this.#clock)
     if (!isUnwanted) this.#hand()
@@ -144,7 +143,10 @@ class Gathering {
   }
 }
 
-/** A path as git's arguments have it. What is no UTF-8 can't stand in one: there, any byte will do. */
+/**
+ * A path as a pathspec for git's arguments. A byte that is not UTF-8 can't be in an argument: `?` matches any byte
+ * there.
+ */
 function pathspec(path: Path, ...magic: 'exclude'[]): string {
   const text = asText(path)
   const isText = Buffer.from(text).toString('latin1') === path
@@ -160,7 +162,7 @@ const wordsOf = ({ words, matchCase, dialect }: GrepQuestion): string[] => [
   ...['-e', words],
 ]
 
-/** Git knows letters beyond ASCII only in a UTF-8 locale, in which every search takes longer. */
+/** The locale for git: it knows letters beyond ASCII only in a UTF-8 locale, in which every search is slower. */
 const languageOf = ({ words, isRegex, matchCase }: TextQuestion): Record<string, string> =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the question is whether it is all ASCII
   /[^\x00-\x7f]/.test(words) && (isRegex || !matchCase) ? { LC_ALL: 'C.UTF-8' } : {}
@@ -172,7 +174,7 @@ function colours([red = 0, green = 0, blue = 0]: Uint8Array): string[] {
   return settings.flatMap(setting => ['-c', `color.grep.${setting}`])
 }
 
-/** Reads `TREE:PATH NUL LINE NUL TEXT`, a line each, in which the hits are coloured. */
+/** Parses lines of `TREE:PATH NUL LINE NUL TEXT` in which the matches are coloured. */
 class MatchReader {
   #rest = ''
   readonly #start: string
@@ -188,7 +190,7 @@ class MatchReader {
     const matches: GrepMatch[] = []
     let at = 0
     for (;;) {
-      // A path may have line ends in it; what comes behind the second NUL has not.
+      // A path may contain line ends; the text after the second NUL can't.
       const path = text.indexOf('\0', at)
       const line = path < 0 ? -1 : text.indexOf('\0', path + 1)
       const end = line < 0 ? -1 : text.indexOf('\n', line + 1)
@@ -200,7 +202,7 @@ class MatchReader {
       at = end + 1
     }
     this.#rest = text.slice(at)
-    // The head of an endless line is as good as all of it, once its end has come.
+    // Only the beginning of a very long line is kept until its end is read.
     if (this.#rest.length > MAX_LINE_BYTES) this.#rest = this.#rest.slice(0, MAX_LINE_BYTES)
     return matches
   }
@@ -219,7 +221,7 @@ class MatchReader {
   }
 }
 
-/** A long line around its first hit. */
+/** Cuts a long line around its first match. */
 function shorten(text: string, ranges: [number, number][]): Pick<GrepMatch, 'text' | 'ranges'> {
   if (text.length <= MAX_SHOWN_CHARS) return { text: text.toWellFormed(), ranges }
   const from = Math.max(0, Math.min((ranges[0]?.[0] ?? 0) - 60, text.length - MAX_SHOWN_CHARS))

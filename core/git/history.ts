@@ -1,4 +1,4 @@
-/** History for a graph and for a path: which commits there are, in which order, and what only reflogs still know. */
+/** Lists commits for a graph and for a path, and finds commits that only reflogs still name. */
 import type { ChildProcess } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -11,28 +11,28 @@ import { endChild, GitError, run, start } from './run.ts'
 /** A commit as a graph shows it. `committed` is in seconds since 1970. */
 export type HistoryCommit = { oid: Oid; parents: Oid[]; author: CommitIdentity; committed: number; subject: string }
 
-/** In which order commits come, none before its children: lines of development not mixed, or the newest first. */
+/** The order of commits, parents after all of their children: lines of development not mixed, or newest first. */
 type HistoryOrder = 'topology' | 'date'
 
 /**
- * The number of commits that are read first, and the milliseconds after which the rest follows, unless a caller needs
- * it earlier: reading all of them at once would delay what the caller does with the first ones.
+ * How many commits are read first, and after how many milliseconds the rest is read unless a caller needs it earlier:
+ * reading all at once would delay what the caller does with the first ones.
  */
 const [FIRST, REST] = [512, 250]
 
-/** Up to this many new commits are read one by one, which is quicker than a `git rev-list` for them. */
+/** At most this many new commits are read one by one, which is faster than a `git rev-list` for them. */
 const MAX_COMMITS_READ_SINGLY = 100
 
 /**
- * All commits that some tips reach, in git's topological order or by date, held in memory without their texts: some
- * hundred bytes each at most. The first rows are there long before all are loaded.
+ * All commits reachable from some tips, in topological order or by date, in memory without their messages (some hundred
+ * bytes each at most). The first rows are available long before all are loaded.
  *
- * What is given before `complete` is exact unless a commit claims to be older than its parents: then a window that is
- * asked for again may differ.
+ * Rows given before `complete` are final unless a commit has an earlier date than its parents: then the same window may
+ * differ later.
  */
 export class History implements AsyncDisposable {
   readonly #graph: CommitGraph
-  /** As git lists them: by date. */
+  /** All commits in the order of `git rev-list`: by date. */
   #listed: CommitNumber[] = []
   #order: Int32Array = new Int32Array()
   #places: Int32Array | undefined
@@ -41,7 +41,7 @@ export class History implements AsyncDisposable {
   #waiting: (() => void)[] = []
   readonly #children = new Set<ChildProcess>()
   #complete: Promise<number>
-  /** Ends the rest after the first commits. */
+  /** Resolved to read the rest now. */
   readonly #hurry = Promise.withResolvers<void>()
   #isClosed = false
 
@@ -53,22 +53,22 @@ export class History implements AsyncDisposable {
     this.#graph = new CommitGraph(objects.repository.format)
     this.#tips = tips
     this.#complete = this.#loadAll(tips)
-    // A caller that asks for a window gets the error.
+    // The error is reported to a caller that asks for a window.
     this.#complete.catch(() => undefined)
   }
 
-  /** Gives the number of commits when all are loaded; throws {@link GitError} where git can't read them. */
+  /** Resolves to the number of commits when all are loaded; rejects with {@link GitError} where git can't read them. */
   get complete(): Promise<number> {
     this.#hurry.resolve()
     return this.#complete
   }
 
-  /** The same without reading the rest earlier than planned. */
+  /** The same, without reading the rest earlier than planned. */
   get completeSoon(): Promise<number> {
     return this.#complete
   }
 
-  /** The rows from one place to another, without that; fewer where the history ends. */
+  /** The rows from `from` up to, but without, `to`; fewer where the history ends. */
   async window(from: number, to: number): Promise<HistoryCommit[]> {
     await this.#settle(to)
     const nodes = this.#order.slice(Math.max(from, 0), Math.max(to, 0))
@@ -78,7 +78,7 @@ export class History implements AsyncDisposable {
     )
   }
 
-  /** The same without texts: which commits, and what their parents are. It takes no git. */
+  /** The same rows without messages, from memory alone. */
   async shape(from: number, to: number): Promise<{ oid: Oid; parents: Oid[] }[]> {
     await this.#settle(to)
     const nodes = this.#order.slice(Math.max(from, 0), Math.max(to, 0))
@@ -89,21 +89,21 @@ export class History implements AsyncDisposable {
   }
 
   /**
-   * The graph as it is now, with at least `count` rows if the history has that many: for computations over all of it.
-   * Valid until the next await of the caller. `order` has the nodes of the graph, row by row.
+   * The graph as loaded so far, with at least `count` rows if the history has that many. Valid until the caller's next
+   * await. `order` has the nodes of the graph, row by row.
    */
   async state(count: number): Promise<{ graph: CommitGraph; order: Int32Array; isWhole: boolean }> {
     await this.#settle(count)
     return { graph: this.#graph, order: this.#order, isWhole: this.#isComplete }
   }
 
-  /** The place of a commit, when all are loaded; undefined where no tip reaches it. */
+  /** The row of a commit, after all are loaded; undefined where no tip reaches it. */
   async placeOf(oid: Oid): Promise<number | undefined> {
     await this.complete
     return this.placeNow(oid)
   }
 
-  /** The same in what is loaded by now. */
+  /** The row of a commit among those loaded so far. */
   placeNow(oid: Oid): number | undefined {
     this.#places ??= this.#placesOf(this.#order)
     const node = this.#graph.find(oid)
@@ -111,7 +111,7 @@ export class History implements AsyncDisposable {
     return place < 0 ? undefined : place
   }
 
-  /** Follows the tips to where they are now: only commits that are new are asked for. Gives the number of commits. */
+  /** Moves the history to new tips; only new commits are read. Gives the number of commits. */
   async move(tips: readonly Oid[]): Promise<number> {
     const before = this.complete
     this.#complete = (async () => {
@@ -135,7 +135,7 @@ export class History implements AsyncDisposable {
     return await this.#complete
   }
 
-  /** The nodes of tips. They may be tags, whose commits only git knows. */
+  /** The graph's nodes of some tips. Tips may be tag objects, which only git can resolve to commits. */
   async #nodesOf(tips: readonly Oid[]): Promise<CommitNumber[]> {
     const nodes = await Promise.all(
       tips.map(async tip => {
@@ -148,7 +148,10 @@ export class History implements AsyncDisposable {
     return nodes.filter(node => node !== undefined)
   }
 
-  /** Reads what is new up to what is known, where it is not much: the new nodes, and the known ones that it led to. */
+  /**
+   * Reads new commits one by one until known ones are reached: gives the new nodes and the known ones. Undefined where
+   * there are too many.
+   */
   async #readFew(tips: readonly Oid[]): Promise<{ nodes: CommitNumber[]; met: Set<CommitNumber> } | undefined> {
     if (tips.length > MAX_COMMITS_READ_SINGLY) return undefined
     const waiting: string[] = tips.map(tip => `${tip}^{commit}`)
@@ -177,14 +180,14 @@ export class History implements AsyncDisposable {
     return { nodes, met }
   }
 
-  /** Whether some nodes are in the history as it is: a commit that no tip has reached any more is still known. */
+  /** Whether all of these nodes are in the current history. The graph also has commits that no tip reaches any more. */
   #areListed(nodes: Iterable<CommitNumber>): boolean {
     this.#places ??= this.#placesOf(this.#order)
     for (const node of nodes) if ((this.#places[node] ?? -1) < 0) return false
     return true
   }
 
-  /** New commits above all others, where they are newer; false where they are not, or may not be. */
+  /** Puts new commits above all others, if they are newer. False where they are not, or that is not certain. */
   #putOnTop(nodes: readonly CommitNumber[]): boolean {
     if (this.by !== 'date') return false
     if (nodes.length === 0) return true
@@ -237,7 +240,7 @@ export class History implements AsyncDisposable {
     }
   }
 
-  /** Answers whether those are all. */
+  /** Reads the first commits. Gives whether these are all. */
   async #loadFirst(tips: readonly Oid[]): Promise<boolean> {
     await this.#load(tips, [`--max-count=${FIRST}`], nodes => this.#listed.push(...nodes))
     const isWhole = this.#listed.length < FIRST
@@ -259,7 +262,7 @@ export class History implements AsyncDisposable {
     this.#listed = []
     await this.#load(tips, [], nodes => {
       for (const node of nodes) this.#listed.push(node)
-      // Each look takes as long as what is there: so only when that has doubled.
+      // Arranging takes time in proportion to the commits read, so it waits until their number has doubled.
       if (this.#waiting.length === 0 || this.#listed.length < 2 * looked) return
       looked = this.#listed.length
       this.#order = this.#arrange(false)
@@ -280,14 +283,14 @@ export class History implements AsyncDisposable {
     if (this.#order.length < to) await this.complete
   }
 
-  /** Runs `git rev-list` and hands over the commits as they come. */
+  /** Runs `git rev-list` and passes the commits on as they are read. */
   async #load(revisions: readonly string[], flags: string[], take: (nodes: CommitNumber[]) => void): Promise<void> {
     const { repository } = this.objects
     for (const tip of revisions)
       if (!isOid(repository.format, tip.replace(/^\^/, '')))
         throw new Error(`${JSON.stringify(tip)} is no full object id`)
     repository.signal?.throwIfAborted()
-    // Not a piece for every line: that would take longer than git itself.
+    // Without this git flushes every line, which takes longer than its own work.
     const buffered = { GIT_FLUSH: '0' }
     const child = start(repository, ['rev-list', '--timestamp', '--parents', ...flags, '--stdin'], 'pipe', buffered)
     const interrupt = () => endChild(child, 'SIGKILL')
@@ -313,11 +316,11 @@ export class History implements AsyncDisposable {
   }
 }
 
-/** Begins to load the history of some commits (or tags of commits); to be closed. */
+/** Starts loading the history of some commits or tags. Must be disposed. */
 export const openHistory = (objects: Objects, tips: readonly Oid[], by?: HistoryOrder): History =>
   new History(objects, tips, by)
 
-/** What a graph shows of some commits, in their order; those that are not there are left out. */
+/** Reads what a graph shows of some commits, in their order. Missing commits are left out. */
 export async function describe(objects: Objects, oids: readonly Oid[]): Promise<HistoryCommit[]> {
   const read = await Promise.all(oids.map(oid => objects.read(oid, { limit: 16 << 20 })))
   return read.flatMap(object => {
@@ -328,7 +331,7 @@ export async function describe(objects: Objects, oids: readonly Oid[]): Promise<
   })
 }
 
-/** The first paragraph of a commit's message, on one line. */
+/** The first paragraph of a commit message, on one line. */
 export function subjectOf({ message, encoding }: Pick<Commit, 'message' | 'encoding'>): string {
   const [paragraph = ''] = textOf(message, encoding)
     .replace(/^\s*\n/, '')
@@ -336,18 +339,18 @@ export function subjectOf({ message, encoding }: Pick<Commit, 'message' | 'encod
   return paragraph.trim().replace(/\s*\n\s*/g, ' ')
 }
 
-/** A commit that touched a path, and the path's name there, which another commit may have changed. */
+/** A commit that changed a path, and the path's name in that commit. */
 export type Touch = { oid: Oid; path: Path }
 
 type TouchingOptions = {
-  /** The most commits to give, and how many to pass over before them. */
+  /** At most this many commits, after skipping the first `after`. */
   count: number
   after?: number
-  /** Go on where the file had another name. For a single file only. */
+  /** Follows the file through renames. Only for a single file. */
   follow?: boolean
 }
 
-/** The commits in a history that touched a file or a folder, newest first, and whether there are `more`. */
+/** The commits in a history that changed a file or folder, newest first, and whether there are `more`. */
 export async function touching(
   repository: Repository,
   tip: Oid,
@@ -355,11 +358,11 @@ export async function touching(
   { count, after = 0, follow = false }: TouchingOptions,
 ): Promise<{ touches: Touch[]; more: boolean }> {
   if (!isOid(repository.format, tip)) throw new Error(`${JSON.stringify(tip)} is no full object id`)
-  // Git follows a file only through commits that it shows: so none of them can be skipped then.
+  // With --follow, git needs the newer commits to find renames, so they can't be skipped by git.
   const range = follow ? ['-n', String(after + count + 1)] : ['-n', String(count + 1), `--skip=${after}`]
   const names = follow ? ['--follow', '--name-only'] : ['--no-patch']
   const text = asText(path)
-  // An argument is text: other bytes go another way, where a line end would end them.
+  // Arguments must be UTF-8. Other paths go by standard input, where a line end would end the path.
   const isText = Buffer.from(text).toString('latin1') === path
   if (!isText && path.includes('\n')) throw new Error('Git can not be asked for a path with a line end and odd bytes')
   const args = ['log', '-z', '--format=%H', ...names, ...range, ...(isText ? [tip, '--', text] : ['--stdin'])]
@@ -378,12 +381,12 @@ export async function touching(
   return { touches: wanted.slice(0, count), more: wanted.length > count }
 }
 
-/** A commit with what a reader wants to know of it. `date` is that of its commit, as 2026-11-23. */
+/** A commit with its date (as 2026-11-23), subject and changed files. */
 export type ShortCommit = { date: string; subject: string; files: Path[] }
 
 /**
- * The last commits before and with a tip, merges left out: those that changed a file or folder, and those whose message
- * has a text, whatever its case.
+ * The newest commits reachable from a tip, without merges: those that changed a file or folder, and those whose message
+ * contains a text, ignoring case.
  */
 export async function lastCommits(
   repository: Repository,
@@ -406,19 +409,19 @@ export async function lastCommits(
   })
 }
 
-/** A commit that no ref reaches any more, and the newest line of a reflog that names it. */
+/** A commit that no ref reaches any more, and the newest reflog entry that names it. */
 type Forgotten = {
   oid: Oid
   ref: string
-  /** Its number in the reflog, as in main@{3}. */
+  /** The number of the reflog entry, as in main@{3}. */
   entry: number
   seconds: number
   message: string
 }
 
 /**
- * The commits named in the reflogs of all worktrees, refs and the stash that no ref and no HEAD reaches, newest first.
- * Their ancestors are not listed. `isReached` spares git the search where a {@link History} of all refs is at hand.
+ * Finds commits that the reflogs of all worktrees, refs and the stash name but no ref or HEAD reaches, newest first,
+ * without their ancestors. `isReached` replaces git's search where a {@link History} of all refs is available.
  */
 export async function onlyInReflogs(objects: Objects, isReached?: (oid: Oid) => boolean): Promise<Forgotten[]> {
   const { repository } = objects
@@ -441,7 +444,7 @@ async function unreached(repository: Repository, oids: readonly Oid[]): Promise<
   return oids.filter(oid => found.has(oid))
 }
 
-/** The newest line for each id in any reflog. Read from the files: git takes longer for it than for all else. */
+/** The newest entry for each id in any reflog, read from the files: a git command for each reflog would be slower. */
 async function readReflogs({ commonDir, format }: Repository): Promise<Map<Oid, Forgotten>> {
   const found = new Map<Oid, Forgotten>()
   const worktrees = await namesIn(join(commonDir, 'worktrees'))
@@ -458,7 +461,7 @@ async function readReflogs({ commonDir, format }: Repository): Promise<Map<Oid, 
           [now, newest],
         ] as const) {
           const known = found.get(oid)
-          // HEAD follows a branch: the branch's own reflog says more.
+          // HEAD's reflog repeats that of the checked-out branch, which is preferred.
           const isNewest =
             !known || Number(seconds) > known.seconds || (Number(seconds) === known.seconds && ref !== 'HEAD')
           if (!isNewest || !isOid(format, oid) || /^0+$/.test(oid)) continue

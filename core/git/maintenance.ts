@@ -1,17 +1,17 @@
 /**
- * Lets git tidy up its objects after others have written some, as it does by itself after `git commit`: only where it
- * finds that there are many, in the background, and as the user has configured it (gc.auto, maintenance.auto).
+ * Runs `git maintenance --auto` after objects were written, as `git commit` does: git tidies up in the background, only
+ * where there are many loose objects, and as the user has configured it (gc.auto, maintenance.auto).
  *
- * A second of typing on the desk, or a step of a task, leaves a few unreachable objects, and no other git may run here
- * for days. The forge itself deletes none of them: another program may have begun to use one, which is why git waits
- * two weeks.
+ * A second of typing on the desk, or a step of a task, leaves a few unreachable objects, and no other git command may
+ * run in the repository for days. The forge itself never deletes objects: another program may be about to use one,
+ * which is why git keeps unreachable objects for two weeks.
  */
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Repository } from './repository.ts'
 import { read, run } from './run.ts'
 
-/** Milliseconds after the last commit: what the person sees of it comes first. */
+/** Milliseconds after the last commit: updating the page comes first. */
 const MAINTENANCE_DELAY_MS = 2_000
 
 export class Maintenance {
@@ -20,16 +20,15 @@ export class Maintenance {
 
   constructor(readonly repository: Repository) {}
 
-  /** Looks in the background, once after several commits in a row. */
+  /** Schedules maintenance in the background, once for several commits in a row. */
   afterCommit(): void {
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => this.#begin(), MAINTENANCE_DELAY_MS)
   }
 
   /**
-   * Packs the loose objects that some revisions have, each as `git rev-list` takes it, before git looks by itself. Of
-   * the history below a `^` revision nothing is read, so it takes no longer in a large repository. Runs in
-   * the background.
+   * Packs the loose objects of some revisions (arguments of `git rev-list`) in the background, before git's own
+   * maintenance. History below a `^` revision is not read, so a large repository takes no longer.
    */
   pack(revisions: () => Promise<readonly string[]>): void {
     this.#enqueue(async () => this.#pack(await revisions()))
@@ -41,7 +40,7 @@ export class Maintenance {
     this.#enqueue(() => this.#run())
   }
 
-  /** One after the other; what fails is tried again with the next reason to look. */
+  /** Runs one task at a time. A failed task is not repeated: the next commit schedules maintenance again. */
   #enqueue(work: () => Promise<void>): void {
     const running = (this.#running ?? Promise.resolve()).then(work).catch(() => undefined)
     this.#running = running
@@ -50,7 +49,7 @@ export class Maintenance {
     })
   }
 
-  /** Lets git look now if it is to, and waits for that. What it then does goes on by itself. */
+  /** Starts scheduled maintenance now and waits for it. What git does in the background continues. */
   async settled(): Promise<void> {
     if (this.#timer !== undefined) this.#begin()
     await this.#running

@@ -9,24 +9,24 @@ import { GitError, run, type Where } from './run.ts'
 
 /** One stage of a conflicted path: the merge base's (1), ours (2) or theirs (3). */
 export type Stage = { mode: string; oid: Oid; stage: 1 | 2 | 3; path: Path }
-/** What git calls a conflict (`contents`, `modify/delete`, …), and every path that it concerns. */
+/** A conflict: its kind in git's words (`contents`, `modify/delete`, …), and all of its paths. */
 export type MergeConflict = { kind: string; paths: Path[] }
-/** What `git merge-tree --write-tree` makes of two commits: a tree, and what it could not settle. */
+/** The result of `git merge-tree --write-tree`: a tree, and its conflicts. */
 export type MergedTree = { tree: Oid; stages: Stage[]; conflicts: MergeConflict[] }
 
 type TreeMergeOptions = {
   /**
-   * The commit or tree that both sides are compared with, instead of their common ancestors: a cherry-pick of C onto B
-   * is the merge of B and C with C's parent as the base. Then ours and theirs may be trees, too.
+   * The commit or tree to use as the merge base: a cherry-pick of C onto B is the merge of B and C with C's parent as
+   * the base. With a base, ours and theirs may be trees too.
    */
   base?: Oid
-  /** To read with, in the same repository; where none is given, a git of its own. */
+  /** Reads objects, in the same repository; undefined: a git process is started for it. */
   objects?: Objects
 }
 
 /**
- * The automatic merge of two commits, by the attributes of ours, as where ours is checked out. What it makes is written
- * into the repository. Any number may go on at a time. Throws {@link GitError} where git can't tell: no common
+ * Merges two commits as git does, with the .gitattributes of ours, as if ours were checked out. The resulting objects
+ * are written into the repository. Safe to call concurrently. Throws {@link GitError} where git can't merge: no common
  * ancestor, or a missing object.
  */
 export async function mergeTrees(
@@ -40,7 +40,7 @@ export async function mergeTrees(
   const sides: Sides = base === undefined ? [ours, theirs] : await commitsOnto(reading, base, [ours, theirs])
   await using nowhere = await openAttributesPlace(repository, new Map())
   const { met, ...merge } = await mergeAsItIs(nowhere, sides)
-  // Attributes count for nothing but what both sides have changed: to look for them in all folders would take longer.
+  // Attributes only matter for paths that both sides changed; reading them in all folders would take longer.
   if (met.length === 0) return merge
   const attributes = await attributesFor(reading, ours, met)
   if (attributes.size === 0) return merge
@@ -52,8 +52,8 @@ export async function mergeTrees(
 type Sides = readonly [ours: Oid, theirs: Oid]
 
 /**
- * The automatic merges of many pairs of commits, each as {@link mergeTrees} makes it, by few gits: a fifth of the time.
- * Undefined where git can't tell of a pair, as of two without a common ancestor.
+ * Merges many pairs of commits, each as {@link mergeTrees} does, with few git processes, in a fifth of the time.
+ * Undefined for a pair that git can't merge, for example without a common ancestor.
  */
 export async function mergeMany(
   repository: Repository,
@@ -68,7 +68,7 @@ export async function mergeMany(
     return attributes && attributes.size > 0 ? [{ at, attributes }] : []
   })
   const merges = first.map(merge => merge && withoutMet(merge))
-  // Most pairs of a repository have the same ones.
+  // Most pairs of a repository have the same attributes.
   const byContent = Map.groupBy((await Promise.all(needing)).flat(), ({ attributes }) => digestOf(attributes))
   for (const group of byContent.values()) {
     await using place = await openAttributesPlace(repository, group[0]?.attributes ?? new Map())
@@ -91,10 +91,10 @@ function digestOf(attributes: ReadonlyMap<Path, Buffer>): string {
   return sorted.map(([path, bytes]) => `${path}\0${Bun.hash(bytes)}\0`).join('')
 }
 
-/** A merge, and all paths of which git had something to say. */
+/** A merge, and all paths that git's messages name. */
 type Met = MergedTree & { met: Path[] }
 
-/** By one git, and one more after each pair at which it broke off. */
+/** Merges all pairs with one git process, plus one for each pair at which git stops. */
 async function mergeAll(where: Where, pairs: readonly Sides[]): Promise<(Met | undefined)[]> {
   const merges: (Met | undefined)[] = []
   while (merges.length < pairs.length) {
@@ -107,7 +107,7 @@ async function mergeAll(where: Where, pairs: readonly Sides[]): Promise<(Met | u
   return merges
 }
 
-/** Each merge is a word on how it went, a tree, stages up to an empty word, and messages up to another one. */
+/** Parses merges: a status, a tree, stages up to an empty field, and messages up to another empty field. */
 function* parseMerges(words: readonly string[]): Generator<Met> {
   for (let at = 0; at < words.length; ) {
     const tree = words[at + 1] ?? ''
@@ -115,7 +115,7 @@ function* parseMerges(words: readonly string[]): Generator<Met> {
     if (stages < 0) return
     let end = stages + 1
     while (end < words.length && words[end] !== '') end += Number(words[end]) + 3
-    // Git broke off in the middle of it.
+    // Git stopped in the middle of this merge.
     if (end >= words.length) return
     yield { tree, stages: words.slice(at + 2, stages).map(parseStage), ...parseMessages(words.slice(stages + 1, end)) }
     at = end + 1
@@ -123,8 +123,8 @@ function* parseMerges(words: readonly string[]): Generator<Met> {
 }
 
 /**
- * Two made-up commits on a made-up base, since git before 2.40 takes no base for a merge. They come out the same every
- * time, so that nothing piles up.
+ * Makes temporary commits of both sides on a commit of the base, since git before 2.40 has no --merge-base. Their dates
+ * are fixed, so the same merge makes the same objects again.
  */
 async function commitsOnto(objects: Objects, base: Oid, sides: Sides): Promise<Sides> {
   const { repository } = objects
@@ -136,7 +136,8 @@ async function commitsOnto(objects: Objects, base: Oid, sides: Sides): Promise<S
   })
   const root = make(from, [], 'base\n')
   const parent = oidOf(repository.format, root)
-  // Sides that are the same would be one commit but for their messages, and that its own merge base.
+  // If both sides are equal, different messages keep them from becoming the same commit, which would be its own merge
+  // base.
   const [ours, theirs] = to.map((tree, at) => make(tree, [parent], at === 0 ? 'ours\n' : 'theirs\n'))
   const made = [root, ours, theirs].filter(it => it !== undefined)
   const [, one = '', other = ''] = await writeObjects(repository, made)
@@ -150,8 +151,8 @@ async function treeOf(objects: Objects, oid: Oid): Promise<Oid> {
 }
 
 /**
- * Two texts that were made from one (undefined: from nothing), brought together line by line; where both have changed
- * the same lines, with those of the one and then those of the other. Throws {@link GitError} where they are no text.
+ * Merges two versions of a text (`base` undefined: an empty one) line by line. Where both changed the same lines, the
+ * result has ours, then theirs. Throws {@link GitError} where a version is binary.
  */
 export async function mergeLines(
   repository: Repository,
@@ -165,10 +166,10 @@ export async function mergeLines(
   })
 }
 
-/** More lines than any text has. */
+/** More lines of context than any text has. */
 const ALL_LINES = 100_000_000
 
-/** The lines that two texts have in common, in the order that they have in both: what git's diff shows as unchanged. */
+/** The lines that two texts have in common, in order: those that git's diff shows as unchanged. */
 export async function commonLines(repository: Repository, one: Uint8Array, other: Uint8Array): Promise<Buffer> {
   const plain = ['-c', 'diff.suppressBlankEmpty=false', 'diff', '--no-index', '--no-color']
   const whole = ['--no-ext-diff', '--no-textconv', '--text', `-U${ALL_LINES}`]
@@ -176,7 +177,7 @@ export async function commonLines(repository: Repository, one: Uint8Array, other
     run(where, [...plain, ...whole, 'one', 'other'], { ok: [0, 1] }),
   )
   if (code === 0) return Buffer.from(one)
-  // What comes before the one hunk is about the files themselves.
+  // The lines before the single hunk are the diff's headers.
   const [, ...lines] = stdout
     .toString('latin1')
     .replace(/^[\s\S]*?^@@.*\n/m, '\n')
@@ -188,7 +189,7 @@ export async function commonLines(repository: Repository, one: Uint8Array, other
   return Buffer.from(common.join(''), 'latin1')
 }
 
-/** Does something in a folder with a few files in it, by their names. */
+/** Writes files into a temporary folder, and runs a task in it. */
 async function withFiles<Result>(
   repository: Repository,
   files: Readonly<Record<string, Uint8Array>>,
@@ -206,14 +207,17 @@ async function withFiles<Result>(
 async function mergeAsItIs(where: Where, [ours, theirs]: Sides): Promise<Met> {
   const args = ['merge-tree', '--write-tree', '--messages', '-z', ours, theirs]
   const { code, stdout, stderr } = await run(where, args, { ok: [0, 1] })
-  // 1 is a merge with conflicts, but also an argument that is no commit: only the tree's id tells them apart.
+  // Exit code 1 means conflicts, but also that an argument is not a commit: only the former prints a tree's id.
   if (code === 1 && stdout.length === 0) throw new GitError('merge-tree', code, stderr, '')
   const [tree = '', ...rest] = fields(stdout)
   const end = rest.includes('') ? rest.indexOf('') : rest.length
   return { tree, stages: rest.slice(0, end).map(parseStage), ...parseMessages(rest.slice(end + 1)) }
 }
 
-/** Parses git's messages, each a count, that many paths, a type and a sentence: the conflicts, and all paths named. */
+/**
+ * Parses git's messages (each a count, that many paths, a type and a sentence): gives the conflicts, and all paths
+ * named.
+ */
 function parseMessages(words: readonly string[]): { conflicts: MergeConflict[]; met: Path[] } {
   const conflicts: MergeConflict[] = []
   const met: Path[] = []

@@ -1,20 +1,20 @@
-/** Reading objects through one git that keeps running, and writing many of them by one that does not. */
+/** Reads objects through one long-running git process, and writes many of them by a single one. */
 import type { ChildProcess } from 'node:child_process'
 import { type Format, isOid, type Oid, type Repository } from './repository.ts'
 import { endChild, GitError, run, start } from './run.ts'
 
 type ObjectType = 'blob' | 'tree' | 'commit' | 'tag'
 type Info = { oid: Oid; type: ObjectType; size: number }
-/** `bytes` is undefined where the object is longer than what was asked for. */
+/** `bytes` is undefined where the object is larger than the limit. */
 type GitObject = Info & { bytes: Buffer | undefined }
 /**
- * What names an object: a full id, HEAD or a ref from `refs/` on, and, to get from a tag or commit to what it stands
- * for, `^{commit}`, `^{tree}`, `^{blob}` or `^{}` behind it; or a full id, a colon and a path without line ends, for
- * what stands there in that commit or tree. Nothing else reaches git, so no line end and no option does.
+ * The name of an object: a full id, HEAD, or a ref beginning with `refs/`, optionally followed by `^{commit}`,
+ * `^{tree}`, `^{blob}` or `^{}`; or a full id, a colon and a path without line ends, for the entry at that path. Other
+ * names are rejected before they reach git, so that none can be an option or contain a line end.
  */
 export type ObjectName = string
 
-/** Objects up to this many bytes are read where nothing else is said: more than a forge takes. */
+/** The default limit for reading an object, in bytes. Git hosts accept no larger file. */
 const LIMIT = 128 << 20
 
 type Answer = { head: string; bytes?: Buffer }
@@ -23,21 +23,21 @@ type Request = {
   name: string
   resolve: (answer: Answer) => void
   reject: (reason: unknown) => void
-  /** How often git died while this was the next to be answered. */
+  /** How many times git died while this request was the next to be answered. */
   deaths: number
 }
 
 /**
- * The objects of a repository, read by one `git cat-file` that is started when it is first needed and again when it has
- * died. What is asked for in one go is written in one go, and answered in that order. It sees what others add and
- * repack. To be closed: `await using objects = openObjects(repository)`.
+ * The objects of a repository, read by one `git cat-file` process that starts on first use and again after it died.
+ * Requests made together are sent together, and answered in order. Objects that other processes add or repack are
+ * found. Must be disposed: `await using objects = openObjects(repository)`.
  */
 export class Objects implements AsyncDisposable {
   #child: ChildProcess | undefined
   #unsent: Request[] = []
   #pending: Request[] = []
   #answer = new AnswerReader()
-  /** Gits that died in a row without an answer. */
+  /** How many git processes in a row died without an answer. */
   #deaths = 0
   #ended: unknown
   #clock: ReturnType<typeof setTimeout> | undefined
@@ -48,25 +48,25 @@ export class Objects implements AsyncDisposable {
     if (repository.signal?.aborted) this.#interrupt()
   }
 
-  /** Type and size of an object; undefined where there is none of that name (or, with `^{type}`, none of that type). */
+  /** The type and size of an object; undefined where it does not exist (or, with `^{type}`, has another type). */
   async info(name: ObjectName): Promise<Info | undefined> {
     return parseInfo((await this.#ask('info', verifyName(this.repository.format, name))).head)
   }
 
   /**
-   * An object with its bytes, where it has at most `limit` of them; undefined where there is none. Its size is asked
-   * for first, so that a huge one is never read.
+   * Reads an object; undefined where it does not exist. `bytes` is undefined above `limit`: the size is asked first, so
+   * that a huge object is never read.
    */
   async read(name: ObjectName, { limit = LIMIT }: { limit?: number } = {}): Promise<GitObject | undefined> {
     const info = await this.info(name)
     if (!info) return undefined
     if (info.size > limit) return { ...info, bytes: undefined }
     const { bytes } = await this.#ask('contents', info.oid)
-    // It may have gone in between, with the pack that it was in.
+    // It may have been deleted between the two requests.
     return bytes && { ...info, bytes }
   }
 
-  /** Ends the git that runs. What has not been answered is rejected, as is all that is asked afterwards. */
+  /** Ends the git process. Requests that are open, and all later ones, are rejected. */
   async [Symbol.asyncDispose](): Promise<void> {
     const child = this.#child
     const gone = child && new Promise(resolve => child.once('close', resolve))
@@ -77,7 +77,7 @@ export class Objects implements AsyncDisposable {
   #end(reason: unknown): void {
     this.#ended ??= reason
     this.repository.signal?.removeEventListener('abort', this.#interrupt)
-    // It only reads: nothing is left half done.
+    // The process only reads, so killing it is safe.
     if (this.#child) endChild(this.#child, 'SIGKILL')
     this.#rejectAll(this.#ended)
   }
@@ -91,7 +91,7 @@ export class Objects implements AsyncDisposable {
     return new Promise((resolve, reject) => {
       if (this.#ended) return reject(this.#ended)
       this.#unsent.push({ command, name, resolve, reject, deaths: 0 })
-      // What else is asked for in this moment goes with it.
+      // Requests of the same tick are sent together.
       if (this.#unsent.length === 1) queueMicrotask(() => this.#send())
     })
   }
@@ -105,7 +105,7 @@ export class Objects implements AsyncDisposable {
     this.#wait()
   }
 
-  /** Where the place has bounds, the next answer must come within their time. */
+  /** Ends the process where the next answer takes longer than the repository's bounds allow. */
   #wait(): void {
     clearTimeout(this.#clock)
     const { bounds } = this.repository
@@ -124,7 +124,7 @@ export class Objects implements AsyncDisposable {
       stderr = (stderr + text).slice(-65_536)
     })
     child.stdout?.on('data', (piece: Buffer) => {
-      // Output that was still in the pipe of an ended process answers no question.
+      // Ignore the remaining output of an ended process.
       if (child !== this.#child) return
       for (const answer of this.#answer.take(piece, () => this.#pending[0]?.command)) {
         this.#deaths = 0
@@ -142,7 +142,7 @@ export class Objects implements AsyncDisposable {
     return child
   }
 
-  /** What git has not answered is asked again, but an object at which it died twice is not. */
+  /** Asks again for what the dead process had not answered, except a request at which git died twice. */
   #died(reason: Error): void {
     this.#child = undefined
     this.#answer = new AnswerReader()
@@ -150,19 +150,21 @@ export class Objects implements AsyncDisposable {
     const isTheSame = next !== undefined && ++next.deaths > 1
     if (isTheSame) this.#pending.shift()?.reject(reason)
     this.#deaths++
-    // A process that can't even start is not restarted again and again.
+    // Give up on a process that dies every time.
     if (this.#ended || this.#deaths > 5) this.#rejectAll(this.#ended ?? reason)
     this.#unsent.unshift(...this.#pending.splice(0))
     this.#send()
   }
 }
 
-/** Cuts the output of `git cat-file --batch-command` into answers: a line, and for contents the bytes it announces. */
+/**
+ * Splits the output of `git cat-file --batch-command` into answers: a line, and for contents the bytes it announces.
+ */
 class AnswerReader {
   #pieces: Buffer[] = []
   #have = 0
   #head: string | undefined
-  /** How many bytes make the next step: unknown while a line is read. */
+  /** The number of bytes needed for the next answer; 0 while its first line is read. */
   #wanted = 0
 
   #keep(piece: Buffer): void {
@@ -170,7 +172,7 @@ class AnswerReader {
     this.#have += piece.length
   }
 
-  /** A copy, so that a few bytes do not hold on to all that came with them. */
+  /** Copies the bytes, so that a small answer does not keep a large buffer in memory. */
   #join(): Buffer {
     const bytes = Buffer.concat(this.#pieces)
     this.#pieces = []
@@ -221,7 +223,7 @@ function verifyName(format: Format, name: ObjectName): string {
   throw new Error(`${JSON.stringify(name)} does not name an object: a full id, HEAD or a ref does`)
 }
 
-/** Whether a name, one character per byte, is that of a ref below `refs/`, by the rules of git-check-ref-format(1). */
+/** Whether a name (one character per byte) is valid for a ref below `refs/`, by git-check-ref-format(1). */
 export function isRefName(name: string): boolean {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
   if (!/^refs\/[^\x00-\x20\x7f~^:?*[\\\u0100-\uffff]+$/.test(name)) return false
@@ -229,7 +231,7 @@ export function isRefName(name: string): boolean {
   return name.split('/').every(part => !part.startsWith('.') && !part.endsWith('.lock'))
 }
 
-/** The ids of all objects that begin with these digits, four at least: none, one, or several. */
+/** The ids of all objects that begin with these hex digits, at least four. */
 export async function findByDigits(repository: Repository, digits: string): Promise<Oid[]> {
   if (!/^[0-9a-f]{4,64}$/.test(digits)) return []
   const { stdout } = await run(repository, ['rev-parse', `--disambiguate=${digits}`], { ok: [0, 128], limit: 65_536 })
@@ -239,26 +241,29 @@ export async function findByDigits(repository: Repository, digits: string): Prom
     .filter(line => isOid(repository.format, line))
 }
 
-/** At most the first `limit` bytes of a blob that may be endless, by a git of its own. */
+/** The first `limit` bytes of a blob of any size, read by a git process of its own. */
 export async function readStart(repository: Repository, blob: Oid, limit: number): Promise<Buffer> {
   return (await run(repository, ['cat-file', 'blob', blob], { limit })).stdout
 }
 
-/** What is to be written: the bytes of the object itself, without git's header. */
+/** An object to write: its content, without git's header. */
 export type NewObject = { type: ObjectType; bytes: Uint8Array }
 
-/** The id that git gives to an object. */
+/** Computes the id of an object as git does. */
 export function oidOf(format: Format, { type, bytes }: NewObject): Oid {
   return new Bun.CryptoHasher(format).update(`${type} ${bytes.length}\0`).update(bytes).digest('hex')
 }
 
-/** From here on a pack is smaller and quicker than files, though a careless repack drops it while nothing uses it. */
+/**
+ * From this many objects on, a pack is smaller and faster to write than loose files, though an early `git repack -d`
+ * may drop unreferenced ones.
+ */
 const MIN_BLOBS_FOR_PACK = 1000
 const TYPES = { commit: 1, tree: 2, blob: 3, tag: 4 } as const
 
 /**
- * Writes objects exactly as they are, all by one git, and gives their ids in the same order. It does not look whether
- * what they refer to is there.
+ * Writes objects exactly as given, by one git process, and gives their ids in the same order. Does not check that
+ * objects they refer to exist.
  */
 export async function writeObjects(repository: Repository, objects: readonly NewObject[]): Promise<Oid[]> {
   const { format } = repository
@@ -266,11 +271,11 @@ export async function writeObjects(repository: Repository, objects: readonly New
   const once = [...new Map(oids.map((oid, at) => [oid, objects[at] as NewObject])).values()]
   if (once.length === 0) return []
   const isMany = once.length > MIN_BLOBS_FOR_PACK
-  // Programs that only read start without it.
+  // Programs that only read start faster without zlib.
   const { deflateSync } = await import('node:zlib')
   const head = Buffer.from('PACK\0\0\0\x02\0\0\0\0', 'latin1')
   head.writeUInt32BE(once.length, 8)
-  // Files are compressed again by git: there the pack is only a pipe.
+  // Where git unpacks the pack into loose files, it compresses them again: compressing the pack would be wasted.
   const level = isMany ? 1 : 0
   const body = once.flatMap(({ type, bytes }) => [packHeader(type, bytes.length), deflateSync(bytes, { level })])
   const pack = Buffer.concat([head, ...body])
@@ -279,7 +284,10 @@ export async function writeObjects(repository: Repository, objects: readonly New
   return oids
 }
 
-/** Type and size as gitformat-pack(5) has it: four bits of the size in the first byte, seven in each that follows. */
+/**
+ * The header of an object in a pack, by gitformat-pack(5): four bits of the size in the first byte, seven in each of
+ * the next.
+ */
 function packHeader(type: ObjectType, size: number): Buffer {
   const bytes = [(TYPES[type] << 4) | (size % 16)]
   for (let rest = Math.floor(size / 16); rest > 0; rest = Math.floor(rest / 128)) {
@@ -289,7 +297,7 @@ function packHeader(type: ObjectType, size: number): Buffer {
   return Buffer.from(bytes)
 }
 
-/** Writes a file's content exactly as it is: no filter, no change of line ends. */
+/** Writes the content of a file exactly as given: no filters, no conversion of line ends. */
 export async function writeBlob(repository: Repository, bytes: Uint8Array): Promise<Oid> {
   const [oid = ''] = await writeObjects(repository, [{ type: 'blob', bytes }])
   return oid

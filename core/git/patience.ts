@@ -1,4 +1,4 @@
-/** Moving refs with patience for other gits, and for the locks that killed ones have left. */
+/** Moves refs with retries while another git process has locked them, and removes locks that killed processes left. */
 import { rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -6,14 +6,14 @@ import { type Move, moveRefs } from './refs.ts'
 import type { Repository } from './repository.ts'
 import { GitError } from './run.ts'
 
-/** How often a ref that another git holds for a moment is tried again, and after how many milliseconds. */
+/** How many times a locked ref is tried again, and after how many milliseconds. */
 const TRIES = 6
 const RETRY_MS = 50
 
 /**
- * Moves refs as {@link moveRefs} does, with patience for a git that holds one of them for a moment. A lock on a ref
- * below `own` that stays all the time was left behind by a git that was killed: it is taken away. One on another ref
- * may be that of another program, and is the user's to judge. Throws what moveRefs throws.
+ * Moves refs as {@link moveRefs} does, and retries while another git process has locked one of them. A lock that stays
+ * on a ref below `own` was left by a killed process and is removed. A lock on any other ref may belong to another
+ * program, so it is left to the user. Throws what moveRefs throws.
  */
 export async function moveRefsPatiently(
   repository: Repository,
@@ -32,7 +32,7 @@ export async function moveRefsPatiently(
       if (tries >= TRIES && !isOwn) throw error
       if (tries >= 2 * TRIES && now !== undefined && now === seen) await rm(lock, { force: true })
       if (tries > 4 * TRIES) throw error
-      // The lock belongs to another process now: the wait starts again.
+      // The lock is another one than before: wait for it as long again.
       if (tries === TRIES) seen = now
     }
     await sleep(RETRY_MS)

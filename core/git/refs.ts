@@ -1,21 +1,21 @@
-/** Refs: listed, resolved, and moved together or not at all. */
+/** Lists, resolves and moves refs; several move together or not at all. */
 import { isRefName, type ObjectName, type Objects, openObjects } from './objects.ts'
 import { asText, isOid, noOid, type Oid, type Repository } from './repository.ts'
 import { GitError, read, run } from './run.ts'
 
-/** A ref's full name, from `refs/` on, one character per byte like a path: see asBytes and asText. */
+/** The full name of a ref, beginning with `refs/`, one character per byte like a path: see asBytes and asText. */
 export type RefName = string
 export type Ref = {
   name: RefName
-  /** What it points to: a commit, mostly; a tag object for an annotated tag. */
+  /** The object that the ref names: mostly a commit; a tag object for an annotated tag. */
   oid: Oid
-  /** The ref that it stands for. */
+  /** The ref that a symbolic ref points to. */
   symbolic?: RefName
-  /** What a tag object stands for. */
+  /** The object that a tag object points to. */
   peeled?: Oid
 }
 
-/** All refs below some prefixes (`refs/heads/`, `refs/tags/v1`; whole folders or names), by name. */
+/** Lists the refs below some prefixes (`refs/heads/`, `refs/tags/v1`: whole folders or names), sorted by name. */
 export async function listRefs(repository: Repository, prefixes: readonly string[] = ['refs/']): Promise<Ref[]> {
   const list = ['for-each-ref', '--format=%(refname)%00%(objectname)%00%(symref)', ...prefixes.map(asText)]
   const [{ stdout }, peeled] = await Promise.all([run(repository, list), peeledTags(repository)])
@@ -28,14 +28,13 @@ export async function listRefs(repository: Repository, prefixes: readonly string
 }
 
 /**
- * What tag objects stand for, by the name of the tag. Git has it in its list of packed refs, for which for-each-ref
- * would open every object.
+ * The targets of tag objects by the name of the tag. Git has them in packed-refs; for-each-ref would open every object.
  */
 async function peeledTags(repository: Repository): Promise<Map<RefName, Oid>> {
   const { code, stdout } = await run(repository, ['show-ref', '--dereference'], { ok: [0, 1, 128] })
   const lines = stdout.toString('latin1').matchAll(/^([0-9a-f]+) (.*)\^\{\}$/gm)
   const told = Array.from(lines, ([, oid = '', name = '']) => [name, oid] as const)
-  // One ref whose object is missing ends it, and what comes after that is not told.
+  // Git stops at a ref whose object is missing: then the tags are read one by one.
   return new Map(code === 128 ? await peeledOneByOne(repository) : told)
 }
 
@@ -49,15 +48,12 @@ async function peeledOneByOne(repository: Repository): Promise<(readonly [RefNam
   )
 }
 
-/**
- * The commit that a ref or HEAD stands for, or that a tag names; undefined where there is none, as before a first
- * commit.
- */
+/** The commit that a ref, HEAD or a tag names; undefined where there is none, as before the first commit. */
 export async function resolve(objects: Objects, name: ObjectName): Promise<Oid | undefined> {
   return (await objects.info(`${name}^{commit}`))?.oid
 }
 
-/** What is checked out: a branch, which may have no commit yet, or a commit alone. */
+/** What HEAD points to: a branch, which may have no commit yet, or a detached commit. */
 export async function readHead(repository: Repository): Promise<{ ref?: RefName; oid?: Oid }> {
   const [ref, oid] = await Promise.all([
     run(repository, ['symbolic-ref', '--quiet', 'HEAD'], { ok: [0, 1] }),
@@ -67,10 +63,10 @@ export async function readHead(repository: Repository): Promise<{ ref?: RefName;
   return { ...(name && { ref: name }), ...(oid && { oid }) }
 }
 
-/** From where to where a ref goes. `from` undefined: it must not be there yet; `to` undefined: it is deleted. */
+/** The move of a ref. `from` undefined: the ref must not exist yet; `to` undefined: it is deleted. */
 export type Move = { ref: RefName; from: Oid | undefined; to: Oid | undefined }
 
-/** A ref is not where it was said to be, so nothing was moved. */
+/** A ref was not at its expected commit, so no ref was moved. */
 export class RefMoved extends Error {
   constructor(
     readonly ref: RefName,
@@ -82,12 +78,12 @@ export class RefMoved extends Error {
 }
 
 /**
- * Moves refs, all of them or none, each from where it was seen. One whose `from` is its `to` is only held to that. A
- * symbolic ref moves what it stands for. The message goes into the reflogs that git keeps by itself: in a bare
- * repository there are none.
+ * Moves refs, all of them or none, each from its expected commit. A ref whose `from` and `to` are equal is only
+ * verified. A symbolic ref moves the ref it points to. The message is written to reflogs, which git does not keep in a
+ * bare repository by default.
  *
- * Throws {@link RefMoved} where one is not where it was, and {@link GitError} where git can't (another git's lock, a
- * ref in the way of a folder of refs, an object that is not there).
+ * Throws {@link RefMoved} where a ref is elsewhere, and {@link GitError} where git can't move it (a lock of another git
+ * process, a ref whose name is a folder of another, a missing object).
  */
 export async function moveRefs(
   repository: Repository,
@@ -101,10 +97,10 @@ export async function moveRefs(
     from === to ? `verify ${ref}\0${from}\0` : `update ${ref}\0${to}\0${from}\0`,
   )
   const input = Buffer.from(['start\0', ...commands, 'prepare\0', 'commit\0'].join(''), 'latin1')
-  // A line of the reflog is one line.
+  // A reflog message is one line.
   const words = message.replace(/\s+/g, ' ').trim()
   try {
-    // A reference-transaction hook may be a stranger's code.
+    // A reference-transaction hook may be untrusted code.
     const quiet = ['-c', 'core.hooksPath=/dev/null']
     await run(repository, [...quiet, 'update-ref', '--stdin', '-z', ...(words ? ['-m', words] : [])], { input })
   } catch (error) {
@@ -124,7 +120,7 @@ function verifyMoves({ format }: Repository, moves: readonly Move[]): void {
   if (twice) throw new Error(`${asText(twice.ref)} can't go two ways at once`)
 }
 
-/** A ref may be back already where it was expected: git says where it has seen it. */
+/** The ref may be back at its expected commit by now: git's message says where it was. */
 function movedAndBack({ stderr }: GitError, moves: readonly Move[]): RefMoved | undefined {
   const [, name, found] = /cannot lock ref '(.+)': is at ([0-9a-f]+) but expected/.exec(stderr) ?? []
   const move = moves.find(({ ref }) => asText(ref) === name)

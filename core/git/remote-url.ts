@@ -1,6 +1,6 @@
-/** The URLs of remotes, as git takes them. */
+/** Parses and compares the URLs of remotes. */
 
-/** Splits a remote's URL, with a scheme or in scp's form. Undefined for a path on this machine. */
+/** Splits a remote's URL (with a scheme, or in scp form) into host and path. Undefined for a local path. */
 export function parseRemote(url: string): { host: string; path: string } | undefined {
   const form = url.includes('://')
     ? /^[a-z][a-z0-9+.-]*:\/\/(?:[^/]*@)?(\[[^\]]*\]|[^/:]+)(?::\d+)?\/+(.+)$/i
@@ -10,7 +10,7 @@ export function parseRemote(url: string): { host: string; path: string } | undef
   return { host: host.toLowerCase(), path: path.replace(/^\/+|\/+$|(\.git)?\/*$/g, '') }
 }
 
-/** Whether two URLs name the same repository, whatever their scheme, user and ending. */
+/** Whether two URLs name the same repository, ignoring scheme, user and ending. */
 export function sameRepository(one: string, other: string): boolean {
   const normal = (url: string) => {
     const remote = parseRemote(url)

@@ -1,4 +1,4 @@
-/** What a repository is to these programs, how one is found, and the names of what is in one. */
+/** Opens repositories, and defines the types for ids, paths and entries. */
 import { readdir, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,65 +13,69 @@ export type Oid = string
 export type Path = string
 export type Format = 'sha1' | 'sha256'
 /**
- * What stands at a path; undefined where nothing does. The mode as git writes it: 100644, 100755, 120000, 160000,
+ * The entry at a path; undefined where there is none. The mode is written as git does: 100644, 100755, 120000, 160000,
  * 040000.
  */
 export type Entry = { mode: string; oid: Oid } | undefined
 
-/** A repository, and how git is run in it: `env` names it, so that `cwd` and the user's variables can't mislead. */
+/**
+ * A repository, and how git runs in it. `env` names it, so that `cwd` and the user's variables can't point elsewhere.
+ */
 export type Repository = Where & {
-  /** Its own .git folder, which a linked worktree has too. */
+  /** The repository's .git folder; a linked worktree has one of its own. */
   gitDir: string
   /** The .git folder that all worktrees share: refs, objects and the configuration are there. */
   commonDir: string
-  /** The folder that its objects are in. */
+  /** The folder with the objects. */
   objects: string
   format: Format
-  /** The top of the work tree that it was found from; undefined in a bare repository and inside a .git folder. */
+  /**
+   * The top folder of the work tree that it was opened from; undefined in a bare repository and inside a .git folder.
+   */
   workTree: string | undefined
   isBare: boolean
-  /** History is cut off: what asks for ancestors may answer wrongly. */
+  /** History is incomplete: questions about ancestors may get wrong answers. */
   isShallow: boolean
-  /** Objects may be missing here, and a remote be asked for them. */
+  /** Objects may be missing locally, so git may fetch them from a remote. */
   isPartial: boolean
-  /** Where folders for a moment are made; no folder of the user's. */
+  /** The folder for temporary folders; never one of the user's. */
   temporary: string
 }
 
-/** Text as names in git are written here: the bytes of its UTF-8, one character each. */
+/** Text as git names are represented here: its UTF-8 bytes, one character per byte. */
 export const asBytes = (text: string): string => Buffer.from(text).toString('latin1')
-/** The reverse, for names that are UTF-8; any other name loses the bytes that are none. */
+/** The reverse of {@link asBytes}; bytes that are not UTF-8 are lost. */
 export const asText = (bytes: string): string => Buffer.from(bytes, 'latin1').toString()
 
 const DIGITS = { sha1: 40, sha256: 64 } as const
 /** Whether a text is a full object id in a repository of this format. */
 export const isOid = (format: Format, text: string): boolean =>
   text.length === DIGITS[format] && /^[0-9a-f]+$/.test(text)
-/** The id that means none. */
+/** The id of all zeros, which stands for no object. */
 export const noOid = (format: Format): Oid => '0'.repeat(DIGITS[format])
 
-/** Splits git's `-z` output. */
+/** Splits output of git's `-z` option. */
 export const fields = (output: Buffer): string[] => output.toString('latin1').split('\0').slice(0, -1)
 
 const MARK = '--between'
 
 /**
- * The repository that a folder is in, as git itself finds it: a checkout, a linked worktree, a bare repository, or what
- * `env` points at with GIT_DIR and GIT_WORK_TREE. Throws a {@link Failure} where there is none.
+ * Opens the repository that a folder is in, as git finds it: a checkout, a linked worktree, a bare repository, or the
+ * one that GIT_DIR and GIT_WORK_TREE in `env` name. Throws a {@link Failure} where there is none.
  */
 export async function openRepository(
   folder: string,
   { env = {}, signal }: { env?: Variables; signal?: AbortSignal } = {},
 ): Promise<Repository> {
   const where: Where = { cwd: folder, env, signal }
-  // A path may have line ends in it. Git repeats an option that it does not know: that tells where a path ends.
+  // Paths may contain line ends. Git repeats an unknown option as it is, so MARK separates the paths.
   const paths = ['--absolute-git-dir', MARK, '--git-common-dir', MARK, '--git-path', 'objects', MARK, '--show-toplevel']
   const facts = ['--is-bare-repository', '--is-shallow-repository', '--show-object-format']
-  // The last fact fails without a work tree, after all others have been told.
+  // `--show-toplevel` fails without a work tree, after the other answers were printed.
   const asked = run(where, ['rev-parse', ...facts, '--path-format=absolute', ...paths], { ok: [0, 128] })
   const answer = await asked.catch(async (error: NodeJS.ErrnoException): Promise<never> => {
     if (error.code !== 'ENOENT' && error.code !== 'ENOTDIR') throw error
-    // Neither a folder nor a program that is not there can be told from the other by this error.
+    // This error does not tell a missing folder from a missing git program.
     const isFolder = await stat(folder).then(
       at => at.isDirectory(),
       () => false,
@@ -84,7 +88,7 @@ export async function openRepository(
   const gitDir = rest.join('\n')
   if (!gitDir || !objects)
     throw new Failure(`There is no git repository in ${visible(folder)} (${visible(firstLine(answer.stderr))}).`)
-  // A pack that a remote gave with a promise to give the rest, too.
+  // A promisor pack also makes a partial clone.
   const packs = await readdir(join(objects, 'pack')).catch(() => [])
   const workTree = answer.code === 0 ? top.replace(/\n$/, '') : undefined
   return {

@@ -1,44 +1,44 @@
 /**
- * Git, run as it is: no shell, no zx, exact bytes in and out, and never a question on a terminal. What a person should
- * read in a script is run with zx instead (../shell.ts), in the same environment.
+ * Runs git without a shell or zx, with exact bytes in and out, and never with a prompt on the terminal. Commands that a
+ * reader should see in a script run by zx instead (../shell.ts), in the same environment.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { firstLine } from '../text.ts'
 import type { Bounds } from './bounds.ts'
 import { unattended, type Variables } from './environment.ts'
 
-/** Where git runs, and how: a {@link Repository} is one whose `env` names it. */
+/** Where and how git runs. A {@link Repository} is a Where whose `env` names the repository. */
 export type Where = {
   cwd: string
-  /** What git is told beyond the unattended environment; undefined takes a variable away. */
+  /** Environment variables in addition to the unattended ones; undefined removes a variable. */
   env?: Variables
-  /** Ends what runs, and lets nothing more begin: every call then throws its reason. */
+  /** Ends running commands when aborted; later calls throw its reason. */
   signal?: AbortSignal
-  /** What each git may take, where it is asked about objects of strangers; without them, what it needs. */
+  /** Limits for each git process that reads untrusted objects; undefined: none. */
   bounds?: Bounds
 }
 
 export type GitOptions = {
   input?: string | Uint8Array
-  /** The exit codes that are an answer; any other is thrown. A command that was killed has none. */
+  /** The expected exit codes; others throw. `any` does not include a killed command. */
   ok?: readonly number[] | 'any'
   env?: Variables
-  /** The most bytes that are read: git is ended there, and the answer is `cut`. */
+  /** Git is ended after this many bytes of output, and the answer is `cut`. */
   limit?: number
-  /** Instead of those of the place. */
+  /** Replaces the bounds of the Where. */
   bounds?: Bounds
-  /** Gets what git prints as it comes, and may have enough of it; `stdout` stays empty then. */
+  /** Gets the output as it comes, and may end git with 'enough'; `stdout` of the answer is then empty. */
   onOutput?: (piece: Buffer) => 'enough' | undefined
-  /** Gets git's own words (its counts, with --progress) as they come. */
+  /** Gets git's messages (progress, with --progress) as they come. */
   onWords?: (text: string) => void
 }
 
 export type GitAnswer = { code: number; stdout: Buffer; stderr: string; cut: boolean }
 
-/** How git was ended: by a bound of its place, or by a signal that was not ours. */
+/** How git was killed: by a bound, or by a signal from outside. */
 export type Ending = { bound?: 'time' | 'output'; signal?: NodeJS.Signals }
 
-/** Git ended otherwise than it should. `code` is undefined where it was ended; `stderr` may hold words of strangers. */
+/** Git failed. `code` is undefined where it was killed; `stderr` may contain untrusted text. */
 export class GitError extends Error {
   constructor(
     readonly command: string,
@@ -55,18 +55,18 @@ const wayTo = (code: number | undefined, { bound, signal }: Ending): string =>
   bound ? `took too much ${bound === 'time' ? 'time' : 'space'}` : `ended with ${code ?? signal ?? 'a signal'}`
 
 /**
- * For a git that reads very many blobs at once: memory for the bases of deltas. With git's default of 96 MiB it unpacks
- * the same bases again and again, and takes three times as long.
+ * Options for a git process that reads very many blobs: a larger cache for delta bases. With the default of 96 MiB, git
+ * unpacks the same bases repeatedly and takes three times as long.
  */
 export const MANY_BLOBS = ['-c', 'core.deltaBaseCacheLimit=256m']
 
-/** The word that says what git does: the first that is neither a flag nor the value of -c. */
+/** The git command in some arguments: the first that is neither a flag nor the value of -c. */
 const commandOf = (args: readonly string[]): string =>
   args.find((word, at) => !word.startsWith('-') && args[at - 1] !== '-c') ?? ''
 
 /**
- * Starts git, for {@link run} and for those that keep one running. It gets a process group of its own: what git starts
- * ends with it ({@link endChild}), and nothing can ask on the terminal. Its memory is bounded by those of the place.
+ * Starts git, for {@link run} and for long-running processes. It runs in a process group of its own: processes that git
+ * starts end with it ({@link endChild}), and none can prompt on the terminal. The memory bound applies.
  */
 export function start(where: Where, args: readonly string[], input: 'pipe' | 'ignore', env?: Variables): ChildProcess {
   const [command = '', ...words] = [...commandWithin(where.bounds), 'git', ...args]
@@ -76,35 +76,35 @@ export function start(where: Where, args: readonly string[], input: 'pipe' | 'ig
     detached: true,
     stdio: [input, 'pipe', 'pipe'],
   })
-  // A command that ends before it has read its input tells why by its exit code, not by a broken pipe.
+  // A command that ends before it has read its input reports by its exit code, not by a broken pipe.
   child.stdin?.on('error', () => undefined)
   return child
 }
 
 /**
- * What is put before a command so that it can't take more memory than it should. Not every system counts it (Linux
- * does); no core is dumped either.
+ * A command prefix that limits memory and switches off core dumps. Not every system enforces the memory limit; Linux
+ * does.
  */
 function commandWithin(bounds: Bounds | undefined): string[] {
   if (!bounds || !Number.isFinite(bounds.memory)) return []
   return ['sh', '-c', 'ulimit -c 0; ulimit -d "$0" 2>/dev/null; exec "$@"', String(Math.floor(bounds.memory / 1024))]
 }
 
-/** Milliseconds in which a git that is to end may take its locks away, and in which it and all of its group go. */
+/** Milliseconds that git has to remove its locks after TERM, and its process group to end after that. */
 const [GRACE, LAST_WORDS] = [2_000, 500]
 
-/** Ends a git that was {@link start}ed, and what it has started itself. One that has ended already is left alone. */
+/** Ends a git process of {@link start}, and the processes that it has started. Does nothing where it has ended. */
 export function endChild(child: ChildProcess, how: NodeJS.Signals): void {
   try {
     if (child.pid) process.kill(-child.pid, how)
   } catch {
-    // It has ended already.
+    // It has already ended.
   }
 }
 
 /**
- * Runs git to its end. Throws {@link GitError} where the exit code is not among `ok`, the signal's reason where that is
- * aborted, and the error of the system where git can't be started.
+ * Runs git to its end. Throws {@link GitError} where the exit code is not among `ok`, the reason of an aborted signal,
+ * and the system's error where git can't be started.
  */
 export async function run(where: Where, args: readonly string[], options: GitOptions = {}): Promise<GitAnswer> {
   const { signal } = where
@@ -119,7 +119,7 @@ export async function run(where: Where, args: readonly string[], options: GitOpt
   const clocks: ReturnType<typeof setTimeout>[] = []
   const kill = () => {
     endChild(child, 'SIGKILL')
-    // A process that left the group may still hold the pipes open: they are closed from this side.
+    // A process that left the group may still hold the pipes open, so they are closed here.
     const letGo = () => {
       child.stdout?.destroy()
       child.stderr?.destroy()
@@ -151,7 +151,7 @@ export async function run(where: Where, args: readonly string[], options: GitOpt
       kill()
     })
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      // An error text fits into this; more than that is progress output, or hostile.
+      // Error messages fit into this; longer output is progress, or hostile.
       stderr = (stderr + text).slice(-65_536)
       onWords?.(text)
     })
@@ -173,12 +173,12 @@ export async function run(where: Where, args: readonly string[], options: GitOpt
   }
 }
 
-/** What git prints, as text, without the line end after it. For paths take {@link run} and its bytes. */
+/** Runs git and gives its output as text, without the last line end. For paths use {@link run}. */
 export async function read(where: Where, args: readonly string[], options?: GitOptions): Promise<string> {
   return (await run(where, args, options)).stdout.toString().trimEnd()
 }
 
-/** For commands that answer by their exit code: 0 is yes, 1 is no, and anything else is thrown. */
+/** For commands that answer by their exit code: true for 0, false for 1; others throw. */
 export async function holds(where: Where, args: readonly string[], options?: GitOptions): Promise<boolean> {
   return (await run(where, args, { ...options, ok: [0, 1] })).code === 0
 }

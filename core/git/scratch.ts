@@ -1,4 +1,7 @@
-/** A repository of our own to judge in, with the objects of others: what git writes there, the user's never sees. */
+/**
+ * A temporary repository with access to the objects of others, in which merges are judged: nothing that git writes
+ * there reaches the user's repository.
+ */
 import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
@@ -7,24 +10,24 @@ import { OWN_CONFIG } from './environment.ts'
 import type { Format, Repository } from './repository.ts'
 import { read, type Where } from './run.ts'
 
-/** Closing it removes it: `await using scratch = await openScratch(…)`. */
+/** Disposing removes it: `await using scratch = await openScratch(…)`. */
 export type Scratch = Repository & AsyncDisposable
 
 type ScratchOptions = {
-  /** The folder in which its own is made. */
+  /** The folder in which the temporary folder is made. */
   parent: string
-  /** The object folders that it reads from. */
+  /** The object folders to read from. */
   borrowed: readonly string[]
   format: Format
   signal?: AbortSignal | undefined
-  /** Further lines of its configuration. */
+  /** Additional lines of its configuration. */
   config?: string
 }
 
 /**
- * Makes a repository with default configuration, an empty work tree and the objects of others, in a new folder below
- * `parent`. Since those may be a stranger's, no git in it takes more than its bounds. The folder bears this process's
- * name, so that one that was killed can be told from one that runs.
+ * Makes a repository with default configuration and an empty work tree in a new folder below `parent`. It reads the
+ * objects of others, which may be untrusted, so git is bounded in it. The folder's name has this process's id, so that
+ * folders of killed processes can be found.
  */
 export async function openScratch({ parent, borrowed, format, signal, config = '' }: ScratchOptions): Promise<Scratch> {
   await mkdir(parent, { recursive: true })
@@ -39,7 +42,8 @@ export async function openScratch({ parent, borrowed, format, signal, config = '
   }
   const close = () => rm(folder, { recursive: true, force: true })
   try {
-    // As gitrepository-layout(5) has it: `git init` takes longer, and asks the user's and the system's wishes.
+    // The files of gitrepository-layout(5): `git init` would take longer, and follow the user's and system's
+    // configuration.
     await mkdir(join(objects, 'info'), { recursive: true })
     await mkdir(join(gitDir, 'refs/heads'), { recursive: true })
     await writeFile(join(gitDir, 'HEAD'), 'ref: refs/heads/none\n')
@@ -67,7 +71,7 @@ export async function openScratch({ parent, borrowed, format, signal, config = '
   }
 }
 
-/** What an object folder borrows from, the deepest first: git follows a chain of them only so far. Quoted as in C. */
+/** All object folders that a folder borrows from, deepest first: git follows only a short chain. Quoted as in C. */
 async function lendersOf(objects: string, where: Where): Promise<string[]> {
   const borrows = await stat(join(objects, 'info/alternates')).catch(() => undefined)
   if (!borrows) return []
@@ -75,5 +79,5 @@ async function lendersOf(objects: string, where: Where): Promise<string[]> {
   return [...counted.matchAll(/^alternate: (.+)$/gm)].map(([, lender = '']) => lender).reverse()
 }
 
-/** A string as in C: where git reads a list of names, a line that starts with a double quote is one. */
+/** Quotes a path as in C: git reads lines that begin with a double quote that way. */
 export const quoteInC = (path: string): string => `"${path.replace(/[\\"]/g, '\\$&').replaceAll('\n', '\\n')}"`

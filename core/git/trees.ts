@@ -1,18 +1,18 @@
-/** Trees: read one or all of them, and written from another one and what is different. */
+/** Reads trees, and writes a tree from another one and some changes. */
 import { LIMITS, TooLarge } from './bounds.ts'
 import { type NewObject, type Objects, oidOf, writeObjects } from './objects.ts'
 import { type Entry, type Format, isOid, type Oid, type Path } from './repository.ts'
 
-/** What stands in a tree under one name, which has no `/` in it; one character per byte, like a {@link Path}. */
+/** An entry of one tree; its name has no `/` and one character per byte, like a {@link Path}. */
 export type TreeEntry = { name: string; mode: string; oid: Oid }
-/** The same with the path from the top of what was listed. */
+/** An entry with its path from the top of the listed tree. */
 export type FileEntry = { path: Path; mode: string; oid: Oid }
 
 export const isFolder = (entry: Entry): boolean => entry?.mode === '040000'
-/** The tree with nothing in it: git knows it without its being there. */
+/** The empty tree, which git knows even where it is not stored. */
 export const emptyTree = (format: Format): Oid => oidOf(format, { type: 'tree', bytes: new Uint8Array() })
 
-/** Reads the bytes of a tree object: mode, space, name, NUL, and the id as bytes, over and over. */
+/** Parses the bytes of a tree object: repeated mode, space, name, NUL, and the id as bytes. */
 export function parseTree(bytes: Buffer, format: Format): TreeEntry[] {
   const entries: TreeEntry[] = []
   const size = format === 'sha1' ? 20 : 32
@@ -27,7 +27,7 @@ export function parseTree(bytes: Buffer, format: Format): TreeEntry[] {
   return entries
 }
 
-/** The bytes of a tree, sorted as git sorts: by bytes, a folder as if its name ended in `/`. */
+/** The bytes of a tree object, sorted as git does: by bytes, a folder as if its name ended in `/`. */
 export function treeBytes(entries: readonly TreeEntry[]): Buffer {
   const key = ({ name, mode }: TreeEntry) => (mode === '040000' ? `${name}/` : name)
   const keyed = entries.map(entry => [key(entry), entry] as const).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
@@ -38,10 +38,7 @@ export function treeBytes(entries: readonly TreeEntry[]): Buffer {
   return Buffer.concat(parts)
 }
 
-/**
- * What is in a tree, or in the tree of a commit (`<id>`, `HEAD`, a ref): one level of it. Throws where the tree
- * does not exist.
- */
+/** Reads one level of a tree, or of a commit's tree (`<id>`, `HEAD`, a ref). Throws where it does not exist. */
 export async function readTree(objects: Objects, treeish: string): Promise<TreeEntry[]> {
   const { format } = objects.repository
   if (treeish === emptyTree(format)) return []
@@ -50,9 +47,7 @@ export async function readTree(objects: Objects, treeish: string): Promise<TreeE
   return parseTree(tree.bytes, format)
 }
 
-/**
- * What stands at a path in a tree or commit, whatever bytes the path is made of; the tree itself for the empty path.
- */
+/** Reads the entry at a path (any bytes) in a tree or commit; the tree itself for the empty path. */
 export async function entryAt(objects: Objects, treeish: string, path: Path): Promise<Entry> {
   const root = await objects.info(`${treeish}^{tree}`)
   let entry: Entry = root && { mode: '040000', oid: root.oid }
@@ -64,8 +59,8 @@ export async function entryAt(objects: Objects, treeish: string, path: Path): Pr
 }
 
 /**
- * All files below a tree or commit, in git's order, no folders; at most `limit`, and `cut` where there are more: a few
- * trees that refer to each other can stand for more files than there are atoms.
+ * Lists the files below a tree or commit, in git's order, without folders: at most `limit`, and `cut` where there are
+ * more. A few trees that refer to each other can stand for more files than there are atoms.
  */
 export async function listFiles(
   objects: Objects,
@@ -73,12 +68,12 @@ export async function listFiles(
   { limit }: { limit: number },
 ): Promise<{ files: FileEntry[]; cut: boolean }> {
   const files: FileEntry[] = []
-  // Folders are files' only way in: of those without any, which git never makes, there may be as many.
+  // Folders are counted too: a hostile tree may have endlessly many without a single file.
   let folders = 0
   const walk = async (entries: Promise<TreeEntry[]>, prefix: Path): Promise<boolean> => {
     const read = await entries
     folders++
-    // Those beside each other are read in one go.
+    // The trees of one level are read together.
     const below = read
       .filter(isFolder)
       .slice(0, limit)
@@ -100,9 +95,9 @@ export async function listFiles(
 }
 
 /**
- * Throws {@link TooLarge} where two trees or commits differ in more than `most` paths. Whatever a stranger's tree is,
- * this reads each of its folders once at most, and none that both have: only after it may anything walk the difference,
- * path by path.
+ * Throws {@link TooLarge} where two trees or commits differ in more than `most` paths. For any untrusted tree, each
+ * folder is read at most once, and none that both sides share. Must be called before anything that goes through the
+ * differences path by path.
  */
 export async function verifyFewChanges(
   objects: Objects,
@@ -128,7 +123,7 @@ async function countChanges(objects: Objects, one: Entry, other: Entry, most: nu
     if (++folders > LIMITS.folders) throw new TooLarge(`it has more than ${LIMITS.folders} folders of its own`)
     const info = await objects.info(tree.oid)
     if (!info) throw new TooLarge(`it has a folder that is not there, ${tree.oid}`)
-    // Before they are read: those beside each other are read at the same time.
+    // Checked before reading: the trees of one level are read at the same time.
     bytes += info.size
     if (info.size > LIMITS.folder || bytes > LIMITS.folderBytes)
       throw new TooLarge(`the lists of its folders have more bytes than are looked at, ${bytes.toLocaleString('en')}`)
@@ -146,7 +141,7 @@ async function countChanges(objects: Objects, one: Entry, other: Entry, most: nu
   const count = (before: Entry, after: Entry, depth: number): number | Promise<number> => {
     if (before?.oid === after?.oid && before?.mode === after?.mode) return 0
     if (!isFolder(before) && !isFolder(after)) return 1
-    // The same two are counted once, wherever they stand: that is what makes a few trees stand for very many files.
+    // Each pair of trees is counted once, wherever it occurs: a few trees can stand for very many files by repetition.
     const pair = `${before?.oid} ${after?.oid}`
     const counted = known.get(pair) ?? look(before, after, depth)
     known.set(pair, counted)
@@ -156,13 +151,12 @@ async function countChanges(objects: Objects, one: Entry, other: Entry, most: nu
 }
 
 /**
- * The entries in which two trees differ, by name: what stands there before and after. Most are the same, and of those
- * nothing but their bytes is compared.
+ * The entries that differ between two trees, by name, before and after. Equal entries are skipped by comparing bytes.
  */
 function differentEntries(before: Buffer, after: Buffer, format: Format): [Entry, Entry][] {
   const endOf = (tree: Buffer, at: number) => {
     const end = tree.indexOf(0, at) + 1 + (format === 'sha1' ? 20 : 32)
-    // A tree that ends in the middle of an entry is read up to there.
+    // An incomplete last entry ends where the tree ends.
     return at < tree.length && end <= tree.length ? end : tree.length
   }
   const rest: [Buffer[], Buffer[]] = [[], []]
@@ -174,7 +168,7 @@ function differentEntries(before: Buffer, after: Buffer, format: Format): [Entry
       to = until
       continue
     }
-    // What is only in one of them is passed over there; the names say later what belongs together.
+    // Entries that only one tree has are collected; entries of the same name are matched later.
     const order = nameOrder(before.subarray(at, end), after.subarray(to, until))
     if (order <= 0 && at < before.length) rest[0].push(before.subarray(at, end))
     if (order >= 0 && to < after.length) rest[1].push(after.subarray(to, until))
@@ -187,27 +181,27 @@ function differentEntries(before: Buffer, after: Buffer, format: Format): [Entry
   return [...names.values()]
 }
 
-/** Which of two raw entries comes first; one that is not there comes last. */
+/** Compares two raw entries by name; a missing one comes last. */
 function nameOrder(one: Buffer, other: Buffer): number {
   if (one.length === 0 || other.length === 0) return other.length - one.length
   const nameOf = (entry: Buffer) => entry.subarray(entry.indexOf(32) + 1, entry.indexOf(0))
   return nameOf(one).compare(nameOf(other))
 }
 
-/** What a path shall become: something that is there already, new content, or nothing. */
+/** What a path becomes: an existing object, new content, or deleted (undefined). */
 export type TreeChange = { mode: string; oid: Oid } | { mode: string; bytes: Uint8Array } | undefined
 
-/** What is to change at one place of a tree: the place itself (`set`), and what is below it. */
+/** The changes at one path (`set`) and below it. */
 type Plan = { set?: { to: TreeChange }; below: Map<string, Plan> }
 
 /**
- * Writes the tree that another one (a commit's or tree's id; undefined: the empty one) becomes by some changes, and the
- * content that they bring. Only the folders that are touched are read and written, by one git in all besides the one
- * that reads. A file makes way for a folder of its name and the reverse; a folder with nothing left in it is gone. A
- * change of mode 040000 puts a whole tree into a place; undefined takes away a file or a whole folder.
+ * Writes a tree: `base` (a commit's or tree's id; undefined: the empty tree) with some changes, and their new content.
+ * Only the affected folders are read and written, by one git process besides the reader. A file is replaced by a folder
+ * of its name, and the reverse; an empty folder is removed. A change of mode 040000 sets a whole tree; undefined
+ * deletes a file or a whole folder.
  *
- * Throws where a path is one that git or a file system refuses ({@link isSafeName}), where one change is inside of
- * another's file, and where what a change refers to is not there.
+ * Throws where git or a file system refuses a path ({@link isSafeName}), where one change is inside of another's file,
+ * and where a change refers to a missing object.
  */
 export async function writeTree(
   objects: Objects,
@@ -219,10 +213,13 @@ export async function writeTree(
   return oid
 }
 
-/** A tree that is not written yet: its id, and all that has to be written with it. */
+/** A tree that is not written yet: its id, and all objects to write for it. */
 export type NewTree = { oid: Oid; made: NewObject[] }
 
-/** The same as {@link writeTree}, but for the writing: for those that write more than a tree by the same git. */
+/**
+ * Computes a tree as {@link writeTree} does without writing it, for callers that write more objects by the same git
+ * process.
+ */
 export async function makeTree(
   objects: Objects,
   base: Oid | undefined,
@@ -236,10 +233,10 @@ export async function makeTree(
   }
   const entryOf = (change: TreeChange): Entry => {
     if (change && 'bytes' in change) return { mode: change.mode, oid: make({ type: 'blob', bytes: change.bytes }) }
-    // A folder without files is none.
+    // An empty tree counts as no folder.
     return change?.oid === emptyTree(repository.format) ? undefined : change && { mode: change.mode, oid: change.oid }
   }
-  /** What comes of a place where `before` stands. */
+  /** Applies the changes at one place, whose entry is `before`. */
   const apply = async ({ set, below }: Plan, before: Entry): Promise<Entry> => {
     const there = set ? entryOf(set.to) : before
     if (below.size === 0) return there
@@ -252,7 +249,7 @@ export async function makeTree(
       if (entry) entries.set(name, { name, ...entry })
       else entries.delete(name)
     }
-    // Taking away what was below a file that has no below changes nothing.
+    // Deleting something inside of a path that is a file changes nothing.
     if (entries.size === 0) return there && !isFolder(there) ? there : undefined
     return { mode: '040000', oid: make({ type: 'tree', bytes: treeBytes([...entries.values()]) }) }
   }
@@ -279,7 +276,7 @@ function planOf(format: Format, changes: ReadonlyMap<Path, TreeChange>): Plan {
   }
   for (const [path, to] of changes) {
     if (!to) continue
-    // Above what is put somewhere, no other change may put a file.
+    // No change may put a file at a parent folder of another change.
     const parts = path.split('/')
     for (let depth = 1; depth < parts.length; depth++) {
       const above = changes.get(parts.slice(0, depth).join('/'))
@@ -301,7 +298,7 @@ const MODES: Record<string, string> = {
 function verifyChange(format: Format, path: Path, to: TreeChange): void {
   const names = path.split('/')
   if (names.includes('')) throw new Error(`${JSON.stringify(path)} is no path: a name in it is empty`)
-  // What should never have come in may be taken out.
+  // An unsafe name may still be deleted.
   if (!to) return
   const unsafe = names.find(name => !isSafeName(name))
   if (unsafe !== undefined) throw new Error(`${JSON.stringify(path)} can't be in a tree: git refuses ${unsafe}`)
@@ -312,7 +309,7 @@ function verifyChange(format: Format, path: Path, to: TreeChange): void {
     throw new Error(`${JSON.stringify(path)} can't be a link: git refuses it`)
 }
 
-/** Verifies that new entries exist: git would write a tree with a missing object, and fail only when it is read. */
+/** Throws where a new entry's object is missing: git would write the tree, and fail only when it is read. */
 async function verifyAreThere(objects: Objects, changes: ReadonlyMap<Path, TreeChange>): Promise<void> {
   const known = [...changes].flatMap(([path, to]) => {
     const type = to && 'oid' in to && MODES[to.mode]
@@ -324,18 +321,18 @@ async function verifyAreThere(objects: Objects, changes: ReadonlyMap<Path, TreeC
   if (missing) throw new Error(`There is no ${missing.type} ${missing.oid} for ${JSON.stringify(missing.path)}`)
 }
 
-/** Code points that a Mac's file system ignores in names, as the bytes of their UTF-8. */
+/** Code points that HFS+ ignores in names, as UTF-8 bytes. */
 const IGNORED = /\xe2\x80[\x8c-\x8f\xaa-\xae]|\xe2\x81[\xaa-\xaf]|\xef\xbb\xbf/g
 
 /**
- * Whether a name may be put into a tree. Names that some file system takes for `.git`, `.` or `..` may not: a checkout
- * there would write git's own files, and so could run code.
+ * Whether a name is safe in a tree. Names that some file system takes for `.git`, `.` or `..` are not: a checkout would
+ * write git's own files there, and so could run code.
  */
 export function isSafeName(name: string): boolean {
-  // A character that is no byte would become another one when it is written: \u012e a dot, for one.
+  // A character above \u00ff is not a byte and would be written as another character: \u012e as a dot.
   if (name === '' || /[\0/\u0100-\uffff]/.test(name)) return false
   const onMac = name.replace(IGNORED, '')
-  // On Windows a backslash parts names, what follows a colon is a stream, and dots and spaces at the end are nothing.
+  // On Windows a backslash separates names, a colon begins a stream, and trailing dots and spaces are ignored.
   const onWindows = name.split('\\').map(part => part.replace(/:.*$/s, '').replace(/[. ]+$/, ''))
   if (name.includes('\\') && name.split('\\').includes('..')) return false
   if (name === '.' || name === '..' || onMac === '.' || onMac === '..') return false

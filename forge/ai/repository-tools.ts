@@ -219,7 +219,7 @@ function sourceOf(path: Path, bytes: Buffer): ToolSource {
   const source = textOf(bytes)
   if (source === undefined) throw new Failure('its source is not UTF-8.')
   if (visibleLines(source) !== source.replaceAll('\r\n', '\n'))
-    throw new Failure('its source has characters in it that nobody sees: write them as \\u{…}.')
+    throw new Failure('its source has invisible characters: write them as \\u{…}.')
   return { file: visiblePath(path), source }
 }
 

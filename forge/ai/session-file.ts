@@ -32,7 +32,7 @@ export async function loadSession(vfs: Vfs): Promise<LoadedSession> {
   try {
     return readSession(await vfs.readFile(SESSION))
   } catch (error) {
-    return unreadable(error instanceof Error ? error.message.replace(/\.$/, '') : 'nobody knows why')
+    return unreadable(error instanceof Error ? error.message.replace(/\.$/, '') : 'the reason is unknown')
   }
 }
 

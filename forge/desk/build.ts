@@ -1,14 +1,13 @@
 #!/usr/bin/env bun
 /**
- * Builds the page: into a folder, scripts and styles with names made of their content, and a manifest of all of it.
- * Run by itself, it builds into the folder that it is given, compresses what each window gets and says how large that
- * is.
+ * Builds the page into a folder: scripts and styles named by their content, and a manifest. As a program, it builds
+ * into the given folder, compresses what each window loads, and prints its size.
  */
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { brotliCompressSync, constants } from 'node:zlib'
 
-/** A file of the page, as a server serves it. */
+/** A file of the page, as the server sends it. */
 interface BuiltFile {
   name: string
   type: string
@@ -16,17 +15,20 @@ interface BuiltFile {
 }
 
 interface Manifest {
-  /** The page itself: see Pages for what in it is replaced at each visit. */
+  /** The HTML page: see Pages for what is replaced in it at each visit. */
   page: string
-  /** All other files. Their names change with their content, so browsers may cache them without a limit. */
+  /** All other files. Their names change with their content, so that browsers may cache them without limit. */
   files: BuiltFile[]
 }
 
-/** Parts of more bytes are compressed beforehand, too. A part is a language of the editor, loaded with its first file. */
-const LARGE_PART = 100_000
+/**
+ * Parts larger than this, in bytes, are compressed ahead of time, too. A part is a language of the editor, loaded with
+ * its first file.
+ */
+const LARGE_PART_BYTES = 100_000
 
-/** One better makes 2 % less of it, in four times the time. */
-const QUALITY = 10
+/** Brotli's quality: one higher saves 2 % more in four times the time. */
+const BROTLI_QUALITY = 10
 
 const HERE = join(import.meta.dir, 'web')
 
@@ -74,9 +76,9 @@ async function writePage(folder: string, files: BuiltFile[]): Promise<void> {
   await Bun.write(join(folder, 'page.html'), page)
 }
 
-/** Beside a file, the same compressed: better than there is time for when a browser asks. Gives how long that is. */
+/** Writes a compressed copy beside a file, better than is possible at request time. Returns its size in bytes. */
 async function compress(path: string): Promise<number> {
-  const params = { [constants.BROTLI_PARAM_QUALITY]: QUALITY }
+  const params = { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY }
   return await Bun.write(`${path}.br`, brotliCompressSync(await Bun.file(path).bytes(), { params }))
 }
 
@@ -91,7 +93,7 @@ if (import.meta.main) {
   const { files } = await buildPage(folder)
   const took = Math.round(performance.now() - start)
   const kilobytes = (bytes: number) => `${(bytes / 1000).toFixed(0)} KB`
-  for (const { name, size } of files.filter(({ name, size }) => !name.startsWith('part-') || size > LARGE_PART)) {
+  for (const { name, size } of files.filter(({ name, size }) => !name.startsWith('part-') || size > LARGE_PART_BYTES)) {
     const packed = await compress(join(folder, name))
     console.log(`${name}: ${kilobytes(size)}, ${kilobytes(packed)} compressed`)
   }

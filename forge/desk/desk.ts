@@ -1,6 +1,6 @@
 /**
- * One desk: a repository, the work in its branches, and the windows that show it. Each window asks and is answered;
- * what has become different is said to all of them.
+ * One desk: a repository, the work on its branches, and the windows that show it. A window's questions are answered;
+ * news of changes goes to all windows.
  */
 import { Failure } from '../../core/failure.ts'
 import { headIn } from '../../core/git/checkouts.ts'
@@ -34,28 +34,27 @@ import { Tasks } from './tasks/tasks-on-desk.ts'
 import { openWork, type Work } from './work.ts'
 
 /**
- * How long what a person sets by hand (a name, a hook) is taken for what it was, in milliseconds. A page that begins is
- * told how it is.
+ * Time for which settings made outside (a name, a hook) are cached, in milliseconds. A new page gets them read again.
  */
 const SETTINGS_VALID_MS = 10_000
 /**
- * Milliseconds after which the desk is described anew: at once, but for several changes together, where refs have
- * moved; later where there are other drafts only, of which the window that they are typed in knows by itself: git,
- * which is asked for the description, is not to be in the way of who types and saves.
+ * Delays before the desk's state is sent again, in milliseconds. It is short after refs have moved, only to join
+ * several changes. It is longer after changes of drafts, which the window that makes them knows: describing the state
+ * runs git, which should not slow down typing and saving.
  */
 const [REFS_NEWS_DELAY_MS, OTHER_NEWS_DELAY_MS] = [20, 250]
 
 export type DeskOptions = {
-  /** The folder outside of the repository in which the desk keeps what it knows. */
+  /** The desk's state folder, outside the repository. */
   state: string
-  /** As {@link WorkOptions} has them. */
+  /** As in {@link WorkOptions}. */
   config?: string
   models?: Models
-  /** How Forklift is started here; without it there is none. */
+  /** How to start Forklift; without it, it is not offered. */
   forklift?: ForkliftOptions
-  /** How the commands of the tasks are started here; without it there are none. */
+  /** How to start the commands of the tasks; without it, they are not offered. */
   tasks?: CommandOptions
-  /** Gets what a person at the terminal should know, as a line. */
+  /** Called with a line for the terminal. */
   log: (words: string) => void
 }
 
@@ -68,10 +67,10 @@ export class Desk implements AsyncDisposable {
   #forklift: ForkliftOnDesk | undefined
   readonly #tasks: Tasks | undefined
   #layout: Promise<unknown> = Promise.resolve()
-  /** When the state of the desk is next sent. */
+  /** The next sending of the desk's state: its timer and time. */
   #deskNews: { clock: ReturnType<typeof setTimeout>; at: number } | undefined
   #known: { known: Promise<Settings>; since: number } | undefined
-  /** How much was said to all windows. It begins anywhere: so that no page takes it for what another desk has said. */
+  /** The number of news sent to all windows. Starts at a random number, so that a page does not confuse desks. */
   #said = Math.floor(Math.random() * 2 ** 40)
 
   private constructor(
@@ -89,7 +88,7 @@ export class Desk implements AsyncDisposable {
     this.#tasks = options.tasks && new Tasks(repository, options.tasks)
   }
 
-  /** Opens the desk of a repository; drafts of an earlier time are there again. To be closed. */
+  /** Opens the desk of a repository, with the drafts in it. The caller must close it. */
   static async open(repository: Repository, options: DeskOptions): Promise<Desk> {
     const desk = new Desk(repository, options)
     try {
@@ -136,7 +135,7 @@ export class Desk implements AsyncDisposable {
     return { hear: text => window.hear(text), leave: () => this.#leave(window) }
   }
 
-  /** What is embedded in a page for a person with access: the answers to its first questions. */
+  /** The answers to a page's first questions, embedded in pages for users with access. */
   async beginning(): Promise<PageBeginning> {
     const said = this.#said
     const answers = [{ ask: 'desk', fields: {}, value: await this.#describeAll() }]
@@ -158,7 +157,7 @@ export class Desk implements AsyncDisposable {
     return imageAnswer(this.objects, oid)
   }
 
-  /** Writes what has been typed, and ends. */
+  /** Writes all edits, and ends. */
   async [Symbol.asyncDispose](): Promise<void> {
     for (const window of this.#windows) this.#leave(window)
     await this.#layout
@@ -168,17 +167,17 @@ export class Desk implements AsyncDisposable {
     await this.objects[Symbol.asyncDispose]()
   }
 
-  // --- What is said to all windows ----------------------------------------------------------------------------------
+  // --- News for all windows ---
 
   #say(news: News): void {
     const isOfDrafts = news.say === 'branch' && news.isOfDrafts === true
     const isOfRefs = (news.say === 'branch' && !isOfDrafts) || news.say === 'saved' || news.say === 'repository'
-    // Before the news is sent, since windows ask as soon as they get it.
+    // Before the news is sent, since windows ask as soon as they receive it.
     if (isOfRefs) this.#graph.touch()
     if (news.say === 'renamed file') for (const window of this.#windows) window.renamed(news)
     this.#tell(news)
     if (news.say === 'notice') this.options.log(news.words)
-    // The state of the desk has the branches with their distance from others.
+    // The desk's state lists how far each branch is ahead or behind, so it is sent again when refs move.
     if (isOfRefs) this.#sayDesk(REFS_NEWS_DELAY_MS)
     else if (isOfDrafts) this.#sayDesk(OTHER_NEWS_DELAY_MS)
   }
@@ -188,7 +187,7 @@ export class Desk implements AsyncDisposable {
     for (const window of this.#windows) window.tell(news)
   }
 
-  /** Several changes at once make one description. */
+  /** Sends the desk's state after a delay, once for several changes. */
   #sayDesk(after: number): void {
     const at = performance.now() + after
     if (this.#deskNews && this.#deskNews.at <= at) return
@@ -202,7 +201,7 @@ export class Desk implements AsyncDisposable {
     this.#deskNews = { clock, at }
   }
 
-  /** What the window has open is closed. */
+  /** Closes a window with its open files. */
   #leave(window: Window): void {
     this.#windows.delete(window)
     window.leave()
@@ -210,7 +209,7 @@ export class Desk implements AsyncDisposable {
       closeFile(this.#work.branches, at, path).catch(error => this.options.log(errorInWords(error)))
   }
 
-  /** What the user has set, as it was a moment ago. */
+  /** The user's settings, from the cache if recent. */
   #settings(): Promise<Settings> {
     const { known } = this.#known ?? {}
     const isYoung = this.#known !== undefined && performance.now() - this.#known.since < SETTINGS_VALID_MS
@@ -251,13 +250,13 @@ export class Desk implements AsyncDisposable {
     }
   }
 
-  /** The first state of a page: the user's settings are read again for it. */
+  /** The first state of a page, with newly read settings. */
   async #describeAll() {
     const [desk, layout] = await Promise.all([this.#describe(this.#readSettings()), this.#readLayout()])
     return { desk, layout }
   }
 
-  /** What answers the windows. */
+  /** The handlers of all questions. */
   get #handlers(): Handlers<typeof questions, Window> {
     return {
       ...this.#ownHandlers,
@@ -279,7 +278,7 @@ export class Desk implements AsyncDisposable {
     await this.#layout
     const layout = await readLayout(this.options.state, Layout)
     if (!layout) return undefined
-    // A branch may have got another name since a window kept its layout.
+    // A branch may have been renamed since the layout was stored.
     const tabs = layout.tabs.map(async tab => ({ ...tab, at: await this.#placeNow(tab.at) }))
     return { ...layout, tabs: await Promise.all(tabs) }
   }
@@ -288,7 +287,7 @@ export class Desk implements AsyncDisposable {
     return at.kind === 'commit' ? at : { ...at, branch: await this.#work.branches.nameNow(at.branch) }
   }
 
-  /** One after the other, so that the last word is what stays. */
+  /** Writes follow each other, so that the last one stays. */
   async #keepLayout(layout: Layout): Promise<void> {
     const written = this.#layout.then(() => writeLayout(this.options.state, layout))
     this.#layout = written.catch(() => undefined)
@@ -304,7 +303,7 @@ async function settingsOf(repository: Repository): Promise<Settings> {
   return { hooks, ...(identity && { identity }) }
 }
 
-/** Whose name a commit would bear; undefined where git knows none. */
+/** The identity for commits; undefined if git has none. */
 async function identityOf(repository: Repository): Promise<DeskInfo['identity']> {
   const { code, stdout } = await run(repository, ['var', 'GIT_AUTHOR_IDENT'], { ok: [0, 128] })
   const [, name = '', email = ''] = /^(.*) <(.*)> \d+ [+-]\d+$/m.exec(stdout.toString()) ?? []

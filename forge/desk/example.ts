@@ -1,8 +1,8 @@
 #!/usr/bin/env -S bun --no-env-file --config=/dev/null --no-install
 /**
- * Makes a small repository for looking around at the desk, where it is not there yet, and prints its folder: a few
- * months of three people's work on a made-up program, with branches, a merge and files of all kinds. It may be changed,
- * broken and removed.
+ * Creates a small example repository for trying out the desk, unless it exists, and prints its folder: some months of
+ * three people's work on a made-up program, with branches, a merge and files of all kinds. It may be changed, broken
+ * and deleted.
  */
 import { mkdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -20,11 +20,11 @@ type Content = string | Buffer | { mode: '100755' | '120000'; content: string } 
 type Step = {
   branch: string
   author: string
-  /** Days since the last step. */
+  /** Days since the previous step. */
   days: number
   message: string
   files: Record<string, Content>
-  /** Where the branch begins, if this is its first commit. */
+  /** The start of the branch, if this is its first commit. */
   from?: string
   merge?: string
 }
@@ -271,7 +271,7 @@ function streamOf(steps: readonly Step[]): Buffer {
 }
 
 async function make(folder: string): Promise<void> {
-  // Made in a temporary folder and then renamed, so that an interrupted one does not count.
+  // Created in a temporary folder and then renamed, so that an interrupted one does not count.
   const draft = `${folder}-${process.pid}`
   await mkdir(dirname(folder), { recursive: true })
   try {
@@ -288,7 +288,7 @@ async function fill(folder: string): Promise<void> {
   const inside = { ...where, cwd: folder }
   await run(inside, ['fast-import', '--quiet'], { input: streamOf(HISTORY) })
   await run(inside, ['reset', '--quiet', '--hard'])
-  // So that commits can be made on a machine where git has no user.name yet.
+  // Allows commits on a machine where git has no user.name yet.
   const person = await run({ cwd: folder }, ['var', 'GIT_AUTHOR_IDENT'], { ok: 'any' })
   if (person.code === 0) return
   await run(inside, ['config', 'user.name', 'Somebody'])

@@ -1,10 +1,10 @@
 /**
- * Partial clones, which lack contents that git would fetch when they are asked for. The desk asks nothing of the
- * network by itself: it says what is missing, and how to get it.
+ * Partial clones, which lack objects that git would fetch on demand. The desk does not use the network by itself: it
+ * says what is missing, and how to get it.
  */
 import { GitError } from '../../core/git/run.ts'
 
-/** Whether git failed because something was never fetched. */
+/** Whether git failed because an object was never fetched. */
 export const isNotFetched = (error: unknown): boolean =>
   error instanceof GitError && /from promisor remote|lazy fetching disabled/.test(error.stderr)
 

@@ -6,14 +6,14 @@ import { visible } from '../../core/text.ts'
 export type DeskCommandOptions = {
   /** The folder whose repository is opened. */
   folder: string
-  /** Undefined: the port of the last time, or a free one. */
+  /** Undefined: the last port, or a free one. */
   port: number | undefined
   open: boolean
   help: boolean
   version: boolean
 }
 
-/** Anything unknown is wrong usage. */
+/** Parses the arguments. Throws for unknown ones. */
 export function parseDeskOptions(argv: string[]): DeskCommandOptions {
   const options = {
     port: { type: 'string' },

@@ -14,10 +14,10 @@ import { run } from '../../core/git/run.ts'
 import { OWN_REFS } from './refs.ts'
 
 const HIDDEN = OWN_REFS.replace(/\/$/, '')
-/** What a mirror pushes, without the refs of the forge. */
+/** The refspecs of a mirror push without the forge's refs. */
 const MIRRORED = ['+refs/*:refs/*', `^${OWN_REFS}*`]
 
-/** Writes what is missing of these settings. Throws a GitError where the configuration can't be written. */
+/** Adds what is missing of these settings. Throws a GitError if the configuration can't be written. */
 export async function keepRefsPrivate(repository: Repository): Promise<void> {
   const keys = '^(transfer\\.hiderefs|remote\\..*\\.(mirror|push))$'
   const { stdout } = await run(repository, ['config', '-z', '--get-regexp', keys], { ok: [0, 1] })
@@ -30,7 +30,7 @@ export async function keepRefsPrivate(repository: Repository): Promise<void> {
   for (const [key, [mirror = '']] of values) {
     if (!key.endsWith('.mirror') || !/^(true|yes|on|1|push)$/i.test(mirror)) continue
     const push = key.replace(/mirror$/, 'push')
-    // The user has said what is pushed there.
+    // The user has configured what is pushed there.
     if (values.has(push)) continue
     for (const refspec of MIRRORED) await addConfig(repository, asText(push), refspec)
   }

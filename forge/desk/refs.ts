@@ -20,7 +20,7 @@ import type { RefName } from '../../core/git/refs.ts'
 export { RUNS } from '../formats/tasks-json.ts'
 export { KEPT, LOST, OPERATIONS } from '../operations.ts'
 
-/** All refs of the forge are below it. */
+/** The prefix of all refs of the forge. */
 export const OWN_REFS = 'refs/forge/'
 
 export const DRAFTS = 'refs/forge/drafts/'

@@ -1,6 +1,6 @@
 /**
- * Everything about work in progress in one repository: branches, their files as they are typed and saved, and what can
- * be undone. The server asks it and passes on what it says.
+ * The work in progress in one repository: branches, their files as typed and saved, and undo. The server asks it, and
+ * sends its news.
  */
 
 import { mkdir } from 'node:fs/promises'
@@ -48,20 +48,20 @@ import { Plannings } from './steps/plannings.ts'
 import { Steps } from './steps/steps.ts'
 
 type WorkOptions = {
-  /** The folder for this repository's files outside of it. */
+  /** The folder for this repository's data outside of it. */
   state: string
-  /** What has become different. It must not throw. */
+  /** Called with news of changes. It must not throw. */
   onNews: (news: News) => void
-  /** The user's folder of settings for the forge: the key of approvals is in there. By default, that of the state. */
+  /** The folder of the user's settings for the forge, with the key of approvals. Default: the state folder. */
   config?: string | undefined
-  /** The models that turns ask; without them everything but the chat works. */
+  /** The models for turns; without them everything but the chat works. */
   models?: Models | undefined
 }
 
-/** Opens the work on a repository; drafts of an earlier time are there again. To be closed. */
+/** Opens the work on a repository, with the drafts in it. The caller must close it. */
 export async function openWork(repository: Repository, options: WorkOptions): Promise<Work> {
   await mkdir(options.state, { recursive: true })
-  // What can't be removed yet, since a command has closed it, is no reason not to open the desk.
+  // Folders that can't be removed yet, since a command has locked them, do not prevent opening the desk.
   await removeLeftBehind(materializedIn(options.state)).catch(() => undefined)
   const objects = openObjects(repository)
   try {
@@ -86,11 +86,13 @@ export class Work implements AsyncDisposable {
   readonly branches: OpenBranches
   readonly #watch: Watch
   #chat: Chat | undefined
-  /** What can be done to refs, and what waits for a person because of it. */
+  /** The steps on refs. */
   readonly steps: Steps
+  /** The waiting merges. */
   readonly mergings: Mergings
-  /** Where branches and checkouts were when the refs were last read. */
+  /** The commits of branches when the refs were last read. */
   #tips: ReadonlyMap<string, Oid> = new Map()
+  /** The branches of checkouts when they were last read. */
   #heads: ReadonlyMap<RefName, string> = new Map()
 
   constructor(room: BranchServices) {
@@ -122,7 +124,7 @@ export class Work implements AsyncDisposable {
     return this.#chat
   }
 
-  /** Opens the branches that have drafts or turns from an earlier time, and looks from now on what others do. */
+  /** Opens the branches that have drafts or turns, and starts watching for changes by other programs. */
   async begin({ state, config = state, models = NO_MODELS }: WorkOptions): Promise<void> {
     this.#chat = await Chat.open(this.branches, { state, config, models })
     await this.#watch.begin()
@@ -146,7 +148,7 @@ export class Work implements AsyncDisposable {
     await this.chat.turns.look(unfinished)
   }
 
-  /** Checks now whether another program has moved a ref, as it does by itself every second. */
+  /** Checks now whether another program has moved a ref, as is done every second. */
   async look(): Promise<void> {
     await this.#watch.look()
   }
@@ -156,14 +158,14 @@ export class Work implements AsyncDisposable {
     if (parts.has('remotes')) this.#room.say({ say: 'repository' })
     if (parts.has('branches')) for (const name of await this.#branchesMoved()) touched.add(name)
     if (parts.has('drafts')) for (const name of await this.#draftsMoved()) touched.add(name)
-    // Another desk may have begun or ended one.
+    // Another desk may have begun or ended a turn.
     if (parts.has('turns')) await this.chat.turns.look()
     if (parts.has('checkouts'))
       for (const name of await this.#checkoutsMoved()) this.#room.say({ say: 'branch', branch: name })
     for (const name of touched) await this.branches.refresh(name).catch(error => this.#complain(error))
   }
 
-  /** The branches that are not where they were. For branches that are not open, the news is sent at once. */
+  /** The branches that have moved. For branches that are not open, the news is sent here. */
   async #branchesMoved(): Promise<string[]> {
     const before = this.#tips
     this.#tips = await tipsBelow(this.#repository, HEADS)
@@ -178,13 +180,13 @@ export class Work implements AsyncDisposable {
     return moved
   }
 
-  /** The branches with drafts, or with a merge that waits. */
+  /** The branches with drafts or a waiting merge. */
   async #inProgress(): Promise<Set<string>> {
     const below = await tipsBelowEach(this.#repository, [DRAFTS, MERGING])
     return new Set(below.flatMap(tips => [...tips.keys()]))
   }
 
-  /** The branches with drafts that are not known here: another desk wrote them. */
+  /** The branches with drafts that another desk wrote. */
   async #draftsMoved(): Promise<string[]> {
     for (const name of await this.#inProgress())
       if (!this.branches.has(name)) await this.branches.work(name).catch(error => this.#complain(error))
@@ -203,7 +205,7 @@ export class Work implements AsyncDisposable {
     return new Map(checkouts.flatMap(({ head, folder }) => (head?.startsWith(HEADS) ? [[head, folder] as const] : [])))
   }
 
-  /** What answers the questions about work in progress. */
+  /** The handlers of the questions about work in progress. */
   get handlers() {
     return {
       ...branchHandlers(this.branches),
@@ -214,7 +216,7 @@ export class Work implements AsyncDisposable {
     }
   }
 
-  /** What moves branches, which chats have to follow. */
+  /** The handlers of questions that move branches, which chats have to follow. */
   get #ownHandlers(): Handlers<
     Pick<typeof branchQuestions, 'rename branch' | 'restore branch' | 'undo' | 'redo'>,
     Window
@@ -231,9 +233,12 @@ export class Work implements AsyncDisposable {
     this.#room.say({ say: 'notice', words: error instanceof Error ? error.message : String(error), isBad: true })
   }
 
-  // --- Branches ------------------------------------------------------------------------------------------------------
+  // --- Branches ---
 
-  /** All local branches. A branch that was deleted elsewhere is none, but its drafts are kept: see {@link vanished}. */
+  /**
+   * All local branches. A branch deleted by another program is not listed, but its drafts are kept: see {@link
+   * vanished}.
+   */
   async describeBranches(): Promise<BranchInfo[]> {
     const [listed, checkouts] = await Promise.all([listBranches(this.#repository), this.#room.checkouts.list()])
     const [sessions, counts, all, merging] = await Promise.all([
@@ -268,35 +273,35 @@ export class Work implements AsyncDisposable {
     })
   }
 
-  /** What waits for a person, by the branch that it waits in. */
+  /** The kinds of waiting merges, by branch. */
   async #mergingKinds(): Promise<Map<string, NonNullable<BranchInfo['merging']>>> {
     const works = await this.branches.all()
     const kinds = await Promise.all(works.map(async work => [work.name, await this.mergings.kindIn(work)] as const))
     return new Map(kinds.flatMap(([name, kind]) => (kind ? [[name, kind] as const] : [])))
   }
 
-  /** Branches that another program deleted, and that have drafts: they can be restored. */
+  /** Branches with drafts that another program deleted: they can be restored. */
   async vanished(): Promise<{ branch: string; drafts: Path[] }[]> {
     const works = await this.branches.all()
     const gone = works.filter(({ isGone, draftPaths }) => isGone && draftPaths.length > 0)
     return gone.map(({ name, draftPaths }) => ({ branch: name, drafts: draftPaths }))
   }
 
-  /** Gives a branch another name, as `git branch -m` does. */
+  /** Renames a branch, as `git branch -m` does. */
   async renameBranch(name: string, to: string): Promise<void> {
     await renameBranch(this.branches, name, to)
     await this.chat.choices.renamed(name, to)
   }
 
-  /** A page may know that a branch was deleted before the refs were last looked at. */
+  /** A page may know of a deletion before the refs were checked. */
   async #restoreBranch(name: string): Promise<void> {
     await this.look()
     await restoreBranch(this.branches, name)
   }
 
-  // --- Undo ----------------------------------------------------------------------------------------------------------
+  // --- Undo ---
 
-  /** In words, what an undo and a redo would do. */
+  /** What Undo and Redo would do, in words. */
   async undoable(branch?: string): Promise<Undoable> {
     const { operations } = this.#room
     const part = branch === undefined ? undefined : partOf(branch)
@@ -305,7 +310,7 @@ export class Work implements AsyncDisposable {
     return { ...(undo && { undo: undo.words }), ...(again && { redo: again.words }) }
   }
 
-  /** The same for each branch that one of the newest operations was about. */
+  /** What Undo and Redo would do in each branch of the newest operations. */
   async undoableInBranches(): Promise<Map<string, Undoable>> {
     const names = await this.#room.operations.recentParts(RECENT_OPERATIONS, branchNameOf)
     const all = [...names].map(async name => [name, await this.undoable(name)] as const)
@@ -313,8 +318,8 @@ export class Work implements AsyncDisposable {
   }
 
   /**
-   * Takes an operation back: the named one, else the last one, of all or of those about a branch. All its refs, or none
-   * where one of them has moved since. That is an operation itself.
+   * Undoes an operation: the given one, else the last one, of the branch or of all. All its refs move, or none if one
+   * has moved since. This is an operation itself.
    */
   async undo(id?: Oid, branch?: string): Promise<{ words: string; refs: RefName[] }> {
     const { operations } = this.#room
@@ -324,7 +329,7 @@ export class Work implements AsyncDisposable {
     return await this.#reverse(operation)
   }
 
-  /** Does again what was undone last, of all or of what is about a branch. */
+  /** Redoes what was undone last, in the branch or of all. */
   async redo(branch?: string): Promise<{ words: string; refs: RefName[] }> {
     const undone = await this.#room.operations.nextToRedo(branch === undefined ? undefined : partOf(branch))
     if (!undone) throw new Failure(nothingTo('redo', branch))
@@ -335,15 +340,15 @@ export class Work implements AsyncDisposable {
     const reversed = await reverse(this.branches, operation)
     const renamed = renamedBy(operation)
     if (renamed) await this.chat.choices.renamed(renamed.to, renamed.from)
-    // A turn that was kept or discarded waits again, or does not any more.
+    // A kept or discarded turn waits again, or does not any more.
     if (operation.refs.some(({ ref }) => ref.startsWith(TURNS))) await this.chat.turns.look()
     return reversed
   }
 
-  /** Writes what is typed, and waits for the checkouts that follow. Throws where it can't be written. */
+  /** Writes all edits, and waits for the checkouts that follow. Throws if they can't be written. */
   async flush(): Promise<void> {
     const works = await this.branches.all()
-    // One that can't be written keeps none of the others from it.
+    // A failure in one branch does not keep the others from being written.
     await allOf(works.map(work => work.write()))
     await this.#room.checkouts.settled()
     await this.#room.moved.settled()
@@ -358,7 +363,7 @@ export class Work implements AsyncDisposable {
     await this.#watch[Symbol.asyncDispose]()
     await this.steps.end()
     try {
-      // Whatever becomes of the chat: what is typed is written.
+      // Edits are written even if ending the chat fails.
       await this.#endChat()
       await this.flush()
     } finally {
@@ -369,13 +374,13 @@ export class Work implements AsyncDisposable {
   }
 }
 
-/** In words, what an undo and a redo would do. */
+/** What Undo and Redo would do, in words. */
 type Undoable = { undo?: string; redo?: string }
 
-/** How many of the newest operations are searched for one that can be undone in a branch. */
+/** At most this many of the newest operations are searched for one that can be undone in a branch. */
 const RECENT_OPERATIONS = 300
 
-/** All refs that are about a branch. */
+/** Selects the refs that belong to a branch. */
 const partOf =
   (branch: string): RefFilter =>
   ref =>

@@ -1,6 +1,6 @@
 /**
- * What `forge runs`, `forge show` and `forge land` print with `--json`, one object a line. The tasks write it, the desk
- * reads it. Texts are a model's or a person's, as they were written. Money is in US dollars.
+ * The output of `forge runs`, `forge show` and `forge land` with `--json`, one object a line: written by the tasks,
+ * read by the desk. Texts are unescaped texts of models and persons. Money is in US dollars.
  */
 import * as v from 'valibot'
 import { Count, Oid } from '../../core/formats/values.ts'
@@ -8,25 +8,25 @@ import { Count, Oid } from '../../core/formats/values.ts'
 const text = v.string()
 const Amount = v.pipe(v.number(), v.minValue(0))
 
-/** As a person types it: a date, a few words, and what makes it the only one (20261122-add-undo-x7k2). */
+/** A run's id, as it is typed: a date, a few words and a random suffix (20261122-add-undo-x7k2). */
 export const RunId = v.pipe(text, v.regex(/^[a-z0-9][a-z0-9-]{0,79}$/))
 export type RunId = v.InferOutput<typeof RunId>
-/** As the plan names it. */
+/** A task's id in the plan. */
 export const TaskId = v.pipe(
   text,
   v.regex(/^[a-z0-9][a-z0-9-]{0,39}$/, 'must be lower case letters, digits and dashes'),
 )
 export type TaskId = v.InferOutput<typeof TaskId>
 
-/** All refs of runs but their branches. */
+/** The prefix of all refs of runs except their branches. */
 export const RUNS = 'refs/forge/runs/'
 
-/** The branch of all results of a run together, or of what one of its tasks came to. */
+/** The branch of a run's combined result, or, with `task`, of that task's result. */
 export const resultBranch = (run: string, task?: string): string =>
   `forge/${run}/${task === undefined ? 'result' : `${task}/done`}`
 
 /**
- * A blob that the run keeps alive. `kind` says which schema it has: 'request', 'answer', 'plan', 'report', 'artifact',
+ * A blob that the run keeps alive. `kind` names its schema: 'request', 'answer', 'plan', 'report', 'artifact',
  * 'question', 'review', 'validation', …
  */
 export const Reference = v.object({ kind: text, oid: Oid })
@@ -42,7 +42,7 @@ export const RunState = v.picklist([
   'failed',
   'stopped',
   'out of budget',
-  // Said by a command, never by a run: it was at work, and its server can't be asked how it is now.
+  // Set only by commands: the run was at work, and its server can't be reached.
   'unreachable',
 ])
 export type RunState = v.InferOutput<typeof RunState>
@@ -50,11 +50,11 @@ export type RunState = v.InferOutput<typeof RunState>
 export const TaskState = v.picklist(['waits', 'runs', 'asks', 'paused', 'done', 'failed', 'stopped'])
 export type TaskState = v.InferOutput<typeof TaskState>
 
-/** What was used: `requests` that were sent, whether or not an answer came; tokens of input and output. */
+/** What was used: `requests` sent, whether or not an answer came; tokens of input and output; `cost`. */
 export const Spent = v.object({ requests: Count, input: Count, output: Count, cost: Amount })
 export type Spent = v.InferOutput<typeof Spent>
 
-/** What a run may take in all. Undefined: no such limit. Depth is in levels of sub-agents. */
+/** The limits of a whole run; undefined: none. `depth`: levels of sub-agents. */
 export const Limits = v.object({
   requests: v.optional(Amount),
   tokens: v.optional(Amount),
@@ -65,7 +65,7 @@ export const Limits = v.object({
 })
 export type Limits = v.InferOutput<typeof Limits>
 
-/** The limits that a person may raise while a run is under way. */
+/** The limits that a person can raise while the run is under way. */
 export const LimitName = v.picklist(['requests', 'tokens', 'cost', 'minutes'])
 export type LimitName = v.InferOutput<typeof LimitName>
 
@@ -74,14 +74,17 @@ const TaskStatus = v.object({
   title: text,
   state: TaskState,
   attempt: Count,
-  /** What it does just now. */
+  /** What the task is doing. */
   doing: text,
-  /** What of it has passed. */
+  /** The commit that has passed the checks. */
   head: v.optional(Oid),
   question: v.optional(Reference),
-  /** With asks: nothing has to be answered, but set right; `forge resume` lets the same attempt go on. */
+  /**
+   * With the state asks: no answer is needed, but something has to be fixed; `forge resume` then continues the same
+   * attempt.
+   */
   isLacking: v.optional(v.boolean()),
-  /** Why it is as it is, where that is not plain. */
+  /** A sentence that explains `state`, where that does not explain itself. */
   words: text,
   dependsOn: v.array(TaskId),
 })
@@ -89,56 +92,59 @@ const TaskStatus = v.object({
 export const RunStatus = v.object({
   run: RunId,
   state: RunState,
-  /** Why, as a sentence, where it is not plain. */
+  /** A sentence that explains the state, where that does not explain itself. */
   words: text,
   plan: v.optional(Reference),
-  /** What the linter says of the last plan. */
+  /** The linter's complaints about the last plan. */
   complaints: v.array(text),
   tasks: v.array(TaskStatus),
   spent: Spent,
-  /** Milliseconds that it has worked, where its minutes are limited. */
+  /** Milliseconds of work so far, where the run has a limit of minutes. */
   used: v.optional(Amount),
   question: v.optional(Reference),
-  /** With out of budget: by which limit. */
+  /** With the state out of budget: the limit that was reached. */
   limit: v.optional(LimitName),
   result: v.optional(Oid),
   report: v.optional(Reference),
 })
 export type RunStatus = v.InferOutput<typeof RunStatus>
 
-/** `forge runs --json`; without a status where nothing is known of it. */
+/** A line of `forge runs --json`. `status`: undefined where it is unknown. */
 export const ListedRun = v.object({ run: RunId, wish: text, status: v.fallback(v.optional(RunStatus), undefined) })
 export type ListedRun = v.InferOutput<typeof ListedRun>
 
-/** What must be true in the end: by which command, or what a reviewer is asked, and whose task it is. */
+/**
+ * An assertion of the plan. `how`: the command that shows it, or the question to a reviewer. `task`: the task that
+ * claims it.
+ */
 export const PlanAssertion = v.object({ id: text, says: text, how: text, isReview: v.boolean(), task: text })
 export type PlanAssertion = v.InferOutput<typeof PlanAssertion>
 
-/** Why a result counts as not checked by this user, as the end of a sentence, where it does. */
+/** Why a result counts as not checked by this user, as the end of a sentence; undefined where it is checked. */
 const unchecked = v.optional(text)
 
-/** `forge show RUN --json`. */
+/** The output of `forge show RUN --json`. */
 export const ShownRun = v.object({
   ...RunStatus.entries,
   tasks: v.array(v.object({ ...TaskStatus.entries, unchecked })),
   wish: text,
   limits: Limits,
-  /** Of the plan, where there is one. */
+  /** Title and summary of the plan, where there is one. */
   title: v.optional(text),
   summary: v.optional(text),
   contract: v.optional(v.array(PlanAssertion)),
-  /** What the run as a whole asks. */
+  /** The question of the run as a whole. */
   asks: v.optional(text),
-  /** What its report says. */
+  /** The text of its report. */
   tells: v.optional(text),
-  /** Of all results together. */
+  /** For the combined result of all tasks. */
   unchecked,
-  /** When it was begun, while it is at work: milliseconds since 1970. */
+  /** When the current work began, in milliseconds since 1970. */
   began: v.optional(v.number()),
 })
 export type ShownRun = v.InferOutput<typeof ShownRun>
 
-/** `forge show RUN TASK --json`: how it is, what it asks, and how it was planned. */
+/** The output of `forge show RUN TASK --json`: the task's state, question and definition. */
 export const ShownTask = v.object({
   ...TaskStatus.entries,
   asks: v.optional(text),
@@ -157,7 +163,7 @@ export const ShownTask = v.object({
 })
 export type ShownTask = v.InferOutput<typeof ShownTask>
 
-/** A task of a plan that is shown whole. */
+/** A task in the output of a whole plan. */
 export const PlannedTask = v.object({
   id: TaskId,
   title: text,
@@ -174,32 +180,32 @@ export const PlannedTask = v.object({
 })
 export type PlannedTask = v.InferOutput<typeof PlannedTask>
 
-/** `forge show RUN --plan --json`: a plan in full, to be approved by a person. */
+/** The output of `forge show RUN --plan --json`: a whole plan, for a person to approve. */
 export const ShownPlan = v.object({
-  /** Whether it waits for a yes. */
+  /** Whether the plan waits for an approval. */
   waits: v.boolean(),
-  /** Another one where anything is that a person says yes to. */
+  /** A digest of everything that is approved with the plan. */
   seen: text,
   title: text,
   summary: text,
   contract: v.array(PlanAssertion),
-  /** In their order: what stands together may run at the same time. */
+  /** The tasks in order: those in one inner list can run at the same time. */
   levels: v.array(v.array(PlannedTask)),
-  /** For which tasks and assertions each is, and the seconds that it may take. */
+  /** `users`: the tasks and assertions that need the command; `seconds`: its time limit. */
   commands: v.array(v.object({ command: text, seconds: Count, users: v.array(text) })),
-  /** What the repository itself asks for. */
+  /** Commands of the repository's own FORGE.md. */
   others: v.array(text),
   hasNetwork: v.boolean(),
-  /** What it may take and cost, and its limits, as sentences. */
+  /** Estimated cost and limits, as sentences. */
   cost: v.array(text),
-  /** The plan as a file that a person edits. */
+  /** The plan as text for editing. */
   file: v.optional(text),
 })
 export type ShownPlan = v.InferOutput<typeof ShownPlan>
 
 /**
- * `forge plan RUN --file PLAN --json`: what is wrong with the plan in that file, and at which line of it, counted from
- * 1; where that is nothing, the plan whole.
+ * The output of `forge plan RUN --file PLAN --json`: complaints about the plan in that file, each with its line from 1,
+ * or, without complaints, the whole plan.
  */
 export const CheckedPlan = v.object({
   complaints: v.array(v.object({ words: text, line: v.optional(Count) })),
@@ -207,11 +213,11 @@ export const CheckedPlan = v.object({
 })
 export type CheckedPlan = v.InferOutput<typeof CheckedPlan>
 
-/** `forge show RUN [TASK] --journal --json`, and the lines of the journal's file: one decision each. */
+/** A decision in the journal: a line of `forge show RUN [TASK] --journal --json` and of the journal's file. */
 export const WrittenLine = v.object({
   run: text,
   id: text,
-  /** When it was written: milliseconds since 1970, and a count for those of the same one. */
+  /** When it was written, in milliseconds since 1970. `count`: numbers the lines of one millisecond. */
   at: v.number(),
   count: v.number(),
   task: v.optional(text),
@@ -223,14 +229,14 @@ export const WrittenLine = v.object({
 })
 export type WrittenLine = v.InferOutput<typeof WrittenLine>
 
-/** `forge land RUN [TASK] --json`: without a tree there is nothing to land. */
+/** The output of `forge land RUN [TASK] --json`; without a tree there is nothing to merge. */
 export const ShownLanding = v.object({
   onto: text,
   tree: v.optional(text),
   words: v.array(text),
-  /** What its checks do not show, as sentences: to be looked at first. */
+  /** What the checks do not show, as sentences to read first. */
   doubts: v.array(text),
-  /** Why it is refused, unless anyway. */
+  /** Why `forge land` refuses it without `--anyway`. */
   unchecked: v.optional(text),
 })
 export type ShownLanding = v.InferOutput<typeof ShownLanding>

@@ -1,4 +1,4 @@
-/** CI in a judged merge: nothing runs that the fork has switched off, and nothing that an agent thought of. */
+/** CI in the review of a merge: CI that the fork has switched off stays off, and no CI of the agent's own runs. */
 import { expect, test } from 'bun:test'
 import { isOfBothSides, lifecycleScripts, startsOf } from '../../core/automation.ts'
 import type { MergeReview } from '../../core/review.ts'
@@ -8,7 +8,7 @@ import { type File, type History, makeHistory, type Tree, text } from '../suppor
 const CI = '.github/workflows/deploy.yml'
 const link = (content: string): File => ({ mode: '120000', content })
 
-/** What each side adds to a common file of its own: there is always something to merge. */
+/** A fork and upstream that each add to a file of their own, so that there is always something to merge. */
 async function fork(
   history: History,
   { base = {}, ours = {}, theirs = {} }: { base?: Tree; ours?: Tree; theirs?: Tree },
@@ -41,7 +41,7 @@ test.each([
   await using history = await makeHistory()
   const reviewOf = await fork(history, { base: { [CI]: PUSH }, ours, theirs: { [CI]: CHANGED } })
   const review = await reviewOf({ ...ours, [CI]: CHANGED })
-  // Where git merges the two cleanly, to take upstream's version is an edit of the agent's own.
+  // Git merges the two versions cleanly, so taking upstream's version is an edit of the agent's.
   expect(review.refusals.join()).toMatch(/^(CI that the fork has switched off would run again|Files that steer CI)/)
   expect(review.unliftable).toEqual([])
   expect((await reviewOf(ours)).refusals).toEqual([])
@@ -86,7 +86,7 @@ test('a filter of the fork’s may get what upstream adds to it', async () => {
   expect((await reviewOf({ [CI]: on('main', 'next') })).refusals.join()).toContain('would run again')
 })
 
-/** Two jobs, one of them with a condition; the last step is what the sides disagree about. */
+/** Two jobs, one with a condition; both sides change the last step. */
 const jobs = (last: string, more = ''): string => `on:
   push:
     branches: [main]
@@ -117,7 +117,7 @@ test.each([
   expect((await reviewOf({ [CI]: jobs('up') })).refusals).toEqual([])
 })
 
-/** One job that anyone's push starts, and one that publishes with a secret; the machine is what the sides disagree about. */
+/** One job that any push starts, and one that publishes with a secret; both sides change the machine. */
 const release = ({
   runner = 'ubuntu-22',
   rights = 'contents: read',
@@ -189,7 +189,7 @@ test('a conflict in a workflow may be settled with the permissions, conditions a
   expect((await reviewOf({ [CI]: alone })).refusals.join()).toContain('would run again')
 })
 
-test('a condition of which upstream leaves out some terms may keep the fork’s change of another one', async () => {
+test('where upstream removes a term of a condition and the fork changes another one, the merge may do both', async () => {
   await using history = await makeHistory()
   const owner = (name: string) => `github.repository == '${name}'`
   const bots = "startsWith(github.head_ref, 'bots/') != true"
@@ -208,7 +208,7 @@ test('a condition of which upstream leaves out some terms may keep the fork’s 
     expect(await refusalsOf(...terms)).toContain('Files that steer CI')
 })
 
-test('a condition loses no term of the fork’s where it has other shapes than terms that are all true', async () => {
+test('a condition with || keeps all that the fork has added to it', async () => {
   await using history = await makeHistory()
   const reviewOf = await fork(history, {
     base: { [CI]: release({ guard: 'a && (b || c)' }) },
@@ -219,7 +219,7 @@ test('a condition loses no term of the fork’s where it has other shapes than t
     expect((await reviewOf({ [CI]: release({ guard }) })).refusals.join()).toContain('would run again')
 })
 
-test('a conflict in another system’s file is settled where it is, and nowhere else', async () => {
+test('in CI files of other systems, only the lines in conflict may change', async () => {
   await using history = await makeHistory()
   const path = '.circleci/config.yml'
   const reviewOf = await fork(history, {
@@ -433,7 +433,7 @@ test.each([
   expect((await reviewOf({ [path]: 'x' })).refusals.join()).toContain('Files that steer CI')
 })
 
-test('a script of slashes is no comment: it runs', async () => {
+test('a script with lines of slashes is not a comment: it runs', async () => {
   await using history = await makeHistory()
   const reviewOf = await fork(history, {})
   const review = await reviewOf({ 'ci_scripts/ci_post_clone.sh': '//bin/sh -c "curl evil"\n' })
@@ -489,7 +489,7 @@ test.each(['.gitmodules', '.lfsconfig', 'docs/.gitattributes', 'web/uv.toml', '.
   },
 )
 
-test.each(['CMakeLists.txt', 'src/Makefile'])('a conflict in %s is one in code: it makes no draft', async path => {
+test.each(['CMakeLists.txt', 'src/Makefile'])('a conflict in %s is treated as code and makes no draft', async path => {
   await using history = await makeHistory()
   const list = (...names: string[]) => `add(${names.join(' ')})\n`
   const reviewOf = await fork(history, {
@@ -625,7 +625,7 @@ test.each([
   ['a rule that runs a manual job', '.gitlab-ci.yml', 'a: {when: manual, rules: [{when: always}], script: evil}\n'],
   ['a comment that Groovy ends', 'Jenkinsfile', '// \\u000a sh "evil"\n'],
   ['a first line that is a command', 'ci_scripts/ci_post_clone.sh', '#!/usr/bin/env -S sh -c "curl evil"\n'],
-])('%s switches nothing off: a file of the agent that has it is refused', async (_, path, bytes) => {
+])('%s does not switch CI off: a file of the agent with it is refused', async (_, path, bytes) => {
   await using history = await makeHistory()
   const reviewOf = await fork(history, {})
   expect((await reviewOf({ [path]: bytes })).refusals.join()).toContain('Files that steer CI')
@@ -660,7 +660,7 @@ test('jobs of GitLab that the fork lets run by no rule, or by hand, do not run a
   expect((await reviewOf({ [path]: job('', 'make all') })).refusals.join()).toContain('would run again')
 })
 
-/** YAML of a few lines, in which a list stands for a million words. */
+/** A few lines of YAML in which a list expands to a million words. */
 const BOMB = Array.from(
   { length: 20 },
   (_, at) => `x${at}: &x${at} [${at === 0 ? 'a, a' : `*x${at - 1}, *x${at - 1}`}]`,
@@ -701,12 +701,12 @@ test('hundreds of thousands of lines of upstream are not compared with each line
   const lines = (word: string, count: number) =>
     Buffer.from(Array.from({ length: count }, (_, at) => `w ${word}${at}`).join('\n'))
   const [ours, theirs] = [lines('ours', 100), lines('theirs', 300_000)]
-  // Not one of the comparisons would be in vain: the last line of each side has the words.
+  // Every comparison is needed: only the last line of each side has the words.
   expect(isOfBothSides(Buffer.from('w ours99 theirs299999'), [ours, theirs, undefined])).toBe(false)
   expect(isOfBothSides(Buffer.from('w ours9 theirs9'), [lines('ours', 10), lines('theirs', 10), undefined])).toBe(true)
 })
 
-test('what is no package has no scripts', () => {
+test('a file that is not a package has no scripts', () => {
   for (const json of ['', '[', 'null', '[]', '{"scripts": []}', '{"scripts": {"test": "x"}}'])
     expect(lifecycleScripts(Buffer.from(json))).toEqual([])
 })

@@ -1,4 +1,4 @@
-/** What is told of a disk on which nothing more fits, however the system, git or SQLite says it. */
+/** A full disk is recognised, whether the system, git or SQLite reports it. */
 import { expect, test } from 'bun:test'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -31,7 +31,7 @@ test.each([
   expect(await whyFull(error, [])).toBeUndefined()
 })
 
-test('a file that may not grow is told of with its folder, as the system and SQLite say it', async () => {
+test('a file that can’t grow is reported with its folder, from errors of the system and of SQLite', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'full-disk-'))
   try {
     const path = JSON.stringify(join(import.meta.dir, '../../core/full-disk.ts'))

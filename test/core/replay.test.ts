@@ -1,4 +1,4 @@
-/** Random histories, the same ones every time: a good merge is never refused, a bad one never passes unseen. */
+/** Random histories, reproducible: a good merge is never refused, and a bad one is always noticed. */
 import { expect, test } from 'bun:test'
 import type { MergeReview } from '../../core/review.ts'
 import { page } from '../../forklift/pull-request.ts'
@@ -23,7 +23,7 @@ const NAMES = [
 
 const contentOf = (file: Tree[string] | undefined): string => (typeof file === 'string' ? file : '')
 
-/** What a person does in a day's work: edits, new files, deletions, renames, modes, links. */
+/** Random edits of a working day: changes, new files, deletions, renames, modes, links. */
 function workOn(tree: Tree, random: Random, who: string): Tree {
   const next = { ...tree }
   for (let left = 2 + random.below(5); left > 0; left--) {
@@ -45,7 +45,7 @@ function workOn(tree: Tree, random: Random, who: string): Tree {
   return next
 }
 
-/** Settles what git could not, as maintainers do: one side, the other, or something of both. */
+/** Resolves conflicts as maintainers do: with one side, the other, or a mixture. */
 async function settle(
   history: History,
   ours: string,
@@ -87,7 +87,7 @@ for (let seed = 1; seed <= SEEDS; seed++)
     let start = await history.commit(forkTree, [root])
     let upstream = await history.commit(upstreamTree, [root])
     if (random.chance(0.4)) {
-      // Synced before; and at times upstream has taken the fork's work too, so that the histories cross.
+      // An earlier merge of upstream; sometimes upstream also merged the fork, for a criss-cross history.
       const before = [start, upstream] as const
       start = await history.commit((await settle(history, ...before, random)).tree, [...before])
       if (random.chance(0.3))
@@ -151,7 +151,7 @@ for (let seed = 1; seed <= SEEDS; seed++)
 
 const contentful = (file: Tree[string] | undefined): boolean => typeof file === 'object' && file.mode.startsWith('100')
 
-/** A tree with its files' content, so that more work can be done on it. */
+/** A tree with its files' content, as a basis for more edits. */
 async function contents(history: History, commit: string): Promise<Tree> {
   const tree = await history.tree(commit)
   for (const [path, file] of Object.entries(tree)) {

@@ -1,4 +1,4 @@
-/** The judgement, on real repositories: what is refused, what is only shown, and what is left alone. */
+/** The review of merges on real repositories: what is refused, what is only shown, and what is ignored. */
 import { expect, test } from 'bun:test'
 import { readdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -36,7 +36,7 @@ const RESOLVED: Tree = {
 
 type Sides = { base?: Tree; fork?: Tree; upstream?: Tree }
 
-/** The three commits of a fork, and the review of a result made of them. */
+/** Makes the three commits of a fork, and reviews results on them. */
 async function fork(history: History, { base = BASE, fork = FORK, upstream = UPSTREAM }: Sides = {}) {
   const root = await history.commit(base)
   const [start, tip] = [await history.commit(fork, [root]), await history.commit(upstream, [root])]
@@ -426,7 +426,7 @@ test.each([
   ['a link', linkTo('base'), linkTo('fork'), linkTo('up'), linkTo('/etc/passwd')],
   ['a file that the fork has deleted', text(), undefined, text({ 5: 'up' }), text({ 5: 'agent' })],
   ['a file that upstream has deleted', text(), text({ 5: 'fork' }), undefined, text({ 5: 'agent' })],
-])('a conflict in %s that ends as neither side has it makes a draft', async (_, base, ours, theirs, result) => {
+])('a conflict in %s with a result of neither side makes a draft', async (_, base, ours, theirs, result) => {
   await using history = await makeHistory()
   const including = (tree: Tree, file: Tree[string] | undefined): Tree =>
     file === undefined ? tree : { ...tree, file }
@@ -797,7 +797,7 @@ const started = async (history: History, args: string[], cwd = history.repo) => 
   return { code: await child.exited, stdout, stderr }
 }
 
-test('started itself, it prints the page or the reason, and leaves nothing behind', async () => {
+test('the command judge.ts prints the page or the reason, and leaves nothing behind', async () => {
   await using history = await makeHistory()
   const { start, upstream } = await fork(history)
   const [good, bad] = [await history.commit(RESOLVED, [start, upstream]), await history.commit(FORK, [start, upstream])]
@@ -812,7 +812,7 @@ test('started itself, it prints the page or the reason, and leaves nothing behin
   expect(await state()).toEqual(before)
 })
 
-test('started itself in the wrong way, it says how or why', async () => {
+test('the command judge.ts explains wrong arguments and errors', async () => {
   await using history = await makeHistory()
   const { start, upstream } = await fork(history)
   expect((await started(history, [start])).code).toBe(64)

@@ -1,4 +1,4 @@
-/** Text of strangers: what reaches a terminal, a page or a model, and what is spelled out. */
+/** Untrusted text for terminals, pages and models: what is kept, and what is spelled out. */
 import { expect, test } from 'bun:test'
 import { harmless, reflow, visible, visibleLines, visiblePath } from '../../core/text.ts'
 

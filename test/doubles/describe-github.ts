@@ -1,12 +1,12 @@
 #!/usr/bin/env bun
 /**
- * Writes github-api.json anew: of GitHub's own description of its API, what the double of GitHub needs. The whole of it
- * is 385 MB as npm has it, so it is fetched into a temporary folder and leaves again. Needs npm, tar and the network:
+ * Writes github-api.json: the parts of GitHub's own description of its API that the double of GitHub needs. The whole
+ * description is an npm package of 385 MB, which is downloaded into a temporary folder. Needs npm, tar and the network:
  *
  *   test/doubles/describe-github.ts
  *
- * Run it after a change of the lists below. For a newer description, change `SOURCE` too: where the package is not the
- * one that is expected, the script says which one it got.
+ * Run it after a change of the lists below. For a newer description, change `SOURCE` too: if the package is not the
+ * expected one, the script prints which one it got.
  */
 import { createHash } from 'node:crypto'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -41,7 +41,7 @@ const OPERATIONS = [
   'GET /repos/{owner}/{repo}/rules/branches/{branch}',
 ]
 
-/** The examples that the double fills with what is true of its own repositories. */
+/** The examples that the double fills with the facts of its own repositories. */
 const EXAMPLES = [
   'branch-get',
   'commit',
@@ -55,16 +55,18 @@ const EXAMPLES = [
 ]
 
 /**
- * All other requests about a repository stay by name alone: without them, what asks for `/commits/{sha}/pulls` would be
- * taken for `/commits/{ref}` with an odd name.
+ * Other requests about a repository are kept by name only: without them, `/commits/{sha}/pulls` would be taken for
+ * `/commits/{ref}` with an odd name.
  */
 const KEPT_BY_NAME = /^\/(repos\/\{owner\}\/\{repo\}|user$)/
 
-/** What no request or answer is judged by. Properties of these names stay. */
+/**
+ * Properties that do not affect the validation of requests and answers. Schema properties with these names are kept.
+ */
 const PROSE = new Set(['description', 'summary', 'title', 'tags', 'externalDocs', 'operationId', 'deprecated'])
 const UNUSED = new Set(['default', 'example', 'examples', 'headers'])
 
-/** The description without all that the double does not need. Of what it has made, it makes the same again. */
+/** The parts of the description that the double needs. Applied to its own result, it changes nothing. */
 export function reduced(whole: JsonObject): JsonObject {
   const paths: JsonObject = {}
   for (const [template, item] of Object.entries(object(whole.paths))) {
@@ -88,7 +90,7 @@ export function reduced(whole: JsonObject): JsonObject {
     const [, , kind = '', name = ''] = reference.split('/')
     const target = bare(valueAt(whole, reference))
     keep(kind, name, target)
-    // A set that is walked meets what is added meanwhile, and each once.
+    // Iterating over a set also visits elements that are added meanwhile, each once.
     for (const further of references(target)) reached.add(further)
   }
   for (const operation of OPERATIONS) {
@@ -102,7 +104,7 @@ export function reduced(whole: JsonObject): JsonObject {
 const sorted = (named: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(named).sort(([a], [b]) => (a < b ? -1 : 1)))
 
-/** A schema, operation or parameter without prose; `names` where the keys are names that GitHub gave to properties. */
+/** Removes prose from a schema, operation or parameter. `names`: the keys are names of GitHub's own properties. */
 function bare(value: Json | undefined, names = false): Json {
   if (Array.isArray(value)) return value.map(item => bare(item))
   if (!isObject(value)) return value ?? null
@@ -119,7 +121,7 @@ function references(value: Json): string[] {
   )
 }
 
-/** The file's text: where it is from, by which licence, the sum of what follows; then a line a path and a component. */
+/** The file's text: source, licence and checksum, then one line for each path and component. */
 export function written(description: JsonObject, licence: string): string {
   const lines = (named: Json | undefined, depth: string) =>
     Object.entries(object(named))

@@ -1,4 +1,4 @@
-/** The doubles themselves: a stand-in that is kinder than the real thing proves nothing. */
+/** Tests of the doubles: a stand-in that accepts more than the real thing proves nothing. */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { commit, git, gitWith, tryGit } from '../support/git.ts'
 import { DOCKER, makeWorld, until, type World } from '../support/world.ts'
@@ -64,7 +64,7 @@ test.each(['merge', 'squash', 'rebase'] as const)('a person can merge with the %
   expect(parents).toHaveLength(how === 'merge' ? 2 : 1)
 })
 
-test('what GitHub does not describe is a violation', async () => {
+test('a request or answer that GitHub does not describe is a violation', async () => {
   const world = await makeWorld({ story: 'current' })
   await ask(world, '/repos/me/fork/pulls?status=open')
   await ask(world, '/repos/me/fork/pulls', { method: 'POST', body: JSON.stringify({ title: 1, head: 'x' }) })
@@ -145,7 +145,7 @@ test('killing the client does not end the container; docker rm -f does', async (
   expect(await docker(world, 'rm', '-f', 'one').exited).toBe(1)
 })
 
-test('docker stop asks first, and only a program that listens hears it', async () => {
+test('docker stop sends TERM first, which reaches only a program that handles it', async () => {
   await using world = await makeWorld({ story: 'current' })
   await program(world, 'trap "exit 9" TERM; touch ready; sleep 60 & wait')
   const polite = container(world, 'polite')

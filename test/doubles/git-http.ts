@@ -1,10 +1,10 @@
-/** Git over real HTTP: `git http-backend`, as any server runs it, with a token where one is wanted. */
+/** Git over real HTTP by `git http-backend`, with an optional token. */
 import { join } from 'node:path'
 
 export type GitHttpOptions = {
-  /** The password that is wanted; without one everybody may read and write. */
+  /** The required password; undefined: everyone may read and write. */
   token?: string
-  /** Milliseconds before anything is answered. */
+  /** Milliseconds before each answer. */
   delay?: number
 }
 

@@ -1,7 +1,7 @@
 /**
- * GitHub, as far as Forklift knows it: pull requests over real bare repositories, so that heads, bases, mergeability
- * and deleted branches follow git. Every request and every answer is held against GitHub's published description;
- * what breaks it stands in `violations`.
+ * A double of GitHub's API: pull requests over real bare repositories, so that heads, bases, mergeability and deleted
+ * branches follow git. Every request and answer is validated against GitHub's published description; errors are listed
+ * in `violations`.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import {
@@ -20,7 +20,7 @@ import { Description, type Json, type JsonObject, type Operation, REMEDY } from 
 export type RepositorySettings = {
   archived?: boolean
   private?: boolean
-  /** What the token may do here. */
+  /** Whether the token may push. */
   push?: boolean
   /** The repository that this one is a fork of. */
   parent?: string
@@ -29,7 +29,7 @@ export type RepositorySettings = {
   rebase?: boolean
   /** False where the plan has no draft pull requests. */
   drafts?: boolean
-  /** Active rules by branch pattern (a RegExp over the name), as the rules endpoint lists them. */
+  /** Active rules by branch pattern (a RegExp for the name), as the rules endpoint lists them. */
   rules?: { branch: RegExp; type: string; parameters?: JsonObject }[]
   /** Names of protected branches. */
   protected?: string[]
@@ -55,24 +55,24 @@ export type Pull = {
   closedAt: string | null
   reviews: { login: string; state: string; body: string; commit: string; at: string }[]
   comments: { login: string; body: string; at: string }[]
-  /** The pair of commits for which mergeability is known: GitHub computes it in the background. */
+  /** The pair of commits whose mergeability is known: GitHub computes it in the background. */
   known: string
 }
 
 export type Fault = {
   method?: string
   path?: RegExp
-  /** How often; forever when absent. */
+  /** For how many requests; undefined: all. */
   times?: number
   status?: number
   message?: string
   errors?: Json[]
   headers?: Record<string, string>
-  /** The connection ends without an answer. */
+  /** Closes the connection without an answer. */
   cut?: boolean
   /** Milliseconds before the answer. */
   delay?: number
-  /** What happens elsewhere just before the answer is made. */
+  /** Called just before the answer is made. */
   meanwhile?: () => Promise<unknown>
 }
 
@@ -93,7 +93,7 @@ export class GitHub implements AsyncDisposable {
   readonly repositories = new Map<string, Repository>()
   readonly pulls: Pull[] = []
   readonly faults: Fault[] = []
-  /** The one token that is good here, whose it is, and its classic scopes (a fine-grained token has none). */
+  /** The only valid token, its user, and its classic scopes (a fine-grained token has none). */
   token = 'ghp_0123456789abcdefSECRETSECRETSECRETS'
   login = 'me'
   scopes: string | undefined = 'repo, workflow'
@@ -102,7 +102,7 @@ export class GitHub implements AsyncDisposable {
   private constructor(
     private readonly description: Description,
     private readonly server: Server,
-    /** Where its pages are said to be. */
+    /** The address of its pages. */
     private readonly web: string,
   ) {
     server.on('request', (request: IncomingMessage, response: ServerResponse) => void this.serve(request, response))
@@ -148,12 +148,12 @@ export class GitHub implements AsyncDisposable {
     this.faults.push(fault)
   }
 
-  /** What was asked of one kind, e.g. `POST /pulls`. */
+  /** The recorded requests of a kind, such as `POST /pulls`. */
   requests(method: string, path = /./): Asked[] {
     return this.asked.filter(one => one.method === method && path.test(one.path))
   }
 
-  // What people do. Each returns when GitHub has noticed.
+  // Actions of people on GitHub's pages. Each returns when its effects are visible.
 
   pull(number: number): Pull {
     const pull = this.pulls.find(one => one.number === number)
@@ -161,7 +161,7 @@ export class GitHub implements AsyncDisposable {
     return pull
   }
 
-  /** Lets pull requests follow their branches. */
+  /** Updates pull requests from their branches. */
   async settle(): Promise<void> {
     for (const repo of new Set(this.pulls.map(pull => pull.repo))) await this.follow(repo)
   }
@@ -194,7 +194,7 @@ export class GitHub implements AsyncDisposable {
     pull.closedAt = now()
   }
 
-  /** Deletes a branch, as the button does; an open pull request of it is closed. */
+  /** Deletes a branch, as GitHub's button does; its open pull request is closed. */
   async deleteBranch(number: number): Promise<void> {
     const pull = this.pull(number)
     await git(pull.repo.path, 'update-ref', '-d', `refs/heads/${pull.head}`)
@@ -231,7 +231,7 @@ export class GitHub implements AsyncDisposable {
     return result
   }
 
-  // What GitHub does.
+  // Answers to requests.
 
   private async follow(repo: Repository): Promise<void> {
     const open = this.pulls.filter(pull => pull.repo === repo && pull.state === 'open')
@@ -260,7 +260,7 @@ export class GitHub implements AsyncDisposable {
     }
   }
 
-  /** One request after the other, so that each sees what the one before it left. */
+  /** Handles requests one at a time, so that each sees the effects of the one before. */
   private async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     let text = ''
     for await (const chunk of request) text += chunk
@@ -337,7 +337,7 @@ export class GitHub implements AsyncDisposable {
     return { ...reply, headers }
   }
 
-  /** The one mutation that is asked for: a pull request becomes a draft. */
+  /** The only supported mutation: converting a pull request to a draft. */
   private answerGraphql({ query, variables }: JsonObject): Reply {
     const { id } = (variables ?? {}) as JsonObject
     const pull = this.pulls.find(one => `PR_${one.number}` === id)
@@ -614,7 +614,7 @@ export class GitHub implements AsyncDisposable {
     const found = this.pulls
       .filter(pull => pull.repo === repo && (state === 'all' || pull.state === state))
       .filter(pull => base === null || pull.base === base)
-      // A head without its owner is no filter at all.
+      // GitHub ignores a head filter without an owner.
       .filter(pull => head === undefined || (pull.head === head && repo.name.startsWith(`${user}/`)))
       .sort((a, b) => sign * (a[key].localeCompare(b[key]) || a.number - b.number))
     const repository = await this.repositoryAnswer(repo, true)
@@ -697,7 +697,7 @@ const tooLongIn = (body: JsonObject): Reply | undefined =>
         ])
       : undefined
 
-/** One page of a list, with the Link header that leads to the others. */
+/** One page of a list, with the Link header to the other pages. */
 function paged(items: Json[], url: URL, origin: string): Reply {
   const size = Number(url.searchParams.get('per_page') ?? 30)
   const page = Number(url.searchParams.get('page') ?? 1)

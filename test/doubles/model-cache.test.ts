@@ -1,4 +1,4 @@
-/** The double of a provider's cache does what providers say of theirs. */
+/** The double of a provider's cache behaves as providers document theirs. */
 import { expect, test } from 'bun:test'
 import { ModelCache, type Piece } from './model-cache.ts'
 
@@ -10,7 +10,7 @@ function makeCache(least?: number) {
   return { cache: new ModelCache(() => clock.now, least), clock }
 }
 
-test('what was marked is read, and what is new is written', () => {
+test('marked prefixes are read from the cache, and new ones written', () => {
   const { cache } = makeCache()
   const first = [piece(text('a', 1000), '1h'), piece(text('b', 500), '5m')]
   expect(cache.countMarked('m', first)).toEqual({ input: 1500, read: 0, write: { '5m': 500, '1h': 1000 } })
@@ -23,7 +23,7 @@ test('what was marked is read, and what is new is written', () => {
   expect(cache.countMarked('m', second)).toEqual({ input: 1800, read: 1500, write: { '5m': 250, '1h': 0 } })
 })
 
-test('one changed byte loses everything behind it', () => {
+test('one changed byte invalidates everything after it', () => {
   const { cache } = makeCache()
   cache.countMarked('m', [piece(text('a', 100), '1h'), piece(text('b', 100), '5m')])
   expect(cache.countMarked('m', [piece(text('a', 100), '1h'), piece(text('B', 100), '5m')]).read).toBe(100)
@@ -31,7 +31,7 @@ test('one changed byte loses everything behind it', () => {
   expect(cache.countMarked('other', [piece(text('a', 100), '1h')]).read).toBe(0)
 })
 
-test('each mark lives as long as it says, and longer where it is read', () => {
+test('each mark lives for its lifetime, and longer when it is read', () => {
   const { cache, clock } = makeCache()
   const pieces = [piece(text('a', 100), '1h'), piece(text('b', 100), '5m')]
   cache.countMarked('m', pieces)
@@ -55,7 +55,7 @@ test('the cache is searched at most 20 blocks back', () => {
   expect(read(18)).toBe(100)
 })
 
-test('what is too short is silently not kept', () => {
+test('too short prefixes are silently not cached', () => {
   const { cache } = makeCache(1024)
   expect(cache.countMarked('m', [piece(text('a', 1000), '5m')]).write['5m']).toBe(0)
   expect(cache.countMarked('m', [piece(text('a', 1000), '5m')]).read).toBe(0)

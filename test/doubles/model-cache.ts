@@ -1,6 +1,6 @@
 /**
- * The cache of a provider of models, as their documents describe it. Tokens are estimated: tests only look at the share
- * that was read from the cache.
+ * The prompt cache of a model provider, as documented. Tokens are estimated: tests only use the share that was read
+ * from the cache.
  */
 
 export type CacheMark = '5m' | '1h'
@@ -8,10 +8,10 @@ export type CacheMark = '5m' | '1h'
 /** A piece of a request in the order in which the provider reads it: tools, system, messages. */
 export type Piece = { bytes: string; mark?: CacheMark }
 
-/** In tokens: all of it, what the cache had, and what went into it for so long. */
+/** In tokens: the total input, the part read from the cache, and the part written to it for each lifetime. */
 export type Counted = { input: number; read: number; write: Record<CacheMark, number> }
 
-/** How far back of a mark a provider looks for something it knows. */
+/** How many pieces before a mark a provider searches for a cached prefix. */
 const LOOK_BACK = 20
 const SECONDS: Record<CacheMark, number> = { '5m': 300, '1h': 3600 }
 /** Automatic caching: the step and the minimum, in tokens. */
@@ -25,19 +25,19 @@ export class ModelCache {
   private readonly entries = new Map<string, Entry>()
   private seen: { model: string; bytes: string; at: number }[] = []
 
-  /** `now` in seconds; what is shorter than `least` tokens is silently not kept. */
+  /** `now` is in seconds; prefixes shorter than `least` tokens are silently not cached. */
   constructor(
     private readonly now: () => number,
     private readonly least = 0,
   ) {}
 
-  /** Forgets everything, as a provider may at any time. */
+  /** Clears the cache, as a provider may at any time. */
   clear(): void {
     this.entries.clear()
     this.seen = []
   }
 
-  /** With marks, as Anthropic does it: what is kept is a prefix that ends in a mark. */
+  /** Caching with marks, as Anthropic does: cached prefixes end at a mark. */
   countMarked(model: string, pieces: readonly Piece[]): Counted {
     const ends = endsOf(pieces)
     const keys = keysOf(model, pieces)
@@ -61,7 +61,7 @@ export class ModelCache {
     return counted
   }
 
-  /** Without marks, as OpenAI does it: the longest beginning that an earlier request had, too. */
+  /** Caching without marks, as OpenAI does: the longest prefix that an earlier request also had. */
   countAutomatic(model: string, pieces: readonly Piece[]): Counted {
     const bytes = pieces.map(piece => piece.bytes).join('')
     const now = this.now()
@@ -73,7 +73,7 @@ export class ModelCache {
     return { input: tokens(Buffer.byteLength(bytes)), read, write: { '5m': 0, '1h': 0 } }
   }
 
-  /** The last piece of the longest prefix that is kept and that a mark's look back reaches; -1 where there is none. */
+  /** The last piece of the longest cached prefix that is within the look-back of a mark; -1 where there is none. */
   private findKept(pieces: readonly Piece[], keys: readonly string[]): number {
     for (let index = pieces.length - 1; index >= 0; index--) {
       const isReached = pieces.slice(index, index + LOOK_BACK).some(piece => piece.mark)
@@ -89,7 +89,7 @@ export class ModelCache {
   }
 }
 
-/** How many bytes there are up to the end of each piece. */
+/** The number of bytes up to the end of each piece. */
 function endsOf(pieces: readonly Piece[]): number[] {
   let end = 0
   return pieces.map(piece => {
@@ -98,7 +98,7 @@ function endsOf(pieces: readonly Piece[]): number[] {
   })
 }
 
-/** A name for everything up to the end of each piece. */
+/** A cache key for everything up to the end of each piece. */
 function keysOf(model: string, pieces: readonly Piece[]): string[] {
   const hash = new Bun.CryptoHasher('sha256').update(model)
   return pieces.map(piece => hash.update(`\n${piece.bytes}`).copy().digest('hex'))

@@ -1,24 +1,24 @@
 /**
- * How three providers of models are spoken to: Anthropic's messages, and the chat completions of OpenRouter and of what
- * is compatible with OpenAI. Requests are parsed and refused as they would be there; answers are written as streams.
+ * The APIs of three model providers: Anthropic's messages, and the chat completions of OpenRouter and of servers
+ * compatible with OpenAI. Requests are parsed and refused as by the provider; answers are written as streams.
  */
 import type { CacheMark, Counted, Piece } from './model-cache.ts'
 
 export type Provider = 'anthropic' | 'openrouter' | 'openai'
 
-/** Arguments as an object, or as the very text that is sent in their place. */
+/** Arguments as an object, or as the exact text to send. */
 export type ScriptedCall = { name: string; arguments: Record<string, unknown> | string; id?: string }
 
-/** What a model says in one answer, in this order: reasoning, text, calls. */
+/** One answer of a model, in this order: reasoning, text, calls. */
 export type Said = {
   reasoning?: string
   text?: string
   calls?: ScriptedCall[]
-  /** Why it ended, where that does not follow from what it says. */
+  /** Why the answer ended, where that does not follow from its content. */
   end?: 'done' | 'calls' | 'length' | 'refused' | 'error'
 }
 
-/** What is the same in every provider's words. */
+/** A request in terms common to all providers. */
 export type Heard = {
   provider: Provider
   model: string
@@ -32,7 +32,7 @@ export type Heard = {
   }[]
   output: number
   pieces: Piece[]
-  /** Anthropic compares a request with the one of this answer, where it is asked to; null is for the first one. */
+  /** Anthropic compares a request with that of this earlier answer, if asked to; null for the first one. */
   previous?: string | null
 }
 
@@ -45,10 +45,10 @@ const fields = (value: unknown): Fields => (isFields(value) ? value : {})
 const list = (value: unknown): Fields[] => (Array.isArray(value) ? value.map(fields) : [])
 const word = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-/** What a provider would not take: the words are those that it answers with. */
+/** A request that a provider refuses; the message is the provider's. */
 export class Refusal extends Error {}
 
-/** Parses what was sent; throws a {@link Refusal} as the provider would answer 400. */
+/** Parses a request. Throws a {@link Refusal} where the provider would answer 400. */
 export function hear(provider: Provider, body: Buffer): Heard {
   const sent = fields(parsed(body.toString()))
   if (sent.stream !== true) throw new Refusal('This double only streams: set "stream" to true.')
@@ -137,7 +137,7 @@ function verifyMarks(pieces: readonly Piece[]): void {
     throw new Refusal('cache_control cannot be set for empty text blocks')
 }
 
-/** What Anthropic says of the first difference to the request before. */
+/** Anthropic's description of the first difference from the earlier request. */
 function differenceOf(later: Heard, earlier: Heard | undefined): Json {
   if (!earlier) return { type: 'previous_message_not_found' }
   if (later.model !== earlier.model) return { type: 'model_changed' }
@@ -148,13 +148,13 @@ function differenceOf(later: Heard, earlier: Heard | undefined): Json {
   return beginsWith(later, earlier) ? null : { type: 'messages_changed', cache_missed_input_tokens: 1 }
 }
 
-/** Whether a request begins with all that an earlier one had, byte for byte, in the order that providers read. */
+/** Whether a request begins with all of an earlier one, byte for byte, in the order in which providers read. */
 export function beginsWith(later: Heard, earlier: Heard): boolean {
   const bytes = ({ model, pieces }: Heard) => [model, ...pieces.map(piece => piece.bytes)].join('\n')
   return bytes(later).startsWith(`${bytes(earlier)}\n`)
 }
 
-/** What a provider keeps of a block: all of it but the mark. */
+/** The part of a block that a provider caches: everything but the mark. */
 function piece(where: string, block: Fields): Piece {
   const { cache_control: control, ...kept } = block
   const bytes = `${where} ${JSON.stringify(kept)}`
@@ -196,7 +196,7 @@ function hearCompletions(provider: Provider, sent: Fields): Heard {
 
 function verifyAnswered(messages: readonly Fields[]): void {
   for (const [index, message] of messages.entries()) {
-    // The real one hangs without a word.
+    // The real one hangs without an answer.
     if (message.role === 'tool' && message.cache_control)
       throw new Refusal(`messages[${index}]: cache_control belongs into a part of the content`)
     const asked = list(message.tool_calls).map(call => call.id)
@@ -213,7 +213,7 @@ function verifyAnswered(messages: readonly Fields[]): void {
   }
 }
 
-/** A message is one piece, but for one whose content is a list: it has marks within. */
+/** A message is one piece, or several where its content is a list: that may have marks. */
 function piecesOfMessage(message: Fields): Piece[] {
   const { content, ...rest } = message
   const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : list(content)
@@ -229,13 +229,13 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Stands for what a provider signs its model's thoughts with. */
+/** Stands for a provider's signature on its model's reasoning. */
 const signatureOf = (text: string): string => `sig-${Bun.hash(text).toString(36)}`
 
 export const outputTokens = (said: Said): number =>
   Math.max(1, Math.ceil(JSON.stringify([said.reasoning, said.text, said.calls]).length / 3.6))
 
-/** What an answer costs where a provider tells: dollars for a million tokens. */
+/** Prices of a provider that reports costs: dollars for a million tokens. */
 const PRICES = { input: 4, output: 20, read: 0.2, '5m': 5, '1h': 8 }
 
 function costOf(counted: Counted, output: number): number {
@@ -250,13 +250,13 @@ const endOf = (said: Said): NonNullable<Said['end']> => said.end ?? (said.calls?
 const ids = (said: Said): string[] =>
   (said.calls ?? []).map(call => call.id ?? `toolu_${crypto.randomUUID().replaceAll('-', '').slice(0, 24)}`)
 
-/** Text in the small pieces in which models send it. */
+/** Splits text into small pieces, as models send it. */
 const morsels = (text: string): string[] => text.match(/[\s\S]{1,12}/gu) ?? []
 
-/** What an answer is made with: its id, the requests of earlier ones, and whether usage is told. */
+/** What is needed to write an answer: its id, earlier requests by their answers' ids, and whether usage is included. */
 export type Making = { id: string; earlier: ReadonlyMap<string, Heard>; hasUsage: boolean }
 
-/** The events of an answer, whole, as bytes of the wire. */
+/** The events of an answer, each as the text that is sent. */
 export function eventsOf(heard: Heard, said: Said, counted: Counted, { id, earlier, hasUsage }: Making): string[] {
   return heard.provider === 'anthropic'
     ? messageEvents(heard, said, counted, { id, earlier })
@@ -381,7 +381,7 @@ function reasoningDeltas(isRouter: boolean, reasoning: string | undefined): Fiel
   ]
 }
 
-/** An answer that is not one: the body that goes with a status. */
+/** The body of an error response with a status. */
 export function errorBody(provider: Provider, status: number, words: string): string {
   if (provider === 'anthropic') {
     const error = { type: KINDS[status] ?? 'api_error', message: words }
@@ -403,7 +403,7 @@ const KINDS: Record<number, string> = {
   529: 'overloaded_error',
 }
 
-/** What the providers say with a status, in so far as anything hangs on it. */
+/** The providers' error messages by status, where their text matters. */
 export const WORDS: Record<number, string> = {
   400: 'Invalid request',
   401: 'invalid x-api-key',
@@ -416,7 +416,7 @@ export const WORDS: Record<number, string> = {
   529: 'Overloaded',
 }
 
-/** An error that comes in the middle of a stream, after status 200. */
+/** An error in the middle of a stream, after status 200. */
 export function errorEvent(provider: Provider, status: number, words: string): string {
   if (provider === 'anthropic') return `event: error\ndata: ${errorBody(provider, status, words)}\n\n`
   const choices = [{ index: 0, delta: { content: '' }, finish_reason: 'error' }]

@@ -1,7 +1,7 @@
 /**
- * A server on this machine that speaks as providers of models do, by a script: turns to be played one after the other,
- * or a function from what was asked to an answer. It can misbehave in the ways that real ones do, keeps every request
- * byte for byte, and counts what a provider's cache would have held.
+ * A local server that speaks the APIs of model providers by a script: a list of turns, or a function from request to
+ * answer. It can misbehave as real servers do, records every request byte for byte, and counts what a provider's cache
+ * would have held.
  */
 import {
   createServer,
@@ -29,59 +29,57 @@ import {
 export type { Heard, Provider, Said, ScriptedCall }
 export { beginsWith }
 
-/** What becomes of one request: what is said, and how it goes wrong. */
+/** The response to one request: its content, and how it fails. */
 export type Turn = Said & {
   /** Milliseconds until the answer begins. */
   delay?: number
   /**
-   * Sends the stream in pieces of that many bytes instead of event by event, with that many milliseconds between them.
+   * Sends the stream in pieces of this many bytes instead of event by event, with this many milliseconds in between.
    */
   pieces?: number
   pause?: number
-  /** The stream ends after that many bytes: the connection breaks, or is closed as if the answer were complete. */
+  /** The stream ends after this many bytes: the connection is reset, or closed as if the answer were complete. */
   cut?: { at: number; how: 'reset' | 'close' }
-  /**
-   * After that many bytes nothing more is sent, and the connection stays open. With `life`, only keep-alives are sent.
-   */
+  /** After this many bytes nothing more is sent, and the connection stays open. With `life`, keep-alives are sent. */
   stall?: { at: number; life?: boolean }
-  /** Endless text. */
+  /** Sends text without an end. */
   isEndless?: boolean
-  /** Another status than 200, with what the provider says with it. */
+  /** Another status than 200, with the provider's error. */
   status?: number
   words?: string
   headers?: Record<string, string>
-  /** After that many bytes, at the end of an event, the stream has an error with this status, and ends. */
+  /** After this many bytes, at the end of an event, the stream contains an error with this status, and ends. */
   errorAt?: { at: number; status: number; words?: string }
-  /** After that many bytes, at the end of an event, the stream has invalid JSON. */
+  /** After this many bytes, at the end of an event, the stream contains invalid JSON. */
   nonsenseAt?: number
-  /** The body in place of an answer, such as the page of a proxy. */
+  /** Replaces the answer by a body, such as a proxy's error page. */
   page?: string
-  /** The connection is closed without any answer. */
+  /** Closes the connection without an answer. */
   isDropped?: boolean
-  /** What the provider says it cost, instead of what its cache would have made of it. */
+  /** Replaces the computed usage. */
   counted?: Counted
-  /** Some servers tell nothing of what was used. */
+  /** Sends no usage, like some servers. */
   hasNoUsage?: boolean
 }
 
 export type Script = Turn[] | ((heard: Heard, count: number) => Turn | Promise<Turn>)
 
-/** A request as it came, and what became of it. */
+/** A request as received, and what became of it. */
 export type Asked = {
   path: string
   headers: IncomingHttpHeaders
-  /** The very bytes. */
+  /** The exact bytes. */
   body: Buffer
   heard?: Heard
   counted?: Counted
-  /** Milliseconds of this process's clock: when it came, and when the connection was gone. */
+  /** Times in milliseconds on this process's clock: when the request came, and when the connection was closed. */
   at: number
-  /** How many bytes the whole answer has, and how many went out. */
+  /** The bytes of the whole answer, and those sent. */
   bytes: number
   sent: number
-  /** Why it was refused, where it was. */
+  /** Why it was refused; undefined where it was not. */
   refused?: string
-  /** Settled when the answer has ended, one way or the other. */
+  /** Settled when the answer has ended in any way. */
   closed: Promise<{ at: number; isWhole: boolean }>
 }
 
@@ -90,7 +88,7 @@ const KEY = 'key-of-nobody-0123456789'
 export type ModelServerOptions = {
   /** Prompts with fewer tokens are not cached. */
   leastCached?: number
-  /** Another key than this one is refused with 401. */
+  /** Any other key is refused with 401. */
   key?: string
 }
 
@@ -113,31 +111,31 @@ export class ModelServer {
     server.on('request', (request, response) => void this.answer(request, response))
   }
 
-  /** Listens on a free port of this machine alone. */
+  /** Listens on a free local port. */
   static async start(script: Script = [], options: ModelServerOptions = {}): Promise<ModelServer> {
     const server = createServer()
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
     return new ModelServer(server, (server.address() as AddressInfo).port, script, options)
   }
 
-  /** Plays this from the next request on; turns begin at the first. */
+  /** Plays a script from the next request on; turns begin at the first. */
   play(script: Script): void {
     this.script = script
     this.requests.length = 0
   }
 
-  /** Lets time go by for the cache. */
+  /** Advances the cache's clock. */
   pass(seconds: number): void {
     this.offset += seconds
   }
 
-  /** Resolves when that many requests have come in all. */
+  /** Resolves after this many requests in total. */
   asked(count: number): Promise<void> {
     if (this.requests.length >= count) return Promise.resolve()
     return new Promise(resolve => this.waiting.push({ count, resolve }))
   }
 
-  /** The settings that lead to this server; with a model where the desk shall have a default one. */
+  /** The settings for this server; with a default model for the desk where `model` is given. */
   environment(provider: Provider, model = MODELS[provider]): Record<string, string> {
     const name = provider.toUpperCase()
     return { FORGE_MODEL: model, [`${name}_API_KEY`]: this.key, [`${name}_BASE_URL`]: this.base(provider) }
@@ -147,7 +145,7 @@ export class ModelServer {
     return `http://127.0.0.1:${this.port}${BASES[provider]}`
   }
 
-  /** The share of all tokens sent that came from the cache. */
+  /** The share of all input tokens that came from the cache. */
   get shareRead(): number {
     const counts = this.requests.map(({ counted }) => counted).filter(counted => counted !== undefined)
     const all = counts.reduce((sum, { input }) => sum + input, 0)
@@ -251,7 +249,7 @@ function refuse(response: ServerResponse, status: number, body: string, headers:
   response.end(body)
 }
 
-/** Sends what is scripted up to where it breaks, and breaks it. */
+/** Sends the scripted stream up to the point where it breaks, and breaks it. */
 async function stream(
   asked: Asked,
   provider: Provider,
@@ -283,7 +281,7 @@ async function stream(
   response.end()
 }
 
-/** Resolves when the bytes were sent, or the client is gone. */
+/** Resolves when the bytes are sent, or the client has disconnected. */
 const write = (response: ServerResponse, bytes: Uint8Array): Promise<void> =>
   new Promise(resolve => {
     response.once('close', resolve)
@@ -299,7 +297,7 @@ function slices(bytes: Buffer, size: number): Buffer[] {
   )
 }
 
-/** Where the event ends that has this byte. */
+/** The end of the event that contains this byte. */
 function endOfEvent(events: string[], at: number): number {
   let end = 0
   for (const event of events) {
@@ -309,7 +307,7 @@ function endOfEvent(events: string[], at: number): number {
   return end
 }
 
-/** The bytes event by event; the last one may be a part of one. */
+/** Splits the bytes at events; the last piece may be part of one. */
 function atEvents(bytes: Buffer, events: string[]): Buffer[] {
   const bits: Buffer[] = []
   let at = 0
@@ -322,7 +320,7 @@ function atEvents(bytes: Buffer, events: string[]): Buffer[] {
   return bits
 }
 
-/** What must come before the first word of text. */
+/** The events before the first text. */
 function beginning(provider: Provider, events: string[]): Buffer[] {
   const block = { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } }
   const opened = provider === 'anthropic' ? [`event: ${block.type}\ndata: ${JSON.stringify(block)}\n\n`] : []

@@ -1,6 +1,6 @@
 /**
- * GitHub's own description of its API, as a judge of what is asked and answered: of it, github-api.json has what is
- * needed here (see describe-github.ts). Only JSON Schema as that document uses it (OpenAPI 3.0) is understood.
+ * GitHub's own description of its API, used to validate requests and answers: github-api.json has the parts that are
+ * needed here (see describe-github.ts). Supports only the JSON Schema that this document uses (OpenAPI 3.0).
  */
 import { join } from 'node:path'
 
@@ -14,7 +14,7 @@ export const isObject = (value: Json | undefined): value is JsonObject =>
 export const list = (value: Json | undefined): Json[] => (Array.isArray(value) ? value : [])
 export const object = (value: Json | undefined): JsonObject => (isObject(value) ? value : {})
 
-/** What a reference within a document points at: `#/components/schemas/commit`. */
+/** The value that a reference within a document points to: `#/components/schemas/commit`. */
 export function valueAt(root: JsonObject, reference: string): Json | undefined {
   let target: Json | undefined = root
   for (const part of reference.slice(2).split('/')) target = object(target)[part.replaceAll('~1', '/')]
@@ -25,7 +25,7 @@ let description: Promise<JsonObject> | undefined
 /** Read once a process. */
 const load = async (): Promise<JsonObject> => object(JSON.parse(await Bun.file(DESCRIPTION).text()) as Json)
 
-/** What to do about a request or an example that is not in the file. */
+/** The remedy for a request or example that is missing from the file. */
 export const REMEDY = 'if GitHub has it, name it in test/doubles/describe-github.ts and run that'
 
 export type Operation = { template: string; operation: JsonObject; variables: Record<string, string> }
@@ -45,7 +45,7 @@ export class Description {
     return current
   }
 
-  /** The operation that a request means; undefined where none is described. A branch's name may hold slashes. */
+  /** The operation for a request; undefined where none is described. A branch name may contain slashes. */
   find(method: string, path: string): Operation | undefined {
     const candidates = Object.keys(object(this.root.paths)).sort((a, b) => variablesIn(a) - variablesIn(b))
     for (const template of candidates) {
@@ -57,14 +57,14 @@ export class Description {
       const operation = object(object(this.root.paths)[template])[method.toLowerCase()]
       if (found && isObject(operation)) {
         const variables = names.map((name, at) => [name, decodeURIComponent(found[at + 1] ?? '')] as const)
-        // What the file has by name alone, it does not describe.
+        // Operations that are kept by name only are not described.
         return operation.responses ? { template, operation, variables: Object.fromEntries(variables) } : undefined
       }
     }
     return undefined
   }
 
-  /** What is wrong with a request, in sentences. */
+  /** Errors in a request, as sentences. */
   faultsOfRequest({ operation, variables }: Operation, query: URLSearchParams, body: Json | undefined): string[] {
     const faults: string[] = []
     const parameters = list(operation.parameters).map(one => this.resolve(one))
@@ -94,17 +94,17 @@ export class Description {
     return faults
   }
 
-  /** What is wrong with an answer: a status that this operation never has, or a body that is not as described. */
+  /** Errors in an answer: a status that this operation never has, or a body that does not match its schema. */
   faultsOfAnswer({ operation }: Operation, status: number, body: Json | undefined): string[] {
     const response = object(operation.responses)[String(status)]
-    // Every operation can be refused for want of a token, over a limit, or by a broken server; few say so.
+    // Any operation can be refused for a missing token, a rate limit or a server error; few descriptions mention it.
     if (response === undefined)
       return [401, 403, 404, 429, 500, 502, 503].includes(status) ? [] : [`no answer ${status}`]
     const schema = object(object(this.resolve(response).content)['application/json']).schema
     return isObject(schema) ? this.faults(body ?? null, schema, `answer ${status}`) : []
   }
 
-  /** The example that GitHub gives for an answer, to be filled with what is true here. */
+  /** GitHub's own example of an answer, to be filled with the facts of the double. */
   example(name: string): JsonObject {
     const example = this.resolve(object(object(this.root.components).examples)[name]).value
     if (example === undefined) throw new Error(`There is no example ${name}: ${REMEDY}`)

@@ -1,4 +1,4 @@
-/** A receiver of traces by the OpenTelemetry protocol (OTLP over HTTP, as JSON): keeps what it was sent. */
+/** A receiver of traces by the OpenTelemetry protocol (OTLP over HTTP, as JSON) that keeps what it gets. */
 
 export type ReceivedSpan = {
   name: string
@@ -24,7 +24,7 @@ type Sent = {
 
 export class TraceReceiver implements AsyncDisposable {
   readonly spans: ReceivedSpan[] = []
-  /** What came over the line, as it was. */
+  /** The received bodies, unchanged. */
   readonly bodies: string[] = []
   readonly paths: string[] = []
   readonly #server = Bun.serve({
@@ -43,14 +43,14 @@ export class TraceReceiver implements AsyncDisposable {
     return `http://127.0.0.1:${this.#server.port}`
   }
 
-  /** The span of a name. Throws where there is none, or more than one. */
+  /** The span with a name. Throws where there is none, or more than one. */
   span(name: string): ReceivedSpan {
     const [span, ...more] = this.spans.filter(it => it.name === name)
     if (!span || more.length > 0) throw new Error(`${name}: ${more.length + (span ? 1 : 0)} of ${this.list()}`)
     return span
   }
 
-  /** The names of a span and of those above it. */
+  /** The names of a span and its ancestors. */
   pathOf(span: ReceivedSpan): string[] {
     const parent = this.spans.find(({ spanId }) => spanId === span.parentSpanId)
     return parent ? [...this.pathOf(parent), span.name] : [span.name]

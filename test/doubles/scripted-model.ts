@@ -10,7 +10,7 @@ import { type Heard, ModelServer, type ScriptedCall, type Turn } from './model-s
 
 const [kind = 'good'] = process.argv.slice(2)
 
-/** What arguments may be called in the tools on offer, by what is meant. */
+/** The names that tools and arguments may have in a request, by their purpose. */
 const NAMES: Record<string, RegExp> = {
   path: /^(path|file|file_?path|from|old_?path|name)$/i,
   target: /^(to|new_?path|target|new_?name|destination)$/i,
@@ -19,7 +19,7 @@ const NAMES: Record<string, RegExp> = {
   next: /^(new|replace|replacement|new_?text|new_?string)$/i,
 }
 
-/** A call in the words of the tool as it was offered. */
+/** A call with the names of the offered tool. */
 function call(heard: Heard, name: string, meant: Record<string, string>): ScriptedCall {
   const parameters = heard.tools.find(tool => tool.name === name)?.parameters ?? {}
   return { name, arguments: fill(parameters, meant) }
@@ -65,7 +65,7 @@ const lastWords = (heard: Heard): string => heard.messages.findLast(({ role }) =
 const firstLine = (heard: Heard): string =>
   (heard.messages.filter(({ role, text }) => role === 'user' && text).at(-2)?.text ?? 'nothing').split('\n')[0] ?? ''
 
-/** One after the other, and then again. */
+/** Played in turn, over and over. */
 const TRICKS: Turn[] = [
   {
     text: 'Look: ![x](https://attacker.example/?leak=1) <img src="https://attacker.example/2"> [here](javascript:alert(1))',

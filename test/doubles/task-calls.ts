@@ -1,10 +1,10 @@
-/** An answer to a step of a task, as a model sends it. */
+/** A model's answer to a step of a task. */
 import type { ScriptedCall } from './model-server.ts'
 
-/** An answer as a model sends it: its edits are calls of their own, in front of it. */
+/** The calls of an answer: its edits are calls of their own, before the answer. */
 export function callsOf(sent: object): ScriptedCall[] {
   const { edits, ...answer } = sent as { edits?: unknown }
-  // What is no list is no edits, and is sent as it is.
+  // Edits that are not a list are sent as they are, within the answer.
   if (edits !== undefined && !Array.isArray(edits)) return [{ name: 'answer', arguments: { answer: sent } }]
   const calls = (edits ?? []).map(callOf)
   return [...calls, { name: 'answer', arguments: { answer } }]

@@ -1,6 +1,6 @@
 /**
- * A model for the demo of the tasks, without a key: `bun test/doubles/task-model.ts` prints the settings that lead to it,
- * and plays until it is ended. It has one plan, makes one mistake, and asks one question.
+ * A model for the demo of the tasks, without a key: `bun test/doubles/task-model.ts` prints the settings for it, and
+ * runs until it is ended. It has one plan, makes one mistake, and asks one question.
  */
 import { type Heard, ModelServer, type Turn } from './model-server.ts'
 import { callsOf } from './task-calls.ts'
@@ -144,7 +144,7 @@ type Answer = Record<string, unknown>
 const write = (path: string, content: string) => ({ kind: 'write', path, content })
 const done = (words: string, ...edits: object[]): Answer => ({ signal: 'success', words, edits })
 
-/** What it answers to a step, by what stands in the request. */
+/** The model's answer to a step, by the text of the request. */
 function answerTo({ system, messages }: Heard): Answer {
   const asked = messages.map(({ text }) => text).join('\n')
   const [, kind] = /^# Your task: (.+)$/m.exec(system) ?? []

@@ -1,4 +1,4 @@
-// One container, started as the host starts it, around a scripted model: what the lock's tests look into.
+// Starts one container as Forklift does, with a scripted model, for the tests of the lock.
 import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,11 +6,11 @@ import { isMerged, type Scene, setScene } from '../harness/scene.ts'
 import { type Script, startModel } from './model.ts'
 
 export const IMAGE = 'forklift/kitchen-sink:latest'
-/** Never written in a script or an argument as a whole: a match is the real key. */
+/** Never written as a whole in a script or argument: a match is the real key. */
 export const KEY = `sk-live-${'k3y'.repeat(4)}-e2e`
 
 const root = mkdtempSync(join(tmpdir(), 'forklift-e2e-'))
-/** After each file of tests; the folder itself is the next one's. */
+/** Removes what a test file left, and makes the folder for the next one. */
 export function removeBoxes(): void {
   rmSync(root, { recursive: true, force: true })
   mkdirSync(root)
@@ -23,7 +23,7 @@ export async function docker(...args: string[]) {
   return { code, stdout: stdout.trim(), stderr: stderr.trim() }
 }
 
-/** This machine's own address on a network of the engine: the first one, where the engine names none. */
+/** This machine's address on a network of the engine: its gateway, else the first address of its subnet. */
 async function addressOn(network: string): Promise<string> {
   const format = '{{with index .IPAM.Config 0}}{{.Gateway}}|{{.Subnet}}{{end}}'
   const { stdout } = await docker('network', 'inspect', '--format', format, network)
@@ -33,10 +33,10 @@ async function addressOn(network: string): Promise<string> {
   return address
 }
 
-/** Where containers of the default bridge see this machine: a private address. */
+/** The address by which containers of the default bridge reach this machine: a private one. */
 export const gateway = () => addressOn('bridge')
 
-/** A bridge of our own, so that this machine has one more address. */
+/** Makes a bridge network, so that this machine has one more address. */
 export async function addressOfOurs(subnet: string, ...more: string[]) {
   const name = `forklift-e2e-${crypto.randomUUID().slice(0, 8)}`
   const made = await docker('network', 'create', '--label', 'forklift-e2e', '--subnet', subnet, ...more, name)
@@ -44,7 +44,7 @@ export async function addressOfOurs(subnet: string, ...more: string[]) {
   return { name, address: await addressOn(name), remove: () => docker('network', 'rm', name) }
 }
 
-/** The container's processes, as this machine sees them: only root may look into them. */
+/** The container's processes, as seen from this machine: only root may look into them. */
 export async function processesIn(name: string) {
   const { stdout } = await docker('top', name, '-eo', 'pid,uid,args')
   return stdout
@@ -57,13 +57,13 @@ export async function processesIn(name: string) {
 export type BoxOptions = {
   scene: Scene
   script: Script
-  /** The owner of both mounts. */
+  /** The owner of both mounted folders. */
   owner?: [number, number]
-  /** Where the two mounts are made. */
+  /** The folder in which both mounted folders are made. */
   root?: string
-  /** Before the image's name. */
+  /** Additional flags of docker run. */
   flags?: string[]
-  /** In place of the engine's own, e.g. without one of the capabilities. */
+  /** Replaces the lock's capabilities, for example to leave one out. */
   capabilities?: string[]
   env?: Record<string, string>
   beforeStart?: (box: { workspace: string; state: string }) => unknown
@@ -145,7 +145,7 @@ export async function box(options: BoxOptions) {
 
 export type Boxed = Awaited<ReturnType<typeof box>>
 
-/** What the proxy reported of each request. */
+/** The proxy's report of each request. */
 export const reports = (result: Boxed) =>
   result.log
     .split('\n')

@@ -1,4 +1,4 @@
-/** Checks of a task in a real container: they see the files of one commit and nothing else, and leave nothing behind. */
+/** Checks of a task in a real container: they see only the files of one commit, and leave nothing behind. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readdir } from 'node:fs/promises'
 import { commit } from '../support/git.ts'
@@ -55,7 +55,7 @@ test('a check can’t write the next one of its own attempt, nor pass by what it
   expect([isGood, report.checks.map(it => it.came)]).toEqual([false, ['good', 'good', 'bad', 'bad']])
 })
 
-test('what was prepared is there for each check, and is prepared again where a check has changed it', async () => {
+test('prepared files are there for each check, and are prepared again after a check changed them', async () => {
   const forge = '# Checks\n- prepare: `mkdir built; date +%s%N > built/it; cp built/it ../workspace/built/same`\n'
   const { head } = await attempt({ 'FORGE.md': forge })
   const next = await commit(judge.place.path, 'prepared', { 'new.txt': 'x\n' }, { parents: [head] })
@@ -66,7 +66,7 @@ test('what was prepared is there for each check, and is prepared again where a c
   expect([isGood, report.checks.map(it => it.came)]).toEqual([true, ['good', 'good', 'good', 'good']])
 })
 
-test('one that does not end is ended, and counts as failed', async () => {
+test('a check that does not end is ended, and counts as failed', async () => {
   const hangs = 'trap "" TERM; sleep 1000 & sleep 1000'
   const { isGood, report } = await judge.validate(await attempt({ 'a.txt': 'two\n' }), {
     checks: [{ command: hangs, seconds: 2 }],
@@ -75,7 +75,7 @@ test('one that does not end is ended, and counts as failed', async () => {
   expect((await docker('ps', '--all', '--quiet', '--filter', 'name=forge-command-')).stdout).toBe('')
 })
 
-test('what a formatter of the image mends comes back as a commit', async () => {
+test('the changes of a formatter in the image become a commit', async () => {
   const mend = "python3 -c \"import pathlib; p = pathlib.Path('new.txt'); p.write_text(p.read_text().strip() + '\\n')\""
   const { head } = await attempt({ 'FORGE.md': `# Checks\n- mend: \`${mend}\`\n` })
   const next = await commit(judge.place.path, 'next', { 'new.txt': '  words   ' }, { parents: [head] })

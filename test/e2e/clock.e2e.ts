@@ -1,5 +1,5 @@
-// The clocks inside the container, each with those before it disabled: the harness's own, the grace of `docker stop`,
-// and root as process 1. The host's two are in forklift.e2e.ts.
+// The time limits inside of the container, each with the earlier ones disabled: the harness's own, the grace of `docker
+// stop`, and root's as process 1. Forklift's own two limits are tested in forklift.e2e.ts.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ afterAll(removeBoxes)
 
 const turn = (command: string) => [{ say: 'I am at work on greeting.txt', calls: [bash(command, 900_000)] }]
 
-/** Processes of this machine, those in containers too, by what they were started with. */
+/** Processes of this machine and of containers on it, by their command line. */
 const running = (command: string) =>
   readdirSync('/proc').filter(entry => {
     if (!/^\d+$/.test(entry)) return false
@@ -26,7 +26,7 @@ const running = (command: string) =>
 
 const isGone = async (name: string) => (await docker('inspect', name)).code !== 0
 
-/** A box that is told to stop, as the host does it, once its agent is at work. */
+/** A container that is told to stop, as Forklift does it, once its agent is at work. */
 async function stoppedAtWork(command: string) {
   let secondsToStop = 0
   const result = await box({
@@ -42,7 +42,7 @@ async function stoppedAtWork(command: string) {
   return { result, secondsToStop }
 }
 
-// Those that only wait do so together.
+// These tests mostly wait, so they run at the same time.
 describe('time', () => {
   test.concurrent('that runs out is noticed by the harness, which writes STUCK.md', async () => {
     const result = await box({ scene: { ...conflict, seconds: 24 }, script: turn('sleep 900') })
@@ -71,7 +71,7 @@ describe('time', () => {
       script: turn(script),
       whileRunning: async ({ workspace }) => {
         await appears(join(workspace, 'started'))
-        // It is setsid and nohup before it is a sleep.
+        // The process is first setsid and nohup, then sleep.
         await until('what the agent left behind', () => running('sleep 98762').length > 0)
         seen = running('sleep 98762').length
       },

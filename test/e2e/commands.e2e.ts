@@ -39,7 +39,7 @@ test('a command sees the files, and its changes come back', async () => {
   expect((await vfs.listFiles('')).find(it => it.path === 'run')?.mode).toBe('100755')
 })
 
-test('it has no network, not even to this machine', async () => {
+test('a command has no network, not even to this machine', async () => {
   const server = Bun.serve({ hostname: await gateway(), port: 0, fetch: () => new Response('reached') })
   try {
     const { text } = await run(
@@ -51,7 +51,7 @@ test('it has no network, not even to this machine', async () => {
   }
 })
 
-test('it is an unprivileged user, without capabilities, and can write nothing but the files and /tmp', async () => {
+test('a command runs as an unprivileged user without capabilities, and can write only the files and /tmp', async () => {
   const { text } = await run(
     'grep -E "^(Cap|NoNewPrivs|Uid)" /proc/self/status; touch /x /etc/x /opt/x 2>/dev/null; ls /x /etc/x /opt/x 2>/dev/null; touch /tmp/x && echo tmp; ls /harness-state 2>&1; env',
   )
@@ -63,7 +63,7 @@ test('it is an unprivileged user, without capabilities, and can write nothing bu
   expect(text).not.toMatch(/API_KEY|DOCKER_HOST/)
 })
 
-test('it is stopped when its time is over, with all that it started, and nothing is left', async () => {
+test('a command is stopped at its time limit, with all that it started, and nothing is left', async () => {
   const begun = performance.now()
   const { text } = await run('trap "" TERM; (trap "" TERM; sleep 1000) & echo begun; sleep 1000', { seconds: 2 })
   expect(text).toContain('It was stopped after 2 seconds.\nIts output:\nbegun')

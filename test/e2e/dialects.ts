@@ -1,5 +1,5 @@
-// The three other dialects that OpenCode's own provider speaks, beside the chat completions of model.ts: how a scripted
-// turn looks in each, thinking included, and how many turns a request shows as given.
+// The three other APIs that OpenCode's own provider uses, besides the chat completions of model.ts: how a scripted turn
+// looks in each, with thinking, and how many earlier turns a request contains.
 import type { Turn } from './model.ts'
 
 const event = (value: { type: string }) => `event: ${value.type}\ndata: ${JSON.stringify(value)}\n\n`
@@ -78,7 +78,7 @@ function* google({ say = '', calls = [] }: Turn) {
 type Asked = { messages?: Said[]; input?: Said[]; contents?: Said[] }
 type Said = { role?: string }
 
-/** By the end of the path. */
+/** By the end of the request's path. */
 export const dialects: Record<string, (turn: Turn) => Iterable<string>> = {
   '/messages': anthropic,
   '/responses': openai,

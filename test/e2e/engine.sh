@@ -3,13 +3,13 @@
 #
 #   engine.sh up      prints the DOCKER_HOST to use (an empty line: the engine that already runs)
 #   engine.sh base    makes the local base image where it is missing, and prints its name
-#   engine.sh down    stops the engine that `up` started, and nothing else
-#   engine.sh remove  the same, and deletes what that engine stored
+#   engine.sh down    stops the engine that `up` started, and no other
+#   engine.sh remove  the same, and deletes the data of that engine
 #
-# An engine that answers is used as it is. Otherwise one is started with a socket, a process id and a store of its
-# own under $FORKLIFT_E2E_STORE, from Debian's packages where dockerd is missing: only root can do that.
-# The base image is made from Debian's or Ubuntu's packages, since an image registry may be out of reach. It has a
-# user `ubuntu` with id 1000, as ubuntu:24.04 has: the Dockerfile must cope with it. FORKLIFT_E2E_BASE names another.
+# A running engine is used. Otherwise one is started with a socket, a process id file and data of its own under
+# $FORKLIFT_E2E_STORE, which only root can do; where dockerd is missing, it is installed from Debian's packages. The
+# base image is made from Debian's or Ubuntu's packages, since an image registry may be out of reach. Like ubuntu:24.04,
+# it has a user `ubuntu` with id 1000, which the Dockerfile must handle. FORKLIFT_E2E_BASE names another base image.
 #
 # Exit codes: 0 done, 1 failed, 3 no engine can run here.
 set -euo pipefail
@@ -86,7 +86,7 @@ down() {
   exit 1
 }
 
-# The machine's own certificates go in, where it has some: a local mirror of the registries may need them.
+# Includes the machine's own certificates, which a local mirror of the registries may need.
 make_base() {
   if docker image inspect "$base" >/dev/null 2>&1; then
     echo "$base"

@@ -1,4 +1,4 @@
-// What the whole host shares by table or by user, and an agent could take all of.
+// Resources that the whole host shares, which an agent could try to use up.
 import { afterAll, describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import { AGENT_USER } from '../../core/container.ts'
@@ -12,7 +12,7 @@ const python = (code: string) => `python3 - <<'PY'\n${code}\nPY`
 const CONNTRACK = '/proc/sys/net/netfilter/nf_conntrack_count'
 const tracked = () => Number(readFileSync(CONNTRACK, 'utf8'))
 
-/** Sends datagrams to, and begins connections with, as many addresses of a documentation network as it can. */
+/** Sends datagrams and opens connections to as many addresses of a documentation network as it can. */
 const FLOOD = python(`
 import socket, time
 end = time.time() + 8
@@ -55,7 +55,7 @@ describe.skipIf(!existsSync(CONNTRACK))('the table of connections of the host', 
     expectCode(result, 0)
     expect(result.toolResults[0]).toContain('failed True')
     expect(result.toolResults[1]).toContain('after')
-    // Eight seconds at the limit, and what may come at once: 1,300 of UDP and as many of TCP.
+    // Eight seconds at the limit, plus the allowed burst: 1,300 of UDP and as many of TCP.
     expect(most).toBeLessThan(4000)
   })
 })

@@ -1,5 +1,5 @@
-// The whole of it: the real forklift.ts, the real engine, the real OpenCode, git over HTTP; a scripted model, and the
-// double of GitHub that the quick tests use.
+// A whole run: the real forklift.ts, engine and OpenCode, git over HTTP, with a scripted model and the double of GitHub
+// that the quick tests use.
 import { afterEach, describe, expect, test } from 'bun:test'
 import { chownSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -23,7 +23,7 @@ afterEach(async () => {
   for (const step of undo.splice(0).reverse()) await step()
 })
 
-/** A world whose docker is docker, whose agent is OpenCode, and whose servers are reached over HTTP. */
+/** A test world with the real docker and the real OpenCode, whose servers are reached over HTTP. */
 async function realWorld(script: Script, options: WorldOptions = {}) {
   const world = await makeWorld(options)
   rmSync(join(world.root, 'bin/docker'))
@@ -152,7 +152,7 @@ test('the preflight finds this engine and this image fit', async () => {
 })
 
 describe("the host's clocks", () => {
-  // The harness, its messenger and its deadline are stopped by the agent; what is left is `docker stop` and removal.
+  // The agent stops the harness, its messenger and its deadline; only `docker stop` and the removal are left.
   const deaf = `pkill -KILL -f '[r]ead -r agent'; pkill -STOP -f 'harness/[r]un.sh'; touch started; sleep 900`
 
   test('end a container that does not listen to `docker stop`', async () => {
@@ -180,7 +180,7 @@ describe("the host's clocks", () => {
     expect(await containers()).toBe('')
   })
 
-  // Process 1 would end it too, but 15 seconds after its time: what removes it earlier is the watchdog.
+  // Process 1 would end the container too, but 15 seconds after its time limit: an earlier removal is the watchdog's.
   test('remove the container after forklift itself was killed', async () => {
     const { world } = await realWorld([{ calls: [bash(deaf, 900_000)] }])
     const run = world.start()

@@ -1,11 +1,11 @@
-// An agent that tries everything. Each attempt is first made in a container of the same image without the lock, where
-// it must succeed: so it is known to be a real one. Then OpenCode makes it inside the lock, where it must fail.
+// An agent that tries to break out. Each attempt is first made in a container of the same image without the lock, where
+// it must succeed, which shows that it is real. Then OpenCode makes it inside of the lock, where it must fail.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { clean } from '../harness/scene.ts'
 import { addressOfOurs, box, docker, expectCode, gateway, IMAGE, KEY, removeBoxes } from './box.ts'
 import { bash } from './model.ts'
 
-/** What the key looks like, written so that no text here is found by it. */
+/** A pattern for the key that does not match itself. */
 const KEY_PATTERN = '[s]k-live-k3y'
 const python = (code: string) => `python3 - <<'PY'\n${code}\nPY`
 
@@ -17,7 +17,7 @@ let publicNeighbour: Awaited<ReturnType<typeof addressOfOurs>>
 const servers: { hits: number; url: string; stop: () => void }[] = []
 let attempts: Record<string, string>
 
-/** A server of this machine that counts its connections. */
+/** A server on this machine that counts its connections. */
 function listen(hostname: string, answer = () => new Response('reached')) {
   const server = Bun.serve({
     hostname,
@@ -35,7 +35,7 @@ function listen(hostname: string, answer = () => new Response('reached')) {
 beforeAll(async () => {
   neighbour = await addressOfOurs('10.213.77.0/28')
   internet = await addressOfOurs('203.0.113.0/28')
-  // Two of one /28, of which the container is told the first.
+  // Two addresses of one network, of which the container is told the first.
   publicHost = await addressOfOurs('198.51.100.0/29')
   publicNeighbour = await addressOfOurs('198.51.100.8/29')
   const onBridge = listen(bridge)

@@ -1,4 +1,4 @@
-// The lock of a container: the agent's user, what it can reach, and that no agent starts where the lock does not hold.
+// The lock of a container: the agent's user, what it can reach, and that no agent starts where the lock fails.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import {
   chmodSync,
@@ -113,7 +113,7 @@ describe('the agent', () => {
   })
 })
 
-// What only root sees of another user's processes.
+// Only root can look into another user's processes.
 describe.skipIf(process.getuid?.() !== 0)('while the agent works', () => {
   type Process = Awaited<ReturnType<typeof processesIn>>[0] & {
     cwd: string
@@ -135,7 +135,7 @@ describe.skipIf(process.getuid?.() !== 0)('while the agent works', () => {
           const status = readFileSync(of(it.pid, 'status'), 'utf8')
           return { ...it, cwd, files, status, owner: statSync(of(it.pid, 'environ')).uid }
         } catch (error) {
-          // One of the agent's that has just ended.
+          // A process of the agent's that has just ended.
           if (it.uid === 1000 && (error as NodeJS.ErrnoException).code === 'ENOENT') return []
           throw error
         }
@@ -172,7 +172,7 @@ describe.skipIf(process.getuid?.() !== 0)('while the agent works', () => {
     for (const { status, owner } of keepers) {
       expect(status.match(/^Cap(Inh|Prm|Eff|Bnd|Amb):\s+0+$/gm)).toHaveLength(5)
       expect(status).toMatch(/^NoNewPrivs:\s+1$/m)
-      expect(owner).toBe(0) // of a process that could be looked into, the process's own user
+      expect(owner).toBe(0) // for a process that can be looked into, the owner is its own user
     }
     expect(limits).toMatch(/^Max core file size\s+0\s+0\s/m)
   })

@@ -1,4 +1,4 @@
-// What the model server may do, and how a run ends then. At the same time, since most of it is waiting.
+// Misbehaving model servers, and how a run ends with each. The tests run at the same time, since they mostly wait.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
@@ -10,12 +10,12 @@ import { bash, type Misbehaviour } from './model.ts'
 
 afterAll(removeBoxes)
 
-const MAX_REQUESTS = 300 // of proxy.mjs
+const MAX_REQUESTS = 300 // as in proxy.mjs
 
 describe('a model server that', () => {
   const results = new Map<Misbehaviour, Boxed>()
   const kinds: Misbehaviour[] = [401, 403, 429, 500, 'html', 'never', 'stall', 'cut', 'loop']
-  /** OpenCode gives up on 429 and 500 by itself after some 95 seconds: the time of the run must be over before. */
+  /** Seconds: OpenCode itself gives up on 429 and 500 after about 95 seconds, so the run's time limit must be lower. */
   const usual = 90
   const seconds: Partial<Record<Misbehaviour, number>> = { html: 220, loop: 220 }
 
@@ -24,8 +24,7 @@ describe('a model server that', () => {
       const scene = { ...conflict, seconds: seconds[how] ?? usual }
       results.set(how, await box({ scene, script: how }))
     }
-    // The quick ones first, two at a time, as the machine has cores; then those that wait, and beside them those that
-    // work.
+    // First the quick tests, two at a time for two cores; then those that wait, together with those that work.
     for (const group of [
       [401, 403],
       ['html', 'loop', 429, 500, 'never', 'stall', 'cut'],
@@ -174,7 +173,7 @@ PY`
   })
 })
 
-// A small file system needs root; the bound itself does not.
+// Mounting a small file system needs root; the limit itself does not.
 describe.skipIf(process.getuid?.() !== 0)('a disk', () => {
   const folder = mkdtempSync(join(tmpdir(), 'forklift-small-'))
   const small = join(folder, 'mounted')
@@ -193,7 +192,7 @@ describe.skipIf(process.getuid?.() !== 0)('a disk', () => {
     rmSync(folder, { recursive: true })
   })
 
-  /** What is left when the run has ended; then the agent's files go, for the next one. */
+  /** Lets the agent run a command that fills the disk. Gives the bytes and files that were free at the end. */
   async function fill(command: string) {
     const result = await box({ scene: { ...conflict, seconds: 90 }, script: [{ calls: [bash(command)] }], root: small })
     const { bavail, bsize, ffree } = statfsSync(small)

@@ -1,9 +1,11 @@
-// A scripted model: speaks the streaming chat-completions protocol with tool calls, as OpenCode's provider expects it.
+// A scripted model that speaks the streaming chat completions API with tool calls, as OpenCode's provider expects.
 
 type Call = { tool: string; input: Record<string, unknown> }
-/** One answer of the model: what it says, and the tools it calls. Without a call the agent's turn ends. */
+/** One answer of the model: its text, and the tools it calls. Without a call the agent's turn ends. */
 export type Turn = { say?: string; calls?: Call[] }
-/** Instead of answers: a status, a page, silence, silence after a beginning, a call without end, or an answer cut. */
+/**
+ * Replaces answers by: a status, an HTML page, no answer, a beginning without an end, endless calls, or a cut answer.
+ */
 export type Misbehaviour = number | 'html' | 'never' | 'stall' | 'loop' | 'cut'
 
 export type Script = Turn[] | Misbehaviour
@@ -26,7 +28,7 @@ const encode = (value: unknown) => `data: ${JSON.stringify(value)}\n\n`
 const chunk = (delta: object, finish: string | null = null) =>
   encode({ id: 'c', object: 'chat.completion.chunk', choices: [{ index: 0, delta, finish_reason: finish }] })
 
-/** A turn in chat completions. */
+/** The stream of a turn in chat completions. */
 export function* answer(turn: Turn) {
   yield chunk({ role: 'assistant', content: '' })
   if (turn.say) yield chunk({ content: turn.say })
@@ -75,7 +77,7 @@ function misbehave(how: Misbehaviour): Response | Promise<Response> {
   }
 }
 
-/** Answers turn by turn: the next turn is the one after those that the request itself shows as given. */
+/** Starts a server that answers turn by turn: a request shows how many turns there were before. */
 export function startModel(hostname: string, script: Script) {
   const requests: Request[] = []
   const server = Bun.serve({
@@ -95,7 +97,7 @@ export function startModel(hostname: string, script: Script) {
     url: `http://${hostname}:${server.port}/v1`,
     port: server.port,
     requests,
-    /** What the agent's tools answered, in order: proof of what was attempted and how it ended. */
+    /** The results of the agent's tools, in order, which show what was attempted and how it ended. */
     toolResults: () =>
       (requests.at(-1)?.messages ?? [])
         .filter(message => message.role === 'tool')

@@ -1,5 +1,5 @@
-// OpenCode's own provider, which speaks another dialect for each family of models: the real OpenCode asks, and nothing
-// that it asks for is refused. All at once, since most of it is waiting.
+// OpenCode's own provider, which uses another API for each family of models: the proxy refuses no request of the real
+// OpenCode. The models run at the same time, since they mostly wait.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,7 +10,7 @@ import { dialects, turnsGiven } from './dialects.ts'
 import { answer, bash, read, type Turn } from './model.ts'
 
 const HOST = 'opencode.ai'
-/** The model, its variant, the path it is asked by, and the header that has the key. */
+/** A model, its variant, the path of its API, and the header with the key. */
 const models: [model: string, variant: string, path: string, header: string][] = [
   ['kimi-k3', 'max', '/zen/v1/chat/completions', 'authorization'],
   ['opencode/claude-haiku-4-5', 'max', '/zen/v1/messages', 'x-api-key'],
@@ -35,7 +35,7 @@ const results = new Map<string, Boxed>()
 const folder = mkdtempSync(join(tmpdir(), 'forklift-provider-'))
 let provider: { stop: (force: boolean) => unknown }
 
-/** A certificate for the provider's name, and the file of all certificates that the container is to trust. */
+/** Makes a certificate for the provider's name. Gives a file with all certificates that the container should trust. */
 async function certify() {
   const subject = ['-subj', `/CN=${HOST}`, '-addext', `subjectAltName=DNS:${HOST}`, '-days', '1']
   const kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
@@ -95,7 +95,7 @@ for (const [model, , path, header] of models) {
     )
     expect(mine.at(-1)?.text).toContain('ran 42')
     expect(mine.at(-1)?.text).toContain('I saw it.')
-    // The picture itself, where this model takes pictures.
+    // The image itself, if this model accepts images.
     expect(mine.at(-1)?.text).toContain(png.slice(0, 40))
     expect(reports(result).map(it => [it.status, it.input, it.output])).toEqual(Array(5).fill([200, 100, 7]))
     expect(result.events).not.toContain('Forklift:')

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# The end-to-end tests: a real Docker Engine, the image's stage `sandbox`, the real OpenCode, a scripted model.
+# Runs the end-to-end tests: a real Docker Engine, the image's stage `sandbox`, the real OpenCode, a scripted model.
 #
 #   run.sh [ARGUMENT...]      the arguments go to `bun test`
 #
-# An image forklift/kitchen-sink:latest that is there already is kept, and is back when this ends.
-# Where no engine can run, it says so in one line and ends well; not in CI, where that is a failure.
+# An existing image forklift/kitchen-sink:latest is restored at the end. Where no engine can run, the tests are skipped
+# with a message; in CI that is a failure.
 #
 # Exit codes: those of `bun test`; 1 when the engine or the image could not be made.
 set -euo pipefail
@@ -34,14 +34,14 @@ start_engine() {
   if [[ -n $host ]]; then export DOCKER_HOST=$host; fi
 }
 
-# An image that was kept by a run that was killed is the one to keep.
+# If an earlier run was killed, the image that it kept is the one to restore.
 keep_image() {
   if docker image inspect "$image" >/dev/null 2>&1 && ! docker image inspect "$kept" >/dev/null 2>&1; then
     docker tag "$image" "$kept"
   fi
 }
 
-# As `make image` does, but for the stage, the base, and a builder that is there everywhere.
+# Like `make image`, but with another stage and base, and with the classic builder, which is always available.
 build_image() {
   local base digest
   base=$("$here/engine.sh" base)
@@ -53,7 +53,7 @@ build_image() {
 
 start_engine
 trap clean_up EXIT
-docker network prune --force --filter label=forklift-e2e >/dev/null # of a run that was killed
+docker network prune --force --filter label=forklift-e2e >/dev/null # networks of a run that was killed
 keep_image
 build_image
 cd "$root"

@@ -1,4 +1,6 @@
-/** A whole turn of an AI on the desk that runs a command in a real container: what it kept is in the turn's commit. */
+/**
+ * A whole turn of the desk's AI that runs a command in a real container: the files it kept are in the turn's commit.
+ */
 import { expect, test } from 'bun:test'
 import { ask, makeDesk } from '../support/desk.ts'
 import { until } from '../support/repository.ts'

@@ -1,4 +1,4 @@
-/** Files by way of the Vfs: those of a commit, and those of work in progress. */
+/** The Vfs: the files of a commit, and those of work in progress. */
 import { expect, test } from 'bun:test'
 import { mkdir, readdir, readFile, readlink, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'

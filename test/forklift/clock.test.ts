@@ -1,4 +1,4 @@
-/** Time, signals, and a host that is killed outright: the container always ends. */
+/** Time limits, signals, and a Forklift that is killed: the container always ends. */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { lstat, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ setDefaultTimeout(60_000)
 
 const limit = (seconds: number) => ({ FORKLIFT_TIMEOUT_SECONDS: String(seconds) })
 
-/** An agent that says that it is there, and then works until it is asked to stop, or does not even listen. */
+/** An agent that reports that it works, and then works until it gets TERM. */
 const BUSY = `trap 'exit 2' TERM; ${AT_WORK}; sleep 300 & wait`
 const DEAF = `${AT_WORK}; sleep 300`
 
@@ -44,11 +44,11 @@ test('a harness that ends by its own clock says so with 2', async () => {
   expectExit(await world.run(), 2)
 })
 
-test('a good result that was there when time ran out counts', async () => {
+test('a good result that was complete when time ran out counts', async () => {
   await using world = await makeWorld()
   await world.agent("good; trap 'exit 0' TERM; sleep 300 & wait")
   const run = await world.run([], { env: limit(2) })
-  // The harness ends well before the host's deadline; a container that the host had to stop has run out of time.
+  // The harness ends well before Forklift's own deadline; a container that Forklift had to stop has exceeded its time.
   expectExit(run, 2)
 })
 
@@ -69,7 +69,7 @@ test.each([
   expect(run.last).not.toBe('')
 })
 
-test('what was interrupted is tried again', async () => {
+test('an interrupted run is tried again', async () => {
   await using world = await makeWorld()
   await world.agent(BUSY)
   const started = world.start()

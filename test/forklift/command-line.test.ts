@@ -1,4 +1,4 @@
-/** What a person types, and what is loaded when they do. */
+/** The command line of Forklift, and the modules that it loads. */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Unattended: the line for a crontab, cron's bare environment, no terminal, no person to answer. */
+/** Unattended runs: the crontab line, cron's minimal environment, no terminal, and no person to answer. */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { chmod, mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -39,7 +39,7 @@ test('make install makes forklift a command, and says so when its folder is not 
   expect([await again.exited, await again.stdout.text()]).toEqual([0, expect.not.stringContaining('not on your PATH')])
 })
 
-test('make alone lists what there is', async () => {
+test('make alone lists the targets', async () => {
   await using world = await makeWorld({ story: 'current' })
   const list = await make(world.root, world.env).stdout.text()
   for (const target of ['run', 'demo', 'image', 'test', 'check', 'install', 'cron', 'clean']) {
@@ -117,7 +117,7 @@ test('the line that make cron prints works under cron’s bare PATH', async () =
   expect([code, line.split('\n').length]).toEqual([0, 1])
   const [, when, command = ''] = /^((?:\S+ ){5})(.*)$/.exec(line) ?? []
   expect(when).toMatch(/^\d+ \d+ \* \* \* $/)
-  // In a crontab a bare percent sign is a line end.
+  // In a crontab, an unescaped percent sign is a line end.
   expect(command.replaceAll('\\%', '')).not.toContain('%')
   const cron = Bun.spawn(['/bin/sh', '-c', command.replaceAll('\\%', '%')], {
     cwd: '/',

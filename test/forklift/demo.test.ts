@@ -1,4 +1,4 @@
-/** The first thing a newcomer does. */
+/** `make demo`, as a newcomer runs it. */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { appendFile, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -10,7 +10,7 @@ setDefaultTimeout(60_000)
 
 const STDIO: ['ignore', 'pipe', 'pipe'] = ['ignore', 'pipe', 'pipe']
 
-/** What the demo sets for its run. */
+/** The environment that the demo sets for its run. */
 const environmentOf = async (demo: string) => ({
   PATH: `${join(demo, 'bin')}:${process.env.PATH}`,
   HOME: demo,
@@ -39,7 +39,7 @@ test('make demo brings a fork to a question without docker, key or GitHub, says 
     expect(stdout).toContain('- `goodbye.sh`: your fork says "Fair winds", and upstream now says "See you soon".')
     expect(stdout).toContain('The agent is stuck: answer')
     expect(stdout).not.toContain('\u001b')
-    // Everything is in one folder, which the last lines name.
+    // Everything is in one folder, which the last lines of the demo name.
     const [demo = '', ...others] = (await readdir(place)).filter(name => name.startsWith('forklift-demo.'))
     expect(others).toEqual([])
     expect(stdout).toContain(`rm -rf ${join(place, demo)}`)
@@ -51,7 +51,7 @@ test('make demo brings a fork to a question without docker, key or GitHub, says 
     expect(await readFile(join(run, 'harness-state/logs/transcript.txt'), 'utf8')).toContain(
       'goodbye.sh is a question of taste',
     )
-    // The question can be answered in FORK.md, too, without a commit: with the same stand-ins.
+    // The question can also be answered in FORK.md, without a commit, with the same stand-ins.
     await rm(join(place, demo, 'github-ready'))
     const github = Bun.spawn(['bun', join(PROJECT, 'test/demo-github.ts'), join(place, demo)], { stdio: STDIO })
     try {

@@ -1,4 +1,4 @@
-// What is said of the disk before a run, and what goes again after a run that filled it.
+// The check of the disk before a run, and the removal of a run that filled it.
 import { afterEach, expect, setDefaultTimeout, test } from 'bun:test'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,7 +13,7 @@ afterEach(() => {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
 })
 
-/** A run directory of an agent that did as it pleased. */
+/** Makes the run directory of an agent that wrote all kinds of files. */
 function makeRun() {
   const path = mkdtempSync(join(tmpdir(), 'forklift-disk-'))
   folders.push(path)
@@ -33,7 +33,7 @@ function makeRun() {
   return { path, write }
 }
 
-test('what the agent wrote goes, and what tells of the run stays', async () => {
+test('the agent’s files are removed, and the run’s own files and logs stay', async () => {
   const run = makeRun()
   run.write('harness-state/logs/events.jsonl', new Uint8Array(9 << 20))
   await removeWhatTheAgentWrote(run)
@@ -75,14 +75,14 @@ test('names of any bytes, very many logs and very deep folders go, too', async (
   for (const folder of ['harness-state', 'harness-state/logs']) {
     writeFileSync(Buffer.from(`${run.path}/${folder}/bad\xff\xfename`, 'latin1'), 'x')
   }
-  // As deep as one name of a path can be.
+  // As deeply nested as one argument can name.
   Bun.spawnSync(['mkdir', '-p', 'd/'.repeat(2000)], { cwd: join(run.path, 'workspace') })
   await removeWhatTheAgentWrote(run)
   expect(readdirSync(run.path).sort()).toEqual(['harness-state', 'metadata.json'])
   expect(readdirSync(join(run.path, 'harness-state/logs'))).toEqual(['harness.log'])
 })
 
-test('that the disk was filled is what the container said last, and not what the agent did', async () => {
+test('only the container’s last line says that the disk was filled, never a file of the agent', async () => {
   const run = makeRun()
   const start = 'docker run --rm x\nentry: closed: user 1000:1000\nentry: the agent starts\n'
   const ends: [string, boolean][] = [
@@ -98,7 +98,7 @@ test('that the disk was filled is what the container said last, and not what the
   }
 })
 
-test('a check says what is left, and whose disk it is', async () => {
+test('a check says how much space is left, and whether the system is on the same disk', async () => {
   expect(await describeDisk(tmpdir())).toMatch(
     /^\d+ GiB left(; runs share the disk of the system|, on a file system of its own)/,
   )

@@ -1,6 +1,7 @@
 /**
- * What goes wrong around a run: killed at any moment, no disk, no network, no engine, locks of others, a repository
- * that moves. Afterwards the checkout is as it was, nothing is left, and the next run ends well.
+ * Faults during a run: it is killed at any moment, or there is no disk space, network or engine, or another process
+ * holds a lock, or the repository changes. Afterwards the checkout is unchanged, nothing is left behind, and the next
+ * run succeeds.
  */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
@@ -15,7 +16,7 @@ import { DOCKER, exists, expectExit, makeWorld, PROJECT, until, type World } fro
 
 setDefaultTimeout(60_000)
 
-/** What of the user's repository Forklift must never change. */
+/** The parts of the user's repository that Forklift must never change. */
 async function belongings(world: World): Promise<string[]> {
   const refs = (await git(world.checkout, 'for-each-ref')).split('\n')
   return [
@@ -26,7 +27,7 @@ async function belongings(world: World): Promise<string[]> {
   ].map(text => text.replace(/ \[.*\]$/m, ''))
 }
 
-/** Waits until whatever was under way has ended, and looks at what is left. */
+/** Waits until all processes have ended, and checks that they left nothing behind. */
 async function nothingIsLeft(world: World, before: string[]): Promise<void> {
   await untilAllHasEnded(world)
   expect(await world.containers()).toEqual([])
@@ -37,7 +38,7 @@ async function nothingIsLeft(world: World, before: string[]): Promise<void> {
   expect(locks).toEqual([])
 }
 
-/** The next run finishes what was begun: one pull request with upstream's newest commit, and nothing lies around. */
+/** The next run finishes the work: one pull request with upstream's newest commit, and nothing left behind. */
 async function theNextRunWorks(world: World, before: string[]): Promise<void> {
   expectExit(await world.run(), 0)
   await nothingIsLeft(world, before)
@@ -55,7 +56,10 @@ async function thenThereIsNothingToDo(world: World): Promise<void> {
   expect([quiet.code, quiet.stdout + quiet.stderr]).toEqual([0, ''])
 }
 
-/** Kills Forklift outright when it starts a command that fits, which goes on without it, or never begins. */
+/**
+ * Kills Forklift when it starts a command that matches `fits`. The command itself then runs (`goes on`), or not
+ * (`stops`).
+ */
 async function killAt(world: World, tool: 'git' | 'docker', fits: string, then: 'goes on' | 'stops'): Promise<void> {
   const real = tool === 'git' ? Bun.which('git') : DOCKER
   await world.tool(
@@ -76,7 +80,7 @@ async function killAt(world: World, tool: 'git' | 'docker', fits: string, then: 
 
 const KILLED = 137
 
-/** Every command that a run starts stands for the step that it belongs to. */
+/** Each command that a run starts stands for the step that it belongs to. */
 test.concurrent.each([
   ['looks around', 'docker', "*' info '*", 'goes on'],
   ['asks the remotes', 'git', "*' ls-remote '*", 'goes on'],
@@ -107,7 +111,7 @@ test.concurrent.each([
   const finished = (await world.runs()).some(run => Bun.file(join(run.path, 'agent.json')).size > 0)
   const paid = await world.agentRuns()
   await theNextRunWorks(world, before)
-  // A result that is there is never paid for again.
+  // An agent is not paid again for a result that exists.
   if (finished) expect(await world.agentRuns()).toBe(paid)
 })
 
@@ -146,7 +150,7 @@ test.concurrent('killed outright while the agent works: the container ends, the 
   await theNextRunWorks(world, before)
 })
 
-/** The same moments every time: fractions of the time that a whole run takes. */
+/** Fixed moments, as fractions of the time of a whole run. */
 const MOMENTS = [0.23, 0.47, 0.71, 0.93]
 
 test.concurrent.each(MOMENTS)('killed outright after %f of a run’s time: the next run works', async moment => {
@@ -166,7 +170,7 @@ test.concurrent.each(MOMENTS)('killed outright after %f of a run’s time: the n
   expect(world.github.pulls).toHaveLength(1)
 })
 
-/** Root may mount; where it may not, there is another way to run out of space. */
+/** Mounts a small file system, as only root can; elsewhere another test covers a full disk. */
 async function mounted(place: string, options: string): Promise<AsyncDisposable | undefined> {
   await mkdir(place, { recursive: true })
   if (process.getuid?.() !== 0) return undefined
@@ -263,7 +267,8 @@ test('a lock file left behind on the branch of upstream is named, and once it is
 })
 
 /**
- * A wire that is cut until it is mended: from the nth request that fits, before it arrives or when its answer comes.
+ * A connection that is cut at the nth matching request, before the request arrives or at its answer, until it is
+ * repaired.
  */
 async function wire(target: string, request: RegExp, nth: number, side: 'asked' | 'answered') {
   let [seen, isMended] = [0, false]
@@ -295,7 +300,7 @@ async function wire(target: string, request: RegExp, nth: number, side: 'asked' 
   return { url: `http://127.0.0.1:${port}`, mend, [Symbol.asyncDispose]: async () => void server.close() }
 }
 
-// A fetch asks for the branches again before it asks for the commits: the third of such requests.
+// A fetch lists the branches again before it fetches commits: this is the third listing.
 test.concurrent.each([
   ['asking a remote', /^GET \/them.*git-upload-pack/, 1, 'asked', /upstream .*does not answer/],
   ['fetching', /^POST \/them.*git-upload-pack/, 3, 'answered', /upstream could not be fetched/],
@@ -335,7 +340,7 @@ test.concurrent.each([
   expect(await world.agentRuns()).toBe(1)
 })
 
-test('an engine that goes between the look around and the container is named, and the next run works', async () => {
+test('an engine that stops between the checks and the container is reported, and the next run works', async () => {
   await using world = await makeWorld()
   const before = await belongings(world)
   const words = 'docker: Cannot connect to the Docker daemon at unix:///var/run/docker.sock.'
@@ -411,7 +416,7 @@ test('two runs at once, one of them killed outright: the other one is not distur
   await theNextRunWorks(world, before)
 })
 
-test('a clock that was set back: what the future left is still known, nothing is paid for twice', async () => {
+test('a clock that was set back: runs with later dates are still found, nothing is paid for twice', async () => {
   await using world = await makeWorld()
   await world.agent('echo "Which greeting?" >STUCK.md')
   expectExit(await world.run(), 4)
@@ -423,7 +428,7 @@ test('a clock that was set back: what the future left is still known, nothing is
   expectExit(again, 4)
   expect(again.last).toContain(future)
   expect(await world.agentRuns()).toBe(1)
-  // Commits of the future, too.
+  // Commits with a date in the future, too.
   await world.push('upstream', { 'greeting.txt': 'hello from 2099\n' }, { when: Date.UTC(2099, 0) / 1000 })
   await theNextRunWorks(world, await belongings(world))
   await thenThereIsNothingToDo(world)

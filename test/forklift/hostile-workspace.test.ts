@@ -1,11 +1,14 @@
-/** After the run the workspace belongs to strangers: nothing in it is run, followed, believed, or waited for. */
+/** After a run the workspace is untrusted: nothing in it is run, followed, believed, or waited for. */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { git } from '../support/git.ts'
 import { exists, expectExit, makeWorld, type World } from '../support/world.ts'
 
 setDefaultTimeout(60_000)
 
-/** Runs with an agent that merges well and then prepares the workspace; a marker would show code that ran. */
+/**
+ * Runs Forklift with an agent that merges well and then sets a trap. If the trap's code ran, the file `owned` would be
+ * there.
+ */
 async function after(world: World, trap: string) {
   await world.agent(`owned=${JSON.stringify(world.path('owned'))}\n${trap}`)
   const run = await world.run([], { env: { FORKLIFT_TIMEOUT_SECONDS: '60' } })
@@ -119,7 +122,7 @@ test.each([
   await using _world = await refused(`good; ${trap}`)
 })
 
-test('a branch that was packed counts', async () => {
+test('a branch in packed-refs is found', async () => {
   await using _ = await accepted('good; git pack-refs --all --prune')
 })
 
@@ -139,7 +142,7 @@ test('a pipe in place of a file of git hangs nothing', async () => {
   )
 })
 
-/** A commit with the tree of a good merge, but without upstream in its history: only its ancestry is wrong. */
+/** A commit with the tree of a good merge, but without upstream in its history. */
 const LONELY = `good
     tree=$(git rev-parse "HEAD^{tree}")
     lonely=$(git commit-tree "$tree" -p "$start" -m lonely)
@@ -161,9 +164,7 @@ test('grafts do not make an unmerged branch look merged', async () => {
   await using _ = await refused(`${LONELY}\n ${graft}; git merge-base --is-ancestor "$upstream" "$lonely"`)
 })
 
-/**
- * Gives a commit a second parent in .git/objects/info/commit-graph, which git believes without a look at the commit.
- */
+/** Adds a second parent to a commit in .git/objects/info/commit-graph, which git trusts without reading the commit. */
 const FORGE = `
   const [graph, commit, parent] = process.argv.slice(2)
   const bytes = require('fs').readFileSync(graph)
@@ -202,7 +203,7 @@ test('a tree with a .GIT entry never reaches the host', async () => {
     git update-ref refs/heads/main "$(git commit-tree "$tree" -p HEAD -m evil)"`)
 })
 
-/** Writes a reverse index for the one pack that is there, with positions far beyond its end. */
+/** Writes a reverse index for the only pack, with positions far beyond its end. */
 const REVERSE = `
   const [pack] = require('fs').globSync('.git/objects/pack/*.pack')
   const fs = require('fs')
@@ -263,7 +264,7 @@ test('a file name with escape sequences reaches no terminal', async () => {
   expect(world.pull.body).not.toContain('\u001b')
 })
 
-test('what the container prints reaches no terminal unread', async () => {
+test('control characters that the container prints reach no terminal', async () => {
   const world = await makeWorld()
   await using _ = world
   await world.agent(`printf '\\033]0;owned\\007\\033[2J'; good`)

@@ -1,4 +1,4 @@
-/** Which of several kinds of host origin is on. */
+/** Finds the host of origin among several kinds of hosts. */
 import { expect, test } from 'bun:test'
 import { shellIn } from '../../core/shell.ts'
 import { GITHUB } from '../../forklift/github.ts'
@@ -50,7 +50,7 @@ test('where no kind knows origin, one note has the reasons of all', async () => 
   const kinds = [GITHUB, kindThatFinds({}, [], 'B'), kindThatFinds({ whyNot: 'no token for a C was found' }, [], 'C')]
   expect(await findHost(searchFor('https://b.example/me/fork.git'), note => notes.push(note), kinds)).toBeUndefined()
   expect(notes).toEqual([
-    'there is no token for b.example, so it is taken for no GitHub, and no token for a C was found: the branch will be pushed, without a pull request.',
+    'there is no token for b.example, so it does not count as a GitHub, and no token for a C was found: the branch will be pushed, without a pull request.',
   ])
 })
 

@@ -1,4 +1,4 @@
-/** What is removed of earlier runs, and when. */
+/** Which files of earlier runs are removed, and when. */
 import { expect, test } from 'bun:test'
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
@@ -16,7 +16,7 @@ async function makeState() {
   return { state, [Symbol.asyncDispose]: () => rm(state, { recursive: true, force: true }) }
 }
 
-/** A run directory as many days old, ended with an exit code. */
+/** Makes a run directory of a given age in days, with an exit code. */
 async function makeRun(state: string, project: string, days: number, exitCode: number, container = 'gone') {
   const path = join(state, 'runs', `${project}_${stamp(new Date(Date.now() - days * DAY))}`)
   await mkdir(join(path, 'workspace'), { recursive: true })
@@ -33,7 +33,7 @@ async function makeRun(state: string, project: string, days: number, exitCode: n
 
 const nobody = async (): Promise<string[]> => []
 
-test('the workspace of a published run goes after seven days, its record stays', async () => {
+test('the workspace of a published run is removed after seven days, its record stays', async () => {
   await using it = await makeState()
   const old = await makeRun(it.state, 'fork', 8, 0)
   const young = await makeRun(it.state, 'fork', 6, 0)
@@ -49,7 +49,7 @@ test('the workspace of a run that was not published stays for thirty days', asyn
   expect(await readdir(stuck)).toContain('workspace')
 })
 
-test('a run directory goes after thirty days, also where the agent locked its folders', async () => {
+test('a run directory is removed after thirty days, also where the agent locked its folders', async () => {
   await using it = await makeState()
   const old = await makeRun(it.state, 'fork', 31, 4)
   await chmod(join(old, 'workspace'), 0)
@@ -89,7 +89,7 @@ test('the engine is not asked while there is nothing old', async () => {
   expect(await tidy(it.state, asked)).toEqual([])
 })
 
-test('the scratch folder of a run that was killed goes, that of a living one stays', async () => {
+test('the scratch folder of a killed run is removed, that of a running one stays', async () => {
   await using it = await makeState()
   const child = Bun.spawn(['true'])
   await child.exited
@@ -99,7 +99,7 @@ test('the scratch folder of a run that was killed goes, that of a living one sta
   expect(await readdir(it.state)).toEqual([`scratch-${hostname()}-${process.pid}-alive`])
 })
 
-test('the scratch folder of a machine that is called otherwise by now goes after a day', async () => {
+test('a scratch folder with another host name is removed after a day', async () => {
   await using it = await makeState()
   const [old, fresh] = ['scratch-laptop.home-17-dead', 'scratch-laptop.office-17-alive']
   for (const name of [old, fresh]) await mkdir(join(it.state, name))
@@ -109,7 +109,7 @@ test('the scratch folder of a machine that is called otherwise by now goes after
   expect(await readdir(it.state)).toEqual([fresh])
 })
 
-test('what is not a run directory is never touched', async () => {
+test('folders that are not run directories are never touched', async () => {
   await using it = await makeState()
   await mkdir(join(it.state, 'runs', 'notes'), { recursive: true })
   await tidy(it.state, nobody)

@@ -1,8 +1,8 @@
 /**
- * A run that is killed (SIGKILL), interrupted (SIGINT) or told to end (SIGTERM) just before one of the commands that it
- * starts, and at moments drawn by lot. Here it is a sample, the same every day. `FORKLIFT_FAULTS=all` goes through
- * every command of every path and takes long; `FORKLIFT_FAULTS_SEED` draws other moments, `FORKLIFT_FAULTS_MOMENTS`
- * says how many.
+ * A run that is killed (SIGKILL), interrupted (SIGINT) or terminated (SIGTERM) just before one of the commands that it
+ * starts, and at random moments. By default a fixed sample is tested. `FORKLIFT_FAULTS=all` tests every command of
+ * every path, which takes long; `FORKLIFT_FAULTS_SEED` sets other random moments, `FORKLIFT_FAULTS_MOMENTS` their
+ * number.
  */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { rm, writeFile } from 'node:fs/promises'
@@ -38,18 +38,18 @@ const ALL = process.env.FORKLIFT_FAULTS === 'all'
 type Path = {
   world?: WorldOptions
   args?: string[]
-  /** What happened before the run that a fault meets. */
+  /** Prepares the state that the run meets. */
   earlier?: (world: World) => Promise<unknown>
   end: End
-  /** Whether the run, or the next one in its place, may ask an agent. */
+  /** Whether the run, or the next one after the fault, may ask an agent. */
   mayPay?: boolean
-  /** How many faults are tried where not all are. */
+  /** The number of faults that are tested by default. */
   sample: number
 }
 
 const NEWS = { 'greeting.txt': 'hello again from upstream\n' }
 
-/** The ways that a run can take. */
+/** The paths that a run can take. */
 const PATHS: Record<string, Path> = {
   'the first merge': { end: 'pull request', mayPay: true, sample: 10 },
   'an update of the pull request': {
@@ -112,7 +112,7 @@ async function worldOf(path: Path): Promise<World> {
 
 const measured = new Map<Path, Promise<{ commands: string[]; length: number }>>()
 
-/** What an undisturbed run of a path starts, and the milliseconds that it takes. */
+/** The commands that an undisturbed run of a path starts, and the milliseconds that it takes. */
 function undisturbed(path: Path) {
   const measure = async () => {
     await using world = await worldOf(path)
@@ -129,7 +129,7 @@ function undisturbed(path: Path) {
 
 type Case = [path: string, fault: string, place: string, number: (commands: string[]) => number]
 
-/** The faults in turn, at places that are spread evenly, since each is a golden section further than the one before. */
+/** The faults in turn, at evenly spread commands: each is a golden section further than the one before. */
 function sampled(): Case[] {
   const faults = Object.keys(FAULTS)
   const names = Object.entries(PATHS).flatMap(([name, { sample }]) => Array<string>(sample).fill(name))
@@ -163,7 +163,7 @@ test.concurrent.each(cases)('%s, %s %s: nothing is left, and the next run ends i
   const about = `${commands[number - 1]?.trim()} (${number})\n${ended.stdout}${ended.stderr}`
   try {
     expect(isSent).toBe(true)
-    // A signal takes a moment, and the last command may be through before.
+    // The signal may arrive after the last command has ended.
     const isTooLate = ended.code === 0 && number === commands.length
     if (!isTooLate) await theEndIsSaid(world, ended, signals, runs)
     await allIsWell(world, before, main, path.end, path.mayPay === true)
@@ -172,7 +172,10 @@ test.concurrent.each(cases)('%s, %s %s: nothing is left, and the next run ends i
   }
 })
 
-/** What a run writes of itself, in this order: cut off is what a kill, a full disk or a power cut leaves of it. */
+/**
+ * The files that a run writes about itself, in this order: a kill, a full disk or a power failure leaves the first of
+ * them.
+ */
 const RECORDS = ['metadata', 'agent', 'outcome']
 
 test.concurrent.each(RECORDS)('killed while it writes %s.json: the next run ends it well', async cutOff => {
@@ -209,7 +212,7 @@ test('nothing more is begun once a run is interrupted', async () => {
   expect(await exists(world.path('begun'))).toBe(false)
 })
 
-test('a command that ends before it has read what it is told is no crash', async () => {
+test('a command that ends before it has read its input does not crash the run', async () => {
   const program = `
     import { shellIn } from ${JSON.stringify(join(PROJECT, 'core/shell.ts'))}
     const told = shellIn({ cwd: '/' }, { nothrow: true })({ input: 'commit '.repeat(100_000), stdio: 'pipe' })
@@ -221,10 +224,10 @@ test('a command that ends before it has read what it is told is no crash', async
 const SEED = Number(process.env.FORKLIFT_FAULTS_SEED ?? 1)
 const MOMENTS = Number(process.env.FORKLIFT_FAULTS_MOMENTS ?? (ALL ? 100 : 3))
 
-/** Each with a seed of its own, so that one that fails can be had again alone. */
+/** Each moment has a seed of its own, so that a failing one can be repeated alone. */
 const seeds = Array.from({ length: MOMENTS }, (_, nth) => SEED + nth)
 
-test.concurrent.each(seeds)('ended at a moment by chance (seed %d): the next run ends it well', async seed => {
+test.concurrent.each(seeds)('ended at a random moment (seed %d): the next run ends it well', async seed => {
   const random = randomFrom(seed)
   const path = PATHS[random.pick(['the first merge', 'the first merge', ...Object.keys(PATHS)])] as Path
   const signal = random.pick<Signal>(['SIGKILL', 'SIGINT', 'SIGTERM'])
@@ -237,7 +240,7 @@ test.concurrent.each(seeds)('ended at a moment by chance (seed %d): the next run
   started.child.kill(signal)
   const ended = await started.ended
   try {
-    // Too late, or before Forklift listens: then nothing is said.
+    // The signal came too late, or before Forklift handled signals: then nothing is printed.
     const isUnheard = ended.code === 0 || (ended.stdout + ended.stderr === '' && started.child.signalCode === signal)
     if (!isUnheard) await theEndIsSaid(world, ended, [signal], runs)
     await allIsWell(world, before, main, path.end, path.mayPay === true)

@@ -1,4 +1,4 @@
-/** Git LFS: what upstream's commits point to is on origin before the branch is. */
+/** Git LFS: the files of upstream's commits are on origin before the branch is pushed. */
 import { expect, test } from 'bun:test'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ const files = {
   upstream: { '.gitattributes': '*.psd filter=lfs diff=lfs merge=lfs -text\n', 'art.psd': pointer('a') },
 }
 
-/** The machine's own git-lfs is not the container's: pointers stay pointers there. */
+/** The container has no git-lfs, unlike this machine: pointers stay pointers there. */
 const merge = 'export GIT_CONFIG_NOSYSTEM=1; good'
 
 test('upstream keeps files in Git LFS and git-lfs is missing: told before the agent is paid for', async () => {

@@ -1,4 +1,4 @@
-/** What a run leaves can be looked at with git, which runs nothing that the agent left; and it goes, whatever it is. */
+/** The workspace of a run can be opened with git, which runs nothing of the agent's; and it can always be removed. */
 import { afterEach, expect, setDefaultTimeout, test } from 'bun:test'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,7 +10,7 @@ import { expectExit, makeWorld, type World } from '../support/world.ts'
 
 setDefaultTimeout(60_000)
 
-/** A program that marks that it ran, and settings that have git run it wherever git runs anything. */
+/** A program that records that it ran, and git settings that would run it from many commands. */
 const TRAPS = `
   evil=$workspace/evil; owned='OWNED'
   printf '#!/bin/sh\\ntouch "%s"\\n[ -t 0 ] || timeout 1 cat\\n' "$owned" >"$evil"; chmod +x "$evil"
@@ -31,7 +31,7 @@ const TRAPS = `
     echo '* filter=evil diff=evil merge=evil' >"$1/info/attributes"
   }`
 
-/** Runs an agent whose result is refused, and gives its workspace and what looks whether something in there ran. */
+/** Runs an agent whose result is refused. Gives its workspace, and a check that nothing of the agent's has run. */
 async function refusedRun(world: World, left: string) {
   const owned = world.path('owned')
   await world.agent(`good; git reset --quiet --hard "$upstream"; echo more >>greeting.txt
@@ -42,7 +42,7 @@ async function refusedRun(world: World, left: string) {
   return { ...(await world.lastRun()), said: run.stdout, hasRun: () => existsSync(owned) }
 }
 
-/** Everything that a person looks with, in a folder. A pager needs a terminal: \`-p\` takes one. */
+/** Runs the commands with which a person looks around in a folder. `-p` starts a pager without a terminal. */
 async function lookAround(world: World, folder: string): Promise<void> {
   const look = [
     'git status; git -p log -1; git diff HEAD; git log -p --show-signature -2; git add --all; git commit -qm mine',
@@ -59,7 +59,7 @@ async function lookAround(world: World, folder: string): Promise<void> {
   await child.exited
 }
 
-test('git runs nothing that the agent has set in the workspace, and tells what it did there', async () => {
+test('git runs no program of the agent’s configuration in the workspace, and shows the agent’s commits', async () => {
   await using world = await makeWorld()
   const run = await refusedRun(
     world,
@@ -116,7 +116,7 @@ test('objects that are borrowed from elsewhere are not borrowed by the person wh
   }
 })
 
-test('the same traps run without that: the test would see it', async () => {
+test('without that, the same traps run: the test would notice', async () => {
   await using world = await makeWorld()
   const run = await refusedRun(
     world,
@@ -161,7 +161,7 @@ afterEach(() => {
   for (const folder of folders.splice(0)) Bun.spawnSync(['sh', '-c', 'chmod -R u+rwx "$0"; rm -rf "$0"', folder])
 })
 
-/** A run directory with a workspace of git's, before its agent. */
+/** Makes a run directory with a git workspace, as before its agent starts. */
 async function makeRun() {
   const path = mkdtempSync(join(tmpdir(), 'forklift-left-'))
   folders.push(path)
@@ -173,7 +173,7 @@ async function makeRun() {
   return { path, workspace: join(path, 'workspace') }
 }
 
-test('names that are taken, too long or too many are no way around it', async () => {
+test('names that are in use, too long or too many don’t prevent that', async () => {
   const run = await makeRun()
   for (const folder of ['a/.git/objects', 'a/.git/refs', 'a/.git.disabled/full']) {
     mkdirSync(join(run.workspace, folder), { recursive: true })
@@ -202,7 +202,7 @@ test('a .git that is no folder is put aside', async () => {
   expect((await tryGit(join(run.path, 'harness-state/x'), ['rev-parse', '--git-dir'])).code).not.toBe(0)
 })
 
-// Root can open every folder: one process per folder was what took so long.
+// Even as root, opening each folder by a process of its own took too long.
 test('twenty thousand closed folders go at once, and a run that is interrupted does not wait for them', async () => {
   const run = await makeRun()
   const close = (name: string) =>

@@ -1,11 +1,11 @@
-/** One pull request, day after day: carried on, left alone, taken as a no, repaired. */
+/** One pull request over many days: it is continued, left alone, taken as a refusal, or repaired. */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { commit, contains, git, parentsOf, show } from '../support/git.ts'
 import { expectExit, makeWorld, type World } from '../support/world.ts'
 
 setDefaultTimeout(60_000)
 
-/** Upstream has something new on the line that both sides change. */
+/** Upstream changes the line that both sides change. */
 const news = (world: World, day: number) =>
   world.push('upstream', { 'greeting.txt': `hello on day ${day}\n` }, { message: `News of day ${day}` })
 
@@ -39,7 +39,7 @@ test('the page follows the newest state, and still shows what happened on Monday
   expect(world.pull.body).toContain('README.md')
 })
 
-test('what a person wrote into the page stays', async () => {
+test('a person’s own text on the page stays', async () => {
   await using world = await makeWorld()
   await day(world)
   world.github.editBody(1, body => `Before: ask Rita.\n\n${body}\n\nAfter: release on Friday.`)
@@ -228,7 +228,7 @@ test('a commit that a person dropped from the branch does not come back', async 
   await news(world, 2)
   await day(world)
   await git(world.origin, 'update-ref', `refs/heads/${head}`, first)
-  // Nor is it made again, by another agent, until upstream moves.
+  // Another agent does not make it again until upstream moves.
   expect((await day(world)).stdout).toBe('')
   expect(await world.agentRuns()).toBe(2)
   expect(await world.tip('origin', head)).toBe(first)
@@ -341,7 +341,7 @@ test('all that an update brought is dropped by a person: the pull request is sti
   await news(world, 2)
   await day(world)
   const { head } = world.github.pull(2)
-  // What is left is the commit that repairs the squash.
+  // Only the commit that repairs the squash is left.
   await git(world.origin, 'update-ref', `refs/heads/${head}`, `${head}^1`)
   await world.push('origin', { 'else.txt': 'else\n' })
   await day(world)
@@ -359,7 +359,7 @@ test('a person’s branch with a name like ours, and nothing in common, does no 
   expect(world.pull.head).not.toContain('2099')
 })
 
-test('a renamed repository: what a person closed is known by its new name, too', async () => {
+test('a renamed repository: closed pull requests are also found by the new name', async () => {
   await using world = await makeWorld()
   await day(world)
   await world.github.close(1)
@@ -433,7 +433,7 @@ test('a commit from the year 10000 stops nothing', async () => {
 
 test('a new pull request never has the name of a branch that was deleted', async () => {
   await using world = await makeWorld()
-  // The newest commit, after which it is named, is the same both times.
+  // The branch name has the time of the newest commit, which is the same both times.
   await world.push('origin', { 'own.txt': 'own\n' })
   await day(world)
   await world.github.close(1)
@@ -447,7 +447,7 @@ test('the default branch is renamed: its open pull request is carried on', async
   await using world = await makeWorld()
   expectExit(await world.run(), 0)
   const { head } = world.pull
-  // GitHub lets open pull requests follow the new name.
+  // GitHub retargets open pull requests to the new name.
   await git(world.origin, 'branch', '--move', 'main', 'trunk')
   world.pull.base = 'trunk'
   await world.push('upstream', { 'more.txt': 'more\n' })
@@ -472,7 +472,7 @@ test('a branch of ours that is gone from origin leaves no trace in the checkout'
   expectExit(await world.run(), 0)
   const refs = await git(world.checkout, 'for-each-ref', '--format=%(refname)', 'refs/remotes/origin')
   expect(refs).not.toContain(head)
-  // What a person has there stays, whatever origin has.
+  // Remote-tracking branches of the person's own are kept, even if origin has deleted them.
   expect(refs).toContain('origin/forklift/idea')
   expect(refs).toContain('origin/topic')
 })

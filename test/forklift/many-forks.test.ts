@@ -1,4 +1,4 @@
-/** The two commands of docs/forklift.md for many forks, as they are written there. */
+/** The two commands of docs/forklift.md for many forks, exactly as written there. */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdir, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -6,7 +6,7 @@ import { FORKLIFT, makeWorld, PROJECT, type World } from '../support/world.ts'
 
 setDefaultTimeout(60_000)
 
-/** The shell commands of docs/forklift.md that go over `~/forks`: the loop, and the one with xargs. */
+/** Reads the shell commands from docs/forklift.md that go over `~/forks`: the loop, and the one with xargs. */
 async function commands(): Promise<{ loop: string; xargs: string }> {
   const blocks = (await Bun.file(join(PROJECT, 'docs/forklift.md')).text()).matchAll(
     /^```sh\n([^`]*~\/forks\/[^`]*)^```$/gm,
@@ -23,8 +23,8 @@ async function commands(): Promise<{ loop: string; xargs: string }> {
 const NAMES = ['a fork', 'bad-fork', 'z-fork']
 
 /**
- * Three forks in one home's ~/forks, with a name that has a space, and one, not the last, whose upstream is gone. Each
- * is a world of its own; the first one's user runs them all.
+ * Three forks in one user's ~/forks: one name has a space, and the upstream of one that is not the last is gone. Each
+ * is a world of its own; the first world's user runs them all.
  */
 async function threeForks(stack: AsyncDisposableStack): Promise<World[]> {
   const worlds: World[] = []
@@ -58,7 +58,7 @@ test.each([
   const [stdout, stderr, exit] = await Promise.all([all.stdout.text(), all.stderr.text(), all.exited])
   expect([exit, stderr.trim().split('\n')]).toEqual([code, [expect.stringContaining('bad-fork: upstream')]])
   expect(await Promise.all(worlds.map(async world => (await world.branches()).length))).toEqual([1, 0, 1])
-  // Each line names its fork: after the time, as the project of its checkout.
+  // Each line has the name of its fork after the time.
   const lines = stdout.trim().split('\n')
   const named = lines.map(line => /^\d\d:\d\d:\d\d ([\w-]+): /.exec(line)?.[1])
   expect([...new Set(named)].sort()).toEqual(['a-fork', 'z-fork'])

@@ -1,4 +1,4 @@
-/** What people do to the pull request while the agent works: it stays done. */
+/** People's actions on the pull request while the agent works are kept. */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { commit, contains } from '../support/git.ts'
 import { whileTheAgentWorks } from '../support/moments.ts'
@@ -6,7 +6,7 @@ import { expectExit, makeWorld, type World } from '../support/world.ts'
 
 setDefaultTimeout(60_000)
 
-/** Leaves an open pull request, and an upstream that moved on. */
+/** Makes an open pull request, and then a new commit upstream. */
 async function openPull(world: World): Promise<void> {
   expectExit(await world.run(), 0)
   await world.push('upstream', { 'greeting.txt': 'hello once more\n' })
@@ -63,14 +63,14 @@ test('a pull request that is closed while the agent works: exit 1, nothing is pu
   expect(await world.tip('origin', head)).toBe(tip)
   expect(world.pull).toMatchObject({ state: 'closed', body })
   expect(world.github.requests('PATCH')).toEqual([])
-  // As the sentence says: running forklift now makes a new one.
+  // As the message says, another run makes a new one.
   expectExit(await world.run(), 0)
   expect(world.github.pull(1).state).toBe('closed')
   expect(world.github.pull(2)).toMatchObject({ state: 'open' })
   expect(world.github.pull(2).head).not.toBe(head)
 })
 
-test('what a person writes into the page while the agent works stays', async () => {
+test('a person’s own text, written while the agent works, stays', async () => {
   await using world = await makeWorld()
   await openPull(world)
   const before = world.pull.body
@@ -94,14 +94,14 @@ test('a person’s commit that arrives while the agent works is not lost', async
   })
   expectExit(run, 1)
   expect(await contains(world.origin, theirs, head)).toBe(true)
-  // The next run carries on from there.
+  // The next run continues from there.
   await world.agent('good')
   expectExit(await world.run(), 0)
   expect(await contains(world.origin, theirs, world.pull.headSha)).toBe(true)
   expect(await contains(world.origin, (await world.tip('upstream')) ?? '', world.pull.headSha)).toBe(true)
 })
 
-test('what a person threw away while the agent worked does not come back', async () => {
+test('a result that a person discarded while the agent worked does not come back', async () => {
   await using world = await makeWorld()
   await openPull(world)
   const run = await whileTheAgentWorks(world, () => world.github.deleteBranch(1))

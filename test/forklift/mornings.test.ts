@@ -1,8 +1,8 @@
 /**
- * A simulation of weeks: Forklift runs every morning, and in between upstream, the fork's maintainers and its reviewers
- * do what a seeded generator draws for them, as do the agent and the network. Nothing that anybody committed is ever
- * lost, no agent is paid twice for the same commits, at most one pull request waits, and nothing piles up. MORNINGS
- * says how many mornings, MORNINGS_SEED draws others; a failure lists what happened before it.
+ * A simulation of weeks: Forklift runs every morning. In between, a seeded generator draws actions of upstream, the
+ * fork's maintainers and its reviewers, and the behaviour of the agent and the network. No commit of a person is ever
+ * lost, no agent is paid twice for the same commits, at most one pull request is open, and nothing piles up. MORNINGS
+ * sets the number of mornings, MORNINGS_SEED other random numbers; a failure lists what happened before it.
  */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { appendFile, readdir, rename, rm } from 'node:fs/promises'
@@ -16,7 +16,7 @@ const MORNINGS = Number(process.env.MORNINGS ?? 15)
 const SEEDS = process.env.MORNINGS_SEED?.split(',').map(Number) ?? [1, 2]
 setDefaultTimeout(60_000 + MORNINGS * 20_000)
 
-/** What was written by people and must be found again: a line of its own each. */
+/** Unique lines that people wrote, by where they must be found; `dropped`: removed commits, which must not come back. */
 type Known = { fork: string[]; upstream: string[]; onBranches: Map<string, string>; dropped: string[] }
 type Life = { world: World; random: Random; known: Known; story: string[]; line: number }
 
@@ -29,7 +29,7 @@ test.concurrent.each(SEEDS)(`${MORNINGS} mornings of a fork, the story of seed %
     line: 0,
   }
   const story: string[] = []
-  // Every other person has told git no name.
+  // Half of the users have no name configured in git.
   if (seed % 2 === 0) await world.git('config', '--global', '--remove-section', 'user')
   try {
     for (let day = 1; day <= MORNINGS; day++) {
@@ -72,7 +72,7 @@ const AGENTS = {
   'leaving conflicts behind': 'merge || { git add --all; git commit --quiet -m Done; }',
 } as const
 
-// --- What people do -------------------------------------------------------------------------------------------------
+// --- People's actions ------------------------------------------------------------------------------------------------
 
 async function somebodyWorks(life: Life): Promise<void> {
   const { world, random, story, known } = life
@@ -130,7 +130,8 @@ async function somebodyReviews({ world, random, story, known }: Life, pull: Pull
   const { number } = pull
   const said = (what: string) => story.push(`  #${number}: ${what}`)
   const merge = async (how: 'merge' | 'squash' | 'rebase') => {
-    // An agent may settle a conflict on one side alone: the page says so, and a person who wants both sides closes it.
+    // An agent may resolve a conflict with one side alone; the page says so, and a person who wants both sides closes
+    // it.
     if (/Now: the fork's version|is the tree of/.test(pull.body)) {
       await github.close(number)
       said('closed, because it gives up what upstream has')
@@ -163,7 +164,7 @@ async function somebodyReviews({ world, random, story, known }: Life, pull: Pull
   if (random.chance(0.4)) await random.pick(acts)()
 }
 
-/** The button that merges the base into a pull request's branch. */
+/** GitHub's button that merges the base into a pull request's branch. */
 async function updateBranch({ origin }: World, { head, base }: Pull): Promise<void> {
   const merge = await tryGit(origin, ['merge-tree', '--write-tree', head, base])
   if (merge.code !== 0) return
@@ -173,7 +174,7 @@ async function updateBranch({ origin }: World, { head, base }: Pull): Promise<vo
   await git(origin, 'update-ref', `refs/heads/${head}`, tip)
 }
 
-/** A person throws away the newest commit of a pull request, whosever it is. */
+/** A person removes the newest commit of a pull request, whoever made it. */
 async function dropNewest({ origin }: World, known: Known, { head, base }: Pull): Promise<void> {
   const tip = await git(origin, 'rev-parse', head)
   if (await contains(origin, `${tip}^1`, base)) return
@@ -184,7 +185,7 @@ async function dropNewest({ origin }: World, known: Known, { head, base }: Pull)
       known.onBranches.delete(line)
 }
 
-/** What many maintainers do instead of merging: the fork's own commits, on top of upstream, pushed by force. */
+/** An alternative to merging: the fork's own commits are rebased onto upstream and force-pushed. */
 async function rebaseTheFork(world: World): Promise<boolean> {
   const { origin, upstream } = world
   const place = world.path('rebase')
@@ -197,7 +198,7 @@ async function rebaseTheFork(world: World): Promise<boolean> {
   return code === 0
 }
 
-/** All that Forklift kept is a day older now. */
+/** Makes all of Forklift's files a day older. */
 async function aNightPasses({ runsFolder }: World): Promise<void> {
   const names = await readdir(runsFolder).catch(() => [])
   for (const name of names.sort()) {
@@ -208,9 +209,9 @@ async function aNightPasses({ runsFolder }: World): Promise<void> {
   }
 }
 
-// --- What Forklift does ---------------------------------------------------------------------------------------------
+// --- Forklift's runs -------------------------------------------------------------------------------------------------
 
-/** A run, and what holds after each. */
+/** Runs Forklift, and checks what must be true after every run. */
 async function look({ world, story, known }: Life, begin?: (run: ReturnType<World['start']>) => Promise<unknown>) {
   const before = new Map<string, string>()
   for (const branch of await branchesOf(world.origin)) before.set(branch, (await tipOf(world.origin, branch)) ?? '')
@@ -248,7 +249,7 @@ async function aBadMorning(life: Life): Promise<Ended> {
   return run
 }
 
-/** What a maintainer would find, whatever happened. */
+/** Checks what a maintainer would look for, whatever happened. */
 async function everythingIsInOrder({ world, known }: Life): Promise<void> {
   const { origin, upstream, checkout, github } = world
   await github.settle()
@@ -260,7 +261,7 @@ async function everythingIsInOrder({ world, known }: Life): Promise<void> {
   for (const tip of known.dropped)
     for (const branch of branches)
       if (await contains(origin, tip, branch)) throw new Error(`${tip} is back on ${branch}`)
-  // What git says is merged is there.
+  // Everything that is merged by git's account is in the files.
   const base = (await tryGit(origin, ['merge-base', 'main', (await tipOf(upstream, 'main')) ?? ''])).stdout.trim()
   if (base) {
     const { stdout } = await tryGit(upstream, ['grep', '-hE', '^upstream-', base])

@@ -1,4 +1,4 @@
-// Which networks of this machine's the container is told to reject.
+// The networks of this machine that the container is told to reject.
 import { expect, test } from 'bun:test'
 import type { NetworkInterfaceInfo } from 'node:os'
 import { networksOf } from '../../forklift/runs.ts'

@@ -1,6 +1,5 @@
 /**
- * Everything that can be wrong before a run: told in a sentence with its remedy, before anything is written or paid
- * for.
+ * Problems that are found before a run: each gets a sentence with its remedy, before anything is written or paid for.
  */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdir, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
@@ -88,7 +87,7 @@ test('origin pushes elsewhere', async () => {
   expect(await stopped(world)).toMatch(/push/i)
 })
 
-/** PATH without one program, whatever folders it is in. */
+/** A PATH without one program, in whichever folder it is. */
 async function pathWithout(world: World, program: string): Promise<string> {
   const folders: string[] = []
   for (const [at, folder] of (world.env.PATH ?? '').split(':').entries()) {
@@ -197,7 +196,7 @@ test('GitHub is broken for longer than a moment', async () => {
   expect(await stopped(world)).toMatch(/502|later/)
 })
 
-test('GitHub is broken for a moment only: the run goes on', async () => {
+test('GitHub fails only briefly: the run continues', async () => {
   await using world = await makeWorld({ story: 'clean' })
   world.github.fail({ path: /^\/repos\/me\/fork$/, status: 503, message: 'Unavailable', times: 1 })
   world.github.fail({ method: 'GET', path: /pulls$/, cut: true, times: 1 })
@@ -325,7 +324,7 @@ test.each([
   await world.push('origin', { 'greeting.txt': 'hello, for a while\n' })
   await world.push('origin', { 'greeting.txt': 'hello from the fork\n' })
   await world.git('fetch', '--quiet', '--all')
-  // One file for each object, so that one of them can go.
+  // Loose objects, so that one of them can be deleted.
   const objects = join(world.checkout, '.git/objects')
   for (const pack of (await readdir(join(objects, 'pack'))).filter(it => it.endsWith('.pack'))) {
     const aside = world.path(pack)
@@ -343,7 +342,7 @@ test.each([
   expect(await world.agentRuns()).toBe(0)
 })
 
-test("a check says whose limits the agent takes from: nobody's where it is root, else the person's own", () => {
+test("a check says whose kernel limits the agent uses up: as root those of a user of its own, else the person's", () => {
   expect(describeUser(0)).toBe('the agent is user 2100000001 there')
   expect(describeUser(501)).toContain('your user id')
 })

@@ -1,4 +1,4 @@
-/** From a good result to a pull request, when the way there is not smooth. */
+/** Publishing a good result in spite of problems on the way. */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { rm, writeFile } from 'node:fs/promises'
 import { contains, git, parentsOf, show } from '../support/git.ts'
@@ -57,7 +57,7 @@ test('a token without the workflow scope, seen only at the push, is explained', 
   expect(failed.last).toContain('gh auth refresh')
 })
 
-test('a refusal that only names a branch “workflow” is told as it is, not explained by the token', async () => {
+test('a refusal that only names a branch “workflow” is shown as it is, not explained by the token', async () => {
   await using world = await makeWorld({ branch: 'workflow' })
   await refusePushes(world, 'the disk is full')
   const run = await world.run()
@@ -70,7 +70,7 @@ test('a refusal that only names a branch “workflow” is told as it is, not ex
 test('a token whose scopes lack workflow is told before the agent is paid for, when upstream changes workflows', async () => {
   await using world = await makeWorld({ files: { upstream: { '.github/workflows/ci.yml': 'on: push\n' } } })
   world.github.scopes = 'repo'
-  // The remotes have GitHub's own addresses; only the network traffic goes to another server.
+  // The remotes have GitHub's addresses; only their network traffic goes to a test server.
   await world.reachable({})
   const real = Bun.which('git')
   const there = `-c url.${world.path('servers/')}.insteadOf=https://github.com/`
@@ -168,7 +168,7 @@ test('two runs at once end with one pull request', async () => {
 test('a run that publishes what another one has just made: both end well, and how is recorded', async () => {
   await using world = await makeWorld()
   const [waits, go] = [world.path('waits'), world.path('go')]
-  // The first push waits at the server until the second one is through.
+  // The first push waits at the server until the second one is complete.
   const hold = `mkdir '${waits}' 2>/dev/null || exit 0; until [ -e '${go}' ]; do sleep 0.05; done`
   await addHook(world, 'pre-receive', hold)
   const one = world.start()
@@ -185,7 +185,7 @@ test('a run that publishes what another one has just made: both end well, and ho
   expect(await exists(`${run.path}/published.json`)).toBe(false)
 })
 
-test('a branch with a # in its name has a link that leads to it', async () => {
+test('a branch with a # in its name has a working link', async () => {
   await using world = await makeWorld({ branch: 'fix#1' })
   world.github.fail({ method: 'POST', path: /pulls$/, status: 500, message: 'Server Error', times: 99 })
   const failed = await world.run()
@@ -204,7 +204,7 @@ test('the title and body are plain, and quiet towards upstream', async () => {
   const { body, title } = world.pull
   expect(body).toContain('greeting.txt')
   expect(body).toMatch(/merge commit/i)
-  // In code, GitHub makes no links and no notifications.
+  // In code, GitHub makes no links and sends no notifications.
   const live = body.replace(/^(`{3,})[\s\S]*?^\1$/gm, '').replace(/`[^`\n]*`/g, '')
   for (const text of [title, live]) {
     expect(text).not.toMatch(/(^|[^\w`])@octocat\b/)

@@ -1,4 +1,4 @@
-/** `forklift --publish BRANCH`: a merge that a person made, in the agent's place. */
+/** `forklift --publish BRANCH`: publishes a person's merge in place of an agent's. */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -7,7 +7,7 @@ import { type Ended, expectExit, makeWorld, type World, type WorldOptions } from
 
 setDefaultTimeout(60_000)
 
-/** A world without docker, without a key and without settings of OpenCode: a person needs none of it. */
+/** A world without docker, a key and settings of OpenCode, which are not needed here. */
 async function withoutAnAgent(options?: WorldOptions): Promise<World> {
   const world = await makeWorld(options)
   await rm(join(world.home, '.config/forklift'), { recursive: true })
@@ -17,7 +17,7 @@ async function withoutAnAgent(options?: WorldOptions): Promise<World> {
 
 type Hands = { from?: string; into?: string; greeting?: string; message?: string }
 
-/** Merges upstream as a person does: fetch, branch, merge, edit what conflicts, commit. */
+/** Merges upstream as a person does: fetch, branch, merge, edit the conflicts, commit. */
 async function mergeByHand(world: World, hands: Hands = {}): Promise<string> {
   const { from = 'origin/main', into = 'mine', greeting = 'hello from us both', message = 'Say hello together' } = hands
   await world.git('fetch', '--quiet', '--all')
@@ -28,7 +28,7 @@ async function mergeByHand(world: World, hands: Hands = {}): Promise<string> {
   return await world.git('rev-parse', 'HEAD')
 }
 
-/** Commits one more change on the branch that is checked out. */
+/** Commits another change on the checked-out branch. */
 async function change(world: World, path: string, content: string): Promise<void> {
   await mkdir(dirname(join(world.checkout, path)), { recursive: true })
   await writeFile(join(world.checkout, path), content)
@@ -36,7 +36,7 @@ async function change(world: World, path: string, content: string): Promise<void
   await world.git('commit', '--quiet', '--message', `Change ${path}`)
 }
 
-/** Nothing of the run reached origin. */
+/** Checks that nothing of the run reached origin. */
 async function nothingIsPublished(world: World, run: Ended, code: number): Promise<void> {
   expectExit(run, code)
   expect(run.stdout + run.stderr).not.toMatch(/^\s+at /m)
@@ -250,7 +250,7 @@ test('what a teammate has taken back in the pull request does not return with a 
   expectExit(await world.run(['--publish', 'mine']), 0)
   await change(world, 'greeting.txt', 'hello from us both!\n')
   expectExit(await world.run(['--publish', 'mine']), 0)
-  // Its files are those of the first state that was published.
+  // Its files are those of the first published state.
   await world.push('origin', { 'greeting.txt': 'hello from us both\n' }, { branch: world.pull.head })
   await change(world, 'more.txt', 'more\n')
   expectExit(await world.run(['--publish', 'mine']), 0)

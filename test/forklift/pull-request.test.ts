@@ -1,4 +1,4 @@
-/** The pull request's text: what a reviewer reads, and what a stranger's words can't do in it. */
+/** The text of a pull request: what a reviewer reads, and that untrusted text in it has no effect. */
 import { expect, test } from 'bun:test'
 import type { MergeReview } from '../../core/review.ts'
 import type { PageFormat } from '../../forklift/host.ts'
@@ -40,7 +40,7 @@ const conflict = (path: string, kind = 'contents'): MergeReview['conflicts'][num
 const bodyOf = (review: Partial<MergeReview>, story: Partial<Story> = {}): string =>
   page({ ...REVIEW, ...review }, { ...STORY, ...story }).body
 
-/** What is left of a body when all that Markdown quotes is taken out: fences, code in lines, escapes. */
+/** Removes everything that Markdown quotes from a body: code blocks, inline code, escapes. */
 function unquoted(body: string): string {
   let fence = ''
   const lines = body.split('\n').filter(line => {
@@ -60,7 +60,7 @@ function unquoted(body: string): string {
     .replace(/\\[\\`*_~<>|&#]/g, '')
 }
 
-/** Controls, and the marks that turn the direction of text. */
+/** Control characters, and characters that change the direction of text. */
 const unseen = (text: string): string[] =>
   [...text].filter(char => char !== '\n' && (char < ' ' || /[\u202a-\u202e\u2066-\u2069]/.test(char)))
 
@@ -75,7 +75,7 @@ const HOSTILE = [
   `${'`'.repeat(300)}@free`,
 ]
 
-test('what strangers wrote cannot act, wherever it stands', () => {
+test('untrusted text has no effect, anywhere on the page', () => {
   for (const words of HOSTILE) {
     const path = Buffer.from(words).toString('latin1')
     const review: Partial<MergeReview> = {
@@ -116,7 +116,7 @@ test('what strangers wrote cannot act, wherever it stands', () => {
   }
 })
 
-test("links to upstream's commits tell nobody upstream", () => {
+test("links to upstream's commits send no notification upstream", () => {
   expect(bodyOf({})).toContain(`[\`a1b2c3d4a1\`](https://redirect.github.com/up/project/commit/${OID})`)
   expect(bodyOf({}, { upstream: undefined })).not.toContain('](')
   expect(bodyOf({}, { upstream: 'https://git.example/up) @x' })).not.toContain('](')
@@ -169,7 +169,7 @@ test('the button to press follows from what the repository allows', () => {
   expect(body(true, { fastForward: true })).toContain("this is upstream's own commit")
 })
 
-test('how it was made is told as far as it is known', () => {
+test('the page says how the merge was made, as far as that is known', () => {
   const story = {
     model: 'openai/gpt-5',
     variant: 'high',
@@ -298,7 +298,7 @@ test('a terminal reads the same ledger in plain words', () => {
 const claims = (review: Partial<MergeReview>, words: string): string =>
   bodyOf(review, { words }).split('What git can check of these words:')[1] ?? ''
 
-test('what the agent says of the other files is checked', () => {
+test('the agent’s claims about other files are checked', () => {
   const words = 'Kept both greetings. Everything else is as upstream has it.\n\nAll tests pass.'
   expect(claims({ conflicts: [conflict('a')] }, words)).toContain(
     "- True: `Everything else is as upstream has it.` (all files beyond the conflicts are as git's own merge has them, with the fork's changes to 1 of them)",
@@ -309,7 +309,7 @@ test('what the agent says of the other files is checked', () => {
   expect(told).not.toContain('All tests pass')
 })
 
-test('files that the agent names itself are not what it says of the rest', () => {
+test('files that the agent names are not part of its claim about the rest', () => {
   const edits: MergeReview['edits'] = [{ path: 'src/b.ts', change: 'changed' }]
   const words = 'Beyond the conflicts I changed src/b.ts, which calls it. Everything else is as git merged it.'
   expect(claims({ edits, around: ['a.ts'] }, `${words} In a.ts I mended an import.`)).toContain(
@@ -319,13 +319,13 @@ test('files that the agent names itself are not what it says of the rest', () =>
   expect(claims({ edits: [...edits, { path: 'c', change: 'added' }] }, words)).toContain('**Not true**')
 })
 
-test('what the agent says of its checks is no word on files', () => {
+test('the agent’s statements about its checks are not claims about files', () => {
   const edits: MergeReview['edits'] = [{ path: 'b', change: 'changed' }]
   for (const words of ['Not run: everything else, as there is no database.', 'The rest of the tests were left out.'])
     expect(bodyOf({ edits }, { words })).not.toContain('What git can check')
 })
 
-test('what the agent says of a file in conflict is checked, and told where it is not true', () => {
+test('the agent’s claims about a file in conflict are checked, and shown where they are not true', () => {
   const conflicts = [
     conflict('src/greeting.ts'),
     { ...conflict('src/b.ts'), resolution: "upstream's version" as const },

@@ -1,7 +1,7 @@
 /**
- * The kinds of repositories that people have: each works, byte for byte, or is refused with a sentence. What is told
- * elsewhere: shallow and partial clones (preflight), the SHA-256 format and a plain worktree (run), lock
- * files (faults), Git LFS that is missing or fails (large-files), and how submodules are judged (review).
+ * All kinds of repositories: each works, byte for byte, or is refused with a sentence. Tested elsewhere: shallow and
+ * partial clones (preflight), the SHA-256 format and linked worktrees (run), lock files (faults), Git LFS that is
+ * missing or fails (large-files), and the review of submodules (review).
  */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises'
@@ -30,7 +30,7 @@ setDefaultTimeout(180_000)
 const lines = (end: string, changes: Record<number, string> = {}): string =>
   Array.from({ length: 20 }, (_, at) => `${changes[at + 1] ?? `line ${at + 1}`}${end}`).join('')
 
-/** Files that a careless checkout, commit or merge would change: both sides edit most of them, without a conflict. */
+/** Files that a careless checkout, commit or merge would change. Both sides edit most of them, without conflicts. */
 const DELICATE: NonNullable<WorldOptions['files']> = (() => {
   const attributes =
     '* text=auto\n*.bat text eol=crlf\n*.sh text eol=lf\n*.utf16 text working-tree-encoding=UTF-16LE-BOM\n*.id ident\n*.raw -text\n*.box filter=box\n'
@@ -66,7 +66,7 @@ const DELICATE: NonNullable<WorldOptions['files']> = (() => {
   }
 })()
 
-/** What the agent sees before it merges, kept for {@link expectAWholeWorkspace}. */
+/** Records the workspace before the agent merges, for {@link expectAWholeWorkspace}. */
 const LOOK = `
 export GIT_CONFIG_NOSYSTEM=1
 { git status --porcelain --ignored; git ls-files -t | grep -v '^H ' || true; } >"$state/odd.txt"
@@ -78,7 +78,7 @@ git rev-list --count --all >"$state/commits.txt"
 
 const theTree = (repo: string, commit: string): Promise<string> => git(repo, 'rev-parse', `${commit}^{tree}`)
 
-/** The merge that git makes by itself in a new repository without user configuration. */
+/** Git's own merge in a new repository without user configuration. */
 async function theMerge(world: World): Promise<string> {
   const judge = await bare(world.path('judge.git'))
   const [origin, upstream] = [world.branch, world.upstreamBranch]
@@ -87,7 +87,7 @@ async function theMerge(world: World): Promise<string> {
   return await git(judge, 'merge-tree', '--write-tree', 'origin', 'upstream')
 }
 
-/** All of the fork is in the workspace, nothing of it looks changed, and its objects are in one pack. */
+/** Checks that the workspace has all of the fork, that nothing looks changed, and that its objects are in one pack. */
 async function expectAWholeWorkspace(world: World): Promise<void> {
   const { state } = await world.lastRun()
   const read = (name: string) => readFile(join(state, name), 'utf8')
@@ -101,7 +101,7 @@ async function expectAWholeWorkspace(world: World): Promise<void> {
   ])
 }
 
-/** The run opens a pull request with git's own merge of the two, and the person's repository stays as it was. */
+/** Checks that the run opens a pull request with git's own merge, and leaves the user's repository unchanged. */
 async function expectTheMerge(world: World, options: RunOptions = {}): Promise<Ended> {
   await world.agent(`${LOOK}merge`)
   const run = await world.run([], options)
@@ -124,14 +124,14 @@ const withRemotes = async (world: World, cwd: string): Promise<string> => {
   return cwd
 }
 
-/** A clone as git makes it with the given options. */
+/** Makes a clone with the given options. */
 const cloned = async (world: World, ...options: string[]): Promise<string> => {
   const place = world.path('home/clone')
   await world.git('clone', '--quiet', ...options, place, { cwd: world.home })
   return await withRemotes(world, place)
 }
 
-/** Repositories whose objects are borrowed, each from the one before, the first from the checkout. */
+/** Makes repositories that borrow objects, each from the one before, the first from the checkout. */
 async function chainOf(world: World, length: number, pathTo: (place: string) => string): Promise<string> {
   let lender = join(world.checkout, '.git')
   for (let at = 1; at <= length; at++) {
@@ -147,7 +147,7 @@ const config = async (world: World, settings: Record<string, string>, ...where: 
   for (const [name, value] of Object.entries(settings)) await world.git('config', ...where, name, value)
 }
 
-/** How a person's repository may lie on the disk. Each gives the folder to run Forklift in. */
+/** Ways in which a user's repository may be stored. Each gives the folder to run Forklift in. */
 const KINDS: [string, (world: World) => Promise<string>][] = [
   [
     'a worktree of a bare repository',
@@ -219,7 +219,7 @@ const KINDS: [string, (world: World) => Promise<string>][] = [
     },
   ],
   ['a chain of three that borrow by relative paths', async world => chainOf(world, 3, to => relativeTo(world, to))],
-  // The longest that git itself follows.
+  // The longest chain that git itself follows.
   ['a chain of six that borrow by absolute paths', async world => chainOf(world, 6, to => to)],
   [
     'a sparse checkout of one folder',
@@ -281,7 +281,7 @@ test.concurrent.each(KINDS)('%s: the merge is whole and right', async (_, make) 
   await expectTheMerge(world, { cwd })
 })
 
-/** What people set, and some systems set for them. */
+/** Configuration that users, or some systems for them, have set. */
 const MANNERS: [string, (world: World) => Promise<void>][] = [
   [
     'Windows line ends',
@@ -342,7 +342,7 @@ test.concurrent('grafts and replaced commits of the person’s own do not change
   await using world = await makeWorld({ story: 'clean' })
   await world.git('fetch', '--quiet', 'upstream')
   const [origin = '', upstream = ''] = [await world.tip('origin'), await world.tip('upstream')]
-  // Both say that upstream is merged already, and the second one that its tree is another.
+  // Both files claim that upstream is merged already, and the second one that the tree is another.
   await writeFile(join(world.checkout, '.git/info/grafts'), `${origin} ${upstream}\n`)
   const empty = await world.git('mktree', '--missing')
   await world.git('replace', upstream, await world.git('commit-tree', empty, '-m', 'Nothing', '-p', origin))
@@ -381,12 +381,15 @@ async function stopped(world: World, options: RunOptions = {}): Promise<string> 
   return run.last
 }
 
-test.concurrent.each(['a bare repository', 'the folder .git'])('%s is no checkout, and that is said', async where => {
-  await using world = await makeWorld()
-  const cwd = where === 'the folder .git' ? join(world.checkout, '.git') : await bare(world.path('home/bare.git'))
-  if (where !== 'the folder .git') await withRemotes(world, cwd)
-  expect(await stopped(world, { cwd })).toMatch(/checkout/)
-})
+test.concurrent.each(['a bare repository', 'the folder .git'])(
+  '%s is not a checkout, and a message says so',
+  async where => {
+    await using world = await makeWorld()
+    const cwd = where === 'the folder .git' ? join(world.checkout, '.git') : await bare(world.path('home/bare.git'))
+    if (where !== 'the folder .git') await withRemotes(world, cwd)
+    expect(await stopped(world, { cwd })).toMatch(/checkout/)
+  },
+)
 
 test.concurrent('the repository that the objects were borrowed from is gone: one sentence', async () => {
   await using world = await makeWorld()
@@ -395,7 +398,7 @@ test.concurrent('the repository that the objects were borrowed from is gone: one
   expect(await stopped(world, { cwd })).toMatch(/object|alternate/)
 })
 
-test.concurrent('FORK.md is committed and left out by a sparse checkout: the agent is told it all the same', async () => {
+test.concurrent('FORK.md is committed, but left out by a sparse checkout: the agent gets it', async () => {
   await using world = await makeWorld({ forkMd: 'Keep both greetings.\n' })
   await world.git('sparse-checkout', 'set', '--no-cone', '/long.txt')
   expect(await exists(join(world.checkout, 'FORK.md'))).toBe(false)
@@ -416,7 +419,7 @@ test.concurrent('every folder is reached by a symbolic link, as /tmp and /var ar
   expect(await theTree(world.origin, world.pull.headSha)).toBe(await theMerge(world))
 })
 
-/** One commit on a server's main branch, with submodules at the given commits. */
+/** Makes one commit on a server's main branch, with submodules at the given commits. */
 async function pushModules(repo: string, modules: Record<string, string | null>, parents: string[]): Promise<string> {
   const who = 'Una <una@upstream.example> 1800000000 +0000'
   const names = Object.entries(modules).flatMap(([path, oid]) => (oid ? [path] : []))
@@ -462,9 +465,7 @@ test.concurrent('submodules: changed by either side, by both, added and removed'
   expect(world.pull.body).toContain('sub/both')
 })
 
-/**
- * Committed with line ends that the attributes forbid: git takes such a file for changed as soon as it is checked out.
- */
+/** Files with line ends that their attributes forbid: git considers them changed right after checkout. */
 const untidy = (changes: Record<number, string> = {}): Files => ({
   'app.sln': lines('\r\n', changes),
   'crlf.txt': lines('\r\n', changes),
@@ -485,7 +486,7 @@ test.concurrent('files with line ends that their attributes forbid stay as they 
   expect(world.pull.draft).toBe(false)
 })
 
-/** Whether this machine's disk keeps such names apart. */
+/** Whether this machine's disk is case-sensitive. */
 const keepsCase = !(await exists(import.meta.path.toUpperCase()))
 const CASES = {
   base: { 'Case.txt': 'upper\n' },
@@ -502,16 +503,14 @@ test.concurrent.skipIf(!keepsCase)('names that differ by case only are kept apar
 test.concurrent('names that differ by case only, on a disk that takes them for one: told before the agent is paid for', async () => {
   await using world = await makeWorld({ story: 'clean', files: CASES })
   const real = Bun.which('git')
-  // A repository is told by `git init` what its disk is like.
+  // `git init` records properties of the disk in the configuration.
   await world.tool('git', `'${real}' "$@" || exit; [[ $1 != init ]] || '${real}' config core.ignoreCase true`)
   const told = await stopped(world)
   expect(told).toMatch(/case/)
   expect(told).toMatch(/case\.txt/i)
 })
 
-/**
- * A Mac's own commands, as far as Forklift may use them: the options of GNU's are errors, and these are all there are.
- */
+/** Stand-ins for the commands of macOS that Forklift may use: GNU options are errors, and no other commands exist. */
 async function theToolsOfAMac(world: World): Promise<string> {
   const folder = world.path('mac')
   await mkdir(folder)
@@ -564,7 +563,7 @@ test.concurrent('the host needs no GNU tools, no setsid and no xargs that runs f
   expectExit(await world.run([], { env: { ...env, FORKLIFT_TIMEOUT_SECONDS: '1' } }), 2)
 })
 
-/** A copy of Forklift in the folder of a world. */
+/** Copies Forklift into the folder of a world. */
 async function copyForklift(world: World): Promise<string> {
   const copy = world.path('forklift')
   for (const name of ['core', 'forklift', 'harness', 'forklift.ts', 'package.json', 'tsconfig.json'])
@@ -589,7 +588,7 @@ test.concurrent('where the link to the agent names another one, --check says tha
   expect((await check(await labels())).stdout).not.toContain('make image')
 })
 
-test.concurrent('what the Finder leaves in harness/ does not make it another harness', async () => {
+test.concurrent('files of the Finder in harness/ do not change its digest', async () => {
   await using world = await makeWorld()
   const copy = await copyForklift(world)
   await writeFile(join(copy, 'harness/.DS_Store'), 'Bud1')
@@ -655,10 +654,10 @@ test.concurrent.skipIf(!Bun.which('git-lfs'))(
   },
 )
 
-/** Processor time, which a busy machine does not change much: of Forklift and all that it started and waited for. */
+/** CPU time of Forklift and its child processes, which depends little on the load of the machine. */
 const SECOND = 1_000_000n
 
-/** That many commits on top of a server's main branch, each a change of one of fifty files. */
+/** Makes `count` commits on top of a server's main branch, each changing one of fifty files. */
 async function pushMany(repo: string, count: number): Promise<void> {
   const stream = Array.from({ length: count }, (_, at) => {
     const [who, text] = [`Una <una@upstream.example> ${1_800_000_000 + at} +0000`, `Change number ${at}`]
@@ -713,7 +712,7 @@ test.concurrent('20,000 branches and tags on both sides and here cost no time, a
   expect((await world.git('for-each-ref')).replace(pushed, '')).toBe(before)
 })
 
-test('files that contradict their attributes are found, whatever the index believes of them', async () => {
+test('files that contradict their attributes are found, whatever the index says', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'forklift-untidy-'))
   try {
     await git(folder, 'init', '--quiet', '--initial-branch=main')
@@ -724,12 +723,12 @@ test('files that contradict their attributes are found, whatever the index belie
       'tidy.crlf': 'one\n',
     })
     await git(folder, 'checkout', '--quiet', '--force', 'main')
-    // As in a checkout that took a while: the index is younger than the files, and does not look at them again.
+    // As after a slow checkout: the index is newer than the files, so git does not read them again.
     const later = Date.now() / 1000 + 60
     await utimes(join(folder, '.git/index'), later, later)
     await mkdir(join(folder, '.git/info'), { recursive: true })
     await takeUntidyFilesAsTheyAre({ cwd: folder, env: OWN_CONFIG })
-    // Another owner and other times, as a container may see them.
+    // Another owner and other times, as seen in a container.
     await git(folder, 'read-tree', 'HEAD')
     expect(await git(folder, 'status', '--porcelain')).toBe('')
     expect(await readFile(join(folder, 'a [1].crlf'), 'utf8')).toBe('one\r\ntwo\n')

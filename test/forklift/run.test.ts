@@ -1,4 +1,4 @@
-/** The main job: from `forklift` in a fork to a pull request. */
+/** The main case: from `forklift` in a fork to a pull request. */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { exists, expectExit, filesBelow, KEY, makeWorld, snapshot, type World } 
 
 setDefaultTimeout(60_000)
 
-/** The one published commit. */
+/** The published commit. */
 const published = (world: World): string => world.pull.headSha
 
 test('a conflict that the agent resolves becomes a pull request in the fork', async () => {
@@ -95,7 +95,7 @@ test('a day later the same pull request is enough', async () => {
   expect(world.github.pulls).toHaveLength(1)
 })
 
-test('the default branches have other names, and it is said', async () => {
+test('the default branches have other names, and a note says so', async () => {
   await using world = await makeWorld({ branch: 'trunk', upstreamBranch: 'release/next' })
   const run = await world.run()
   expectExit(run, 0)
@@ -160,7 +160,7 @@ test('a remote that names no default branch has main', async () => {
   expect(await contains(world.origin, (await world.tip('upstream')) ?? '', published(world))).toBe(true)
 })
 
-test('what the servers say counts, not what was fetched long ago', async () => {
+test('the servers’ current branches are used, not old remote-tracking refs', async () => {
   await using world = await makeWorld({ story: 'clean' })
   await world.git('fetch', '--quiet', '--all')
   const origin = await world.push('origin', { 'later.txt': 'later\n' })
@@ -208,14 +208,14 @@ test('another repository in the environment is not used', async () => {
 })
 
 test('GIT_LITERAL_PATHSPECS=1 in the environment changes nothing', async () => {
-  // Only with the attributes do these two not conflict.
+  // The two sides only merge without a conflict by these attributes.
   await using world = await makeWorld({ files: { base: { '.gitattributes': 'greeting.txt merge=union\n' } } })
   expectExit(await world.run([], { env: { GIT_LITERAL_PATHSPECS: '1' } }), 0)
   expect((await world.lastRun()).metadata).toMatchObject({ conflicts: [] })
   expect(world.pull).toMatchObject({ state: 'open', draft: false })
 })
 
-test('an origin on this machine gets the branch, and its name is told', async () => {
+test('an origin on this machine gets the branch, and the last line names it', async () => {
   await using world = await makeWorld({ github: false })
   const run = await world.run()
   expectExit(run, 0)
@@ -232,7 +232,7 @@ test('repositories of the newer object format', async () => {
   expect(await git(world.origin, 'rev-parse', branch)).toHaveLength(64)
 })
 
-test('origin behind an SSH alias is known by what git makes of it', async () => {
+test('origin behind an SSH alias is recognised by the URL that git makes of it', async () => {
   await using world = await makeWorld()
   await world.git('remote', 'set-url', 'origin', 'work:me/fork.git')
   const servers = world.path('servers/')
@@ -240,11 +240,11 @@ test('origin behind an SSH alias is known by what git makes of it', async () => 
   const run = await world.run()
   expectExit(run, 0)
   expect(await world.branches()).toHaveLength(1)
-  // Neither "work" nor a path has a dot: no GitHub is guessed, and that is said.
+  // Neither "work" nor a path has a dot: no GitHub is assumed, and a note says so.
   expect(run.stdout).toMatch(/GitHub/)
 })
 
-/** All that is the user's own: everything but remote-tracking refs and the objects that came with them. */
+/** Paths that Forklift may change: remote-tracking refs, and the objects that came with them. */
 const theirs = /^\/\.git\/(objects|refs\/remotes|logs\/refs\/remotes)(\/|$)/
 
 test('the checkout stays byte for byte as it was: dirty, staged, stashed, whatever', async () => {
@@ -429,7 +429,7 @@ test('a result with conflict markers is refused, and the file is named', async (
   expect(run.stdout + run.stderr).toContain('greeting.txt')
 })
 
-test('a result that changes what steers CI is refused, and the file is named', async () => {
+test('a result that changes a CI file is refused, and the file is named', async () => {
   await using world = await makeWorld()
   await world.agent(
     'good; mkdir -p .github/workflows; echo "on: push" >.github/workflows/evil.yml; git add .github; git commit -qm ci',
@@ -454,7 +454,7 @@ test('an edit beyond the conflicts is shown where drafts do not exist, too', asy
   expect(world.pull).toMatchObject({ draft: false, state: 'open' })
 })
 
-test('what is not committed is no part of the result', async () => {
+test('uncommitted changes of the agent are not part of the result', async () => {
   await using world = await makeWorld()
   await world.agent('good; echo loose >loose.txt')
   expectExit(await world.run(), 0)

@@ -1,4 +1,4 @@
-/** opencode.env, as people write it and get it wrong. */
+/** Valid and invalid opencode.env files. */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -15,7 +15,7 @@ const refused = async (world: World, env: Record<string, string> = {}) => {
   return run.last
 }
 
-test('a missing opencode.env is told with its path and what belongs in it', async () => {
+test('a missing opencode.env is reported with its path and its settings', async () => {
   await using world = await makeWorld()
   const file = await world.settings({})
   await rename(file, `${file}.away`)
@@ -60,7 +60,7 @@ test.each([
   if (name.endsWith('KEY')) expect(told).not.toContain(value)
 })
 
-test('a line that is no NAME=value is told by its number alone', async () => {
+test('a line that is not NAME=value is reported by its number only', async () => {
   await using world = await makeWorld()
   const file = await world.settings({})
   await writeFile(file, `${await readFile(file, 'utf8')}secret words\n`)

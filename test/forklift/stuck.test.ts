@@ -1,4 +1,4 @@
-/** An agent that asks: STUCK.md, the memory of it, and what hostile hands may put in its place. */
+/** An agent with questions: STUCK.md, what later runs remember of it, and hostile files in its place. */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { lstat, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ setDefaultTimeout(60_000)
 
 const STUCK = 'merge || true\nprintf "Which greeting do you want?\\n\\nI tried both.\\n" >STUCK.md\nexit 4'
 
-/** Ends with 4, and publishes nothing. */
+/** Checks that a run ends with 4 and publishes nothing. */
 async function stuck(world: World, args: string[] = [], terminal?: number) {
   const run = await world.run(args, { env: { FORKLIFT_TIMEOUT_SECONDS: '60' }, ...(terminal ? { terminal } : {}) })
   expectExit(run, 4)
@@ -73,13 +73,13 @@ test('a committed STUCK.md that is gone from the tree can be read in the run dir
   expect(await world.branches()).toEqual([])
 })
 
-test('stuck goes before failed', async () => {
+test('being stuck comes before a failure', async () => {
   await using world = await makeWorld()
   await world.agent('echo "Please help" >STUCK.md; exit 5')
   await stuck(world)
 })
 
-test('time goes before stuck', async () => {
+test('running out of time comes before being stuck', async () => {
   await using world = await makeWorld()
   await world.agent('echo "Please help" >STUCK.md; exit 2')
   expectExit(await world.run(), 2)
@@ -140,7 +140,7 @@ test.each<[string, (world: World) => Promise<unknown>, string[]]>([
   expect(world.pull.state).toBe('open')
 })
 
-test('what ran out of time is not paid for twice, and answers with the same code', async () => {
+test('a merge that ran out of time is not paid for twice, and has the same exit code', async () => {
   await using world = await makeWorld()
   await world.agent('echo "What is left" >STUCK.md; exit 2')
   expectExit(await world.run(), 2)
@@ -225,7 +225,7 @@ test('escape sequences in STUCK.md are made visible', async () => {
   expect(run.stdout).not.toContain('\u001b[31mred')
   expect(run.stdout).not.toContain('\u009b')
   expect(run.stdout).not.toContain('\u202e')
-  // The copy in the run directory prints the same.
+  // Printing the copy in the run directory is equally safe.
   const copy = await readFile(join((await world.lastRun()).path, 'STUCK.md'), 'utf8')
   expect(copy).toContain('Look: \\x1b]0;owned\\x07')
   for (const unseen of ['\u001b', '\u009b', '\u202e']) expect(copy).not.toContain(unseen)

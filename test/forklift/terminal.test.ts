@@ -1,4 +1,4 @@
-/** What a person sees while it runs, on a terminal and in a pipe. */
+/** The output of a run on a terminal and in a pipe. */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { expectExit, FORKLIFT, makeWorld } from '../support/world.ts'
 
@@ -28,7 +28,7 @@ test('on a terminal: the step under way, the elapsed and remaining time of the a
   expect(run.last).toContain('https://github.com/me/fork/pull/1')
 })
 
-test('on a terminal, nothing to do is said', async () => {
+test('on a terminal, a run with nothing to do says so', async () => {
   await using world = await makeWorld({ story: 'current' })
   const run = await world.run([], { terminal: 80 })
   expectExit(run, 0)

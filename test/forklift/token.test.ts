@@ -23,7 +23,7 @@ test('git’s own store of passwords is not given the token', async () => {
   }
 })
 
-test('a credential helper of the user’s own that knows the password is enough for git: the token stays at home', async () => {
+test('a credential helper of the user’s own that knows the password is enough for git: the token is not sent', async () => {
   await using world = await makeWorld()
   await using server = serveGit(world.path('servers'), { token: 'from-the-helper' })
   await world.reachable({ 'https://github.com/': `${server.url}/` })
@@ -48,7 +48,7 @@ test('over real HTTP, the token also serves git, and is in no argument', async (
   expect(await Bun.file(world.path('git-arguments')).text()).not.toContain(world.github.token)
 })
 
-test('over real HTTP, a server that wants another password is told at once, without a prompt', async () => {
+test('over real HTTP, a server that requires another password is reported at once, without a prompt', async () => {
   await using world = await makeWorld()
   await using server = serveGit(world.path('servers'), { token: 'another' })
   await world.reachable({ 'https://github.com/': `${server.url}/` })
@@ -87,7 +87,7 @@ test('an upstream on another server that wants a password is not offered the tok
   expect(await world.agentRuns()).toBe(0)
 })
 
-/** Each finds the token where it lies, when the places before it are empty. */
+/** Each source is found when the earlier ones are empty. */
 test.each<[string, (world: World) => Promise<unknown>, (token: string) => Record<string, string>]>([
   ['GH_TOKEN', async () => {}, token => ({ GH_TOKEN: token, GITHUB_TOKEN: 'ghp_wrong' })],
   ['GITHUB_TOKEN', world => world.tool('gh', 'echo ghp_wrong'), token => ({ GITHUB_TOKEN: token })],
@@ -138,7 +138,7 @@ test('another forge gets the branch, not the token', async () => {
 
 const PLACE = gitHubPlaceOf(['https://github.com/me/fork.git'], {})
 const TOKEN = { value: 'ghp_0123456789SECRET', source: 'GH_TOKEN' }
-/** A person without a configuration, so without helpers. */
+/** A user without git configuration, so without credential helpers. */
 const NOBODY = { HOME: '/nonexistent', GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1' }
 const nobody = () => shellIn({ cwd: '/', env: NOBODY })
 function helperFor(url: string): Promise<Record<string, string>> {

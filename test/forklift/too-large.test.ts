@@ -1,5 +1,5 @@
 /**
- * A few kilobytes of git's objects can stand for more than any machine holds: what is too large is refused, quickly.
+ * A few kilobytes of git objects can stand for more data than fits on any machine: such results are refused, quickly.
  */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { git } from '../support/git.ts'
@@ -7,7 +7,7 @@ import { type Ended, expectExit, makeWorld, type World } from '../support/world.
 
 setDefaultTimeout(120_000)
 
-/** Ten levels of twenty folders that are all the same: 20 to the power of ten files, in ten objects. */
+/** Ten levels of twenty identical folders: 20^10 files, in ten objects. */
 const BOMB = `
 blob=$(echo boom | git hash-object -w --stdin)
 tree=$(printf '100644 blob %s\\tf\\n' "$blob" | git mktree)
@@ -16,14 +16,14 @@ for level in 1 2 3 4 5 6 7 8 9 10; do
 done
 bomb=$tree`
 
-/** A commit on the agent's merge whose tree has one more entry, made without an index: none could hold it. */
+/** Commits on the agent's merge a tree with one more entry. It is made without an index, which could not hold it. */
 const ADD = `
 add() { # NAME, in place of a checkout of it
   tree=$({ git ls-tree HEAD; printf '040000 tree %s\\t%s\\n' "$bomb" "$1"; } | git mktree)
   git update-ref refs/heads/main "$(git commit-tree -p HEAD -m 'More files' "$tree")"
 }`
 
-/** Ends with a code, within the time that a look at it may take. */
+/** Checks that a run ends with a code, within the time limit for reading untrusted objects. */
 async function refused(world: World, code: number): Promise<Ended> {
   const begun = performance.now()
   const run = await world.run()
@@ -52,7 +52,7 @@ test('an agent’s 160,000 junk files are refused', async () => {
   expect(run.last).toMatch(/differs in 328,423 paths, and at most 50,000 are looked at/)
 })
 
-test('upstream’s tree of endlessly many files is told before any container', async () => {
+test('upstream’s tree of endlessly many files is reported before a container starts', async () => {
   await using world = await makeWorld()
   const tip = await world.tip('upstream')
   const script = `cd "$1"; ${BOMB}

@@ -1,4 +1,4 @@
-/** What the agent gets: a repository that was born alone, and two mounts in a container. */
+/** The agent's workspace: a new repository, and two folders mounted into a container. */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { lstat, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { hostname, userInfo } from 'node:os'
@@ -8,7 +8,7 @@ import { expectExit, filesBelow, makeWorld, type World } from '../support/world.
 
 setDefaultTimeout(60_000)
 
-/** Looks at the workspace as the agent first sees it. */
+/** The workspace as the agent first sees it. */
 async function firstLook(world: World): Promise<{ workspace: string; state: string }> {
   await world.agent(
     `mkdir "${world.root}/look"; cp --archive "$workspace" "${world.root}/look/workspace"; cp --archive "$state" "${world.root}/look/state"; good`,
@@ -95,7 +95,7 @@ test('the configuration of user and system does not reach the checkout in it', a
   expect(await readFile(join(workspace, '.git/config'), 'utf8')).not.toMatch(/autocrlf|\[user|\[remote|\[url/)
 })
 
-test('FORK.md of the checkout is shown to the agent even where it was never committed', async () => {
+test('the agent gets the checkout’s FORK.md, even an uncommitted one', async () => {
   await using world = await makeWorld()
   await writeFile(join(world.checkout, 'FORK.md'), 'Keep `both` $(greetings).\n')
   await world.agent(
@@ -126,7 +126,7 @@ test('without FORK.md there is no context', async () => {
   expect(await readdir((await world.lastRun()).state)).not.toContain('fork-context.md')
 })
 
-test('a FORK.md that is a symbolic link is not followed, and that is said', async () => {
+test('a FORK.md that is a symbolic link is not followed, and a note says so', async () => {
   await using world = await makeWorld()
   await writeFile(world.path('private.txt'), 'the private words of the host\n')
   await symlink(world.path('private.txt'), join(world.checkout, 'FORK.md'))
@@ -140,11 +140,11 @@ test('a FORK.md that is a symbolic link is not followed, and that is said', asyn
   }
 })
 
-test('run.txt tells the harness what it must know', async () => {
+test('run.txt has the facts for the harness', async () => {
   await using world = await makeWorld({ branch: 'trunk', upstreamBranch: 'next' })
   expectExit(await world.run([], { env: { FORKLIFT_TIMEOUT_SECONDS: '90' } }), 0)
   const facts = (await readFile(join((await world.lastRun()).state, 'run.txt'), 'utf8')).split('\n')
-  // What follows are the networks that the host is in, which the container may not reach.
+  // Then come the networks that the host is in, which the container must reject.
   for (const line of facts.filter(it => it.startsWith('reject='))) expect(line).toMatch(/^reject=[\da-f.:]+\/\d+$/)
   expect(facts.filter(line => !line.startsWith('reject='))).toEqual([
     'branch=trunk',
@@ -206,7 +206,7 @@ test('every container has a name of its own', async () => {
   expect(new Set(names).size).toBe(2)
 })
 
-test('what the container prints is kept', async () => {
+test('the container’s output is kept', async () => {
   await using world = await makeWorld()
   await world.agent('echo "words of the harness"; echo "words of its errors" >&2; good')
   expectExit(await world.run(), 0)

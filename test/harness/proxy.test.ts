@@ -1,5 +1,5 @@
-// The proxy that holds the key, on Node as in the container, before a model server of the test's own. (CI has a Node;
-// where there is none, the end-to-end tests are what is left.)
+// The proxy that holds the key, on Node as in the container, with a model server of the test's own. (CI has Node; where
+// it is missing, only the end-to-end tests cover the proxy.)
 import { afterEach, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { type AddressInfo, connect, createServer } from 'node:net'
@@ -31,7 +31,7 @@ function serve(answer: (request: Request) => Response | Promise<Response>) {
   return { url: `http://127.0.0.1:${server.port}/v1`, requests }
 }
 
-/** What OpenCode asks for at least, in each dialect. */
+/** The smallest request of OpenCode in each API. */
 const ask = {
   chat: { model: 'm-1', max_tokens: 100, messages: [{ role: 'user', content: 'hello' }] },
   messages: { model: 'm-1', max_tokens: 100, messages: [{ role: 'user', content: 'hello' }] },
@@ -67,7 +67,7 @@ async function startProxy(base: string, { dialects = 'all', silence = '120000', 
       headers: { authorization: 'Bearer dummy', ...headers },
       body: typeof body === 'string' ? body : JSON.stringify(body),
     })
-  /** Bytes as they are, on a connection of their own; what comes back until it ends, or after a while. */
+  /** Sends raw bytes on a new connection. Gives the answer until the connection ends, or after a time. */
   const raw = (bytes: string | Buffer, patience = 2000) =>
     new Promise<string>(resolve => {
       let answer = ''
@@ -260,11 +260,11 @@ describe.skipIf(node === null)('a model that repeats the key', () => {
     'with spaces of another script': [...KEY].join('\u00a0'),
     'in two lines': `${KEY.slice(0, 7)}\n  ${KEY.slice(7)}`,
   }
-  /** What tells the key, however the rest of a text is spelled: nothing of it may come through. */
+  /** Whether a text contains part of the key: it must not, however the rest of the text is written. */
   const isTold = (text: string) =>
     [KEY.slice(3), KEY.slice(0, -3), ...Object.values(spellings)].some(it => text.includes(it))
 
-  test('is heard without it, however it is spelled, wherever the network cuts it', async () => {
+  test('arrives without the key, in any encoding, wherever the network splits it', async () => {
     const texts = Object.values(spellings)
     const cut = async function* (text: string, length: number) {
       for (let at = 0; at < text.length; at += length) {
@@ -290,7 +290,7 @@ describe.skipIf(node === null)('a model that repeats the key', () => {
     expect(asked).toHaveLength(3 * texts.length)
   })
 
-  test('is heard without it where it is compressed, and not at all in an unknown encoding', async () => {
+  test('arrives without the key where it is compressed, and not at all in an unknown encoding', async () => {
     const body = `{"error":{"message":"Incorrect API key provided: ${KEY}. Try again."}}`
     const packed: Record<string, Uint8Array> = {
       gzip: gzipSync(body),
@@ -314,7 +314,7 @@ describe.skipIf(node === null)('a model that repeats the key', () => {
           : [502, null, '{"error":{"message":"Forklift: the model answered in an encoding that is not known here"}}']),
       ])
     }
-    // Compressed without saying so: that is no text, and comes through as none.
+    // Compressed without a header that says so: binary data, of which nothing readable passes.
     const silent = serve(() => new Response(gzipSync(body)))
     const { post } = await startProxy(silent.url)
     const garbled = Buffer.from(await (await post(paths.chat)).arrayBuffer())
@@ -358,7 +358,7 @@ describe.skipIf(node === null)('a model that repeats the key', () => {
     expect(isTold(await log())).toBe(false)
   })
 
-  test('a word or a letter at a time, over the events of a stream, is heard without it, and as it comes', async () => {
+  test('a word or a letter at a time, over the events of a stream, arrives without the key, and without delay', async () => {
     const event = (delta: object) => `data: ${JSON.stringify({ id: 'c-1', choices: [{ index: 0, delta }] })}\n\n`
     const call = (index: number, text: string) => event({ tool_calls: [{ index, function: { arguments: text } }] })
     const letters = (text: string, each: (letter: string) => string) => [...text].map(each)
@@ -408,7 +408,7 @@ describe.skipIf(node === null)('a model that repeats the key', () => {
     next = 'words'
     const words = await (await post(paths.chat)).text()
     expect(spoken(words, 0)).toBe('The key is [key removed], and that is it.')
-    // Events that end in letters of the key do not wait for what is never said.
+    // An event that ends with characters of the key is not held back until a text that never comes.
     const { promise, resolve } = Promise.withResolvers<void>()
     gate = promise
     next = 'letters'
@@ -446,7 +446,7 @@ describe.skipIf(node === null)('an agent that abuses the proxy', () => {
     expect((await post(paths.messages, ask.messages)).status).toBe(200)
   })
 
-  test('gets no page of an error, and no line in the log, for whatever it sends', async () => {
+  test('gets no error page, and no line in the log, for any input', async () => {
     const model = serve(() => Response.json({}))
     const { post, raw, log } = await startProxy(model.url)
     const body = JSON.stringify(ask.chat)
@@ -469,13 +469,13 @@ describe.skipIf(node === null)('an agent that abuses the proxy', () => {
       expect(answer).toMatch(/^(|HTTP\/1\.1 4\d\d [\s\S]*)$/)
       expect(answer).not.toContain('.mjs')
     }
-    // Only the first line and the body count: this one is as good as any.
+    // Only the first line and the body matter: a broken header is ignored.
     expect(await raw(http(`POST ${paths.chat} HTTP/1.1`, ['Host: ['], body))).toStartWith('HTTP/1.1 200 ')
     expect((await post(paths.chat)).status).toBe(200)
     expect((await log()).trim().split('\n')).toHaveLength(2)
   })
 
-  test('is heard a thousand times, whatever it says; then all is refused, and the log stays short', async () => {
+  test('is answered a thousand times; then everything is refused, and the log stays short', async () => {
     const model = serve(() => Response.json({}))
     const { post, raw, log } = await startProxy(model.url)
     for (let round = 0; round < 100; round++)
@@ -622,7 +622,7 @@ describe.skipIf(node === null)('a request to the model', () => {
     expect((await post(paths.chat, twice.replace('"n":1', '"__proto__":{"n":2}'))).status).toBe(403)
   })
 
-  test('with what tools were given and gave goes through, whatever their fields are called', async () => {
+  test('with tool arguments and results passes, whatever their fields are called', async () => {
     const model = serve(() => Response.json({}))
     const { post } = await startProxy(model.url)
     const schema = { type: 'object', properties: { file_id: { type: 'string' }, store: { type: 'boolean' } } }

@@ -21,8 +21,8 @@ afterAll(() => rmSync(root, { recursive: true, force: true }))
 
 type Scene = Repository & {
   env?: Record<string, string>
-  agent?: string // shell, run as `opencode run …`, in the workspace
-  addresses?: number // KiB of address space that a process may have
+  agent?: string // shell commands, run as `opencode run …` in the workspace
+  addresses?: number // KiB of address space for each process
 }
 
 const resolve = "printf 'hello, both\\n' >greeting.txt; git commit -qam 'Merge upstream; tests: none found'"
@@ -65,7 +65,7 @@ function prepare(scene: Scene) {
 async function run(scene: Scene, whileRunning?: (run: { pid: number; mark: string; folder: string }) => Promise<void>) {
   const place = prepare(scene)
   const command = [harness, place.workspace, place.state]
-  // Of the harness and all that it starts, each.
+  // Limits the harness and each process that it starts.
   const bounded = scene.addresses ? ['bash', '-c', `ulimit -v ${scene.addresses} && exec "$@"`, 'bash'] : []
   const began = performance.now()
   const process = Bun.spawn([...bounded, ...command], {
@@ -228,7 +228,7 @@ describe('the instructions', () => {
 })
 
 describe('stuck', () => {
-  test('STUCK.md of the agent ends with 4 and stays byte for byte', async () => {
+  test('the agent’s STUCK.md gives exit code 4 and stays byte for byte', async () => {
     const result = await run({ ...conflict, agent: `printf 'Keep SSO?\\r\\n\\n' >STUCK.md; ${sayDone}` })
     expect(result.code).toBe(4)
     expect(result.stuck()).toBe('Keep SSO?\r\n\n')
@@ -252,7 +252,7 @@ describe('stuck', () => {
   })
 })
 
-/** Ends the agent's time when it says so, as the harness's own clock does: a busy machine is no test of the clock. */
+/** Signals the harness's deadline when the agent is ready, so that the test does not depend on the machine's speed. */
 const timeRunsOut = async ({ pid, mark }: { pid: number; mark: string }) => {
   await appears(`${mark}.out`)
   process.kill(pid, 'SIGALRM')
@@ -288,7 +288,7 @@ describe('the brief', () => {
     expect(text).not.toMatch(/rebase/i)
   })
 
-  test('names what is here and what is not, with versions', async () => {
+  test('lists the installed and the missing programs, with versions', async () => {
     const text = brief(await run(clean))
     const [, here = '', missing = ''] = /- Programs that are here: (.*)\.\n {2}Not here: (.*)\.\n/.exec(text) ?? []
     const version = /\d[\d.]+\d/.exec(Bun.spawnSync(['perl', '--version']).stdout.toString())?.[0]
@@ -425,7 +425,7 @@ describe('an agent that failed ends with 5', () => {
 })
 
 describe('events that no OpenCode wrote', () => {
-  // The file that the harness reads is the agent's standard output.
+  // The events file that the harness reads is the agent's standard output.
   const file = 'events=$(readlink /proc/$$/fd/1)'
 
   test('lose no others: broken lines, NULs, other types, nesting without end', async () => {
@@ -465,7 +465,7 @@ describe('events that no OpenCode wrote', () => {
       'a hole': `${file}; truncate -s 8G "$events"; exec >>"$events"; echo`,
     }
     for (const [name, flood] of Object.entries(floods)) {
-      // A gigabyte of addresses is what a process may have that reads all this.
+      // The processes that read all this may use one gigabyte of address space.
       const result = await run({ ...clean, agent: `${flood}; ${sayDone}`, addresses: 1 << 20 })
       expect([name, result.code]).toEqual([name, 0])
       const [, seconds] = /ended after (\d+) s/.exec(result.log()) ?? []

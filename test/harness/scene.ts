@@ -1,4 +1,4 @@
-// A workspace and a state folder as the host hands them to the harness, without the host.
+// A workspace and a state folder as Forklift prepares them for the harness.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -13,19 +13,19 @@ export type Scene = {
   upstreamBranch?: string
   seconds?: number
   forkContext?: string | Buffer
-  /** In place of the right one. */
+  /** Replaces the valid run.txt. */
   runFile?: string
-  /** Lines after the right ones. */
+  /** Lines added to the valid run.txt. */
   moreFacts?: string
 }
 
-/** The two changed the same line. */
+/** The fork and upstream changed the same line. */
 export const conflict: Scene = {
   base: { 'greeting.txt': 'hello\n', 'other.txt': 'one\n' },
   fork: { 'greeting.txt': 'hello, fork\n' },
   upstream: { 'greeting.txt': 'hello, upstream\n', 'other.txt': 'two\n' },
 }
-/** The two changed different files. */
+/** The fork and upstream changed different files. */
 export const clean: Scene = {
   base: { 'fork.txt': 'a\n', 'upstream.txt': 'a\n' },
   fork: { 'fork.txt': 'b\n' },

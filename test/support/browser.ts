@@ -1,4 +1,4 @@
-/** A real Chromium for the tests of pages: Debian's, without anything of its own going on in the background. */
+/** A real Chromium (Debian's) for the tests of pages, without background activity of its own. */
 import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -9,7 +9,7 @@ const PROGRAM = process.env.CHROMIUM ?? '/usr/bin/chromium'
 
 export const hasBrowser = existsSync(PROGRAM)
 
-/** Why the tests are skipped, where there is no browser. */
+/** The reason for skipping the tests where there is no browser. */
 export const NO_BROWSER = `There is no Chromium at ${PROGRAM}: apt-get install chromium, or say where it is by CHROMIUM=…`
 
 const FLAGS = [
@@ -23,7 +23,7 @@ const FLAGS = [
   '--disable-sync',
 ]
 
-/** Makes the processor of pages so many times slower: `SLOW=6 bun test …` shows what happens on a busy machine. */
+/** Slows the processor of pages by this factor: `SLOW=6 bun test …` shows what happens on a busy machine. */
 const SLOW = Number(process.env.SLOW ?? '1')
 
 async function slowDown(page: Page): Promise<void> {
@@ -31,7 +31,7 @@ async function slowDown(page: Page): Promise<void> {
     const session = await page.context().newCDPSession(page)
     await session.send('Emulation.setCPUThrottlingRate', { rate: SLOW })
   } catch {
-    // It is closed already.
+    // It is already closed.
   }
 }
 
@@ -45,7 +45,7 @@ export interface OpenBrowser extends AsyncDisposable {
   context: BrowserContext
 }
 
-/** A browser with a profile of its own, which goes with it. */
+/** Opens a browser with a profile of its own, which is removed with it. */
 export async function openBrowser({
   colorScheme = 'light',
   width = 1280,
@@ -59,7 +59,8 @@ export async function openBrowser({
     viewport: { width, height },
     reducedMotion: 'reduce',
   })
-  // Shorter than a test's time: a wait that fails says for what, and the browser stays for the next test.
+  // Shorter than a test's time limit: a failed wait then reports what it waited for, and the browser is kept for the
+  // next test.
   context.setDefaultTimeout(60_000)
   if (SLOW > 1) context.on('page', page => slowDown(page))
   return {
@@ -72,8 +73,8 @@ export async function openBrowser({
 }
 
 /**
- * Milliseconds of a processor that the page's own thread takes while something is done. Unlike the time on a clock, it
- * does not grow with what else the machine has to do.
+ * CPU milliseconds of the page's main thread during a task. Unlike wall-clock time, it does not depend on the load of
+ * the machine.
  */
 export async function workOf(page: Page, doing: () => Promise<unknown>): Promise<number> {
   const session = await page.context().newCDPSession(page)

@@ -5,7 +5,7 @@ import { buildPage } from '../../forge/desk/build.ts'
 
 let building: Promise<string> | undefined
 
-/** The folder of the page, built once for all tests of a process. */
+/** The folder of the built page, built once for all tests of a process. */
 export function builtPage(): Promise<string> {
   building ??= build()
   return building

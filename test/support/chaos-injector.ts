@@ -1,10 +1,10 @@
 /**
- * Loaded into a worker before its own code (`BUN_OPTIONS=--preload …`): ends the worker, the server or both right before,
- * within and after the writing of lines of the journal, each point once. Elsewhere than in a worker it does nothing.
+ * Loaded into a worker before its own code (`BUN_OPTIONS=--preload …`): kills the worker, the server or both right
+ * before, while and after lines of the journal are written, each point once. Does nothing in other programs.
  *
- * CHAOS_FOLDER  a file for each point at which something was killed
- * CHAOS_TARGET  worker, server, both, or turns
- * CHAOS_EACH    only each so manieth line
+ *   CHAOS_FOLDER  gets a file for each point at which something was killed
+ *   CHAOS_TARGET  worker, server, both, or turns
+ *   CHAOS_EACH    only every nth line
  */
 import { closeSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -24,15 +24,15 @@ function inject(folder: string): void {
   const { keep } = RunStore.prototype
   RunStore.prototype.keep = async function (into, name, content) {
     const oid = await keep.call(this, into, name, content)
-    // In git, and not yet in the file.
+    // Already in git, but not yet in the file.
     if (into === 'journal') reach(folder, name, 'within')
     return oid
   }
 }
 
-/** Kills, where this point of this line is reached for the first time. */
+/** Kills the target the first time that this point of this line is reached. */
 function reach(folder: string, line: string, phase: string): void {
-  // What differs from one life of a run to the next is cut off, so that the same line is the same one.
+  // Parts that differ between lives of a run are removed, so that the same line has the same name.
   const name = Buffer.from(`${line.replace(/ [0-9a-f]{12}$/, '')} ${phase}`).toString('base64url')
   if (Bun.hash(line.replace(/ [0-9a-f]{12}$/, '')) % BigInt(each) !== 0n) return
   const number = readdirSync(folder).length
@@ -52,6 +52,6 @@ function killServer(): void {
     const record = readFileSync(join(process.env.XDG_STATE_HOME ?? '', 'forge/temporal/server.json'), 'utf8')
     process.kill(JSON.parse(record).process.pid, 'SIGKILL')
   } catch {
-    // It is dead already.
+    // It is already dead.
   }
 }

@@ -1,6 +1,7 @@
 /**
- * All kills, by hand and for hours: `bun test/support/chaos-kills.ts points|random TARGET COUNT`. With points, workers die
- * before, within and after each COUNTth line of the journal; with random, COUNT times at any moment.
+ * All kills, run by hand for hours: `bun test/support/chaos-kills.ts points|random TARGET COUNT`. `points` kills
+ * workers before, while and after writing each COUNTth line of the journal; `random` kills COUNT times at random
+ * moments.
  */
 import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * What a model says in the runs of the chaos tests: a plan of a dozen tasks with an outline, sub-agents, an attempt that
- * fails and a conflict between tasks, and their work. It has no memory: the same request gets the same answer.
+ * The model's answers in the chaos tests: a plan of a dozen tasks with an outline, sub-agents, a failing attempt and a
+ * conflict between tasks, and their edits. It has no state: the same request gets the same answer.
  */
 import type { Heard, Turn } from '../doubles/model-server.ts'
 import { callsOf } from '../doubles/task-calls.ts'
@@ -10,10 +10,10 @@ type Wish = { files: string[]; after?: string[]; size?: 'small' | 'medium'; recu
 
 const NOTES = ['alpha', 'beta', 'gamma', 'delta', 'epsilon', 'zeta']
 
-/** By its id: what a task writes, and what it stands on. */
+/** What each task writes, and its dependencies, by its id. */
 const TASKS: Record<string, Wish> = {
   ...Object.fromEntries(NOTES.map(name => [name, { files: [`notes/${name}.md`] }])),
-  // These two meet: one moves a folder in which the other one makes a file.
+  // These two conflict: one moves a folder in which the other makes a file.
   move: { files: ['old/one.md', 'old/two.md', 'new/one.md', 'new/two.md'] },
   more: { files: ['old/three.md'], check: 'grep -rq "by more" old new' },
   outlined: { files: ['steps/1.md', 'steps/2.md', 'steps/3.md'], size: 'medium', after: ['alpha'] },
@@ -52,7 +52,7 @@ const write = (path: string, content: string) => ({ kind: 'write', path, content
 const rename = (path: string, to: string) => ({ kind: 'rename', path, to })
 const done = (words: string, edits: object[]): Answer => ({ signal: 'success', words, edits })
 
-/** What a model says to a request. */
+/** The model's answer to a request. */
 export function answerTo({ system, messages }: Pick<Heard, 'system' | 'messages'>): Answer {
   const asked = messages.map(({ text }) => text).join('\n')
   const [, kind = ''] = /^# Your task: (.+)$/m.exec(system) ?? []
@@ -101,19 +101,19 @@ function workOf(id: string, asked: string): Answer {
   }
 }
 
-/** A turn of the model server, after some milliseconds. */
+/** A turn of the model server, after a delay in milliseconds. */
 export const turnFor = (heard: Heard, delay: number): Turn => saying(answerTo(heard), delay)
 
-/** The files that the repository of a chaos test begins with. */
+/** The files of a chaos test's repository. */
 export const FILES = {
   'README.md': '# Notes\n',
   'old/one.md': 'one\n',
   'old/two.md': 'two\n',
 }
 
-// --- Many requests at the same time ----------------------------------------------------------------------------------
+// --- Many requests at once -------------------------------------------------------------------------------------------
 
-/** A plan of `tasks` that each ask that many sub-agents, and then write what these have found. */
+/** A plan of `tasks` that each ask `agents` sub-agents, and then write the results. */
 export function fansOut(tasks: number, agents: number) {
   const names = Array.from({ length: tasks }, (_, at) => `fan-${'abcdefgh'[at]}`)
   const fileOf = (id: string) => `${id}.md`
@@ -143,7 +143,7 @@ export function fansOut(tasks: number, agents: number) {
   }
 }
 
-/** An answer of the only tool, as a turn. */
+/** A turn with an answer as its only tool call. */
 export const saying = (answer: Answer, delay = 0): Turn => ({
   calls: callsOf(answer),
   delay,

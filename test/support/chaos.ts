@@ -1,4 +1,4 @@
-/** A run that things happen to: it is begun, brought back whenever something of it is dead, and looked at in the end. */
+/** A run with disturbances: it is started, revived whenever a process is dead, and checked at the end. */
 import { expect } from 'bun:test'
 import type { Target, TasksWorld } from './tasks-world.ts'
 
@@ -6,7 +6,7 @@ export type Survived = {
   run: string
   /** The tree of the result. */
   tree: string
-  /** How often something had to be started again. */
+  /** How many times something had to be started again. */
   crashes: number
   requests: number
   seconds: number
@@ -14,22 +14,22 @@ export type Survived = {
 }
 
 type Options = {
-  /** How long it may take in all. */
+  /** The time limit for all, in seconds. */
   seconds?: number
-  /** Done again and again while the run is under way. Gives false where there is no more of it. */
+  /** Called repeatedly while the run is active. Gives false when it is done. */
   strike?: (world: TasksWorld, run: string) => Promise<boolean>
   log?: boolean
 }
 
 /**
- * The steps of the run that nothing happens to, each a request: with one look at the plan on the way, and one answer
- * that is asked for once more within its step.
+ * The number of requests of an undisturbed run, one for each step: with one look at files for the plan, and one answer
+ * that is asked for again within its step.
  */
 export const STEPS = 25
-/** Requests at the same time: four tasks, of which one may have three sub-agents. */
+/** The most requests at once: four tasks, one of which may have three sub-agents. */
 export const IN_FLIGHT = 6
 
-/** Begins a run as in a terminal that is then closed. Gives its id. */
+/** Starts a run as in a terminal that is then closed. Gives its id. */
 export async function begin(world: TasksWorld, args: string[] = []): Promise<string> {
   const { run, leave } = await world.begun({}, args)
   while ((await world.stateOf(run)) === undefined) await Bun.sleep(20)
@@ -37,7 +37,7 @@ export async function begin(world: TasksWorld, args: string[] = []): Promise<str
   return run
 }
 
-/** Lets a run go to its end, whatever happens. */
+/** Brings a run to its end, whatever happens. */
 export async function survive(world: TasksWorld, { seconds = 120, strike, log }: Options = {}): Promise<Survived> {
   const began = Date.now()
   const run = await begin(world)
@@ -69,7 +69,7 @@ export async function survive(world: TasksWorld, { seconds = 120, strike, log }:
   const { git: lines, file, rows } = await world.journal(run)
   if (lines.at(-1)?.what !== 'done') throw new Error(`It is not done: ${lines.at(-1)?.words}`)
   const tree = await world.git('rev-parse', `forge/${run}/result^{tree}`)
-  // Every decision stands there once, in git and in the file.
+  // Every decision is recorded once, in git and in the file.
   expect(new Set(lines.map(({ id }) => id)).size).toBe(lines.length)
   expect(file.map(({ id }) => id).sort()).toEqual(lines.map(({ id }) => id).sort())
   expect(rows).toBe(file.length)
@@ -83,7 +83,7 @@ export async function survive(world: TasksWorld, { seconds = 120, strike, log }:
   }
 }
 
-/** What a person finds when all has ended: nothing that runs, waits or is locked; only the refs of the run. */
+/** Checks that nothing is left at the end that runs, waits or is locked, and no refs but the run's. */
 export async function verifyNothingIsLeft(world: TasksWorld): Promise<void> {
   await world.forge(['down'])
   expect(await world.remains()).toEqual([])
@@ -96,7 +96,7 @@ export async function verifyNothingIsLeft(world: TasksWorld): Promise<void> {
 
 const TARGETS: Target[] = ['worker', 'server', 'both']
 
-/** Kills at random moments, that many times; `count` is how often it did. */
+/** Kills at random moments, at most `most` times; `count` is the number of kills. */
 export function strikeAtRandom(most: number, random = Math.random) {
   const strike = async (world: TasksWorld): Promise<boolean> => {
     await Bun.sleep(random() * 2500)

@@ -1,4 +1,4 @@
-/** A desk with a scripted model, and a turn in it from its message to its end. */
+/** Runs turns of a chat on a desk with a scripted model. */
 import * as v from 'valibot'
 import type { Models } from '../../forge/desk/chat/models.ts'
 import { Conversation } from '../../forge/desk/contract/chat.ts'
@@ -15,7 +15,7 @@ export async function makeChat(script: Script, options: DeskOptions = {}, more: 
   return { model, desk, [Symbol.asyncDispose]: () => desk[Symbol.asyncDispose]() }
 }
 
-/** Waits until no turn runs in a branch: it has ended, or waits for a person. All that is told is what the page reads. */
+/** Waits until no turn runs in a branch: it has ended, or waits for a person. Uses only news that the page gets. */
 export async function untilEnded({ work, news }: Desk, branch = 'main'): Promise<Conversation> {
   await until(async () => (await ask(work, 'conversation', { at: onBranch(branch) })).turn?.state !== 'running')
   for (const said of news) v.parse(News, JSON.parse(JSON.stringify(said)))
@@ -27,7 +27,7 @@ export async function run(desk: Desk, text = 'Please.', branch = 'main'): Promis
   return await untilEnded(desk, branch)
 }
 
-/** The message of the error of a promise. (Bun's own `rejects` sometimes never returns.) */
+/** The error message of a rejected promise. (Bun's own `rejects` sometimes never returns.) */
 export const refusal = (promise: Promise<unknown>): Promise<string> =>
   promise.then(
     () => 'it was done',

@@ -1,9 +1,9 @@
 /**
- * Loaded into commands and workers before their own code (`BUN_OPTIONS=--preload …`): their clock is off by as many
- * milliseconds as a file says, which may change while they run. As after a set-back clock, what is measured by a clock
- * that only goes forward stays right.
+ * Loaded into commands and workers before their own code (`BUN_OPTIONS=--preload …`): shifts their clock by the
+ * milliseconds in a file, which may change while they run. Monotonic clocks stay right, as after setting a real clock
+ * back.
  *
- * CLOCK_FILE  the file; where it is not there, the clock is right
+ *   CLOCK_FILE the file; where it does not exist, the clock is right
  */
 import { readFileSync } from 'node:fs'
 

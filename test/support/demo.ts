@@ -1,4 +1,4 @@
-/** `make demo`, and the desk on what it made: what the story of the README begins with. */
+/** Runs `make demo`, and the desk on its result: the beginning of the README's story. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -9,14 +9,14 @@ import { PROJECT } from './world.ts'
 const DEMO = join(PROJECT, 'test/demo.sh')
 
 export type Demo = AsyncDisposable & {
-  /** All that it printed. */
+  /** The whole output. */
   said: string
   folder: string
-  /** Opens the desk on its fork, and gives its address. It ends with the demo. */
+  /** Opens the desk on its fork, and gives the address. It ends with the demo. */
   openDesk: (page?: string) => Promise<string>
 }
 
-/** Runs the demo to its end, in a folder of its own that goes with it. */
+/** Runs the demo to its end, in a temporary folder that is removed with it. */
 export async function runDemo(): Promise<Demo> {
   const place = await mkdtemp(join(tmpdir(), 'demo-'))
   const env = { ...process.env, TMPDIR: place, LC_ALL: 'C.UTF-8' }
@@ -37,7 +37,7 @@ export async function runDemo(): Promise<Demo> {
   }
   const openDesk = async (page?: string): Promise<string> => {
     const settings = { ...env, ...(page !== undefined && { FORGE_PAGE: page }) }
-    // A group of its own: Ctrl-C reaches all that it has started.
+    // A process group of its own, as in a terminal: Ctrl-C reaches all processes that it has started.
     const desk = spawn(DEMO, [folder, '--no-open'], {
       env: settings,
       detached: true,

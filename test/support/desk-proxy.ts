@@ -1,45 +1,45 @@
 /**
- * A proxy between a page and its desk, on an address of its own. It shows what the page asks, and does to the connection
- * what a test needs: delays, refuses or holds a question, loses answers, breaks, and goes away and comes back.
+ * A proxy between a page and its desk, on an address of its own. It records what the page asks, and can delay, refuse
+ * or hold questions, lose answers, break connections, and go away and come back.
  */
 import type { Server, ServerWebSocket } from 'bun'
 import type { Asked, QuestionName } from '../../forge/desk/contract/contract.ts'
 import type { News } from '../../forge/desk/contract/news.ts'
 
-/** One window's connection: the page's end, and the desk's as soon as that is open. */
+/** One window's connection: the page's side, and the desk's once that is open. */
 type Line = { desk: WebSocket; page?: ServerWebSocket<Line> }
 
 export class DeskProxy implements AsyncDisposable {
-  /** What the page has asked, oldest first. */
+  /** The page's questions, oldest first. */
   readonly asked: Asked[] = []
-  /** Milliseconds by which each question is delayed. */
+  /** The delay for each question, in milliseconds. */
   delay = 0
-  /** What is refused, with which sentence. The desk does not hear of it. */
+  /** Questions that are refused, and the error for each. The desk does not get them. */
   readonly refused = new Map<QuestionName, string>()
-  /** Questions that never arrive. */
+  /** Questions that are lost on the way. */
   readonly lost = new Set<QuestionName>()
-  /** Questions that arrive, and whose answers do not. */
+  /** Questions that arrive, but whose answers are lost. */
   readonly unanswered = new Set<QuestionName>()
-  /** Whether the desk has another key than the page: it then refuses everything. */
+  /** Refuses everything, as a desk does whose key is not the page's. */
   isLocked = false
 
   #server: Server<Line> | undefined
   readonly #lines = new Set<Line>()
   readonly #held = new Map<QuestionName, Promise<void>>()
 
-  /** `address` is the desk's, as it is now. */
+  /** `address` is the desk's current address. */
   constructor(public address: string) {
     this.#listen(0)
   }
 
-  /** The address of the page by way of the proxy. */
+  /** The address of the page through the proxy. */
   get url(): string {
     const url = new URL(this.address)
     url.port = String(this.#server?.port)
     return url.href
   }
 
-  /** Holds each question of a name until the function that this returns is called. */
+  /** Holds all questions of a name until the returned function is called. */
   hold(name: QuestionName): () => void {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#held.set(name, promise)
@@ -49,17 +49,17 @@ export class DeskProxy implements AsyncDisposable {
     }
   }
 
-  /** Says something to the page in the name of the desk. */
+  /** Sends news to the page as if from the desk. */
   say(news: News): void {
     for (const { page } of this.#lines) page?.send(JSON.stringify(news))
   }
 
-  /** All connections break; new ones can be made. */
+  /** Breaks all connections; new ones can be made. */
   breakConnections(): void {
     for (const { page } of this.#lines) page?.terminate()
   }
 
-  /** All connections break, and new ones are refused until the function that this returns is called. */
+  /** Breaks all connections, and refuses new ones until the returned function is called. */
   async goAway(): Promise<() => void> {
     const port = this.#server?.port ?? 0
     await this.#server?.stop(true)
@@ -92,7 +92,7 @@ export class DeskProxy implements AsyncDisposable {
     if (this.isLocked) return new Response('Not with this key.', { status: 401 })
     const { pathname, search } = new URL(request.url)
     const address = new URL(pathname + search, this.address)
-    // The desk knows the page by the address that it was started at.
+    // The desk only accepts the address at which it was started.
     const headers = Object.fromEntries(request.headers)
     const sent = { ...headers, host: address.host, ...(headers.origin && { origin: address.origin }) }
     if (pathname !== '/socket') {

@@ -1,4 +1,4 @@
-/** A repository with the desk's work open on it, as a test of a person's day wants it. */
+/** A repository with the desk's work open on it. */
 
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -13,7 +13,7 @@ import { openWork, type Work } from '../../forge/desk/work.ts'
 import { gitWith, PLAIN } from './git.ts'
 import { makeFolder } from './repository.ts'
 
-/** Whose name commits bear. */
+/** The author of commits. */
 export const PERSON = {
   GIT_CONFIG_COUNT: '2',
   GIT_CONFIG_KEY_0: 'user.name',
@@ -23,22 +23,22 @@ export const PERSON = {
 }
 
 export type Desk = AsyncDisposable & {
-  /** A folder of its own for everything. */
+  /** A folder that contains everything. */
   folder: string
   /** The repository: a checkout, or a bare one. */
   path: string
   work: Work
-  /** All that it said, oldest first. */
+  /** All news, oldest first. */
   news: News[]
   git: (...args: string[]) => Promise<string>
-  /** Closes the work and opens it again, as a restart does. */
+  /** Closes the work and opens it again, like a restart. */
   restart: () => Promise<Work>
-  /** Another desk on the same repository. */
+  /** Opens another desk on the same repository. */
   another: () => Promise<{ work: Work; news: News[] }>
 }
 
 export type DeskOptions = {
-  /** What the first commit has; none where it is undefined. */
+  /** The files of the first commit; undefined: no commit. */
   files?: Record<string, string | Buffer>
   bare?: boolean
   format?: 'sha1' | 'sha256'
@@ -92,7 +92,7 @@ export async function makeDesk({
   return desk
 }
 
-/** Files of any bytes and names, committed by git itself, through a checkout that is somewhere else. */
+/** Commits files of any bytes and names with git itself, through a temporary checkout. */
 async function firstCommit(folder: string, path: string, files: Record<string, string | Buffer>, format: string) {
   const place = join(folder, 'first')
   await gitWith('/', ['init', '-q', '-b', 'main', `--object-format=${format}`, place])
@@ -106,7 +106,7 @@ async function firstCommit(folder: string, path: string, files: Record<string, s
   await gitWith(path, ['fetch', '-q', '-u', place, 'main:main'])
 }
 
-/** Lets no desk write a draft, by a file where git needs a folder, until what this gives is called. */
+/** Makes writing drafts fail, by a file where git needs a folder, until the returned function is called. */
 export async function holdDrafts(path: string): Promise<() => Promise<void>> {
   const inTheWay = join(path, 'refs/forge/drafts')
   await mkdir(dirname(inTheWay), { recursive: true })
@@ -125,7 +125,7 @@ export async function ask<Name extends keyof Work['handlers']>(
   return await (work.handlers[name] as Handler)(fields, window)
 }
 
-/** The file as an editor with one window has it: what is typed in it goes to the desk. */
+/** A file in an editor with one window: text typed in it is sent to the desk. */
 export class Editor {
   text: string
   version: number
@@ -141,7 +141,7 @@ export class Editor {
     this.version = file.version
   }
 
-  /** Inserts text at a place, or replaces that many characters by it. */
+  /** Inserts text at an index, in place of `instead` characters. */
   async type(text: string, at = this.text.length, instead = 0): Promise<void> {
     const edits: Edit[] = [{ client: 'window', changes: replacement(this.text.length, at, instead, text) }]
     const taken = await ask(this.work, 'edit', { branch: this.branch, path: this.path, version: this.version, edits })
@@ -151,7 +151,7 @@ export class Editor {
   }
 }
 
-/** A ChangeSet as JSON: that many characters kept, that many replaced by some lines, the rest kept. */
+/** A ChangeSet as JSON that replaces `instead` characters at `at` by some lines. */
 export function replacement(length: number, at: number, instead: number, text: string): unknown[] {
   const middle = [instead, ...(text === '' ? [] : text.split('\n'))]
   return [...(at > 0 ? [at] : []), middle, ...(length - at - instead > 0 ? [length - at - instead] : [])]
@@ -161,7 +161,7 @@ export async function edit(work: Work, branch: string, path: Path): Promise<Edit
   return new Editor(work, branch, path, await openFile(work.branches, { kind: 'branch', branch }, path))
 }
 
-/** The text that a branch shows for a file at this moment. */
+/** The current text of a file on a branch. */
 export async function textOf(work: Work, branch: string, path: Path): Promise<string | undefined> {
   const at = { kind: 'branch', branch } as const
   const file = await openFile(work.branches, at, path)
@@ -169,7 +169,7 @@ export async function textOf(work: Work, branch: string, path: Path): Promise<st
   return file.kind === 'text' ? file.text : undefined
 }
 
-/** A draft that is in conflict with its branch, by its sides: texts, or what is there instead. */
+/** A draft in conflict with its branch: the text of each side, or what is there instead of text. */
 export interface DraftConflict {
   path: Path
   base: string | { what: string }
@@ -177,7 +177,7 @@ export interface DraftConflict {
   tip: string | { what: string }
 }
 
-/** The drafts of a branch in which a conflict is left. */
+/** The drafts of a branch that have unresolved conflicts. */
 export async function conflictsIn(work: Work, branch: string): Promise<DraftConflict[]> {
   const merging = await ask(work, 'merging', { branch })
   const open = merging?.kind === 'drafts' ? merging.files.filter(({ state }) => state === 'open') : []
@@ -191,7 +191,7 @@ export async function conflictsIn(work: Work, branch: string): Promise<DraftConf
   )
 }
 
-/** Settles a text in conflict in the editor, as another text. */
+/** Resolves a text conflict in the editor with a new text. */
 export async function settleIn(work: Work, branch: string, path: Path, text: string): Promise<void> {
   const editor = await edit(work, branch, path)
   await editor.type(text, 0, editor.text.length)

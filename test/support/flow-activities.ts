@@ -1,6 +1,6 @@
 /**
- * Everything that flows may do, in memory: a commit is the set of what was written, a blob is its words, and a script
- * answers in the place of a model. All that was done is listed, so that a test can say what should have happened.
+ * All activities of the workflows, in memory: a commit is the set of what was written, a blob is its text, and a script
+ * answers in place of a model. All calls are recorded, so that a test can compare them.
  */
 import { createHash } from 'node:crypto'
 import { ApplicationFailure, Context } from '@temporalio/activity'
@@ -28,42 +28,42 @@ import type {
   Validated,
 } from '../../forge/tasks/contract.ts'
 
-/** What a model says. What is not there is as it is with a model that does well. */
+/** The model's answer to a step. Missing fields are as for a model that does well. */
 export type Said = {
   signal?: Outcome
   words?: string
   plan?: TaskShape[]
   steps?: string[]
   isGood?: boolean
-  /** What is written; '' changes nothing. */
+  /** The text that is written; '' changes nothing. */
   writes?: string
   text?: string
   fanOut?: { id: string; tier?: Tier; asks?: string }[]
   question?: string
   sibling?: string
-  /** What is wrong with an answer that can't be read, or with its edits. */
+  /** What is wrong with the answer or its edits, where they can't be used. */
   complaint?: string
 }
 
-/** A step as a script sees it, with the words of all that it is about. */
+/** A step as the script sees it, with the texts of everything that it refers to. */
 export type Asked = StepInput & { told: string[] }
 export type Script = (asked: Asked, signal: AbortSignal) => Said | Promise<Said>
 
-/** A test's own word on what is no model's: each is asked before the usual is done. */
+/** A test's replacements for activities that ask no model. */
 export type Overrides = {
   validate?: (input: TaskPlace & { head: Oid }) => Partial<Validated> | undefined
   finish?: (tries: number) => Partial<Finished> | undefined
-  /** Results that can't be merged: labels that are in conflict with each other. */
+  /** Results that can't be merged: pairs of labels that conflict with each other. */
   conflicts?: [string, string][]
   judge?: (resolved: string[]) => string | undefined
   lint?: (tasks: TaskShape[]) => string[]
-  /** What is remembered of a life before; answers as they are. */
+  /** What is known from an earlier life of the run. */
   remembered?: Omit<Remembered, 'answers'> & { answers: PersonAnswer[] }
-  /** What a plan allows beyond the one before. */
+  /** What a plan allows in addition to the previous one. */
   widens?: (tasks: TaskShape[]) => string[]
-  /** Fails whatever it likes by throwing. */
+  /** Called before each activity; makes it fail by throwing. */
   before?: (activity: string, input: unknown) => void | Promise<void>
-  /** Requests that may be sent in all. */
+  /** The limit on requests. */
   requests?: number
 }
 
@@ -93,7 +93,7 @@ export class ScriptedActivities {
   readonly rested: RunStatus[] = []
   readonly delivered = new Map<string, Oid>()
   readonly began: RunInput[] = []
-  /** Steps that were sent, in this order; one whose answer was there is not. */
+  /** Steps that were sent to the model, in order; steps with a stored answer are not. */
   readonly sent: Asked[] = []
   readonly #constructed = new Map<string, Asked>()
   limit: number
@@ -125,10 +125,10 @@ export class ScriptedActivities {
 
   labels = (oid: Oid): string[] => this.commits.get(oid) ?? []
 
-  /** The journal, a line each: 'begins parser Make parser: attempt 1 …'. */
+  /** The journal, one line each: 'begins parser Make parser: attempt 1 …'. */
   story = (): string[] => [...this.journal.values()].map(({ what, task, words }) => [what, task, words].join(' '))
 
-  /** What a worker calls: an object of plain functions. */
+  /** The activities as plain functions, as a worker calls them. */
   functions(): Activities {
     const all: Activities = {
       construct: async input => this.#construct(input),
@@ -189,7 +189,7 @@ export class ScriptedActivities {
     return { ...this.put(kind, JSON.stringify(items)), count: items.length }
   }
 
-  /** The words of all that a step is about, and of what its sub-agents have found. */
+  /** The texts of everything that a step refers to, and of its sub-agents' findings. */
   #told(about: readonly Reference[]): string[] {
     return about.flatMap(it => (it.kind === 'found' ? this.#told(JSON.parse(this.words(it))) : [this.words(it)]))
   }
@@ -271,7 +271,7 @@ export class ScriptedActivities {
     return { complaints, report: this.put('report', complaints.join(' ')), widens }
   }
 
-  /** Merges one after the other, until two are in conflict that are not merged yet. */
+  /** Merges results one after another, until two conflict whose conflict is not resolved yet. */
   #gather(base: Oid, results: Oid[]): Gathered {
     let labels = this.labels(base)
     for (const result of results) {

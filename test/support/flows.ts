@@ -1,4 +1,4 @@
-/** Flows on a real server: one for a test file, and for each test a queue, a worker and a script of its own. */
+/** Workflows on a real server: one server for a test file, and a queue, a worker and a script for each test. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -32,10 +32,10 @@ const INSTALLED = join(import.meta.dir, '../../.tools/temporal/temporal')
 const TEMPORAL =
   process.env.FORGE_TEMPORAL_BIN || (existsSync(INSTALLED) ? INSTALLED : Bun.which('temporal')) || undefined
 
-/** For `describe.skipIf`: whether there is no server to test with. */
+/** For `describe.skipIf`: true where there is no server. */
 export const hasNoTemporal = TEMPORAL === undefined
 
-/** The flows as a worker loads them. */
+/** The workflows as a bundle for workers. */
 export const bundleOfFlows = (): Promise<WorkflowBundle> =>
   bundleWorkflowCode({
     workflowsPath: join(import.meta.dir, '../../forge/tasks/flows/flows.ts'),
@@ -66,7 +66,7 @@ export class FlowServer {
     const folder = await mkdtemp(join(tmpdir(), 'forge-flows-'))
     const port = await freePort()
     const options = ['--headless', '--ip', '127.0.0.1', '--port', `${port}`, '--log-level', 'error']
-    // Nothing of it outlives the test, so that no disk has to be waited for.
+    // No data has to survive the test, so nothing is synced to disk.
     const pragmas = ['journal_mode=wal', 'synchronous=0'].flatMap(it => ['--sqlite-pragma', it])
     const database = ['--db-filename', join(folder, 'temporal.db'), ...pragmas]
     const attributes = ['forgeRun', 'forgeTask', 'forgeState'].flatMap(it => ['--search-attribute', `${it}=Keyword`])
@@ -92,7 +92,7 @@ export class FlowServer {
     await rm(this.folder, { recursive: true, force: true })
   }
 
-  /** A worker of its own for this script. */
+  /** Makes a worker for this script. */
   async host(script: Script, overrides: Overrides = {}): Promise<FlowHost> {
     const host = new FlowHost(this, new ScriptedActivities(script, overrides))
     await host.begin()
@@ -100,7 +100,7 @@ export class FlowServer {
   }
 }
 
-/** What fails while a server comes up, done again until it does not. */
+/** Repeats work that fails while a server starts, until it succeeds. */
 async function again<Result>(work: () => Promise<Result>): Promise<Result> {
   for (let tries = 1; ; tries++) {
     try {
@@ -126,7 +126,7 @@ export class FlowHost {
     readonly activities: ScriptedActivities,
   ) {}
 
-  /** Begins to work. */
+  /** Starts the worker. */
   async begin(): Promise<void> {
     this.#worker = await Worker.create({
       connection: this.server.native,
@@ -141,7 +141,7 @@ export class FlowHost {
     this.#working = this.#worker.run()
   }
 
-  /** Ends the worker; the runs stay where they are. */
+  /** Stops the worker; the runs stay where they are. */
   async end(): Promise<void> {
     this.#worker?.shutdown()
     await this.#working?.catch(error => {
@@ -172,7 +172,7 @@ export class FlowHost {
         typedSearchAttributes: [{ key: { name: 'forgeRun', type: 'KEYWORD' as const }, value: this.run }],
       }),
     })
-    // Not that one: it would follow the first history alone.
+    // Not the handle of `start`: it would only follow the first run of the workflow.
     this.#handle = this.server.client.workflow.getHandle<typeof forgeRun>(this.queue)
     return handle
   }
@@ -182,7 +182,7 @@ export class FlowHost {
     return this.#handle
   }
 
-  /** How it is when it has ended. */
+  /** The status after the workflow has ended. */
   result = async (): Promise<RunStatus> => {
     await this.handle.result()
     return await this.status()
@@ -190,7 +190,7 @@ export class FlowHost {
   status = async (): Promise<RunStatus> =>
     withAttempts(this.server.client, this.queue, await this.handle.query<RunStatus>('status'))
 
-  /** An update; undefined where it was taken, and the sentence where it was refused. */
+  /** Sends an update. Gives undefined where it was accepted, else the error. */
   async says(name: string, ...args: unknown[]): Promise<string | undefined> {
     try {
       const [first, ...others] = args
@@ -206,7 +206,7 @@ export class FlowHost {
   answer = (task: string, words: string): Promise<string | undefined> =>
     this.says('answer', task, this.activities.put('answer of a person', words))
 
-  /** Waits until the run looks so. */
+  /** Waits until the run's status matches. */
   async until(looks: (status: RunStatus) => boolean, seconds = 90): Promise<RunStatus> {
     const end = Date.now() + seconds * 1000
     for (;;) {
@@ -226,7 +226,7 @@ export class FlowHost {
   }
 }
 
-/** Of a status: a task by its id, as one that waits where it is not planned yet. */
+/** A task of a status by its id; a waiting one where it is not planned yet. */
 export function taskOf(status: RunStatus, id: string): RunStatus['tasks'][number] {
   const none = { id, title: '', state: 'waits' as const, attempt: 0, doing: '', words: 'not planned', dependsOn: [] }
   return status.tasks.find(one => one.id === id) ?? none

@@ -1,4 +1,4 @@
-/** The command `forge` in a world: started as people start it, with a page of its own. */
+/** Runs the command `forge` in a world, with a page of its own. */
 import { join } from 'node:path'
 import { TestWindow } from './served.ts'
 import { PROJECT, type World } from './world.ts'
@@ -9,7 +9,7 @@ export type OpenForge = AsyncDisposable & {
   window: () => Promise<TestWindow>
 }
 
-/** Starts forge in the checkout of a world, with the page in a folder. Closing it ends it. */
+/** Starts forge in the checkout of a world, with the page in a folder. Disposing ends it. */
 export async function openForge(world: Pick<World, 'env' | 'checkout'>, page: string): Promise<OpenForge> {
   const env = { ...world.env, FORGE_PAGE: page }
   const command = [join(PROJECT, 'forge.ts'), '--no-open']

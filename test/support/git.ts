@@ -1,8 +1,8 @@
-/** Git for the tests themselves: run, checked, trimmed; and histories written as people would write them. */
+/** Runs git for the tests, and makes commits. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** Settings that no user configuration may change in a test. */
+/** Environment variables that keep user configuration out of the tests. */
 export const PLAIN = {
   GIT_CONFIG_GLOBAL: '/dev/null',
   GIT_CONFIG_NOSYSTEM: '1',
@@ -12,7 +12,7 @@ export const PLAIN = {
 
 export type Answer = { code: number; stdout: string; stderr: string }
 
-/** Runs git in a folder, whatever comes of it. */
+/** Runs git in a folder, and gives its result for any exit code. */
 export async function tryGit(
   cwd: string,
   args: string[],
@@ -50,7 +50,7 @@ export async function gitWith(
   return stdout.trimEnd()
 }
 
-/** A file's content; null removes it; a mode other than a plain file's comes with it. */
+/** The content of a file; null removes it; an object also sets the mode. */
 export type Files = Record<string, string | null | { mode: '100755' | '120000'; content: string }>
 
 export type CommitOptions = { message?: string; author?: string; parents?: string[]; when?: number }
@@ -58,8 +58,8 @@ export type CommitOptions = { message?: string; author?: string; parents?: strin
 let clock = Date.UTC(2026, 9, 1, 8) / 1000
 
 /**
- * One commit on a branch of a repository, as if it had been pushed. The branch is made where it does not exist. Returns
- * the commit's id.
+ * Commits to a branch of a repository, as if it had been pushed. Makes the branch where it does not exist. Gives the
+ * commit's id.
  */
 export async function commit(repo: string, branch: string, files: Files, options: CommitOptions = {}): Promise<string> {
   const { message = `Change ${Object.keys(files).join(', ')}`, author = 'Una Upstream <una@upstream.example>' } =
@@ -83,7 +83,7 @@ export async function commit(repo: string, branch: string, files: Files, options
 
 const data = (text: string): string => `data ${Buffer.byteLength(text)}\n${text}\n`
 
-/** A bare repository, as a server has it. */
+/** Makes a bare repository, as on a server. */
 export async function bare(path: string, branch = 'main', format = 'sha1'): Promise<string> {
   await gitWith('/', [
     'init',
@@ -97,7 +97,10 @@ export async function bare(path: string, branch = 'main', format = 'sha1'): Prom
   return path
 }
 
-/** A branch's commit, or undefined. Git is asked only where the branch has no file of its own in a bare repository. */
+/**
+ * The commit of a branch, or undefined. Reads the file of the ref where a bare repository has one, which is faster than
+ * git.
+ */
 export async function tipOf(repo: string, branch: string): Promise<string | undefined> {
   const loose = await readFile(join(repo, 'refs/heads', branch), 'utf8').catch(() => '')
   if (/^[0-9a-f]{40,64}\n$/.test(loose)) return loose.trim()

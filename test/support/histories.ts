@@ -1,4 +1,7 @@
-/** Histories for the judgement: whole trees as commits, with names of any bytes, in a repository of their own. */
+/**
+ * Histories for tests of the review: whole trees as commits, with file names of any bytes, in a repository of their
+ * own.
+ */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,20 +10,20 @@ import { openScratch } from '../../core/git/scratch.ts'
 import { type MergeReview, review } from '../../core/review.ts'
 import { bare, git, gitWith } from './git.ts'
 
-/** A file's content, or the mode and id of what is there already. */
+/** The content of a file, with a mode, or the mode and id of an existing object. */
 export type File = string | { mode: string; oid: string } | { mode: string; content: string }
-/** A whole tree; the names are byte strings, as git has them. */
+/** A whole tree; names are byte strings, as in git. */
 export type Tree = Record<string, File>
 
 export type History = {
   repo: string
-  /** A commit with just these files. */
+  /** Makes a commit with exactly these files. */
   commit: (tree: Tree, parents?: string[], message?: string) => Promise<string>
-  /** A file of any bytes, for {@link commit}. */
+  /** Makes a file of any bytes, for {@link commit}. */
   blob: (bytes: Uint8Array) => Promise<File>
-  /** What a commit or tree holds. */
+  /** Reads the files of a commit or tree. */
   tree: (treeish: string) => Promise<Tree>
-  /** Git's own merge: its tree, and whether there were conflicts. */
+  /** Git's own merge: its tree, and whether it had no conflicts. */
   merge: (ours: string, theirs: string) => Promise<{ tree: Tree; clean: boolean }>
   review: (start: string, upstream: string, result: string, origin?: string) => Promise<MergeReview>
   [Symbol.asyncDispose]: () => Promise<void>
@@ -76,7 +79,7 @@ export async function makeHistory(format: Format = 'sha1'): Promise<History> {
   }
 }
 
-/** Git's output, one character a byte. */
+/** Git's output, one character per byte. */
 async function rawGit(cwd: string, args: string[]): Promise<string> {
   const child = Bun.spawn(['git', ...args], { cwd, stdout: 'pipe' })
   return Buffer.from(await new Response(child.stdout).bytes()).toString('latin1')
@@ -91,6 +94,6 @@ function modify(path: string, file: File): string {
   return `M ${file.mode} inline ${name}\n${data(file.content)}`
 }
 
-/** That many numbered lines, some of them different. */
+/** Numbered lines, `length` of them, some replaced. */
 export const text = (changes: Record<number, string> = {}, length = 30): string =>
   Array.from({ length }, (_, at) => `${changes[at + 1] ?? `line ${at + 1}`}\n`).join('')

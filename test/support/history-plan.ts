@@ -1,7 +1,7 @@
 /**
- * A stretch of a repository's history as a plan: every commit becomes a small task that may write just the files which
- * that commit wrote, and waits for those that wrote them before. With it come the edits by which a model would do each,
- * so that the end of such a run is known beforehand: it is the tree that people made.
+ * A part of a repository's history as a plan: every commit becomes a small task that may only write the files which
+ * that commit changed, and depends on the tasks that wrote them before. It includes a model's edits for each task, so
+ * that the run's expected result is known: the tree that people made.
  */
 import type { Objects } from '../../core/git/objects.ts'
 import { asBytes, asText, type Entry, type Oid, type Path } from '../../core/git/repository.ts'
@@ -18,32 +18,32 @@ import { bytesFrom } from './repository.ts'
 
 export type HistoryPlan = {
   plan: Plan
-  /** The tree that the run begins with, and the one that it must end with: that of the newest commit. */
+  /** The tree at the beginning of the run, and the expected one at its end: that of the newest commit. */
   base: Oid
   tree: Oid
-  /** What a model answers to each task. */
+  /** The model's answer to each task. */
   edits: ReadonlyMap<TaskId, FileEdit[]>
-  /** What no model can write (pictures, links, submodules): it is in the base as it is in the end. */
+  /** Paths that no model can write (images, links, submodules): in the base they are already as at the end. */
   given: Path[]
 }
 
-/** What one commit does to a path; a rename has the path that it comes from. */
+/** The change of a path by one commit; a rename has the old path. */
 type Touch = { path: Path; before: Entry; after: Entry; from?: Path }
 
-/** What the forge itself obeys is left out, in the beginning and in the end. */
+/** Instructions to the forge itself are left out of both trees. */
 const FORGE_MD = 'FORGE.md'
-/** Bytes of a file that a model may write in one go. */
+/** At most this many bytes of a file may be written by a model at once. */
 const MOST_WRITTEN = 2 << 20
-/** How many files a task may name; one with more does not say which, and works alone. */
+/** At most this many files are named by a task; a task with more names none, and runs alone. */
 const MOST_NAMED = 100
 
-/** The newest commits of a branch, each against its first parent, so that a merge is one change like any other. */
+/** The newest commits of a branch along first parents, so that a merge is one change like any other. */
 export async function commitsOf(path: string, count: number): Promise<Oid[]> {
   const commits = (await git(path, 'rev-list', '--first-parent', `--max-count=${count + 1}`, 'HEAD')).split('\n')
   return commits.reverse()
 }
 
-/** Makes the plan; the first of the commits is what it begins with. */
+/** Makes the plan; the first commit is the base. */
 export async function planOf(objects: Objects, commits: readonly Oid[]): Promise<HistoryPlan> {
   const last = commits.at(-1) ?? ''
   const steps = await Promise.all(
@@ -54,12 +54,12 @@ export async function planOf(objects: Objects, commits: readonly Oid[]): Promise
   const given = new Set<Path>()
   for (const { path, before, after } of steps.flatMap(({ touches }) => touches))
     if (!(await isWritable(objects, path, before)) || !(await isWritable(objects, path, after))) given.add(path)
-  // A commit of more files is a task without boundaries, which may not touch files that must be named.
+  // A commit with more files becomes a task without boundaries, which may not touch files that must be named.
   for (const { touches } of steps.filter(({ touches }) => touches.length > MOST_NAMED / 2))
     for (const { path, before, after } of touches) if (needsName(path, before, after)) given.add(path)
   const asInTheEnd = new Map<Path, TreeChange>()
   for (const path of given) asInTheEnd.set(path, await entryAt(objects, last, path))
-  // Its checks would be run: they are another test's matter.
+  // Its checks would be run, which other tests cover.
   given.add(FORGE_MD)
   asInTheEnd.set(FORGE_MD, undefined)
   const treeAt = (commit: Oid) => writeTree(objects, commit, asInTheEnd)
@@ -82,7 +82,7 @@ export async function planOf(objects: Objects, commits: readonly Oid[]): Promise
 
 const needsName = boundaryOf({ write: [], never: [] })
 
-// --- What a commit does ----------------------------------------------------------------------------------------------
+// --- The changes of a commit -----------------------------------------------------------------------------------------
 
 async function touchesOf(objects: Objects, from: Oid, to: Oid): Promise<Touch[]> {
   const output = await bytesFrom(
@@ -111,7 +111,7 @@ async function touchesOf(objects: Objects, from: Oid, to: Oid): Promise<Touch[]>
 
 const entry = (mode: string, oid: Oid): Entry => (mode === '000000' ? undefined : { mode, oid })
 
-/** Whether a model could have written it: a text with a name that everybody may write. */
+/** Whether a model could have written it: text, with a valid name. */
 async function isWritable(objects: Objects, path: Path, at: Entry): Promise<boolean> {
   if (!path.split('/').every(isSafeName) || isOfTheForge(path)) return false
   // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
@@ -125,7 +125,7 @@ async function isWritable(objects: Objects, path: Path, at: Entry): Promise<bool
 const isPointer = (bytes: Buffer): boolean =>
   bytes.toString('latin1', 0, 42) === 'version https://git-lfs.github.com/spec/v1'
 
-/** What is left of a change without what is in the base as it is in the end. */
+/** A change without the paths that are already in the base as at the end. */
 function withoutGiven(touch: Touch, given: ReadonlySet<Path>): Touch[] {
   const { path, before, after, from } = touch
   if (from === undefined || (!given.has(from) && !given.has(path))) return given.has(path) ? [] : [touch]
@@ -138,7 +138,7 @@ function withoutGiven(touch: Touch, given: ReadonlySet<Path>): Touch[] {
 
 type Wanted = { before: Oid; tree: Oid; touches: readonly Touch[] }
 
-/** The smallest edits that lead from one tree to the other: parts of files, else whole files, else new files. */
+/** The smallest edits from one tree to the next: parts of files, else whole files, else new files. */
 async function editsFor(objects: Objects, { before, tree, touches }: Wanted): Promise<FileEdit[]> {
   for (const way of ['parts', 'files', 'anew'] as const) {
     const edits = await editsBy(objects, touches, way)
@@ -170,7 +170,7 @@ async function editsBy(
     const isOtherMode = before?.mode !== after.mode
     if (isMade || isOtherMode || (isOther && !parts)) then.push({ kind: 'write', path: name, content, executable })
   }
-  // A folder may become a file, and a file a folder: what goes makes room for what comes.
+  // A folder may become a file, and a file a folder: deletions come first to make room.
   return [...first.filter(({ kind }) => kind === 'delete'), ...first.filter(({ kind }) => kind === 'rename'), ...then]
 }
 
@@ -179,10 +179,10 @@ async function textOf(objects: Objects, at: NonNullable<Entry>): Promise<string>
 }
 
 type Part = { search: string; replace: string }
-/** Lines from `from` up to `to` of a file become these lines of another. */
+/** Lines from `from` up to `to` of a file, and their replacement. */
 type Hunk = { from: number; to: number; lines: string[] }
 
-/** What becomes of a file as searches that each stand in it once; undefined where there are none such. */
+/** The change of a file as search and replace parts, each unique in the file; undefined where that is not possible. */
 async function partsOf(
   objects: Objects,
   before: NonNullable<Entry>,
@@ -200,7 +200,7 @@ async function partsOf(
   )
   const hunks = Array.from(diff.matchAll(/^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/gm), ([, a, b, c, d]): Hunk => {
     const [gone, come] = [Number(b ?? 1), Number(d ?? 1)]
-    // Where nothing goes, or nothing comes, git counts the line before.
+    // For an empty side, git gives the line before.
     const [from, start] = [Number(a) - (gone > 0 ? 1 : 0), Number(c) - (come > 0 ? 1 : 0)]
     return { from, to: from + gone, lines: young.slice(start, start + come) }
   })
@@ -215,7 +215,7 @@ async function partsOf(
   return parts.length > 0 && now === young.join('') ? parts : undefined
 }
 
-/** With as many lines around it as make it the only one, but none that other hunks change. */
+/** A part with enough lines of context to be unique, none of which other hunks change. */
 function partOf(
   old: readonly string[],
   { from, to, lines }: Hunk,
@@ -236,20 +236,22 @@ const linesOf = (text: string): string[] => text.match(/[^\n]*\n|[^\n]+$/g) ?? [
 
 // --- The order -------------------------------------------------------------------------------------------------------
 
-/** The tasks that add to a folder, and those that delete from it: each waits for the last ones that did the other. */
+/**
+ * The tasks that add to a folder, and those that delete from it: each waits for the last tasks that did the opposite.
+ */
 type Turn = { kind: 'adds' | 'takes' | 'both'; now: TaskId[]; before: TaskId[] }
 
 /**
- * Which tasks have to wait for which: for the last one at each of their paths, at a file in the place of a folder, and
- * where files go from a folder to which others come, since git takes the first for a rename of the folder.
+ * The dependencies of tasks: on the last task at each of their paths, on a file in place of a folder, and between tasks
+ * that remove files from a folder and add others to it, since git would detect a renamed folder.
  */
 class Order {
   readonly #last = new Map<Path, TaskId>()
   readonly #folders = new Map<Path, Turn>()
-  /** Of each task all that it waits for, directly or not. */
+  /** For each task, all direct and indirect dependencies. */
   readonly #before = new Map<TaskId, Set<TaskId>>()
 
-  /** What a task waits for, without what the others of these wait for anyway. */
+  /** The dependencies of a task, without those that follow from others. */
   next(id: TaskId, touches: readonly Touch[]): TaskId[] {
     const paths = new Set(touches.flatMap(({ path, from }) => (from === undefined ? [path] : [from, path])))
     const waitsFor = new Set<TaskId>()
@@ -286,7 +288,7 @@ class Order {
   }
 }
 
-/** All folders that a path is in, but the top. */
+/** All parent folders of a path, except the top. */
 function foldersOf(path: Path): Path[] {
   const names = path.split('/')
   return names.slice(1).map((_, at) => names.slice(0, at + 1).join('/'))
@@ -301,7 +303,7 @@ async function taskOf(objects: Objects, { id, commit, base, touches, dependsOn }
   const paths = [...new Set(touches.flatMap(({ path, from }) => (from === undefined ? [path] : [from, path])))].map(
     asText,
   )
-  // A pattern, or what is a folder in the beginning, would say something else.
+  // A pattern, or a path that is a folder in the base, would mean something else.
   const isPlain = async (path: string) =>
     !/[*?[\]{}!\\]/.test(path) && (await entryAt(objects, base, asBytes(path)))?.mode !== '040000'
   const isNamed = paths.length <= MOST_NAMED && (await Promise.all(paths.map(isPlain))).every(Boolean)
@@ -325,7 +327,7 @@ async function taskOf(objects: Objects, { id, commit, base, touches, dependsOn }
   }
 }
 
-/** A check of texts that holds; where none does, a command that shows that a file is the one of then. */
+/** A text check that is true of the result, or else a command that compares a file. */
 async function checkFor(objects: Objects, touches: readonly Touch[]): Promise<Task['validation']['checks'][number]> {
   const written = touches.flatMap(({ path, after }) => (after ? [{ path, after }] : []))
   const texts = await Promise.all(
@@ -342,7 +344,7 @@ function sumOf({ path, text }: { path: Path; text: string }): string {
   return `sha256sum '${asText(path).replaceAll("'", `'\\''`)}' | grep -q '^${sum}'`
 }
 
-/** One assertion: a file is the one of the end. The last task that writes it makes that true. */
+/** Adds an assertion: a file is as at the end. The last task that writes it makes it true. */
 async function withContract(objects: Objects, tasks: Task[], last: Oid): Promise<Plan> {
   for (const task of tasks.toReversed()) {
     for (const output of task.objective.outputs.filter(path => /^[\w./-]+$/.test(path))) {

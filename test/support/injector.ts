@@ -1,6 +1,6 @@
 /**
- * Sends a signal to Forklift right before the nth command that it starts, git and docker alike, and looks at what is
- * left of the run. The commands that git or the agent start are not counted.
+ * Sends a signal to Forklift right before the nth git or docker command that it starts, and checks what the run leaves
+ * behind. Commands started by git or the agent are not counted.
  */
 import { expect } from 'bun:test'
 import { mkdir, readdir, readFile, readlink, rename, rm, symlink } from 'node:fs/promises'
@@ -12,16 +12,16 @@ import { DOCKER, type Ended, exists, expectExit, FORKLIFT, snapshot, type World 
 export type Signal = 'SIGKILL' | 'SIGINT' | 'SIGTERM'
 export type Fault = {
   signals: Signal[]
-  /** Whether the command that was about to begin does begin; it can't where Forklift died before it. */
+  /** Whether the counted command itself starts; it can't where Forklift was killed before it. */
   command: 'goes on' | 'stops'
 }
-/** How the story ends: with one open pull request, with a branch where there is no GitHub, or with nothing. */
+/** How the run ends in the end: with one open pull request, with a branch where there is no GitHub, or with nothing. */
 export type End = 'pull request' | 'branch' | 'nothing'
 
 const CODES = { SIGKILL: 137, SIGINT: 130, SIGTERM: 143 }
 const TOOLS = { git: Bun.which('git'), docker: DOCKER }
 
-/** Each command takes the next number for itself; the one that is meant ends Forklift, or asks it to end. */
+/** A wrapper that numbers each command; at the chosen number it sends the signal to Forklift. */
 const counted = (tool: string, program: string | null) => `
 seen=\${FORKLIFT_TEST_COMMANDS-} at=\${FORKLIFT_TEST_AT-} signals=\${FORKLIFT_TEST_SIGNALS-} stops=\${FORKLIFT_TEST_STOPS-}
 unset FORKLIFT_TEST_COMMANDS FORKLIFT_TEST_AT FORKLIFT_TEST_SIGNALS FORKLIFT_TEST_STOPS
@@ -67,10 +67,10 @@ export async function runCounted(
     FORKLIFT_TEST_SIGNALS: signals.map(signal => signal.slice(3)).join(' '),
     FORKLIFT_TEST_STOPS: command === 'stops' ? 'yes' : '',
   }
-  // A program that was just written may be busy, so the shell that becomes Forklift is not one.
+  // Executing a file that was just written may fail as busy, so bash starts Forklift.
   const withPid = ['-c', 'echo $$ >"$FORKLIFT_TEST_COMMANDS/pid"; exec "$@"', 'bash', FORKLIFT, ...args]
   const ended = await world.run(withPid, { as: 'bash', env })
-  // What runs from now on is not counted, nor slowed down.
+  // From now on, commands are neither counted nor slowed down.
   await rm(world.path('bin/git'))
   await symlink(usual, world.path('bin/usual'))
   await rename(world.path('bin/usual'), world.path('bin/docker'))
@@ -80,17 +80,19 @@ export async function runCounted(
   return { ended, commands, isSent: await exists(join(seen, 'sent')) }
 }
 
-/** The watchdog's seconds pass ten times as fast. */
+/** Makes the watchdog's seconds pass ten times as fast. */
 export const hurry = (world: World) => world.tool('sleep', '[ "$1" = 1 ] && set -- 0.1; exec /bin/sleep "$@"')
 
-// --- What is left ----------------------------------------------------------------------------------------------------
+// --- Leftovers -------------------------------------------------------------------------------------------------------
 
 const TRACKED = /^\/\.git\/(objects|refs\/remotes|logs\/refs\/remotes)(\/|$)/
 
-/** All of the checkout that Forklift must not change: files, index, HEAD, config, branches, stashes, hooks. */
+/**
+ * A snapshot of what Forklift must not change in the checkout: files, index, HEAD, config, branches, stashes, hooks.
+ */
 export const belongings = (world: World): Promise<string> => snapshot(world.checkout, TRACKED)
 
-/** Waits until whatever was under way has ended, and looks at what is left. */
+/** Waits until all processes have ended, and checks that they left nothing behind. */
 export async function nothingIsLeft(world: World, before: string): Promise<void> {
   await untilAllHasEnded(world)
   expect(await world.containers()).toEqual([])
@@ -107,7 +109,7 @@ export async function nothingIsLeft(world: World, before: string): Promise<void>
   expect(names.filter(name => /\.lock$|\btmp_|incoming-/.test(name))).toEqual([])
 }
 
-/** No incomplete branch is visible, and the branch that people merge into has not changed. */
+/** Checks that no incomplete branch is visible, and that the default branch has not changed. */
 async function nothingIsHalfPublished(world: World, main: string | undefined): Promise<void> {
   expect(await world.tip('origin')).toBe(main)
   const branches = await world.branches()
@@ -119,7 +121,7 @@ async function nothingIsHalfPublished(world: World, main: string | undefined): P
   }
 }
 
-/** The state folder has no repository of ours left in it. */
+/** Checks that the state folder has no scratch repository. */
 async function noScratchIsLeft(world: World): Promise<void> {
   const names = await readdir(dirname(world.runsFolder)).catch(() => [])
   expect(names.filter(name => name.startsWith('scratch-'))).toEqual([])
@@ -127,7 +129,9 @@ async function noScratchIsLeft(world: World): Promise<void> {
 
 const TRACE = /^\s+at |\.ts:\d+|\b(Type|Reference|Abort)?Error\b|unexpected|not expected|undefined|\bzx\b/m
 
-/** An interruption is said in one sentence on the last line; a process that was killed says nothing. */
+/**
+ * Checks that an interruption is reported by one sentence on the last line, and that a killed process prints nothing.
+ */
 export async function theEndIsSaid(world: World, ended: Ended, signals: Signal[], runs: number): Promise<void> {
   const [signal = 'SIGKILL'] = signals
   expectExit(ended, CODES[signal])
@@ -142,9 +146,9 @@ export async function theEndIsSaid(world: World, ended: Ended, signals: Signal[]
   if (newest && others.length >= runs) expect(newest.outcome).toMatchObject({ exitCode: CODES[signal] })
 }
 
-// --- What comes next -------------------------------------------------------------------------------------------------
+// --- The next run ----------------------------------------------------------------------------------------------------
 
-/** Whether an agent's result for upstream's newest commit is there. */
+/** Whether an agent's result for upstream's newest commit exists. */
 async function isPaidFor(world: World): Promise<boolean> {
   const upstream = await world.tip('upstream')
   const read = (...path: string[]): Promise<{ upstreamCommit?: string; exitCode?: number }> =>
@@ -158,7 +162,9 @@ async function isPaidFor(world: World): Promise<boolean> {
   return false
 }
 
-/** The next run finishes what was begun, the one after it has nothing to say, and no agent is paid for twice. */
+/**
+ * Checks that the next run finishes the work, that the one after it prints nothing, and that no agent is paid twice.
+ */
 export async function theNextRunWorks(world: World, before: string, end: End, mayPay: boolean): Promise<void> {
   const paid = await world.agentRuns()
   const isPaid = !mayPay || (await isPaidFor(world))
@@ -184,7 +190,7 @@ export async function theNextRunWorks(world: World, before: string, end: End, ma
   await nothingIsLeft(world, before)
 }
 
-/** All that is looked at after a run that a signal met. */
+/** All checks after a run that got a signal. */
 export async function allIsWell(world: World, before: string, main: string | undefined, end: End, mayPay: boolean) {
   await nothingIsLeft(world, before)
   await nothingIsHalfPublished(world, main)

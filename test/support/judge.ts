@@ -1,4 +1,4 @@
-/** Attempts of tasks, judged as a run does: with a repository, warm slots and approvals of its own. */
+/** Validates attempts of tasks as a run does, with a repository, container slots and approvals of its own. */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as v from 'valibot'
@@ -15,7 +15,7 @@ import { makePlace, type Place } from './repository.ts'
 
 const PERSON: CommitIdentity = { name: 'A', email: 'a@b', date: { seconds: 0, zone: '+0000' } }
 
-/** What of a task matters to a test; everything may be written, and nothing is asked for, where it does not say. */
+/** The parts of a task that matter to a test. By default everything may be written, and nothing is required. */
 export type TaskWish = {
   checks?: (string | { command: string; seconds?: number })[]
   outputs?: string[]
@@ -29,7 +29,7 @@ export type Judge = AsyncDisposable & {
   state: string
   run: string
   slots: Slots
-  /** Everything is approved, until a test takes that away. */
+  /** By default everything is approved. */
   approved: ApprovedCommands
   validate: (
     attempt: { base: Oid; head: Oid },
@@ -37,7 +37,7 @@ export type Judge = AsyncDisposable & {
   ) => Promise<Omit<Validated, 'report'> & { report: ValidationReport }>
 }
 
-/** A plan of one task, `t`, that claims one assertion. */
+/** A plan with one task, `t`, that claims one assertion. */
 export function planOf({ checks = [], outputs = [], write = ['**'], contract = 'true' }: TaskWish): Plan {
   return v.parse(Plan, {
     title: 't',

@@ -1,16 +1,16 @@
-/** A desk whose main and topic both went on from one commit, as tests of merges want it. */
+/** A desk whose branches main and topic have diverged, for tests of merges. */
 import type { Path } from '../../core/git/repository.ts'
 import type { Source } from '../../forge/desk/contract/steps.ts'
 import type { Work } from '../../forge/desk/work.ts'
 import { type Desk, type DeskOptions, makeDesk } from './desk.ts'
 import { commit, type Files } from './git.ts'
 
-/** What both began with, and what each side made of it. */
+/** The files of the common ancestor, and the changes of each side. */
 export type Sides = { base: Files; ours: Files; theirs: Files }
 
 export type Pair = Desk & { base: string; ours: string; theirs: string; source: Source }
 
-/** A desk on a bare repository with the two branches, or on a checkout of main. */
+/** Makes a desk with the two branches on a bare repository, or on a checkout of main. */
 export async function makePair({ base, ours, theirs }: Sides, options: DeskOptions = { bare: true }): Promise<Pair> {
   const desk = await makeDesk(options)
   const root = await commit(desk.path, 'main', base, { message: 'Begin\n' })
@@ -23,11 +23,11 @@ export async function makePair({ base, ours, theirs }: Sides, options: DeskOptio
   return Object.assign(desk, { base: root, ours: one, theirs: other, source })
 }
 
-/** That many lines, with some of them different. */
+/** Numbered lines, `count` of them, some replaced. */
 export const lines = (changes: Record<number, string> = {}, count = 9): string =>
   Array.from({ length: count }, (_, at) => `${changes[at + 1] ?? `line ${at + 1}`}\n`).join('')
 
-/** The rows of what waits in main, as short as they can be told. */
+/** The rows of the merge that waits in main: path and state. */
 export async function rowsIn(work: Work, branch = 'main'): Promise<[Path, string, string][]> {
   const merging = await work.mergings.in(branch)
   return (merging?.files ?? []).map(({ path, kind, state }) => [path, kind, state])

@@ -1,25 +1,25 @@
-/** Moments at which something else happens: while the agent works, and when origin's server is about to take a push. */
+/** Waits for moments of a run at which a test does something: while the agent works, or before origin takes a push. */
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type Ended, exists, until, type World } from './world.ts'
 
-/** In an agent's script: says that it is at work, for {@link untilTheAgentWorks}. */
+/** In an agent's script: reports that it is at work, for {@link untilTheAgentWorks}. */
 export const AT_WORK = 'touch "$state/here"'
 
-/** An agent that is at work until {@link letTheAgentGo}, and then merges well. */
+/** An agent that waits for {@link letTheAgentGo}, and then merges well. */
 export const waitingAgent = (world: World): string =>
   `${AT_WORK}; until [ -e '${world.path('go')}' ]; do sleep 0.05; done; good`
 
 export const letTheAgentGo = (world: World): Promise<void> => writeFile(world.path('go'), '')
 
-/** Waits until the agent of the newest run is {@link AT_WORK}. */
+/** Waits until the newest run's agent is {@link AT_WORK}. */
 export const untilTheAgentWorks = (world: World): Promise<boolean> =>
   until('the agent works', async () => {
     const run = (await world.runs()).at(-1)
     return run !== undefined && !run.outcome && (await exists(join(run.state, 'here')))
   })
 
-/** Runs forklift, and does something at the moment when the agent works. */
+/** Runs forklift, and calls `meanwhile` while the agent works. */
 export async function whileTheAgentWorks(world: World, meanwhile: () => Promise<unknown>): Promise<Ended> {
   await rm(world.path('go'), { force: true })
   await world.agent(waitingAgent(world))
@@ -33,7 +33,7 @@ export async function whileTheAgentWorks(world: World, meanwhile: () => Promise<
   return await started.ended
 }
 
-/** Gives origin's server a hook, and a way to take it back. */
+/** Adds a hook to origin's server. Gives a function that removes it. */
 export async function addHook(world: World, name: string, script: string): Promise<() => Promise<void>> {
   const path = join(world.origin, 'hooks', name)
   await mkdir(dirname(path), { recursive: true })
@@ -41,6 +41,6 @@ export async function addHook(world: World, name: string, script: string): Promi
   return () => rm(path)
 }
 
-/** Lets origin's server refuse every push, until it is undone. */
+/** Makes origin's server refuse all pushes until the returned function is called. */
 export const refusePushes = (world: World, words?: string): Promise<() => Promise<void>> =>
   addHook(world, 'pre-receive', `${words ? `echo "${words}" >&2; ` : ''}exit 1`)

@@ -9,13 +9,15 @@ import { makeFolder, until } from './repository.ts'
 import { type Ask, openTestDesk, type TestDesk, type TestDeskOptions, type TestWindow } from './served.ts'
 
 export type PageDeskOptions = Omit<TestDeskOptions, 'state' | 'last'> & {
-  /** A repository that is copied. */
+  /** The repository to copy. */
   template: string
   /** The name of the copy, which the page shows. */
   name?: string
-  /** What the windows showed last. By default, the branch main. */
+  /** The state folder of another desk, which is copied: this desk knows what that one knew. */
+  known?: string
+  /** The layout that the windows showed last. By default, the branch main is open. */
   layout?: Layout | 'none'
-  /** What is done to the copy before the desk opens. */
+  /** Called with the copy before the desk opens. */
   prepare?: (path: string) => Promise<unknown>
 }
 
@@ -34,7 +36,7 @@ export class PageDesk implements AsyncDisposable {
     readonly path: string,
     readonly options: PageDeskOptions,
     public desk: TestDesk,
-    /** What the page talks to. */
+    /** The proxy that the page is connected to. */
     readonly proxy: DeskProxy,
   ) {}
 
@@ -43,7 +45,9 @@ export class PageDesk implements AsyncDisposable {
     const path = join(folder.path, options.name ?? 'tern')
     await cp(options.template, path, { recursive: true })
     await options.prepare?.(path)
-    const desk = await openTestDesk(path, { ...options, state: join(folder.path, 'state') })
+    const state = join(folder.path, 'state')
+    if (options.known !== undefined) await cp(options.known, state, { recursive: true })
+    const desk = await openTestDesk(path, { ...options, state })
     const page = new PageDesk(folder, path, options, desk, new DeskProxy(urlOf(desk.key)))
     const { layout = { tabs: [tabOf('main')], active: 0 } } = options
     if (layout !== 'none') await page.ask({ ask: 'keep layout', layout })
@@ -55,13 +59,13 @@ export class PageDesk implements AsyncDisposable {
     return this.proxy.url
   }
 
-  /** Asks the desk as another window does, which is not seen by the proxy. */
+  /** Asks the desk directly, like another window; the proxy does not see it. */
   async ask<Reply = unknown>(question: Ask): Promise<Reply> {
     this.#window ??= await this.desk.window()
     return (await this.#window.ask(question)) as Reply
   }
 
-  /** The text of a file of a branch, with what is typed; undefined where it is no text. */
+  /** The text of a file on a branch, with drafts; undefined where it is not text. */
   async textOf(branch: string, path: string): Promise<string | undefined> {
     const at = { kind: 'branch', branch } as const
     await using window = await this.desk.window()
@@ -85,7 +89,7 @@ export class PageDesk implements AsyncDisposable {
     return await this.git('rev-parse', `refs/heads/${branch}`)
   }
 
-  /** Whether there is a branch. */
+  /** Whether a branch exists. */
   async has(branch: string): Promise<boolean> {
     return (await this.git('for-each-ref', `refs/heads/${branch}`)) !== ''
   }
@@ -100,17 +104,17 @@ export class PageDesk implements AsyncDisposable {
     await until(async () => (await this.messageOf(branch)) === message)
   }
 
-  /** Makes a commit from outside, as a terminal does. */
+  /** Makes a commit from outside, as in a terminal. */
   async commit(branch: string, files: Files, options: CommitOptions = {}): Promise<string> {
     return await commit(this.path, branch, files, options)
   }
 
-  /** What the windows show, as the desk keeps it. */
+  /** The layout of the windows, as the desk stores it. */
   async layout(): Promise<Layout | undefined> {
     return (await this.ask<{ layout?: Layout }>({ ask: 'desk' })).layout
   }
 
-  /** Ends the desk and starts it again, with the same key. Meanwhile another thing may be done. */
+  /** Restarts the desk with the same key; `meanwhile` runs while it is down. */
   async restart(meanwhile: () => unknown = () => undefined): Promise<void> {
     const { key, state } = this.desk
     this.#window = undefined

@@ -1,7 +1,7 @@
 import { mkdir, readdir, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** Fills a new folder with all programs of PATH but some, and gives what PATH must be to find those alone. */
+/** Links all programs of PATH except some into a new folder. Gives the PATH that finds only those. */
 export async function pathWithout(folder: string, programs: string[]): Promise<string> {
   const found = new Map<string, string>()
   for (const place of (process.env.PATH ?? '').split(':')) {

@@ -1,8 +1,8 @@
-/** What runs on this machine on behalf of a world. */
+/** The processes of a test world. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { until, type World } from './world.ts'
 
-/** The command lines of what a world's Forklift started and still runs; those known to be others' are not looked at. */
+/** The command lines of running processes that a world's Forklift started. Processes in `others` are skipped. */
 export function processes({ root }: World, others = new Set<string>()): string[] {
   const mine = `FORKLIFT_TEST_DOCKER=${root}/`
   const found: string[] = []
@@ -11,12 +11,13 @@ export function processes({ root }: World, others = new Set<string>()): string[]
     if (read(pid, 'environ').includes(mine)) found.push(read(pid, 'cmdline').replaceAll('\0', ' '))
     else others.add(pid)
   }
-  // One that has ended and is not waited for yet has no command line.
+  // A process that has ended but was not waited for has no command line.
   return found.filter(Boolean)
 }
 
 /**
- * Waits until all that a world's Forklift started has ended. To look at every process each time would slow that down.
+ * Waits until all processes that a world's Forklift started have ended. Known processes of others are skipped, which
+ * saves time.
  */
 export async function untilAllHasEnded(world: World): Promise<void> {
   const others = new Set<string>()
@@ -24,7 +25,7 @@ export async function untilAllHasEnded(world: World): Promise<void> {
   await until('container, watchdog and git have ended', hasEnded, 60)
 }
 
-/** A file of /proc; nothing where the process has ended meanwhile. */
+/** Reads a file of /proc; empty where the process has ended. */
 function read(pid: string, name: string): string {
   try {
     return readFileSync(`/proc/${pid}/${name}`, 'latin1')

@@ -1,6 +1,6 @@
 /**
- * Random pairs of histories: from a common commit two branches go on, with edits, renames, folders that become files,
- * links, modes and merges of their own. The same seed makes the same pair on every machine.
+ * Random pairs of histories: two branches from a common commit, with edits, renames, folders that become files, links,
+ * modes and merges of their own. The same seed makes the same pair on every machine.
  */
 import type { Random } from './random.ts'
 import { randomFrom } from './random.ts'
@@ -13,7 +13,7 @@ const NAMES = ['a.txt', 'b.txt', 'c', 'docs/one.md', 'docs/two.md', 'lib/x/deep.
 const FOLDERS = ['docs', 'lib', 'lib/x', 'new', 'c', 'a.txt']
 const LINES = 14
 
-/** A stream for `git fast-import`: of each pair the branches `SEED/ours` and `SEED/theirs`. */
+/** A stream for `git fast-import` with the branches `SEED/ours` and `SEED/theirs` of each pair. */
 export function randomPairs(seeds: readonly number[]): string {
   const out: string[] = []
   let marks = 0
@@ -42,7 +42,7 @@ export function randomPairs(seeds: readonly number[]): string {
     const theirs = (files: Files, message: string, parents: readonly Made[]) =>
       write(ref('theirs'), files, message, parents)
     const steps = goOn(random, base, 'theirs', theirs)
-    // Now and then a change is on both sides, as two commits, or one side has merged some of the other.
+    // Sometimes a change is on both sides, as two commits, or one side has merged part of the other.
     const last = steps.at(-1) ?? base
     if (shared && random.chance(0.5)) theirs(mutated(random, last.files), 'Bring the others in\n', [last, shared])
     else if (shared) theirs(sameChange(base.files, shared.files, last.files), 'The same again\n', [last])
@@ -51,8 +51,8 @@ export function randomPairs(seeds: readonly number[]): string {
 }
 
 /**
- * A stream for `git fast-import`: one history on `main`, with that many commits after its first one. It has texts
- * alone, no links and nothing binary, so that a model could have written all of it.
+ * A stream for `git fast-import` with one history on `main`, of `count` commits after the first. It has only text
+ * files, no links and nothing binary, so that a model could have written all of it.
  */
 export function randomHistory(seed: number, count: number): string {
   const random = randomFrom(seed)
@@ -114,7 +114,7 @@ function goOn(random: Random, base: Made, side: string, write: Write): Made[] {
   return made
 }
 
-/** What one side changed since the base, put onto the other where nothing is different there. */
+/** Applies the changes of one side since the base to the other, where the other is unchanged. */
 function sameChange(base: Files, changed: Files, onto: Files): Files {
   const files = new Map(onto)
   for (const [path, file] of changed)
@@ -123,7 +123,7 @@ function sameChange(base: Files, changed: Files, onto: Files): Files {
 }
 
 function put(files: Files, path: string, file: File): void {
-  // Git has no file where it has a folder, nor the reverse.
+  // Git can't have a file and a folder of the same name.
   for (const other of [...files.keys()])
     if (other.startsWith(`${path}/`) || path.startsWith(`${other}/`)) files.delete(other)
   files.set(path, file)

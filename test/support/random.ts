@@ -1,13 +1,13 @@
 /** Seeded random numbers, the same on every machine, for random histories. */
 
 export type Random = {
-  /** A whole number from 0 to below the limit. */
+  /** A random integer, at least 0 and less than the limit. */
   below: (limit: number) => number
   chance: (part: number) => boolean
   pick: <T>(list: readonly T[]) => T
 }
 
-/** A small generator with a seed (mulberry32). */
+/** A small seeded generator (mulberry32). */
 export function randomFrom(seed: number): Random {
   let state = seed * 0x9e3779b9
   const next = () => {

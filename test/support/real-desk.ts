@@ -1,4 +1,4 @@
-/** The desk as a person starts it, on a repository of its own, for tests in a real browser. */
+/** The desk started by its command on a repository of its own, for tests in a real browser. */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PERSON } from './desk.ts'
@@ -11,13 +11,13 @@ export type RealDesk = AsyncDisposable & {
   path: string
   /** The desk's address, with the key. */
   address: string
-  /** Makes a commit on a branch from outside, as a terminal does. */
+  /** Makes a commit on a branch from outside, as in a terminal. */
   commit: (branch: string, files: Record<string, string>) => Promise<string>
-  /** A file of a ref; empty where there is none. */
+  /** The content of a file at a ref; empty where there is none. */
   show: (ref: string, path: string) => Promise<string>
-  /** Ends the desk by kill -9. */
+  /** Kills the desk with SIGKILL. */
   kill: () => Promise<void>
-  /** Starts it again: the windows that are open go on. */
+  /** Starts it again; open windows reconnect. */
   start: () => Promise<void>
 }
 

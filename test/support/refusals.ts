@@ -1,9 +1,9 @@
 /**
- * What a promise that must fail fails by. Bun's own `expect(…).rejects` waits in a loop of its own inside of whatever
- * the test does; what is imported or read meanwhile may never come to its end in there.
+ * Errors of promises that must reject. Bun's own `expect(…).rejects` runs a loop of its own within the test, in which
+ * imports and reads may never finish.
  */
 
-/** The error of a promise. Fails where there is none. */
+/** The error of a promise. Throws where it does not reject. */
 export async function refusalOf(promise: Promise<unknown> | (() => Promise<unknown>)): Promise<unknown> {
   let value: unknown
   try {
@@ -14,7 +14,7 @@ export async function refusalOf(promise: Promise<unknown> | (() => Promise<unkno
   throw new Error(`Nothing failed, and this came of it: ${Bun.inspect(value)}`)
 }
 
-/** The same as a function that throws it, for `expect(…).toThrow`. */
+/** The same as a function that throws the error, for `expect(…).toThrow`. */
 export async function refusedBy(promise: Promise<unknown> | (() => Promise<unknown>)): Promise<() => never> {
   const error = await refusalOf(promise)
   return () => {

@@ -1,6 +1,6 @@
 /**
- * The repositories of a world as its story begins: upstream's and the fork's as their servers have them, and a clone of
- * the fork. Git makes them once for each set of options; later worlds get copies, which takes a tenth of the time.
+ * The repositories of a world at the beginning of its story: upstream's and the fork's on their servers, and a clone of
+ * the fork. Git makes them once for each set of options; later worlds get copies, in a tenth of the time.
  */
 import { mkdirSync, readdirSync, readFileSync, readlinkSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { mkdtemp, realpath, rm } from 'node:fs/promises'
@@ -8,11 +8,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bare, commit, type Files, git } from './git.ts'
 
-/** How upstream and the fork stand when the story begins. */
+/** The relation of upstream and the fork at the beginning. */
 export type Story =
-  /** Both changed the same line, and each something else. */
+  /** Both changed the same line, and also other files. */
   | 'conflict'
-  /** Both went on, in different files. */
+  /** Both changed different files. */
   | 'clean'
   /** Upstream has nothing new. */
   | 'current'
@@ -28,16 +28,16 @@ export type RepositoryOptions = {
   upstreamBranch?: string
   /** FORK.md in the fork's own commit. */
   forkMd?: string
-  /** Further files of the common ancestor, the fork and upstream. */
+  /** Additional files of the common ancestor, the fork and upstream. */
   files?: { base?: Files; fork?: Files; upstream?: Files }
-  /** False: the remotes are named by their paths on this machine, not as GitHub's. */
+  /** False: the remotes are local paths, not GitHub addresses. */
   github?: unknown
   format?: 'sha1' | 'sha256'
 }
 
 export const ORIGIN_URL = 'https://github.com/me/fork.git'
 export const UPSTREAM_URL = 'https://github.com/them/project.git'
-/** The bare repositories, below a world's folder. */
+/** The bare repositories, relative to a world's folder. */
 export const UPSTREAM = 'servers/them/project.git'
 export const ORIGIN = 'servers/me/fork.git'
 
@@ -46,7 +46,7 @@ const numbered = (count: number, change: Record<number, string> = {}): string =>
     .join('\n')
     .concat('\n')
 
-/** Has git make the three. */
+/** Makes the three repositories with git. */
 export async function makeRepositories(root: string, checkout: string, options: RepositoryOptions): Promise<void> {
   const { story = 'conflict', branch = 'main', upstreamBranch = branch, format = 'sha1', files = {} } = options
   const upstream = await bare(join(root, UPSTREAM), upstreamBranch, format)
@@ -81,7 +81,7 @@ type Entry = { path: string } & ({ folder: true } | { link: string } | { mode: n
 
 const originals = new Map<string, Promise<Entry[]>>()
 
-/** Copies of what {@link makeRepositories} makes where the remotes are GitHub's, so that no path stands in them. */
+/** Copies what {@link makeRepositories} makes with GitHub addresses, which has no local paths in it. */
 export async function copyRepositories(root: string, checkout: string, options: RepositoryOptions): Promise<void> {
   const { story, branch, upstreamBranch, forkMd, files, format } = options
   const key = JSON.stringify([story, branch, upstreamBranch, forkMd, files, format])
@@ -93,11 +93,11 @@ export async function copyRepositories(root: string, checkout: string, options: 
     else if ('link' in entry) symlinkSync(entry.link, path)
     else writeFileSync(path, entry.content, { mode: entry.mode })
   }
-  // The index knows files by what the disk says of them, so it is no copy.
+  // The index depends on properties of the disk, so it can't be copied.
   await git(checkout, 'read-tree', '--reset', '-u', 'HEAD')
 }
 
-/** The servers' repositories, and the clone's `.git` without its index. */
+/** Reads the servers' repositories, and the clone's `.git` without its index. */
 async function takeOriginal(options: RepositoryOptions): Promise<Entry[]> {
   const root = await realpath(await mkdtemp(join(tmpdir(), 'forklift-original-')))
   try {
@@ -111,7 +111,7 @@ async function takeOriginal(options: RepositoryOptions): Promise<Entry[]> {
   }
 }
 
-/** A folder and all that is below it, each folder before what is in it. */
+/** Reads a folder and everything below it, each folder before its content. */
 function read(root: string, folder: string): Entry[] {
   const entries = readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry): Entry[] => {
     const path = `${folder}/${entry.name}`

@@ -1,4 +1,4 @@
-/** Repositories for the tests of core/git: in a folder of their own that is gone afterwards. */
+/** Repositories for the tests of core/git, in a temporary folder that is removed. */
 import { mkdtemp, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,13 +15,13 @@ export type Place = AsyncDisposable & {
   git: (...args: string[]) => Promise<string>
 }
 
-/** A folder for temporary files, as its real name, so that it can be compared. */
+/** Makes a temporary folder. Its path has no links, so that it can be compared. */
 export async function makeFolder(): Promise<AsyncDisposable & { path: string }> {
   const path = await realpath(await mkdtemp(join(tmpdir(), 'core-git-')))
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
 }
 
-/** An empty bare repository, opened as the programs open one, and what is read from it. */
+/** Makes an empty bare repository, opened as the programs open one, with an Objects reader. */
 export async function makePlace(format: Format = 'sha1'): Promise<Place> {
   const { path: folder, ...rest } = await makeFolder()
   const path = await bare(join(folder, 'repo.git'), 'main', format)
@@ -40,13 +40,13 @@ export async function makePlace(format: Format = 'sha1'): Promise<Place> {
   }
 }
 
-/** Git's output, one character a byte. */
+/** Git's output, one character per byte. */
 export async function bytesFrom(cwd: string, ...args: string[]): Promise<string> {
   const child = Bun.spawn(['git', ...args], { cwd, env: { ...process.env, ...PLAIN }, stdout: 'pipe' })
   return Buffer.from(await new Response(child.stdout).bytes()).toString('latin1')
 }
 
-/** Waits until something is so, looking again and again; throws where it does not become so. */
+/** Waits until a condition is true, by polling; throws after `patience` milliseconds. */
 export async function until(isSo: () => boolean | undefined | Promise<boolean>, patience = 60_000): Promise<void> {
   const end = performance.now() + patience
   while (!(await isSo())) {
@@ -55,7 +55,7 @@ export async function until(isSo: () => boolean | undefined | Promise<boolean>, 
   }
 }
 
-/** The ids of this process's children whose command line has these words in it. */
+/** The ids of this process's children whose command line contains some words. */
 export async function childrenWith(words: string): Promise<number[]> {
   const list = await new Response(Bun.spawn(['ps', '-A', '-o', 'pid=,ppid=,args=']).stdout).text()
   return list.split('\n').flatMap(line => {

@@ -1,10 +1,10 @@
-/** The bytes of a request by what they are for: so that a change of a prompt or a packer shows where it adds. */
+/** The bytes of a request to a model by purpose, so that a test shows where a change of a prompt adds bytes. */
 import type { Request } from '../../forge/ai/request.ts'
 
-/** A part of a request: of a file where it has the content of one, or says something of it. */
+/** A part of a request; `path` where it has the content of a file, or describes it. */
 export type RequestPart = { part: string; path?: string; bytes: number; text: string }
 
-/** What begins a part, on a line outside of fences; the first that fits counts. */
+/** The beginning of each part, on a line outside of code blocks; the first match counts. */
 const STARTS: readonly [part: string, start: RegExp][] = [
   ['run', /^# (?:Background|The whole piece of work)/],
   ['instructions', /^The file "([^"]+)" (?:says how this project is written|begins)/],
@@ -20,7 +20,7 @@ const STARTS: readonly [part: string, start: RegExp][] = [
   ['orders', /^# (?:What the person|What is asked|The step that)/],
 ]
 
-/** All parts of a request, in their order; their bytes are those of what is sent, without the JSON around them. */
+/** All parts of a request, in order. Their bytes are those that are sent, without the JSON around them. */
 export function partsOf({ tools, system, messages }: Pick<Request, 'tools' | 'system' | 'messages'>): RequestPart[] {
   const whole = (part: string, text: string): RequestPart => ({ part, text, bytes: Buffer.byteLength(text) })
   const parts = [
@@ -51,7 +51,7 @@ export function partsOf({ tools, system, messages }: Pick<Request, 'tools' | 'sy
   return parts
 }
 
-/** Bytes by part, and of all. */
+/** The bytes of each part, and in total. */
 export function bytesByPart(parts: readonly RequestPart[]): Record<string, number> {
   const sums: Record<string, number> = {}
   for (const { part, bytes } of parts) sums[part] = (sums[part] ?? 0) + bytes

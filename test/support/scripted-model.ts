@@ -1,22 +1,28 @@
-/** A model that answers by a script, in this process: what a test of a turn asks instead of one that costs money. */
-import type { CallBlock, Model, ModelAnswer, Progress, Request } from '../../forge/ai/request.ts'
+/** A scripted model in this process, for tests of turns. */
+import type { CallBlock, Model, ModelAnswer, Progress, Request, Usage } from '../../forge/ai/request.ts'
 import { NO_USAGE } from '../../forge/ai/session.ts'
 import type { Models } from '../../forge/desk/chat/models.ts'
 
-/** One answer: text, calls of tools, or how it goes wrong. */
+/** One answer: text, tool calls, or an error. Its parts are shown in this order. */
 export type Step = {
+  reasoning?: string
   text?: string
+  /** More of the text, piece by piece. */
+  pieces?: () => AsyncGenerator<string>
+  /** The request is sent again after `seconds`: what came of the answer no longer counts. */
+  again?: { words: string; seconds: number }
   calls?: { name: string; arguments?: unknown }[]
   end?: ModelAnswer['end']
   cost?: number
-  /** Is thrown after the text has come. */
+  usage?: Partial<Usage>
+  /** Thrown after the text was sent. */
   error?: Error
-  /** The answer ends when this is settled, or when it is stopped. */
+  /** The answer ends when this promise settles, or when it is stopped. */
   until?: Promise<unknown>
 }
 export type Script = readonly Step[] | ((request: Request, count: number) => Step)
 
-/** What a commit's message is, where the script has no more steps. */
+/** The commit message, where the script has no more steps. */
 const MESSAGE = 'Do what was asked\n\nSince it was asked for.'
 
 export class ScriptedModel implements Model {
@@ -27,7 +33,7 @@ export class ScriptedModel implements Model {
 
   constructor(public script: Script) {}
 
-  /** From the next request on. */
+  /** Plays this script from the next request on. */
   play(script: Script): void {
     this.script = script
     this.requests.length = 0
@@ -42,7 +48,14 @@ export class ScriptedModel implements Model {
     const count = this.requests.length
     const step =
       typeof this.script === 'function' ? this.script(request, count) : (this.script[count - 1] ?? { text: MESSAGE })
+    if (step.reasoning) onProgress({ type: 'reasoning', delta: step.reasoning })
     if (step.text) onProgress({ type: 'text', delta: step.text })
+    let text = step.text ?? ''
+    for await (const delta of untilAborted(step.pieces?.(), signal)) {
+      text += delta
+      onProgress({ type: 'text', delta })
+    }
+    if (step.again) onProgress({ type: 'again', ...step.again })
     if (step.until) await Promise.race([step.until, aborted(signal)])
     signal.throwIfAborted()
     if (step.error) throw step.error
@@ -52,9 +65,19 @@ export class ScriptedModel implements Model {
       return { type: 'call', id, name, arguments: sent }
     })
     return {
-      blocks: [...(step.text ? [{ type: 'text', text: step.text } as const] : []), ...calls],
+      blocks: [
+        ...(step.reasoning ? [{ type: 'reasoning', text: step.reasoning } as const] : []),
+        ...(text ? [{ type: 'text', text } as const] : []),
+        ...calls,
+      ],
       end: step.end ?? (calls.length > 0 ? 'calls' : 'done'),
-      usage: { ...NO_USAGE, input: 100, output: 10, ...(step.cost !== undefined && { cost: step.cost }) },
+      usage: {
+        ...NO_USAGE,
+        input: 100,
+        output: 10,
+        ...(step.cost !== undefined && { cost: step.cost }),
+        ...step.usage,
+      },
     }
   }
 }
@@ -65,7 +88,16 @@ const aborted = (signal: AbortSignal): Promise<void> =>
     signal.addEventListener('abort', () => resolve(), { once: true })
   })
 
-/** The models of a desk that has this one alone. */
+/** The pieces that come before the signal aborts. */
+async function* untilAborted(pieces: AsyncGenerator<string> | undefined, signal: AbortSignal): AsyncGenerator<string> {
+  while (pieces) {
+    const next = await Promise.race([pieces.next(), aborted(signal)])
+    if (!next || next.done) return
+    yield next.value
+  }
+}
+
+/** The models of a desk that only has this one. */
 export const modelsOf = (model: Model, more: Partial<Models> = {}): Models => ({
   names: [model.name],
   usual: model.name,

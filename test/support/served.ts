@@ -1,4 +1,4 @@
-/** A desk for tests: the real server on the real work of a repository, and a window that speaks to it. */
+/** A desk for tests: the real server on a repository, and a window that is connected to it. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ import { makeFolder } from './repository.ts'
 export const SCRIPT = '/main-abcd1234.js'
 export const SCRIPT_TEXT = `export const text = '${'desk '.repeat(500)}'\n`
 
-/** A page to be served, with one script. */
+/** Makes a page with one script for the server. */
 export async function makePage(folder: string): Promise<string> {
   await mkdir(folder, { recursive: true })
   const metas = '<meta name="style-nonce" content="STYLE_NONCE"><meta name="forge-secret" content="PAGE_SECRET">'
@@ -30,21 +30,21 @@ export type TestDesk = AsyncDisposable & {
   desk: Desk
   state: string
   said: string[]
-  /** What the browser shows with each request. */
+  /** The request headers of a browser. */
   headers: Record<string, string>
   window: () => Promise<TestWindow>
 }
 
 export type TestDeskOptions = Pick<DeskOptions, 'models' | 'forklift' | 'tasks'> & {
-  /** The folder of the built page, where a browser shows it. By default the page is a made-up one. */
+  /** The folder of the built page, for a browser. By default, a minimal page. */
   built?: string
-  /** The folder that the desk keeps its state in. By default a new one, which is removed with the desk. */
+  /** The folder of the desk's state. By default a new one, which is removed with the desk. */
   state?: string
-  /** The key of the desk that was here before: its windows go on. */
+  /** The key of an earlier desk, whose windows reconnect. */
   last?: Key
 }
 
-/** Opens the desk of a repository, at a free port. */
+/** Starts the desk of a repository on a free port. */
 export async function openTestDesk(path: string, options: TestDeskOptions = {}): Promise<TestDesk> {
   const { built, last, ...programs } = options
   const folder = await makeFolder()
@@ -78,7 +78,7 @@ export async function openTestDesk(path: string, options: TestDeskOptions = {}):
   }
 }
 
-/** The headers of a request that our own page makes. */
+/** The headers of a request from our own page. */
 export const ours = (key: Key): Record<string, string> => ({
   Host: `127.0.0.1:${key.port}`,
   Origin: `http://127.0.0.1:${key.port}`,
@@ -86,12 +86,12 @@ export const ours = (key: Key): Record<string, string> => ({
   [SECRET_HEADER]: secretFor(key),
 })
 
-/** A cookie as a browser sends it. */
+/** The cookie as a browser sends it. */
 export const cookieOf = (key: Key): string => cookieFor(key).split(';')[0] ?? ''
 
 export type RawAnswer = { status: number; headers: Record<string, string>; body: string }
 
-/** Sends the bytes of a request as they are, which no client with manners would, and reads the answer to its end. */
+/** Sends the raw bytes of a request, which may be invalid, and reads the answer to its end. */
 export function send(port: number, head: string): Promise<RawAnswer> {
   return new Promise((resolve, reject) => {
     let text = ''
@@ -112,7 +112,7 @@ export function send(port: number, head: string): Promise<RawAnswer> {
   })
 }
 
-/** Whether an answer has come to its end. A socket stays open: that it was let in is all there is to know. */
+/** Whether an answer is complete. For a WebSocket, which stays open, the first line is enough. */
 function isWhole(text: string): boolean {
   const head = text.indexOf('\r\n\r\n')
   if (head < 0) return false
@@ -120,7 +120,7 @@ function isWhole(text: string): boolean {
   return text.startsWith('HTTP/1.1 101') || (length !== undefined && text.length >= head + 4 + Number(length))
 }
 
-/** The text of a request; a header that is undefined is left out, one with a list is sent so often. */
+/** The text of a request. Headers that are undefined are left out; a list is sent as several headers. */
 export function request(path: string, headers: Record<string, string | string[] | undefined>, method = 'GET'): string {
   const lines = Object.entries({ Connection: 'close', ...headers }).flatMap(([name, value]) =>
     [value ?? []].flat().map(it => `${name}: ${it}\r\n`),
@@ -138,7 +138,7 @@ export const UPGRADE = {
 type WithoutId<Q> = Q extends { id: number } ? Omit<Q, 'id'> : never
 export type Ask = WithoutId<Asked>
 
-/** A window of the page, without its looks. */
+/** A window of the page, without a user interface. */
 export class TestWindow implements AsyncDisposable {
   readonly news: News[] = []
   readonly ended: Promise<{ code: number; reason: string }>
@@ -156,7 +156,7 @@ export class TestWindow implements AsyncDisposable {
     socket.addEventListener('message', ({ data }) => this.#take(JSON.parse(String(data))))
   }
 
-  /** A window at the address that `forge` printed. */
+  /** Connects a window to the address that `forge` printed. */
   static at(address: string): Promise<TestWindow> {
     const { port, searchParams } = new URL(address)
     return TestWindow.open({ port: Number(port), token: searchParams.get('token') ?? '' })
@@ -173,19 +173,19 @@ export class TestWindow implements AsyncDisposable {
     })
   }
 
-  /** Asks, and gives the value of the reply; throws with the words of one that says why not. */
+  /** Asks, and gives the value of the reply. Throws the error of a refusal. */
   ask(question: Ask): Promise<unknown> {
     return this.say({ id: ++this.#asked, ...question })
   }
 
-  /** Says anything that has an id, and waits for the reply to it. */
+  /** Sends any message with an id, and waits for its reply. */
   say(message: { id: number }): Promise<unknown> {
     const reply = new Promise((resolve, reject) => this.#waiting.set(message.id, { resolve, reject }))
     this.socket.send(JSON.stringify(message))
     return reply
   }
 
-  /** Waits until something was said that fits. */
+  /** Waits for news that match. */
   async heard<Kind extends News['say']>(
     kind: Kind,
     fits: (news: Extract<News, { say: Kind }>) => boolean = () => true,

@@ -1,4 +1,4 @@
-/** A stand-in for gpg that asks, as one with a passphrase or a key to be touched does, and waits for the answer. */
+/** A stand-in for gpg that waits for an answer, like one that asks for a passphrase or a touch of a key. */
 import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { git } from './git.ts'
@@ -14,7 +14,7 @@ printf '\\n[GNUPG:] SIG_CREATED D\\n' >&2
 printf -- '-----BEGIN PGP SIGNATURE-----\\n\\nAAAA\\n-----END PGP SIGNATURE-----\\n'
 `
 
-/** Has the commits of a repository signed by the stand-in, which stands in a folder. */
+/** Configures a repository to sign commits with the stand-in, which is in a folder. */
 export async function signBySlowHand(folder: string, path: string): Promise<SlowHand> {
   const program = join(folder, 'slow-hand')
   await writeFile(program, PROGRAM)
@@ -28,18 +28,18 @@ export async function signBySlowHand(folder: string, path: string): Promise<Slow
 export class SlowHand {
   constructor(readonly folder: string) {}
 
-  /** How often it was asked for a signature. */
+  /** How many signatures were asked for. */
   async questions(): Promise<number> {
     const file = Bun.file(join(this.folder, 'questions'))
     return (await file.exists()) ? (await file.text()).split('\n').length - 1 : 0
   }
 
-  /** Waits until it was asked so often. */
+  /** Waits until this many signatures were asked for. */
   async asked(times = 1): Promise<void> {
     await until(async () => (await this.questions()) >= times)
   }
 
-  /** Signs what it was asked for, or does not. */
+  /** Signs, or refuses to. */
   async answer(answer: 'yes' | 'no'): Promise<void> {
     await Bun.$`echo ${answer} > ${join(this.folder, 'answers')}`
   }

@@ -1,6 +1,6 @@
 /**
- * A command `forge` for the desk that prints what a test has written down, in the format of `forge … --json`, and notes
- * what it was told. (The runs of the real command are in tasks/true-run.test.ts.)
+ * A command `forge` for the desk that prints the output that a test has written, in the format of `forge … --json`, and
+ * records its arguments. (Runs of the real command are tested in tasks/true-run.test.ts.)
  */
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ import type {
 } from '../../forge/formats/tasks-json.ts'
 import { git } from './git.ts'
 
-/** What is read is printed from a file named by the arguments; a word is noted, and answered by the file `said`. */
+/** Prints the file that the arguments name. Other commands are recorded, and answered by the file `said`. */
 const SCRIPT = `
 if [ -e "$SAYS/failure" ]; then
   cat "$SAYS/failure" >&2
@@ -34,7 +34,7 @@ exec cat "$SAYS/said"
 
 export type Scene = {
   runs: Run[]
-  /** How tasks were planned, by their ids. */
+  /** The plans of tasks, by their ids. */
   details?: Record<string, TaskDetail>
   plan?: ShownPlan
   journal?: JournalLine[]
@@ -52,7 +52,7 @@ export class TaskCommand {
     this.#runs = new Map(scene.runs.map(run => [run.run, run]))
   }
 
-  /** `folder` is made, for what the command prints. */
+  /** Makes the folder for the command's output, and the command. */
   static async in(folder: string, scene: Scene): Promise<TaskCommand> {
     await mkdir(folder)
     const command = new TaskCommand(folder, scene)
@@ -65,7 +65,7 @@ export class TaskCommand {
     return { command: ['/bin/sh', '-c', SCRIPT, 'forge'], env: { PATH: process.env.PATH, SAYS: this.folder } }
   }
 
-  /** The arguments of each word that it was told, oldest first. */
+  /** The arguments of each recorded command, oldest first. */
   async told(): Promise<string[][]> {
     const text = await readFile(join(this.folder, 'told'), 'utf8').catch(() => '')
     return text
@@ -74,7 +74,7 @@ export class TaskCommand {
       .map(words => words.split('\0'))
   }
 
-  /** What it prints when it is told something. */
+  /** Sets the output for recorded commands. */
   async says(lines: string[]): Promise<void> {
     await writeFile(join(this.folder, 'said'), lines.join('\n'))
   }
@@ -83,13 +83,13 @@ export class TaskCommand {
     await this.#put('landing', [{ onto: 'main', ...landing } satisfies ShownLanding])
   }
 
-  /** The command can't be used at all: it says why and fails. */
+  /** Makes the command fail with a message. */
   async fails(words: string): Promise<void> {
     await rm(join(this.folder, 'runs --json'))
     await writeFile(join(this.folder, 'failure'), `${words}\n`)
   }
 
-  /** Another state of a run, as it becomes by itself: one of its refs moves. */
+  /** Changes the state of a run, and moves one of its refs. */
   async change(repository: string, run: string, more: Partial<Run>): Promise<void> {
     const before = this.#runs.get(run)
     if (!before) throw new Error(`There is no run ${run}`)

@@ -1,32 +1,32 @@
 /**
- * A model for tests of the tasks: it has a plan for each piece of work that it knows by name, and answers each step by
- * a function of what is asked; what that leaves out it does well.
+ * A model for tests of the tasks: it has a plan for each piece of work, which it recognises by name, and answers each
+ * step by a function. Steps that the function leaves out are done well.
  */
 import { type Heard, ModelServer, type Turn } from '../doubles/model-server.ts'
 import { callsOf } from '../doubles/task-calls.ts'
 
 export type StepWord = 'plan' | 'outline' | 'implement' | 'artifact' | 'review' | 'resolve' | 'summarise' | 'check plan'
 
-/** A step as the model hears it. */
+/** A step as the model gets it. */
 export type AskedStep = {
   kind: StepWord
   /** The task's id; '' for steps of the run itself, and for sub-agents. */
   task: string
-  /** All words of the request but the system's. */
+  /** The text of the request, without the system prompt. */
   text: string
   /** Whether an earlier attempt has failed. */
   isAgain: boolean
-  /** All that a person answered; '' where no one did. */
+  /** All answers of a person; '' where there are none. */
   answered: string
   model: string
 }
 
-/** What is sent as the one call; or words in its place; or a turn as the server of models plays it. */
+/** The arguments of the only call; or a text; or a turn for the model server. */
 export type ModelAnswer = Record<string, unknown> | string | { turn: Turn }
 /** Undefined: the step is done well. */
 export type AnswerTo = (asked: AskedStep) => ModelAnswer | undefined | Promise<ModelAnswer | undefined>
 
-/** What a piece of work is like: its plan, and how its steps are answered. */
+/** A piece of work: its plan, and the answers to its steps. */
 export type Work = { tasks: PlannedTask[]; answer?: AnswerTo; plan?: Record<string, unknown> }
 export type PlannedTask = ReturnType<typeof task>
 
@@ -40,7 +40,7 @@ type TaskParts = {
   tier?: string
 }
 
-/** A task that writes ID.txt, and is done when there is `done` in it. */
+/** A task that writes ID.txt, and is done when the file contains `done`. */
 export const task = (id: string, parts: TaskParts = {}) => ({
   id,
   title: `Make ${id}`,
@@ -53,7 +53,7 @@ export const task = (id: string, parts: TaskParts = {}) => ({
   size: parts.size ?? 'small',
 })
 
-/** A plan by the name of its work: each task claims that its file says done. */
+/** The plan for a piece of work: each task claims that its file says done. */
 export const planOf = (name: string, tasks: PlannedTask[]): Record<string, unknown> => ({
   title: name,
   summary: `The plan of ${name}.`,
@@ -70,7 +70,7 @@ export const done = (words: string, ...edits: object[]) => ({ signal: 'success',
 export const says = (signal: string, words: string, more: Record<string, unknown> = {}) => ({ signal, words, ...more })
 
 export class TaskModel implements AsyncDisposable {
-  /** All that was asked, by the name of its work. */
+  /** All requests, by the name of their work. */
   readonly heard = new Map<string, AskedStep[]>()
   private readonly works = new Map<string, Work>()
 
@@ -84,15 +84,15 @@ export class TaskModel implements AsyncDisposable {
   }
 
   /**
-   * Knows a piece of work from now on. Its name has to stand in the wish, and in what sub-agents are asked; it must be no
-   * word of the prompts (like `approved`), or requests of other works count as its own.
+   * Adds a piece of work. The wish, and the questions to sub-agents, must contain its name, which must not be a word of
+   * the prompts (like `approved`): otherwise requests of other works would match.
    */
   knows(name: string, work: Work): void {
     this.works.set(name, work)
     this.heard.set(name, [])
   }
 
-  /** What was asked for a piece of work: `implement a`, `plan`. */
+  /** The requests for a piece of work: `implement a`, `plan`. */
   asked = (name: string): string[] =>
     (this.heard.get(name) ?? []).map(({ kind, task }) => (task ? `${kind} ${task}` : kind))
 
@@ -102,11 +102,11 @@ export class TaskModel implements AsyncDisposable {
 
   private async turn(heard: Heard): Promise<Turn> {
     const asked = stepOf(heard)
-    // One name may be a part of another.
+    // A name may be part of another one.
     const names = [...this.works.keys()].sort((a, b) => b.length - a.length)
     const name = names.find(name => new RegExp(`\\b${name}\\b`).test(asked.text)) ?? ''
     const work = this.works.get(name)
-    // What passed and failed is summed up without the wish, so that no work's name has to stand in it.
+    // The prompt of a summary has no wish, so it contains no work's name.
     if (!work && asked.kind === 'summarise')
       return { calls: callsOf(says('success', 'In short.', { text: 'It went as it went.' })) }
     if (!work) return { status: 400, words: 'The scripted model knows no such work.' }

@@ -1,7 +1,7 @@
 /**
- * A world for runs of the tasks as people have them: a repository, a home, a model on this machine that counts what it
- * is asked, checks by the stand-in of docker, a real Temporal server and a real worker. Everything is started by the
- * command `forge`, and can be killed at any moment.
+ * A world for whole runs of the tasks: a repository, a home folder, a local model that records its requests, checks by
+ * the stand-in for docker, a real Temporal server and a real worker. The command `forge` starts everything, and any
+ * process can be killed at any moment.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises'
@@ -30,7 +30,7 @@ export type Target = 'worker' | 'server' | 'both'
 
 export type TasksWorldOptions = {
   files?: Files
-  /** What the model says; by default the plan of a dozen tasks and its work, each answer after `delay` milliseconds. */
+  /** The model's answers; by default the plan of a dozen tasks and its edits, each after `delay` milliseconds. */
   script?: (heard: Heard, count: number) => Turn | Promise<Turn>
   delay?: number
   env?: Environment
@@ -71,7 +71,7 @@ export class TasksWorld implements AsyncDisposable {
     return new TasksWorld(root, folder, model, all, await openRepository(folder))
   }
 
-  /** Starts the command; `program` is that of another installation. */
+  /** Starts the command; `program` may be that of another installation. */
   start(args: string[], env: Environment = {}, program = join(PROJECT, 'forge.ts')) {
     const child = Bun.spawn([program, ...args], {
       cwd: this.folder,
@@ -84,7 +84,7 @@ export class TasksWorld implements AsyncDisposable {
     return { child, ended }
   }
 
-  /** The run that a command has begun, as soon as it says so. */
+  /** The run that a command has started, as soon as it prints it. */
   async begun(env: Environment = {}, args: string[] = []): Promise<{ run: string; leave: () => Promise<unknown> }> {
     const child = Bun.spawn([join(PROJECT, 'forge.ts'), 'run', '--yes', ...args, 'Write a dozen notes'], {
       cwd: this.folder,
@@ -119,13 +119,13 @@ export class TasksWorld implements AsyncDisposable {
     return newest.run
   }
 
-  /** What the next command of any kind does first: a server and a worker are there when it has ended. */
+  /** Restarts a missing server and worker, as the next command does first. */
   async revive(): Promise<void> {
     const engine = await openEngine(this.repository, this.env, { start: true })
     await engine.close()
   }
 
-  /** Ends processes at once, as the system does where memory is short. Gives whether there was one. */
+  /** Kills processes, as the system does when memory is short. Gives whether there were any. */
   async kill(target: Target): Promise<boolean> {
     const server = target === 'worker' ? undefined : await findRunning(await openServerPlace(this.env))
     const worker = target === 'server' ? undefined : await findWorker(await openWorkerPlace(this.repository, this.env))
@@ -137,7 +137,7 @@ export class TasksWorld implements AsyncDisposable {
     return found.length > 0
   }
 
-  /** Whether the server or the worker is not there, as the next command finds it. */
+  /** Whether the next command would find the server or the worker missing. */
   async isDead(): Promise<boolean> {
     const [server, worker] = await Promise.all([
       openServerPlace(this.env).then(findRunning),
@@ -146,7 +146,7 @@ export class TasksWorld implements AsyncDisposable {
     return !server || !worker
   }
 
-  /** How a run's workflow is on the server; undefined where that can't be asked, or does not know it. */
+  /** The state of a run's workflow on the server; undefined where the server does not answer or does not know it. */
   async stateOf(run: string): Promise<string | undefined> {
     try {
       const engine = await openEngine(this.repository, this.env, { start: false })
@@ -163,7 +163,7 @@ export class TasksWorld implements AsyncDisposable {
     }
   }
 
-  /** The journal's lines as git and as the file have them. */
+  /** The journal's lines in git and in the file. */
   async journal(run: string): Promise<{ git: WrittenLine[]; file: WrittenLine[]; rows: number }> {
     await using objects = openObjects(this.repository)
     const folder = await openRunFolder(this.repository, run, this.env)
@@ -172,7 +172,7 @@ export class TasksWorld implements AsyncDisposable {
     return { git: await readJournal(new RunStore(objects, run)), file: parseLines(text), rows }
   }
 
-  /** Command lines of all that was started in this world and still runs. */
+  /** The command lines of running processes that this world started. */
   processes(): string[] {
     return readdirSync('/proc').flatMap(pid => {
       if (!/^\d+$/.test(pid) || !fileOf(pid, 'environ').includes(`HOME=${this.root}/`)) return []
@@ -181,7 +181,7 @@ export class TasksWorld implements AsyncDisposable {
     })
   }
 
-  /** What must not be there when all has ended: processes, containers, locks, used slots, drafts. */
+  /** What must not exist when all has ended: processes, containers, locks, used slots, drafts. */
   async remains(): Promise<string[]> {
     const state = await openState(this.repository, this.env)
     const all = await readdir(state, { recursive: true }).catch(() => [])

@@ -1,5 +1,5 @@
 /**
- * The tasks as a person meets them, for a test: a repository, a real Temporal server, a scripted model, and the command
+ * The tasks for a test as a user runs them: a repository, a real Temporal server, a scripted model, and the command
  * `forge` as a process of its own, with or without a terminal.
  */
 import { chmod, mkdir, realpath, writeFile } from 'node:fs/promises'
@@ -13,7 +13,7 @@ type Environment = Record<string, string | undefined>
 export type Ended = { code: number; out: string; err: string }
 type Options = { cwd?: string; env?: Environment }
 
-/** The stand-in of docker, with the fault that a file names: so it can change while a worker runs. */
+/** The stand-in for docker, with a fault that a file names, so that it can change while a worker runs. */
 const ENGINE = (program: string, fault: string) => `#!/bin/sh
 FORKLIFT_TEST_FAULT=$(cat '${fault}') exec '${program}' "$@"
 `
@@ -42,7 +42,7 @@ export class TaskScene implements AsyncDisposable {
     }
   }
 
-  /** `settings` are further lines of forge.env. */
+  /** `settings` are additional lines of forge.env. */
   static async open(settings: Record<string, string> = {}): Promise<TaskScene> {
     const [temporal, model] = await Promise.all([startTemporal(), TaskModel.start()])
     const at = (name: string) => join(temporal.folder, name)
@@ -56,7 +56,7 @@ export class TaskScene implements AsyncDisposable {
     return scene
   }
 
-  /** Writes forge.env: the scripted model, with prices, and what is said here. */
+  /** Writes forge.env: the scripted model, with prices, and these settings. */
   async set(settings: Record<string, string>): Promise<void> {
     const { FORGE_MODEL = '', ...provider } = this.model.server.environment('openai')
     const all = { FORGE_MODEL, FORGE_PRICES: `${FORGE_MODEL}=3/15`, ...provider, ...settings }
@@ -70,7 +70,7 @@ export class TaskScene implements AsyncDisposable {
     await chmod(path, 0o600)
   }
 
-  /** From now on docker fails as its stand-in knows to; '' is one that works. */
+  /** Makes docker fail from now on, in a way that its stand-in supports; '' makes it work. */
   async useEngine(fault: '' | 'down' | 'no-image'): Promise<void> {
     await writeFile(join(this.temporal.folder, 'engine-fault'), fault)
   }
@@ -89,21 +89,21 @@ export class TaskScene implements AsyncDisposable {
     return { code: await child.exited, out, err: err.replace(SLOW_SERVER, '') }
   }
 
-  /** Lets the model know a piece of work, and runs it by its name until it rests. */
+  /** Adds a piece of work to the model, and runs it by its name until it rests. */
   async run(name: string, work: Work, args: string[] = []): Promise<Ended & { run: string }> {
     this.model.knows(name, work)
     const ended = await this.forge(['run', '--yes', ...args, name])
     return { ...ended, run: runIn(ended.err) }
   }
 
-  /** What `forge show --json` says of a run. */
+  /** The output of `forge show --json` for a run. */
   async status(run: string): Promise<Status> {
     const { out, err } = await this.forge(['show', run, '--json'])
     if (out === '') throw new Error(`forge show ${run}: ${err}`)
     return JSON.parse(out)
   }
 
-  /** The journal of a run, a line each: 'failed a The check …'. */
+  /** The journal of a run, one line each: 'failed a The check …'. */
   async journal(run: string): Promise<string[]> {
     const { out } = await this.forge(['show', run, '--journal', '--json'])
     const lines = out
@@ -134,7 +134,7 @@ export type Status = {
   spent: { requests: number; cost: number }
 }
 
-/** The run that a command has begun, by its first line. */
+/** The run in the first line of a command's output. */
 export const runIn = (err: string): string => /^Run (\S+)$/m.exec(err)?.[1] ?? ''
 
 export async function makeRepository(folder: string): Promise<void> {
@@ -145,7 +145,7 @@ export async function makeRepository(folder: string): Promise<void> {
   await git(folder, '-c', 'user.name=You', '-c', 'user.email=you@forge.example', 'commit', '--quiet', '-m', 'Begin')
 }
 
-/** A command on a terminal of its own: what it draws, and what a person types. */
+/** A command on a terminal of its own. */
 export class Terminal {
   #out = ''
   readonly #child: Bun.Subprocess
@@ -164,16 +164,16 @@ export class Terminal {
       },
       exit: () => this.#closed.resolve(),
     })
-    // It becomes the terminal of a session of its own: else Ctrl-C would be no signal.
+    // A session of its own makes Ctrl-C on this terminal a signal.
     this.#child = Bun.spawn(['setsid', '--ctty', '--wait', ...command], { ...options, terminal: this.#terminal })
   }
 
-  /** Everything that it has drawn, with the lines as they were. */
+  /** The whole output of the terminal. */
   get out(): string {
     return this.#out.replaceAll('\r\n', '\n')
   }
 
-  /** Without colours and movements. */
+  /** The output without escape sequences. */
   get text(): string {
     // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what they are
     return this.out.replace(/\x1b\[[0-9;]*[A-Za-z]/g, '')
@@ -183,7 +183,7 @@ export class Terminal {
     this.#terminal.write(text)
   }
 
-  /** Waits until this has been drawn. */
+  /** Waits until this is shown. */
   async shows(wanted: string | RegExp): Promise<void> {
     const isThere = () => (typeof wanted === 'string' ? this.text.includes(wanted) : wanted.test(this.text))
     const patience = Date.now() + SECONDS * 1000
@@ -200,10 +200,10 @@ export class Terminal {
     this.type('\x03')
   }
 
-  /** Its exit code, and all that it has drawn. */
+  /** Waits for the end. Gives the exit code, and the output. */
   async ended(): Promise<{ code: number; text: string }> {
     const code = await this.#child.exited
-    // What it drew last may still be on its way.
+    // The last output may still be on its way.
     await Promise.race([this.#closed.promise, Bun.sleep(500)])
     this.#terminal.close()
     return { code, text: this.text }

@@ -1,4 +1,4 @@
-/** A Temporal server of a test's own: the real one, started as the tasks start it, in a home for a moment. */
+/** A real Temporal server for a test, started as the tasks start it, in a temporary home folder. */
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -14,11 +14,11 @@ type Environment = Record<string, string | undefined>
 
 const INSTALLED = join(PROJECT, '.tools/temporal/temporal')
 
-/** The program of the server, as `make test` finds or installs it; undefined where there is none. */
+/** The server's program, as `make test` finds or installs it; undefined where there is none. */
 export const TEMPORAL: string | undefined =
   process.env.FORGE_TEMPORAL_BIN || (existsSync(INSTALLED) ? INSTALLED : Bun.which('temporal')) || undefined
 
-/** For `describe.skipIf` and `test.skipIf`: whether there is no server to test with. */
+/** For `describe.skipIf` and `test.skipIf`: true where there is no server. */
 export const hasNoTemporal = TEMPORAL === undefined
 if (hasNoTemporal) console.error('No temporal program: tests with a server are skipped (make temporal installs it).')
 
@@ -28,13 +28,16 @@ export type TestTemporal = AsyncDisposable & {
   namespace: string
   connection: Connection
   client: Client
-  /** With which a command, or openEngine, finds this server, and nothing of the person who runs the tests. */
+  /**
+   * The environment in which a command, or openEngine, finds this server, without the settings of the person who runs
+   * the tests.
+   */
   env: Environment
-  /** A folder for the test, which goes when it ends. */
+  /** A temporary folder for the test. */
   folder: string
 }
 
-/** The environment of a home for a moment, in a folder. */
+/** The environment for a temporary home in a folder. */
 export async function homeIn(folder: string): Promise<Environment> {
   const at = (name: string) => join(folder, name)
   await Promise.all(['home', 'state', 'cache', 'config'].map(name => mkdir(at(name), { recursive: true })))
@@ -51,16 +54,16 @@ export async function homeIn(folder: string): Promise<Environment> {
   }
 }
 
-/** Ends the workers and the server of a home that goes: the server would take a second to write down what it knows. */
+/** Kills the workers and the server of a temporary home: a server that is stopped takes a second to save its state. */
 export async function endAtOnce(env: Environment): Promise<void> {
   await Promise.all((await findWorkers(env)).map(endWorker))
   const running = await findRunning(await openServerPlace(env))
   if (running) sendSignal(running.process, 'SIGKILL')
-  // Waits for it, and for another process that is starting one.
+  // Also waits for another process that is just starting one.
   await endOurServer(env)
 }
 
-/** Starts a server; closing it ends it, and all workers that were started with its environment. */
+/** Starts a server. Disposing ends it, and all workers that were started with its environment. */
 export async function startTemporal(): Promise<TestTemporal> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'forge-temporal-')))
   const env = await homeIn(folder)

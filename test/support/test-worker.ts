@@ -1,11 +1,11 @@
-/** A worker in the process of a test, with activities of the test's own. */
+/** A worker in the test's own process, with the test's own activities. */
 import { hostWorker } from '../../forge/tasks/engine/worker.ts'
 import type { TestTemporal } from './temporal.ts'
 
 export type TestWorker = AsyncDisposable & {
   queue: string
   log: string[]
-  /** Asks it to end, or to drain. */
+  /** Makes the worker end, or drain. */
   end: () => void
   drain: () => void
   ended: Promise<void>
@@ -13,12 +13,12 @@ export type TestWorker = AsyncDisposable & {
 
 type Activities = Record<string, (input: never) => Promise<unknown>>
 
-/** `queue`: by default one of its own. */
+/** `queue`: by default a new one. */
 type Options = { bundle: string; activities?: Activities; queue?: string }
 
 let count = 0
 
-/** Starts a worker; closing it ends it. */
+/** Starts a worker; disposing ends it. */
 export async function workOn(
   { server, env }: TestTemporal,
   { bundle, activities = {}, queue = `test-${process.pid}-${count++}` }: Options,

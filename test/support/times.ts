@@ -1,6 +1,6 @@
-/** How long something takes, as far as it is not other work of the machine that makes it longer. */
+/** Measures durations, largely independent of the machine's load. */
 
-/** Milliseconds of a processor that this process takes for something. */
+/** The CPU milliseconds that this process needs for a task. */
 export function workOf(task: () => unknown): number {
   const before = process.cpuUsage()
   task()
@@ -8,7 +8,7 @@ export function workOf(task: () => unknown): number {
   return (user + system) / 1_000
 }
 
-/** The shortest of some tries, in milliseconds; the first that is below `enough` is the last one. */
+/** The shortest duration of several tries, in milliseconds; stops at the first below `enough`. */
 export async function shortest(enough: number, task: () => Promise<unknown>, tries = 10): Promise<number> {
   const took: number[] = []
   while (took.length < tries && Math.min(...took) >= enough) {

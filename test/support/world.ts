@@ -1,6 +1,6 @@
 /**
- * A world of its own for every test: a home, an upstream, a fork on a GitHub, a checkout, an engine that only seems to
- * be docker, and an agent that does what a script says. Forklift itself is the real one, started as people start it.
+ * A separate world for every test: a home, an upstream, a fork on a GitHub, a checkout, a stand-in for docker, and an
+ * agent that runs a script. Forklift itself is the real one, started by its command.
  */
 
 import {
@@ -34,18 +34,18 @@ export const KEY = 'sk-live-0000-THE-KEY-1111'
 export type WorldOptions = RepositoryOptions & {
   /** The checkout's folder below the user's home. */
   folder?: string
-  /** False: origin is a bare repository on this machine. */
+  /** False: origin is a local bare repository. */
   github?: false | RepositorySettings
-  /** A name for the world's folder, e.g. with spaces. */
+  /** The name of the world's folder, for example with spaces. */
   named?: string
 }
 
 export type RunOptions = {
   cwd?: string
   env?: Record<string, string | undefined>
-  /** Seen on a terminal of this many columns. */
+  /** Runs on a terminal of this many columns. */
   terminal?: number
-  /** Called through another name than the script's own. */
+  /** Runs through another path than the script's own. */
   as?: string
 }
 
@@ -59,12 +59,13 @@ export type Run = {
   outcome: Record<string, unknown> | undefined
 }
 
-/** One call of the docker stand-in. */
+/** The arguments of one call of the docker stand-in. */
 export type Call = string[]
 
 /**
- * A run takes half a second, most of it git's: to compile JavaScript costs more than it saves there. And what the first
- * run has translated from TypeScript, no other one has to: a person's home keeps that, a test's is new.
+ * Settings that make runs faster: a run takes half a second, mostly in git, so compiling JavaScript costs more than it
+ * saves. The TypeScript that the first run has transpiled is cached for all; each test's home folder is new, unlike a
+ * user's.
  */
 const HASTE = {
   BUN_JSC_useBaselineJIT: '0',
@@ -74,7 +75,10 @@ const HASTE = {
 
 const BASH = Bun.which('bash')
 
-/** What the agent's script may use: the run's facts as variables, an identity, and a good merge in one word. */
+/**
+ * A prelude for the agent's script: the run's facts as variables, an identity, and the function `good` for a good
+ * merge.
+ */
 const PRELUDE = `#!${BASH}
 set -eu
 workspace=$1 state=$2
@@ -165,7 +169,7 @@ export class World implements AsyncDisposable {
     await this.agent('good')
   }
 
-  /** Git as the person at this machine runs it, in the checkout. */
+  /** Runs git in the checkout as the user. */
   async git(...args: (string | { cwd: string })[]): Promise<string> {
     const words = args.filter(arg => typeof arg === 'string')
     const where = args.find(arg => typeof arg === 'object')
@@ -177,7 +181,7 @@ export class World implements AsyncDisposable {
     })
   }
 
-  /** Where addresses lead, by git's own insteadOf; what was said before is forgotten. */
+  /** Redirects addresses by git's insteadOf; earlier redirections are removed. */
   async reachable(addresses: Record<string, string>): Promise<void> {
     const file = join(this.home, '.gitconfig')
     const text = (await readFile(file, 'utf8')).replace(/\n\[url "(.*)"\]\n.*/g, '')
@@ -187,7 +191,7 @@ export class World implements AsyncDisposable {
     await writeFile(file, `${text}${urls.join('')}\n`)
   }
 
-  /** What people push: a commit on a branch of a server's repository. */
+  /** Pushes as other people do: a commit on a branch of a server's repository. */
   push(where: 'origin' | 'upstream', files: Files, options: CommitOptions & { branch?: string } = {}): Promise<string> {
     const branch = options.branch ?? (where === 'origin' ? this.branch : this.upstreamBranch)
     const author = where === 'origin' ? 'Fay Forker <fay@fork.example>' : 'Una Upstream <una@upstream.example>'
@@ -203,7 +207,7 @@ export class World implements AsyncDisposable {
     return branchesOf(this.origin, 'forklift/')
   }
 
-  /** The one pull request there is expected to be. */
+  /** The only pull request; throws where there is none or more than one. */
   get pull() {
     const [pull, ...others] = this.github.pulls
     if (!pull || others.length > 0)
@@ -227,7 +231,7 @@ export class World implements AsyncDisposable {
     return file
   }
 
-  /** What runs in place of the container: bash, in the workspace, with the words of {@link PRELUDE}. */
+  /** Sets the agent: a bash script, run in the workspace after {@link PRELUDE}. */
   async agent(script: string): Promise<void> {
     await this.program(join(this.root, 'agent'), `${PRELUDE}${script}\n`)
   }
@@ -314,18 +318,18 @@ export class World implements AsyncDisposable {
     return run
   }
 
-  /** What docker was called with. */
+  /** The arguments of docker's calls. */
   async calls(command?: string): Promise<Call[]> {
     const folder = join(this.root, 'docker/calls')
     const names = await readdir(folder).catch(() => [] as string[])
-    // They are named by the time.
+    // Their file names are times.
     const calls = await Promise.all(
       names.sort().map(async name => (await readFile(join(folder, name), 'utf8')).split('\0').slice(0, -1)),
     )
     return command === undefined ? calls : calls.filter(call => call[0] === command)
   }
 
-  /** How often an agent was paid for. */
+  /** How many times an agent was run. */
   async agentRuns(): Promise<number> {
     return (await this.calls('run')).length
   }
@@ -358,7 +362,7 @@ export class World implements AsyncDisposable {
 
 let label: Promise<string> | undefined
 
-/** What the stand-in says of the image's harness: asked once, because it takes as long as all else that it does. */
+/** The label of the stand-in's image, computed once, because it takes as long as everything else in the stand-in. */
 function labelOfTheImage(): Promise<string> {
   label ??= (async () => {
     const engine = await mkdtemp(join(tmpdir(), 'forklift-engine-'))
@@ -380,7 +384,7 @@ const finished = (code: number, stdout: string, stderr: string): Ended => {
 
 export const makeWorld = (options?: WorldOptions): Promise<World> => World.make(options)
 
-/** Waits for something that another process does. */
+/** Waits for a result of another process, by polling. */
 export async function until<T>(what: string, look: () => T | Promise<T>, seconds = 20): Promise<NonNullable<T>> {
   const end = Date.now() + seconds * 1000
   for (;;) {
@@ -397,7 +401,7 @@ export const exists = (path: string): Promise<boolean> =>
     () => false,
   )
 
-/** Says what forklift said, where it ended otherwise than expected. */
+/** Checks the exit code, and shows Forklift's output where it differs. */
 export function expectExit(run: Ended, code: number): void {
   if (run.code !== code) throw new Error(`exit ${run.code} instead of ${code}:\n${run.stdout}${run.stderr}`)
 }
@@ -418,13 +422,13 @@ export async function snapshot(folder: string, except?: RegExp): Promise<string>
   return lines.join('\n')
 }
 
-/** The files below a folder, links not followed. */
+/** The files below a folder; links are not followed. */
 export async function filesBelow(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
   return entries.filter(entry => entry.isFile()).map(entry => join(entry.parentPath, entry.name))
 }
 
-/** What cron gives a command, and what a test must add for its world. */
+/** The environment that cron sets, with what a test needs for its world. */
 export const cronEnvironment = (env: Record<string, string | undefined>) => ({
   HOME: env.HOME,
   LOGNAME: 'me',
@@ -437,7 +441,7 @@ export const cronEnvironment = (env: Record<string, string | undefined>) => ({
   GH_TOKEN: env.GH_TOKEN,
 })
 
-/** A target of the Makefile, started in a folder. */
+/** Runs a target of the Makefile in a folder. */
 export const make = (cwd: string, env: Record<string, string | undefined>, ...args: string[]) =>
   Bun.spawn(['make', '--no-print-directory', '--file', join(PROJECT, 'Makefile'), ...args], {
     cwd,

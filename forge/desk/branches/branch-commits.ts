@@ -1,4 +1,4 @@
-/** Commits that the desk makes on a branch: saves, new files, other names, deletions; and drafts that are let go. */
+/** The desk's commits on a branch: saves, new files, renames, deletions; and the discarding of drafts. */
 import { Failure } from '../../../core/failure.ts'
 import { type Objects, writeObjects } from '../../../core/git/objects.ts'
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
@@ -26,13 +26,13 @@ import {
 } from './drafts.ts'
 import { type CommitSignature, makeCommit, messageFor, type SaveStep } from './save.ts'
 
-/** How many files of a folder are remembered with their filter. */
-const MAX_REMEMBERED_FILES = 100_000
+/** At most this many files of a renamed folder are checked for their filters. */
+const MAX_CHECKED_FILES = 100_000
 
-/** What is saved: some files, or all. */
+/** What is saved: some files, or all drafts. */
 type Selection = readonly Path[] | 'all'
 
-/** Commits some drafts, or all, to the branch. Gives undefined where there was nothing to commit. */
+/** Commits some drafts, or all, to the branch. Returns undefined if there is nothing to commit. */
 export async function save(work: BranchWork, selection: Selection, message?: string): Promise<Oid | undefined> {
   return await work.inOneGo(async (held, signature) => {
     const paths = selected(work.drafts, selection)
@@ -47,7 +47,7 @@ export async function save(work: BranchWork, selection: Selection, message?: str
   })
 }
 
-/** What a save would be called. */
+/** The message that a save would have. */
 export async function messageForSave(work: BranchWork, selection: Selection): Promise<string> {
   return await work.brieflyLocked(async held => {
     await held.collect()
@@ -55,7 +55,7 @@ export async function messageForSave(work: BranchWork, selection: Selection): Pr
   })
 }
 
-/** Commits a new file with nothing in it. */
+/** Commits a new empty file. */
 export async function newFile(work: BranchWork, path: Path): Promise<Oid> {
   return await work.inOneGo(async (held, signature) => {
     await filesOf(work).verifyFree(path)
@@ -67,7 +67,7 @@ export async function newFile(work: BranchWork, path: Path): Promise<Oid> {
   })
 }
 
-/** Commits another name for a file or folder. What is typed in it goes along, and stays a draft. */
+/** Commits the rename of a file or folder. Unsaved edits move with it, and stay drafts. */
 export async function rename(work: BranchWork, from: Path, to: Path): Promise<Oid> {
   return await work.inOneGo(async (held, signature) => {
     const entry = await existing(work, from)
@@ -87,13 +87,15 @@ export async function rename(work: BranchWork, from: Path, to: Path): Promise<Oi
   })
 }
 
-/** Throws a {@link Failure} where a file is kept by a filter under one of its names, and not under the other. */
+/**
+ * Throws a {@link Failure} if a filter (such as LFS) applies to a file under one of its names, but not under the other.
+ */
 async function verifySameFilters({ room, tip, drafts }: BranchWork, renamed: Renamed): Promise<void> {
   const { objects, filters } = room
   const { from } = renamed
   const entry = await entryInTip(objects, tip, from)
   const below =
-    entry?.mode === '040000' ? await listFiles(objects, entry.oid, { limit: MAX_REMEMBERED_FILES }) : { files: [] }
+    entry?.mode === '040000' ? await listFiles(objects, entry.oid, { limit: MAX_CHECKED_FILES }) : { files: [] }
   const saved = entry?.mode === '040000' ? below.files.map(({ path }) => `${from}/${path}`) : [from]
   const paths = [...new Set([...saved, ...draftsBelow(drafts, from)])]
   const [before, after] = await Promise.all([
@@ -103,7 +105,7 @@ async function verifySameFilters({ room, tip, drafts }: BranchWork, renamed: Ren
       paths.map(path => pathAfter(renamed, path)),
     ),
   ])
-  // What a folder says of its own files goes along with it.
+  // A folder's own .gitattributes move with it.
   const hasOwn = paths.some(path => path.endsWith('/.gitattributes'))
   for (const path of paths) {
     const other = pathAfter(renamed, path)
@@ -113,12 +115,12 @@ async function verifySameFilters({ room, tip, drafts }: BranchWork, renamed: Ren
   }
 }
 
-/** Commits that a file or folder is gone. What was typed in it comes back when that is undone. */
+/** Commits the deletion of a file or folder. Undo brings its drafts back, too. */
 export async function deleteFile(work: BranchWork, path: Path): Promise<Oid> {
   return await work.inOneGo(async (held, signature) => {
     const entry = await existing(work, path)
     if (entry.mode === '160000') throw new Failure(`${visiblePath(path)} is a submodule: delete it by git rm.`)
-    // What the operation is to bring back has to be in the repository.
+    // The operation's undo needs the drafts in the repository.
     await held.writeDrafts()
     const after = withoutFiles(work.drafts, draftsBelow(work.drafts, path))
     const message = messageFor([{ path, does: 'delete' }])
@@ -128,7 +130,7 @@ export async function deleteFile(work: BranchWork, path: Path): Promise<Oid> {
   })
 }
 
-/** Lets drafts go: the files are as they were saved. The operation can be undone. */
+/** Discards drafts: the files are as they were saved. The operation can be undone. */
 export async function discard(work: BranchWork, paths: readonly Path[]): Promise<void> {
   await work.locked(async held => {
     work.verifyFree()
@@ -143,7 +145,7 @@ export async function discard(work: BranchWork, paths: readonly Path[]): Promise
   })
 }
 
-/** The drafts that are meant. Throws where one of them can't be saved yet. */
+/** The drafts to save. Throws if one of them can't be saved yet. */
 function selected(drafts: Drafts, selection: Selection): Path[] {
   const all = selection === 'all' ? [...drafts.files.keys(), ...drafts.clashes.keys()] : selection
   verifyNoClash(drafts, all)
@@ -161,7 +163,7 @@ export async function stepsOf({ tip, drafts, room }: BranchWork, paths: readonly
 const filesOf = ({ room, tip, drafts }: BranchWork): WorkInProgressVfs =>
   new WorkInProgressVfs(room.objects, tip, asChanges(drafts.files))
 
-/** A file or folder that is there, in the last commit or as a draft. */
+/** A file or folder that exists in the last commit or as a draft; throws if it does not. */
 async function existing({ room, drafts, name }: BranchWork, path: Path): Promise<NonNullable<Entry>> {
   const entry = await entryIn(room.objects, drafts, path)
   if (entry) return entry
@@ -172,16 +174,16 @@ async function existing({ room, drafts, name }: BranchWork, path: Path): Promise
 const namesOf = (paths: readonly Path[]): string =>
   paths.length <= 2 ? paths.map(visiblePath).join(' and ') : many(paths.length, 'file')
 
-// --- Every commit ----------------------------------------------------------------------------------------------------
+// --- Every commit ---
 
 type NewCommit = {
   kind: string
   words: string
   message: string
   changes: ReadonlyMap<Path, TreeChange>
-  /** What is left of the drafts, on the tip before. */
+  /** The remaining drafts, on the tip before. */
   after: Drafts
-  /** Whether the commit changes files that may have drafts, too: then these are merged onto it. */
+  /** Whether the commit changes files that may have drafts, too: these are then merged onto it. */
   mayMeetDrafts?: boolean
   renamed?: Renamed
 } & Pick<Deed, 'also' | 'unrecorded'>
@@ -193,8 +195,8 @@ async function commitAlways(held: HeldBranch, commit: NewCommit, signature: Prom
 }
 
 /**
- * What has become of files since a commit was begun, which had to wait for its signature: drafts on top of that commit,
- * also where the file is again what it was before.
+ * The edits made since a commit was begun, while it waited for its signature, as drafts on that commit. A file that is
+ * again as before the commit is a draft, too.
  */
 async function typedSince({ room, drafts }: BranchWork, begun: Drafts, renamed: Renamed | undefined) {
   const typed = new Map<Path, DraftFile>()
@@ -210,8 +212,8 @@ const fileIn = async (objects: Objects, { tip, files }: Drafts, path: Path): Pro
   files.has(path) ? files.get(path) : await entryInTip(objects, tip, path)
 
 /**
- * Makes a commit on the tip and moves the branch to it; drafts and the operation are moved and written in the same
- * transaction. Gives undefined where the commit would change nothing.
+ * Makes a commit on the tip and moves the branch to it. The drafts and the operation are written in the same
+ * transaction. Returns undefined if the commit would change nothing.
  */
 export async function commitTo(
   held: HeldBranch,

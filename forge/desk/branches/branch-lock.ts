@@ -1,7 +1,7 @@
 /**
- * What keeps the work on one branch in order: one thing after the other. While the one that is under way waits for
- * something that may take as long as a person does (a signature: a passphrase, the touch of a key), it steps aside, and
- * what is brief goes on: files are opened, and what is typed is written.
+ * A queue for the work on one branch: tasks run one after the other. While a task waits for something that may need the
+ * user (a signature's passphrase or a touch of a key), it steps aside, and brief tasks run: opening files and writing
+ * drafts.
  */
 
 type Waiting = { isBrief: boolean; begin: () => void }
@@ -9,9 +9,9 @@ type Waiting = { isBrief: boolean; begin: () => void }
 export class BranchLock {
   readonly #waiting: Waiting[] = []
   #isHeld = false
-  /** The holder has stepped aside: only brief tasks may run meanwhile. */
+  /** The holder has stepped aside: only brief tasks may run. */
   #isAside = false
-  #isSomebodyWaiting = false
+  #isTaskWaiting = false
 
   /**
    * Called with true when a task that is not brief queues behind a holder that has stepped aside, and with false when
@@ -19,7 +19,7 @@ export class BranchLock {
    */
   constructor(readonly onWaiting: (isWaiting: boolean) => void) {}
 
-  /** Does something when all that came before is done. What is brief moves no branch, and never steps aside. */
+  /** Runs a task after all earlier ones. A brief task moves no branch and never steps aside. */
   async hold<Result>(task: () => Promise<Result>, { isBrief = false } = {}): Promise<Result> {
     await this.#enter(isBrief)
     try {
@@ -29,7 +29,7 @@ export class BranchLock {
     }
   }
 
-  /** Called by the holder: waits for something, and lets brief tasks run meanwhile. */
+  /** Called by the holder: waits for something, while brief tasks may run. */
   async stepAside<Result>(wait: () => Promise<Result>): Promise<Result> {
     this.#isAside = true
     this.#leave()
@@ -47,7 +47,7 @@ export class BranchLock {
     })
   }
 
-  /** Before all others: it has only stepped aside. */
+  /** Resumes before all queued tasks, since the holder has only stepped aside. */
   async #comeBack(): Promise<void> {
     await new Promise<void>(begin => {
       const backAgain = () => {
@@ -67,8 +67,8 @@ export class BranchLock {
   #next(): void {
     this.#begin()
     const isWaiting = this.#isAside && this.#waiting.some(({ isBrief }) => !isBrief)
-    if (isWaiting === this.#isSomebodyWaiting) return
-    this.#isSomebodyWaiting = isWaiting
+    if (isWaiting === this.#isTaskWaiting) return
+    this.#isTaskWaiting = isWaiting
     this.onWaiting(isWaiting)
   }
 

@@ -1,4 +1,4 @@
-/** Branches are made, deleted, brought back and renamed: each an operation that can be undone. */
+/** Creates, deletes, restores and renames branches: each is an operation that can be undone. */
 
 import { Failure } from '../../../core/failure.ts'
 import { listRefs, type Move, RefMoved, readHead } from '../../../core/git/refs.ts'
@@ -12,7 +12,7 @@ import { branchOfRef, HEADS, headRef, verifyBranchName } from './branches.ts'
 import { putAside } from './moving-refs.ts'
 import { nameOfRef, type OpenBranches } from './open-branches.ts'
 
-/** Makes a branch at a commit; at the one that is checked out, where none is named. */
+/** Creates a branch at a commit; without one, at the checked out commit. */
 export async function newBranch(branches: OpenBranches, name: string, from: Oid | null): Promise<void> {
   const { say } = branches.room
   verifyBranchName(name, await branchNames(branches))
@@ -31,8 +31,8 @@ export async function newBranch(branches: OpenBranches, name: string, from: Oid 
 }
 
 /**
- * Makes a branch by whatever begins in it: `begin` records one operation for both. Throws a {@link Failure} where there
- * is such a branch by then.
+ * Creates a branch with a merge that starts in it: `begin` records one operation for both. Throws a {@link Failure} if
+ * the branch exists by then.
  */
 export async function newMergingBranch<Result>(
   branches: OpenBranches,
@@ -51,7 +51,7 @@ export async function newMergingBranch<Result>(
   }
 }
 
-/** Deletes a branch with its drafts. Both are kept by the operation, and come back when it is undone. */
+/** Deletes a branch with its drafts. The operation keeps both, and its undo restores them. */
 export async function deleteBranch(branches: OpenBranches, name: string): Promise<void> {
   const work = await branches.work(name)
   await verifyNotCheckedOut(branches, name)
@@ -59,7 +59,7 @@ export async function deleteBranch(branches: OpenBranches, name: string): Promis
   await work.locked(async held => {
     work.verifyFree()
     work.verifyNotMerging()
-    // What was typed in this moment is kept by the operation, too.
+    // The operation keeps the newest edits, too.
     await held.collect()
     await held.lookAgain()
     await held.writeDrafts()
@@ -69,7 +69,7 @@ export async function deleteBranch(branches: OpenBranches, name: string): Promis
   await branches.leave(name)
 }
 
-/** Makes a branch again where it was when it was deleted, by the desk or by another program. */
+/** Restores a branch at its last commit, after the desk or another program has deleted it. */
 export async function restoreBranch(branches: OpenBranches, name: string): Promise<void> {
   verifyBranchName(name, await branchNames(branches))
   const { tip, drafts } = await branches.whereItWas(name)
@@ -88,8 +88,8 @@ export async function restoreBranch(branches: OpenBranches, name: string): Promi
 }
 
 /**
- * Gives a branch another name. As `git branch -m` does, its drafts, its configuration (the branch that it follows)
- * and the checkouts that are on it go along.
+ * Renames a branch. As with `git branch -m`, its configuration (the upstream) and the checkouts on it follow; so do its
+ * drafts.
  */
 export async function renameBranch(branches: OpenBranches, name: string, to: string): Promise<void> {
   await branches.work(name)
@@ -98,16 +98,16 @@ export async function renameBranch(branches: OpenBranches, name: string, to: str
   await moveBranch(branches, name, to, { kind: 'rename branch', words })
 }
 
-/** Moves a branch with all that is about it to another name, as an operation; throws where a ref of it has moved. */
+/** Renames a branch with its drafts and its merge, as an operation. Throws if one of its refs has moved. */
 export async function moveBranch(branches: OpenBranches, name: string, to: string, operation: How): Promise<void> {
   const work = await branches.work(name)
   await work.write()
-  // Here, since it may take long, and what is typed meanwhile is to be written.
+  // Waited for before the lock, since this may take long, and edits should be written meanwhile.
   await branches.room.checkouts.settled()
   await work.locked(async held => {
     work.verifyFree()
     work.verifyNotMerging()
-    // What was typed since it was written goes along, too; what is typed from here on comes with the work itself.
+    // Edits not written yet move, too; later ones are moved with the work.
     await held.collect()
     await held.writeDrafts()
     const renaming = await renameTransition(branches.room, { from: name, to }, operation.words, () =>
@@ -119,10 +119,10 @@ export async function moveBranch(branches: OpenBranches, name: string, to: strin
   for (const branch of [name, to]) branches.room.say({ say: 'branch', branch })
 }
 
-/** What is written down of an operation besides what it moves. */
+/** The description of an operation. */
 export type How = { kind: string; words: string; of?: Oid }
 
-/** Throws a {@link Failure} that says in which folder a branch is checked out. */
+/** Throws a {@link Failure} that names the folder in which a branch is checked out. */
 export async function verifyNotCheckedOut(branches: OpenBranches, name: string): Promise<void> {
   const checkout = await branches.room.checkouts.of(headRef(name))
   if (!checkout) return
@@ -131,17 +131,17 @@ export async function verifyNotCheckedOut(branches: OpenBranches, name: string):
   )
 }
 
-/** The names of all branches that are there. */
+/** The names of all branches. */
 export async function branchNames(branches: OpenBranches): Promise<string[]> {
   return (await listRefs(branches.room.objects.repository, [HEADS])).map(({ name }) => branchOfRef(name))
 }
 
-/** Records an operation; one whose refs have moved meanwhile is a {@link Failure}. */
+/** Records an operation. Throws a {@link Failure} if one of its refs has moved. */
 async function recordOperation(branches: OpenBranches, operation: NewOperation): Promise<void> {
   await orInWords(branches.room.operations.record(operation))
 }
 
-/** Waits for an operation; one whose refs have moved meanwhile is a {@link Failure}. */
+/** Waits for an operation. Throws a {@link Failure} if one of its refs has moved. */
 export async function orInWords<Result>(operation: Promise<Result>): Promise<Result> {
   try {
     return await operation
@@ -150,7 +150,7 @@ export async function orInWords<Result>(operation: Promise<Result>): Promise<Res
   }
 }
 
-/** A ref that has moved meanwhile, as a {@link Failure}; any other error as it is. */
+/** Converts a ref that has moved to a {@link Failure}; returns any other error as it is. */
 function inWords(error: unknown): unknown {
   if (!(error instanceof RefMoved)) return error
   return new Failure(

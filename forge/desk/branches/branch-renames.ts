@@ -1,15 +1,14 @@
 /**
- * A branch gets another name. No transaction of git's takes along what is no ref: the HEADs of the checkouts that are
- * on the branch, and what the configuration says of it. So it is done in three steps, each of which can be the last one
- * of a process that is killed:
+ * Renames a branch. A git transaction covers only refs, not the HEADs of the checkouts on the branch, nor its
+ * configuration. So there are three steps, and the process may be killed after each:
  *
- * 1. In the transaction of the operation: the branch is there under its new name, and its drafts are there alone. A ref
- *    below `refs/forge/renaming/` says what is not done yet. Where no checkout is on it, the old name goes in this
- *    step.
- * 2. The HEADs are put on the new name, and the configuration is moved. Neither is ever on a branch that is not there.
- * 3. The old name goes, with the ref that was waiting for it.
+ * 1. In the operation's transaction: the branch exists under its new name, and its drafts only there. A ref below
+ * `refs/forge/renaming/` marks the unfinished rename. If no checkout is on the branch, the old name is deleted in this
+ * step.
+ * 2. The HEADs are moved to the new name, and the configuration is. Neither ever names a branch that does not exist.
+ * 3. The old name is deleted, with the marker ref.
  *
- * What an earlier process has begun is finished at the start of the next one ({@link finishRenames}).
+ * A rename that an earlier process began is finished at the next start ({@link finishRenames}).
  */
 
 import { Failure } from '../../../core/failure.ts'
@@ -24,7 +23,7 @@ import { HEADS, headRef } from './branches.ts'
 import { moveOwnRefs } from './moving-refs.ts'
 import { type Renaming, renamedBy } from './open-branches.ts'
 
-/** How a locked branch gets another name, with its drafts. `arrive` is called when all is done. */
+/** The transition that renames a locked branch with its drafts. Its `arrive` resolves when all steps are done. */
 export async function renameTransition(
   room: BranchServices,
   { from, to }: Renaming,
@@ -32,7 +31,7 @@ export async function renameTransition(
   arrive: () => void,
 ): Promise<Transition> {
   const { checkouts, objects } = room
-  // A checkout that is still to follow a save is looked for by the name that the branch has had then.
+  // A checkout that has yet to follow a save is found by the branch's old name.
   await checkouts.settled()
   const infos = await Promise.all([headRef(from), draftsRef(from), renamingRef(from)].map(ref => objects.info(ref)))
   const [tip, drafts, begun] = infos.map(info => info?.oid)
@@ -43,7 +42,7 @@ export async function renameTransition(
     { ref: draftsRef(from), from: drafts, to: undefined },
     { ref: draftsRef(to), from: undefined, to: drafts },
   ].filter(isMove)
-  // While a checkout is on it, the old name stays, and is only verified.
+  // While a checkout is on it, the old name is only verified, not deleted.
   const first = (await onBranch(room, from)).length === 0 ? gone : { ...gone, to: tip }
   return {
     moves: [first, ...made, { ref: renamingRef(from), from: begun, to: tip }],
@@ -55,7 +54,7 @@ export async function renameTransition(
   }
 }
 
-/** Finishes what was begun, by their old names and where they were. What can't be done is said, and not thrown. */
+/** Finishes the renames that were begun, by old name and commit. Failures are reported, not thrown. */
 export async function finishRenames(room: BranchServices, begun: ReadonlyMap<string, Oid>): Promise<void> {
   for (const [from, tip] of begun) {
     const renaming = await lastRenaming(room, from)
@@ -73,7 +72,7 @@ async function lastRenaming({ operations }: BranchServices, from: string): Promi
   return undefined
 }
 
-/** The steps after the first one. They are done again from the start where a process was killed between them. */
+/** The steps after the first. All are repeated if the process was killed between them. */
 async function finish(room: BranchServices, { from, to }: Renaming, tip: Oid, words: string): Promise<void> {
   const { checkouts, objects } = room
   try {
@@ -82,13 +81,14 @@ async function finish(room: BranchServices, { from, to }: Renaming, tip: Oid, wo
     if (isOther) return await keepBoth(room, { from, to }, tip)
     if (old !== undefined) for (const checkout of await onBranch(room, from)) await turn(room, checkout, to, words)
     await checkouts.renamed(from, to)
-    // The branch has its other name by now: that goes on, whatever becomes of its configuration.
+    // The rename goes on even if the configuration can't be changed.
     await renameConfiguration(room, from, to).catch(error => tellUnconfigured(room, from, to, error))
     const mark = { ref: renamingRef(from), from: tip, to: undefined }
     const gone = { ref: headRef(from), from: old, to: undefined }
     await moveOwnRefs(objects, old === undefined ? [mark] : [gone, mark], words)
   } catch (error) {
-    // Either another desk has finished the rename, or another program has just committed to the old name.
+    // If the old name is gone, another desk has finished the rename; otherwise another program has just committed to
+    // it.
     if (error instanceof RefMoved && error.found === undefined) return
     if (error instanceof RefMoved) return await keepBoth(room, { from, to }, tip)
     const why = visible(error instanceof Error ? error.message : String(error))
@@ -124,7 +124,7 @@ function tellUnconfigured(room: BranchServices, name: string, to: string, error:
   room.say({ say: 'notice', words: `${visiblePath(to)} has its new name, but ${kept}: ${why}.`, isBad: true })
 }
 
-/** Takes along what the configuration says of a branch; where that is nothing, the file is not written. */
+/** Renames the configuration of a branch. Without any, the file is not written. */
 async function renameConfiguration(
   { objects: { repository } }: BranchServices,
   name: string,

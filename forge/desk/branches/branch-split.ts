@@ -1,11 +1,10 @@
 /**
- * What belongs to one branch goes to a new one, in one operation.
+ * Moves what belongs to one branch to a new one, in one operation:
  *
- * A save that a checkout of its branch could not follow: the new branch gets the commits and the drafts, and the saved
- * branch goes back to where the files of the checkout are. So a commit that is made there later does not take the save
- * back.
+ * - Commits and drafts, after a save that a checkout could not follow. The saved branch goes back to the commit whose
+ *   files the checkout has, so that a commit made there does not revert the save.
  *
- * The drafts in a branch that somebody else has moved: the new branch begins where they were typed.
+ * - Drafts in a branch that was moved from outside: the new branch begins at the commit on which they were typed.
  */
 
 import { Failure } from '../../../core/failure.ts'
@@ -25,10 +24,13 @@ import { lockedAll, type OpenBranches } from './open-branches.ts'
 export const SAVE_ELSEWHERE = 'save elsewhere'
 export const DRAFTS_ELSEWHERE = 'drafts elsewhere'
 
-/** A branch, the one that gets its commits, and the commits at both ends: `base` is undefined before the first one. */
+/** A branch, the new one that gets its commits, and the range of these: `base` is undefined before the first commit. */
 type Split = { name: string; to: string; tip: Oid; base: Oid | undefined }
 
-/** Throws a {@link Failure} where no checkout of the branch was left behind, or where the branch has moved since. */
+/**
+ * Moves commits to a new branch. Throws a {@link Failure} if no checkout of the branch was left behind, or if the
+ * branch has moved since.
+ */
 export async function saveElsewhere(branches: OpenBranches, name: string, to: string): Promise<Oid> {
   const { checkouts } = branches.room
   const work = await branches.work(name)
@@ -47,11 +49,11 @@ export async function saveElsewhere(branches: OpenBranches, name: string, to: st
   return tip
 }
 
-/** Takes it back, or does it again. */
+/** Undoes or redoes this. */
 export async function reverseSaveElsewhere(branches: OpenBranches, { refs, kind }: Recorded, how: How): Promise<void> {
   const heads = refs.filter(({ ref }) => ref.startsWith(HEADS))
   const isThere = kind !== 'undo'
-  // Of the two, the new branch is the one that is nowhere before, or after where that was taken back.
+  // The new branch is the one without a commit before the operation, or, for an undo, after it.
   const own = heads.find(({ before, after }) => (isThere ? before : after) === undefined)
   const other = heads.find(head => head !== own)
   const tip = isThere ? own?.after : own?.before
@@ -61,7 +63,7 @@ export async function reverseSaveElsewhere(branches: OpenBranches, { refs, kind 
   await (isThere ? join : split)(branches, parts, how)
 }
 
-/** Throws a {@link Failure} where there is such a branch, or where there are drafts of one that is gone. */
+/** Throws a {@link Failure} if the branch exists, or if drafts of a deleted one do. */
 async function verifyNew(branches: OpenBranches, name: string): Promise<void> {
   verifyBranchName(name, await branchNames(branches))
   if (await branches.room.objects.info(draftsRef(name)))
@@ -94,18 +96,18 @@ async function join(branches: OpenBranches, { name, to, tip, base }: Split, how:
   })
 }
 
-/** Takes a branch from a commit elsewhere. Throws {@link RefMoved} where it is not there. */
+/** Moves a branch that must be at `from`. Throws {@link RefMoved} if it is not. */
 async function becomeFrom(held: HeldBranch, from: Oid | undefined, next: Next, deed: Deed): Promise<void> {
   const { name, head } = held.work
   if (head !== from) throw new RefMoved(headRef(name), from, head)
   await held.become(next, deed)
 }
 
-// --- Drafts alone ----------------------------------------------------------------------------------------------------
+// --- Drafts alone ---
 
 /**
- * Takes the drafts of a branch to a new one at a commit where the branch was. Files that clash where the branch is now
- * are there what was typed.
+ * Moves the drafts of a branch to a new one at an earlier commit of the branch. Files in conflict become there what was
+ * typed.
  */
 export async function draftsElsewhere(branches: OpenBranches, name: string, from: Oid, to: string): Promise<void> {
   await verifyNew(branches, to)
@@ -116,7 +118,7 @@ export async function draftsElsewhere(branches: OpenBranches, name: string, from
   await moveDrafts(branches, { name, to, from }, { kind: DRAFTS_ELSEWHERE, words })
 }
 
-/** Takes it back, or does it again. */
+/** Undoes or redoes this. */
 export async function reverseDraftsElsewhere(branches: OpenBranches, { refs }: Recorded, how: How): Promise<void> {
   const own = refs.find(({ ref }) => ref.startsWith(HEADS))
   const drafts = refs.filter(({ ref }) => ref.startsWith(DRAFTS)).map(({ ref }) => branchOfDrafts(ref))
@@ -147,7 +149,7 @@ async function moveDrafts(branches: OpenBranches, { name, to, from }: DraftsMove
     const clashes = new Map(back.clashes)
     for (const [path, clash] of drafts.clashes) {
       const { mode, draft, bytes } = clash
-      // Where another desk has typed in the file, too, there is still something to choose.
+      // If another desk has typed in the file, too, the conflict remains.
       if (drafts.files.has(path)) clashes.set(path, clash)
       else files.set(path, { mode, oid: draft, ...(bytes && { bytes }) })
     }
@@ -173,7 +175,7 @@ async function bringDraftsBack(
   }))
 }
 
-/** Makes one of two branches, in one operation: the first becomes what `next` gives, the second is no more. */
+/** Joins two branches in one operation: the first becomes what `next` returns, the second is deleted. */
 async function together(
   branches: OpenBranches,
   name: string,
@@ -206,7 +208,7 @@ async function together(
   await branches.leave(to)
 }
 
-/** The drafts of two branches together, on one commit. */
+/** The drafts of two branches, merged onto one commit. */
 async function draftsOfBoth(work: BranchWork, other: BranchWork, tip: Oid | undefined): Promise<Drafts> {
   const { objects } = work.room
   const onTip = async (it: BranchWork) =>

@@ -1,4 +1,4 @@
-/** What becomes of a branch's drafts where an operation is taken back or done again, which takes it elsewhere. */
+/** The drafts of a branch after an undo or a redo that moves it. */
 
 import { Failure } from '../../../core/failure.ts'
 import { RefMoved } from '../../../core/git/refs.ts'
@@ -10,45 +10,45 @@ import { headRef } from './branches.ts'
 import { mergeDrafts } from './draft-merges.ts'
 import { type DraftFile, type Drafts, entryInTip, filesBetween, noDrafts, readDrafts, renamedFiles } from './drafts.ts'
 
-/** Where an operation takes a branch. */
+/** Where an undo or a redo moves a branch. */
 type UndoTarget = {
-  /** Where the branch is to go; undefined where it stays. */
+  /** The branch's move; undefined if it stays. */
   head: { before?: Oid | undefined; after?: Oid | undefined } | undefined
-  /** What is not in the commit any more becomes drafts. */
+  /** Whether the changes that leave the commit become drafts. */
   isUnsaved: boolean
-  /** The commits of the drafts that it was about: what they were after it, and before. */
+  /** The drafts' commits that the operation changed: the one after it, and the one before. */
   drafts: { from: Oid | undefined; to: Oid | undefined } | undefined
-  /** A file or folder that gets another name by it. */
+  /** The rename of a file or folder. */
   renamed: Renamed | undefined
-  /** It is about the turn of an AI, which has the branch's files. */
+  /** Whether the operation concerns an AI's turn, during which the branch's files are read-only. */
   isTurn: boolean
-  /** The merge that waited in the branch before it and after it, and the drafts that were made on the former. */
+  /** The merge that waited in the branch before and after the operation, and the drafts on the former. */
   merging?: { before: Oid | undefined; after: Oid | undefined; drafts: Oid | undefined } | undefined
 }
 
 /**
- * What comes of a branch where an operation takes it to another commit. Throws {@link RefMoved} where the branch is not
- * where that operation has left it.
+ * Prepares the undo or redo of an operation for one branch. Throws {@link RefMoved} if the branch is not where that
+ * operation left it.
  */
 export async function prepare(held: HeldBranch, target: UndoTarget): Promise<Next> {
   const { work } = held
   if (!target.isTurn) work.verifyFree()
   await held.collect()
-  // Another desk may have moved the branch, or written drafts, since the refs were last read.
+  // Another desk may have moved the branch or written drafts since its refs were read.
   await held.lookAgain()
   const { head, merging, renamed } = target
   const there = work.isGone ? undefined : work.head
   if (head && there !== head.after) throw new RefMoved(headRef(work.name), head.after, there)
   const to = head && { head: head.before ?? null }
   if (merging) return { ...to, ...(await mergingAgain(held, target, merging)) }
-  // The commit under a merge that waits is moved by what ends the merge alone.
+  // While a merge waits, only ending it moves the branch.
   if (head) work.verifyNotMerging()
   return { ...to, drafts: await draftsFor(work, target), renamed }
 }
 
 /**
- * A merge that waits comes, goes, or becomes what it was: the drafts of the one that goes are kept by the operation,
- * and those of the one that comes are there again, with what has been typed in the branch since.
+ * Restores, removes or replaces a waiting merge. The operation keeps the drafts of the one that goes; those of the one
+ * that returns are merged with the edits since.
  */
 async function mergingAgain(
   held: HeldBranch,
@@ -81,7 +81,7 @@ async function draftsOn({ tip: now, drafts, room }: BranchWork, tip: Oid | undef
   return await mergeDrafts(room.objects, noDrafts(now), drafts, noDrafts(tip))
 }
 
-/** A save is taken back: what it saved is typed and not saved again, with what has been typed since. */
+/** For the undo of a save: its changes become drafts again, with the edits since. */
 async function unsaved({ tip: now, drafts, room: { objects } }: BranchWork, tip: Oid | undefined): Promise<Drafts> {
   const saved = now === undefined ? new Map() : await filesBetween(objects, tip, now)
   const files = new Map<Path, DraftFile>()
@@ -93,7 +93,7 @@ async function unsaved({ tip: now, drafts, room: { objects } }: BranchWork, tip:
   return { ...drafts, tip, files }
 }
 
-/** Drafts that were let go come back, and the reverse; what has been typed since stays. */
+/** Restores discarded drafts, or discards them again; the edits since stay. */
 async function changed(
   work: BranchWork,
   now: Drafts,
@@ -103,7 +103,7 @@ async function changed(
   return start && end ? await mergeDrafts(work.room.objects, start, now, end) : now
 }
 
-/** The drafts of another time, as they are on a commit. */
+/** The drafts of an earlier time, merged onto a commit. */
 async function draftsIn(
   { room: { objects } }: BranchWork,
   commit: Oid | undefined,

@@ -1,10 +1,10 @@
 /**
- * The work on one branch: its tip, its drafts, and the files of it that are open, as they are at the desk and in the
- * repository. Everything that reads or moves its refs goes through one queue; typing does not wait for that, nor does
- * what is typed wait to be written while a commit waits for its signature (branch-lock.ts).
+ * The work on one branch: its tip, its drafts, and its open files, in the desk and in the repository. Everything that
+ * reads or moves its refs goes through one queue. Typing does not wait for the queue, and drafts are written while a
+ * commit waits for its signature (branch-lock.ts).
  *
- * What is done with it stands elsewhere: commits in branch-commits.ts, conflicts of drafts in conflicts/, undo
- * in branch-undo.ts.
+ * The changes themselves are elsewhere: commits in branch-commits.ts, conflicts of drafts in conflicts/, undo in
+ * branch-undo.ts.
  */
 
 import { Failure } from '../../../core/failure.ts'
@@ -45,7 +45,7 @@ import { OpenFiles } from './open-files.ts'
 import { type CommitSignature, readSignature, whyNotWritten } from './save.ts'
 import { Writing } from './writing.ts'
 
-/** What the work on all branches shares. */
+/** The services that all branches share. */
 export type BranchServices = {
   objects: Objects
   operations: Operations
@@ -57,88 +57,86 @@ export type BranchServices = {
 }
 
 /**
- * The branch's files as an AI is changing them: they are shown instead of its own, and can't be edited meanwhile. `why`
- * says so in a sentence.
+ * The files as an AI is changing them, shown read-only instead of the branch's own. `why`: the reason, as a sentence.
  */
 export type AtWork = { files: Drafts; why: string }
 
 /**
- * What a branch is to become: its drafts, and its commit and that of a merge which waits in it, each null for none and
- * left out where it stays. `base`: what the tip is made of, where it is not written yet (see makeDrafts). `gone`: the
- * branch is deleted, with its drafts.
+ * The next state of a branch: its drafts, its commit, and the commit of a waiting merge (null: none; undefined:
+ * unchanged). `base`: what the tip is made of if it is not written yet (see makeDrafts). `gone`: the branch is deleted,
+ * with its drafts.
  */
 export type Next = {
   drafts: Drafts
   head?: Oid | null
   merging?: Oid | null
   base?: Parameters<typeof makeDrafts>[2]
-  /** A file or folder that gets another name by it. */
+  /** The rename of a file or folder that this includes. */
   renamed?: Renamed | undefined
 }
 
-/** What an operation is written down as, and what else belongs to it. */
+/** The description of an operation, and the refs that move with it. */
 export type Deed = {
   kind: string
   words: string
-  /** The operation that it undoes or does again. */
+  /** The operation that it undoes or redoes. */
   of?: Oid
-  /** Other refs that move with the branch, and come back with it when it is undone. */
+  /** Other refs that move with the branch, and are restored by an undo. */
   also?: readonly Move[]
-  /** Refs that move with it, and do not come back. */
+  /** Refs that move with the branch, but are not restored by an undo. */
   unrecorded?: readonly Move[]
-  /** What has to be written before the refs can move. */
+  /** Objects to write before the refs move. */
   made?: readonly NewObject[]
 }
 
-/** How a branch becomes something: what has to be written and moved, and what follows, or what is taken back. */
+/** A change of a branch: the objects to write, the refs to move, and the actions before and after. */
 export type Transition = {
   moves: Move[]
-  /** What undo takes back, where these are not the moves themselves. */
+  /** The moves that an undo reverts, if different. */
   recorded?: readonly Move[]
   made?: readonly NewObject[]
   renamed?: Renamed | undefined
-  /** Before the refs move; gives what takes that back where they don't. */
+  /** Called before the refs move. Returns a function that reverts this if they do not. */
   announce?: () => Promise<() => Promise<void>>
-  /** After the refs have moved. */
+  /** Called after the refs have moved. */
   arrive: (deed: Deed | undefined) => Promise<void>
 }
 
-/** A locked branch: the only way to collect its edits, write its drafts or move its refs. */
+/** A locked branch: the only access to collect its edits, write its drafts or move its refs. */
 export interface HeldBranch {
   readonly work: BranchWork
-  /** Takes what was typed in open files among the drafts; a file that is as it was saved is none. */
+  /** Adds the edits of open files to the drafts. A file that is as it was saved is no draft. */
   collect(): Promise<void>
-  /** Writes the drafts, where they are not written yet. */
+  /** Writes the drafts, unless they are written. */
   writeDrafts(): Promise<void>
-  /** Looks where the branch and its drafts are in the repository, and brings the drafts along. */
+  /** Reads the refs of the branch and its drafts again, and merges the drafts if one has moved. */
   lookAgain(): Promise<void>
-  /** Retries a task on the new state where another program has moved a ref meanwhile. */
+  /** Runs a task, and again on the new state while another program moves a ref meanwhile. */
   again<Result>(task: () => Promise<Result>): Promise<Result>
   /**
-   * Waits for something (a commit's signature) that may take as long as a person does: files are opened meanwhile, and
-   * what is typed is written. What has come among the drafts by then is in {@link BranchWork.drafts}, and in the
-   * repository. Throws {@link RefMoved} where something else has become of the branch: what was waited for is not about
-   * what is there now.
+   * Waits for something that may need the user, such as a signature. Meanwhile files can be opened and edits are
+   * written: {@link BranchWork.drafts} then contains them. Throws {@link RefMoved} if the branch has moved, so that the
+   * result does not apply.
    */
   unlocked<Result>(wait: () => Promise<Result>): Promise<Result>
-  /** Gives the branch's files to an AI, shows what has become of them, or (undefined) gives them back. */
+  /** Shows the branch's files as an AI changes them, read-only; undefined ends that. */
   showAtWork(atWork: AtWork | undefined): Promise<void>
-  /** Makes other drafts those of the branch, without a commit: they are written soon. */
+  /** Replaces the branch's drafts without a commit. They are written soon. */
   becomeSoon(drafts: Drafts, renamed?: Renamed): Promise<void>
   /**
-   * Makes something else of the branch: its refs move, all or none, the checkouts follow, and it can be undone where a
-   * deed is given. Throws {@link RefMoved} where one of the refs is not where it was seen: then nothing has happened.
+   * Changes the branch: all its refs move or none, the checkouts follow, and with a deed it is an operation that can be
+   * undone. Throws {@link RefMoved}, without any effect, if a ref has moved.
    */
   become(next: Next, deed?: Deed): Promise<void>
-  /** The same for a branch that is deleted, with its drafts. */
+  /** Deletes the branch with its drafts, in the same way. */
   vanish(deed: Deed): Promise<void>
-  /** How {@link become} does it, for several branches at once: see {@link becomeTogether}. */
+  /** The transition that {@link become} runs, to run several together: see {@link becomeTogether}. */
   transitionTo(next: Next | 'gone'): Promise<Transition>
-  /** The refs of the branch and of its drafts have another name. */
+  /** Sets the names of the branch's refs after a rename. */
   rename(to: string): void
 }
 
-/** Makes something else of several branches in one operation. */
+/** Changes several branches in one operation. */
 export async function becomeTogether(
   room: BranchServices,
   all: readonly (readonly [HeldBranch, Next | 'gone'])[],
@@ -148,7 +146,10 @@ export async function becomeTogether(
   await carryOutTransitions(room, transitions, deed)
 }
 
-/** Announces transitions of locked branches, moves their refs, all or none, and follows up; or takes all back. */
+/**
+ * Announces transitions of locked branches, moves all their refs or none, and runs what follows; or reverts the
+ * announcements.
+ */
 export async function carryOutTransitions(
   room: BranchServices,
   transitions: readonly Transition[],
@@ -183,22 +184,22 @@ async function record(
   await operations.record({ kind, words, moves, refs: refsOf(recorded), made, renamed, ...(of && { of }) })
 }
 
-/** Whether a ref really moves. */
+/** Whether a ref actually moves. */
 export const isMove = ({ from, to }: Move): boolean => from !== to
 
-/** Milliseconds after which a wait for a signature is shown: it probably waits for a person. */
-const LONG_WAIT = 500
+/** Time after which waiting for a signature is shown, in milliseconds: it probably waits for the user. */
+const WAIT_NOTICE_DELAY_MS = 500
 
-/** How often a task is retried because another program has moved the same refs. */
-const TRIES = 10
+/** At most this many tries while other programs move the same refs. */
+const MAX_TRIES = 10
 
 export class BranchWork {
   #name: string
   #drafts: Drafts
-  /** The drafts as they are in the repository, and their commit. */
+  /** The drafts in the repository, and their commit. */
   #written: { commit: Oid | undefined; drafts: Drafts }
   #isGone = false
-  /** A merge that waits for a person: the drafts stand on it, and the branch itself stays where it is until it ends. */
+  /** A waiting merge: the drafts are on its commit, and the branch itself stays at `head` until it ends. */
   #merging: { commit: Oid; head: Oid | undefined } | undefined
   #atWork: AtWork | undefined
   #moved: Moved | undefined
@@ -207,7 +208,7 @@ export class BranchWork {
   readonly #lock = new BranchLock(isWaiting => this.#sayWaiting(isWaiting))
   #waitingTimer: ReturnType<typeof setTimeout> | undefined
   #hasSaidWaiting = false
-  /** The files with drafts when it was last said that there are others. */
+  /** The files with drafts in the last news. */
   #saidDrafts = ''
   /** Given only to tasks that have locked the branch. */
   readonly #held: HeldBranch = {
@@ -238,10 +239,7 @@ export class BranchWork {
     this.#writing = new Writing(() => this.write(), tell)
   }
 
-  /**
-   * The work on a branch as the repository has it: with the drafts of an earlier time. `was` is where it was, if it is
-   * gone.
-   */
+  /** Opens a branch with the drafts in the repository. `was`: its last commit, if it is deleted. */
   static async open(room: BranchServices, name: string, was?: Oid): Promise<BranchWork> {
     const tip = (await room.objects.info(`${headRef(name)}^{commit}`))?.oid
     const work = new BranchWork(name, room, tip ?? was)
@@ -254,7 +252,7 @@ export class BranchWork {
     return this.#name
   }
 
-  /** The commit that the drafts stand on: the branch's own, or that of a merge which waits in it. */
+  /** The commit that the drafts are on: the branch's own, or that of a waiting merge. */
   get tip(): Oid | undefined {
     return this.#drafts.tip
   }
@@ -264,32 +262,32 @@ export class BranchWork {
     return this.#merging ? this.#merging.head : this.tip
   }
 
-  /** The commit of a merge that waits in the branch for a person. */
+  /** The commit of the merge that waits in the branch. */
   get merging(): Oid | undefined {
     return this.#merging?.commit
   }
 
-  /** The drafts without what was typed a moment ago: {@link HeldBranch.collect} brings it among them. */
+  /** The drafts without the newest edits, which {@link HeldBranch.collect} adds. */
   get drafts(): Drafts {
     return this.#drafts
   }
 
-  /** The commit of the drafts as they are in the repository, if there are any. */
+  /** The commit of the drafts in the repository, if there are any. */
   get draftsCommit(): Oid | undefined {
     return this.#written.commit
   }
 
-  /** The branch was deleted by another program; its drafts are kept. */
+  /** Whether another program deleted the branch; its drafts are kept. */
   get isGone(): boolean {
     return this.#isGone
   }
 
-  /** What is shown of the branch: its drafts, or what an AI is making of its files. */
+  /** The shown files: the drafts, or those that an AI is changing. */
   get #shown(): Drafts {
     return this.#atWork?.files ?? this.#drafts
   }
 
-  /** How another program moved the branch while there were drafts, for as long as there are. */
+  /** How another program moved the branch under its drafts; undefined without drafts. */
   get moved(): Moved | undefined {
     return this.draftPaths.length > 0 ? this.#moved : undefined
   }
@@ -298,24 +296,24 @@ export class BranchWork {
     return this.#files.hasAny
   }
 
-  /** The files with something in them that is not saved. */
+  /** The files with unsaved changes. */
   get draftPaths(): Path[] {
     return [...new Set([...this.#drafts.files.keys(), ...this.#drafts.clashes.keys(), ...this.#files.typed])].sort()
   }
 
-  /** Those of them that are in conflict with what has become of the branch. */
+  /** The unsaved files that conflict with the branch's new commit. */
   get conflictPaths(): Path[] {
     return [...this.#drafts.clashes].flatMap(([path, clash]) => (isOpen(clash) ? [path] : [])).sort()
   }
 
-  /** Does something that no other work on this branch's refs may come between. */
+  /** Runs a task exclusively among the work on this branch's refs. */
   async locked<Result>(task: (held: HeldBranch) => Promise<Result>): Promise<Result> {
     return await this.#lock.hold(() => task(this.#held))
   }
 
   /**
-   * The same for what only looks, or takes and writes what is typed: it need not wait while a commit waits for its
-   * signature (see {@link HeldBranch.unlocked}).
+   * Runs a task that only reads, or collects and writes edits. It does not wait for a commit's signature (see {@link
+   * HeldBranch.unlocked}).
    */
   async brieflyLocked<Result>(task: (held: Pick<HeldBranch, 'collect'>) => Promise<Result>): Promise<Result> {
     return await this.#lock.hold(() => task(this.#held), { isBrief: true })
@@ -330,7 +328,7 @@ export class BranchWork {
     throw new RefMoved(headRef(this.name), head, this.head)
   }
 
-  // --- Files ---------------------------------------------------------------------------------------------------------
+  // --- Files ---
 
   async open(path: Path): Promise<File> {
     return await this.brieflyLocked(async () => {
@@ -346,7 +344,7 @@ export class BranchWork {
     })
   }
 
-  /** Takes edits of an open file, at once: they are written soon. */
+  /** Applies edits to an open file at once. They are written soon. */
   edit(path: Path, version: number, edits: readonly Edit[]): Taken {
     this.verifyFree()
     const taken = this.#files.edit(path, version, edits)
@@ -356,7 +354,7 @@ export class BranchWork {
     return taken
   }
 
-  /** The files of the branch with all drafts, as they are at this moment. */
+  /** The current files of the branch with all drafts. */
   async vfs(): Promise<WorkInProgressVfs> {
     return await this.brieflyLocked(async () => {
       await this.#collect()
@@ -370,7 +368,7 @@ export class BranchWork {
     })
   }
 
-  /** What is typed in a file in conflict is in its working text, and the draft is what that has on its own side. */
+  /** In a file with conflicts, edits change its working text; the draft is our side of that. */
   #typedIn(clash: Clashing, { oid, bytes }: { oid: Oid; bytes: Buffer }): Clashing {
     const { working } = clash
     if (!working) return { ...clash, draft: oid, bytes }
@@ -381,7 +379,7 @@ export class BranchWork {
     return { ...clash, draft, bytes: own, working: { ...working, oid, bytes, left } }
   }
 
-  /** Files in which no conflict is left are ordinary drafts from now on. */
+  /** Turns files without open conflicts into ordinary drafts. */
   async #takeSettled(): Promise<void> {
     const files = new Map(this.#drafts.files)
     const clashes = new Map(this.#drafts.clashes)
@@ -400,7 +398,7 @@ export class BranchWork {
     const { objects } = this.room
     const typed = [...this.#files.typed].map(async path => [path, await entryInTip(objects, this.tip, path)] as const)
     for (const [path, saved] of await Promise.all(typed)) {
-      // From here on nothing is waited for: an edit comes before all of this or after it.
+      // No await from here on: an edit comes before all of this or after it.
       const bytes = this.#files.take(path)
       if (!bytes) continue
       const mode = (this.#drafts.files.get(path) ?? saved)?.mode ?? '100644'
@@ -417,14 +415,14 @@ export class BranchWork {
     this.#files.forgetClosed()
   }
 
-  // --- Drafts, written -----------------------------------------------------------------------------------------------
+  // --- Writing drafts ---
 
-  /** Writes what is not written yet; throws where that is not possible now. It will be tried again then. */
+  /** Writes the drafts that are not written yet. Throws if this is impossible now; it will be tried again. */
   async write(): Promise<void> {
     await this.brieflyLocked(async () => {
       try {
         await this.#collect()
-        // What was typed and taken out again is no draft any more.
+        // Edits that were reverted are no drafts any more.
         this.#sayDrafts()
         await this.#writeDrafts()
         this.#writing.succeeded()
@@ -435,7 +433,7 @@ export class BranchWork {
     })
   }
 
-  /** What has become of the drafts is written soon, if it is not yet. */
+  /** Schedules writing, if the drafts have changed. */
   #writeSoon(): void {
     if (!isSameDrafts(this.#drafts, this.#written.drafts)) this.#writing.begin()
   }
@@ -446,7 +444,7 @@ export class BranchWork {
 
   async #writeDrafts(): Promise<void> {
     const { objects } = this.room
-    for (let tries = 0; tries < TRIES; tries++) {
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
       if (isSameDrafts(this.#drafts, this.#written.drafts)) return
       const drafts = this.#drafts
       const made = await makeDrafts(objects, drafts)
@@ -463,12 +461,12 @@ export class BranchWork {
     throw new Failure(`Drafts of ${visiblePath(this.name)} are written by another program all the time.`)
   }
 
-  /** What takes the drafts in the repository to these. */
+  /** The move of the drafts' ref to these drafts. */
   #draftsMove(made: NewDrafts | undefined): Move {
     return { ref: draftsRef(this.name), from: this.#written.commit, to: made?.oid }
   }
 
-  /** What is written need not be in memory any more. */
+  /** Written content need not stay in memory. */
   #wrote(commit: Oid | undefined, drafts: Drafts): void {
     const kept = written(drafts)
     this.#written = { commit, drafts: kept }
@@ -485,13 +483,13 @@ export class BranchWork {
     this.#noticeOfDrafts('What is typed can be written to the disk again: nothing was lost.', false)
   }
 
-  /** Nothing is written any more. */
+  /** Stops writing. */
   end(): void {
     this.#writing.end()
     this.#sayWaiting(false)
   }
 
-  /** Otherwise a discard or an undo would show nothing while a commit waits for its signature. */
+  /** Without this notice, a discard or undo that waits for a signature would seem to do nothing. */
   #sayWaiting(isWaiting: boolean): void {
     clearTimeout(this.#waitingTimer)
     const { say } = this.room
@@ -500,7 +498,7 @@ export class BranchWork {
         this.#hasSaidWaiting = true
         const words = `A commit in ${visiblePath(this.name)} is still being made: what you wanted there comes after it. If it is to be signed, sign it or refuse that.`
         say({ say: 'waiting', branch: this.name, words })
-      }, LONG_WAIT)
+      }, WAIT_NOTICE_DELAY_MS)
     else if (this.#hasSaidWaiting) {
       this.#hasSaidWaiting = false
       say({ say: 'waiting', branch: this.name })
@@ -524,12 +522,12 @@ export class BranchWork {
     this.room.say({ say: 'branch', branch: this.name, ...what })
   }
 
-  // --- One thing after the other -------------------------------------------------------------------------------------
+  // --- One after the other ---
 
   /**
-   * Works on the newest state, and retries where another program has moved a ref meanwhile. While an AI is at work in
-   * the branch, only that which ends its work may do so (`isTurn`); while a merge waits in it, only what settles or
-   * ends that (`isMerging`).
+   * Runs a task on the newest state, and again while another program moves a ref meanwhile. While an AI works in the
+   * branch, only a task that ends its turn is allowed (`isTurn`); while a merge waits, only one that resolves or ends
+   * it (`isMerging`).
    */
   async inOneGo<Result>(
     task: (held: HeldBranch, signature: Promise<CommitSignature>) => Promise<Result>,
@@ -539,7 +537,7 @@ export class BranchWork {
       if (!isTurn) this.verifyFree()
       if (!isMerging) this.verifyNotMerging()
       const signature = readSignature(this.room.objects.repository)
-      // Waiting callers get the error; without any, nothing was to be signed.
+      // Callers that wait get the error; without any, nothing was to be signed.
       signature.catch(() => undefined)
       await this.#collect()
       this.#verifyThere()
@@ -556,7 +554,7 @@ export class BranchWork {
       try {
         return await task()
       } catch (error) {
-        if (tries >= TRIES) throw await this.#inWords(error)
+        if (tries >= MAX_TRIES) throw await this.#inWords(error)
         await this.#makeWay(error)
       }
       await this.#collect()
@@ -565,32 +563,32 @@ export class BranchWork {
     }
   }
 
-  /** After what can be mended, so that it is worth another try; throws what can't be. */
+  /** Resolves errors that another try can overcome; throws the others. */
   async #makeWay(error: unknown): Promise<void> {
     if (error instanceof RefMoved) return
-    // A branch that is there is in no other's way: the drafts are those of one that is gone.
+    // A branch that exists is in no other's way: the ref in the way belongs to the drafts of a deleted one.
     if (!isInTheWay(error) || this.#isGone) throw await this.#inWords(error)
     await putAside(this.room.operations, this.name)
   }
 
-  /** An error of git or of the disk, as a sentence for the person. */
+  /** Converts an error of git or the disk to a sentence for the user. */
   async #inWords(error: unknown): Promise<unknown> {
     if (!(error instanceof GitError)) return error
     const why = await whyNotWritten(this.room.objects.repository, error)
     return new Failure(`Nothing was done in ${visiblePath(this.name)}: ${why}. What was typed is kept.`)
   }
 
-  /** An AI is at work in the branch, or what it left has to be kept or let go. */
+  /** Whether an AI works in the branch, or its result has to be kept or discarded. */
   get isHeld(): boolean {
     return this.#atWork !== undefined
   }
 
-  /** Throws a {@link Failure} where it is. */
+  /** Throws a {@link Failure} if the branch is held by an AI's turn. */
   verifyFree(): void {
     if (this.#atWork) throw new Failure(this.#atWork.why)
   }
 
-  /** Throws a {@link Failure} where a merge waits in the branch for a person. */
+  /** Throws a {@link Failure} if a merge waits in the branch. */
   verifyNotMerging(): void {
     if (!this.#merging) return
     const name = visiblePath(this.name)
@@ -603,11 +601,9 @@ export class BranchWork {
     throw new Failure(`The branch ${name} was deleted: bring it back first. What was typed in it is kept.`)
   }
 
-  // --- What others have done -----------------------------------------------------------------------------------------
+  // --- Changes by others ---
 
-  /**
-   * Looks where the branch and its drafts are, and brings the drafts along where another program has moved one of them.
-   */
+  /** Reads the refs of the branch and its drafts, and merges the drafts if another program has moved one. */
   async refresh(): Promise<void> {
     await this.brieflyLocked(async () => {
       await this.#collect()
@@ -633,12 +629,12 @@ export class BranchWork {
     else if (isOther) this.#sayBranch()
   }
 
-  /** The drafts that another desk, or an earlier time, has written. */
+  /** Merges drafts that another desk, or an earlier process, has written. */
   async #takeDraftsOf(commit: Oid | undefined): Promise<void> {
     const { objects } = this.room
     const theirs = commit === undefined ? noDrafts(this.tip) : await readDrafts(objects, commit)
     if (!theirs) throw new Failure(`${draftsRef(this.name)} is no commit: delete it by git update-ref -d.`)
-    // Without written drafts, the branch may have moved since its refs were last read.
+    // Without written drafts, the branch may have moved since its refs were read.
     const before = this.#written.commit === undefined ? noDrafts(this.tip) : this.#written.drafts
     const merged = await this.#merged(drafts => mergeDrafts(objects, before, drafts, theirs))
     this.#written = { commit, drafts: theirs }
@@ -656,18 +652,18 @@ export class BranchWork {
     await this.#show(await this.#merged(drafts => mergeDrafts(objects, noDrafts(this.tip), drafts, noDrafts(tip))))
   }
 
-  /** A merge of all that was typed until it was done, if people do not type all too fast. */
+  /** Merges the drafts, and again if there were edits meanwhile, a limited number of times. */
   async #merged(merge: (drafts: Drafts) => Promise<Drafts>): Promise<Drafts> {
     for (let tries = 1; ; tries++) {
       const merged = await merge(this.#drafts)
-      if (this.#files.typed.size === 0 || tries >= TRIES) return merged
+      if (this.#files.typed.size === 0 || tries >= MAX_TRIES) return merged
       await this.#collect()
     }
   }
 
-  // --- What becomes of it --------------------------------------------------------------------------------------------
+  // --- State ---
 
-  /** Makes other drafts those of this branch, and lets the open files follow. */
+  /** Replaces the drafts, and updates the open files. */
   async #show(drafts: Drafts): Promise<void> {
     this.#drafts = drafts
     await this.#files.follow(this.#shown)
@@ -678,7 +674,7 @@ export class BranchWork {
     this.#sayBranch()
   }
 
-  /** At once with what was looked at before: from then on nothing can be typed. */
+  /** Updated synchronously with the state that was checked, so that no edit comes in between. */
   async #showAtWork(atWork: AtWork | undefined): Promise<void> {
     this.#atWork = atWork
     await this.#files.hold(this.#shown, atWork?.why)
@@ -691,7 +687,7 @@ export class BranchWork {
     this.#writeSoon()
   }
 
-  /** The drafts as they are written now are those of the branch. */
+  /** Takes drafts as written in the repository. */
   async #showWritten(commit: Oid | undefined, drafts: Drafts): Promise<void> {
     this.#written = { commit, drafts: written(drafts) }
     await this.#show(this.#written.drafts)
@@ -723,7 +719,7 @@ export class BranchWork {
     return { moves: moves.filter(isMove), made: made?.made ?? [], renamed, announce, arrive }
   }
 
-  /** What was typed since the branch was looked at is kept with all before it, as a draft of a branch that is gone. */
+  /** For a deletion: edits made since the branch was read are kept as a draft of the deleted branch. */
   async #vanishing(): Promise<Transition> {
     const moves = [
       { ref: headRef(this.name), from: this.#isGone ? undefined : this.head, to: undefined },
@@ -745,7 +741,7 @@ export class BranchWork {
     this.#files.rename(to)
   }
 
-  /** Files that are open follow a file or folder to its other name. */
+  /** Open files follow the rename of a file or folder. */
   #reopen(renamed: Renamed): void {
     this.#files.reopen(renamed)
     if (this.#files.typed.size > 0) this.#writing.begin()

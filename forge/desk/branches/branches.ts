@@ -1,4 +1,4 @@
-/** The local branches, as the desk lists them: cheap where there are thousands. */
+/** Lists the local branches, quickly also with thousands. */
 import { Failure } from '../../../core/failure.ts'
 import { isRefName, type Objects } from '../../../core/git/objects.ts'
 import type { RefName } from '../../../core/git/refs.ts'
@@ -10,14 +10,14 @@ export const HEADS = 'refs/heads/'
 export const headRef = (branch: string): RefName => `${HEADS}${branch}`
 export const branchOfRef = (ref: RefName): string => ref.slice(HEADS.length)
 
-/** What git tells of a branch by itself. `upstream` is a ref's name. */
+/** What git lists of a branch. `upstream`: the name of a ref. */
 type ListedBranch = { name: string; tip: Oid; committed: number; subject: string; upstream: RefName | undefined }
 
 const FORMAT = ['%(refname)', '%(objectname)', '%(committerdate:unix)', '%(upstream)', '%(contents:subject)'].join(
   '%00',
 )
 
-/** All local branches, by name, by one git. */
+/** All local branches by name, with one git process. */
 export async function listBranches(repository: Repository): Promise<ListedBranch[]> {
   const { stdout } = await run(repository, ['for-each-ref', `--format=${FORMAT}`, HEADS])
   const lines = stdout.toString('latin1').split('\n').filter(Boolean)
@@ -33,13 +33,13 @@ export async function listBranches(repository: Repository): Promise<ListedBranch
   })
 }
 
-/** Where the refs below a prefix are, by what follows it in their names. */
+/** The commits of the refs below a prefix, by the rest of their names. */
 export async function tipsBelow(repository: Repository, prefix: string): Promise<Map<string, Oid>> {
   const [tips = new Map()] = await tipsBelowEach(repository, [prefix])
   return tips
 }
 
-/** The same for several prefixes, none of which is below another, by one git. */
+/** The commits of the refs below several prefixes, none of which contains another, with one git process. */
 export async function tipsBelowEach(repository: Repository, prefixes: readonly string[]): Promise<Map<string, Oid>[]> {
   const { stdout } = await run(repository, ['for-each-ref', '--format=%(objectname) %(refname)', ...prefixes])
   const lines = stdout.toString('latin1').split('\n').filter(Boolean)
@@ -50,19 +50,19 @@ export async function tipsBelowEach(repository: Repository, prefixes: readonly s
   })
 }
 
-/** How many commits are counted, and how many authors named, at most. */
+/** At most this many commits are counted, and this many authors named. */
 const [MAX_COUNTED_COMMITS, MAX_NAMED_AUTHORS] = [1000, 3]
 
-/** How many commits one commit has that another lacks, and whose they are. */
+/** The number of commits that `to` has and `from` lacks, and their authors. */
 export async function cameIn(repository: Repository, from: Oid, to: Oid): Promise<{ commits: number; by: string[] }> {
   const range = [`--max-count=${MAX_COUNTED_COMMITS}`, '--format=%an', `${from}..${to}`, '--']
-  // Undefined where the old commit has been garbage-collected.
+  // Exit code 128: the old commit has been garbage-collected.
   const { stdout } = await run(repository, ['log', '-z', '--no-show-signature', ...range], { ok: [0, 128] })
   const names = fields(stdout).map(asText)
   return { commits: names.length, by: [...new Set(names)].slice(0, MAX_NAMED_AUTHORS) }
 }
 
-/** Throws a {@link Failure} where git takes no branch of this name, beside those that are there. */
+/** Throws a {@link Failure} if git does not accept the name, or not beside the existing branches. */
 export function verifyBranchName(name: string, others: readonly string[]): void {
   const words = visiblePath(name)
   if (!isRefName(headRef(name)) || name.startsWith('-') || name === 'HEAD')
@@ -75,14 +75,14 @@ export function verifyBranchName(name: string, others: readonly string[]): void 
   throw new Failure(`Git keeps no branch ${words} beside ${visiblePath(inTheWay)}: choose another name.`)
 }
 
-/** Where an AI's conversation is kept in a branch's tree. */
+/** The path of an AI's conversation in a branch's tree. */
 const SESSION = '.forge/session.json'
-/** The counts of this many branches are waited for; further ones are sent when they are known. */
+/** The list waits for this many branches' counts; the others follow as news. */
 const COUNTED_AT_ONCE = 20
 
 export type AheadBehind = { ahead: number; behind: number }
 
-/** What takes longer to know of branches, kept by the commits that it is about, which never change. */
+/** Facts about branches that take longer, cached by the commits that they depend on. */
 export class BranchFacts {
   readonly #sessions = new Map<Oid, boolean>()
   readonly #counts = new Map<string, AheadBehind>()
@@ -90,11 +90,11 @@ export class BranchFacts {
 
   constructor(
     readonly objects: Objects,
-    /** Is called when more counts are known. */
+    /** Called when more counts are known. */
     readonly onCounted: (branch: string) => void,
   ) {}
 
-  /** Which of these commits have an AI's conversation in them. */
+  /** Which of these commits contain an AI's conversation. */
   async withSession(tips: readonly Oid[]): Promise<Set<Oid>> {
     const unknown = [...new Set(tips)].filter(tip => !this.#sessions.has(tip))
     if (unknown.length > 0) {
@@ -104,7 +104,7 @@ export class BranchFacts {
     return new Set(tips.filter(tip => this.#sessions.get(tip)))
   }
 
-  /** How far branches are from those that they follow; of some only later, where there are many. */
+  /** How far branches are ahead of and behind their upstreams. If there are many, some follow later. */
   async counts(branches: readonly ListedBranch[]): Promise<Map<string, AheadBehind>> {
     const upstreams = await this.#upstreamTips(branches)
     const pairs = branches.flatMap(({ name, tip, upstream }) => {
@@ -136,7 +136,7 @@ export class BranchFacts {
         this.onCounted(name)
       }
     } catch {
-      // The repository is closed, or broken: listing the branches reports that.
+      // The repository is closed or broken, which listing the branches reports.
     } finally {
       this.#counting = undefined
     }

@@ -1,6 +1,6 @@
 /**
- * The work trees of a repository: which branch is checked out where, and how a checkout follows a branch that the desk
- * has moved.
+ * The work trees of a repository: which branch is checked out in each, and updating a checkout after the desk has moved
+ * its branch.
  */
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -15,14 +15,14 @@ import type { News } from '../contract/news.ts'
 import { headRef } from './branches.ts'
 
 /**
- * A checkout that is to follow its branch, or could not: its files are those of the commit `from`, and the branch is at
- * `to`. Written down before the branch moves, so that a checkout is not left behind by a process that is killed.
+ * A checkout that has to follow its branch, or could not: its files are those of commit `from`, and the branch is at
+ * `to`. Recorded before the branch moves, so that it is known even if the process is killed.
  */
 const Pending = v.object({
   branch: v.string(),
   from: v.string(),
   to: v.string(),
-  /** A notice has said that it could not. */
+  /** Whether a notice has said that it could not follow. */
   isTold: v.boolean(),
 })
 type Pending = v.InferOutput<typeof Pending>
@@ -34,15 +34,15 @@ export class Checkouts {
 
   private constructor(
     readonly objects: Objects,
-    /** The top of the main work tree; undefined where the repository is bare. */
+    /** The folder of the main work tree; undefined in a bare repository. */
     readonly main: string | undefined,
-    /** The file that says which checkouts do not stand where their branches do, by their git folders. */
+    /** The file that records the checkouts that have not followed their branches, by git folder. */
     readonly file: string,
     readonly pending: Map<string, Pending>,
     readonly say: (news: News) => void,
   ) {}
 
-  /** Takes up what an earlier process has not finished: a checkout that was to follow still does. */
+  /** Opens the checkouts. Those that an earlier process left pending follow now. */
   static async open(objects: Objects, state: string, say: (news: News) => void): Promise<Checkouts> {
     const file = join(state, 'checkouts.json')
     const pending = await readPending(file, objects.repository)
@@ -55,25 +55,24 @@ export class Checkouts {
     return this.objects.repository
   }
 
-  /** All work trees that are there. HEADs are read as files: there may be many, and a git for each would take long. */
+  /** All existing work trees. HEADs are read as files, since a git process for each would take long. */
   async list(): Promise<Checkout[]> {
     return await listCheckouts(this.repository, this.main)
   }
 
-  /** The checkout in which a branch is, if any. */
+  /** The checkout on a branch, if any. */
   async of(ref: RefName): Promise<Checkout | undefined> {
     return (await this.list()).find(({ head }) => head === ref)
   }
 
-  /** Puts the HEAD of a checkout on another branch of the same commit: no file changes. */
+  /** Sets the HEAD of a checkout to another branch at the same commit, so that no file changes. */
   async turnTo({ folder, gitDir }: Checkout, ref: RefName, message: string): Promise<void> {
     const env = { ...this.repository.env, GIT_DIR: gitDir, GIT_WORK_TREE: folder }
     await run({ cwd: folder, env }, ['symbolic-ref', '-m', message, 'HEAD', asText(ref)])
   }
 
   /**
-   * Writes down that the checkouts of a branch are to follow it, before it moves. Gives what takes that back, for where
-   * it does not move after all.
+   * Records that the checkouts of a branch have to follow it, before it moves. Returns a function that reverts this.
    */
   async announce(branch: string, from: Oid | undefined, to: Oid | undefined): Promise<() => Promise<void>> {
     if (from === to) return async () => undefined
@@ -99,9 +98,8 @@ export class Checkouts {
   }
 
   /**
-   * Lets the checkouts of a branch follow it from one commit to another, after the branch has moved. It is done behind
-   * the caller's back, one after the other: {@link settled} waits for it. That one could not is said once for saves,
-   * which are many; for all else it is said again (`isSave`).
+   * Updates the checkouts of a branch that has moved, in the background and one after the other: {@link settled} waits
+   * for that. A failure is reported once for saves, which are frequent (`isSave`), and each time for all else.
    */
   follow(branch: string, from: Oid | undefined, to: Oid | undefined, isSave: boolean): void {
     const empty = emptyTree(this.repository.format)
@@ -112,7 +110,7 @@ export class Checkouts {
     })
   }
 
-  /** The checkout of a branch that could not follow it, and between which commits; `from` is undefined for none. */
+  /** The checkout that could not follow a branch, and the commits between; `from` is undefined for none. */
   async leftBehind(branch: string): Promise<{ folder: string; from: Oid | undefined; to: Oid } | undefined> {
     const empty = emptyTree(this.repository.format)
     for (const { folder, gitDir, head } of await this.list()) {
@@ -123,7 +121,7 @@ export class Checkouts {
     return undefined
   }
 
-  /** A branch has another name: a checkout that could not follow it is still where it was. */
+  /** After a rename of the branch: a checkout that could not follow it is recorded under the new name. */
   async renamed(name: string, to: string): Promise<void> {
     const own = [...this.pending].filter(([, { branch }]) => branch === name)
     for (const [gitDir, behind] of own) this.pending.set(gitDir, { ...behind, branch: to })
@@ -148,8 +146,8 @@ export class Checkouts {
   }
 
   /**
-   * Writes down what is pending, one after the other: several branches may be saved at a time. What can't be kept is
-   * only needed where this process is killed: a full disk is no reason to save nothing.
+   * Writes the record; calls follow each other, since several branches may be saved at once. A failure is ignored: the
+   * record only matters if the process is killed, and a full disk should not prevent a save.
    */
   async #keep(): Promise<void> {
     const young = `${this.file}.${process.pid}`
@@ -160,7 +158,7 @@ export class Checkouts {
     await this.#kept
   }
 
-  /** When all checkouts have followed that were to. */
+  /** Resolves when all pending checkouts have followed, or could not. */
   async settled(): Promise<void> {
     await this.#last
   }
@@ -177,7 +175,7 @@ export class Checkouts {
       why = await followBranch(this.repository, checkout, start, to)
       if (why === '') break
     }
-    // The branch may have moved again while git worked.
+    // The branch may have moved again while git ran.
     const now = this.pending.get(checkout.gitDir)
     if (why !== '') this.pending.set(checkout.gitDir, { branch, to, ...now, from: now?.from ?? from, isTold: true })
     else if (now && now.to !== to) this.pending.set(checkout.gitDir, { ...now, from: to, isTold: false })
@@ -189,8 +187,8 @@ export class Checkouts {
   }
 
   /**
-   * The checkout of a branch that could not follow it from a commit to another tree, and why, as a sentence; undefined
-   * where nothing is in the way. Nothing is changed.
+   * The checkout that could not follow the branch to another tree, and why, as a sentence; undefined if all could.
+   * Changes nothing.
    */
   async whyNotFollowing(branch: string, from: Oid, to: Oid): Promise<{ folder: string; why: string } | undefined> {
     for (const checkout of await this.list()) {

@@ -1,7 +1,4 @@
-/**
- * Files that are open in an editor, as the server has them: it decides in which order edits count, as
- * `@codemirror/collab` wants it from its authority.
- */
+/** The open files on the server, which is the authority of `@codemirror/collab`: it decides the order of edits. */
 import { ChangeSet, type ChangeSpec, Text } from '@codemirror/state'
 import { diffArrays } from 'diff'
 import { Failure } from '../../../core/failure.ts'
@@ -10,26 +7,26 @@ import { byteSizeOf, refusalOf, sizeAfter } from '../contract/editable-text.ts'
 import { encode, type Form } from '../reading/text.ts'
 
 /**
- * What came of edits: taken, with what is to be told to all windows; made for an older version; or refused, and why,
- * since they lead to a text that can't be edited.
+ * The result of edits: accepted, with the edits to send to all windows; made for an older version; or refused, with the
+ * reason, since their text can't be edited.
  */
 export type Taken = { accepted: true; edits: Edit[] } | { accepted: false; refused?: string }
 
-/** The name under which the server itself edits: after a merge, for example. */
+/** The client id of the server's own edits, such as after a merge. */
 const SERVER = 'forge'
 
 /**
- * One file's text, which several windows edit. Its {@link marked} text is what the server is just working with (writing
- * it, merging it), while edits go on.
+ * The text of a file that several windows edit. The {@link marked} text is the one that the server is writing or
+ * merging, while edits go on.
  */
 export class Document {
   #text: Text
   #form: Form
   #version = 0
-  /** The bytes of the text in its form. */
+  /** The size of the text in bytes, in its form. */
   #size: number
   #marked: Text
-  /** What was edited since the mark. */
+  /** The edits since the mark. */
   #since: ChangeSet
 
   constructor(text: string, form: Form) {
@@ -48,15 +45,12 @@ export class Document {
     return this.#form
   }
 
-  /** How many edits led to the text. */
+  /** The number of edits that led to the text. */
   get version(): number {
     return this.#version
   }
 
-  /**
-   * Takes edits that were made to this version of the text, all of them or none. Throws a {@link Failure} where one is
-   * no edit of that text.
-   */
+  /** Applies edits to this version of the text, all or none. Throws a {@link Failure} if one does not fit the text. */
   take(version: number, edits: readonly Edit[]): Taken {
     if (version !== this.#version) return { accepted: false }
     let [text, size] = [this.#text, this.#size]
@@ -77,7 +71,7 @@ export class Document {
     return { accepted: true, edits: edits.map(({ client }, at) => ({ client, changes: changes[at]?.toJSON() })) }
   }
 
-  /** Marks the text as it is now, and gives its bytes. */
+  /** Marks the current text, and returns its bytes. */
   mark(): Buffer {
     this.#marked = this.#text
     this.#since = ChangeSet.empty(this.#text.length)
@@ -85,8 +79,8 @@ export class Document {
   }
 
   /**
-   * Makes of the marked text another one; what was typed since the mark stays typed. Gives the edit, to be told to all
-   * windows, and the version that it was made to; undefined where the text is the same.
+   * Replaces the marked text; edits since the mark are kept. Returns the edit for all windows and the version it
+   * applies to; undefined if the text is the same.
    */
   become(text: string, form: Form): { version: number; edit: Edit } | undefined {
     this.#form = { lineEnd: form.lineEnd, bom: form.bom }
@@ -95,13 +89,13 @@ export class Document {
       this.#size = byteSizeOf(this.#text, this.#form)
       return undefined
     }
-    // At one place the server's lines come first, as a window has it that hears of them.
+    // At the same position the server's lines come first, as in a window that receives them.
     const change = whole.map(this.#since, true)
     const { version } = this
     this.#text = change.apply(this.#text)
     this.#size = byteSizeOf(this.#text, this.#form)
     this.#version++
-    // The other text is the marked one now, and what was typed comes after it.
+    // The new text becomes the marked one, followed by the edits.
     this.#marked = whole.apply(this.#marked)
     this.#since = this.#since.map(whole)
     return { version, edit: { client: SERVER, changes: change.toJSON() } }
@@ -109,8 +103,8 @@ export class Document {
 }
 
 /**
- * A change as it came from a page, not validated. Its form is a list: a number for so many characters kept, or for so
- * many replaced and the lines that stand there instead.
+ * Parses a change from a page: a list with a number for each run of characters kept, or a number of characters replaced
+ * and the lines instead of them.
  */
 function changeFrom(json: unknown, length: number): ChangeSet {
   if (!Array.isArray(json) || !json.every(isSection)) throw notAnEdit()
@@ -119,7 +113,7 @@ function changeFrom(json: unknown, length: number): ChangeSet {
   for (const section of json) {
     if (typeof section === 'number') continue
     const lines = section.slice(1) as string[]
-    // A line end inside of a line would be a line for some and none for others.
+    // A line end inside a line would not be counted as one everywhere.
     if (lines.some(line => line.includes('\n'))) throw notAnEdit()
   }
   return ChangeSet.fromJSON(json)
@@ -136,12 +130,12 @@ function isSection(section: unknown): section is Section {
 const notAnEdit = (): Failure =>
   new Failure('What the page sent is no edit of this text: nothing was changed. Load the page again.')
 
-/** In a text that differs in more lines, one replacement will do: to find the lines that are the same would take long. */
+/** Texts that differ in more lines get one replacement, since comparing them by line takes long. */
 const MAX_EDITED_LINES = 2_000
 
 /**
- * What makes one text of another, line by line: lines that stay keep their places, so that what is typed in one of them
- * meanwhile stays in it, also where marks of a conflict come to stand around it.
+ * The change from one text to another, by line: unchanged lines keep their position, so that a concurrent edit stays in
+ * its line, even if conflict markers are inserted around it.
  */
 function changeBetween(before: string, after: string): ChangeSet {
   const hunks = diffArrays(linesOf(before), linesOf(after), { maxEditLength: MAX_EDITED_LINES })
@@ -169,17 +163,17 @@ function changeBetween(before: string, after: string): ChangeSet {
   return ChangeSet.of(changes, before.length)
 }
 
-/** The lines of a text, each with its end. */
+/** The lines of a text, each with its line end. */
 const linesOf = (text: string): string[] => text.match(/[^\n]*\n|[^\n]+/g) ?? []
 
-/** One replacement that makes one text of another: what both begin and end with stays. */
+/** The replacement of everything between the common start and the common end. */
 function replacement(at: number, before: string, after: string): ChangeSpec {
   const most = Math.min(before.length, after.length)
   let start = 0
   while (start < most && before[start] === after[start]) start++
   let end = 0
   while (end < most - start && before.at(-1 - end) === after.at(-1 - end)) end++
-  // A character of two halves is not parted.
+  // Surrogate pairs are not split.
   if (/[\ud800-\udbff]/.test(before[start - 1] ?? '')) start--
   if (end > 0 && /[\udc00-\udfff]/.test(before.at(-end) ?? '')) end--
   const insert = Text.of(after.slice(start, after.length - end).split('\n'))

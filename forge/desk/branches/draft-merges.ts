@@ -1,22 +1,21 @@
 /**
- * Drafts brought together with what somebody else made of the same start: a branch that has moved, or the drafts of
- * another desk. Where git can't do that in a file, it becomes a clash, until a person has chosen.
+ * Merges drafts with other changes since a common start: a branch that has moved, or the drafts of another desk. A file
+ * that git can't merge becomes a clash, until it is resolved.
  *
- * A clash has three texts.
- * - The draft: all that was typed, by one person or by several. Each line that anybody has typed and not taken out
- *   again is in it.
- * - The base: what it was made from, so far that each line of the base which the draft lacks was taken out by somebody
- *   who typed. Where two drafts that were made from different texts are put together, the base is what these have in
- *   common: a line that came into the branch after one of them was begun was not taken out by who never saw it.
- * - The other end: what the file is without the draft, in the branch's commit or in the drafts of another desk. It is
- *   not part of the clash: it goes on, and the draft stays what it is.
+ * A clash has three texts:
+ * - The draft: everything that was typed, in one window or several. It has each line that was typed and not deleted
+ * again.
+ * - The base: the text before typing, such that each line of it that the draft lacks was deleted by typing. For two
+ * drafts with different bases, it is what these have in common: a line that came into the branch after one draft was
+ * begun was not deleted by that draft.
+ * - The other end: the file without the draft, in the branch's commit or in the drafts of another desk. It is not
+ * stored with the clash, and may change, while the draft stays.
  *
- * Two texts are settled as the conflicts of a merge are, in one text with marks (conflicts/draft-conflicts.ts): only
- * lines that one end has taken out are gone by themselves. Of all else one end is chosen as a whole, byte by byte, as an
- * operation that can be undone.
+ * Text is resolved as the conflicts of a merge are, in one text with markers (conflicts/draft-conflicts.ts); only lines
+ * that one end deleted are removed without asking. For other content, one end is chosen as a whole, as an operation
+ * that can be undone.
  *
- * Nobody has to choose where the other end has become the draft, nor where it is the base again: the draft is an
- * ordinary one then.
+ * A clash whose other end equals the draft, or the base again, needs no choice: the draft is an ordinary one then.
  */
 import { markLength, marksLeft, mergeWithMarks } from '../../../core/git/conflict-marks.ts'
 import { commonLines, mergeLines, mergeTrees } from '../../../core/git/merges.ts'
@@ -38,7 +37,7 @@ import {
   isSameDrafts,
 } from './drafts.ts'
 
-/** The tree that some drafts make of their tip, written into the repository. */
+/** Writes the tree of drafts on their tip into the repository. */
 async function writeDraftTree(objects: Objects, drafts: Drafts): Promise<Oid> {
   const { oid, made } = await makeTree(objects, drafts.tip, asChanges(drafts.files))
   await writeObjects(objects.repository, made)
@@ -46,9 +45,8 @@ async function writeDraftTree(objects: Objects, drafts: Drafts): Promise<Oid> {
 }
 
 /**
- * Drafts brought together with what somebody else made of the same start: a branch that has moved (then `theirs` are no
- * drafts on its new tip), or the drafts of another desk. Files that git can merge are merged; of the others both ends
- * are kept as clashes.
+ * Merges drafts with other changes since a common start: a moved branch (`theirs` are then no drafts on its new tip), or
+ * the drafts of another desk. Files that git can't merge become clashes with both ends.
  */
 export async function mergeDrafts(objects: Objects, start: Drafts, ours: Drafts, theirs: Drafts): Promise<Drafts> {
   return await withMarks(objects, await bringTogether(objects, start, ours, theirs))
@@ -66,7 +64,7 @@ async function bringTogether(objects: Objects, start: Drafts, ours: Drafts, thei
   const merge = await mergeTrees(objects.repository, one, other, { base, objects })
   const files = await filesBetween(objects, theirs.tip, merge.tree)
   for (const [path, stages] of Map.groupBy(merge.stages, stage => stage.path)) {
-    // Conflict markers are never written into a draft: the file stays as it is there.
+    // Conflict markers are never written into a draft: the file stays as in `theirs`.
     files.delete(path)
     if (theirs.files.has(path)) files.set(path, theirs.files.get(path))
     const [from, mine] = [1, 2].map(number => stages.find(({ stage }) => stage === number))
@@ -82,25 +80,25 @@ async function mergeClashes(
   theirs: Drafts['clashes'],
 ): Promise<Map<Path, Clashing>> {
   const clashes = new Map(theirs)
-  // A clash that was settled on one side stays settled, unless the other side settled it differently.
+  // A clash resolved on one side stays resolved, unless the other side resolved it differently.
   for (const [path, clash] of start) if (!ours.has(path) && isSameClash(theirs.get(path), clash)) clashes.delete(path)
   for (const [path, clash] of ours) {
     const before = start.get(path)
     if (isSameClash(before, clash)) continue
-    // Theirs is still what this one was made from: then this one is the newer of the two.
+    // If theirs is still what this one was made from, this one is newer.
     if (isSameClash(theirs.get(path), before)) clashes.delete(path)
     await addClash(objects, clashes, path, clash)
   }
   return clashes
 }
 
-/** Adds a clash; where the same file clashes already, the two become one. */
+/** Adds a clash; if the file already has one, the two are united. */
 async function addClash(objects: Objects, clashes: Map<Path, Clashing>, path: Path, clash: Clashing): Promise<void> {
   const other = clashes.get(path)
   clashes.set(path, other ? await united(objects, other, clash) : clash)
 }
 
-/** The drafts of two clashes in one file as one, with all that was typed in either. */
+/** Unites two clashes of a file: the draft has everything typed in either. */
 async function united(objects: Objects, one: Clashing, other: Clashing): Promise<Clashing> {
   const { repository } = objects
   const base = one.base === other.base ? one.base : await commonBase(objects, one.base, other.base)
@@ -118,7 +116,7 @@ async function united(objects: Objects, one: Clashing, other: Clashing): Promise
   return { mode, base, draft: oidOf(repository.format, { type: 'blob', bytes }), bytes }
 }
 
-/** What two bases have in common, written into the repository; undefined where one of them is no file at all. */
+/** The common part of two bases, written into the repository; undefined if one has no file. */
 async function commonBase(objects: Objects, one: Oid | undefined, other: Oid | undefined): Promise<Oid | undefined> {
   const [first, second] = await Promise.all([one, other].map(blob => readBytes(objects, blob)))
   if (!first || !second) return undefined
@@ -130,7 +128,7 @@ async function commonBase(objects: Objects, one: Oid | undefined, other: Oid | u
 const readBytes = async (objects: Objects, blob: Oid | undefined): Promise<Buffer | undefined> =>
   blob === undefined ? undefined : (await objects.read(blob))?.bytes
 
-/** Lets go of clashes in which there is nothing to choose: see above. */
+/** Removes clashes that need no choice: see above. */
 async function withoutSettled(objects: Objects, drafts: Drafts): Promise<Drafts> {
   const files = new Map(drafts.files)
   const clashes = new Map<Path, Clashing>()
@@ -145,7 +143,7 @@ async function withoutSettled(objects: Objects, drafts: Drafts): Promise<Drafts>
   return { ...drafts, files, clashes }
 }
 
-/** Clashes of texts with their working text: as it is, where it was made with the other end that is there now. */
+/** Adds working texts to clashes of text. An existing one is kept if it was made with the same other end. */
 async function withMarks(objects: Objects, drafts: Drafts): Promise<Drafts> {
   const clashes = new Map<Path, Clashing>()
   for (const [path, clash] of drafts.clashes) {
@@ -176,7 +174,7 @@ async function marked(objects: Objects, clash: Clashing, other: Entry): Promise<
 const editable = (bytes: Buffer): Buffer | undefined =>
   bytes.length <= MAX_EDITABLE_BYTES && decodeText(bytes) ? bytes : undefined
 
-/** The other end of a clash: what the file is in the branch, or in the drafts of another desk. */
+/** The other end of a clash: the file in the branch, or in the drafts of another desk. */
 export async function entryBeside(objects: Objects, { tip, files }: Drafts, path: Path): Promise<Entry> {
   if (files.has(path)) return entryOf(files.get(path))
   return await entryInTip(objects, tip, path)

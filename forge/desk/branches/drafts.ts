@@ -1,6 +1,6 @@
 /**
- * Drafts: what was typed in a branch and is not saved yet. In the repository they are a commit on the branch's tip, at
- * `refs/forge/drafts/<branch>`: its tree is the tip's with the drafts in it.
+ * Drafts: the unsaved changes of a branch. In the repository they are a commit on the branch's tip at
+ * `refs/forge/drafts/<branch>`, whose tree is the tip's with the drafts.
  */
 import { Failure } from '../../../core/failure.ts'
 import { bytesOf, identityLine, parseCommit, textOf } from '../../../core/git/commits.ts'
@@ -15,23 +15,19 @@ import { isIn, pathAfter } from '../contract/paths.ts'
 import { readContent } from '../reading/file-content.ts'
 import type { Content } from '../reading/text.ts'
 
-/**
- * A file as a draft has it, undefined where it is deleted. The bytes are here for as long as they may not be written.
- */
+/** A draft's file; undefined if it is deleted. `bytes`: its content, until it is written. */
 export type DraftFile = { mode: string; oid: Oid; bytes?: Buffer } | undefined
-/**
- * One end of a file whose two could not be brought together: a draft, and what it was made from (see draft-merges.ts).
- */
+/** A file that could not be merged: its draft, and the base of that (see draft-merges.ts). */
 export type Clashing = { mode: string; base: Oid | undefined; draft: Oid; bytes?: Buffer; working?: Working }
 
 /**
- * The draft and the other end in one text, with marks where they conflict, as the person settles it in the editor. The
- * draft is this text with its own side in each conflict that is left. Only texts have it: of all else a whole is chosen.
+ * The draft and the other end in one text with markers, as resolved in the editor. The draft is this text with our side
+ * of each open conflict. Only text has it: other content is chosen as a whole.
  */
 export type Working = {
   oid: Oid
   bytes?: Buffer
-  /** The characters of a mark, and how many conflicts are left. */
+  /** The length of a marker in characters, and the number of open conflicts. */
   mark: number
   left: number
   /** The text as it was at first, and the other end that it was made with. */
@@ -39,11 +35,11 @@ export type Working = {
   theirs: Oid
 }
 
-/** Whether there is something left to settle. */
+/** Whether conflicts are open. */
 export const isOpen = ({ working }: Clashing): boolean => working === undefined || working.left > 0
 
 export type Drafts = {
-  /** The commit that they were made on; undefined before a branch's first one. */
+  /** The commit that the drafts are on; undefined before a branch's first one. */
   tip: Oid | undefined
   files: ReadonlyMap<Path, DraftFile>
   clashes: ReadonlyMap<Path, Clashing>
@@ -70,11 +66,11 @@ export const isSameClash = (one: Clashing | undefined, other: Clashing | undefin
   one?.working?.oid === other?.working?.oid &&
   one?.working?.marked === other?.working?.marked
 
-// --- One file among them ---------------------------------------------------------------------------------------------
+// --- One file ---
 
 export const entryOf = (file: DraftFile): Entry => file && { mode: file.mode, oid: file.oid }
 
-/** A file as it is with these drafts: the draft where there is one, the one that can't be merged too. */
+/** A file as these drafts have it, including the draft of a clash. */
 export async function entryIn(objects: Objects, { tip, files, clashes }: Drafts, path: Path): Promise<Entry> {
   const clash = clashes.get(path)
   if (clash) return { mode: clash.mode, oid: clash.working?.oid ?? clash.draft }
@@ -82,12 +78,12 @@ export async function entryIn(objects: Objects, { tip, files, clashes }: Drafts,
   return await entryInTip(objects, tip, path)
 }
 
-/** A file as it is in a branch's last commit; undefined also before the first one. */
+/** A file in a branch's last commit; undefined if missing, and before the first commit. */
 export async function entryInTip(objects: Objects, tip: Oid | undefined, path: Path): Promise<Entry> {
   return tip === undefined ? undefined : await entryAt(objects, tip, path)
 }
 
-/** What {@link entryIn} has found. */
+/** The content of an entry that {@link entryIn} found. */
 export async function contentIn(
   objects: Objects,
   { files, clashes }: Drafts,
@@ -100,7 +96,7 @@ export async function contentIn(
   return await readContent(objects, entry)
 }
 
-/** Why a file can't be saved or typed in; undefined where it can. */
+/** Why a file can't be saved or edited; undefined if it can. */
 function whyClashing({ clashes }: Drafts, path: Path): string | undefined {
   const clash = clashes.get(path)
   if (!clash || !isOpen(clash)) return undefined
@@ -115,14 +111,14 @@ export function verifyNoClash(drafts: Drafts, paths: Iterable<Path>): void {
   }
 }
 
-// --- Some of them ----------------------------------------------------------------------------------------------------
+// --- Several files ---
 
 /** The drafts at a path and below it. */
 export function draftsBelow({ files, clashes }: Drafts, path: Path): Set<Path> {
   return new Set([...files.keys(), ...clashes.keys()].filter(it => isIn(it, path)))
 }
 
-/** The files of drafts when one of them, or a folder of them, has got another name. */
+/** The drafts' files after the rename of a file or folder. */
 export function renamedFiles({ files }: Drafts, renamed: Renamed): Map<Path, DraftFile> {
   return new Map([...files].map(([path, file]) => [pathAfter(renamed, path), file]))
 }
@@ -133,26 +129,26 @@ function without<Value>(all: ReadonlyMap<Path, Value>, paths: Iterable<Path>): M
   return left
 }
 
-/** The drafts without some files, as they are where these are as they were saved. */
+/** The drafts without some files, which are then as they were saved. */
 export const withoutFiles = ({ tip, files, clashes }: Drafts, paths: Iterable<Path>): Drafts => {
   const gone = new Set(paths)
   return { tip, files: without(files, gone), clashes: without(clashes, gone) }
 }
 
-// --- As a commit -----------------------------------------------------------------------------------------------------
+// --- As a commit ---
 
 const asChange = (file: DraftFile): TreeChange => file && (file.bytes ? { mode: file.mode, bytes: file.bytes } : file)
 export const asChanges = (files: ReadonlyMap<Path, DraftFile>): Map<Path, TreeChange> =>
   new Map([...files].map(([path, file]) => [path, asChange(file)]))
 
-/** A commit that is not written yet: its id, its tree, and all that has to be written with it. */
+/** A commit that is not written yet: its id, its tree, and all objects to write with it. */
 export type NewDrafts = { oid: Oid; tree: Oid; made: NewObject[] }
 
 const CLASHES = /^Forge-Clashes: ([0-9a-f]+)$/m
 
 /**
- * The commit for some drafts; undefined where there are none. Where the tip itself is not written yet, `from` says what
- * it is made of: another commit and changes.
+ * The commit of drafts; undefined if there are none. If the tip is not written yet, `from` says what it is made of:
+ * another commit and changes.
  */
 export async function makeDrafts(
   objects: Objects,
@@ -171,8 +167,9 @@ export async function makeDrafts(
 }
 
 /**
- * Clashes as a commit of their own, which is a parent of the drafts': a folder for each of the texts, such as `draft` and
- * `base`, so that no garbage collection takes them. The folder of the working texts says how long their marks are.
+ * Clashes as a commit of their own, a parent of the drafts' commit, so that garbage collection keeps their texts: a
+ * folder for each, such as `draft` and `base`. The name of the working texts' folder contains the length of their
+ * markers.
  */
 async function makeClashes(objects: Objects, clashes: ReadonlyMap<Path, Clashing>): Promise<NewDrafts> {
   const changes = new Map<Path, TreeChange>()
@@ -192,10 +189,10 @@ async function makeClashes(objects: Objects, clashes: ReadonlyMap<Path, Clashing
   return { oid: oidOf(objects.repository.format, commit), tree: tree.oid, made: [...tree.made, commit] }
 }
 
-/** Further drafts are not listed. */
+/** At most this many drafts are listed. */
 const MAX_DRAFTS = 100_000
 
-/** The drafts in a commit that {@link makeDrafts} made; undefined where it is none. */
+/** Reads the drafts from a commit made by {@link makeDrafts}; undefined if it is none. */
 export async function readDrafts(objects: Objects, oid: Oid): Promise<Drafts | undefined> {
   const object = await objects.read(oid)
   if (object?.type !== 'commit' || !object.bytes) return undefined
@@ -232,7 +229,7 @@ async function readClashes(objects: Objects, commit: Oid): Promise<Map<Path, Cla
   )
 }
 
-/** What a tree has otherwise than a commit (undefined: than nothing), as drafts. */
+/** The differences of a tree from a commit (undefined: from nothing), as drafts. */
 export async function filesBetween(objects: Objects, tip: Oid | undefined, tree: Oid): Promise<Map<Path, DraftFile>> {
   const { repository } = objects
   const before = tip ?? emptyTree(repository.format)
@@ -241,7 +238,7 @@ export async function filesBetween(objects: Objects, tip: Oid | undefined, tree:
   return files
 }
 
-/** Drafts that nothing of is only in memory any more. */
+/** The drafts without content in memory, after they were written. */
 export const written = (drafts: Drafts): Drafts => ({
   ...drafts,
   files: new Map([...drafts.files].map(([path, file]) => [path, file && { mode: file.mode, oid: file.oid }])),

@@ -1,7 +1,7 @@
 /**
- * The folder `.forge` belongs to its branch: a merge keeps the one of the branch that is merged into. The desk's own
- * merges go by {@link withOwnFolder}; for plain git there are attributes in the folder and a merge driver in the
- * repository's configuration. (What plain git adds, since only the other side has it, no driver is asked about.)
+ * The folder `.forge` belongs to its branch: a merge keeps the target branch's. The desk's merges use {@link
+ * withOwnFolder}; for plain git, attributes in the folder name a merge driver of the repository's configuration. (A
+ * file that only the other side has is added by plain git without asking the driver.)
  */
 import { setConfig } from '../../../core/git/config.ts'
 import type { MergedTree } from '../../../core/git/merges.ts'
@@ -21,12 +21,12 @@ const EXPLAINED = '# A merge keeps the conversation of the branch that is merged
 
 export const isOfForge = (path: Path): boolean => path === FORGE_FOLDER || path.startsWith(`${FORGE_FOLDER}/`)
 
-/** What has to be committed with a conversation so that merges keep it apart: nothing, where it is there already. */
+/** The attributes file to commit with a conversation, so that merges keep it apart; empty if it is there. */
 export async function attributesChange(objects: Objects, treeish: Oid | undefined): Promise<Map<Path, TreeChange>> {
   const entry = treeish === undefined ? undefined : await entryAt(objects, treeish, ATTRIBUTES)
   const isFile = entry?.mode === '100644' || entry?.mode === '100755'
   const text = isFile ? (await objects.read(entry.oid, { limit: MAX_FILE_BYTES }))?.bytes : Buffer.of()
-  // A larger file is not one that the desk edits: it stays as it is.
+  // A file too large to edit in the desk stays as it is.
   if (!text) return new Map()
   if (text.toString('latin1').split(/\r?\n/).includes(RULE)) return new Map()
   const between = text.length === 0 || text.at(-1) === 0x0a ? '' : '\n'
@@ -35,17 +35,17 @@ export async function attributesChange(objects: Objects, treeish: Oid | undefine
 }
 
 /**
- * Ours as it is, but below the folder only: attributes elsewhere, which may be a stranger's, could name the driver, too,
- * and have changes of the other side lost silently. There it is what git does without any driver.
+ * Keeps our side, but only below the folder: attributes elsewhere, possibly a stranger's, could name the driver, too,
+ * and silently lose the other side's changes. There it does what git does without a driver.
  */
 const KEEP = [
   `case %P in ${FORGE_FOLDER}/*) exit 0;; esac`,
   'git merge-file -L ours -L base -L theirs --marker-size=%L %A %O %B',
 ].join('; ')
-/** As it was before it looked where it is. */
+/** The driver's command in earlier versions, which did not check the path. */
 const ANYWHERE = 'true'
 
-/** Tells git what the rule means: to leave our side as it is. A setting of the user's own is kept. */
+/** Configures the merge driver that keeps our side. A setting of the user is kept. */
 export async function setUpMergeDriver(repository: Repository): Promise<void> {
   const key = `merge.${DRIVER}.driver`
   const { code, stdout } = await run(repository, ['config', '--get', key], { ok: [0, 1] })
@@ -54,7 +54,7 @@ export async function setUpMergeDriver(repository: Repository): Promise<void> {
   await setConfig(repository, key, KEEP)
 }
 
-/** A merge, but with the folder as `ours` has it, and without the conflicts that were in there. */
+/** A merge with the folder as in `ours`, and without its conflicts. */
 export async function withOwnFolder(objects: Objects, ours: Oid, merge: MergedTree): Promise<MergedTree> {
   const [own, merged] = await Promise.all([ours, merge.tree].map(treeish => entryAt(objects, treeish, FORGE_FOLDER)))
   const stages = merge.stages.filter(({ path }) => !isOfForge(path))

@@ -1,4 +1,4 @@
-/** Answers the questions about the work on branches. */
+/** Handlers of the questions about the work on branches. */
 import type { branchQuestions } from '../contract/branches.ts'
 import type { Handlers } from '../contract/question.ts'
 import type { Window } from '../server/window.ts'
@@ -10,10 +10,10 @@ import { closeFile, isSamePlace, openFile } from './places.ts'
 import { pathsNow } from './renamed-files.ts'
 import { shownOperations } from './undo.ts'
 
-/** Operations that one reply has at most. */
+/** At most this many operations in one reply. */
 const MAX_OPERATIONS = 500
 
-/** Those that concern what stands above the branches, too (chats), are answered by the work as a whole. */
+/** Without the questions that also concern chats, which the work as a whole answers. */
 type OwnQuestions = Omit<typeof branchQuestions, 'rename branch' | 'restore branch' | 'undo' | 'redo'>
 
 export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, Window> {
@@ -22,11 +22,11 @@ export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, W
     async open({ at, path }, window) {
       const file = await openFile(branches, at, path)
       if (!window.isGone) window.shown.push({ at, path })
-      // It went while the file was read.
+      // The window was closed while the file was read.
       else await closeFile(branches, at, path)
       return file
     },
-    /** A window closes what it has opened itself, and no other's. */
+    /** A window closes only files that it has opened. */
     async close({ at, path }, { shown }) {
       const place = shown.findIndex(it => it.path === path && isSamePlace(it.at, at))
       if (place < 0) return
@@ -35,7 +35,7 @@ export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, W
     },
     async edit({ branch, path, version, edits }) {
       const taken = (await work(branch)).edit(path, version, edits)
-      // The edits themselves are news for all windows.
+      // The edits reach all windows as news.
       return taken.accepted ? { accepted: true } : taken
     },
     save: async ({ branch, paths, message }) => ({ commit: await save(await work(branch), paths, message) }),

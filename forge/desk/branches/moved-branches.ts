@@ -1,6 +1,6 @@
 /**
- * How other programs moved branches while there were drafts in them: from which commit to which. It is kept in the
- * desk's folder of state, so that a person is told also after a restart; where it can't be written, only that is lost.
+ * Records how other programs moved branches that have drafts: from which commit to which. Kept in the desk's state
+ * folder, so that the notice survives a restart; if writing fails, only this is lost.
  */
 import { join } from 'node:path'
 import * as v from 'valibot'
@@ -28,7 +28,7 @@ export class MovedBranches {
     return this.all.get(branch)
   }
 
-  /** Keeps how a branch was moved; undefined removes the record. */
+  /** Records how a branch was moved; undefined removes the record. */
   keep(branch: string, moved: Moved | undefined): void {
     if (moved === undefined && !this.all.has(branch)) return
     if (moved) this.all.set(branch, moved)
@@ -37,7 +37,7 @@ export class MovedBranches {
     this.#last = this.#last.then(write).catch(() => undefined)
   }
 
-  /** When all of it is written that can be. */
+  /** Resolves when all is written, or could not be. */
   async settled(): Promise<void> {
     await this.#last
   }

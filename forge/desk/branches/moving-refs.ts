@@ -1,4 +1,4 @@
-/** Moving refs with patience, and what stands in the way of one. */
+/** Moves refs, with retries, and removes refs that are in the way of another. */
 
 import type { Objects } from '../../../core/git/objects.ts'
 import { moveRefsPatiently as movePatiently } from '../../../core/git/patience.ts'
@@ -8,17 +8,17 @@ import { visiblePath } from '../../../core/text.ts'
 import { type Operations, PUT_ASIDE } from '../../operations.ts'
 import { DRAFTS, OWN_REFS } from '../refs.ts'
 
-/** Whether a ref could not be made because another one is in its way. */
+/** Whether git refused a ref since another one is in its way. */
 export const isInTheWay = (error: unknown): boolean =>
   error instanceof GitError && /exists; cannot create|there are still refs under/.test(error.stderr)
 
-/** Moves refs with patience for other gits; a lock that stays on one of the forge's own refs is taken away. */
+/** Moves refs, waiting for locks of other git processes. A stale lock on one of the forge's own refs is removed. */
 export const moveOwnRefs = (objects: Objects, moves: readonly Move[], message: string): Promise<void> =>
   movePatiently(objects.repository, moves, { message, own: OWN_REFS })
 
 /**
- * Takes the drafts of branches that are gone out of the way of a branch: git keeps no ref beside a folder of its
- * name. They are kept by the operation, and come back with their branch.
+ * Removes the drafts of deleted branches whose refs are in the way of a branch, since git can't have a ref and a folder
+ * of the same name. The operation keeps them, and its undo restores them.
  */
 export async function putAside(operations: Operations, branch: string): Promise<void> {
   const drafts = await listRefs(operations.objects.repository, [DRAFTS])

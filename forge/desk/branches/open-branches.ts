@@ -1,4 +1,4 @@
-/** The branches of a repository that are worked on, each with its work, and where those were that others deleted. */
+/** The branches of a repository that are worked on, and the last commits of those that other programs deleted. */
 
 import { Failure } from '../../../core/failure.ts'
 import { parseCommit } from '../../../core/git/commits.ts'
@@ -15,7 +15,7 @@ import { readDrafts } from './drafts.ts'
 
 export class OpenBranches {
   readonly #works = new Map<string, Promise<BranchWork>>()
-  /** The new names of renamed branches, by their old ones, for the old names that were asked for. */
+  /** The new names of renamed branches, by the old names that were asked for. */
   readonly #renamed = new Map<string, string>()
   /** The tips of branches that another program deleted while the desk ran. */
   readonly vanished = new Map<string, Oid>()
@@ -35,8 +35,8 @@ export class OpenBranches {
   }
 
   /**
-   * The work on a branch. One that was deleted is worked on where it was, and says so: what is typed there are drafts.
-   * Throws a {@link Failure} where there is no such branch, and its last tip is not known.
+   * The work on a branch. A deleted branch is opened at its last commit, and its edits become drafts. Throws a {@link
+   * Failure} if there is no such branch, and its last commit is unknown.
    */
   async work(name: string): Promise<BranchWork> {
     const to = this.#works.has(name) || !isRefName(headRef(name)) ? undefined : await this.#renamedTo(name)
@@ -62,11 +62,11 @@ export class OpenBranches {
   }
 
   /**
-   * The work on a branch that is still to be made, at a commit: `make` creates it by one operation, together with what
-   * begins in it. Where that fails, the work is dropped.
+   * The work on a branch to be created at a commit: `make` creates it in one operation with what starts in it. If that
+   * fails, the work is dropped.
    */
   async workToBe<Result>(name: string, at: Oid, make: (held: HeldBranch) => Promise<Result>): Promise<Result> {
-    // A deleted branch of this name may still be open in a window: its work goes on from there.
+    // A deleted branch of this name may still be open in a window: its work goes on.
     const known = this.#works.get(name)
     const opened = known ?? openWork(this.room, name, at)
     if (!known) this.#works.set(name, opened)
@@ -79,7 +79,7 @@ export class OpenBranches {
     }
   }
 
-  /** Where a branch was when it vanished, and the drafts that went with it, unless they are still there. */
+  /** The last commit of a deleted branch, and its drafts that the operation kept, unless they still exist. */
   async whereItWas(name: string): Promise<{ tip: Oid | undefined; drafts: Oid | undefined }> {
     const { objects, operations } = this.room
     const there = await objects.info(draftsRef(name))
@@ -96,16 +96,16 @@ export class OpenBranches {
     }
     const known = there?.oid ?? drafts
     tip ??= known && (await readDrafts(objects, known))?.tip
-    // What a turn has come to so far stands on the commit that the turn began with.
+    // The results of a turn are on the commit at which the turn began.
     tip ??= await beginOfTurn(objects, name)
     return { tip: tip ?? last, drafts }
   }
 
-  // --- Other names ---------------------------------------------------------------------------------------------------
+  // --- Renames ---
 
   /**
-   * A branch has another name: its work goes on under that, with what is typed in this very moment. Windows that do not
-   * know of it yet find it by its old name, too. To be called after its refs have moved.
+   * Follows the rename of a branch after its refs have moved: its work continues under the new name, with edits being
+   * typed. Windows that do not know the new name find it by the old one.
    */
   rename(held: HeldBranch, to: string): void {
     const { work } = held
@@ -120,7 +120,7 @@ export class OpenBranches {
     this.room.say({ say: 'renamed', branch: from, to })
   }
 
-  /** The other name of a branch that was renamed, unless there is one of the old name again, or drafts of one. */
+  /** The new name of a renamed branch, unless the old name is in use again, or has drafts. */
   async #renamedTo(name: string): Promise<string | undefined> {
     const { objects } = this.room
     if (await objects.info(headRef(name))) {
@@ -135,7 +135,7 @@ export class OpenBranches {
     return now
   }
 
-  /** What a branch is called now: its last name, where operations of any time have renamed it; else the one it had. */
+  /** The current name of a branch after any recorded renames; the same name if there is none. */
   async nameNow(name: string): Promise<string> {
     const { objects, operations } = this.room
     if (!isRefName(headRef(name)) || (await objects.info(headRef(name)))) return name
@@ -150,8 +150,8 @@ export class OpenBranches {
   }
 
   /**
-   * A branch is no more. What is typed in it from then on is kept, as for a branch that another program deleted; where
-   * no window has it open, its work is dropped.
+   * After the deletion of a branch: edits are still kept, as if another program had deleted it; if no window has it
+   * open, its work is dropped.
    */
   async leave(name: string): Promise<void> {
     await this.refresh(name)
@@ -169,24 +169,22 @@ export class OpenBranches {
   }
 }
 
-/** The commit on which the last commit of a branch's turn stands, if one is under way. */
+/** The commit on which a branch's running turn began, if there is one. */
 async function beginOfTurn(objects: BranchServices['objects'], name: string): Promise<Oid | undefined> {
   const turn = await objects.read(turnRef(name))
   return turn?.type === 'commit' && turn.bytes ? parseCommit(turn.bytes).parents[0] : undefined
 }
 
-/**
- * What it takes to work on a branch, such as texts that change, is loaded with the first one: no start waits for it.
- */
+/** The modules for work on branches are loaded with the first one, which keeps the start of the desk short. */
 async function openWork(room: BranchServices, name: string, at?: Oid): Promise<BranchWork> {
   const { BranchWork } = await import('./branch-work.ts')
   return await BranchWork.open(room, name, at)
 }
 
-/** The names of a branch before and after it got another one. */
+/** The names of a branch before and after a rename. */
 export type Renaming = { from: string; to: string }
 
-/** Which branch got another name by an operation, done or taken back; undefined where none did. */
+/** The rename in an operation, done or undone; undefined if there is none. */
 export function renamedBy({ refs }: Pick<Operation, 'refs'>): Renaming | undefined {
   const heads = refs.filter(({ ref }) => ref.startsWith(HEADS))
   const gone = heads.find(({ after }) => after === undefined)
@@ -195,19 +193,16 @@ export function renamedBy({ refs }: Pick<Operation, 'refs'>): Renaming | undefin
   return { from: branchOfRef(gone.ref), to: branchOfRef(made.ref) }
 }
 
-/** The branch that a ref is about: its own, or that of its drafts or of a merge that waits in it. */
+/** The branch that a ref belongs to: its own ref, its drafts' or its waiting merge's. */
 export const branchNameOf = (ref: RefName): string | undefined => {
   if (ref.startsWith(HEADS)) return branchOfRef(ref)
   if (ref.startsWith(MERGING)) return ref.slice(MERGING.length)
   return ref.startsWith(DRAFTS) ? branchOfDrafts(ref) : undefined
 }
-/** The same, for a person; any other ref by its name. */
+/** A ref's branch, or else its own name, for messages. */
 export const nameOfRef = (ref: RefName): string => visiblePath(branchNameOf(ref) ?? ref)
 
-/**
- * Does something while no other work on any of these branches' refs comes between. They are locked in the order of
- * their names, which avoids deadlocks.
- */
+/** Runs a task with several branches locked. They are locked in the order of their names, which avoids deadlocks. */
 export async function lockedAll<Result>(
   works: readonly BranchWork[],
   task: (held: ReadonlyMap<BranchWork, HeldBranch>) => Promise<Result>,

@@ -1,7 +1,4 @@
-/**
- * The files of one branch that windows have open: their texts as they are typed, and what windows are told of them.
- * The drafts that they become belong to the branch, which passes them in.
- */
+/** The open files of one branch: their texts as typed, and the news for windows. The branch passes in the drafts. */
 import { Failure } from '../../../core/failure.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Entry, Path } from '../../../core/git/repository.ts'
@@ -17,15 +14,15 @@ import { decodeText, showWithoutText, whyReadOnly } from '../reading/text.ts'
 import { Document, type Taken } from './documents.ts'
 import { contentIn, type Drafts, entryIn, entryInTip } from './drafts.ts'
 
-/** A file that windows have open. Where it is no text that can be edited, there is no document. */
+/** A file that windows have open. If it is not editable text, there is no document. */
 type OpenFile = { windows: number; document: Document | undefined; shown: Entry }
 
 export class OpenFiles {
   #branch: string
   readonly #files = new Map<Path, OpenFile>()
-  /** Those with edits that are not among the drafts yet. */
+  /** The files with edits that are not in the drafts yet. */
   readonly #typed = new Set<Path>()
-  /** Why none of them can be edited now, as a sentence. */
+  /** Why no file can be edited now, as a sentence. */
   #readOnly: string | undefined
 
   constructor(
@@ -37,7 +34,7 @@ export class OpenFiles {
     this.#branch = branch
   }
 
-  /** The branch has another name: what is said of its files is said of that from now on. */
+  /** Sets the branch's name in the news, after a rename. */
   rename(branch: string): void {
     this.#branch = branch
   }
@@ -46,12 +43,12 @@ export class OpenFiles {
     return this.#files.size > 0
   }
 
-  /** The files with edits that are not among the drafts yet. */
+  /** The files with edits that are not in the drafts yet. */
   get typed(): ReadonlySet<Path> {
     return this.#typed
   }
 
-  /** Opens a file for one more window, and gives what that shows. */
+  /** Opens a file for one more window, and returns what it shows. */
   async open(drafts: Drafts, path: Path): Promise<File> {
     const open = this.#files.get(path) ?? (await this.#load(drafts, path))
     open.windows++
@@ -59,20 +56,18 @@ export class OpenFiles {
     return await this.#show(drafts, path, open)
   }
 
-  /** One window less shows it: it is let go by {@link forgetClosed}. */
+  /** Closes a file in one window. {@link forgetClosed} removes it if no window is left. */
   close(path: Path): void {
     const open = this.#files.get(path)
     if (open) open.windows--
   }
 
-  /** Lets go of what no window shows, once what was typed in it has been taken. */
+  /** Removes files that no window shows, after their edits were collected. */
   forgetClosed(): void {
     for (const [path, { windows }] of this.#files) if (windows === 0 && !this.#typed.has(path)) this.#files.delete(path)
   }
 
-  /**
-   * Takes edits of an open file. What is typed in a file that waits for a choice belongs to the draft there, too.
-   */
+  /** Applies edits to an open file. In a file with a conflict, they belong to its draft. */
   edit(path: Path, version: number, edits: readonly Edit[]): Taken {
     const { document } = this.#files.get(path) ?? {}
     if (!document) throw new Failure(`${visiblePath(path)} is not open, or can't be edited: open it again.`)
@@ -83,25 +78,25 @@ export class OpenFiles {
     return taken
   }
 
-  /** The bytes of a file that was typed in. What is typed from then on is known to come after them. */
+  /** The bytes of a file with edits, and marks it as collected: later edits apply on top. */
   take(path: Path): Buffer | undefined {
     this.#typed.delete(path)
     return this.#files.get(path)?.document?.mark()
   }
 
-  /** What was taken is this now, among the drafts. */
+  /** Records the entry under which collected edits are in the drafts. */
   took(path: Path, entry: Entry): void {
     const open = this.#files.get(path)
     if (open) open.shown = entry
   }
 
-  /** A file or folder has another name: its files stay open under that in all windows, with all that is typed in them. */
+  /** Follows the rename of a file or folder: its files stay open in all windows, with all edits. */
   reopen(renamed: Renamed): void {
     for (const [path, open] of [...this.#files]) {
       const other = pathAfter(renamed, path)
       if (other === path) continue
       this.#files.delete(path)
-      // A window may have the missing file of this name open.
+      // A window may have opened the target path when it did not exist.
       const windows = open.windows + (this.#files.get(other)?.windows ?? 0)
       this.#files.set(other, { ...open, windows })
       if (this.#typed.delete(path)) this.#typed.add(other)
@@ -109,12 +104,12 @@ export class OpenFiles {
     this.say({ say: 'renamed file', branch: this.#branch, ...renamed })
   }
 
-  /** Lets the open files be what they are with these drafts; what was typed since they were taken stays typed. */
+  /** Updates the open files to these drafts; later edits are kept. */
   async follow(drafts: Drafts): Promise<void> {
     await allOf([...this.#files].map(([path, open]) => this.#followIn(drafts, path, open)))
   }
 
-  /** {@link follow}, where from now on (or not any more) none can be edited: only what is different is told. */
+  /** Updates as {@link follow} and sets why files are read-only (undefined: editable). Only differences are sent. */
   async hold(drafts: Drafts, readOnly: string | undefined): Promise<void> {
     const isTold = this.#readOnly === readOnly
     this.#readOnly = readOnly
@@ -126,11 +121,11 @@ export class OpenFiles {
     const isSame = entry?.oid === open.shown?.oid && entry?.mode === open.shown?.mode
     if (isSame && onlyChanges) return
     const decoded = await this.#textIn(drafts, path, entry)
-    // Text that is just typed in a file that is deleted, or is no longer text, becomes a draft, so that it is not lost.
+    // Edits of a file that is deleted, or no longer text, become a draft, so that they are not lost.
     if (open.document && !decoded && this.#typed.has(path)) return
     open.shown = entry
     if (!isSame && open.document && decoded) {
-      // What was typed in the meantime is on top of it, and among the files that were typed in.
+      // Later edits stay on top, and the file counts as edited.
       const edit = open.document.become(decoded.text, decoded)
       if (edit) this.say({ say: 'edited', branch: this.#branch, path, version: edit.version, edits: [edit.edit] })
     } else if (!isSame) {
@@ -145,7 +140,7 @@ export class OpenFiles {
     return { windows: 0, document: decoded && new Document(decoded.text, decoded), shown }
   }
 
-  /** The text of a file that can be edited; undefined for any other. */
+  /** The text of an editable file; undefined for any other. */
   async #textIn(drafts: Drafts, path: Path, entry: Entry): Promise<ReturnType<typeof decodeText>> {
     const content = entry && (await contentIn(this.objects, drafts, path, entry))
     if (!entry || !content?.bytes) return undefined

@@ -1,4 +1,4 @@
-/** Files of a branch, drafts included, or of a commit. */
+/** The files of a branch with its drafts, or of a commit. */
 import { Failure } from '../../../core/failure.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import { isOid, type Oid, type Path } from '../../../core/git/repository.ts'
@@ -12,14 +12,14 @@ import type { OpenBranches } from './open-branches.ts'
 
 const NEVER_CHANGES = 'A commit never changes: make a branch from it to edit its files.'
 
-/** The files of a branch with its drafts, as they are at this moment, or those of a commit. */
+/** The current files of a branch with its drafts, or those of a commit. */
 export async function vfsAt(branches: OpenBranches, at: At): Promise<Vfs> {
   if (at.kind === 'branch') return await (await branches.work(at.branch)).vfs()
   const { objects } = branches.room
   return new CommitVfs(objects, await commitNamed(objects, at.commit))
 }
 
-/** What is shown for a file. What becomes of it is told until it is closed as often as it was opened. */
+/** Opens a file and returns what it shows. News about it is sent until it is closed as often as it was opened. */
 export async function openFile(branches: OpenBranches, at: At, path: Path): Promise<File> {
   if (at.kind === 'branch') return await (await branches.work(at.branch)).open(path)
   const { objects } = branches.room
@@ -32,7 +32,7 @@ export async function closeFile(branches: OpenBranches, at: At, path: Path): Pro
   if (at.kind === 'branch') await (await branches.work(at.branch)).close(path)
 }
 
-/** The same id, where it is that of a commit. Throws a {@link Failure} where it is not. */
+/** The id, if it is that of a commit. Throws a {@link Failure} otherwise. */
 export async function commitNamed(objects: Objects, oid: Oid): Promise<Oid> {
   const commit = isOid(objects.repository.format, oid) ? await objects.info(`${oid}^{commit}`) : undefined
   if (!commit) throw new Failure(`There is no commit ${visiblePath(oid)} in this repository.`)

@@ -1,4 +1,4 @@
-/** What files are called now: for a window that was away while they were renamed. */
+/** Finds the current names of files for a window that was disconnected while they were renamed. */
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import type { Renamed } from '../../operations.ts'
 import { pathAfter } from '../contract/paths.ts'
@@ -6,12 +6,12 @@ import { headRef } from './branches.ts'
 import { entryIn } from './drafts.ts'
 import { type OpenBranches, renamedBy } from './open-branches.ts'
 
-/** Operations that are read to find a rename. */
+/** At most this many operations are read to find a rename. */
 const MAX_OPERATIONS_READ = 1_000
 
 /**
- * The paths of files of a branch now: that of a file which is not there any more is the one that operations on the desk
- * have given it since the branch was at the commit `since`. A path stays as it is where nothing of it is found.
+ * The current paths of files of a branch. A path that does not exist any more is followed through the renames on the
+ * desk since the branch was at commit `since`; without one it stays as it is.
  */
 export async function pathsNow(
   branches: OpenBranches,
@@ -32,7 +32,7 @@ export async function pathsNow(
   return await Promise.all(now)
 }
 
-/** The files and folders that operations have renamed in a branch since it was at a commit, the oldest first. */
+/** The renames of files and folders in a branch since it was at a commit, oldest first. */
 async function renamesSince({ room }: OpenBranches, branch: string, since: Oid): Promise<Renamed[]> {
   const renames: Renamed[] = []
   let [name, count] = [branch, 0]

@@ -1,4 +1,4 @@
-/** A save: what its commit is called, and how it is made, with the user's name and signature. */
+/** A save's commit: its message, author and signature. */
 import { Failure } from '../../../core/failure.ts'
 import { isFull } from '../../../core/full-disk.ts'
 import { bytesOf, commit, readIdentity, wantsSigning } from '../../../core/git/commits.ts'
@@ -9,25 +9,27 @@ import type { NewTree } from '../../../core/git/trees.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
 import { isNotFetched, NOT_FETCHED } from '../not-fetched.ts'
 
-/** What a save does to one file. */
+/** The change of one file in a save. */
 export type SaveStep = { path: Path; does: 'edit' | 'add' | 'delete' }
 
-/** A subject that git's own tools don't cut. */
-const SUBJECT = 72
+/** The maximum length of a subject, in characters, that git's tools do not cut. */
+const MAX_SUBJECT_CHARS = 72
 
-/** `edit: a.ts`, `edit: a.ts, b.ts`, or `edit: 7 files` where their names are too long to be read. */
+/** `edit: a.ts`, `edit: a.ts, b.ts`, or `edit: 7 files` if the names are too long. */
 export function messageFor(steps: readonly SaveStep[]): string {
   const words = new Set(steps.map(({ does }) => does))
   const [word = 'edit'] = words.size === 1 ? words : ['edit']
   const named = `${word}: ${steps.map(({ path }) => visiblePath(path)).join(', ')}`
-  if (steps.length === 1 || (steps.length <= 3 && named.length <= SUBJECT)) return named
+  if (steps.length === 1 || (steps.length <= 3 && named.length <= MAX_SUBJECT_CHARS)) return named
   return `${word}: ${steps.length} files`
 }
 
-/** Whose name the commits of this moment bear, and whether they are signed. */
+/** Author and committer with the current time, and whether commits are signed. */
 export type CommitSignature = { author: Buffer; committer: Buffer; sign: boolean }
 
-/** Throws a {@link Failure} that says what to set where git knows no name or email. */
+/**
+ * Reads these from git's configuration. Throws a {@link Failure} that says what to set if there is no name or email.
+ */
 export async function readSignature(repository: Repository): Promise<CommitSignature> {
   const [author, settings] = await Promise.all([readIdentity(repository, 'AUTHOR'), readSettings(repository)])
   const committer = settings.hasTwoNames ? await readIdentity(repository, 'COMMITTER') : author
@@ -35,8 +37,8 @@ export async function readSignature(repository: Repository): Promise<CommitSigna
 }
 
 /**
- * What the configuration says of commits, by one git: whether author and committer may be two, and whether they are to
- * be signed; `sign` is undefined where the value is one that only git parses.
+ * Reads the settings for commits with one git process: whether author and committer may differ, and whether to sign;
+ * `sign` is undefined if only git can parse its value.
  */
 async function readSettings(repository: Repository): Promise<{ hasTwoNames: boolean; sign: boolean | undefined }> {
   const keys = '^((author|committer)\\..*|commit\\.gpgsign)$'
@@ -47,15 +49,15 @@ async function readSettings(repository: Repository): Promise<{ hasTwoNames: bool
   return { hasTwoNames, sign: signing ? WORDS.get(signing[1] ?? 'true') : false }
 }
 
-/** The usual words of git's for yes and no; there are others. */
+/** The common spellings of booleans in git; there are others. */
 const WORDS: ReadonlyMap<string, boolean> = new Map([
   ['true', true],
   ['false', false],
 ])
 
 /**
- * A commit of a tree that may not be written yet: its id, and what has to be written with it. A signed one is written
- * at once, since git itself makes it.
+ * Makes a commit of a tree that may not be written yet: its id and the objects to write. A signed commit is written at
+ * once, since git makes it.
  */
 export async function makeCommit(
   repository: Repository,
@@ -74,7 +76,7 @@ export async function makeCommit(
   return { oid: oidOf(repository.format, object), made: [...tree.made, object] }
 }
 
-/** Why the repository could not be written, as a sentence's part; other errors are none of the disk's. */
+/** Why the repository could not be written, as part of a sentence. */
 export async function whyNotWritten(repository: Repository, error: unknown): Promise<string> {
   if (error instanceof Failure) return error.message.replace(/\.$/, '')
   if (isNotFetched(error)) return NOT_FETCHED.replace(/\.$/, '')

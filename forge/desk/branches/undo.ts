@@ -1,4 +1,4 @@
-/** Undo and redo: the refs of an operation go back together, and the drafts of their branches with them. */
+/** Undo and redo: all refs of an operation move back together, with the drafts of their branches. */
 
 import { Failure } from '../../../core/failure.ts'
 import { countOnRemotes } from '../../../core/git/commits.ts'
@@ -15,22 +15,22 @@ import { becomeTogether, type HeldBranch, type Next } from './branch-work.ts'
 import { branchOfRef, HEADS, headRef } from './branches.ts'
 import { branchNameOf, lockedAll, nameOfRef, type OpenBranches } from './open-branches.ts'
 
-/** Whether an undo holds a ref to where it was: what is typed, and a merge that waits, go on by themselves. */
+/** Whether an undo requires a ref to be unmoved: drafts and waiting merges may have changed since. */
 const isHeld = ({ ref }: { ref: RefName }): boolean => !ref.startsWith(DRAFTS) && !ref.startsWith(MERGING)
 
-/** How often an undo is retried because another desk has written drafts. */
-const TRIES = 10
+/** At most this many tries while another desk writes drafts. */
+const MAX_TRIES = 10
 
 /**
- * Takes an operation back, or does again what it took back: all its refs, or none where one of them has moved since.
- * That is an operation itself.
+ * Undoes an operation, or redoes one that was undone: all its refs move, or none if one has moved since. This is an
+ * operation itself.
  */
 export async function reverse(
   branches: OpenBranches,
   operation: Recorded,
 ): Promise<{ words: string; refs: RefName[] }> {
   const { operations } = branches.room
-  // To undo an undo is to do it again, and that is taken back as the operation itself.
+  // Undoing an undo redoes the original, and is undone like the original.
   const original = operation.of === undefined ? operation : await operations.find(operation.of)
   if (!original) throw new Failure('The operation that this one was about is not there any more.')
   const kind = operation.kind === 'undo' ? 'redo' : 'undo'
@@ -48,8 +48,8 @@ export async function reverse(
 }
 
 /**
- * Of what a branch has no more, that which is on a remote: nothing there is taken back. What a pull has brought was
- * there before it: the branch is behind again, and nothing has to be forced.
+ * A sentence about undone commits that are on a remote, which stay there. Commits that a pull brought were there
+ * before: the branch is behind again, and no force push is needed.
  */
 async function whatStays(
   { room }: OpenBranches,
@@ -73,7 +73,7 @@ async function whatStays(
   return said
 }
 
-/** Throws where a branch is not where the operation has left it. Drafts may have gone on: they are brought along. */
+/** Throws if a branch is not where the operation left it. Drafts may have changed: they are merged. */
 async function verifyUnmoved(branches: OpenBranches, all: Operation['refs']): Promise<void> {
   const refs = all.filter(isHeld)
   const infos = await Promise.all(refs.map(({ ref }) => branches.room.objects.info(ref)))
@@ -83,8 +83,8 @@ async function verifyUnmoved(branches: OpenBranches, all: Operation['refs']): Pr
 }
 
 /**
- * The newest operations, each with what can be done with it: those that a later one has undone or done again are past,
- * and what has moved since stands in the way of the others.
+ * The newest operations, each with what can be done with it. An operation that was undone or redone later can't be, nor
+ * one whose refs have moved since.
  */
 export async function shownOperations(branches: OpenBranches, from: number, count: number): Promise<Operation[]> {
   const { objects, operations } = branches.room
@@ -101,7 +101,7 @@ export async function shownOperations(branches: OpenBranches, from: number, coun
   })
 }
 
-/** What stands in the way of an undo, as a sentence's part. */
+/** The refs that prevent an undo, as part of a sentence. */
 const whatMoved = (refs: readonly RefName[]): string =>
   `${refs.map(nameOfRef).join(' and ')} ${refs.length === 1 ? 'has' : 'have'} moved since`
 
@@ -115,26 +115,26 @@ async function moveBack(branches: OpenBranches, operation: Recorded, original: O
     for (let tries = 1; ; tries++) {
       const error = await tryToMoveBack(branches, [...all.values()], operation, original, how)
       if (!error) return
-      // Where it was a branch that moved, this says so; drafts of another desk are brought along by another try.
+      // If a branch has moved, this says so; otherwise another desk wrote drafts, which the next try merges.
       await verifyUnmoved(branches, refs)
-      if (tries >= TRIES) throw error
+      if (tries >= MAX_TRIES) throw error
     }
   })
   for (const { ref, before } of refs) if (ref.startsWith(HEADS) && !before) await branches.leave(branchOfRef(ref))
 }
 
-/** Where the first commit of a branch is undone it has none again; any other branch that goes is no more. */
+/** Undoing the first commit of a branch leaves it without commits; undoing any other creation deletes the branch. */
 const isFirst = ({ kind }: Operation): boolean => ['save', 'new file', 'turn', 'keep turn'].includes(kind)
 
-/** The kind of operation by which a person takes one side of a draft that is in conflict. */
+/** The kind of operation that resolves a conflicting draft by one of its sides. */
 export const SETTLE = 'choose'
-/** The kind of operation by which the newest commit of a branch becomes another one, also with what was typed. */
+/** The kind of operation that amends the newest commit of a branch, possibly with its drafts. */
 export const AMEND = 'amend'
 
-/** The kinds of operations that have let drafts go, or made some. */
+/** The kinds of operations that discard drafts, or restore or add some. */
 const ABOUT_DRAFTS = ['discard', SETTLE, 'delete', 'delete branch', 'keep turn']
 
-/** Moves all refs of an operation back, with the drafts of their branches; gives the error where one has moved. */
+/** Moves all refs of an operation back, with the drafts of their branches. Returns the error if one has moved. */
 async function tryToMoveBack(
   branches: OpenBranches,
   all: readonly HeldBranch[],
@@ -148,7 +148,7 @@ async function tryToMoveBack(
     for (const held of all) {
       const { name } = held.work
       const moved = refs.find(({ ref }) => ref === headRef(name))
-      // What is typed in a branch that goes stays on the commit that it was typed on.
+      // Drafts of a branch that is deleted stay on the commit that they are on.
       const head = moved && !moved.before && !isFirst(original) ? undefined : moved
       const drafts = refs.find(({ ref }) => ref === draftsRef(name))
       const isAboutDrafts = drafts && ABOUT_DRAFTS.includes(original.kind)

@@ -1,13 +1,12 @@
 /**
- * Notices that refs were moved by another program: a terminal, a pull, another desk.
+ * Detects that another program has moved refs: a terminal, a pull, another desk.
  *
- * Git writes each ref that it moves by renaming a file into its folder, or rewrites the list of packed refs; both
- * change the times of a folder or file. Looking at those of a few folders once a second takes a fraction of a
- * millisecond, and works where the kernel tells nobody of changes (network disks, mounted folders, a used up limit of
- * watches). Only where one is different, git is asked.
+ * Git writes a loose ref by renaming a file into its folder, and rewrites the list of packed refs; both change a time
+ * stamp. Checking those of a few folders every second takes a fraction of a millisecond, and works where file events
+ * are
+ * missing (network disks, mounted folders, exhausted limits). Git is asked only after a change.
  *
- * Where refs are no files (git's reftable), each transaction writes a list of tables anew, whatever it moves: that is
- * looked at, too, and stands for all of them.
+ * If refs are not files (reftable), each transaction rewrites a list of tables, which is checked for all refs.
  */
 import { type BigIntStats, statSync } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
@@ -15,30 +14,27 @@ import { join } from 'node:path'
 import type { Repository } from '../../../core/git/repository.ts'
 import { DRAFTS, MERGING, TURNS } from '../refs.ts'
 
-/**
- * What may be different: the branches, the drafts, the turns of AIs, which branch is checked out where, or remote
- * branches and tags.
- */
+/** The parts that may have changed: branches, drafts, the turns of AIs, checkouts, or remote branches and tags. */
 export type WatchedPart = 'branches' | 'drafts' | 'turns' | 'checkouts' | 'remotes'
 
-/** Milliseconds between two looks. */
-const EVERY = 1000
+/** The interval of the checks, in milliseconds. */
+const CHECK_INTERVAL_MS = 1000
 /**
- * Milliseconds that a look may take for which everything else waits: on a disk of this machine it is a tenth of one, and
- * a fiftieth of what threads take that are woken for each file. On one that is slower, they are.
+ * The longest that a synchronous check may take, in milliseconds. On a local disk it takes a tenth of one, a fiftieth
+ * of the asynchronous check, which starts a thread per file. If it takes longer, the asynchronous one is used.
  */
 const MAX_LOOK_MS = 5
 
-/** The time of a file or folder, and, of a folder in which folders are looked at, those. */
+/** The time stamp of a file or folder, and, of a folder searched recursively, its folders. */
 type Look = { time: string; below: readonly string[] }
 type Seen = ReadonlyMap<string, Look>
-/** Gives the time of a file or folder. */
+/** Returns the time stamp of a file or folder. */
 type Clock = (path: string) => string | Promise<string>
 
-/** Looks at a repository's refs from now on, until it is closed. */
+/** Watches a repository's refs until it is closed. */
 export class Watch implements AsyncDisposable {
   readonly #seen = new Map<WatchedPart, Seen>()
-  /** Parts that were different the last time: they are asked for once more. See {@link Watch.look}. */
+  /** Parts that changed in the last check: they are reported once more. See {@link Watch.look}. */
   #again = new Set<WatchedPart>()
   #timer: ReturnType<typeof setTimeout> | undefined
   #looking: Promise<void> = Promise.resolve()
@@ -47,12 +43,12 @@ export class Watch implements AsyncDisposable {
 
   constructor(
     readonly repository: Repository,
-    /** Is told what may be different; what it throws is passed on to `onError`. */
+    /** Called with the parts that may have changed; its errors are passed to `onError`. */
     readonly onChange: (parts: ReadonlySet<WatchedPart>) => Promise<void>,
     readonly onError: (error: unknown) => void,
   ) {}
 
-  /** Takes everything as it is now for known, and begins to look. */
+  /** Takes the current state as known, and starts checking. */
   async begin(): Promise<void> {
     const timeOf = onceEach(timeLater)
     for (const part of PARTS) this.#seen.set(part, await this.#timesOf(part, timeOf))
@@ -60,8 +56,8 @@ export class Watch implements AsyncDisposable {
   }
 
   /**
-   * Looks now. A time may stay the same where a ref moves twice within some milliseconds, the second time after the
-   * first was seen: so what was different is asked for a second time a moment later.
+   * Checks now. A time stamp may stay the same if a ref moves twice within milliseconds, the second time after the
+   * first was seen: so a changed part is reported again a moment later.
    */
   async look(): Promise<void> {
     const next = this.#looking.then(() => this.#look())
@@ -95,7 +91,7 @@ export class Watch implements AsyncDisposable {
     this.#timer = setTimeout(async () => {
       await this.look().catch(this.onError)
       this.#lookLater()
-    }, EVERY)
+    }, CHECK_INTERVAL_MS)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -127,18 +123,18 @@ export class Watch implements AsyncDisposable {
   }
 }
 
-/** The list of a reftable's files, in a git folder. */
+/** The list of tables of a reftable, in a git folder. */
 const TABLES = 'reftable/tables.list'
 
 const PARTS = ['branches', 'drafts', 'turns', 'checkouts', 'remotes'] as const
 
-/** The folder of refs that have a prefix, relative to the git directory. */
+/** The folder of refs with a prefix, relative to the git directory. */
 const folderOf = (prefix: string): string => prefix.replace(/\/$/, '')
 
-/** Where the refs of a part are. */
+/** The folders of each part's refs. */
 const ROOTS = {
   branches: ['refs/heads'],
-  // A merge that waits in a branch is part of what is typed there.
+  // A waiting merge counts as drafts.
   drafts: [DRAFTS, MERGING].map(folderOf),
   turns: [TURNS].map(folderOf),
   remotes: ['refs/remotes', 'refs/tags'],
@@ -149,7 +145,10 @@ async function lookAt(paths: readonly string[], timeOf: Clock): Promise<Seen> {
   return new Map(paths.map((path, at) => [path, { time: times[at] ?? '', below: [] }]))
 }
 
-/** A folder and all below it. One that is as it was has the same folders in it: it need not be listed again. */
+/**
+ * The time stamps of a folder and all below it. An unchanged folder still has the same folders, so it is not listed
+ * again.
+ */
 async function lookBelow(root: string, before: Seen | undefined, timeOf: Clock): Promise<Seen> {
   const seen = new Map<string, Look>()
   let folders: readonly string[] = [root]
@@ -169,7 +168,7 @@ async function lookInto(folder: string, before: Look | undefined, timeOf: Clock)
 
 const NOTHING: Look = { time: '', below: [] }
 
-/** Asks for each path once. */
+/** Returns a clock that reads each path once. */
 function onceEach(timeOf: Clock): Clock {
   const known = new Map<string, ReturnType<Clock>>()
   return path => {
@@ -191,7 +190,7 @@ function timeNow(path: string): string {
   }
 }
 
-/** Empty where there is nothing. */
+/** The time stamp as text; '' if there is no file. */
 const timeIn = (found: BigIntStats | undefined): string => (found ? `${found.mtimeNs} ${found.ino} ${found.size}` : '')
 
 async function listFolders(folder: string): Promise<string[]> {

@@ -1,8 +1,8 @@
-/** When drafts are written: soon after they were typed, and again where the disk refuses, which is told once. */
+/** Schedules writing drafts: soon after edits, and again if the disk refuses, which is reported once. */
 
 /**
- * Milliseconds from the first unwritten keystroke until it is written, and between tries where the disk refuses. No
- * more than a second is to be lost where everything is killed; but each write leaves some objects that are not needed
+ * Delay from the first unwritten edit until it is written, and between tries if the disk refuses, in milliseconds. At
+ * most a second of edits should be lost if the process is killed; but each write leaves objects that are not needed
  * later.
  */
 const WRITE_DELAY_MS = 800
@@ -14,16 +14,16 @@ export class Writing {
   #isEnded = false
 
   constructor(
-    /** Writes what is not written yet. It reports to {@link succeeded} or {@link failed} itself. */
+    /** Writes the drafts. It reports to {@link succeeded} or {@link failed} itself. */
     readonly write: () => Promise<void>,
-    /** Tells a person that writing fails, and why, or that it succeeds again. */
+    /** Reports that writing fails, and why, or that it works again. */
     readonly tell: { failing: (error: unknown) => Promise<void>; again: () => void },
   ) {}
 
-  /** Something is to be written: soon, or at once. */
+  /** Schedules a write after a delay. */
   begin(milliseconds = WRITE_DELAY_MS): void {
     if (this.#isEnded) return
-    // The first keystroke that is not written counts: the clock is not set back by the next one.
+    // The delay counts from the first unwritten edit: later ones do not extend it.
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined
       this.write().catch(() => undefined)
@@ -35,7 +35,7 @@ export class Writing {
     this.#isTold = false
   }
 
-  /** It will be tried again. */
+  /** Reports a failure and schedules another try. */
   async failed(error: unknown): Promise<void> {
     this.begin(RETRY_DELAY_MS)
     if (this.#isTold) return
@@ -43,7 +43,7 @@ export class Writing {
     await this.tell.failing(error)
   }
 
-  /** Nothing is written by itself any more. */
+  /** Stops scheduled writes. */
   end(): void {
     this.#isEnded = true
     clearTimeout(this.#timer)

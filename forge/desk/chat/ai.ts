@@ -1,4 +1,4 @@
-/** What of forge/ai the desk has in use for one repository. It is loaded when it is first needed. */
+/** The parts of forge/ai that the desk uses for one repository, loaded on first use. */
 import { Failure } from '../../../core/failure.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Session } from '../../ai/session.ts'
@@ -8,9 +8,9 @@ import type { Models } from './models.ts'
 import { TurnTools } from './turn-tools.ts'
 
 export type AiOptions = {
-  /** The desk's folder of state for the repository. */
+  /** The desk's state folder for the repository. */
   state: string
-  /** The user's folder of settings for the forge. */
+  /** The folder of the user's settings for the forge. */
   config: string
   models: Models
 }
@@ -31,22 +31,22 @@ export class Ai implements AsyncDisposable {
   }
 
   /**
-   * The model that a conversation goes on with. A stranger's may name any, at this person's cost: those count that the
-   * settings name, or that the person has chosen here.
+   * The model of a conversation. A stranger's conversation may name any, at this user's cost, so only models in the
+   * settings, or chosen here, are accepted.
    */
   modelOf({ model }: Session, { models: chosen }: Choices): string | undefined {
     const { names, usual } = this.models
     return model !== undefined && (names.includes(model) || chosen.includes(model)) ? model : usual
   }
 
-  /** Throws a {@link Failure} where a model is none that could be asked. */
+  /** Throws a {@link Failure} if a model can't be used. */
   async verifyModel(name: string): Promise<void> {
     await this.models.look()
     const missing = this.models.names.includes(name) ? undefined : this.models.missing(name)
     if (missing !== undefined) throw new Failure(missing)
   }
 
-  /** The summaries of files, which are kept by their blobs. */
+  /** The summaries of files, cached by blob. */
   summaries(): Promise<Summaries> {
     this.#summaries ??= import('../../ai/summaries.ts').then(({ openSummaries }) =>
       openSummaries(this.objects, { folder: this.options.state }),

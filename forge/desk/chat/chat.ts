@@ -1,4 +1,4 @@
-/** The chats of all branches of a repository: what a person does in them, and what is read of them. */
+/** The chats of a repository's branches: the user's actions in them, and reading them. */
 import { join } from 'node:path'
 import type { RefName } from '../../../core/git/refs.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
@@ -35,10 +35,7 @@ export class Chat implements AsyncDisposable {
     return new Chat(branches, new Ai(branches.room.objects, options), choices, own)
   }
 
-  /**
-   * Takes a turn back: its operation, where it was the last thing that was done to the branch; else its changes, by a
-   * commit on top of what came after it.
-   */
+  /** Undoes a turn: its operation if that was the branch's last one; otherwise by a commit that reverts its changes. */
   async undoTurn(branch: string, turn: string): Promise<{ words: string; refs: RefName[] }> {
     const work = await this.branches.work(branch)
     work.verifyFree()
@@ -63,14 +60,14 @@ export class Chat implements AsyncDisposable {
     this.#sayBranch(branch)
   }
 
-  /** A file is to be whole in the context of a branch's AI, or not any more. */
+  /** Puts a whole file into the context of a branch's AI, or removes it. */
   async setContext(branch: string, path: Path, isWhole: boolean): Promise<void> {
     await this.branches.work(branch)
     await this.choices.setContext(branch, path, isWhole)
     this.#sayBranch(branch)
   }
 
-  /** Switches commands of AIs on or off: they run in the container alone. */
+  /** Switches commands of AIs on or off. They run only in the container. */
   async allowCommands(isAllowed: boolean): Promise<void> {
     await this.ai.tools.allowCommands(isAllowed)
   }

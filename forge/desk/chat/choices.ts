@@ -1,6 +1,6 @@
 /**
- * What a person has chosen in a chat and is in no conversation yet: the next turn takes it along. It is kept outside of
- * the repository, in the desk's folder of state, and survives the desk.
+ * Choices made in a chat that no conversation contains yet: the next turn applies them. Stored in the desk's state
+ * folder.
  */
 import * as v from 'valibot'
 import type { Path } from '../../../core/git/repository.ts'
@@ -9,7 +9,7 @@ import { type Session, withActive, withInactive, withModel } from '../../ai/sess
 
 const Wishes = v.object({
   model: v.optional(v.string()),
-  /** Files that shall be in the context whole, or not any more. */
+  /** The files that should be in the context as a whole (true) or not (false). */
   whole: v.optional(v.record(v.string(), v.boolean()), {}),
 })
 export type Wishes = v.InferOutput<typeof Wishes>
@@ -18,7 +18,7 @@ const File = v.object({
   branches: v.optional(v.record(v.string(), Wishes), {}),
   /** The models that were ever chosen here. */
   models: v.optional(v.array(v.string()), []),
-  /** The person knows that conversations are committed. */
+  /** Whether the user has confirmed that conversations are committed. */
   isPublicTold: v.optional(v.boolean(), false),
 })
 type File = v.InferOutput<typeof File>
@@ -60,7 +60,7 @@ export class Choices {
     await this.#wish(branch, { ...wishes, whole: { ...wishes.whole, [path]: isWhole } })
   }
 
-  /** The wishes have come true, but for those that have been made since. */
+  /** Removes choices that a turn has applied, except those made since. */
   async fulfilled(branch: string, taken: Wishes): Promise<void> {
     const { model, whole } = this.wishesIn(branch)
     const left = Object.entries(whole).filter(([path, isWhole]) => taken.whole[path] !== isWhole)
@@ -86,7 +86,7 @@ export class Choices {
     await this.#keep({ ...this.#file, branches })
   }
 
-  /** One after the other, so that the last word is what stays. */
+  /** Writes follow each other, so that the last one stays. */
   async #keep(file: File): Promise<void> {
     this.#file = file
     const written = this.#last.then(() => writeJson(this.path, file))
@@ -95,7 +95,7 @@ export class Choices {
   }
 }
 
-/** A conversation as it is with what the person has chosen since. */
+/** A conversation with the user's choices applied. */
 export function withWishes(session: Session, { model, whole }: Wishes): Session {
   const start = model === undefined ? session : withModel(session, model)
   return Object.entries(whole).reduce(

@@ -1,4 +1,4 @@
-/** A conversation as the page shows it, from what is committed and from what a turn is just doing. */
+/** A conversation as the page shows it, from what is committed and from the running turn. */
 import type { Oid } from '../../../core/git/repository.ts'
 import type { EntryOf, Session, SessionEntry } from '../../ai/session.ts'
 import type { Tool } from '../../ai/tool.ts'
@@ -10,16 +10,16 @@ export type Shown = {
   session: Session
   /** Why the conversation of the branch could not be read, as a sentence. */
   unreadable?: string | undefined
-  /** Sentences of warning about a conversation that was written on another machine. */
+  /** Sentences of warning about a conversation written on another machine. */
   stranger?: string | undefined
-  /** The turn that runs. */
+  /** The running turn. */
   live?: LiveTurn | undefined
   commits: ReadonlyMap<string, TurnCommit>
-  /** The commit that is shown, which is the branch's last one. */
+  /** The shown commit, which is the branch's last one. */
   tip: Oid | undefined
-  /** Why no turn at all can be taken back here and now. */
+  /** Why no turn can be undone here and now. */
   noUndo: string | undefined
-  /** Tools whose calls have titles. */
+  /** Tools that can give a title to their calls. */
   tools: readonly Tool[]
 }
 
@@ -70,7 +70,7 @@ function callOf(turn: string, { id, name, arguments: sent }: CallInSession, { re
   return { id, name, title, state: isError ? 'failed' : 'done', words, result: text, seconds }
 }
 
-/** The checks of FORGE.md look like what the model runs itself: a line, with their output behind it. */
+/** The checks of FORGE.md are shown like a model's command: one line, with their output. */
 const checksAsCall = ({ isGood, isAgain, text, words, seconds }: EntryOf<'checks'>): Call => ({
   id: isAgain ? 'checks-again' : 'checks',
   name: 'checks',
@@ -81,7 +81,7 @@ const checksAsCall = ({ isGood, isAgain, text, words, seconds }: EntryOf<'checks
   seconds,
 })
 
-/** What a model sent can be anything, and the tool may not be there any more. */
+/** The model's input may be anything, and the tool may not exist any more. */
 function titleOf(tools: readonly Tool[], name: string, sent: unknown): string {
   try {
     return tools.find(({ description }) => description.name === name)?.title(sent) ?? name
@@ -90,7 +90,7 @@ function titleOf(tools: readonly Tool[], name: string, sent: unknown): string {
   }
 }
 
-/** The page counts in seconds. */
+/** Converts milliseconds to the page's seconds. */
 const inSeconds = (at: number): number => Math.floor(at / 1000)
 
 function endOf({ turn, at, how, words, model, usage, seconds }: EntryOf<'end'>, means: Means): Item {
@@ -111,10 +111,10 @@ function endOf({ turn, at, how, words, model, usage, seconds }: EntryOf<'end'>, 
   return { ...end, commit: { oid, subject, files, canUndo: why === undefined, ...(why !== undefined && { why }) } }
 }
 
-/** Why a turn can't be taken back now; undefined where it can. */
+/** Why a turn can't be undone now; undefined if it can. */
 function whyNot({ isUndone, files, oid }: TurnCommit, { tip, noUndo }: Means): string | undefined {
   if (isUndone) return 'It was taken back.'
   if (noUndo !== undefined) return noUndo
-  // What is said stays said: where nothing else was done, only the last turn can be taken back.
+  // A turn without changed files can be undone only while it is the last one.
   return files.length > 0 || oid === tip ? undefined : 'It changed no file, and more came after it.'
 }

@@ -25,29 +25,29 @@ import type { WrittenHere } from './written-here.ts'
 
 const NO_CONTEXT: Conversation['context'] = { used: 0, of: 0, files: [] }
 
-/** Milliseconds that a page waits for what is not known yet. */
+/** Time that a page waits for facts that are not known yet, in milliseconds. */
 const PAGE_WAIT_MS = 150
-/** Histories whose turns are known at a time. */
+/** At most this many histories have their turns cached. */
 const MAX_HISTORIES = 16
 
-/** What is seen at a place: a branch has a turn where one is under way. */
+/** The state of a branch or a commit; a branch has `turn` while one runs. */
 type Looked = {
   session: Session
   unreadable?: string | undefined
   commit: Oid | undefined
   turn?: BranchTurn
-  /** This desk has written it. */
+  /** Whether this desk has written the conversation. */
   isOwn?: boolean
 }
 
 export class Conversations {
-  /** The commits of turns in the histories that were looked at last. */
+  /** The commits of turns, by history, for the histories read last. */
   readonly #commits = new Map<string, Promise<ReadonlyMap<string, TurnCommit>>>()
 
-  /** Conversations as they stand in files, by what these are: each is parsed once. */
+  /** Parsed conversations by file content. */
   readonly #sessions: SessionCache
 
-  /** Branches of which it was told once that something takes long. */
+  /** Branches for which a slow fact was reported once. */
   readonly #slow = new Set<string>()
 
   constructor(
@@ -55,16 +55,16 @@ export class Conversations {
     readonly ai: Ai,
     readonly choices: Choices,
     readonly turns: Turns,
-    /** The conversations that are this desk's own. */
+    /** The conversations written on this desk. */
     readonly own: WrittenHere,
-    /** The work on a branch. */
+    /** Opens the work on a branch. */
     readonly open: (branch: string) => Promise<BranchWork>,
     readonly say: (news: News) => void,
   ) {
     this.#sessions = new SessionCache(objects)
   }
 
-  /** The conversation of a branch, with the turn that is under way, or as it was in a commit. */
+  /** The conversation of a branch, with its running turn, or of a commit. */
   async at(at: At): Promise<Conversation> {
     const { models, tools } = this.ai
     await models.look()
@@ -75,7 +75,7 @@ export class Conversations {
     const stranger = at.kind === 'branch' && !turn ? await this.#strangerIn(looked, commits) : undefined
     const context = at.kind === 'branch' ? await this.#contextIn(at.branch, looked.session) : NO_CONTEXT
     const commands = await tools.commands(new AbortController().signal)
-    // From here on nothing is waited for: what a turn says meanwhile would be in neither this nor the news that follow.
+    // No await from here on: news of a turn in between would be in neither this answer nor the news that follow.
     const session = turn?.now.session ?? looked.session
     const model = this.ai.modelOf(session, this.choices)
     const missing = models.missing(model)
@@ -103,7 +103,7 @@ export class Conversations {
     }
   }
 
-  /** How the AI of a branch knows some files; empty where no model is configured, or not known yet. */
+  /** How the AI's context of a branch contains some files; empty without a model, or until it is known. */
   async circlesIn(branch: string, paths: readonly Path[]): Promise<ReadonlyMap<Path, FolderEntry['context']>> {
     return await this.#inTime(branch, this.#circlesIn(branch, paths), new Map())
   }
@@ -117,7 +117,7 @@ export class Conversations {
     return await circlesOf(session, state, paths)
   }
 
-  /** The commit of a turn in a branch. Throws a {@link Failure} where there is none. */
+  /** The commit of a turn in a branch. Throws a {@link Failure} if there is none. */
   async commitOf({ tip: commit, name }: BranchWork, turn: string): Promise<Oid> {
     const { session } = await this.#sessions.in(new WorkInProgressVfs(this.objects, commit))
     const found = (await this.#commitsOf(session, commit)).get(turn)
@@ -132,18 +132,18 @@ export class Conversations {
     const turn = this.turns.in(at.branch)
     if (turn) return { session: turn.now.session, commit: turn.now.base, turn }
     const { tip: commit, merging, drafts } = await this.open(at.branch)
-    // In a merge that waits, turns are not committed yet.
+    // In a waiting merge, turns are drafts and not committed yet.
     const turns = merging === undefined ? undefined : asChanges(drafts.files)
     const vfs = new WorkInProgressVfs(this.objects, commit, turns)
     const { session, unreadable } = await this.#sessions.in(vfs)
     const entry = await vfs.entryAt(SESSION)
     const isOwn = entry !== undefined && this.own.has(entry.oid)
-    // As the next turn will take it.
+    // As the next turn will use it.
     const taken = isOwn ? session : withoutOpening(session)
     return { session: withWishes(taken, this.choices.wishesIn(at.branch)), unreadable, commit, isOwn }
   }
 
-  /** Sentences of warning before the AI continues a conversation that was written on another machine. */
+  /** Sentences of warning before the AI continues a conversation written on another machine. */
   async #strangerIn({ session, isOwn }: Looked, commits: ReadonlyMap<string, TurnCommit>): Promise<string | undefined> {
     if (isOwn || session.messages.length === 0) return undefined
     const last = commits.get(lastTurn(session)?.turn ?? '')
@@ -154,7 +154,7 @@ export class Conversations {
   }
 
   async #commitsOf(session: Session, commit: Oid | undefined): Promise<ReadonlyMap<string, TurnCommit>> {
-    // The earliest, and not the first: that may be a stranger's, or of a time when the clock was wrong.
+    // The earliest time rather than the first: the first entry may be a stranger's, or from a wrong clock.
     const times = session.messages.flatMap(entry => (entry.kind === 'user' ? [entry.at] : []))
     if (commit === undefined || times.length === 0) return new Map()
     const since = Math.floor(times.reduce((earliest, at) => Math.min(earliest, at)) / 1000)
@@ -174,13 +174,13 @@ export class Conversations {
   }
 
   /**
-   * Reading a large repository for the first time takes long, and is not waited for. When it is done, the page is told
-   * to ask again.
+   * Waits for a fact for a limited time. The first reading of a large repository takes longer: the page is then told to
+   * ask again when it is done.
    */
   async #inTime<Value>(branch: string, coming: Promise<Value>, instead: Value): Promise<Value> {
     const known = coming.then(
       value => ({ value }),
-      // It is only for the eye; a turn that needs it says what is wrong.
+      // Errors are ignored, since this is only shown; a turn reports them.
       () => ({ value: instead }),
     )
     if (this.#slow.has(branch)) return (await known).value
@@ -199,12 +199,12 @@ export class Conversations {
     if (!state) return NO_CONTEXT
     const { meterOf, warm } = await import('../../ai/meter.ts')
     const meter = await meterOf(session, state)
-    // A person that opens a chat may write in it next, so the model is prepared. Errors are shown by the turn.
+    // Prepares the model, since a message may follow. Errors are shown by the turn.
     void warm(session, state, Date.now()).catch(() => undefined)
     return meter
   }
 
-  /** What the next request of a branch would be made from; undefined where no model is configured. */
+  /** The state from which the next request would be made; undefined without a model. */
   async #stateOf(session: Session, branch: string): Promise<State | undefined> {
     const { objects, ai } = this
     const model = ai.modelOf(session, this.choices)
@@ -217,7 +217,7 @@ export class Conversations {
   }
 }
 
-/** Why no turn can be taken back at a place; undefined where they can. */
+/** Why no turn can be undone here; undefined if turns can. */
 function whyNoUndo(at: At, turn: BranchTurn | undefined): string | undefined {
   if (at.kind === 'commit') return 'A commit stays as it is: undo the turn in its branch.'
   if (!turn) return undefined

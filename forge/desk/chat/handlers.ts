@@ -1,4 +1,4 @@
-/** Answers the questions about the chats. */
+/** Handlers of the questions about chats. */
 import { commitNamed } from '../branches/places.ts'
 import type { chatQuestions } from '../contract/chat.ts'
 import type { Handlers } from '../contract/question.ts'

@@ -1,4 +1,4 @@
-/** What is to be seen of a turn while it runs, and what windows are told of it. */
+/** The state of a running turn, and the news about it for windows. */
 import { CleanStream } from '../../ai/clean-stream.ts'
 import type { CallBlock, Usage } from '../../ai/request.ts'
 import { type Clean, NO_USAGE } from '../../ai/session.ts'
@@ -8,15 +8,15 @@ import type { Call, Item, TurnNews } from '../contract/chat.ts'
 export class LiveTurn {
   words = 'Begins'
   usage: Usage = NO_USAGE
-  /** The call that runs, and whether it waits for a person. */
+  /** The running call, and whether it waits for an answer from the user. */
   #running: string | undefined
   #waits = false
-  /** What has come of the answer that is just coming. */
+  /** The items of the answer that is arriving. */
   #partial: Item[] = []
-  /** The calls of the last answer, as they go. */
+  /** The calls of the last answer, as they run. */
   readonly #calls = new Map<string, Call>()
   readonly #notes: Item[] = []
-  /** What comes of a text, held back for as long as it may be a part of a secret. */
+  /** Arriving text, held back while it may be part of a secret. */
   readonly #coming: CleanStream
 
   constructor(
@@ -39,12 +39,12 @@ export class LiveTurn {
     return this.#waits
   }
 
-  /** The call that runs. */
+  /** The running call. */
   get running(): string | undefined {
     return this.#running
   }
 
-  /** A call of the last answer, where it is under way. */
+  /** A call of the last answer, if it is there. */
   callOf(id: string): Call | undefined {
     return this.#calls.get(id)
   }
@@ -84,7 +84,7 @@ export class LiveTurn {
     }
   }
 
-  /** A call waits for a person, or does not any more. */
+  /** Sets whether a call waits for an answer from the user. */
   wait(id: string, waits: boolean): void {
     this.#waits = waits
     const call = this.#calls.get(id)
@@ -123,7 +123,7 @@ export class LiveTurn {
     }
   }
 
-  /** Nothing more comes of the text that is just coming. */
+  /** Ends the arriving text. */
   #endText(): void {
     this.#give(this.#coming.end())
   }

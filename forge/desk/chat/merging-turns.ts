@@ -1,4 +1,4 @@
-/** Turns of an AI in a branch in which a merge waits: what it is asked, and what it did as drafts on that merge. */
+/** Turns of an AI in a branch with a waiting merge: the request, and the result as drafts on the merge. */
 
 import { Failure } from '../../../core/failure.ts'
 import { type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
@@ -11,13 +11,13 @@ import type { Checkpoint, Checkpoints } from './turn-checkpoints.ts'
 import { sessionChanges } from './turn-ends.ts'
 import type { WrittenHere } from './written-here.ts'
 
-/** Whether a turn began in a merge that waited: then it ends there, and nowhere else. */
+/** Whether a turn began in a waiting merge: it can then end only there. */
 export async function isInMerging(objects: Objects, { base }: Checkpoint): Promise<boolean> {
   return base !== undefined && (await readMerging(objects, base)) !== undefined
 }
 
 /**
- * Takes what a turn did, and its conversation, among the drafts of the merge that waits: its commit comes when that is
+ * Adds the changes of a turn and its conversation to the drafts of the waiting merge: they are committed when that is
  * finished.
  */
 export async function settleByTurn(
@@ -33,7 +33,7 @@ export async function settleByTurn(
       const state = merging === undefined ? undefined : await readMerging(objects, merging)
       if (!state)
         throw new Failure(`The merge in ${visiblePath(name)} is over: what the AI did for it is kept until you choose.`)
-      // What the operation is to bring back has to be in the repository.
+      // The operation's undo needs the drafts in the repository.
       await held.writeDrafts()
       const files = new Map(turn.files)
       for (const [path, change] of await sessionChanges(work, turn, own)) {

@@ -1,4 +1,4 @@
-/** What the desk knows of models: which there are, and how far a turn may go. Without a key everything else works. */
+/** The models and the limits of a turn. Without a key everything else works. */
 import { Failure } from '../../../core/failure.ts'
 import type { TurnLimits } from '../../ai/budget.ts'
 import type { Model } from '../../ai/request.ts'
@@ -7,26 +7,26 @@ import type { Clean } from '../../ai/session.ts'
 import type { Settings } from '../../ai/settings.ts'
 
 export interface Models {
-  /** Those that can be chosen; the default one first, where there is one. */
+  /** The models that can be chosen; the default comes first, if there is one. */
   readonly names: readonly string[]
-  /** The one that is asked where a branch has chosen none. */
+  /** The default model, for branches that have chosen none. */
   readonly usual: string | undefined
   readonly limits: TurnLimits
-  /** Whether the checks of FORGE.md run after a turn, where commands are allowed. */
+  /** Whether the checks of FORGE.md run after a turn, if commands are allowed. */
   readonly checksAfterTurn: boolean
-  /** Looks whether the person has set something else meanwhile. */
+  /** Reads the settings again if they have changed. */
   look(): Promise<void>
-  /** Why a model (the usual one, where none is named) can't be asked: what to set, in one line. */
+  /** Why a model (the default if none is named) can't be used: what to set, in one line; undefined if it can. */
   missing(name?: string): string | undefined
-  /** How many tokens a request and its answer may have together; 0 where that is not known. */
+  /** The size of a model's window for a request and its answer, in tokens; 0 if unknown. */
   windowOf(name: string): Promise<number>
-  /** Throws a {@link Failure} where it can't be asked. */
+  /** Opens a model. Throws a {@link Failure} if it can't be used. */
   open(name: string): Promise<Model>
-  /** Blacks out what looks like a secret, and the keys of the models themselves. */
+  /** Redacts what looks like a secret, and the keys of the models. */
   readonly clean: Clean
 }
 
-/** For a desk that is opened without any. */
+/** The models of a desk that is opened without any. */
 export const NO_MODELS: Models = {
   names: [],
   usual: undefined,
@@ -45,7 +45,7 @@ const NOT_THERE = 'This desk was opened without models.'
 
 type Environment = Record<string, string | undefined>
 
-/** The models that the environment and forge.env speak of; what stands in there may be changed while the desk runs. */
+/** The models of the environment and of forge.env, which may change while the desk runs. */
 export class SetModels implements Models {
   #settings: Settings | undefined
   /** Why the settings can't be read, as a sentence. */

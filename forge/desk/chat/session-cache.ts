@@ -1,11 +1,11 @@
-/** Conversations by what stands in their file, so that not each look at a branch parses all of it again. */
+/** Caches parsed conversations by file content, so that showing a branch does not parse them again. */
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid } from '../../../core/git/repository.ts'
 import { SESSION } from '../../ai/session.ts'
 import { type LoadedSession, loadSession } from '../../ai/session-file.ts'
 import type { Vfs } from '../../vfs.ts'
 
-/** How many conversations are cached, and, if more than one, how many bytes of their files. */
+/** At most this many conversations are cached, and, if more than one, this many bytes of their files. */
 const [MAX_SESSIONS, MAX_SESSION_FILES_BYTES] = [8, 16 << 20]
 
 type Known = { loaded: Promise<LoadedSession>; bytes: number }
@@ -15,18 +15,18 @@ export class SessionCache {
 
   constructor(readonly objects: Objects) {}
 
-  /** The conversation in some files, as {@link loadSession} reads it. The result must not be changed. */
+  /** The conversation in some files, as read by {@link loadSession}. The result must not be changed. */
   async in(vfs: Vfs): Promise<LoadedSession> {
     const entry = await vfs.entryAt(SESSION)
     if (!entry?.mode.startsWith('100')) return await loadSession(vfs)
     const bytes = (await this.objects.info(entry.oid))?.size ?? 0
     const known = this.#known.get(entry.oid) ?? { loaded: loadSession(vfs), bytes }
-    // What was looked at last is the last to go.
+    // Moved to the end, so that the one used last is dropped last.
     this.#known.delete(entry.oid)
     this.#known.set(entry.oid, known)
     this.#letGo()
     const loaded = await known.loaded
-    // What can't be read now may be read later: its blob may just be on its way.
+    // An unreadable one is not cached: its blob may still be on its way.
     if (loaded.unreadable !== undefined) this.#known.delete(entry.oid)
     return loaded
   }

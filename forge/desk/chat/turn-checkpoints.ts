@@ -1,7 +1,7 @@
 /**
- * What a turn has come to so far, written at each of its steps: at `refs/forge/turns/<branch>`, as a commit on the one
- * that the turn began with, whose tree has the files and the conversation as they are. After a kill -9 it is there to
- * be kept or discarded. The commit that ends the turn takes the ref away in the same transaction.
+ * Checkpoints of a turn, written at each of its steps: a commit at `refs/forge/turns/<branch>`, on the one that the
+ * turn began with, whose tree has the current files and conversation. After a crash it can be kept or discarded. The
+ * commit that ends the turn deletes the ref in the same transaction.
  */
 
 import { hostname } from 'node:os'
@@ -23,26 +23,26 @@ import { whyNotWritten } from '../branches/save.ts'
 import { TURNS, turnRef } from '../refs.ts'
 
 /**
- * In a checkpoint's tree: content that requests have in them and no file any more, so that no garbage collection takes
- * it while the turn runs. It belongs to no file of the branch.
+ * A folder in a checkpoint's tree for content that requests contain but no file does any more, so that garbage
+ * collection keeps it during the turn. It belongs to no file of the branch.
  */
 const SENT: Path = '.forge/sent/'
 
 const Count = v.pipe(v.number(), v.integer(), v.minValue(0))
 
-/** What a checkpoint says beside the files, as JSON behind the first line of its commit's message. */
+/** The data of a checkpoint besides its files, as JSON after the first line of the commit's message. */
 const Body = v.object({
   turn: v.pipe(v.string(), v.regex(/^[0-9a-z-]{1,64}$/)),
   base: v.nullable(v.string()),
-  /** How many entries the conversation had before the turn. */
+  /** The number of entries in the conversation before the turn. */
   from: Count,
   since: v.number(),
   model: v.string(),
-  /** `asks`: a request is under way, and may have been paid for. */
+  /** `asks`: a request is under way, and may be charged. */
   does: v.picklist(['asks', 'works', 'ended']),
-  /** Why it ended, where it did and was not committed. */
+  /** Why the turn ended without a commit. */
   words: v.optional(v.string()),
-  /** The process that makes the turn, and its machine. */
+  /** The process that runs the turn, and its machine. */
   by: v.optional(v.object({ host: v.string(), pid: Count })),
 })
 
@@ -50,13 +50,13 @@ export type Checkpoint = Omit<v.InferOutput<typeof Body>, 'base'> & {
   /** The commit that the turn began with; undefined in a branch without one. */
   base: Oid | undefined
   session: Session
-  /** What differs from the base, but for the session. */
+  /** The differences from the base, without the session. */
   files: ReadonlyMap<Path, DraftFile>
 }
 
 const OWN = { host: hostname(), pid: process.pid }
 
-/** Where a turn that was not begun by this process may still be going on, in words; undefined where it can not. */
+/** Where a turn that another process began may still run, in words; undefined if it can't. */
 export function whereItRuns({ by }: Checkpoint): string | undefined {
   if (!by) return undefined
   if (by.host !== OWN.host) return `on ${visible(by.host)}`
@@ -70,14 +70,14 @@ export class Checkpoints {
   constructor(
     readonly objects: Objects,
     readonly branch: string,
-    /** The last one that was written, where the turn is one of an earlier time. */
+    /** The last checkpoint, if the turn is from an earlier process. */
     written?: Oid,
   ) {
     this.#written = written
   }
 
   /**
-   * Writes a newer one in place of the last. Throws a {@link Failure} where another program has moved the ref, or where
+   * Writes a checkpoint that replaces the last one. Throws a {@link Failure} if another program has moved the ref, or
    * the disk refuses.
    */
   async write(checkpoint: Checkpoint): Promise<void> {
@@ -112,7 +112,7 @@ export class Checkpoints {
     const { contentOf } = await import('../../ai/opening.ts')
     const oids = contentOf(session)
     const found = await Promise.all(oids.map(oid => this.objects.info(oid)))
-    // What is gone already would make git refuse the tree.
+    // Git would refuse a tree with missing objects.
     return oids.filter((_, at) => found[at]?.type === 'blob')
   }
 
@@ -132,18 +132,18 @@ export class Checkpoints {
     }
   }
 
-  /** The last one that was written. */
+  /** The last checkpoint. */
   get written(): Oid | undefined {
     return this.#written
   }
 
-  /** What takes it away. */
+  /** The move that deletes the ref. */
   get end(): Move {
     return { ref: turnRef(this.branch), from: this.#written, to: undefined }
   }
 }
 
-/** Reads a checkpoint; undefined where a commit is none. */
+/** Reads a checkpoint; undefined if the commit is none. */
 export async function readCheckpoint(objects: Objects, commit: Oid): Promise<Checkpoint | undefined> {
   const object = await objects.read(commit)
   if (object?.type !== 'commit' || !object.bytes) return undefined

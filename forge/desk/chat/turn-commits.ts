@@ -1,4 +1,4 @@
-/** The commits of turns: which one a conversation speaks of, what it changed, and whether it was taken back. */
+/** Finds the commits of turns: what each changed, and whether it was undone. */
 import type { Bounds } from '../../../core/git/bounds.ts'
 import type { Oid, Path, Repository } from '../../../core/git/repository.ts'
 import { asText, fields } from '../../../core/git/repository.ts'
@@ -9,40 +9,47 @@ import { TURN, UNDOES } from './turn-ends.ts'
 export type TurnCommit = {
   oid: Oid
   subject: string
-  /** What it changed, but for the conversation. Without lines where a file is no text. */
+  /** The changed files, without the conversation. Without line counts if a file is not text. */
   files: { path: Path; status: 'added' | 'changed' | 'deleted'; added?: number; deleted?: number }[]
-  /** A later commit took it back. */
+  /** Whether a later commit undid it. */
   isUndone: boolean
 }
 
-/** Older turns are not listed. */
+/** At most this many turns are listed, the newest. */
 const MAX_TURNS = 2000
-/** The conversation says since when it exists: older commits are not searched. */
+/** Limits of the search. Commits older than the conversation are not searched. */
 const BOUNDS: Bounds = { seconds: 10, memory: Number.POSITIVE_INFINITY, output: 32 << 20 }
-/** Clocks of several machines differ, by less than this many seconds. */
-const SLACK = 86_400
+/** How far the clocks of several machines may differ, in seconds. */
+const CLOCK_SLACK_S = 86_400
 
 const trailer = (key: string): string => `%(trailers:key=${key},valueonly,separator=%x2C)`
 const FORMAT = ['%H', '%s', trailer(TURN), trailer(UNDOES)].join('%x00')
-/** Lines added and deleted, and the file. */
+/** Matches added lines, deleted lines, and the path. */
 const STAT = /^\n?(\d+|-)\t(\d+|-)\t(.*)$/s
-/** What became of a file, whose name is the next word; the lines of all files come after all of these. */
+/** Matches the kind of a change, whose path is the next field; line counts follow after all of these. */
 const RAW = /^\n?:\d+ \d+ \S+ \S+ ([A-Z])/
 
-/** The commits of turns in the history of a commit, by the turn's id; those made since some time (in seconds). */
+/** The commits of turns in the history of a commit, by turn id, made since a time in seconds. */
 export async function turnCommits(repository: Repository, tip: Oid, since: number): Promise<Map<string, TurnCommit>> {
   const words = [TURN, UNDOES].map(key => `--grep=^${key}: `)
   const diff = ['--no-renames', '--raw', '--numstat', '--no-ext-diff', '--no-textconv', '--diff-merges=first-parent']
-  const args = ['log', '-z', ...words, ...diff, `--since=${Math.max(since - SLACK, 0)}`, `--max-count=${MAX_TURNS}`]
+  const args = [
+    'log',
+    '-z',
+    ...words,
+    ...diff,
+    `--since=${Math.max(since - CLOCK_SLACK_S, 0)}`,
+    `--max-count=${MAX_TURNS}`,
+  ]
   const found = await readNewest(repository, [...args, `--format=${FORMAT}`, tip, '--'])
   const undone = new Set(found.map(({ undoes }) => undoes))
-  // The newest comes first; of two commits with the id of the same turn, the older one counts.
+  // The newest comes first; if two commits have the same turn id, the older one counts.
   return new Map(
     found.flatMap(({ turn, undoes: _, ...it }) => (turn ? [[turn, { ...it, isUndone: undone.has(turn) }]] : [])),
   )
 }
 
-/** All that git lists, or what it has listed when it had taken too long or said too much: the newest come first. */
+/** The output of git log, or its newest part if it takes too long or is too large. */
 async function readNewest(repository: Repository, args: readonly string[]): Promise<ReturnType<typeof readLog>> {
   const pieces: Buffer[] = []
   const onOutput = (piece: Buffer): undefined => {
@@ -53,7 +60,7 @@ async function readNewest(repository: Repository, args: readonly string[]): Prom
     return readLog(fields(Buffer.concat(pieces)))
   } catch (error) {
     if (!(error instanceof GitError && error.ending.bound)) throw error
-    // Of the last one not all may be there.
+    // The last one may be incomplete.
     return readLog(fields(Buffer.concat(pieces))).slice(0, -1)
   }
 }

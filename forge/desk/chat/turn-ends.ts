@@ -1,4 +1,4 @@
-/** How turns end on their branch: as one commit, kept as drafts, or discarded; and how one is taken back later. */
+/** Ends turns: as one commit, as drafts, or discarded; and undoes committed ones later. */
 import { Failure } from '../../../core/failure.ts'
 import { parseCommit } from '../../../core/git/commits.ts'
 import { subjectOf } from '../../../core/git/history.ts'
@@ -19,14 +19,13 @@ import { messageFor, type SaveStep } from '../branches/save.ts'
 import type { Checkpoint, Checkpoints } from './turn-checkpoints.ts'
 import type { WrittenHere } from './written-here.ts'
 
-/** The turn that a commit is, and the one that it takes back. */
+/** The trailers of a commit: the turn it is, and the turn it undoes. */
 export const TURN = 'Forge-Turn'
 export const UNDOES = 'Forge-Undoes'
 
 /**
- * Commits a turn to its branch: code and conversation at once. Where the branch has been moved meanwhile, what the turn
- * changed is merged onto the new tip; where that can't be done by git alone, nothing is done, and the files that a
- * person has to look at are given.
+ * Commits a turn to its branch, code and conversation together. If the branch was moved meanwhile, the changes are
+ * merged onto the new tip; if git can't do that alone, nothing is done, and the files in conflict are returned.
  */
 export async function commitTurn(
   work: BranchWork,
@@ -51,7 +50,7 @@ export async function commitTurn(
         unrecorded: [end],
       }
       const commit = await commitTo(held, wanted, signature)
-      // The conversation has grown at least.
+      // Not empty, since the conversation has grown.
       if (commit === undefined) throw new Error('A turn has changed nothing')
       return { commit }
     },
@@ -59,7 +58,7 @@ export async function commitTurn(
   )
 }
 
-/** What a turn changed, as changes of the branch's tip; or the files in which the two can't be brought together. */
+/** The changes of a turn on the branch's tip; or the files in conflict. */
 async function changesOnto(
   { room: { objects }, tip }: BranchWork,
   { base, files }: Checkpoint,
@@ -73,7 +72,7 @@ async function changesOnto(
   return { changes: asChanges(await filesBetween(objects, tip, tree)) }
 }
 
-/** The conversation with this turn at its end, and what keeps it apart in merges. */
+/** The conversation with this turn at its end, and the attributes that keep it apart in merges. */
 export async function sessionChanges(
   { room: { objects }, tip }: BranchWork,
   turn: Checkpoint,
@@ -85,7 +84,7 @@ export async function sessionChanges(
   return changes.set(SESSION, { mode: '100644', bytes })
 }
 
-/** Where the branch has another conversation than the turn began with, the turn goes to its end. */
+/** If the branch's conversation is not the one the turn began with, the turn is appended to it. */
 async function sessionOnto(objects: Objects, tip: Oid | undefined, turn: Checkpoint): Promise<Session> {
   const [before, now] = await Promise.all([turn.base, tip].map(commit => entryInTip(objects, commit, SESSION)))
   if (!now || now.oid === before?.oid) return turn.session
@@ -98,10 +97,10 @@ async function sessionOnto(objects: Objects, tip: Oid | undefined, turn: Checkpo
 
 const trailersOf = ({ model, turn }: Checkpoint): string => `Forge-Model: ${visible(model)}\n${TURN}: ${turn}`
 
-/** The last part of a model's name, which is what people call it. */
+/** The last part of a model's id. */
 const nameOf = (model: string): string => visible(model.slice(model.lastIndexOf('/') + 1))
 
-/** What the model has called it; else what it changed, or what it was about. */
+/** The message of a turn's commit: the model's subject, else one made from the changes or the request. */
 async function messageOf({ room: { objects } }: BranchWork, { session, turn, files, base }: Checkpoint) {
   const end = session.messages.findLast(entry => entry.kind === 'end' && entry.turn === turn)
   if (end?.kind === 'end' && end.message !== undefined) return end.message
@@ -109,7 +108,7 @@ async function messageOf({ room: { objects } }: BranchWork, { session, turn, fil
   return talkMessage({ session, turn })
 }
 
-/** The message of a commit that has nothing of a turn but its conversation. */
+/** The message of a commit that contains only the conversation of a turn. */
 function talkMessage({ session, turn }: Pick<Checkpoint, 'session' | 'turn'>): string {
   const asked = session.messages.findLast(entry => entry.kind === 'user' && entry.turn === turn)
   return cleanMessage(`chat: ${asked?.kind === 'user' ? asked.text.trim().split('\n', 1)[0] : ''}`) ?? 'chat'
@@ -127,9 +126,9 @@ async function stepsIn(
   return await Promise.all(steps)
 }
 
-// --- What did not end well -------------------------------------------------------------------------------------------
+// --- Unfinished turns ---
 
-/** Keeps what a turn did: its conversation is committed, its files are drafts from then on. */
+/** Keeps an unfinished turn: commits its conversation, and turns its files into drafts. */
 export async function keepTurn(
   work: BranchWork,
   turn: Checkpoint,
@@ -140,7 +139,7 @@ export async function keepTurn(
     async (held, signature) => {
       const after = await draftsWith(work, { ...turn, files: filesOf(turn, path => !isOfForge(path)) })
       const changes = new Map([...(await ownChanges(work, turn)), ...(await sessionChanges(work, turn, own))])
-      // The code is a draft from now on: what the model has called that is not what this commit has.
+      // The files are drafts, so the model's subject does not describe this commit.
       const message = `${talkMessage(turn)}\n\n${trailersOf(turn)}\n`
       const words = `keep what ${nameOf(turn.model)} did in ${visiblePath(work.name)}`
       await commitTo(held, { kind: 'keep turn', words, message, changes, after, also: [end] }, signature)
@@ -153,8 +152,7 @@ const filesOf = ({ files }: Checkpoint, isWanted: (path: Path) => boolean): Map<
   new Map([...files].filter(([path]) => isWanted(path)))
 
 /**
- * What belongs to the conversation beside it, such as approvals: committed with it, unless another program has changed
- * it.
+ * Files that belong to the conversation, such as approvals: committed with it, unless another program has changed them.
  */
 async function ownChanges({ room: { objects }, tip }: BranchWork, turn: Checkpoint): Promise<Map<Path, TreeChange>> {
   const own = asChanges(filesOf(turn, isOfForge))
@@ -171,17 +169,17 @@ async function draftsWith({ room: { objects }, tip, drafts }: BranchWork, turn: 
   return await mergeDrafts(objects, { ...done, files: new Map() }, done, drafts)
 }
 
-/** Lets go of what a turn did. The operation can be undone: then it waits to be kept or discarded again. */
+/** Discards an unfinished turn. The operation can be undone: the turn then waits to be kept or discarded again. */
 export async function discardTurn({ room, name }: BranchWork, turn: Checkpoint, { end }: Checkpoints): Promise<void> {
   const words = `discard what ${nameOf(turn.model)} did in ${visiblePath(name)}`
   await room.operations.record({ kind: 'discard turn', words, moves: [end] })
 }
 
-// --- What is to be taken back later ----------------------------------------------------------------------------------
+// --- Undo ---
 
 /**
- * Takes the changes of a turn's commit back by another commit, with all that has come after it left as it is. The
- * conversation stays. Gives what was done, in words. Throws a {@link Failure} where later work has changed the same places.
+ * Undoes the changes of a turn's commit by a new commit on top of later ones. The conversation stays. Returns what was
+ * done, in words. Throws a {@link Failure} if later work has changed the same lines.
  */
 export async function reverseTurn(work: BranchWork, turn: string, commit: Oid): Promise<string> {
   return await work.inOneGo(async (held, signature) => {

@@ -1,7 +1,6 @@
 /**
- * The tools of a turn: those that every model has, commands in the container where the person has switched them on, and
- * those of the repository, of which a new or changed one waits for the person. Nothing of it is loaded before the first
- * turn.
+ * The tools of a turn: the built-in ones, commands in the container if the user has allowed them, and the repository's
+ * own, which need approval when new or changed. Nothing is loaded before the first turn.
  */
 import { Failure } from '../../../core/failure.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
@@ -15,11 +14,11 @@ import type { TurnMeans } from '../../ai/turn.ts'
 import type { WorkInProgressVfs } from '../../vfs.ts'
 import type { Approval } from '../contract/chat.ts'
 
-/** Where tools of a repository are. */
+/** The folder of a repository's tools. */
 const FOLDER: Path = 'tools'
-/** Milliseconds for which it is not looked again whether docker is there. */
+/** Time for which a check of docker counts, in milliseconds. */
 const DOCKER_CHECK_VALID_MS = 60_000
-/** Milliseconds that it is waited for. */
+/** Time limit of a check of docker, in milliseconds. */
 const DOCKER_CHECK_TIMEOUT_MS = 5000
 
 export class TurnTools implements AsyncDisposable {
@@ -27,24 +26,24 @@ export class TurnTools implements AsyncDisposable {
   #ofRepository: Promise<{ tools: RepositoryTools; sandbox: Sandbox }> | undefined
 
   #commands: { tool: Tool; checksAfterTurn: boolean } | undefined
-  /** Why no command can run, as it was seen last. */
+  /** Why no command can run, by the last check. */
   #whyNot: { at: number; words: string | undefined } | undefined
 
   constructor(
-    /** The user's folder of settings for the forge, with the key of approvals. */
+    /** The folder of the user's settings for the forge, with the key of approvals. */
     readonly config: string,
-    /** The desk's folder of state for the repository, with the switch for commands. */
+    /** The desk's state folder for the repository, with the switch for commands. */
     readonly state: string,
   ) {}
 
-  /** Those that are there in any repository. */
+  /** The tools that are available in any repository. */
   async builtIn(): Promise<readonly Tool[]> {
     const { builtInTools } = await import('../../ai/built-in-tools.ts')
     this.#builtIn ??= builtInTools()
     return this.#builtIn
   }
 
-  /** All tools of a turn in these files, always in the same order, and what is wrong with those that are none. */
+  /** All tools of a turn in these files, always in the same order, and the errors of invalid ones. */
   async of(
     vfs: WorkInProgressVfs,
     { signal, questions, checksAfterTurn }: { signal: AbortSignal; questions: ToolQuestions; checksAfterTurn: boolean },
@@ -59,7 +58,7 @@ export class TurnTools implements AsyncDisposable {
     return { tools: [...own, ...asking], broken: found.broken.map(({ words }) => words) }
   }
 
-  /** Whether the person has switched commands on, and why they can't run all the same. */
+  /** Whether commands are allowed, and why they can't run nevertheless. */
   async commands(signal: AbortSignal): Promise<{ isAllowed: boolean; why?: string }> {
     const { areCommandsOn, whyNoCommands: whyNot } = await import('../../ai/commands.ts')
     if (!(await areCommandsOn(this.state))) return { isAllowed: false }
@@ -86,7 +85,7 @@ export class TurnTools implements AsyncDisposable {
     await switchCommands(this.state, isAllowed)
   }
 
-  /** Runs the checks of FORGE.md, as it stands in a turn's base, on the turn's files; undefined where it lists none. */
+  /** Runs the checks of FORGE.md in a turn's base on the turn's files; undefined if it lists none. */
   async checksOf(vfs: WorkInProgressVfs): Promise<TurnMeans['check']> {
     const { readForgeMd } = await import('../../ai/forge-md.ts')
     const forge = vfs.base === undefined ? undefined : await readForgeMd(vfs.objects, vfs.base)
@@ -125,18 +124,18 @@ export class TurnTools implements AsyncDisposable {
   }
 }
 
-/** What a turn asks the person: one thing at a time, since its tools run one after the other. */
+/** The questions of a turn to the user: one at a time, since its tools run one after the other. */
 export class ToolQuestions {
   #open: { question: ToolQuestion; call: string; decide: (isApproved: boolean) => void } | undefined
 
   constructor(
-    /** The call that is under way. */
+    /** The running call. */
     readonly call: () => string | undefined,
-    /** A call waits for the person, or does not any more. */
+    /** Called when a call begins or ends to wait for an answer. */
     readonly onWait: (call: string, waits: boolean) => void,
   ) {}
 
-  /** As the page shows it. */
+  /** The open question, as the page shows it. */
   get list(): Approval[] {
     if (!this.#open) return []
     const { question, call } = this.#open
@@ -144,7 +143,7 @@ export class ToolQuestions {
     return [{ path, oid, source, call, ...(before !== undefined && { before }) }]
   }
 
-  /** Waits until the person has decided. Throws the signal's reason. */
+  /** Waits for the user's decision. Throws the signal's reason. */
   async ask(question: ToolQuestion, signal: AbortSignal): Promise<boolean> {
     const { promise, resolve, reject } = Promise.withResolvers<boolean>()
     const call = this.call() ?? ''
@@ -162,7 +161,7 @@ export class ToolQuestions {
     }
   }
 
-  /** What the person says of what was shown. Throws a {@link Failure} where nothing waits for that any more. */
+  /** Answers the question about this content of a tool. Throws a {@link Failure} if it is not open any more. */
   decide(path: Path, oid: Oid, isApproved: boolean): void {
     const open = this.#open
     if (open?.question.path !== path || open.question.oid !== oid)
@@ -171,7 +170,7 @@ export class ToolQuestions {
   }
 }
 
-/** A tool of the repository that asks the person before it runs for the first time as it is. */
+/** A tool of the repository that asks for approval before its first run in this version. */
 class AskingTool implements Tool {
   constructor(
     readonly tool: RepositoryTool,
@@ -188,7 +187,7 @@ class AskingTool implements Tool {
 
   async run(sent: unknown, room: ToolContext): Promise<ToolResult> {
     const question = await this.tool.question(room.vfs)
-    // What is not approved does not run: the tool says so itself.
+    // Without approval it does not run: the tool itself returns that as its result.
     const ask = (it: ToolQuestion) => room.forPerson(() => this.questions.ask(it, room.signal))
     if (question && (await ask(question))) await this.tool.approve(room.vfs, question)
     return await this.tool.run(sent, room)

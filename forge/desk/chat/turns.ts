@@ -1,7 +1,7 @@
 /**
- * Turns of AIs in the branches of one repository: at most one in each, any number of them at a time. While one runs,
- * its branch's files are its own. It ends as one commit; one that did not end well waits until a person keeps or
- * discards what it did, also over a restart. Nothing is asked of a model but what a person has sent.
+ * The turns of AIs in the branches of one repository: at most one in each branch, any number in parallel. A branch's
+ * files are read-only while a turn runs. It ends as one commit; an unfinished one waits to be kept or discarded, also
+ * after a restart. Models are only asked on a message of the user.
  */
 
 import { Failure } from '../../../core/failure.ts'
@@ -39,18 +39,18 @@ import { commitTurn, discardTurn, keepTurn } from './turn-ends.ts'
 import { ToolQuestions } from './turn-tools.ts'
 import type { WrittenHere } from './written-here.ts'
 
-/** A turn that is under way, or waits to be kept or discarded. */
+/** A turn that runs, or waits to be kept or discarded. */
 export type BranchTurn = {
   work: BranchWork
   checkpoints: Checkpoints
-  /** What it has come to. */
+  /** The turn's current state. */
   now: Checkpoint
   state: 'running' | 'unfinished'
-  /** Why it is unfinished. */
+  /** Why the turn is unfinished. */
   words: string
   live: LiveTurn
   questions: ToolQuestions
-  /** What the person had chosen before, and what it takes along. */
+  /** The user's choices that the turn applies. */
   wishes: Wishes
   control: AbortController
   done: Promise<void>
@@ -60,25 +60,25 @@ const NO_WISHES: Wishes = { whole: {} }
 
 export class Turns implements AsyncDisposable {
   readonly #turns = new Map<string, BranchTurn>()
-  /** The work on branches in which one is just beginning. */
+  /** The branches in which a turn is just beginning. */
   readonly #beginning = new Set<BranchWork>()
-  /** Done when git's merge driver for conversations is configured. */
+  /** Resolves when git's merge driver for conversations is configured. */
   #driver: Promise<void> | undefined
 
   constructor(
     readonly room: BranchServices,
     readonly ai: Ai,
-    /** What the person has chosen between turns. */
+    /** The user's choices between turns. */
     readonly choices: Choices,
-    /** The conversations that are this desk's own. */
+    /** The conversations written on this desk. */
     readonly own: WrittenHere,
-    /** The work on a branch. */
+    /** Opens the work on a branch. */
     readonly open: (branch: string) => Promise<BranchWork>,
   ) {}
 
   /**
-   * Finds the turns that were not ended, and wait to be kept or discarded: of an earlier time, or brought back. `known`
-   * is where their refs are, by branches.
+   * Finds unfinished turns, from earlier processes or restored by an undo, which wait to be kept or discarded. `known`:
+   * the commits of their refs, by branch.
    */
   async look(known?: ReadonlyMap<string, Oid>): Promise<void> {
     const refs = known ?? (await tipsBelow(this.room.objects.repository, TURNS))
@@ -86,7 +86,7 @@ export class Turns implements AsyncDisposable {
       if (turn.state === 'unfinished' && refs.get(branch) !== turn.checkpoints.written) await this.#over(turn)
     for (const [branch, commit] of refs) {
       if (this.#turns.has(branch) || this.#isBeginningIn(branch)) continue
-      // One that can't be read is no reason not to find the others.
+      // An unreadable turn must not hide the others.
       await this.#findAgain(branch, commit).catch(error => this.#complain(error))
     }
   }
@@ -95,7 +95,7 @@ export class Turns implements AsyncDisposable {
     return [...this.#beginning].some(({ name }) => name === branch)
   }
 
-  // --- What is known of them -----------------------------------------------------------------------------------------
+  // --- State ---
 
   /** The turn of a branch that runs or waits. */
   in(branch: string): BranchTurn | undefined {
@@ -108,21 +108,21 @@ export class Turns implements AsyncDisposable {
     return turn.live.waits ? 'waits' : 'running'
   }
 
-  /** The commit that a turn in a branch began with. */
+  /** The commit that a branch's turn began with. */
   baseIn(branch: string): Oid | undefined {
     return this.#turns.get(branch)?.now.base
   }
 
-  // --- From the message to the commit --------------------------------------------------------------------------------
+  // --- From the message to the commit ---
 
-  /** Begins a turn, which goes on by itself. Gives its id, once what the person wants is written down. */
+  /** Begins a turn, which continues in the background. Returns its id once the request is written. */
   async send(branch: string, text: string): Promise<string> {
     const work = await this.open(branch)
     this.#verifyNone(work)
     this.#beginning.add(work)
     try {
       const { turn, run } = await work.locked(held => this.#begin(held, text))
-      // The branch may have got another name by now, but gets none as long as the turn has its files.
+      // Read now, since the branch may have been renamed meanwhile; during a turn it can't be.
       this.#turns.set(work.name, turn)
       this.#say(turn, { is: 'begun', turn: turn.now.turn })
       turn.done = run().catch(error => this.#complain(error))
@@ -147,7 +147,7 @@ export class Turns implements AsyncDisposable {
     await held.collect()
     await held.lookAgain()
     if (work.isGone) throw new Failure(`The branch ${visiblePath(work.name)} was deleted: bring it back first.`)
-    // From here to the hold nothing is waited for: nothing can be typed in between.
+    // No await from here to the hold, so that no edit comes in between.
     verifySaved(work)
     const files = work.merging === undefined ? noDrafts(work.tip) : work.drafts
     const shown = held.showAtWork({ files, why: whyAtWork(work.name) })
@@ -163,20 +163,19 @@ export class Turns implements AsyncDisposable {
   async #start(work: BranchWork, text: string): Promise<Begun> {
     const { objects } = this.room
     const { models } = this.ai
-    // What settles the conflicts of a merge is in no commit yet: the AI goes on with it.
+    // Resolutions of a merge's conflicts are not committed yet: the AI works on top of them.
     const settled = work.merging === undefined ? undefined : asChanges(work.drafts.files)
     const { tip } = work
     const vfs = new WorkInProgressVfs(objects, tip, settled, path => this.room.filters.verifyNone(tip, [path]))
     const { session: loaded, unreadable } = await loadSession(vfs)
     if (unreadable !== undefined) await setAside(vfs)
     const wishes = this.choices.wishesIn(work.name)
-    // The beginning of requests that another person sent is not in the provider's cache for this one, and may name any
-    // content.
+    // The opening requests of another user's conversation are not in this provider's cache, and may contain anything.
     const session = withWishes((await this.#isOwn(work.tip)) ? loaded : withoutOpening(loaded), wishes)
     const model = await this.#openModel(session)
-    // What could not be committed is not begun.
+    // A turn that could not be committed is not begun.
     await readSignature(objects.repository)
-    // Turns that begin at once wait for the same one; where it failed the next turn tries again.
+    // Turns that begin at once share one setup; after a failure the next turn tries again.
     this.#driver ??= setUpMergeDriver(objects.repository).catch(error => {
       this.#driver = undefined
       this.#complain(error)
@@ -209,7 +208,7 @@ export class Turns implements AsyncDisposable {
     return { turn, run: () => this.#run(turn, { session, text, model, vfs }) }
   }
 
-  /** Whether the conversation in a commit is this desk's own. */
+  /** Whether the conversation in a commit was written on this desk. */
   async #isOwn(commit: Oid | undefined): Promise<boolean> {
     const entry = await entryInTip(this.room.objects, commit, SESSION)
     return entry !== undefined && this.own.has(entry.oid)
@@ -224,7 +223,7 @@ export class Turns implements AsyncDisposable {
     return await models.open(name)
   }
 
-  /** What is to be seen of a turn, and what it asks. */
+  /** The news and the questions of a turn. */
   #seen(work: BranchWork, turn: string): Pick<BranchTurn, 'live' | 'questions'> {
     const { clean } = this.ai.models
     const live = new LiveTurn(turn, clean, news => this.room.say({ say: 'turn', branch: work.name, news }))
@@ -235,7 +234,7 @@ export class Turns implements AsyncDisposable {
     return { live, questions: new ToolQuestions(() => live.running, onWait) }
   }
 
-  /** Runs a turn to its end, whatever that is. */
+  /** Runs a turn to its end. Does not throw. */
   async #run(turn: BranchTurn, start: Start): Promise<void> {
     try {
       const session = await this.#ask(turn, start)
@@ -267,7 +266,7 @@ export class Turns implements AsyncDisposable {
       signal: control.signal,
       onEvent: event => live.hear(event),
       checkpoint: (so, does) =>
-        // The text that is just coming is shown as it comes; it is written for a restart after a kill -9.
+        // Arriving text is shown as it comes; it is written as well, to survive a crash.
         does === 'hears'
           ? turn.checkpoints.write({ ...turn.now, session: so })
           : this.#checkpoint(turn, { session: so, files: filesIn(vfs), does }),
@@ -275,7 +274,7 @@ export class Turns implements AsyncDisposable {
     })
   }
 
-  /** Shows what a turn has come to, and writes it down. */
+  /** Shows the state of a turn, and writes it as a checkpoint. */
   async #checkpoint(turn: BranchTurn, news: Pick<Checkpoint, 'session' | 'files' | 'does'>): Promise<void> {
     const { work } = turn
     const isSame = isSameFiles(turn.now.files, news.files)
@@ -284,7 +283,7 @@ export class Turns implements AsyncDisposable {
     await turn.checkpoints.write(turn.now)
   }
 
-  /** A turn has ended: it is committed, or waits for a person where it did not end well. */
+  /** Ends a turn: commits it, or leaves it unfinished if it did not end well. */
   async #end(turn: BranchTurn): Promise<void> {
     const end = endOf(turn.now)
     if (end?.how !== 'done') return await this.#wait(turn, end?.words ?? 'It has ended, and nobody knows why.')
@@ -293,7 +292,7 @@ export class Turns implements AsyncDisposable {
     else await this.#wait(turn, why)
   }
 
-  /** Why a turn that is done could not be committed, as a sentence; undefined where it was. */
+  /** Why a turn could not be committed, as a sentence; undefined if it was. */
   async #commit({ work, now, checkpoints }: BranchTurn): Promise<string | undefined> {
     try {
       if (await isInMerging(this.room.objects, now)) {
@@ -309,7 +308,7 @@ export class Turns implements AsyncDisposable {
     }
   }
 
-  /** It waits to be kept or discarded. */
+  /** Leaves a turn unfinished, to be kept or discarded. */
   async #wait(turn: BranchTurn, words: string): Promise<void> {
     turn.now = { ...turn.now, does: 'ended', words }
     const { work } = turn
@@ -323,7 +322,7 @@ export class Turns implements AsyncDisposable {
     }
   }
 
-  /** Nothing of it is left to be done: the branch is the person's again. */
+  /** Removes a turn: the branch's files can be edited again. */
   async #over(turn: BranchTurn): Promise<void> {
     const { work } = turn
     try {
@@ -335,28 +334,28 @@ export class Turns implements AsyncDisposable {
     await this.choices.fulfilled(work.name, turn.wishes)
   }
 
-  // --- Where a person steps in ---------------------------------------------------------------------------------------
+  // --- Actions of the user ---
 
-  /** Ends a turn as soon as it can be ended. */
+  /** Ends a turn as soon as possible. */
   stop(branch: string): void {
     const turn = this.#turns.get(branch)
     if (turn?.state === 'running') turn.control.abort(new Failure('You stopped it.'))
   }
 
-  /** What the person says of a tool that waits. */
+  /** Answers a tool's question for approval. */
   approve(branch: string, path: Path, oid: Oid, isApproved: boolean): void {
     const turn = this.#turns.get(branch)
     if (turn?.state !== 'running') throw new Failure(`No turn in ${visiblePath(branch)} waits for an approval.`)
     turn.questions.decide(path, oid, isApproved)
   }
 
-  /** What a turn did that did not end well is kept, with its files as drafts, or let go. */
+  /** Keeps an unfinished turn, with its files as drafts, or discards it. */
   async end(branch: string, keep: boolean): Promise<void> {
     const turn = this.#turns.get(branch)
     if (turn?.state === 'running')
       throw new Failure(`The AI is at work in ${visiblePath(branch)}: stop it first, and choose then.`)
     if (!turn) throw new Failure(`There is nothing to keep or discard in ${visiblePath(branch)}.`)
-    // What is written of it at its end, or another window's choice, comes first.
+    // Waits for the turn's last checkpoint, or another window's choice.
     const chosen = turn.done.then(() => this.#choose(turn, keep))
     turn.done = chosen.catch(() => undefined)
     await chosen
@@ -378,13 +377,13 @@ export class Turns implements AsyncDisposable {
     await this.#over(turn)
   }
 
-  // --- After a restart -----------------------------------------------------------------------------------------------
+  // --- After a restart ---
 
   async #findAgain(branch: string, commit: Oid): Promise<void> {
     const found = await readCheckpoint(this.room.objects, commit)
     if (!found) throw new Failure(`${visiblePath(TURNS + branch)} is no turn of an AI: delete it by git update-ref -d.`)
     const work = await this.open(branch)
-    // It may have ended, or another one have begun, while it was read.
+    // The turn may have ended, or another one have begun, while its checkpoint was read.
     const now = (await this.room.objects.info(turnRef(branch)))?.oid
     if (now !== commit || this.#turns.has(branch) || this.#beginning.has(work)) return
     const words = found.words ?? whyBroken(found)
@@ -404,7 +403,7 @@ export class Turns implements AsyncDisposable {
     this.#say(turn, { is: 'changed', turn: found.turn })
   }
 
-  /** A conversation that broke off gets its end. */
+  /** Adds the end to a conversation that was interrupted. */
   #ended(found: Checkpoint, words: string): Session {
     if (endOf(found)) return found.session
     const { turn, model, session } = found
@@ -413,7 +412,7 @@ export class Turns implements AsyncDisposable {
     return withEnd(session, end, this.ai.models.clean)
   }
 
-  // --- Ends ----------------------------------------------------------------------------------------------------------
+  // --- End ---
 
   #say({ work }: BranchTurn, news: TurnNews): void {
     this.room.say({ say: 'turn', branch: work.name, news })
@@ -424,7 +423,7 @@ export class Turns implements AsyncDisposable {
     this.room.say({ say: 'notice', words: inWords(error), isBad: true })
   }
 
-  /** Ends all turns that run: what they did waits to be kept or discarded. */
+  /** Stops all running turns: they are left unfinished, to be kept or discarded. */
   async [Symbol.asyncDispose](): Promise<void> {
     const turns = [...this.#turns.values()]
     for (const turn of turns)
@@ -450,7 +449,7 @@ function whyBroken(checkpoint: Checkpoint): string {
     : 'The desk ended in the middle of this turn.'
 }
 
-/** Throws a {@link Failure} where something is typed that is in no commit: the AI would not see it. */
+/** Throws a {@link Failure} if there are unsaved edits, which the AI would not see. */
 function verifySaved({ name, draftPaths, drafts, merging }: BranchWork): void {
   if (merging !== undefined) verifyNoClash(drafts, drafts.clashes.keys())
   if (merging !== undefined || draftPaths.length === 0) return
@@ -469,7 +468,7 @@ const heldBy = ({ now: { base, files } }: BranchTurn, why: string): AtWork => ({
 const endOf = ({ session, turn }: Checkpoint): EntryOf<'end'> | undefined =>
   session.messages.findLast((entry): entry is EntryOf<'end'> => entry.kind === 'end' && entry.turn === turn)
 
-/** What a turn has changed, but for its conversation. */
+/** The files that a turn has changed, without its conversation. */
 function filesIn({ changes, objects }: WorkInProgressVfs): Map<Path, DraftFile> {
   const files = [...changes].filter(([path]) => path !== SESSION)
   return new Map(files.map(([path, change]) => [path, asDraft(objects.repository.format, change)]))

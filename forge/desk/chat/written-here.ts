@@ -1,6 +1,6 @@
 /**
- * Which conversations this desk has written, by their content: a fetched branch may bring a conversation that this user
- * never had. It is kept in the desk's state folder, where only this user writes.
+ * The conversations that this desk has written, by content: a fetched branch may contain one that this user never had.
+ * Kept in the desk's state folder, where only this user writes.
  */
 import { appendFile, mkdir, readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -12,7 +12,7 @@ export class WrittenHere {
     readonly oids: Set<Oid>,
   ) {}
 
-  /** One id a line; without the file, nothing was written here yet. */
+  /** One id per line; without the file, nothing has been written here yet. */
   static async open(path: string): Promise<WrittenHere> {
     const text = await readFile(path, 'latin1').catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return ''
@@ -25,11 +25,11 @@ export class WrittenHere {
     return this.oids.has(oid)
   }
 
-  /** Is to be called before the commit: what was never committed does no harm here. */
+  /** Called before the commit: an id that is never committed does no harm. */
   async add(oid: Oid): Promise<void> {
     if (this.oids.has(oid)) return
     await mkdir(dirname(this.path), { recursive: true })
-    // A line of its own, also where a full disk has cut the last one.
+    // A newline first, since a full disk may have cut the last line.
     await appendFile(this.path, `\n${oid}\n`, { mode: 0o600 })
     this.oids.add(oid)
   }

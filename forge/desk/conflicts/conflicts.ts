@@ -1,6 +1,6 @@
 /**
- * What a merge could not settle, as rows for a person, and the tree in which they stand: marks in texts, and for all
- * others what git leaves there.
+ * The conflicts of a merge as rows to show, and the tree with them: markers in text, and for other content what git
+ * leaves.
  */
 import { Failure } from '../../../core/failure.ts'
 import { markLength, marksLeft, mergeWithMarks } from '../../../core/git/conflict-marks.ts'
@@ -15,25 +15,22 @@ import { textBytes } from '../reading/file-content.ts'
 import { decodeText } from '../reading/text.ts'
 import type { ConflictRow, MergingKind } from './merging-commits.ts'
 
-/** Paths in conflict that are settled together, and what git calls it. */
+/** Conflicting paths that are resolved together, and git's names for the conflict. */
 export type Group = { path: Path; paths: Path[]; original: Path | undefined; stages: Stage[]; git: Set<string> }
 
-/** How many texts are merged at a time. */
+/** At most this many texts are merged in parallel. */
 const MAX_CONCURRENT_MERGES = 4
-/** Behind the name of a file that git has put aside: the side that it is of, and a number where that is taken. */
+/** The end of a file name that git has put aside: the side it is from, and a number if that name is taken. */
 const ASIDE = /^(.*)~([0-9a-f]{40}|[0-9a-f]{64})(_\d+)?$/s
 const PUT_ASIDE = ['file/directory', 'distinct modes']
 
-/**
- * Git speaks of a file in the way of a folder also where it goes by itself a moment later: only where it leaves stages
- * is it a conflict.
- */
+/** Git also reports a file in the way of a folder that it then removes: it is a conflict only if it leaves stages. */
 const onlyInTheWay = ({ kind }: MergeConflict): boolean => kind === 'file/directory'
 
 export const isClean = ({ stages, conflicts }: Pick<MergedTree, 'stages' | 'conflicts'>): boolean =>
   stages.length === 0 && conflicts.every(onlyInTheWay)
 
-/** The conflicts of a merge, by the paths that belong together. */
+/** The conflicts of a merge, grouped by the paths that belong together. */
 export function groupsOf({ stages, conflicts }: Pick<MergedTree, 'stages' | 'conflicts'>): Group[] {
   const byPath = Map.groupBy(stages, ({ path }) => path)
   const groups = new Map<Path, Group>()
@@ -55,7 +52,7 @@ export function groupsOf({ stages, conflicts }: Pick<MergedTree, 'stages' | 'con
   return [...new Set(groups.values())].map(withOriginal)
 }
 
-/** A file that got two names, or things of two kinds of which one was put aside, are one conflict. */
+/** Whether paths are one conflict: a file renamed to two names, or things of two kinds of which one was put aside. */
 function isOne(kind: string, members: readonly Group[]): boolean {
   if (members.length < 2) return false
   return kind === 'distinct modes' || (kind === 'rename/rename' && members.every(({ stages }) => stages.length === 1))
@@ -64,7 +61,7 @@ function isOne(kind: string, members: readonly Group[]): boolean {
 function join(groups: Map<Path, Group>, members: readonly Group[]): void {
   const all = [...new Set(members)]
   const stages = all.flatMap(group => group.stages)
-  // It goes by the name that it has on our side.
+  // The group is named by its path on our side.
   const { path = '' } = stages.find(({ stage }) => stage === 2) ?? stages[0] ?? {}
   const paths = [...new Set(all.flatMap(group => group.paths))]
   const git = new Set(all.flatMap(group => [...group.git]))
@@ -79,8 +76,8 @@ function withOriginal(group: Group): Group {
 }
 
 /**
- * A merge in which files that git has put aside bear the names that a checkout would give them, instead of the ids of
- * commits.
+ * Renames files that git has put aside: their names contain the names of the sides, as in a checkout, instead of commit
+ * ids.
  */
 export async function withPlainNames(objects: Objects, merge: MergedTree, theirs: string): Promise<MergedTree> {
   const aside = [
@@ -92,7 +89,7 @@ export async function withPlainNames(objects: Objects, merge: MergedTree, theirs
     const [, original = '', , number = ''] = ASIDE.exec(path) ?? []
     const stage = merge.stages.find(it => it.path === path && it.stage !== 1)?.stage
     if (original === '' || stage === undefined) continue
-    // Whatever a person calls it, what stands in a name has to be a name everywhere.
+    // The label becomes part of a file name, so it must be valid on all systems.
     const label = stage === 2 ? 'HEAD' : theirs.replace(/[^\w.@+\x80-\xff-]/g, '_').slice(0, 80)
     const plain = `${original}~${label}${number}`
     const isTaken = [...names.values()].includes(plain) || (await entryAt(objects, merge.tree, plain)) !== undefined
@@ -112,10 +109,10 @@ export async function withPlainNames(objects: Objects, merge: MergedTree, theirs
   return { tree: await writeTree(objects, merge.tree, changes), stages, conflicts }
 }
 
-/** The two trees that were merged, and how a person calls them. */
+/** The two merged trees, and their names on the screen. */
 export type MergedTrees = { ours: Oid; theirs: Oid; words: { ours: string; theirs: string } }
 
-/** The conflicts of a merge as rows, and its tree with all marks in it. */
+/** The conflicts of a merge as rows, and its tree with all markers. */
 export async function conflictRows(
   objects: Objects,
   merge: MergedTree,
@@ -137,7 +134,7 @@ export async function conflictRows(
   return { rows, tree }
 }
 
-/** What kind a conflict is, without its marks: enough for a preview. */
+/** The kind of a conflict, without writing markers: enough for a preview. */
 export async function kindOf(
   objects: Objects,
   merge: MergedTree,
@@ -151,7 +148,7 @@ export async function kindOf(
 
 type About = { kind: MergingKind; stages: readonly Stage[]; original?: Path | undefined }
 
-/** What a conflict is about, for a person, with the names of the two sides. */
+/** Describes a conflict with the names of the two sides. */
 export function wordsFor({ kind, stages, original }: About, sides: { ours: string; theirs: string }): string {
   const [ours, theirs] = [visiblePath(sides.ours), visiblePath(sides.theirs)]
   const has = (number: number) => stages.find(({ stage }) => stage === number)
@@ -204,7 +201,7 @@ async function rowOf(objects: Objects, merge: MergedTree, group: Group, ends: Me
   const mark = markLength([sides.base, sides.ours, sides.theirs])
   const bytes = await mergeWithMarks(objects.repository, sides, ends.words, mark)
   const all = marksLeft(bytes.toString('latin1'), mark)
-  // Git has merged the texts of a file with two names: what it wrote there stays.
+  // For a file with two names, git has merged the texts: its result stays.
   if (kind === 'rename/rename' && all === 0) return { row: { ...plain, kind, all: 1 } satisfies ConflictRow, puts }
   const oid = await writeBlob(objects.repository, bytes)
   for (const it of kind === 'text' ? [path] : paths) {
@@ -215,10 +212,7 @@ async function rowOf(objects: Objects, merge: MergedTree, group: Group, ends: Me
   return { row, puts }
 }
 
-/**
- * Where git could not merge two files that are no text for it, it leaves ours; so it is with what it takes for text,
- * and what can't be edited here.
- */
+/** Git leaves our side of files that it can't merge; the same is done for text that can't be edited here. */
 async function putOurs(
   objects: Objects,
   merge: MergedTree,
@@ -234,7 +228,7 @@ async function putOurs(
 
 const isFile = (mode: string | undefined): boolean => mode === '100644' || mode === '100755'
 
-/** The kind as far as git's words and the modes tell; `text` may turn out to be none. */
+/** The kind according to git's message and the modes; `text` may turn out not to be text. */
 function plainKindOf({ stages, git, paths }: Group): MergingKind {
   const modes = [2, 3].map(number => stages.find(({ stage }) => stage === number)?.mode)
   const [ours, theirs] = modes
@@ -253,12 +247,12 @@ function plainKindOf({ stages, git, paths }: Group): MergingKind {
   return git.has('file location') || git.has('directory rename suggested') ? 'folder rename' : 'other'
 }
 
-/** The three texts of a conflict; undefined where one of them is none that can be edited. */
+/** The three texts of a conflict; undefined if one of them is not editable text. */
 async function textSides(objects: Objects, merge: MergedTree, { stages, git }: Group, ends: MergedTrees) {
   if (git.has('binary')) return undefined
   const [from, one, other] = [1, 2, 3].map(number => stages.find(({ stage }) => stage === number))
   if (!one || !other) return undefined
-  // What git wrote where a file got two names has its own marks in it: the sides themselves are elsewhere.
+  // For a file with two names, git's result contains its markers: the sides are read from their commits.
   const isTwice = one.path !== other.path
   const ours = isTwice ? await entryAt(objects, ends.ours, one.path) : one
   const theirs = isTwice ? await entryAt(objects, ends.theirs, other.path) : other
@@ -269,7 +263,7 @@ async function textSides(objects: Objects, merge: MergedTree, { stages, git }: G
   return { base, ours: left, theirs: right }
 }
 
-/** A file as one side of a conflict: its text if it could be edited, else what it is, in words. */
+/** A file as one side of a conflict: its text if editable, else a description. */
 export async function sideOf(objects: Objects, entry: Entry): Promise<ConflictFile['ours']> {
   if (!entry) return { is: 'nothing' }
   const { mode, oid } = entry

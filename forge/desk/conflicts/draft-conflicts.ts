@@ -1,7 +1,7 @@
 /**
- * Drafts that do not fit what has become of their branch (branches/draft-merges.ts), as the conflicts of a merge: one
- * row a file, with the sides that it has, and the whole of a side to be taken. A text is settled in its editor, and is
- * an ordinary draft once no conflict is left in it. The branch itself goes on: other files are typed in and saved.
+ * Drafts that do not fit the new commit of their branch (branches/draft-merges.ts), shown as the conflicts of a merge:
+ * one row per file, with its sides, of which one can be taken as a whole. Text is resolved in the editor, and becomes
+ * an ordinary draft once no conflict is left. Other files of the branch can still be edited and saved.
  */
 import { Failure } from '../../../core/failure.ts'
 import { marksLeft, withBoth } from '../../../core/git/conflict-marks.ts'
@@ -17,10 +17,10 @@ import { decodeText } from '../reading/text.ts'
 import { sideOf, wordsFor } from './conflicts.ts'
 import type { MergingKind } from './merging-commits.ts'
 
-/** How the draft is called beside the branch. */
+/** The name of the draft's side. */
 const DRAFT = 'your draft'
 
-/** The files of a branch whose drafts are in conflict with it; undefined where none is. */
+/** The files of a branch whose drafts are in conflict with it; undefined if there are none. */
 export async function draftConflictsIn(work: BranchWork): Promise<Merging | undefined> {
   return await work.brieflyLocked(async held => {
     await held.collect()
@@ -35,7 +35,7 @@ export async function draftConflictsIn(work: BranchWork): Promise<Merging | unde
   })
 }
 
-/** A file of them, with its sides. */
+/** One such file, with its sides. */
 export async function draftConflict(work: BranchWork, path: Path): Promise<ConflictFile> {
   const { objects } = work.room
   const clash = clashAt(work, path)
@@ -53,14 +53,14 @@ export async function draftConflict(work: BranchWork, path: Path): Promise<Confl
   }
 }
 
-/** The whole file becomes what one side has there, or of a text that of both in each conflict that is left. */
+/** Replaces a file by one side, or, in text, all its open conflicts by that side. */
 export async function takeDraftSide(work: BranchWork, path: Path, side: WholeSide): Promise<void> {
   const { objects } = work.room
   await work.locked(async held => {
     work.verifyFree()
     await held.collect()
     await held.again(async () => {
-      // What the operation is to bring back has to be in the repository: the draft is nowhere else.
+      // The operation's undo needs the draft in the repository, which is its only copy.
       await held.writeDrafts()
       const clash = clashAt(work, path)
       const file = await fileOf(work, path, clash, side)

@@ -1,6 +1,7 @@
 /**
- * A merge, rebase or cherry-pick that waits in a branch for a person, as a commit at `refs/forge/merging/<branch>`: its
- * tree is git's own merge with the conflicts in it, and its message says what it is about and what is left to be done.
+ * A merge, rebase or cherry-pick that waits in a branch for its conflicts to be resolved: a commit at
+ * `refs/forge/merging/<branch>`, whose tree is git's merge with markers, and whose message describes it and what is
+ * left to do.
  */
 import * as v from 'valibot'
 import { bytesOf, identityLine, parseCommit, textOf } from '../../../core/git/commits.ts'
@@ -10,7 +11,7 @@ import { treeBytes } from '../../../core/git/trees.ts'
 import { visiblePath } from '../../../core/text.ts'
 import { FORGE_AUTHOR } from '../../operations.ts'
 
-/** What kinds of conflicts there are, as a person is told. */
+/** The kinds of conflicts, as shown. */
 const MERGING_KINDS = [
   'text',
   'binary',
@@ -33,60 +34,61 @@ const Stage = v.object({ mode: v.string(), oid: v.string(), stage: v.picklist([1
 export const ConflictRow = v.object({
   path: v.string(),
   kind: v.picklist(MERGING_KINDS),
-  /** The paths that are settled with it, its own among them. */
+  /** The paths that are resolved together, its own among them. */
   paths: v.array(v.string()),
-  /** Where it was before git put it aside, because a side has something else there. */
+  /** The file's path before git put the file aside, since a side has something else there. */
   original: v.optional(v.string()),
   stages: v.array(Stage),
-  /** The length of its marks, and how many conflicts they mark. */
+  /** The length of its markers, in characters; undefined if it is not text. */
   mark: v.optional(v.number()),
+  /** The number of conflicts. */
   all: v.number(),
 })
 export type ConflictRow = v.InferOutput<typeof ConflictRow>
 
 const Body = v.object({
   does: v.picklist(['merge', 'land', 'rebase', 'cherry-pick']),
-  /** As a person calls the two sides. */
+  /** The names of the two sides on the screen. */
   ours: v.string(),
   theirs: v.string(),
   oursCommit: v.string(),
   theirsCommit: v.string(),
-  /** Where the branch was when it began. */
+  /** The branch's commit when it began. */
   from: v.string(),
-  /** What a pick is compared with: the commit's parent, or nothing before a first commit. */
+  /** The base of a cherry-pick: the commit's parent; null before a first commit. */
   base: v.optional(v.nullable(v.string())),
-  /** The message of the commit that it will make; that of a picked commit is the commit's own. */
+  /** The message of the resulting commit; a picked commit keeps its own. */
   message: v.optional(v.string()),
   rows: v.array(ConflictRow),
   byGit: v.number(),
-  /** Conflicts, by their paths, in which what git has left is what was chosen. */
+  /** The paths of conflicts resolved by keeping what git left. */
   kept: v.array(v.string()),
-  /** The models that settled files, and what they left there: undefined where the file is gone. */
+  /** The models that resolved files, and the result; without `oid` the file is deleted. */
   by: v.record(v.string(), v.object({ model: v.string(), oid: v.optional(v.string()) })),
-  /** The commits to be picked after this one. */
+  /** The commits to pick after this one. */
   todo: v.array(v.string()),
-  /** Of several picks: which one this is, and how many there are. */
+  /** For several picks: the number of this one, from 1, and how many there are. */
   number: v.optional(v.number()),
   of: v.optional(v.number()),
   subject: v.optional(v.string()),
-  /** Of a rebase: what it goes onto, in words. Of a landing: the name under which its tip is kept. */
+  /** For a rebase: the name of its new base. For a landing: the name under which the source's tip is kept. */
   onto: v.optional(v.string()),
   keep: v.optional(v.string()),
   forklift: v.optional(v.object({ run: v.string(), stuck: v.optional(v.string()) })),
 })
 export type StoredMerging = v.InferOutput<typeof Body>
 
-/** What it is called where a commit is shown by its first line. */
+/** The first line of the commit's message. */
 const subjectOf = ({ does, ours, theirs }: StoredMerging): string => {
   const [one, other] = [visiblePath(theirs), visiblePath(ours)]
   if (does === 'rebase') return `Rebasing: ${one}`
   return `${does === 'cherry-pick' ? 'Picking' : 'Merging'} ${one} into ${other}`
 }
 
-/** The commit of a merge that waits: not written yet. The tree has to be there. */
+/** The commit of a waiting merge, not written yet. The tree must exist. */
 export function makeMerging(repository: Repository, state: StoredMerging, tree: Oid): { oid: Oid; made: NewObject[] } {
   const sides = keepingSides(repository, state)
-  // What is still to be picked, and where the branch was, stays alive with it.
+  // As parents, the commits left to pick and the branch's original commit are kept from garbage collection.
   const parents = [...new Set([state.oursCommit, state.theirsCommit, state.from, ...state.todo, ...sides.commits])]
   const who = identityLine(FORGE_AUTHOR)
   const message = `${subjectOf(state)}\n\n${JSON.stringify(state)}\n`
@@ -95,15 +97,15 @@ export function makeMerging(repository: Repository, state: StoredMerging, tree: 
 }
 
 /**
- * A commit that has the files of all sides, so that no garbage collection takes them: where a merge has several bases,
- * git makes up the one that it shows, and no other commit has it.
+ * A commit that contains the files of all sides, to keep them from garbage collection: with several merge bases, git
+ * creates a virtual base that no other commit contains.
  */
 function keepingSides({ format }: Repository, { rows }: StoredMerging): { commits: Oid[]; made: NewObject[] } {
   const stages = rows.flatMap(row => row.stages).filter(({ mode }) => mode !== '160000')
   const oids = [...new Set(stages.map(({ oid }) => oid))].sort()
   if (oids.length === 0) return { commits: [], made: [] }
   const tree: NewObject = { type: 'tree', bytes: treeBytes(oids.map(oid => ({ name: oid, mode: '100644', oid }))) }
-  // The same each time, so that nothing piles up as files are settled.
+  // With a fixed date the commit is the same each time, so that none pile up.
   const who = identityLine({ ...FORGE_AUTHOR, date: { seconds: 0, zone: '+0000' } })
   const message = 'The sides of what is in conflict\n'
   const bytes = bytesOf({ tree: oidOf(format, tree), parents: [], message }, who, who)
@@ -111,7 +113,7 @@ function keepingSides({ format }: Repository, { rows }: StoredMerging): { commit
   return { commits: [oidOf(format, commit)], made: [tree, commit] }
 }
 
-/** Reads what {@link makeMerging} made; undefined where a commit is none of these. */
+/** Reads a commit of {@link makeMerging}; undefined if it is none. */
 export async function readMerging(objects: Objects, oid: Oid): Promise<(StoredMerging & { tree: Oid }) | undefined> {
   const object = await objects.read(oid)
   if (object?.type !== 'commit' || !object.bytes) return undefined

@@ -1,80 +1,85 @@
-/** The work on branches: files as they are typed and saved, and what can be undone. */
+/** Questions about branches: editing and saving files, and undo. */
 import * as v from 'valibot'
 import { Nothing, question, repeatable } from './question.ts'
 import { At, Branch, Count, Oid, Path, Paths, RefName } from './values.ts'
 
-/** How another program moved a branch while there were drafts in it: by how many commits, and their authors. */
+/** How another program moved a branch that has drafts: the number of new commits and their authors. */
 export const Moved = v.object({ from: Oid, to: Oid, commits: Count, by: v.array(v.string()) })
 export type Moved = v.InferOutput<typeof Moved>
 
-/** A local branch. `session`: an AI has a conversation in it. */
+/** A local branch. `session`: whether an AI has a conversation in it. */
 export const BranchInfo = v.object({
   name: Branch,
   tip: Oid,
   committed: v.number(),
   subject: v.string(),
   session: v.boolean(),
-  /** The branch that it follows, and how many commits each has that the other lacks. */
+  /** The branch's upstream, and how many commits the branch is ahead and behind. */
   upstream: v.optional(v.object({ name: v.string(), ahead: Count, behind: Count })),
   /** The folder of the work tree in which it is checked out. */
   checkout: v.optional(v.string()),
-  /** Files with text that is not saved yet. */
+  /** Files with unsaved changes. */
   drafts: v.array(Path),
-  /** Those of them that are in conflict with what has become of the branch. */
+  /** Unsaved files that conflict with the branch's new commit. */
   conflicts: v.optional(v.array(Path)),
-  /** An AI is at work in it, waits for the person, or has ended badly. */
+  /** The state of its AI's turn: running, waiting for an answer, or unfinished. */
   turn: v.optional(v.picklist(['running', 'waits', 'unfinished'])),
-  /** A merge, rebase or cherry-pick waits in it for a person. */
+  /** The kind of merge that waits in it. */
   merging: v.optional(v.picklist(['merge', 'rebase', 'cherry-pick'])),
   moved: v.optional(Moved),
-  /** What an undo and a redo in this branch would take back and do again. */
+  /** What Undo in this branch would revert, in words. */
   canUndo: v.optional(v.string()),
+  /** What Redo in this branch would do again, in words. */
   canRedo: v.optional(v.string()),
 })
 export type BranchInfo = v.InferOutput<typeof BranchInfo>
 
-/** What is shown for a file. Only `text` without `readOnly` can be edited. */
+/** The content of a file. Only `text` without `readOnly` can be edited. */
 export const File = v.variant('kind', [
   v.object({
     kind: v.literal('text'),
-    /** With \n between lines. In a file of mixed line ends the \r are characters of the text. */
+    /**
+     * With
+     *  between lines. In a file of mixed line ends each \r is a character of the text.
+     */
     text: v.string(),
-    /** How many edits led to this text since the server has it: the first one is 0. */
+    /** The number of edits since the server opened the file. */
     version: Count,
-    /** The same file in the branch's last commit; undefined where it is new. */
+    /** The text in the branch's last commit; undefined if the file is new. */
     saved: v.optional(v.string()),
     lineEnd: v.picklist(['LF', 'CRLF', 'mixed']),
     bom: v.boolean(),
     mode: v.string(),
-    /** Why it can't be edited, as a sentence. */
+    /** Why the file can't be edited, as a sentence. */
     readOnly: v.optional(v.string()),
   }),
   v.object({ kind: v.literal('image'), mode: v.string(), size: Count, type: v.string(), oid: Oid }),
   /**
-   * Bytes that are no UTF-8, a file that is too large, a link, a submodule, a pointer of Git LFS: said in a sentence.
+   * Content that can't be shown as text: not UTF-8, too large, a link, a submodule, or a Git LFS pointer; `what`
+   * describes it.
    */
   v.object({ kind: v.literal('other'), mode: v.string(), size: Count, what: v.string() }),
   v.object({ kind: v.literal('nothing') }),
 ])
 export type File = v.InferOutput<typeof File>
 
-/** An edit as @codemirror/collab has it: the id of the client, and a ChangeSet as JSON. */
+/** An edit of @codemirror/collab: the client's id, and a ChangeSet as JSON. */
 export const Edit = v.object({ client: v.string(), changes: v.unknown() })
 export type Edit = v.InferOutput<typeof Edit>
 
-/** What the desk did to refs, and what it would take back. */
+/** An operation of the desk on refs. */
 export const Operation = v.object({
   id: Oid,
   kind: v.string(),
-  /** What it did, in a few words: save lease.ts to main. */
+  /** A description: save lease.ts to main. */
   words: v.string(),
   time: v.number(),
   refs: v.array(v.object({ ref: v.string(), before: v.optional(Oid), after: v.optional(Oid) })),
-  /** The operation that it undid or did again. */
+  /** The operation that it undid or redid. */
   of: v.optional(Oid),
-  /** A later operation has undone it, or done it again: that one is to be taken back instead. */
+  /** Whether a later operation has undone or redone it, which is the one to undo. */
   isPast: v.optional(v.boolean()),
-  /** Why it can't be undone now, as a sentence's part: main has moved since. */
+  /** Why the operation can't be undone now, as part of a sentence: main has moved since. */
   inTheWay: v.optional(v.string()),
 })
 export type Operation = v.InferOutput<typeof Operation>
@@ -84,29 +89,32 @@ const Commit = v.object({ commit: Oid })
 const Reversed = v.object({ words: v.string(), refs: v.array(RefName) })
 
 export const branchQuestions = {
-  /** From then on the server says `edited` of the file. */
+  /** Opens a file. From then on the server sends news about it (`edited`). */
   open: repeatable({ at: At, path: Path }, File),
   close: repeatable({ at: At, path: Path }, Nothing),
-  /** Not accepted where other edits came first, which come as news, or where no text can be like that: why (`refused`). */
+  /**
+   * Sends edits. Not accepted if other edits came first, which arrive as news, or if the text can't be edited so
+   * (`refused`: why).
+   */
   edit: question(
     { branch: Branch, path: Path, version: Count, edits: v.array(Edit) },
     v.object({ accepted: v.boolean(), refused: v.optional(v.string()) }),
   ),
-  /** No commit where nothing was different. */
+  /** Commits drafts. No commit if nothing has changed. */
   save: question(
     { branch: Branch, paths: Paths, message: v.optional(v.string()) },
     v.object({ commit: v.optional(Oid) }),
   ),
   /**
-   * Where a checkout could not follow: the new branch `to` gets the saved commits and the drafts, and the branch goes
-   * back to where the checkout is.
+   * After a checkout could not follow: the new branch `to` gets the saved commits and the drafts, and the branch goes
+   * back to the checkout's commit.
    */
   'save elsewhere': question({ branch: Branch, to: Branch }, Commit),
-  /** The new branch `to` gets the drafts, at the commit `from` where the branch was before it moved. */
+  /** Moves the drafts to the new branch `to` at commit `from`, where the branch was before it was moved. */
   'drafts elsewhere': question({ branch: Branch, from: Oid, to: Branch }, Nothing),
   /** Discards drafts; the operation can be undone. */
   discard: question({ branch: Branch, paths: v.array(Path) }, Nothing),
-  /** The message that a save would make by itself. */
+  /** The default message of a save. */
   message: repeatable({ branch: Branch, paths: Paths }, v.object({ message: v.string() })),
   'new file': question({ branch: Branch, path: Path }, Commit),
   rename: question({ branch: Branch, from: Path, to: Path }, Commit),
@@ -114,18 +122,18 @@ export const branchQuestions = {
   'new branch': question({ branch: Branch, from: v.nullable(Oid) }, Nothing),
   'rename branch': question({ branch: Branch, to: Branch }, Nothing),
   'delete branch': question({ branch: Branch }, Nothing),
-  /** The name of a branch now, if it was renamed; else the same name. */
+  /** The current name of a branch that may have been renamed. */
   'name now': repeatable({ branch: Branch }, v.object({ branch: Branch })),
-  /** The paths of files now, in the same order: those that were renamed since the branch was at a commit have others. */
+  /** The current paths of files, in the same order, after renames since the branch was at a commit. */
   'paths now': repeatable(
     { branch: Branch, since: Oid, paths: v.pipe(v.array(Path), v.maxLength(1_000)) },
     v.object({ paths: v.array(Path) }),
   ),
-  /** Makes a branch again where it was when it vanished. */
+  /** Restores a deleted branch at its last commit. */
   'restore branch': repeatable({ branch: Branch }, Nothing),
-  /** The newest first. */
+  /** Newest first. */
   operations: repeatable({ from: Count, count: Count }, v.array(Operation)),
-  /** Without an operation: the last one, of all or of those about a branch. */
+  /** Undoes an operation; without one, the last of the branch, or of all. */
   undo: question({ operation: v.optional(Oid), branch: v.optional(Branch) }, Reversed),
   redo: question({ branch: v.optional(Branch) }, Reversed),
 }

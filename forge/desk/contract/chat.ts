@@ -1,9 +1,9 @@
-/** The conversation with the AI in a branch, or as it was in a commit. Whatever a model wrote is hostile text. */
+/** The conversation with the AI in a branch or a commit. All text of a model is hostile. */
 import * as v from 'valibot'
 import { Nothing, question, repeatable } from './question.ts'
 import { At, Branch, Count, Oid, Path, Paths, RefName } from './values.ts'
 
-/** Tokens; `input` is all that was sent, `cost` in US dollars where the provider tells. */
+/** Tokens; `input` includes cached ones. `cost`: in US dollars, if the provider has prices. */
 export const TurnUsage = v.object({
   input: Count,
   output: Count,
@@ -13,31 +13,31 @@ export const TurnUsage = v.object({
 })
 export type TurnUsage = v.InferOutput<typeof TurnUsage>
 
-/** A tool that a model called. `title` and `words` are lines to show: what it is about, and what came of it. */
+/** A tool call of a model. `title` and `words`: lines to show, about its input and its result. */
 export const Call = v.object({
   id: v.string(),
   name: v.string(),
   title: v.string(),
   state: v.picklist(['coming', 'waits', 'runs', 'done', 'failed']),
   words: v.optional(v.string()),
-  /** The result that the model got, shown when the row is opened. */
+  /** The result that the model received, shown when the row is opened. */
   result: v.optional(v.string()),
   seconds: v.optional(v.number()),
 })
 export type Call = v.InferOutput<typeof Call>
 
-/** One thing in the conversation, in the order in which they stand. */
+/** An entry of the conversation, in order. */
 export const Item = v.variant('kind', [
   v.object({ kind: v.literal('user'), turn: v.string(), at: v.number(), text: v.string() }),
   /** Markdown. */
   v.object({ kind: v.literal('text'), turn: v.string(), text: v.string() }),
   v.object({ kind: v.literal('reasoning'), turn: v.string(), text: v.string() }),
   v.object({ kind: v.literal('call'), turn: v.string(), call: Call }),
-  /** A file came into the context, changed from outside or left it. */
+  /** A file entered the context, changed outside, or left it. */
   v.object({ kind: v.literal('file'), path: Path, why: v.picklist(['active', 'changed', 'inactive']) }),
-  /** Everything before it is sent as this summary. */
+  /** The summary that is sent instead of everything before it. */
   v.object({ kind: v.literal('summary'), text: v.string() }),
-  /** Something to know, such as that a session could not be read, or why the cache did not hold. */
+  /** A remark, such as that a session is unreadable, or why the cache was missed. */
   v.object({ kind: v.literal('note'), words: v.string(), isBad: v.boolean() }),
   v.object({
     kind: v.literal('end'),
@@ -48,7 +48,7 @@ export const Item = v.variant('kind', [
     model: v.string(),
     usage: TurnUsage,
     seconds: v.number(),
-    /** The commit of the turn, where this branch has it, and what it changed but for the session. */
+    /** The commit of the turn, if this branch contains it, and its changes without the session. */
     commit: v.optional(
       v.object({
         oid: Oid,
@@ -61,7 +61,7 @@ export const Item = v.variant('kind', [
             deleted: v.optional(Count),
           }),
         ),
-        /** Whether `undo turn` would take it back now; why not, where it would not. */
+        /** Whether `undo turn` is possible now, and why not. */
         canUndo: v.boolean(),
         why: v.optional(v.string()),
       }),
@@ -70,35 +70,33 @@ export const Item = v.variant('kind', [
 ])
 export type Item = v.InferOutput<typeof Item>
 
-/** A tool of the repository that must be looked at before it runs. */
+/** A tool of the repository that needs approval before it runs. */
 export const Approval = v.object({
   path: Path,
-  /** What is approved: this content and no other. */
+  /** The content to approve. */
   oid: Oid,
   source: v.string(),
-  /** What was approved before, to be compared. */
+  /** The content approved before, to compare with. */
   before: v.optional(v.string()),
-  /** The call that waits for it, where one does. */
+  /** The call that waits for the approval, if one does. */
   call: v.optional(v.string()),
 })
 export type Approval = v.InferOutput<typeof Approval>
 
 export const Conversation = v.object({
   items: v.array(Item),
-  /** The model of this branch, and those that can be chosen. */
+  /** The model of this branch. */
   model: v.optional(v.string()),
+  /** The models that can be chosen. */
   models: v.array(v.string()),
-  /** Why no model can be asked: what to set, in one line. */
+  /** Why no model can be used: what to set, in one line. */
   missing: v.optional(v.string()),
-  /**
-   * The turn that is under way or that did not end well: `unfinished` waits for Keep or Discard. Its items are the last
-   * ones of `items`.
-   */
+  /** The running or unfinished turn: `unfinished` waits for Keep or Discard. Its items are the last of `items`. */
   turn: v.optional(
     v.object({
       id: v.string(),
       state: v.picklist(['running', 'waits', 'unfinished']),
-      /** What it is doing now, or why it ended, in words. */
+      /** The turn's current action, or why it ended, in words. */
       words: v.string(),
       since: v.number(),
       usage: TurnUsage,
@@ -106,11 +104,11 @@ export const Conversation = v.object({
     }),
   ),
   approvals: v.array(Approval),
-  /** All turns together. */
+  /** The sum over all turns. */
   usage: TurnUsage,
   /**
-   * How full the model's window is, by the last request or an estimate; `of` in tokens. `words`: where the summaries of
-   * the files are not complete.
+   * How full the model's window is, in tokens, by the last request or an estimate; `of`: its size. `words`: set if the
+   * summaries of files are incomplete.
    */
   context: v.object({
     used: Count,
@@ -118,25 +116,25 @@ export const Conversation = v.object({
     files: v.array(v.object({ path: Path, tokens: Count })),
     words: v.optional(v.string()),
   }),
-  /** Whether commands may run in the container here; why not, where they can not. */
+  /** Whether commands may run in the container here, and why they can't. */
   commands: v.object({ isAllowed: v.boolean(), why: v.optional(v.string()) }),
-  /** The conversation is committed and goes wherever the branch goes: to be said once. */
+  /** Whether to tell the user that the conversation is committed and published with the branch. */
   isPublicNew: v.boolean(),
 })
 export type Conversation = v.InferOutput<typeof Conversation>
 
-/** The progress of a turn. A window that missed some asks for the conversation again. */
+/** The progress of a turn. A window that missed some loads the conversation again. */
 export const TurnNews = v.variant('is', [
   v.object({ is: v.literal('begun'), turn: v.string() }),
   v.object({ is: v.literal('text'), turn: v.string(), delta: v.string() }),
   v.object({ is: v.literal('reasoning'), turn: v.string(), delta: v.string() }),
-  /** A call is new, or is in another state than it was. */
+  /** A call that is new or has changed. */
   v.object({ is: v.literal('call'), turn: v.string(), call: Call }),
-  /** What it is doing, in a few words for the status bar, for example that a request is retried in 5 s. */
+  /** The current action, in a few words for the status bar, such as that a request is retried in 5 s. */
   v.object({ is: v.literal('doing'), turn: v.string(), words: v.string(), usage: TurnUsage }),
-  /** What came of the answer that was cut is not part of the conversation: take its text away. */
+  /** The answer was cut off and is retried: its text is removed. */
   v.object({ is: v.literal('again'), turn: v.string(), words: v.string(), seconds: v.number() }),
-  /** It ended, or waits for a person: ask for the conversation. */
+  /** The turn ended, or waits for an answer: the conversation is to be loaded. */
   v.object({ is: v.literal('changed'), turn: v.string() }),
 ])
 export type TurnNews = v.InferOutput<typeof TurnNews>
@@ -145,21 +143,21 @@ const Turn = v.object({ turn: v.string() })
 
 export const chatQuestions = {
   conversation: repeatable({ at: At }, Conversation),
-  /** A turn has begun; what becomes of it comes as news. Drafts have to be saved before. */
+  /** Begins a turn; its progress comes as news. Drafts must be saved before. */
   send: question({ branch: Branch, text: v.pipe(v.string(), v.nonEmpty(), v.maxLength(200_000)) }, Turn),
-  /** The turn ends as soon as it can. */
+  /** Ends the turn as soon as possible. */
   'stop turn': question({ branch: Branch }, Nothing),
-  /** What a turn did that did not end well is kept (its files are drafts then) or discarded. */
+  /** Keeps an unfinished turn (its files become drafts), or discards it. */
   'end turn': question({ branch: Branch, keep: v.boolean() }, Nothing),
-  /** What it did, and to which refs, as `undo`. */
+  /** Undoes a committed turn. The reply is that of `undo`. */
   'undo turn': question({ branch: Branch, turn: v.string() }, v.object({ words: v.string(), refs: v.array(RefName) })),
   'choose model': repeatable({ branch: Branch, model: v.string() }, Nothing),
   'set context': repeatable({ branch: Branch, path: Path, isWhole: v.boolean() }, Nothing),
   'approve tool': question({ branch: Branch, path: Path, oid: Oid, isApproved: v.boolean() }, Nothing),
   'allow commands': repeatable({ isAllowed: v.boolean() }, Nothing),
   /**
-   * The AI is asked to settle the open conflicts of some files, or of all; `only`: of one file the open conflict of
-   * this index, from 0.
+   * Asks the AI to resolve the open conflicts of some files or all; `only`: the index of one open conflict in a file,
+   * from 0.
    */
   'ask for conflicts': question({ branch: Branch, paths: Paths, only: v.optional(Count) }, Turn),
 }

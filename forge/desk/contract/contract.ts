@@ -1,7 +1,7 @@
 /**
- * What the desk's server and its page say to each other, over one WebSocket: JSON, parsed on both sides. The page asks
- * and gets one reply; the server says by itself what has changed (news.ts). A question is declared once, in the file of
- * its subject (question.ts says how); here they are put together.
+ * The protocol between the desk's server and its page, over one WebSocket: JSON, parsed on both sides. Each question of
+ * the page gets one reply; the server sends news of changes (news.ts). A question is declared once, in the file of its
+ * subject (see question.ts); here all are put together.
  */
 import * as v from 'valibot'
 import { branchQuestions } from './branches.ts'
@@ -29,17 +29,17 @@ export const questions = {
 }
 export type QuestionName = keyof typeof questions
 
-/** What is asked with a question, and what is replied to it. */
+/** The fields of a question. */
 export type Fields<Name extends QuestionName> = FieldsOf<(typeof questions)[Name]>
 export type Answer<Name extends QuestionName> = ReplyOf<(typeof questions)[Name]>
 
-/** A question as it goes to the server. */
+/** A question as sent to the server. */
 export type Asked = { [Name in QuestionName]: { id: number; ask: Name } & Fields<Name> }[QuestionName]
 
 export const isQuestionName = (name: unknown): name is QuestionName =>
   typeof name === 'string' && Object.hasOwn(questions, name)
 
-/** The answer to a question, or why there is none: what happened, what is kept, what to do. */
+/** The answer to a question, or an error: what happened, what is kept, what to do. */
 export const Reply = v.union([
   v.object({ re: Count, error: v.string() }),
   v.object({ re: Count, value: v.optional(v.unknown()) }),
@@ -47,8 +47,8 @@ export const Reply = v.union([
 export type Reply = v.InferOutput<typeof Reply>
 
 /**
- * What comes with a page: what it asks first, answered, and how much had been said to all windows before. What is said
- * later the page may have missed, until its own connection is up.
+ * The answers embedded in a page to its first questions, and the number of news sent to all windows before. Later news
+ * may be missed until the connection is open.
  */
 export const PageBeginning = v.object({
   said: Count,
@@ -56,9 +56,9 @@ export const PageBeginning = v.object({
 })
 export type PageBeginning = v.InferOutput<typeof PageBeginning>
 
-/** The element of the page that has its {@link PageBeginning} as JSON; empty where the page asks for itself. */
+/** The id of the element that contains the {@link PageBeginning} as JSON; it is empty if the page has to ask. */
 export const BEGINNING_ID = 'beginning'
 
-/** Names a question with its fields, whatever the order of these. */
+/** Identifies a question with its fields, independent of their order. */
 export const questionKey = (ask: string, fields: unknown): string =>
   `${ask} ${JSON.stringify(Object.entries(fields ?? {}).sort())}`

@@ -1,19 +1,20 @@
-/** The desk as a whole, and what a window shows. */
+/** Questions about the desk as a whole, and the layout of a window. */
 import * as v from 'valibot'
 import { BranchInfo } from './branches.ts'
 import { Nothing, question, repeatable } from './question.ts'
 import { At, Branch, Count, Path, Person } from './values.ts'
 
-/** All of the desk but the contents of files. */
+/** The state of the desk, without contents of files. */
 export const DeskInfo = v.object({
-  /** The repository's name, and its folder. */
+  /** The repository's name. */
   name: v.string(),
+  /** The repository's main folder. */
   folder: v.string(),
   isBare: v.boolean(),
   isEmpty: v.boolean(),
-  /** Where HEAD is, if on a branch: the default for reviews. */
+  /** The branch of HEAD, if on one: the default base of reviews. */
   head: v.optional(Branch),
-  /** Whose name commits bear; undefined where git knows none, and what to do then is said when something is saved. */
+  /** The identity for commits; undefined if git has none, which saving then explains. */
   identity: v.optional(Person),
   branches: v.array(BranchInfo),
   canUndo: v.optional(v.string()),
@@ -23,9 +24,7 @@ export const DeskInfo = v.object({
 })
 export type DeskInfo = v.InferOutput<typeof DeskInfo>
 
-/**
- * What a window shows: it is there again after a restart. The server keeps it and does not look inside the positions.
- */
+/** The layout of a window, restored after a restart. The server stores the positions without interpreting them. */
 const PaneLayout = v.optional(
   v.object({ width: v.optional(v.pipe(Count, v.maxValue(4000))), isShown: v.optional(v.boolean()) }),
 )
@@ -40,14 +39,14 @@ export const Layout = v.object({
     }),
   ),
   active: Count,
-  /** The panes beside the graph, as far as a person has chosen: their widths in pixels, and whether they are shown. */
+  /** The panes beside the graph, as far as set by the user: width in pixels, and whether shown. */
   panes: v.optional(v.object({ refs: PaneLayout, commit: PaneLayout })),
 })
 export type Layout = v.InferOutput<typeof Layout>
 
 export const deskQuestions = {
   desk: repeatable({}, v.object({ desk: DeskInfo, layout: v.optional(Layout) })),
-  /** Whether anything was said to all windows since a page was made: see PageBeginning. */
+  /** Whether news was sent to all windows since a page was made: see PageBeginning. */
   'has missed': question({ said: Count }, v.boolean()),
   'keep layout': repeatable({ layout: Layout }, Nothing),
 }

@@ -1,13 +1,21 @@
 /**
- * Which texts can be edited on the desk. The page checks an edit before it takes it into its text, the server before it
- * takes it into its own, and a file is opened by the same limit: so no text can be typed that could not be opened again.
+ * Which texts can be edited on the desk. The page checks an edit before applying it, the server does so again, and
+ * files are opened by the same limit: so no text can be typed that could not be opened again.
  */
 import type { ChangeSet, Text } from '@codemirror/state'
 import { MAX_EDITABLE_BYTES } from './limits.ts'
 
-/** How lines end: all with \n, all with \r\n, or some this way and some that. */
+/**
+ * The line ends of a text: all
+ * , all \r
+ * , or both.
+ */
 export type LineEnd = 'LF' | 'CRLF' | 'mixed'
-/** What a file's bytes have that its text does not show: \r\n where the text has \n, and a byte order mark. */
+/**
+ * What a file's bytes have and its text does not: \r
+ *  instead of
+ * , and a byte order mark.
+ */
 export type Form = { lineEnd: LineEnd; bom: boolean }
 
 const BOM_BYTES = 3
@@ -19,10 +27,10 @@ function bytesIn(text: Text, { lineEnd }: Form): number {
   return lineEnd === 'CRLF' ? bytes + text.lines - 1 : bytes
 }
 
-/** How many bytes a file with this text has. */
+/** The size of a file with this text, in bytes. */
 export const byteSizeOf = (text: Text, form: Form): number => bytesIn(text, form) + (form.bom ? BOM_BYTES : 0)
 
-/** How many bytes it has after a change, which are counted by the change alone. */
+/** The size after a change, in bytes, computed from the change alone. */
 export function sizeAfter(size: number, before: Text, change: ChangeSet, form: Form): number {
   let after = size
   change.iterChanges((fromA, toA, _fromB, _toB, inserted) => {
@@ -31,14 +39,14 @@ export function sizeAfter(size: number, before: Text, change: ChangeSet, form: F
   return after
 }
 
-/** Why a change can't be taken, in a sentence for the person, and its text as it could be, with the words of a button. */
+/** Why a change is refused, as a sentence, and an acceptable variant of its text, if any. */
 export type Refusal = { why: string; instead?: Instead }
 export type Instead = { text: string; words: string }
 
-/** A text before a change, what the change inserts, and the text after it. */
+/** A change with the texts before and after it. */
 export type Edited = { before: Text; change: ChangeSet; after: Text; size: number; form: Form }
 
-/** Why a change would lead to a text that can't be edited; undefined where it can be taken. */
+/** Why a change would lead to a text that can't be edited; undefined if it is accepted. */
 export function refusalOf({ before, change, after, size, form }: Edited): Refusal | undefined {
   const inserted = insertedBy(change)
   const nuls = inserted.split('\0').length - 1
@@ -57,7 +65,7 @@ export function refusalOf({ before, change, after, size, form }: Edited): Refusa
   return { why: `The file would have ${megabytes(bytes)}, and files of more than 2 MB are not edited here.` }
 }
 
-/** All that a change inserts. Where it inserts in several places, each begins a line. */
+/** All text that a change inserts; the parts of several places are on lines of their own. */
 export function insertedBy(change: ChangeSet): string {
   const texts: string[] = []
   change.iterChanges((_fromA, _toA, _fromB, _toB, inserted) => {
@@ -66,13 +74,13 @@ export function insertedBy(change: ChangeSet): string {
   return texts.join('\n')
 }
 
-/** With as many digits that it differs from the limit. */
+/** With enough digits to differ from the limit. */
 function megabytes(bytes: number): string {
   const words = (bytes / (1 << 20)).toFixed(2)
   return words === '2.00' ? '2 MB and a little more' : `${words} MB`
 }
 
-/** Whether a change leaves half of a character that takes two of JavaScript's. */
+/** Whether a change splits a surrogate pair. */
 function breaksCharacter(change: ChangeSet, after: Text): boolean {
   let isBroken = false
   change.iterChanges((_fromA, _toA, from, to, inserted) => {
@@ -80,7 +88,7 @@ function breaksCharacter(change: ChangeSet, after: Text): boolean {
     if (!inserted.toString().isWellFormed()) isBroken = true
     for (const at of [from, to]) {
       const around = after.sliceString(Math.max(0, at - 2), at + 2)
-      // What is cut at the ends of this piece is no half.
+      // A half at the edge of this piece may be completed outside it.
       if (!around.replace(/^[\udc00-\udfff]|[\ud800-\udbff]$/g, '').isWellFormed()) isBroken = true
     }
   })

@@ -1,38 +1,38 @@
-/** Forklift beside the desk: its runs, and starting it. */
+/** Questions about Forklift: its runs, and starting it. */
 import * as v from 'valibot'
 import { Nothing, question, repeatable } from './question.ts'
 import { Branch, Count } from './values.ts'
 
 export const ForkliftRun = v.object({
   run: v.string(),
-  /** How it ended, or that it goes on: a word such as stuck, and a line. */
+  /** The outcome in one word, such as stuck; `words` says it in a line. */
   end: v.picklist(['merged', 'nothing', 'stuck', 'timed out', 'refused', 'failed', 'running']),
   words: v.string(),
   started: v.number(),
   /** An address at the fork's own host. */
   pullRequest: v.optional(v.string()),
-  /** Whether it can be opened as a branch in `merging`. */
+  /** Whether the run can be opened as a branch with a waiting merge. */
   canOpen: v.boolean(),
-  /** The branch that it is open as, where it is; of a run by hand, the one that it published. */
+  /** The branch that it is open as; for a run by hand, the one that it published. */
   branch: v.optional(Branch),
-  /** No agent: it judged and published what a person merged. */
+  /** Whether the run had no agent: it judged and published a merge made by hand. */
   isByHand: v.boolean(),
 })
 export type ForkliftRun = v.InferOutput<typeof ForkliftRun>
 
 export const Forklift = v.object({
-  /** Why there is nothing to show: no fork, for example. */
+  /** Why there is nothing to show, for example that this is no fork. */
   missing: v.optional(v.string()),
   /** owner/name of upstream, its branch, and how many commits it is ahead as last fetched. */
   upstream: v.optional(v.object({ name: v.string(), branch: v.string(), ahead: Count })),
-  /** The newest first. */
+  /** Newest first. */
   runs: v.array(ForkliftRun),
-  /** Whether this desk has one under way. */
+  /** Whether a run started on this desk is running. */
   isRunning: v.boolean(),
-  /** What the one that this desk started last has said, and its exit code, where it has ended. */
+  /** The output of the run that this desk started last, and its exit code once it has ended. */
   said: v.optional(
     v.object({
-      /** The branch that it publishes; else it is a run. */
+      /** The branch that it publishes; undefined for a merge run. */
       branch: v.optional(Branch),
       lines: v.array(v.string()),
       end: v.optional(Count),
@@ -43,11 +43,11 @@ export type Forklift = v.InferOutput<typeof Forklift>
 
 export const forkliftQuestions = {
   forklift: repeatable({}, Forklift),
-  /** What it prints comes as news. */
+  /** Starts a run. Its output comes as news. */
   'run forklift': question({}, Nothing),
   'stop forklift': question({}, Nothing),
-  /** The branch that a run is opened as. */
+  /** Opens a run as a branch. */
   'open run': question({ run: v.pipe(v.string(), v.maxLength(400)) }, v.object({ branch: Branch })),
-  /** Starts `forklift --publish BRANCH`; what it prints comes as news. */
+  /** Starts `forklift --publish BRANCH`. Its output comes as news. */
   publish: question({ branch: Branch }, Nothing),
 }

@@ -1,49 +1,49 @@
-/** The graph of all commits, and the refs that it shows. */
+/** Questions about the graph of all commits, and its refs. */
 import * as v from 'valibot'
 import { repeatable } from './question.ts'
 import { CommitRow } from './reading.ts'
 import { Count, Oid, Person, RefName } from './values.ts'
 
-/** Which commits the graph is of. Without `refs`: all branches, remote branches and tags. */
+/** The commits in the graph. Without `refs`: all branches, remote branches and tags. */
 export const GraphFilter = v.object({
   refs: v.optional(v.array(RefName)),
-  /** Also what only reflogs and the desk's own operations still know. */
+  /** Includes commits that only reflogs and the desk's operations still have. */
   withAbandoned: v.boolean(),
 })
 export type GraphFilter = v.InferOutput<typeof GraphFilter>
 
 /**
- * A row: its commit, its lane, and the lines from its middle or through it to the next row, each from a lane to a lane.
- * Colours are numbers that stay with a line from its top to its bottom.
+ * A row: its commit, its lane, and the lines from or through it to the next row, each between two lanes. A line keeps
+ * its colour number from top to bottom.
  */
 export const GraphRow = v.object({
   oid: Oid,
   parents: v.array(Oid),
   subject: v.string(),
   author: Person,
-  /** The model that made it, where an AI did. */
+  /** The model that made the commit, if an AI did. */
   model: v.optional(v.string()),
   committed: v.number(),
   lane: Count,
   color: Count,
   lines: v.array(v.object({ from: Count, to: Count, color: Count, isAbandoned: v.boolean() })),
-  /** What still knows it where no ref does, as `main@{3}`; empty for what such a commit leads to. */
+  /** What still has the commit if no ref does, such as `main@{3}`; '' for ancestors of such a commit. */
   abandoned: v.optional(v.string()),
 })
 export type GraphRow = v.InferOutput<typeof GraphRow>
 
-/** `total` is undefined for as long as not all commits are read; `lanes` is the widest row of this window. */
+/** Some rows. `total`: undefined until all commits are read. `lanes`: the widest row of these. */
 export const GraphWindow = v.object({ rows: v.array(GraphRow), total: v.optional(Count), lanes: Count })
 export type GraphWindow = v.InferOutput<typeof GraphWindow>
 
-/** What a label in the graph and a line in the side column stand for; local branches are in Desk, with more. */
+/** The refs for the graph's labels and the side bar; local branches are in DeskInfo. */
 export const Refs = v.object({
   remotes: v.array(
     v.object({
       name: v.string(),
-      /** Without any secret that is in it. */
+      /** Without any secret in it. */
       url: v.optional(v.string()),
-      /** `committed`: when its tip was, in seconds since 1970; undefined where that commit is not there. */
+      /** `committed`: the time of its tip, in seconds since 1970; undefined if the commit is missing. */
       branches: v.array(v.object({ ref: RefName, name: v.string(), tip: Oid, committed: v.optional(Count) })),
     }),
   ),
@@ -53,7 +53,7 @@ export const Refs = v.object({
 })
 export type Refs = v.InferOutput<typeof Refs>
 
-/** Rows of the graph that the page asks for at a time; the first of them come with it. */
+/** The number of rows per request; the first ones are embedded in the page. */
 export const GRAPH_CHUNK = 100
 
 export const graphQuestions = {
@@ -63,7 +63,7 @@ export const graphQuestions = {
     { filter: GraphFilter, name: v.pipe(v.string(), v.maxLength(1100)) },
     v.object({ row: v.optional(Count) }),
   ),
-  /** Commits by words in message, author or hash; the first ones, as many as `described` says, in full. */
+  /** Finds commits by words in message or author, or by hash; the first `described` ones are returned in full. */
   'find commits': repeatable(
     {
       filter: GraphFilter,

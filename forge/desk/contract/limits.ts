@@ -1,4 +1,4 @@
-/** Bounds that the page and the server share. */
+/** Limits shared by the page and the server. */
 
-/** Files of more bytes are shown and not edited. */
+/** Larger files are shown read-only. */
 export const MAX_EDITABLE_BYTES = 2 << 20

@@ -1,12 +1,12 @@
-/** A branch in which a merge, rebase or cherry-pick waits for a person. */
+/** Questions about a branch with a waiting merge, rebase or cherry-pick. */
 import * as v from 'valibot'
 import { Nothing, question, repeatable } from './question.ts'
 import { Done } from './steps.ts'
 import { Branch, Count, Oid, Path } from './values.ts'
 
 /**
- * A file of a merge, rebase or cherry-pick that waits. `open`: it has conflicts left. `odd`: what it became is not what
- * such a merge makes, in words. `by`: the model that settled it, where none of the persons did.
+ * A file of a waiting merge. `open`: it has open conflicts. `odd`: the result differs from what such a merge makes, in
+ * words. `by`: the model that resolved it, unless it was resolved by hand.
  */
 export const MergingFile = v.object({
   path: Path,
@@ -20,29 +20,30 @@ export const MergingFile = v.object({
 export type MergingFile = v.InferOutput<typeof MergingFile>
 
 export const Merging = v.object({
-  /** `drafts`: no merge waits; drafts are in conflict with what has become of their branch. */
+  /** `drafts`: no merge waits; drafts conflict with the branch's new commit. */
   kind: v.picklist(['merge', 'rebase', 'cherry-pick', 'drafts']),
-  /** As a person calls the two sides; byte strings. */
+  /** The name of our side; a byte string. */
   ours: v.string(),
+  /** The name of their side; a byte string. */
   theirs: v.string(),
   oursCommit: Oid,
   theirsCommit: Oid,
-  /** Of a rebase: the commit that it is at, and how many there are. */
+  /** For a rebase: the current commit, its number, and the number of all. */
   at: v.optional(v.object({ number: Count, of: Count, subject: v.string() })),
   files: v.array(MergingFile),
-  /** Files that git merged by itself. */
+  /** The number of files that git merged by itself. */
   byGit: Count,
   message: v.string(),
-  /** What is odd about the whole of it, a sentence each, once nothing is open. */
+  /** Oddities of the whole merge, one sentence each, once nothing is open. */
   odd: v.array(v.string()),
-  /** Why `Finish` is not there yet. */
+  /** Why Finish is not possible yet. */
   notYet: v.optional(v.string()),
-  /** A run of Forklift that this goes on with: it is published when it is finished. */
+  /** The run of Forklift that this continues: it can be published when finished. */
   forklift: v.optional(v.object({ run: v.string(), stuck: v.optional(v.string()) })),
 })
 export type Merging = v.InferOutput<typeof Merging>
 
-/** A side of a conflict that is no text, or what is there instead of a file. */
+/** One side of a conflict: its text, a description if it is not text, or nothing. */
 const ConflictSide = v.variant('is', [
   v.object({ is: v.literal('text'), text: v.string(), mode: v.string() }),
   v.object({ is: v.literal('other'), words: v.string(), mode: v.string(), oid: Oid }),
@@ -50,16 +51,16 @@ const ConflictSide = v.variant('is', [
 ])
 
 /**
- * A file in conflict. Where all sides are text, the file itself is in the editor with the conflicts between marks of
- * `mark` characters, as git's diff3 style has them: what stands between them is the sides' own.
+ * A file in conflict. If all sides are text, the editor has the file with its conflicts between markers of `mark`
+ * characters, in git's diff3 style.
  */
 export const ConflictFile = v.object({
   path: Path,
   kind: v.string(),
-  /** What it is about. */
+  /** A description of the conflict. */
   words: v.string(),
   mark: v.optional(Count),
-  /** The text as it was before anything was settled, where the last commit does not have it. */
+  /** The text before anything was resolved, if the last commit does not contain it. */
   marked: v.optional(v.string()),
   base: ConflictSide,
   ours: ConflictSide,
@@ -67,14 +68,14 @@ export const ConflictFile = v.object({
 })
 export type ConflictFile = v.InferOutput<typeof ConflictFile>
 
-/** What a whole file becomes: `both` keeps what can be kept of either. */
+/** The choices for a whole file: `both` keeps what can be kept of either. */
 const WholeSide = v.picklist(['ours', 'theirs', 'base', 'both'])
 export type WholeSide = v.InferOutput<typeof WholeSide>
 
 export const mergingQuestions = {
   merging: repeatable({ branch: Branch }, v.nullable(Merging)),
   conflict: repeatable({ branch: Branch, path: Path }, ConflictFile),
-  /** The whole file becomes that of one side; text is settled in the editor. */
+  /** Replaces a whole file by one side; text is resolved in the editor. */
   'take side': question({ branch: Branch, path: Path, side: WholeSide }, Nothing),
   'finish merging': question({ branch: Branch, message: v.optional(v.string()) }, Done),
   'abort merging': question({ branch: Branch }, Done),

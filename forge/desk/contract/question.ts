@@ -1,6 +1,6 @@
 /**
- * How a question of the page to the server is declared: once, by its fields and its reply. The server parses the
- * fields, and its handler of the question is typed by both; the page calls by the name and parses the reply.
+ * Declares questions of the page to the server, once each, by fields and reply. The server parses the fields, and
+ * handlers are typed by both; the page asks by name and parses the reply.
  */
 import * as v from 'valibot'
 
@@ -10,14 +10,14 @@ export interface Question<
 > {
   fields: Fields
   reply: Reply
-  /** Whether asking twice changes nothing: then it is asked again after the connection broke before the reply. */
+  /** Whether asking twice changes nothing: such a question is repeated if the connection breaks before the reply. */
   isRepeatable: boolean
 }
 
-/** Questions by their names. */
+/** Questions by name. */
 type Questions = Readonly<Record<string, Question>>
 
-/** Declares a question that is asked at most once: where the connection breaks before the reply, asking fails. */
+/** Declares a question that is asked at most once: if the connection breaks before the reply, it fails. */
 export function question<const Fields extends v.ObjectEntries, Reply extends v.GenericSchema>(
   fields: Fields,
   reply: Reply,
@@ -25,7 +25,7 @@ export function question<const Fields extends v.ObjectEntries, Reply extends v.G
   return { fields: v.object(fields), reply, isRepeatable: false } satisfies Question
 }
 
-/** Declares a question that may be asked again, since asking twice changes nothing. */
+/** Declares a question that may be repeated, since asking twice changes nothing. */
 export function repeatable<const Fields extends v.ObjectEntries, Reply extends v.GenericSchema>(
   fields: Fields,
   reply: Reply,
@@ -33,13 +33,13 @@ export function repeatable<const Fields extends v.ObjectEntries, Reply extends v
   return { ...question(fields, reply), isRepeatable: true } satisfies Question
 }
 
-/** The reply that says only that it was done. */
+/** The reply without content: it was done. */
 export const Nothing = v.void()
 
 export type FieldsOf<Q extends Question> = v.InferOutput<Q['fields']>
 export type ReplyOf<Q extends Question> = v.InferOutput<Q['reply']>
 
-/** A function for each question; `window` is the one that asks. */
+/** A function for each question; `window` is the one that asked. */
 export type Handlers<All extends Questions, Window> = {
   readonly [Name in keyof All]: (
     fields: FieldsOf<All[Name]>,
@@ -47,7 +47,7 @@ export type Handlers<All extends Questions, Window> = {
   ) => ReplyOf<All[Name]> | Promise<ReplyOf<All[Name]>>
 }
 
-/** Calls the handler of a question, whose fields were parsed by what it declares. */
+/** Calls the handler of a question with its fields, parsed by its declaration. */
 export async function handle<All extends Questions, Window>(
   handlers: Handlers<All, Window>,
   name: keyof All,

@@ -1,14 +1,14 @@
-/** What is read of branches and commits: folders, history, differences, and searches in files. */
+/** Questions that read branches and commits: folders, history, differences, and searches. */
 import * as v from 'valibot'
 import { Nothing, question, repeatable } from './question.ts'
 import { At, Change, Count, Oid, Path, Person } from './values.ts'
 
-/** What stands in one folder, folders first, then by name. */
+/** An entry of a folder. Folders come first, then by name. */
 export const FolderEntry = v.object({
   name: v.string(),
   mode: v.string(),
   draft: v.boolean(),
-  /** How an AI knows a file: by its summary, whole, or not at all. */
+  /** How an AI's context contains the file: not, by its summary, or whole. */
   context: v.optional(v.picklist(['none', 'summary', 'whole'])),
 })
 export type FolderEntry = v.InferOutput<typeof FolderEntry>
@@ -19,7 +19,7 @@ export const CommitRow = v.object({
   subject: v.string(),
   author: Person,
   committed: v.number(),
-  /** The model that made it, where an AI did. */
+  /** The model that made the commit, if an AI did. */
   model: v.optional(v.string()),
 })
 export type CommitRow = v.InferOutput<typeof CommitRow>
@@ -27,24 +27,42 @@ export type CommitRow = v.InferOutput<typeof CommitRow>
 export const Match = v.object({ path: Path, line: Count, text: v.string(), ranges: v.array(v.tuple([Count, Count])) })
 export type Match = v.InferOutput<typeof Match>
 
+/** A run of lines in a file, from line 1, that come from the same commit. */
+const BlamedLines = v.object({ commit: Oid, line: Count, count: Count })
+export const BlamedCommit = v.object({
+  oid: Oid,
+  /** The file's path in the commit, if known. */
+  path: v.optional(Path),
+  /** The author's name. */
+  name: v.string(),
+  /** When the commit was authored, in seconds since 1970. */
+  authored: v.number(),
+  subject: v.string(),
+  /** The previous commit that contains the file. */
+  previous: v.optional(v.object({ oid: Oid, path: v.optional(Path) })),
+})
+export type BlamedCommit = v.InferOutput<typeof BlamedCommit>
+export const Blame = v.object({ lines: v.array(BlamedLines), commits: v.array(BlamedCommit) })
+export type Blame = v.InferOutput<typeof Blame>
+
 export const readingQuestions = {
   /** `path` is '' for the top. */
   folder: repeatable({ at: At, path: v.pipe(v.string(), v.maxLength(4096)) }, v.array(FolderEntry)),
-  /** The best match first, each with the ranges of its path that match. */
+  /** Finds files, best match first, each with the matched ranges of its path. */
   'find file': repeatable(
     { at: At, words: v.pipe(v.string(), v.maxLength(400)), count: Count },
     v.array(v.object({ path: Path, ranges: v.array(v.tuple([Count, Count])) })),
   ),
   /**
-   * What differs from a commit, or from another branch since the two parted; without `from`, from the parent of a
-   * commit, or what is not saved in a branch. `isFromMergeBase` says which of the two is wanted for any `from`.
+   * The differences of `to` from `from`. Without `from`: from a commit's parent, or the drafts of a branch. By default,
+   * a branch `from` is compared at the merge base, a commit directly; `isFromMergeBase` overrides this.
    */
   changes: repeatable({ from: v.optional(At), to: At, isFromMergeBase: v.optional(v.boolean()) }, v.array(Change)),
-  /** No text where it is binary or too large; the encoding where it is guessed. */
+  /** A blob. No text if it is binary or too large; `encoding` is set if it was guessed. */
   blob: repeatable({ oid: Oid }, v.object({ text: v.optional(v.string()), encoding: v.optional(v.string()) })),
   /**
-   * `beyond`: only commits that this other place does not have. `words`: only commits with these words in the message
-   * or the author, or whose hash begins with them. The total is left out where it is not known.
+   * `beyond`: only commits that this other place lacks. `words`: only commits with these words in their message or
+   * author, or at the start of their hash. The total is undefined if unknown.
    */
   history: repeatable(
     {
@@ -58,16 +76,18 @@ export const readingQuestions = {
     v.object({ rows: v.array(CommitRow), total: v.optional(Count) }),
   ),
   /**
-   * Whether a place has all commits of another one, and by which merge they came; none after a fast-forward, and where
-   * the search for it takes too long.
+   * Whether `into` contains all commits of `at`, and by which merge; without one after a fast-forward, or if the search
+   * takes too long.
    */
   contained: repeatable({ at: At, into: At }, v.object({ isContained: v.boolean(), merge: v.optional(CommitRow) })),
-  /** A commit by its id or the beginning of it. */
+  /** A commit by its id or the start of it. */
   commit: repeatable(
     { commit: v.pipe(v.string(), v.maxLength(64)) },
     v.object({ row: CommitRow, message: v.string(), changes: v.array(Change) }),
   ),
-  /** The matches come as the news `found`, with the number of the search. */
+  /** The commit of each line of a saved file; no lines if the file does not exist. */
+  blame: repeatable({ at: At, path: Path }, Blame),
+  /** Starts a search. The matches come as `found` news with the search's number. */
   'find text': question(
     { at: At, words: v.string(), isRegex: v.boolean(), matchCase: v.boolean() },
     v.object({ search: Count }),

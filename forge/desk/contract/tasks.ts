@@ -1,8 +1,8 @@
 /**
- * What the desk's page is told about runs of the tasks. The desk and the tasks share no code: all of this is what the
- * command `forge` prints (forge/formats/tasks-json.ts), with texts cut to what a page shows.
+ * Questions about runs of the tasks. The desk and the tasks share no code: the data is the output of the command
+ * `forge` (forge/formats/tasks-json.ts), with texts cut to what a page shows.
  *
- * Texts are a model's or a stranger's, and shown as such. Times are seconds since 1970, money is in US dollars.
+ * Texts are from models or strangers, and untrusted. Times are seconds since 1970, costs are in US dollars.
  */
 import * as v from 'valibot'
 import {
@@ -37,16 +37,16 @@ export {
 export const RunRow = v.object({
   run: RunId,
   wish: v.string(),
-  /** Undefined for a run without a known status. */
+  /** Undefined if the run's state is unknown. */
   state: v.optional(RunState),
   tasks: v.object({ all: Count, done: Count, running: Count, asking: Count }),
   spent: v.optional(Spent),
-  /** Another one where something of the run is different. */
+  /** Changes whenever the run does. */
   mark: v.string(),
 })
 export type RunRow = v.InferOutput<typeof RunRow>
 
-/** All runs, the newest first; `missing`: why there can be none, as a sentence. */
+/** All runs, newest first; `missing`: why there can be none, as a sentence. */
 export const Runs = v.object({ missing: v.optional(v.string()), runs: v.array(RunRow) })
 export type Runs = v.InferOutput<typeof Runs>
 
@@ -55,19 +55,19 @@ export const RunTask = v.object({
   title: v.string(),
   state: TaskState,
   attempt: Count,
-  /** What it does just now. */
+  /** The task's current action. */
   doing: v.string(),
-  /** Why it is as it is, where that is not plain. */
+  /** Explains the task's state, if necessary. */
   words: v.string(),
   dependsOn: v.array(TaskId),
-  /** Its result: the commit that has passed. It is a branch until the run has a result of all its tasks. */
+  /** The task's result: the commit that passed. It has a branch until the run has a result of all its tasks. */
   tip: v.optional(Oid),
-  /** Why that counts as not checked by this user, as the end of a sentence, where it does. */
+  /** Why the result counts as not checked by this user, as the end of a sentence. */
   unchecked: v.optional(v.string()),
 })
 export type RunTask = v.InferOutput<typeof RunTask>
 
-/** What a run may be out of, and a person can give it more of on the page. */
+/** The limits that a run can reach, and that can be raised on the page. */
 export const RaisableLimit = v.picklist(['cost', 'requests', 'minutes'])
 export type RaisableLimit = v.InferOutput<typeof RaisableLimit>
 
@@ -76,39 +76,41 @@ export const Run = v.object({
   state: RunState,
   words: v.string(),
   wish: v.string(),
-  /** Of the plan, where there is one. */
+  /** The plan's title, if there is a plan. */
   title: v.optional(v.string()),
+  /** The plan's summary, if there is a plan. */
   summary: v.optional(v.string()),
   contract: v.array(PlanAssertion),
-  /** What the linter says of the last plan. */
+  /** The linter's messages about the last plan. */
   complaints: v.array(v.string()),
   tasks: v.array(RunTask),
   spent: Spent,
   limits: v.pick(Limits, ['cost', 'requests', 'minutes']),
-  /** What it is out of, where it is out of budget. */
+  /** The limit that was reached, if the run is out of budget. */
   limit: v.optional(RaisableLimit),
-  /** What the run as a whole asks. */
+  /** The question of the run as a whole. */
   asks: v.optional(v.string()),
-  /** The report to a person whose word is needed. */
+  /** The report for a decision of the user. */
   report: v.optional(v.string()),
-  /** Whether there is a branch of all results together. */
+  /** Whether there is a branch with the result of all tasks. */
   hasResult: v.boolean(),
-  /** Why that counts as not checked by this user, as the end of a sentence, where it does. */
+  /** Why the result counts as not checked by this user, as the end of a sentence. */
   unchecked: v.optional(v.string()),
-  /** When it was begun, while it is at work. */
+  /** When it was started, while it is active. */
   began: v.optional(v.number()),
 })
 export type Run = v.InferOutput<typeof Run>
 
-/** A task as it was planned. */
+/** A task as planned. */
 export const TaskDetail = v.object({
   id: TaskId,
   asks: v.optional(v.string()),
   behaviour: v.optional(v.string()),
   outputs: v.array(v.string()),
   acceptance: v.array(v.string()),
-  /** Files that it may write, and must not. */
+  /** The files that it may write. */
   write: v.array(v.string()),
+  /** The files that it must not write. */
   never: v.array(v.string()),
   checks: v.array(v.string()),
   reviews: v.array(v.string()),
@@ -116,47 +118,48 @@ export const TaskDetail = v.object({
 })
 export type TaskDetail = v.InferOutput<typeof TaskDetail>
 
-/** One decision. */
+/** An entry of the journal. */
 export const JournalLine = v.object({
   ...v.pick(WrittenLine, ['id', 'task', 'attempt', 'what', 'words', 'why']).entries,
   at: v.number(),
 })
 export type JournalLine = v.InferOutput<typeof JournalLine>
 
-/** What a landing would show. */
+/** The preview of a landing. */
 export const Landing = v.omit(ShownLanding, ['onto'])
 export type Landing = v.InferOutput<typeof Landing>
 
-/** A plan as a file: larger ones are no plans that anybody edits. */
+/** A plan as a file. A larger text is refused. */
 const PlanText = v.pipe(v.string(), v.nonEmpty(), v.maxLength(1_000_000))
-/** The sign of a plan that was shown. */
+/** The hash of a plan that was shown. */
 const Seen = v.pipe(v.string(), v.regex(/^[0-9a-f]{40}$/))
-/** Globs or paths that a person adds to a task. */
+/** Globs or paths that the user adds to a task. */
 const Additions = v.optional(
   v.pipe(v.array(v.pipe(v.string(), v.trim(), v.nonEmpty(), v.maxLength(500))), v.maxLength(50)),
 )
 
-/** What a person tells a run; the answer is what `forge` said, line by line. */
+/** Answers and decisions for a run; the reply is the output of `forge`, by line. */
 export const TasksWord = v.variant('tell', [
   v.object({
     tell: v.literal('answer'),
     run: RunId,
     task: v.optional(TaskId),
     text: v.pipe(v.string(), v.trim(), v.nonEmpty(), v.maxLength(20_000)),
-    /** Files that the task may write besides, as globs, and files that it is given besides. */
+    /** Additional files that the task may write, as globs. */
     mayWrite: Additions,
+    /** Additional files that the task receives. */
     with: Additions,
   }),
-  /** The plan from now on. `seen`: the sign of it as it was shown; where that is another by now, nothing is done. */
+  /** Replaces the plan. `seen`: the hash of the plan that was shown; if the plan has changed since, nothing is done. */
   v.object({ tell: v.literal('plan'), run: RunId, text: PlanText, seen: Seen }),
-  /** `seen`: the sign of the plan that was shown. Where it is another by now, nothing is done. */
+  /** `seen`: the hash of the plan that was shown; if the plan has changed since, nothing is done. */
   v.object({ tell: v.literal('approve'), run: RunId, seen: Seen }),
   v.object({ tell: v.literal('pause'), run: RunId, task: v.optional(TaskId) }),
   v.object({
     tell: v.literal('resume'),
     run: RunId,
     task: v.optional(TaskId),
-    /** What all of it may take from now on: in US dollars, requests or minutes. */
+    /** New limits of the whole run: US dollars, requests or minutes. */
     limits: v.optional(
       v.partial(
         v.object({
@@ -169,8 +172,8 @@ export const TasksWord = v.variant('tell', [
   }),
   v.object({ tell: v.literal('stop'), run: RunId, task: v.optional(TaskId) }),
   /**
-   * `tree`: what was shown to come of it. Where it is another by now, nothing is done. `anyway`: the person was told
-   * that it was not checked.
+   * `tree`: the tree in the preview; if it is another by now, nothing is done. `anyway`: the user was told that the
+   * result was not checked.
    */
   v.object({
     tell: v.literal('land'),
@@ -185,9 +188,9 @@ export type TasksWord = v.InferOutput<typeof TasksWord>
 
 const task = v.optional(TaskId)
 
-/** Nothing is begun or started by looking. */
+/** No question but `tell tasks` starts or changes anything. */
 export const tasksQuestions = {
-  /** Another mark where the refs of runs are different. It is cheap to ask for. */
+  /** Changes whenever the refs of runs do; cheap to ask for. */
   'tasks mark': repeatable({}, v.object({ mark: v.string() })),
   'tasks runs': repeatable({}, Runs),
   'tasks run': repeatable({ run: RunId }, Run),
@@ -197,6 +200,6 @@ export const tasksQuestions = {
   'tasks task': repeatable({ run: RunId, task: TaskId }, TaskDetail),
   'tasks journal': repeatable({ run: RunId, task }, v.array(JournalLine)),
   'tasks landing': repeatable({ run: RunId, task, onto: Branch }, Landing),
-  /** What `forge` said to it, line by line. */
+  /** The output of `forge`, by line. */
   'tell tasks': question({ word: TasksWord }, v.object({ words: v.array(v.string()) })),
 }

@@ -1,6 +1,6 @@
 /**
- * Forklift on the desk. The two programs share no code: they meet in git's refs, in the run directories and on the
- * command line, where the desk starts `forklift` as a person would.
+ * Forklift on the desk. The two programs share no code: they exchange git refs, run directories, and command lines with
+ * which the desk starts `forklift`.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { constants } from 'node:os'
@@ -33,23 +33,24 @@ import { bringStart, takeOver } from './forklift-takeover.ts'
 type Environment = Record<string, string | undefined>
 
 export type ForkliftOptions = {
-  /** The program with its first arguments: `forklift`, as a person would start it. */
+  /** The program with its first arguments, such as `forklift`. */
   command: readonly string[]
-  /** The environment that it is started in, which also says where its runs are. */
+  /** The environment of the program, which also defines where its runs are. */
   env: Environment
 }
 
-/** How many runs are shown. */
+/** At most this many runs are shown. */
 const MAX_RUNS_SHOWN = 12
-/** How many lines of its output are kept, and how much of each. */
+/** At most this many lines of its output are kept. */
 const MAX_OUTPUT_LINES = 500
+/** At most this many characters of a line are kept. */
 const MAX_OUTPUT_LINE_CHARS = 2_000
-/** Ends that a person can go on from. */
+/** The outcomes that a user can continue from. */
 const OPENABLE: readonly ForkliftRun['end'][] = ['stuck', 'timed out', 'refused']
 
-/** What the Forklift that was started last has said: for which branch, and how it ended. */
+/** The output of the Forklift started last: the branch it publishes, its lines, and its exit code. */
 type Said = { branch?: string; lines: string[]; end?: number }
-/** A run says in whole milliseconds when it began, and by the same clock. */
+/** Whether a run began at or after a time. Both are whole milliseconds of the same clock. */
 const isSince = (run: RecordedRun, since: number): boolean => Date.parse(run.metadata.startedAt) >= since
 type Remotes = { origin: string; upstream: string }
 
@@ -58,18 +59,18 @@ export class ForkliftOnDesk {
   /** When it was started, in milliseconds since 1970. */
   #since = 0
   #said: Said | undefined
-  /** How many commits runs were about that are told again and again. */
+  /** The number of commits per pair of commits, cached. */
   readonly #counts = new Map<string, number>()
 
   constructor(
     readonly objects: Objects,
     readonly branches: OpenBranches,
     readonly options: ForkliftOptions,
-    /** What has become different. */
+    /** Sends news of changes. */
     readonly say: (news: News) => void,
   ) {}
 
-  // --- What there is -------------------------------------------------------------------------------------------------
+  // --- State ---
 
   /** The fork, how far upstream is ahead, and the last runs. */
   async describe(): Promise<Told> {
@@ -81,13 +82,13 @@ export class ForkliftOnDesk {
     return { ...(upstream && { upstream }), runs: told, ...this.#now() }
   }
 
-  /** The output at the moment of the reply: a window that got lines meanwhile does not lose them. */
+  /** A copy at the time of the reply: lines that follow come as news. */
   #now(): Pick<Told, 'isRunning' | 'said'> {
     const said = this.#said && { said: { ...this.#said, lines: [...this.#said.lines] } }
     return { isRunning: this.#child !== undefined, ...said }
   }
 
-  /** The addresses of both remotes; or why this is no fork that Forklift could work on, as a sentence. */
+  /** The addresses of both remotes; or why this is no fork for Forklift, as a sentence. */
   async #remotes(): Promise<Remotes | string> {
     const { repository } = this.objects
     if (repository.workTree === undefined)
@@ -107,7 +108,7 @@ export class ForkliftOnDesk {
     return await readRuns(folder, projectOf(this.objects.repository.workTree ?? ''), origin)
   }
 
-  /** How far upstream's branch is ahead of the fork's, as both were fetched last. */
+  /** How far upstream's branch is ahead of the fork's, as last fetched. */
   async #upstream({ upstream }: Remotes, runs: readonly RecordedRun[]): Promise<Told['upstream']> {
     const refs = await listRefs(this.objects.repository, ['refs/remotes/origin/', 'refs/remotes/upstream/'])
     const theirs = defaultBranch('upstream', refs, runs[0]?.metadata.upstreamBranch)
@@ -117,7 +118,7 @@ export class ForkliftOnDesk {
     return { name: visible(ownerAndName(upstream)), branch: theirs.branch, ahead: ahead ?? 0 }
   }
 
-  /** What two commits tell never changes. */
+  /** Counts the commits between two commits. Cached, since the answer for the same two never changes. */
   async #countOnce(old: Oid, tip: Oid): Promise<number | undefined> {
     const key = `${old}..${tip}`
     const count = this.#counts.get(key) ?? (await this.#countBetween(old, tip))
@@ -158,11 +159,11 @@ export class ForkliftOnDesk {
     }
   }
 
-  // --- A run that a person goes on with ------------------------------------------------------------------------------
+  // --- Opening a run ---
 
   /**
-   * Opens a run as a branch at its start, in which the merge with upstream waits: with what the agent settled, and its
-   * letter. One that is open already is given as it is.
+   * Opens a run as a branch at its start, with the merge of upstream waiting: with the agent's resolutions and its
+   * report. If it is open already, returns that branch.
    */
   async open(name: string): Promise<string> {
     const remotes = await this.#remotes()
@@ -202,13 +203,13 @@ export class ForkliftOnDesk {
     return branch
   }
 
-  // --- The program ---------------------------------------------------------------------------------------------------
+  // --- The program ---
 
   run(): void {
     this.#start([], undefined)
   }
 
-  /** Hands what a person merged on a branch to Forklift, which judges and publishes it. */
+  /** Starts Forklift to judge and publish a merge made on a branch. */
   async publish(branch: string): Promise<void> {
     const { isGone, merging, draftPaths } = await this.branches.work(branch)
     if (isGone) throw new Failure(`There is no branch ${visiblePath(branch)}.`)
@@ -219,15 +220,15 @@ export class ForkliftOnDesk {
     this.#start(['--publish', asText(branch)], branch)
   }
 
-  /** Asks it to end, as Ctrl-C does: it ends its container first. */
+  /** Interrupts it as Ctrl-C does: it stops its container first. */
   stop(): void {
     if (!this.#child) throw new Failure('Forklift is not running here.')
     this.#child.kill('SIGINT')
   }
 
   /**
-   * A process of its own: it goes on when the browser is closed, and when the desk is. What it prints is told line by
-   * line.
+   * Starts Forklift as a process of its own, which continues when the browser or the desk is closed. Its output is sent
+   * by line.
    */
   #start(args: readonly string[], branch: string | undefined): void {
     const { workTree } = this.objects.repository
@@ -265,7 +266,10 @@ export class ForkliftOnDesk {
   }
 }
 
-/** Gives the lines of a stream as they come; what it gives back says the last one. A live line is said when it ends. */
+/**
+ * Calls `tell` with each line of a stream. Returns a function that reports the last, incomplete one. A progress line
+ * (ended by \r) is reported when it is complete.
+ */
 function inLines(stream: NodeJS.ReadableStream, tell: (line: string) => void): () => void {
   const decoder = new TextDecoder()
   let rest = ''
@@ -277,7 +281,7 @@ function inLines(stream: NodeJS.ReadableStream, tell: (line: string) => void): (
   return () => tell(rest)
 }
 
-/** The branch that a run opens as. */
+/** The branch as which a run is opened. */
 const branchNameFor = ({ path }: RecordedRun): string => `forklift-${stampOf(path)}`
 
 /** The last two parts of an address, without secrets: owner/name. */
@@ -285,7 +289,7 @@ function ownerAndName(url: string): string {
   return /([^/:@]+\/[^/:@]+?)(?:\.git)?\/*$/.exec(url)?.[1] ?? 'upstream'
 }
 
-/** A remote's default branch as it was fetched: as git knows it, as the last run found it, or by its usual names. */
+/** A remote's default branch as last fetched: by git's record, by the last run, or by the usual names. */
 function defaultBranch(
   remote: string,
   refs: Awaited<ReturnType<typeof listRefs>>,

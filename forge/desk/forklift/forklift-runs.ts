@@ -1,4 +1,6 @@
-/** What the desk says of a run of Forklift, from its directory. An agent has worked there, so nothing of it is trusted. */
+/**
+ * What the desk shows of a run of Forklift, from its directory. An agent has worked there, so its content is untrusted.
+ */
 import { join } from 'node:path'
 import { EXIT } from '../../../core/failure.ts'
 import {
@@ -15,21 +17,21 @@ import { many, visible } from '../../../core/text.ts'
 import { readUntrusted } from '../../../core/untrusted.ts'
 import type { ForkliftRun } from '../contract/forklift.ts'
 
-/** How many directories are read, the newest first. */
+/** At most this many directories are read, the newest. */
 const MAX_RUNS_READ = 100
-/** Seconds after the agent's time limit in which a run without an outcome may still be judging or pushing. */
+/** Time after the agent's limit, in seconds, in which a run without an outcome may still be judging or pushing. */
 const PUBLISHING_SECONDS = 15 * 60
-/** Seconds that a run by hand may take, which has no time limit. */
+/** Time that a run by hand may take, in seconds; it has no limit of its own. */
 const BY_HAND_SECONDS = 10 * 60
 
-/** The runs of one fork, the newest first. */
+/** The runs of one fork, newest first. */
 export const readRuns = async (folder: string, project: string, origin: string): Promise<RecordedRun[]> =>
   await readRunsOf((await listRunDirectories(folder, project)).slice(0, MAX_RUNS_READ), origin)
 
 const timeLimitOf = (run: RecordedRun): number | undefined =>
   isByAgent(run) ? run.metadata.timeLimitSeconds : undefined
 
-/** Forklift's exit codes, as a run ends. */
+/** The outcome for each exit code of Forklift. */
 const ENDS: Record<number, ForkliftRun['end']> = {
   [EXIT.done]: 'merged',
   [EXIT.timedOut]: 'timed out',
@@ -45,22 +47,22 @@ export function endOfRun(run: RecordedRun, now = Date.now()): ForkliftRun['end']
   return since < (timeLimitOf(run) ?? BY_HAND_SECONDS) + PUBLISHING_SECONDS ? 'running' : 'failed'
 }
 
-/** What is known of a run beside what lies in its folder. */
+/** Facts about a run besides its directory. */
 type KnownOfRun = {
-  /** How many of upstream's commits it was about. */
+  /** The number of upstream's commits in it. */
   commits: number | undefined
-  /** This desk has started it, and it has not ended. */
+  /** Whether this desk has started it, and it is still running. */
   isOwn: boolean
 }
 
-/** How a run ended, in a line. */
+/** The outcome of a run in one line. */
 export function wordsOfRun(run: RecordedRun, { commits, isOwn }: KnownOfRun): string {
   const { conflicts } = run.metadata
   const some = conflicts.length === 0 ? 'no conflict of git’s' : `${many(conflicts.length, 'file')} in conflict`
   const said = visible(run.outcome?.outcome ?? '').slice(0, 300)
   switch (endOfRun(run)) {
     case 'merged':
-      // Upstream was in the pull request before.
+      // The pull request contained upstream already.
       if (commits === 0) return 'Updated the merge'
       return `Merged ${commits === undefined ? 'upstream' : many(commits, 'commit')}${'byHand' in run.metadata ? ' by hand' : ''}`
     case 'nothing':
@@ -78,7 +80,7 @@ export function wordsOfRun(run: RecordedRun, { commits, isOwn }: KnownOfRun): st
   }
 }
 
-/** For a run that this desk did not start: only what it has recorded is known. */
+/** For a run that this desk did not start: only its record is known. */
 function wordsOfUnknown(run: RecordedRun): string {
   const not = 'not started here'
   const timeLimitSeconds = timeLimitOf(run)
@@ -90,7 +92,7 @@ function wordsOfUnknown(run: RecordedRun): string {
   return `At work, or cut off: its agent ${isOver ? 'had' : 'has'} until ${clock} (${not})`
 }
 
-/** The address of a pull request, where it is one at the fork's own host. */
+/** The address of a pull request, if it is at the fork's own host. */
 export function pullRequestOf({ outcome, metadata: { origin } }: RecordedRun): string | undefined {
   const address = outcome?.pullRequest
   if (address === undefined || !URL.canParse(address)) return undefined
@@ -101,9 +103,9 @@ export function pullRequestOf({ outcome, metadata: { origin } }: RecordedRun): s
   return hostname === host ? href : undefined
 }
 
-/** What is shown first when a run is opened: STUCK.md, or why the result was not taken. */
+/** The text shown first when a run is opened: STUCK.md, or why the result was rejected. */
 export async function letterOf(run: RecordedRun): Promise<string | undefined> {
-  // The copy beside the workspace is Forklift's own.
+  // The copy beside the workspace was made by Forklift.
   for (const folder of [run.path, workspaceOf(run)]) {
     const file = await readUntrusted(join(folder, STUCK_FILE), MAX_STUCK_CHARS).catch(() => undefined)
     if (file?.kind === 'file' && file.bytes.length > 0) return file.bytes.toString()

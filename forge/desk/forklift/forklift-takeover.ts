@@ -1,6 +1,6 @@
 /**
- * What an agent has settled of a merge before it ended, as a tree of this repository: what it committed, or what it left
- * in its workspace. That is hostile: git never looks at it, objects come checked, and files are read as a stranger's.
+ * Takes over an agent's resolutions from an ended run, as a tree of this repository: its commit, or the files in its
+ * workspace. The workspace is hostile: git never runs in it, objects are checked, and files are read as untrusted.
  */
 import { join } from 'node:path'
 import { Failure } from '../../../core/failure.ts'
@@ -21,17 +21,19 @@ import type { ConflictRow } from '../conflicts/merging-commits.ts'
 import type { Stop } from '../steps/plan.ts'
 import { MAX_TAKEN_FILE_BYTES, unix, Workspace } from './forklift-workspace.ts'
 
-/** What Forklift and its agent say to each other is no part of a merge. */
+/** Files of Forklift and its agent that are not part of a merge. */
 const LETTERS: readonly Path[] = [STUCK_FILE, 'FORK.md']
 
 type TakenOver = {
-  /** A tree with what is settled in it. */
+  /** The tree with the resolutions. */
   result: Oid
   /** What could not be taken over, as a sentence. */
   left?: string
 }
 
-/** The commit that a run began at, also where only its workspace has it. Throws a {@link Failure} where nothing has. */
+/**
+ * The commit that a run began at, fetched from its workspace if necessary. Throws a {@link Failure} if it is nowhere.
+ */
 export async function bringStart(objects: Objects, { path, metadata }: RecordedRun): Promise<Oid> {
   const { startCommit: start, upstreamCommit: upstream } = metadata
   const { format } = objects.repository
@@ -51,7 +53,7 @@ export async function bringStart(objects: Objects, { path, metadata }: RecordedR
   return start
 }
 
-/** What the agent has settled of a merge; undefined where it is nothing that can be taken over. */
+/** The agent's resolutions of a merge; undefined if there are none to take over. */
 export async function takeOver(objects: Objects, run: RecordedRun, stop: Stop): Promise<TakenOver | undefined> {
   const { merge, words, theirs, ours } = stop
   const { rows, tree } = await conflictRows(objects, merge, { ours, theirs, words })
@@ -67,7 +69,7 @@ export async function takeOver(objects: Objects, run: RecordedRun, stop: Stop): 
 const scratchFor = ({ repository }: Objects): Promise<Scratch> =>
   openScratch({ parent: repository.temporary, borrowed: [repository.objects], format: repository.format })
 
-/** What it committed, where that has upstream in it. */
+/** The agent's commit, if it contains upstream. */
 async function committed(objects: Objects, { path, metadata }: RecordedRun, tree: Oid): Promise<TakenOver | undefined> {
   const { branch, startCommit, upstreamCommit } = metadata
   const workspace = workspaceOf({ path })
@@ -83,7 +85,7 @@ async function committed(objects: Objects, { path, metadata }: RecordedRun, tree
   return { result: await writeTree(objects, tip, new Map(kept)), ...(left !== undefined && { left }) }
 }
 
-/** What the agent has changed after its commit, in words. */
+/** The changes of the agent after its commit, in words. */
 async function leftAfter(
   objects: Objects,
   workspace: Workspace,
@@ -97,7 +99,7 @@ async function leftAfter(
   return whatIsLeft(left, isCut, workspace.folder)
 }
 
-/** Checked once more on their way: they are this repository's own from then on. */
+/** Objects are checked again on this fetch, since they then belong to this repository. */
 async function bringObjects({ repository }: Objects, scratch: Scratch, commit: Oid): Promise<void> {
   await run(scratch, ['update-ref', 'refs/heads/wanted', commit])
   const flags = ['--no-tags', '--no-write-fetch-head', '--no-auto-maintenance', '--no-recurse-submodules', '--quiet']
@@ -106,8 +108,7 @@ async function bringObjects({ repository }: Objects, scratch: Scratch, commit: O
 }
 
 /**
- * What stands in its files, where the merge is still under way there: of the conflicts, of what git merged, and of all
- * other files.
+ * The files of a merge still in progress in the workspace: those in conflict, those that git merged, and all others.
  */
 async function leftBehind(
   objects: Objects,
@@ -130,7 +131,7 @@ async function leftBehind(
   }
   const changed = await workspace.changesFrom(objects, tree, (await workspace.timeOf('MERGE_HEAD')) ?? 0)
   const inConflict = new Set(rows.flatMap(row => [...row.paths, row.original ?? row.path]))
-  // In a conflict of a file and a folder, git writes the file under another name (`name~HEAD`): that one is not taken.
+  // In a conflict of a file and a folder, git writes the file under another name (`name~HEAD`), which is left out.
   const isOfConflict = (at: Path) => inConflict.has(at) || inConflict.has(at.replace(/~[^/]*$/, '')) || isLetter(at)
   for (const [at, change] of changed.files) if (!isOfConflict(at)) changes.set(at, change)
   for (const at of [...changed.odd, ...changed.deleted]) if (!isOfConflict(at)) left.add(at)
@@ -142,14 +143,14 @@ async function leftBehind(
 
 const isLetter = (path: Path): boolean => LETTERS.includes(path) || isOfForge(path)
 
-/** How many files a sentence names. */
-const NAMED = 5
+/** At most this many files are named in a sentence. */
+const MAX_NAMED_FILES = 5
 
-/** What was not taken over, and where it lies, as a sentence. */
+/** What was not taken over, and where it is, as a sentence. */
 function whatIsLeft(paths: readonly Path[], isCut: boolean, folder: string): string | undefined {
   if (paths.length === 0 && !isCut) return undefined
-  const names = paths.slice(0, NAMED).map(visiblePath)
-  const rest = paths.length > NAMED ? [`${many(paths.length - NAMED, 'file')} more`] : []
+  const names = paths.slice(0, MAX_NAMED_FILES).map(visiblePath)
+  const rest = paths.length > MAX_NAMED_FILES ? [`${many(paths.length - MAX_NAMED_FILES, 'file')} more`] : []
   const others = isCut ? ['what is beyond the files that were looked at'] : []
   const all = [...names, ...rest, ...others]
   const last = all.pop() ?? ''
@@ -157,7 +158,7 @@ function whatIsLeft(paths: readonly Path[], isCut: boolean, folder: string): str
   return `Not all that the agent did was taken over: look yourself what it made of ${named}, in ${visible(folder)}.`
 }
 
-/** A text keeps the mode that git's merge gave it. */
+/** Text keeps the mode that git's merge gave it. */
 async function withMode(objects: Objects, tree: Oid, path: Path, change: Settled): Promise<TreeChange> {
   if (!change || 'mode' in change) return change
   const entry = await entryAt(objects, tree, path)
@@ -167,8 +168,8 @@ async function withMode(objects: Objects, tree: Oid, path: Path, change: Settled
 type Settled = TreeChange | { bytes: Buffer }
 
 /**
- * The text of a file in conflict as the agent left it, with our own marks around what is still open there; nothing
- * where nothing is settled, and `left` where that can't be told.
+ * A conflicting text as the agent left it, with our markers around its open conflicts; an empty map if nothing is
+ * resolved, and `left` if this can't be determined.
  */
 async function settledText(
   workspace: Workspace,
@@ -178,7 +179,7 @@ async function settledText(
   const found = await workspace.read(path)
   if (found.is !== 'file') return 'left'
   const parts = markedPartsOf(found.bytes.toString('latin1'), USUAL_MARK_LENGTH)
-  // Of marks in another style, only their number can be compared.
+  // With markers in another style, only their number can be compared.
   if (!parts) return marksLeft(found.bytes.toString('latin1'), USUAL_MARK_LENGTH) >= all ? new Map() : 'left'
   const left = parts.filter(part => !('same' in part)).length
   if (left >= all) return new Map()
@@ -199,8 +200,8 @@ async function settledText(
 }
 
 /**
- * What the agent made of a conflict that is not of lines: a file that differs from what git left is its choice. Nothing
- * where it is as git has left it; `left` where only a part is settled, or it is nothing that can be taken.
+ * The agent's resolution of a conflict that is not about lines: a file that differs from what git left. An empty map if
+ * it does not differ; `left` if only a part is resolved, or it can't be taken over.
  */
 async function settledOther(
   objects: Objects,
@@ -208,13 +209,13 @@ async function settledOther(
   { paths, original, kind }: ConflictRow,
   tree: Oid,
 ): Promise<Map<Path, Settled> | 'left'> {
-  // What git has put aside has another name there than here.
+  // A file put aside by git has another name there than here.
   if (original !== undefined) return 'left'
   const settled = new Map<Path, Settled>()
   let open = 0
   for (const path of paths) {
     const [entry, found] = await Promise.all([entryAt(objects, tree, path), workspace.read(path)])
-    // The folder of a submodule does not tell at which commit it was left.
+    // A submodule's folder does not tell its commit.
     if (entry?.mode === '160000') continue
     if (found.is === 'nothing') {
       if (entry) settled.set(path, undefined)

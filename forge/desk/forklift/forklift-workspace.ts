@@ -1,6 +1,6 @@
 /**
- * What an agent has changed in the folder that it worked in, compared with a tree. Whatever lies there is a stranger's:
- * git never looks at it, no link is followed, and all of it is bounded.
+ * The changes of an agent in its workspace, compared with a tree. The content is untrusted: git never runs in it, no
+ * link is followed, and everything is limited.
  */
 import { lstat, mkdir, readdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -12,29 +12,32 @@ import { type FileEntry, isSafeName, listFiles } from '../../../core/git/trees.t
 import { DISABLED, readUntrusted } from '../../../core/untrusted.ts'
 import { verifyPath } from '../../vfs.ts'
 
-/** Of one file, and of all of them: more is left where it is. */
+/** At most this many bytes of a file are taken over; a larger one is left. */
 export const MAX_TAKEN_FILE_BYTES = 2 << 20
+/** At most this many bytes of all files together are taken over. */
 const MAX_TAKEN_BYTES = 64 << 20
+/** At most this many files are read. */
 const MAX_FILES_READ = 5_000
-/** Files and folders that are looked at, and how deep inside of each other. */
+/** At most this many files and folders are listed. */
 const MAX_FILES_LISTED = 300_000
+/** Folders nested deeper than this are left out. */
 const MAX_FOLDER_DEPTH = 60
-/** Lists of what git is to ignore, and the bytes of one. */
+/** At most this many ignore lists are read, and this many bytes of each. */
 const [MAX_IGNORE_LISTS, MAX_IGNORE_LIST_BYTES] = [500, 1 << 16]
-/** Whether a whole folder is ignored is asked by an unused name in it. */
+/** An unused name inside a folder: if it is ignored, the whole folder is. */
 const UNUSED_NAME = 'forge-looks-whether-this-is-ignored'
 
-/** A file as it is in the folder. Of a link the bytes are its target. */
+/** A file of the workspace. For a link, `bytes` is its target. */
 type WorkspaceFile = { is: 'file' | 'link'; bytes: Buffer; isExecutable: boolean } | { is: 'nothing' } | { is: 'other' }
 
-/** A folder that a stranger could write, and how much of it is still read. */
+/** An untrusted folder, and how much more of it may be read. */
 export class Workspace {
   #bytes = MAX_TAKEN_BYTES
   #files = MAX_FILES_READ
 
   constructor(readonly folder: string) {}
 
-  /** What stands at a path: no link is followed on the way to it. `other` is what can't be taken. */
+  /** Reads a path without following links on the way. `other`: content that can't be taken over. */
   async read(path: Path): Promise<WorkspaceFile> {
     if (!isText(path)) return { is: 'other' }
     const parts = asText(path).split('/')
@@ -55,16 +58,15 @@ export class Workspace {
     return { is: file.kind, bytes: file.bytes, isExecutable: (stats.mode & 0o100) !== 0 }
   }
 
-  /** When a file of git's was written; undefined where it is not there. */
+  /** The modification time of a file of git, in milliseconds since 1970; undefined if it is missing. */
   async timeOf(...names: string[]): Promise<number | undefined> {
     const stats = await lstat(join(this.folder, '.git', ...names)).catch(() => undefined)
     return stats?.isFile() ? stats.mtimeMs : undefined
   }
 
   /**
-   * What is otherwise than in a tree, and was written after some time (in milliseconds since 1970): so that a checkout
-   * that has written files in another form than they are committed in is no change. What the tree has git ignore is
-   * passed over.
+   * The differences from a tree in files written after some time (milliseconds since 1970): so files that a checkout
+   * wrote in another form than committed do not count. Ignored files are skipped.
    */
   async changesFrom(objects: Objects, tree: Oid, since: number): Promise<WorkspaceChanges> {
     const { files, cut } = await listFiles(objects, tree, { limit: MAX_FILES_LISTED })
@@ -74,7 +76,7 @@ export class Workspace {
     const folders = foldersOf(known)
     for (const [path, { isFile, written, moved, size }] of seen) {
       const before = known.get(path)
-      // What was put there as it was elsewhere keeps the time at which it was written there.
+      // A file copied with its old modification time has a new change time.
       const isNewer = async ({ oid }: FileEntry) =>
         written >= since || (moved >= since && (await objects.info(oid))?.size !== size)
       if (before && !(await isNewer(before))) continue
@@ -100,7 +102,7 @@ export class Workspace {
     return await isOtherText(objects, oid, found.bytes)
   }
 
-  /** All files and links, level by level, so that git is asked once for each what is to be ignored. */
+  /** Lists all files and links level by level, so that git is asked only once per level what is ignored. */
   async #walk(
     objects: Objects,
     known: ReadonlyMap<Path, FileEntry>,
@@ -116,7 +118,7 @@ export class Workspace {
       const [below, beside]: [Path[], [Path, Seen][]] = [[], []]
       for (const folder of level) {
         const names = await readdir(join(this.folder, asText(folder)), { withFileTypes: true }).catch(() => [])
-        // A new repository of the agent's is no part of this one. (Forklift has renamed its .git.)
+        // A new repository made by the agent is skipped. (Forklift has renamed its .git.)
         const isRepository = names.some(({ name }) => name === '.git' || name === `.git${DISABLED}`)
         if (folder !== '' && !folders.has(folder) && isRepository) {
           seen.set(folder, { isFile: false, written: 0, moved: 0, size: 0 })
@@ -124,11 +126,11 @@ export class Workspace {
         }
         for (const entry of names) {
           const path = folder === '' ? asBytes(entry.name) : `${folder}/${asBytes(entry.name)}`
-          // Its own .git is none of it. What else has such a name, or one that is no UTF-8, is never taken.
+          // Skips its own .git. Files with such a name, or one that is not UTF-8, are never taken.
           if (!isSafeName(asBytes(entry.name)) || entry.name.includes('\ufffd')) continue
           if (++looked > MAX_FILES_LISTED || depth > MAX_FOLDER_DEPTH) return { seen, isCut: true }
           if (entry.isDirectory()) {
-            // A submodule's files are another repository's.
+            // A submodule's files belong to another repository.
             if (known.get(path)?.mode !== '160000') below.push(path)
             continue
           }
@@ -153,19 +155,19 @@ export class Workspace {
 type Seen = { isFile: boolean; written: number; moved: number; size: number }
 
 type WorkspaceChanges = {
-  /** What can be taken over, with those that are new. */
+  /** Files that can be taken over, including new ones. */
   files: Map<Path, { mode: string; bytes: Buffer }>
   deleted: Path[]
-  /** Links, and what is too large. */
+  /** Links, and files that are too large. */
   odd: Path[]
-  /** There is more than was looked at. */
+  /** Whether there are more than were read. */
   isCut: boolean
 }
 
 const isProgram = ({ bytes, isExecutable }: { bytes: Buffer; isExecutable: boolean }): boolean =>
   isExecutable && bytes.subarray(0, 2).toString('latin1') === '#!'
 
-/** A checkout may have written other line ends than are committed. */
+/** A checkout may have written other line ends than committed. */
 async function isOtherText(objects: Objects, oid: Oid, bytes: Buffer): Promise<boolean> {
   const known = (await objects.read(oid, { limit: MAX_TAKEN_FILE_BYTES }))?.bytes
   return known === undefined || unix(known) !== unix(bytes)
@@ -173,7 +175,7 @@ async function isOtherText(objects: Objects, oid: Oid, bytes: Buffer): Promise<b
 
 export const unix = (bytes: Buffer): string => bytes.toString('latin1').replaceAll('\r\n', '\n')
 
-/** Whether a name is UTF-8: others can't be asked for here. */
+/** Whether a name is UTF-8: others can't be opened here. */
 const isText = (path: Path): boolean => asBytes(asText(path)) === path
 
 function foldersOf(known: ReadonlyMap<Path, FileEntry>): Set<Path> {
@@ -183,7 +185,7 @@ function foldersOf(known: ReadonlyMap<Path, FileEntry>): Set<Path> {
   return folders
 }
 
-/** Writes the tree's lists of what git is to ignore where git finds them. */
+/** Writes the tree's .gitignore files to where git finds them. */
 async function writeLists(objects: Objects, folder: string, known: ReadonlyMap<Path, FileEntry>): Promise<void> {
   const lists = [...known.values()].filter(
     ({ path, mode }) => /(^|\/)\.gitignore$/.test(path) && mode.startsWith('100'),
@@ -197,7 +199,7 @@ async function writeLists(objects: Objects, folder: string, known: ReadonlyMap<P
   }
 }
 
-/** Whether the tree has a file where a path would need a folder. */
+/** Whether a path would need a folder where the tree has a file. */
 function isBelowFile(path: Path, known: ReadonlyMap<Path, FileEntry>): boolean {
   for (let at = path.indexOf('/'); at >= 0; at = path.indexOf('/', at + 1))
     if (known.has(path.slice(0, at))) return true
@@ -215,7 +217,7 @@ function isPath(path: Path): boolean {
 
 async function ignoredOf(rules: Parameters<typeof run>[0], paths: readonly Path[]): Promise<Set<Path>> {
   if (paths.length === 0) return new Set()
-  // A name may look like a pattern of git's, but for what stands before it.
+  // With ./ in front, no name is taken for a pattern.
   const input = Buffer.from(paths.map(path => `./${path}\0`).join(''), 'latin1')
   const { stdout } = await run(rules, ['check-ignore', '--no-index', '-z', '--stdin'], { input, ok: [0, 1] })
   return new Set(fields(stdout).map(path => path.slice(2)))

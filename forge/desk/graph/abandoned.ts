@@ -1,4 +1,4 @@
-/** The commits that no branch and no tag leads to any more: known to reflogs, and to what the desk did. */
+/** Finds commits that no branch or tag contains any more: those in reflogs and in the desk's operations. */
 import { onlyInReflogs } from '../../../core/git/history.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid } from '../../../core/git/repository.ts'
@@ -7,14 +7,14 @@ import type { Operations } from '../../operations.ts'
 import { branchOfRef, HEADS } from '../branches/branches.ts'
 import { OWN_REFS } from '../refs.ts'
 
-/** A commit to begin with, and what still knows it, as main@{3}. */
+/** A commit, and what still refers to it, such as main@{3}. */
 export type Abandoned = { oid: Oid; words: string }
 
-/** How many abandoned commits are listed, and how many operations are read for them. */
+/** At most this many abandoned commits are listed. */
 const MAX_ABANDONED = 1000
-const OPERATIONS = 300
+const MAX_OPERATIONS_READ = 300
 
-/** The newest first. `isReached`: a ref that is shown leads to it. */
+/** The abandoned commits, newest first. `isReached`: whether a shown ref contains a commit. */
 export async function findAbandoned(
   objects: Objects,
   operations: Operations,
@@ -27,7 +27,7 @@ export async function findAbandoned(
   }
   let looked = 0
   for await (const { refs, words, time } of operations.newestFirst()) {
-    if (looked++ >= OPERATIONS) break
+    if (looked++ >= MAX_OPERATIONS_READ) break
     for (const { ref, before, after } of refs)
       for (const [oid, when] of [
         [before, 'before'],

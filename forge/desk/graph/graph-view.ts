@@ -1,6 +1,6 @@
 /**
- * The graph of the repository as windows of rows: which commits, in which lanes, with which lines beside them. It is
- * read once and then follows the refs, so that a window is there at once also where there are very many commits.
+ * The graph of the repository in windows of rows: commits, lanes, and lines. The history is read once and then follows
+ * the refs, so that a window is available at once also with very many commits.
  */
 import type { CommitGraph, CommitNumber } from '../../../core/git/graph.ts'
 import { type History, openHistory } from '../../../core/git/history.ts'
@@ -16,11 +16,11 @@ import { type Abandoned, findAbandoned } from './abandoned.ts'
 import { type Lanes, layLanes } from './lanes.ts'
 import { describeRefs } from './remotes.ts'
 
-/** The refs that the graph shows: branches, remote branches and tags. */
+/** The refs in the graph: branches, remote branches and tags. */
 const SHOWN = [HEADS, 'refs/remotes/', 'refs/tags/']
-/** Filters whose graphs are kept. */
-const KEPT = 3
-/** How many commits a search finds at most, and after how many milliseconds it ends. */
+/** At most this many filters have their graphs cached. */
+const MAX_KEPT_GRAPHS = 3
+/** At most this many commits are found by a search, and its time limit in milliseconds. */
 const [MAX_FOUND_COMMITS, SEARCH_TIMEOUT_MS] = [1000, 20_000]
 
 type Listing = { refs: Ref[]; head: { ref?: RefName; oid?: Oid }; main: RefName | undefined }
@@ -30,7 +30,7 @@ type Layout = { order: Int32Array; lanes: Lanes; isReached: Uint8Array | undefin
 
 type Tips = {
   oids: Oid[]
-  /** Those that are drawn straight, the default branch's first, if `hasMain`. */
+  /** The tips of lines that are drawn straight; with `hasMain`, the default branch's comes first. */
   trunks: Oid[]
   hasMain: boolean
   reached: Oid[]
@@ -39,14 +39,14 @@ type Tips = {
 
 type View = { history: History; tips: Tips; layout: Layout | undefined; isSaid: boolean }
 
-/** How many readers a history has: one that is no longer cached is closed when it has none. */
+/** The number of readers of a history: one that is no longer cached is closed when it has none. */
 type Readers = { count: number; isOld: boolean }
 
 export class GraphView implements AsyncDisposable {
   readonly #views = new Map<string, Promise<View>>()
   #listing: Promise<Listing> | undefined
   #abandoned: Promise<Abandoned[]> | undefined
-  /** Counts the times that refs have moved: what was made before is followed to where they are now. */
+  /** Counts the changes of refs, so that cached graphs are known to be stale. */
   #moved = 0
   readonly #seen = new Map<string, number>()
   readonly #readers = new WeakMap<History, Readers>()
@@ -55,11 +55,13 @@ export class GraphView implements AsyncDisposable {
   constructor(
     readonly objects: Objects,
     readonly operations: Operations,
-    /** Is called when what was given may be otherwise now: the lanes of a beginning, once all is read. */
+    /**
+     * Called when rows that were returned may have changed: the lanes of a partly read history change once all is read.
+     */
     readonly onChange: () => void,
   ) {}
 
-  /** Refs may have moved: the graphs that were looked at follow them. */
+  /** Call this when refs may have moved: the cached graphs then follow them. */
   touch(): void {
     this.#moved++
     this.#listing = undefined
@@ -78,7 +80,7 @@ export class GraphView implements AsyncDisposable {
     return { ...described, remotes }
   }
 
-  /** A ref with the time of its tip. Commits never change: each is read once. */
+  /** A ref with the time of its tip. Commits never change, so each is read once. */
   readonly #dated = async <Tip extends { tip: Oid }>(ref: Tip): Promise<Tip & { committed?: number }> => {
     let committed = this.#times.get(ref.tip)
     if (committed === undefined) {
@@ -125,7 +127,7 @@ export class GraphView implements AsyncDisposable {
     return { rows, total: isWhole ? order.length : undefined, lanes: width }
   }
 
-  /** Where a commit stands, or the one that a ref leads to. */
+  /** The row of a commit, or of a ref's commit; undefined if the graph does not contain it. */
   async place(filter: GraphFilter, name: string): Promise<number | undefined> {
     const { refs } = await this.#refs()
     const ref = refs.find(it => it.name === name)
@@ -134,8 +136,8 @@ export class GraphView implements AsyncDisposable {
   }
 
   /**
-   * The commits with words in message, author or the name of a ref that is there, or whose hash begins with them, in
-   * the order of the graph.
+   * The commits with some words in their message, author or the name of a ref at them, or at the start of their hash,
+   * in the order of the graph.
    */
   async find(filter: GraphFilter, words: string, signal: AbortSignal): Promise<FoundCommits> {
     return await this.#reading(filter, view => this.#find(view, words, signal))
@@ -170,7 +172,7 @@ export class GraphView implements AsyncDisposable {
         isCut: rows.length > MAX_FOUND_COMMITS || said.length + made.length > MAX_FOUND_COMMITS,
       }
     } catch (error) {
-      // Something else is looked for by now, or it took too long: what was found is not known.
+      // Another search has begun, or this one took too long: its results are unknown.
       if (signal.aborted || clock.aborted) return { rows: [], isCut: true }
       throw error
     }
@@ -190,13 +192,13 @@ export class GraphView implements AsyncDisposable {
     return this.#listing
   }
 
-  /** The graph of a filter, as the refs are now. */
+  /** The graph of a filter, for the current refs. */
   #view(filter: GraphFilter): Promise<View> {
     const key = JSON.stringify([filter.withAbandoned, filter.refs?.toSorted()])
     const known = this.#views.get(key)
     const isCurrent = known && this.#seen.get(key) === this.#moved
     const view = isCurrent ? known : this.#follow(filter, known)
-    // What was looked at last is the last to go.
+    // Moved to the end, so that the one used last is dropped last.
     this.#views.delete(key)
     this.#views.set(key, view)
     this.#seen.set(key, this.#moved)
@@ -205,7 +207,7 @@ export class GraphView implements AsyncDisposable {
         if (this.#views.get(key) === view) this.#views.delete(key)
       })
     const [oldest] = this.#views.keys()
-    if (this.#views.size > KEPT && oldest !== undefined) this.#close(oldest)
+    if (this.#views.size > MAX_KEPT_GRAPHS && oldest !== undefined) this.#close(oldest)
     return view
   }
 
@@ -227,7 +229,7 @@ export class GraphView implements AsyncDisposable {
     return known
   }
 
-  /** Does something with the graph of a filter, which is there until that is done. */
+  /** Runs a task with the graph of a filter, which is not closed meanwhile. */
   async #reading<Result>(filter: GraphFilter, task: (view: View) => Promise<Result>): Promise<Result> {
     const view = await this.#view(filter)
     const readers = this.#readersOf(view.history)
@@ -281,7 +283,7 @@ async function endUnread(history: History, { count, isOld }: Readers): Promise<v
 
 type FoundCommits = { rows: { row: number; oid: Oid }[]; isCut: boolean }
 
-/** Of a commit that is not there, as at the end of what was fetched. */
+/** Stands for a missing commit, as at the boundary of a shallow clone. */
 const NOT_READ = { parents: [], subject: '', author: { name: '', email: '' }, committed: 0 }
 
 const commitOf = ({ oid, peeled }: Ref): Oid => peeled ?? oid
@@ -297,7 +299,7 @@ async function listingOf(objects: Objects): Promise<Listing> {
   return { refs, head, main: mainOf(refs, head.ref) }
 }
 
-/** The default branch: the one that a remote names so, else by its usual names, else the one that is checked out. */
+/** The default branch: a remote's default, else one with a usual name, else the checked out one. */
 function mainOf(refs: readonly Ref[], head: RefName | undefined): RefName | undefined {
   const names = new Set(refs.map(({ name }) => name))
   const origin = refs.find(({ name }) => name === 'refs/remotes/origin/HEAD')?.symbolic
@@ -306,10 +308,10 @@ function mainOf(refs: readonly Ref[], head: RefName | undefined): RefName | unde
   return [own, ...usual, head, origin].find(name => name !== undefined && names.has(name))
 }
 
-/** Branches that others are made from and come back to. */
+/** Names of branches from which others start and into which they are merged. */
 const TRUNK = /\/(main|master|trunk|develop|dev|next|stable|release[^/]*)$/
 
-/** The commits that a graph begins with: the default branch's first, then other trunks, then all others by name. */
+/** The commits at which a graph begins: the default branch's first, then other trunks, then all others by name. */
 function tipsOf({ refs, head, main }: Listing, filter: GraphFilter, abandoned: readonly Abandoned[]): Tips {
   const wanted = filter.refs && new Set(filter.refs)
   const shown = refs.filter(({ name, symbolic }) => symbolic === undefined && (!wanted || wanted.has(name)))
@@ -319,7 +321,7 @@ function tipsOf({ refs, head, main }: Listing, filter: GraphFilter, abandoned: r
     if (defaults.has(name)) return 1
     return (TRUNK.test(name) ? 2 : 5) + SHOWN.findIndex(prefix => name.startsWith(prefix))
   }
-  // They are by name already.
+  // Stable: the refs are already ordered by name.
   const sorted = shown.toSorted((one, other) => rankOf(one) - rankOf(other))
   const isDetached = !wanted && head.ref === undefined && head.oid !== undefined
   const reached = [...sorted.map(commitOf), ...(isDetached ? [head.oid as Oid] : [])]
@@ -347,7 +349,7 @@ function parentsIn(graph: CommitGraph, order: Int32Array, places: Int32Array, is
   return { count, from, parents: parents.subarray(0, edge) }
 }
 
-/** Which rows some of them lead to. */
+/** The rows that are reachable from some tips, as a bit map. */
 function reached(shape: { count: number; from: Int32Array; parents: Int32Array }, tips: readonly number[]): Uint8Array {
   const isReached = new Uint8Array(shape.count)
   for (const row of tips) if (row >= 0) isReached[row] = 1

@@ -1,45 +1,46 @@
 /**
- * The lanes of a graph: in which column each commit stands, and which lines run beside it.
+ * The lanes of a graph: the column of each commit, and the lines beside it.
  *
- * A line of development goes from a commit to its first parent. Where several commits have the same one, a trunk (the
- * default branch, for example) goes on in its line, else the oldest of them does: what comes later changes nothing in
- * that. Lines get their lanes from the oldest to the newest, each the leftmost that is free from its top to where it
- * joins another one. So what is new finds its place around what was there: the lanes below stay.
+ * A line of development goes from a commit to its first parent. If several commits have the same one, a trunk (such as
+ * the default branch) continues its line, or else the oldest of them does, so that later commits do not change it.
+ * Lines
+ * get their lanes from the oldest to the newest, each the leftmost that is free from its top to where it joins another
+ * one. So new commits are placed around the existing ones, whose lanes stay.
  *
- * Everything is in arrays of numbers: a hundred thousand commits take some tens of milliseconds and a few megabytes.
+ * All data is in arrays of numbers: a hundred thousand commits take some tens of milliseconds and a few megabytes.
  */
 
-/** Commits by their rows, the newest first and none above its children. */
+/** Commits by row, newest first, and none above its children. */
 export type Shape = {
   count: number
-  /** Where the parents of a row begin in `parents`: one more than there are rows. */
+  /** The index in `parents` at which a row's parents begin, with one more entry than rows. */
   from: Int32Array
-  /** The rows of parents; `count` for those that are not read yet. */
+  /** The rows of parents; `count` for those not read yet. */
   parents: Int32Array
-  /** The rows of the tips of trunks, the most important one first; `count` for those that are not read yet. */
+  /** The rows of the tips of trunks, most important first; `count` for those not read yet. */
   trunks: readonly number[]
-  /** Whether the first of them has lane 0 for itself, from top to bottom. */
+  /** Whether the first trunk has lane 0 for itself, from top to bottom. */
   hasMain: boolean
 }
 
-/** A line from the middle of a row to the middle of the next one. `child`: the row of the commit that it begins at. */
+/** A line from the middle of a row to the middle of the next one. `child`: the row of the commit at its top. */
 type LaneLine = { from: number; to: number; color: number; child: number }
 
-/** Further lines share the last lane. */
+/** At most this many lanes; further lines share the last one. */
 const MAX_LANES = 500
-/** The lines that run through some rows are kept, so that a window need not look for them from the top. */
-const BLOCK = 256
-/** Lane 0 has a colour for itself, and the others take turns. */
-const COLORS = 5
+/** The lines at the start of each block of this many rows are stored, so that windows need no search from the top. */
+const ROWS_PER_BLOCK = 256
+/** The number of colours that lanes other than lane 0 take in turn. */
+const TURNING_COLORS = 5
 
-/** How an edge is drawn: not at all, down to its parent, or only until it meets a line that leads there. */
+/** How an edge is drawn: not at all, down to its parent, or until it meets a line that leads there. */
 const [HIDDEN, WHOLE, MEETS] = [0, 1, 2]
 
 const NONE = -1
 
-const colorOf = (lane: number): number => (lane === 0 ? 0 : 1 + ((lane - 1) % COLORS))
+const colorOf = (lane: number): number => (lane === 0 ? 0 : 1 + ((lane - 1) % TURNING_COLORS))
 
-/** The lanes of a graph, once they are laid. */
+/** The lanes of a graph after the layout. */
 export class Lanes {
   readonly #blocks: { from: Int32Array; edges: Int32Array }
 
@@ -47,7 +48,7 @@ export class Lanes {
     readonly shape: Shape,
     /** The lane of each row. */
     readonly lanes: Int32Array,
-    /** Of each edge, as `shape.parents` has them, the lane that it runs in, and how it is drawn. */
+    /** The lane of each edge, indexed as `shape.parents`. */
     readonly via: Int32Array,
     readonly looks: Uint8Array,
     readonly width: number,
@@ -63,16 +64,16 @@ export class Lanes {
     return colorOf(this.laneOf(row))
   }
 
-  /** The lines of the rows from one to another, without that. */
+  /** The lines of the rows `from` to `to` (exclusive). */
   lines(from: number, to: number): LaneLine[][] {
     const last = Math.min(to, this.shape.count)
     const rows: LaneLine[][] = Array.from({ length: Math.max(0, last - from) }, () => [])
     const { from: edgesOf } = this.shape
-    const block = Math.floor(from / BLOCK)
+    const block = Math.floor(from / ROWS_PER_BLOCK)
     const { from: starts, edges } = this.#blocks
     for (let at = starts[block] ?? 0; at < (starts[block + 1] ?? 0); at++)
       this.#addEdge(rows, from, last, edges[at] as number, NONE)
-    for (let row = block * BLOCK; row < last; row++)
+    for (let row = block * ROWS_PER_BLOCK; row < last; row++)
       for (let edge = edgesOf[row] as number; edge < (edgesOf[row + 1] as number); edge++)
         this.#addEdge(rows, from, last, edge, row)
     return rows
@@ -94,7 +95,7 @@ export class Lanes {
     }
   }
 
-  /** The row that an edge begins in: the last one whose first edge is not after it. */
+  /** The row at which an edge begins: the last one whose first edge is not after it. */
   #childOf(edge: number): number {
     const { from, count } = this.shape
     let [low, high] = [0, count]
@@ -109,14 +110,15 @@ export class Lanes {
   /** The edges that begin above the first row of each block and end below it. */
   #throughBlocks(): { from: Int32Array; edges: Int32Array } {
     const { count, from: edgesOf, parents } = this.shape
-    const blocks = Math.ceil(count / BLOCK) + 1
+    const blocks = Math.ceil(count / ROWS_PER_BLOCK) + 1
     const from = new Int32Array(blocks + 1)
     const each = (visit: (block: number, edge: number) => void) => {
       for (let row = 0; row < count; row++)
         for (let edge = edgesOf[row] as number; edge < (edgesOf[row + 1] as number); edge++) {
           if (this.looks[edge] !== WHOLE) continue
           const end = Math.min(parents[edge] as number, count)
-          for (let block = Math.floor(row / BLOCK) + 1; block * BLOCK < end; block++) visit(block, edge)
+          for (let block = Math.floor(row / ROWS_PER_BLOCK) + 1; block * ROWS_PER_BLOCK < end; block++)
+            visit(block, edge)
         }
     }
     each(block => {
@@ -135,8 +137,8 @@ export class Lanes {
 }
 
 /**
- * Lays the lanes of a graph, or of its beginning: then the lines that go on below are taken for the oldest, and their
- * lanes may be others when more is read. The same commits and tips give the same lanes.
+ * Lays out the lanes of a graph, or of its beginning: lines that go on below are then treated as the oldest, and may
+ * get other lanes when more is read. The same commits and tips give the same lanes.
  */
 export function layLanes(shape: Shape): Lanes {
   const { count, from, parents, trunks, hasMain } = shape
@@ -144,7 +146,7 @@ export function layLanes(shape: Shape): Lanes {
   const { lineOf, tops, bottoms, joins, above } = lines
   const via = new Int32Array(parents.length).fill(NONE)
   const looks = new Uint8Array(parents.length)
-  // Which edge draws the way from a merge down to the top of the line that it merged.
+  // Finds the edge that draws the way from a merge down to the top of the line that it merged.
   for (let row = 0; row < count; row++) {
     const first = from[row] as number
     for (let edge = first; edge < (from[row + 1] as number); edge++) {
@@ -166,7 +168,7 @@ export function layLanes(shape: Shape): Lanes {
       }
     }
   }
-  // Until here `via` names lines; from here on lanes.
+  // Until here `via` contains lines; from here on lanes.
   const room = new LaneAllocator(hasMain ? 1 : 0)
   const lineLanes = new Int32Array(tops.length).fill(NONE)
   const place = (line: number) => {
@@ -184,7 +186,7 @@ export function layLanes(shape: Shape): Lanes {
     for (let edge = first + 1; edge < (from[row + 1] as number); edge++)
       if (looks[edge] === WHOLE && via[edge] === NONE) {
         const parent = parents[edge] as number
-        // A line from one row to the next one needs no lane for itself.
+        // A line to the next row needs no lane of its own.
         own.push(edge, parent === row + 1 ? NONE : room.take(row, parent))
       }
   }
@@ -201,7 +203,7 @@ export function layLanes(shape: Shape): Lanes {
     const [edge, lane] = [own[at] as number, own[at + 1] as number]
     via[edge] = lane === NONE ? (lanes[parents[edge] as number] as number) : lane
   }
-  // What shares the last lane begins there, and is not drawn through.
+  // Lines in the shared last lane are drawn only until they meet it.
   for (let edge = 0; edge < via.length; edge++)
     if ((via[edge] as number) >= MAX_LANES - 1 && looks[edge] === WHOLE) looks[edge] = MEETS
   return new Lanes(shape, lanes, via, looks, room.width)
@@ -215,15 +217,17 @@ function hasSame(numbers: Int32Array, from: number, to: number): boolean {
 type Lines = {
   /** The line of each row. */
   lineOf: Int32Array
-  /** The row above it in the same line; -1 at its top. */
+  /** The row above in the same line; -1 at its top. */
   above: Int32Array
-  /** Of each line: the first row that it needs, its oldest commit, and the row that it joins (-1: none). */
+  /** For each line, the first row that it needs. */
   tops: number[]
+  /** For each line, its oldest commit. */
   bottoms: number[]
+  /** For each line, the row that it joins; -1 for none. */
   joins: number[]
 }
 
-/** Parts the rows into lines: the trunks from their tips down, and all others from the oldest commit up. */
+/** Divides the rows into lines: trunks from their tips down, all others from the oldest commit up. */
 function findLines({ count, from, parents, trunks }: Shape): Lines {
   const lineOf = new Int32Array(count).fill(NONE)
   const above = new Int32Array(count).fill(NONE)
@@ -265,20 +269,21 @@ function findLines({ count, from, parents, trunks }: Shape): Lines {
   return { lineOf, above, tops, bottoms, joins }
 }
 
-/** Which rows of which lanes are taken. */
+/** Allocates ranges of rows in lanes. */
 class LaneAllocator {
-  /** Of each lane, the first and the last rows that are taken, the lowest on the screen first. */
+  /** For each lane, the first rows of its ranges, lowest on the screen first. */
   readonly #starts: number[][] = []
+  /** The last rows of these ranges. */
   readonly #ends: number[][] = []
 
   constructor(readonly first: number) {}
 
-  /** How many lanes there are; one more where the last one is shared. */
+  /** The number of lanes; one more if the last one is shared. */
   get width(): number {
     return this.first + this.#starts.length
   }
 
-  /** The leftmost lane that is free from one row to another, both with it, and takes it. */
+  /** Takes the leftmost lane that is free from row `top` to row `bottom` (inclusive), and returns it. */
   take(top: number, bottom: number): number {
     for (let lane = 0; ; lane++) {
       if (this.first + lane === MAX_LANES - 1) return MAX_LANES - 1
@@ -289,7 +294,7 @@ class LaneAllocator {
       const starts = this.#starts[lane] as number[]
       const ends = this.#ends[lane] as number[]
       const last = starts.length - 1
-      // Most are above all that is there, or beside what is at its top.
+      // Most ranges are above all others in the lane, or overlap the topmost one.
       if (last >= 0 && (starts[last] as number) <= bottom) {
         if ((ends[last] as number) >= top) continue
         const at = firstAtMost(starts, bottom)
@@ -305,7 +310,7 @@ class LaneAllocator {
   }
 }
 
-/** Where the first number is that is at most this one, in numbers that get smaller. */
+/** The index of the first number that is at most `most`, in descending numbers. */
 function firstAtMost(numbers: readonly number[], most: number): number {
   let [low, high] = [0, numbers.length]
   while (low < high) {

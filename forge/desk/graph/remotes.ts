@@ -1,4 +1,4 @@
-/** The remotes of a repository as the page is told of them. */
+/** Describes the remotes of a repository for the page. */
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Ref } from '../../../core/git/refs.ts'
@@ -10,7 +10,7 @@ import { withoutSecret } from '../reading/remote-url.ts'
 const REMOTES = 'refs/remotes/'
 const TAGS = 'refs/tags/'
 
-/** What side column and labels show of some refs, with the remotes that are set, also those without a branch. */
+/** Describes refs for the side bar and the labels, with all configured remotes, also those without branches. */
 export async function describeRefs(repository: Repository, listed: readonly Ref[]): Promise<Refs> {
   const [urls, fetched] = await Promise.all([urlsOf(repository), lastFetch(repository)])
   const branches = listed.filter(({ name, symbolic }) => name.startsWith(REMOTES) && symbolic === undefined)
@@ -34,7 +34,7 @@ export async function describeRefs(repository: Repository, listed: readonly Ref[
 
 const firstPart = (ref: string): string => ref.slice(REMOTES.length).split('/')[0] ?? ''
 
-/** The remote that a ref belongs to: of origin and origin/mirror, the longer name. */
+/** The remote of a ref: of origin and origin/mirror, the longer name. */
 function remoteOf(ref: string, names: ReadonlySet<string>): string | undefined {
   let found: string | undefined
   for (const name of names) if (ref.startsWith(`${REMOTES}${name}/`) && name.length > (found?.length ?? 0)) found = name
@@ -52,7 +52,7 @@ async function urlsOf(repository: Repository): Promise<Map<string, string>> {
   return urls
 }
 
-/** When something was fetched last: git writes what it fetched to a file, which is empty where a fetch has failed. */
+/** The time of the last fetch, from the file in which git lists what was fetched; it is empty after a failed one. */
 async function lastFetch({ gitDir, commonDir }: Repository): Promise<number | undefined> {
   const paths = [...new Set([gitDir, commonDir])].map(folder => join(folder, 'FETCH_HEAD'))
   const found = await Promise.all(paths.map(path => stat(path).catch(() => undefined)))

@@ -1,4 +1,7 @@
-/** Whether what conflicts became is what such a merge makes: judged as Forklift judges an agent's merge. */
+/**
+ * Reviews the result of a merge: whether it is what such a merge makes, by the rules with which Forklift judges an
+ * agent's merge.
+ */
 import { bytesOf, identityLine, mergeBases } from '../../../core/git/commits.ts'
 import { type NewObject, type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
@@ -9,17 +12,17 @@ import { many, visiblePath } from '../../../core/text.ts'
 import { FORGE_FOLDER, isOfForge } from '../branches/forge-folder.ts'
 import type { StoredMerging } from '../conflicts/merging-commits.ts'
 
-/** What is odd about a merge, in words. */
+/** Oddities of a merge's result, in words. */
 export interface Oddities {
   files: Map<Path, string>
   words: string[]
-  /** Odd only where a model resolved the conflicts, since a person may mean it: files that took most of one side. */
+  /** Files that took most of one side: odd only if a model resolved them, since a user may intend it. */
   shrunk: Map<Path, string>
-  /** The same of all files together. */
+  /** An oddity of all files together: they took most of one side. */
   whole: string | undefined
 }
 
-/** How many reviews are cached. */
+/** At most this many reviews are cached. */
 const MAX_KEPT_REVIEWS = 50
 
 export class MergingReviews {
@@ -27,7 +30,7 @@ export class MergingReviews {
 
   constructor(readonly objects: Objects) {}
 
-  /** Judges a tree as what a merge has become. */
+  /** Reviews a tree as the result of a merge. */
   async of(state: StoredMerging, result: Oid): Promise<Oddities> {
     const key = `${state.does} ${state.oursCommit} ${state.theirsCommit} ${result}`
     const known = this.#known.get(key) ?? this.#judge(state, result)
@@ -46,8 +49,8 @@ export class MergingReviews {
   }
 
   /**
-   * The four commits of a judgement. Picks are merges with a base of their own, and the folder .forge is none of this:
-   * so they are made up, except where a merge has several bases.
+   * The four commits of a review. They are created without refs, since a pick is a merge with a base of its own, and
+   * the folder .forge is left out; a merge with several bases uses its own commits.
    */
   async #commits({ does, oursCommit, theirsCommit, base }: StoredMerging, result: Oid): Promise<Commits> {
     const { objects } = this
@@ -80,7 +83,7 @@ export class MergingReviews {
     return await writeTree(objects, whole.oid, new Map([[FORGE_FOLDER, undefined]]))
   }
 
-  /** The author and time of helper commits: fixed, so that equal trees give equal commits. */
+  /** With a fixed author and time, equal trees give equal commits. */
   async #make(wanted: readonly { tree: Oid; parents: Oid[]; words?: string }[]): Promise<Oid[]> {
     const { repository } = this.objects
     const nobody = identityLine({
@@ -102,7 +105,7 @@ function oddIn(judged: MergeReview, { ours, theirs }: StoredMerging): Oddities {
   const note = (path: Path, words: string) => {
     if (!isOfForge(path) && !files.has(path)) files.set(path, words)
   }
-  // Where both sides' lines are taken, about half of the difference is gone.
+  // A result with the lines of both sides has about half of the difference.
   const shrunk = judged.shrunk
     .filter(({ path, before, after }) => after * 2 < before && !isOfForge(path))
     .map(({ path, before, after }): [Path, string] => {
@@ -120,7 +123,7 @@ function oddIn(judged: MergeReview, { ours, theirs }: StoredMerging): Oddities {
   for (const path of judged.vanished) note(path, `what ${one} changed is undone, though nothing was in its way`)
   const whose = judged.settledOn === 'the fork' ? one : other
   const whole = judged.settledOn && `All of it is as in ${whose}: every conflict went that way.`
-  // Those that speak of two programs' sides are named by ours.
+  // The sentences name the fork and upstream: replaced by the names of these sides.
   const refusals = judged.refusals.map(words => words.replace(/[Tt]he fork\b/g, one).replace(/[Uu]pstream\b/g, other))
   return { files, words: refusals, shrunk: new Map(shrunk), whole }
 }

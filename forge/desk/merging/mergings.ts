@@ -1,7 +1,6 @@
 /**
- * Merges, rebases and cherry-picks that wait for a person: what is left of their conflicts, how a file is settled, and
- * how they end. What is settled is drafts on the commit of the merge (see merging-commits.ts), until Finish makes the
- * commit of it.
+ * Waiting merges, rebases and cherry-picks: their open conflicts, resolving a file, and their end. Resolutions are
+ * drafts on the merge's commit (see merging-commits.ts), until Finish commits them.
  */
 
 import { Failure } from '../../../core/failure.ts'
@@ -39,10 +38,10 @@ import { MergingReviews, type Oddities } from './merging-review.ts'
 import { type ConflictPlace, requestOf } from './request.ts'
 
 type State = StoredMerging & { tree: Oid }
-/** What a merge begins with that is not begun by a step. */
+/** Additional content of a merge that is not begun by a step. */
 export type Beginning = { result?: Oid | undefined; forklift?: StoredMerging['forklift'] }
 
-/** How many states are cached: each is read once, and never changes. */
+/** At most this many states are cached; a state never changes. */
 const MAX_KEPT_STATES = 200
 
 export class Mergings {
@@ -51,22 +50,22 @@ export class Mergings {
 
   constructor(
     readonly room: BranchServices,
-    /** The work on a branch. */
+    /** Opens the work on a branch. */
     readonly open: (branch: string) => Promise<BranchWork>,
     readonly plannings: Plannings,
   ) {
     this.#reviews = new MergingReviews(room.objects)
   }
 
-  // --- What waits ----------------------------------------------------------------------------------------------------
+  // --- State ---
 
-  /** What waits in a branch, as its tab says it. */
+  /** The kind of the merge that waits in a branch. */
   async kindIn({ merging }: BranchWork): Promise<BranchInfo['merging']> {
     const state = merging === undefined ? undefined : await this.#read(merging)
     return state && kindOf(state)
   }
 
-  /** What waits in a branch; undefined where nothing does. */
+  /** The merge that waits in a branch; undefined if there is none. */
   async in(branch: string): Promise<Merging | undefined> {
     const work = await this.open(branch)
     if (work.merging === undefined) return await draftConflictsIn(work)
@@ -124,8 +123,8 @@ export class Mergings {
   }
 
   /**
-   * Lets a merge into a branch wait for a person, also where git could settle all of it: for one that goes on with a
-   * run of Forklift. The files of `result`, a commit or tree, are drafts from the start.
+   * Lets a merge into a branch wait even if git could resolve all of it, to continue a run of Forklift. The files of
+   * `result`, a commit or tree, become drafts.
    */
   async begin(branch: string, source: Source, { result, forklift }: Beginning): Promise<void> {
     const work = await this.open(branch)
@@ -153,7 +152,7 @@ export class Mergings {
     })
   }
 
-  // --- A file in conflict --------------------------------------------------------------------------------------------
+  // --- A file in conflict ---
 
   /** A file in conflict, with its sides. */
   async conflict(branch: string, path: Path): Promise<ConflictFile> {
@@ -173,8 +172,8 @@ export class Mergings {
   }
 
   /**
-   * Settles a whole file by what a side has there. `both` keeps what can be kept: of a text all that is still in
-   * conflict, ours first; of other files what git has left.
+   * Resolves a whole file by one side. `both` keeps what can be kept: in text all open conflicts with both sides, ours
+   * first; of other files what git left.
    */
   async takeSide(branch: string, path: Path, side: WholeSide): Promise<void> {
     const work = await this.open(branch)
@@ -189,14 +188,14 @@ export class Mergings {
     const row = rowAt(state, path)
     verifyNoClash(work.drafts, row.paths)
     const wanted = side === 'both' ? await bothOf(work, row) : await entriesOf(objects, state, row, side)
-    // What was taken before goes, also where it was more than one file.
+    // Drops an earlier choice, which may have several files.
     const files = new Map([...work.drafts.files].filter(([at]) => !isSettledWith(row, at)))
     for (const [at, file] of wanted) {
       const before = await entryInTip(objects, work.tip, at)
       if (before?.oid === file?.oid && before?.mode === file?.mode) files.delete(at)
       else files.set(at, file)
     }
-    // Where git has left just that, nothing but this word says that it was chosen.
+    // If the choice equals what git left, only this record says that it was made.
     const others = state.kept.filter(it => it !== row.path)
     const kept = [...files.keys()].some(at => isSettledWith(row, at)) ? others : [...others, row.path]
     const { [row.path]: _, ...by } = state.by
@@ -207,8 +206,8 @@ export class Mergings {
   }
 
   /**
-   * What an AI is asked, so that it settles what is left in some files. It has their content, with both sides and the
-   * base, in the files themselves. `only`: nothing but one of those that are left in the first of these files.
+   * The request to an AI to resolve the open conflicts of some files. The files contain both sides and the base.
+   * `only`: the index of one open conflict in the first file.
    */
   async requestFor(branch: string, paths: readonly Path[] | 'all', only?: number): Promise<string> {
     const work = await this.open(branch)
@@ -224,9 +223,9 @@ export class Mergings {
     })
   }
 
-  // --- The end -------------------------------------------------------------------------------------------------------
+  // --- The end ---
 
-  /** Makes the commit of what is settled. A rebase goes on to the next conflict or its end. */
+  /** Commits the resolutions. A rebase continues to its next conflict or its end. */
   async finish(branch: string, message?: string): Promise<Done> {
     const work = await this.open(branch)
     return await work.inOneGo(async (held, signature) => this.#finish(held, signature, message), { isMerging: true })
@@ -240,7 +239,7 @@ export class Mergings {
     const why = whyNotYet(work, state, rows)
     if (why !== undefined) throw new Failure(why)
     verifyNoClash(work.drafts, work.drafts.clashes.keys())
-    // What the operation is to bring back has to be in the repository.
+    // The operation's undo needs the drafts in the repository.
     await held.writeDrafts()
     const { oid: tree, made } = await resultTree(work)
     await writeObjects(objects.repository, made)
@@ -276,7 +275,7 @@ export class Mergings {
     return { words: `There are conflicts again, at commit ${number} of ${of}.`, merging: work.name }
   }
 
-  /** The commit that is finished; none where it would change nothing. */
+  /** The commit to make; none if it would change nothing. */
   async #planned(state: State, tree: Oid, message: string | undefined): Promise<Planned[]> {
     const { objects } = this.room
     const text = message?.trim() ? message : undefined
@@ -290,7 +289,7 @@ export class Mergings {
     return [{ is: 'new', tree, others: [], message: text, author }]
   }
 
-  /** Lets go of a merge and of all that was settled. The operation can be undone. */
+  /** Discards a merge with all resolutions. The operation can be undone. */
   async abort(branch: string): Promise<Done> {
     const { say } = this.room
     const work = await this.open(branch)
@@ -314,7 +313,7 @@ export class Mergings {
 
 const kindOf = ({ does }: StoredMerging): NonNullable<BranchInfo['merging']> => (does === 'land' ? 'merge' : does)
 
-/** The files of the branch as they are with all that is settled. */
+/** The tree of the branch with all resolutions. */
 const resultTree = ({ room: { objects }, tip, drafts }: BranchWork) => makeTree(objects, tip, asChanges(drafts.files))
 
 async function keptMoves(objects: Objects, { keep, theirsCommit }: State): Promise<Move[]> {
@@ -322,7 +321,7 @@ async function keptMoves(objects: Objects, { keep, theirsCommit }: State): Promi
   return [{ ref: keep, from: (await objects.info(keep))?.oid, to: theirsCommit }]
 }
 
-// --- What is left of a conflict --------------------------------------------------------------------------------------
+// --- Open conflicts ---
 
 function rowAt({ rows }: State, path: Path): ConflictRow {
   const row = rows.find(it => it.path === path) ?? rows.find(it => it.paths.includes(path))
@@ -341,17 +340,20 @@ async function fileOf(work: BranchWork, state: State, row: ConflictRow): Promise
   return { path, kind, all, left, state: left > 0 ? 'open' : 'settled', words, ...(by !== undefined && { by }) }
 }
 
-/** The model that settled a file, if the file has not changed since. */
+/** The model that resolved a file, if the file has not changed since. */
 async function modelBehind({ room: { objects }, drafts }: BranchWork, state: State, { path }: ConflictRow) {
   const by = state.by[path]
   return by && (await entryIn(objects, drafts, path))?.oid === by.oid ? by.model : undefined
 }
 
-/** Whether a path is settled with a conflict: one of its own, or where a file was that git has put aside. */
+/**
+ * Whether a path is resolved together with a conflict: one of its own, or the original place of a file that git put
+ * aside.
+ */
 const isSettledWith = ({ paths, original }: ConflictRow, path: Path): boolean =>
   paths.includes(path) || (original !== undefined && (path === original || path.startsWith(`${original}/`)))
 
-/** Whether a person has put something else where the conflict is. */
+/** Whether drafts exist at the paths of a conflict. */
 const isTouched = ({ drafts }: BranchWork, row: ConflictRow): boolean =>
   [...drafts.files.keys()].some(path => isSettledWith(row, path))
 
@@ -365,11 +367,11 @@ async function marksIn({ room: { objects }, drafts }: BranchWork, row: ConflictR
       return { left: marksLeft(text, row.mark ?? 0), line: firstMark(text, row.mark ?? 0) }
     }),
   )
-  // The same text stands under both names of a file that got two.
+  // A file renamed to two names has the same text under both.
   return counts.reduce((most, it) => (it.left > most.left ? it : most))
 }
 
-/** Where one of the conflicts stands that are left in a text. */
+/** The position of one of the open conflicts in a text. */
 async function placeOf(
   { room: { objects }, drafts }: BranchWork,
   row: ConflictRow,
@@ -400,12 +402,11 @@ function whyNotYet({ name, head }: BranchWork, state: State, rows: readonly Merg
   return `${many(left, 'conflict')} ${left === 1 ? 'is' : 'are'} left in ${files}.`
 }
 
-// --- A side taken
-// ----------------------------------------------------------------------------------------------------
+// --- Taking a side ---
 
 const STAGE = { base: 1, ours: 2, theirs: 3 } as const
 
-/** What a side has in a conflict. */
+/** A side's entry in a conflict. */
 async function entryOfSide(
   objects: Objects,
   { oursCommit, theirsCommit }: StoredMerging,
@@ -414,7 +415,8 @@ async function entryOfSide(
 ): Promise<Entry> {
   const found = stages.find(({ stage }) => stage === number)
   if (!found) return undefined
-  // Of a file that got two names git keeps its own merge of the two, with marks in it: a side itself is in its commit.
+  // In a rename/rename conflict, stages 2 and 3 hold git's merged text with markers. A side's own version is read from
+  // its commit.
   const isMarked = kind === 'rename/rename' && mark !== undefined && number !== 1
   if (isMarked) return await entryAt(objects, number === 2 ? oursCommit : theirsCommit, found.path)
   return { mode: found.mode, oid: found.oid }
@@ -435,7 +437,7 @@ async function entriesOf(
     for (const path of paths) wanted.set(path, path === place ? chosen : undefined)
     return wanted
   }
-  // What was put aside goes back to its place, or goes; a folder that is in that place goes for it.
+  // A file put aside moves back to its place or is deleted; a folder in that place is deleted.
   for (const path of paths) wanted.set(path, undefined)
   if (!chosen) return wanted
   const there = await entryAt(objects, state.tree, original)
@@ -446,13 +448,13 @@ async function entriesOf(
   return wanted.set(original, chosen)
 }
 
-/** What is there now, and of a text with conflicts left both sides. */
+/** The current content, with both sides of each open conflict. */
 async function bothOf(work: BranchWork, row: ConflictRow): Promise<Map<Path, DraftFile>> {
   const { drafts, name, tip } = work
   const { objects } = work.room
   const wanted = new Map<Path, DraftFile>()
   for (const path of row.mark === undefined ? [] : row.paths) {
-    // One of two names that was let go before is there again.
+    // One of two names that was deleted before is restored.
     const entry = (await entryIn(objects, drafts, path)) ?? (await entryInTip(objects, tip, path))
     const content = entry && (await contentIn(objects, drafts, path, entry))
     if (!entry || !content?.bytes) continue
@@ -467,9 +469,9 @@ async function bothOf(work: BranchWork, row: ConflictRow): Promise<Map<Path, Dra
   return wanted
 }
 
-// --- What is odd about it --------------------------------------------------------------------------------------------
+// --- Oddities ---
 
-/** Whether a model may have resolved a file: one of the desk, or the agent of Forklift. */
+/** Whether a model may have resolved a file: one of the desk, or Forklift's agent. */
 const mayBeByModel = ({ forklift }: StoredMerging, { by }: MergingFile): boolean =>
   by !== undefined || forklift !== undefined
 

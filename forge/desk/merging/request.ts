@@ -1,14 +1,14 @@
-/** What an AI is asked for the conflicts of a merge that waits. */
+/** The request to an AI to resolve the conflicts of a waiting merge. */
 import { many, visiblePath } from '../../../core/text.ts'
 import type { ConflictRow, StoredMerging } from '../conflicts/merging-commits.ts'
 import type { MergingFile } from '../contract/merging.ts'
 
-/** Which one of the conflicts that are left in a file, and the line of its first mark. */
+/** The number of an open conflict in a file, and the line of its first marker. */
 export type ConflictPlace = { line: number; number: number; of: number }
 
 /**
- * What the AI is asked: nothing of a file's content, which it has, and which is material. `only`: it is asked for one
- * conflict of the first file alone.
+ * The text of the request. It contains no content of files, which the AI reads itself and which is untrusted. `only`:
+ * one conflict of the first file.
  */
 export function requestOf(
   state: StoredMerging,

@@ -1,4 +1,4 @@
-/** What differs between two places: which files, what became of them, and how many lines. */
+/** The differences between two places: the files, the kind of change, and line counts. */
 import { Failure } from '../../../core/failure.ts'
 import { TooLarge } from '../../../core/git/bounds.ts'
 import type { Objects } from '../../../core/git/objects.ts'
@@ -9,17 +9,17 @@ import { many } from '../../../core/text.ts'
 import type { Change } from '../contract/values.ts'
 import { isNotFetched } from '../not-fetched.ts'
 
-/** Further changes are not listed. */
+/** At most this many changes are listed. */
 const MAX_CHANGES = 20_000
-/** Where more files differ, only names are compared: their contents would take too long. */
+/** If more files differ, only names are compared, since reading their contents takes too long. */
 const MAX_COMPARED_FILES = 3000
-/** Files that came and files that went, among which git looks for those that only moved. */
+/** Above this many added and deleted files, git does not look for renames. */
 const MAX_RENAME_CANDIDATES = 1000
-/** Files of more bytes are not counted by lines. */
+/** Lines are not counted in larger files. */
 const MAX_COUNTED_FILE_SIZE = '2m'
-const SECONDS = 10
+const COMPARE_SECONDS = 10
 
-/** What differs from one tree to another, by path. Throws a {@link Failure} where it is too much to be shown. */
+/** The differences between two trees, by path. Throws a {@link Failure} if there are too many to show. */
 export async function changesBetween(objects: Objects, from: Oid, to: Oid): Promise<Change[]> {
   if (from === to) return []
   try {
@@ -28,7 +28,7 @@ export async function changesBetween(objects: Objects, from: Oid, to: Oid): Prom
     if (error instanceof TooLarge) throw new Failure(`This is too large to be compared: ${error.message}.`)
     throw error
   }
-  const bounds = { seconds: SECONDS, memory: Number.POSITIVE_INFINITY, output: 64 << 20 }
+  const bounds = { seconds: COMPARE_SECONDS, memory: Number.POSITIVE_INFINITY, output: 64 << 20 }
   const diff = ['diff-tree', '-r', '-z', '--raw', '--no-ext-diff', '--no-textconv', '--no-abbrev']
   const ask = async (...more: string[]) => {
     const args = [...MANY_BLOBS, '-c', `core.bigFileThreshold=${MAX_COUNTED_FILE_SIZE}`, ...diff, ...more, from, to]
@@ -39,13 +39,13 @@ export async function changesBetween(objects: Objects, from: Oid, to: Oid): Prom
   try {
     return await ask('--numstat', '-M', `-l${MAX_RENAME_CANDIDATES}`)
   } catch (error) {
-    // Contents can be made to be slow, and may not be there in a partial clone.
+    // Comparing contents may take too long, and contents may be missing in a partial clone.
     if (isNotFetched(error) || (error instanceof GitError && error.ending.bound)) return names
     throw error
   }
 }
 
-/** Reads git's list of files, and behind it how many lines of each. */
+/** Parses git's list of files, and the line counts after it. */
 function readChanges(words: string[]): Change[] {
   const changes = new Map<string, Change>()
   let at = 0
@@ -69,7 +69,7 @@ function readChanges(words: string[]): Change[] {
   }
   while (at < words.length) {
     const [, added = '-', deleted = '-', name = ''] = /^([\d-]+)\t([\d-]+)\t(.*)$/s.exec(words[at] ?? '') ?? []
-    // The two names of a file that moved stand behind it.
+    // For a renamed file, both names follow.
     const path = name === '' ? (words[at + 2] ?? '') : name
     const change = changes.get(path)
     if (change && added !== '-') Object.assign(change, { added: Number(added), deleted: Number(deleted) })

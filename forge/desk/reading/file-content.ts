@@ -1,26 +1,35 @@
-/** A file of the repository as it is shown: its text, or what is said of it where it has none. */
+/** A file of the repository as it is shown: its text, or a description. */
 
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Entry, Path } from '../../../core/git/repository.ts'
 import type { File } from '../contract/branches.ts'
 import { MAX_EDITABLE_BYTES } from '../contract/limits.ts'
-import { type Content, decodeText, guess, NEW_FORM, SHOWN, showWithoutText, whyGuessed, whyReadOnly } from './text.ts'
+import {
+  type Content,
+  decodeText,
+  guess,
+  MAX_SHOWN_BYTES,
+  NEW_FORM,
+  showWithoutText,
+  whyGuessed,
+  whyReadOnly,
+} from './text.ts'
 
-/** A file's content, where it is not too large to be shown. */
+/** A file's content, unless it is too large to show. */
 export async function readContent(objects: Objects, entry: NonNullable<Entry>): Promise<Content | undefined> {
   if (entry.mode === '160000' || entry.mode === '040000') return undefined
-  const object = await objects.read(entry.oid, { limit: SHOWN })
+  const object = await objects.read(entry.oid, { limit: MAX_SHOWN_BYTES })
   return object && { ...entry, size: object.size, bytes: object.bytes }
 }
 
-/** The text of a file, for the eye; undefined where it is none, or too large. */
+/** The text of a file for display; undefined if it has none, or is too large. */
 export async function textAt(objects: Objects, path: Path, entry: NonNullable<Entry>): Promise<string | undefined> {
   const content = await readContent(objects, entry)
   if (!content?.bytes || showWithoutText(path, entry, content)) return undefined
   return (decodeText(content.bytes) ?? guess(content.bytes))?.text
 }
 
-/** What is shown of a read-only file; `why` says so in a sentence. */
+/** A read-only file as shown; `why`: the reason, as a sentence. */
 export async function showFile(
   objects: Objects,
   path: Path,

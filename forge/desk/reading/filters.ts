@@ -1,12 +1,15 @@
 /**
- * Files that a filter keeps (`filter=` in .gitattributes): Git LFS, git-crypt, and others. In the repository they are
- * what the filter makes of them, by a program that runs in a checkout. The desk runs no program of a repository: so it
- * edits no such file and makes none, since its content would go into the history as nobody wants it there.
+ * Files with a filter (`filter=` in .gitattributes): Git LFS, git-crypt, and others. The repository contains the output
+ * of
+ * the filter, a program that runs in a checkout. The desk runs no program of a repository, so it neither edits nor
+ * creates such a file: its content would be committed unfiltered.
  *
- * Other attributes change nothing here. What is edited is the content as the repository has it: there a text with
- * `working-tree-encoding` is UTF-8, and one with `text` or `eol` has the line ends that it was given when it was added.
- * A new file has \n, as git itself would add it; a file that has \r\n in the repository keeps it, line by line, where
- * git add would change all of its lines at once, if `text` says so.
+ * Other attributes change nothing. The repository's content is edited: a text with `working-tree-encoding` is UTF-8
+ * there, and one with `text` or `eol` has the line ends with which it was added. A new file has \
+ * , as git add would
+ * make it; a file with \\r\
+ *  in the repository keeps it by line, where git add would change all lines at once, if `text`
+ * is set.
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -18,26 +21,26 @@ import { visible, visiblePath } from '../../../core/text.ts'
 
 /** Git is asked only if an attributes file contains this word. */
 const WORD = 'filter'
-/** How many answers are cached. */
+/** At most this many answers are cached. */
 const MAX_KEPT_ANSWERS = 10_000
 
-/** The filters of a repository's files. What was found out is kept, by the attributes that it is from. */
+/** The filters of a repository's files, cached by the attributes that define them. */
 export class Filters {
-  /** Whether there is a word of filters in a .gitattributes, by its id. */
+  /** Whether a .gitattributes contains the word, by its blob. */
   readonly #mentions = new Map<Oid, boolean>()
-  /** The filter of a path, or none, by the path and the ids of the .gitattributes that lead to it. */
+  /** The filter of a path, or undefined, by the path and the blobs of all .gitattributes above it. */
   readonly #known = new Map<string, string | undefined>()
-  /** Where attributes are that hold for all repositories: git is asked once, and what stands there read each time. */
+  /** The files with attributes for all repositories: git is asked once for their paths, and they are read each time. */
   #ofUser: Promise<string[]> | undefined
 
   constructor(readonly objects: Objects) {}
 
-  /** The name of the filter that keeps a file on a commit; undefined for none. */
+  /** The name of a file's filter on a commit; undefined for none. */
   async of(tip: Oid | undefined, path: Path): Promise<string | undefined> {
     return (await this.ofMany(tip, [path])).get(path)
   }
 
-  /** The same for many paths, by one git at most: those without a filter are missing. */
+  /** The filters of many paths, with one git process at most; paths without a filter are missing. */
   async ofMany(tip: Oid | undefined, paths: readonly Path[]): Promise<Map<Path, string>> {
     const found = new Map<Path, string>()
     if (tip === undefined) return found
@@ -59,7 +62,7 @@ export class Filters {
     const values = await checkAttribute(this.objects, tip, WORD, [...unknown.keys()])
     if (this.#known.size > MAX_KEPT_ANSWERS) this.#known.clear()
     for (const [path, key] of unknown) {
-      // Without a value it names no filter.
+      // An attribute without a value names no filter.
       const value = values.get(path) === 'set' ? undefined : values.get(path)
       this.#known.set(key, value)
       if (value !== undefined) found.set(path, value)
@@ -67,13 +70,13 @@ export class Filters {
     return found
   }
 
-  /** Throws a {@link Failure} where a filter keeps one of these files. */
+  /** Throws a {@link Failure} if one of these files has a filter. */
   async verifyNone(tip: Oid | undefined, paths: readonly Path[]): Promise<void> {
     const [first] = await this.ofMany(tip, paths)
     if (first) throw new Failure(whyFiltered(...first))
   }
 
-  /** The user's own attributes, for this repository and for all, and the system's. */
+  /** The attributes of the user, for this repository and for all, and of the system. */
   async #ownAttributes(): Promise<string> {
     const { repository } = this.objects
     this.#ofUser ??= attributesFilesOfUser(repository).catch(error => {
@@ -86,7 +89,7 @@ export class Filters {
   }
 
   async #attributesIn(tip: Oid, folder: Path, known: Map<Path, Promise<Oid | undefined>>): Promise<Oid | undefined> {
-    // A folder with a line end in its name can't be asked for by name: no project has attributes in there.
+    // A folder with a newline in its name can't be queried; attributes in it are ignored.
     if (folder.includes('\n')) return undefined
     const asked = known.get(folder) ?? this.objects.info(`${tip}:${folder}.gitattributes`).then(info => info?.oid)
     known.set(folder, asked)
@@ -102,7 +105,7 @@ export class Filters {
   }
 }
 
-/** Why a file with a filter is only shown. */
+/** Why a file with a filter is read-only. */
 export function whyFiltered(path: Path, filter: string): string {
   const name = filter === 'lfs' ? 'Git LFS keeps' : `the filter ${visible(filter)} keeps`
   return `${visiblePath(path)} is a file that ${name} (.gitattributes), which the desk does not run: edit it in a checkout.`

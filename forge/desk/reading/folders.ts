@@ -1,4 +1,4 @@
-/** What stands in a folder, one level at a time. */
+/** Lists a folder, one level at a time. */
 import { Failure } from '../../../core/failure.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
@@ -7,10 +7,10 @@ import { many, visiblePath } from '../../../core/text.ts'
 import type { FolderEntry } from '../contract/reading.ts'
 import type { FolderPlace } from './place.ts'
 
-/** A longer listing would block the server: it is refused. */
+/** A folder with more entries is refused, since listing it would block the server. */
 const MAX_FOLDER_ENTRIES = 200_000
 
-/** Folders first, then by name. `draft` marks files that are not saved, and folders with such files in them. */
+/** Folders first, then by name. `draft` marks unsaved files, and folders that contain one. */
 export async function listFolder(objects: Objects, place: FolderPlace, path: Path): Promise<FolderEntry[]> {
   const entries = await entriesIn(objects, place, path)
   if (!entries) throw new Failure(`There is no folder ${visiblePath(path)} here any more.`)
@@ -25,7 +25,7 @@ export async function listFolder(objects: Objects, place: FolderPlace, path: Pat
     .map(([, entry]) => entry)
 }
 
-/** Undefined where there is no folder. */
+/** Undefined if there is no folder. */
 async function entriesIn(
   objects: Objects,
   { tree, unwritten }: FolderPlace,
@@ -44,7 +44,7 @@ async function entriesIn(
   return entries
 }
 
-/** The names in a folder under which some paths are. */
+/** The names in a folder at or below which some paths are. */
 function namesIn(folder: Path, paths: ReadonlySet<Path>): Set<string> {
   const prefix = folder === '' ? '' : `${folder}/`
   const below = [...paths].filter(path => path.startsWith(prefix))

@@ -1,4 +1,5 @@
-/** Answers the questions that read branches and commits. */
+/** Handlers of the questions that read branches and commits. */
+import { blame } from '../../../core/git/blame.ts'
 import { isAncestor, mergeBases } from '../../../core/git/commits.ts'
 import { findText, textSearch } from '../../../core/git/grep.ts'
 import type { Objects } from '../../../core/git/objects.ts'
@@ -26,18 +27,18 @@ import {
 import { listedAt, type ReadingPlace, readingPlace } from './place.ts'
 import { guess } from './text.ts'
 
-/** A larger text file is not sent whole. */
+/** Larger text files are not sent. */
 const MAX_TEXT_BYTES = 2 << 20
-/** Files that one search by name finds at most. */
+/** At most this many files are found by one search. */
 const MAX_FILES_FOUND = 1000
 
-/** What reading asks of the work on branches. */
+/** The parts of the work on branches that reading uses. */
 export interface Branches {
   /** The files of a branch with its drafts, or those of a commit. */
   vfsAt: (at: At) => Promise<Vfs>
   /** The commit of a branch, also while a merge waits in it; undefined before its first one. */
   headOf: (branch: string) => Promise<Oid | undefined>
-  /** How the AI of a branch knows files. */
+  /** How the context of a branch's AI contains files. */
   contextOf: (branch: string, paths: readonly Path[]) => Promise<ReadonlyMap<Path, FolderEntry['context']>>
 }
 
@@ -62,11 +63,15 @@ export class Reading implements AsyncDisposable {
     history: fields => this.#history(fields),
     contained: fields => this.#contained(fields),
     commit: async ({ commit }) => await commitInFull(this.objects, await commitByDigits(this.objects, commit)),
+    blame: async ({ at, path }) => {
+      const commit = await this.#commitOf(at)
+      return commit === undefined ? { lines: [], commits: [] } : await blame(this.objects, commit, path)
+    },
     'find text': async (fields, window) => ({ search: await this.#findText(window, fields) }),
     'stop finding': ({ search }, window) => window.endFinding(search),
   }
 
-  /** What stands in a folder; of a branch's files also how its AI knows them. */
+  /** Lists a folder; for a branch, also how its AI's context contains the files. */
   async #folder(at: At, path: Path): Promise<FolderEntry[]> {
     const listed = await listedAt(this.objects, await this.branches.vfsAt(at))
     const entries = await listFolder(this.objects, listed, path)
@@ -85,8 +90,8 @@ export class Reading implements AsyncDisposable {
   }
 
   /**
-   * Without a beginning: what a commit changed, or what is not saved in a branch. From another branch: what is
-   * different since the two parted, as it has gone on, too.
+   * Without `from`: a commit's own changes, or a branch's drafts. From a branch: the changes since the merge base by
+   * default.
    */
   async #changes({ from, to, isFromMergeBase = from?.kind === 'branch' }: Fields<'changes'>) {
     const place = await this.#placeOf(to)
@@ -110,7 +115,7 @@ export class Reading implements AsyncDisposable {
     return tree?.oid ?? emptyTree(this.objects.repository.format)
   }
 
-  /** A text for a diff, to be shown only; bytes that are not UTF-8 are decoded with a guessed encoding. */
+  /** A text for a diff, read-only; bytes that are not UTF-8 are decoded with a guessed encoding. */
   async #text(oid: Oid): Promise<Answer<'blob'>> {
     const blob = await this.objects.read(oid, { limit: MAX_TEXT_BYTES })
     if (!blob?.bytes || blob.type !== 'blob' || blob.bytes.includes(0)) return { text: undefined }
@@ -124,7 +129,7 @@ export class Reading implements AsyncDisposable {
     }
   }
 
-  /** The commit of a place: of a branch in which a merge waits, its own. */
+  /** The commit of a place; with a waiting merge, the branch's own. */
   async #commitOf(at: At): Promise<Oid | undefined> {
     if (at.kind === 'branch') return await this.branches.headOf(at.branch)
     return (await this.#placeOf(at)).commit
@@ -154,7 +159,7 @@ export class Reading implements AsyncDisposable {
     return merge ? { isContained: true, merge } : { isContained: true }
   }
 
-  /** The search goes on after the reply: what it finds is said to its window alone. */
+  /** The search continues after the reply, and sends its results only to its window. */
   async #findText(window: Window, { at, ...question }: Fields<'find text'>): Promise<number> {
     const { tree } = await this.#placeOf(at)
     const wanted = await textSearch(this.objects.repository, { ...question, tree })
@@ -175,7 +180,7 @@ export class Reading implements AsyncDisposable {
         window.endFinding(search)
       }
     }
-    // The reply says what the number stands for, so it goes first.
+    // After the reply, which contains the number that the results refer to.
     setImmediate(look)
     return search
   }

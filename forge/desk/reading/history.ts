@@ -1,4 +1,4 @@
-/** History as the page shows it: of a branch or a commit, of one file in it, and one commit by its id. */
+/** The history of a branch or a commit, of one file in it, and single commits, for the page. */
 import { Failure } from '../../../core/failure.ts'
 import { type Commit, parseCommit, textOf } from '../../../core/git/commits.ts'
 import { type History, openHistory, subjectOf, touching } from '../../../core/git/history.ts'
@@ -11,13 +11,13 @@ import type { CommitRow } from '../contract/reading.ts'
 import type { Change } from '../contract/values.ts'
 import { changesBetween } from './changes.ts'
 
-/** A longer message is no message. */
+/** A larger commit is not read. */
 const MAX_COMMIT_BYTES = 1 << 20
 const MAX_MESSAGE_CHARS = 100_000
 
 type Loaded = { history: History; tip: Oid; ready: Promise<unknown>; users: number; isOld: boolean }
 
-/** The histories that were looked at last, each loaded once: a branch's follows its tip. */
+/** The histories used last, each loaded once: a branch's follows its tip. */
 export class Histories implements AsyncDisposable {
   readonly #loaded = new Map<string, Loaded>()
   static readonly kept = 4
@@ -25,8 +25,8 @@ export class Histories implements AsyncDisposable {
   constructor(readonly objects: Objects) {}
 
   /**
-   * The commits from one place to another in the history of a tip. `name` says whose it is: a history of that name is
-   * followed to where the tip is now. `total` is undefined while git still lists them.
+   * `count` rows of the history of `tip`, from row `from`. `name` is the cache key (a branch): a history cached under
+   * it is brought up to `tip`. `total` is undefined while git still lists the commits.
    */
   async rows(
     name: string,
@@ -68,7 +68,7 @@ export class Histories implements AsyncDisposable {
       ...{ history: openHistory(this.objects, [tip]), tip, ready: Promise.resolve() },
       ...{ users: 0, isOld: false },
     }
-    // What was looked at last is the last to go.
+    // Moved to the end, so that the one used last is dropped last.
     this.#loaded.delete(name)
     this.#loaded.set(name, entry)
     if (entry.tip !== tip) {
@@ -97,7 +97,7 @@ async function endUnused({ history, users, isOld }: Loaded): Promise<void> {
   if (isOld && users === 0) await history[Symbol.asyncDispose]()
 }
 
-/** The commits that touched a file, under all names that it had, or that touched anything in a folder. */
+/** The commits that changed a file, across its renames, or anything in a folder. */
 export async function rowsTouching(
   objects: Objects,
   tip: Oid,
@@ -114,13 +114,13 @@ export async function rowsTouching(
   return objects.repository.isShallow ? await withParents(objects, rows) : rows
 }
 
-/** At the boundary of a shallow clone git takes all files for new: what the commit changed is not known. */
+/** At the boundary of a shallow clone git reports all files as added, so these commits are left out. */
 async function withParents(objects: Objects, rows: readonly CommitRow[]): Promise<CommitRow[]> {
   const parents = await Promise.all(rows.map(({ parents: [first] }) => first && objects.info(first)))
   return rows.filter((row, at) => row.parents.length === 0 || parents[at])
 }
 
-/** The commits that a tip has and another one has not, the newest first. */
+/** The commits that a tip has and another one lacks, newest first. */
 export async function rowsBeyond(
   objects: Objects,
   tip: Oid,
@@ -135,8 +135,8 @@ export async function rowsBeyond(
 const MERGE_SEARCH_SECONDS = 5
 
 /**
- * The merge on the main line of a commit (its first parents) that brought a tip, which the commit has. Undefined where
- * the tip is on that line itself, as after a fast-forward, and where the search takes too long.
+ * The merge by which a commit's first-parent history got `tip`, which it contains. Undefined if the tip is on that
+ * history itself, as after a fast-forward, or if the search takes too long.
  */
 export async function mergeThatBrought(objects: Objects, tip: Oid, commit: Oid): Promise<CommitRow | undefined> {
   const bounds = { seconds: MERGE_SEARCH_SECONDS, memory: Number.POSITIVE_INFINITY, output: 64 << 20 }
@@ -157,13 +157,13 @@ export async function mergeThatBrought(objects: Objects, tip: Oid, commit: Oid):
   }
 }
 
-/** How many commits a search finds at most, and after how many seconds it ends. */
+/** At most this many commits are found by a search. */
 const MAX_FOUND_COMMITS = 1000
 const SEARCH_SECONDS = 20
 
 /**
- * The commits of a history, or of a file or folder in it, with words in the message or the author, or whose hash begins
- * with them: the newest first, at most {@link MAX_FOUND_COMMITS}.
+ * The commits of a history, or of a file or folder in it, with some words in their message or author, or at the start
+ * of their hash: newest first, at most {@link MAX_FOUND_COMMITS}.
  */
 export async function rowsMatching(
   objects: Objects,
@@ -174,7 +174,7 @@ export async function rowsMatching(
   const { repository } = objects
   const wanted = words.replace(/\s+/g, ' ').trim()
   const bounds = { seconds: SEARCH_SECONDS, memory: Number.POSITIVE_INFINITY, output: 1 << 20 }
-  // By its input, since an argument is text: a path may have bytes that are none.
+  // Through standard input, since arguments are text, and a path may not be UTF-8.
   const input = Buffer.from(path === undefined ? `${tip}\n` : `${tip}\n--\n${path}\n`, 'latin1')
   const search = async (...by: string[]) => {
     const args = ['rev-list', `--max-count=${MAX_FOUND_COMMITS}`, ...by, '--stdin']
@@ -186,7 +186,7 @@ export async function rowsMatching(
     search('-i', '-F', `--author=${wanted}`),
     findByDigits(repository, wanted.toLowerCase()),
   ])
-  // A hash may name what another branch has.
+  // The hash may belong to a commit of another branch.
   const own = await Promise.all(
     named.map(async oid => {
       const isReached = await run(repository, ['merge-base', '--is-ancestor', oid, tip], { ok: 'any' })
@@ -197,7 +197,7 @@ export async function rowsMatching(
   return rows.sort((one, other) => other.committed - one.committed).slice(0, MAX_FOUND_COMMITS)
 }
 
-/** What a list shows of some commits; those that are not there, as at the end of a shallow clone, are left out. */
+/** Describes commits for a list; missing ones, as at the boundary of a shallow clone, are left out. */
 export async function rowsOf(objects: Objects, oids: readonly Oid[]): Promise<CommitRow[]> {
   const found = await Promise.all(oids.map(oid => objects.read(oid, { limit: MAX_COMMIT_BYTES })))
   return found.flatMap(object => {
@@ -219,7 +219,7 @@ function rowOf(oid: Oid, commit: Commit): CommitRow {
   }
 }
 
-/** The model that made a commit says so in its last paragraph. */
+/** The model that made a commit, named in a trailer. */
 function modelOf({ message, encoding }: Commit): string | undefined {
   const last =
     textOf(message, encoding)
@@ -229,7 +229,7 @@ function modelOf({ message, encoding }: Commit): string | undefined {
   return /^Forge-Model: *(.{1,200}?) *$/m.exec(last)?.[1]
 }
 
-/** The commit that an id or the beginning of one names. */
+/** The commit with an id, or with the start of one. */
 export async function commitByDigits(objects: Objects, digits: string): Promise<Oid> {
   const wanted = digits.trim().toLowerCase()
   if (!/^[0-9a-f]{4,64}$/.test(wanted))
@@ -243,7 +243,7 @@ export async function commitByDigits(objects: Objects, digits: string): Promise<
   return only
 }
 
-/** One commit, and what it changed against its first parent. */
+/** One commit, with its changes from its first parent. */
 export async function commitInFull(
   objects: Objects,
   oid: Oid,
@@ -259,14 +259,14 @@ export async function commitInFull(
   }
 }
 
-/** The tree that a commit began with: its first parent's, or none. */
+/** The tree before a commit: its first parent's, or the empty one. */
 export async function treeBefore(objects: Objects, oid: Oid, commit?: Pick<Commit, 'parents'>): Promise<Oid> {
   const found = commit ? undefined : await objects.read(oid, { limit: MAX_COMMIT_BYTES })
   const { parents } = commit ?? parseCommit(found?.bytes ?? Buffer.alloc(0))
   const [parent] = parents
   if (parent === undefined) return emptyTree(objects.repository.format)
   const tree = await objects.info(`${parent}^{tree}`)
-  // Without its parent, all of it would seem to be new.
+  // Without its parent, all files would seem to be added.
   if (!tree)
     throw new Failure('What this commit changed is not known here: its parent was not fetched (git fetch --unshallow).')
   return tree.oid

@@ -1,4 +1,4 @@
-/** A place where files are looked at: a branch as it is being worked on, or a commit. */
+/** A place whose files are read: a branch with its drafts, or a commit. */
 import { Failure } from '../../../core/failure.ts'
 import { type Objects, oidOf } from '../../../core/git/objects.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
@@ -6,17 +6,15 @@ import { emptyTree, makeTree } from '../../../core/git/trees.ts'
 import { CommitVfs, type Vfs, WorkInProgressVfs } from '../../vfs.ts'
 
 export type ReadingPlace = {
-  /** What the place stands on; undefined in a branch that has no commit yet. */
+  /** The commit of the place; undefined in a branch that has none yet. */
   commit: Oid | undefined
-  /** All files as they are there, drafts included. */
+  /** All files, including drafts. */
   tree: Oid
-  /** Files whose text is not saved. */
+  /** Unsaved files. */
   drafts: ReadonlySet<Path>
 }
 
-/**
- * The place in which some files are. Drafts become objects of the repository: so whatever reads trees can read them.
- */
+/** The place of some files. Drafts are written as objects, so that everything that reads trees can read them. */
 export async function readingPlace(objects: Objects, files: Vfs): Promise<ReadingPlace> {
   if (files instanceof WorkInProgressVfs && files.changes.size > 0)
     return { commit: files.base, tree: await files.writeTree(), drafts: new Set(files.changes.keys()) }
@@ -26,13 +24,16 @@ export async function readingPlace(objects: Objects, files: Vfs): Promise<Readin
   return { commit: files.commit, tree: await treeOf(objects, files.commit), drafts: new Set() }
 }
 
-/** What is enough of a place to list its folders. */
+/** The parts of a place that listing folders needs. */
 export type FolderPlace = Pick<ReadingPlace, 'tree' | 'drafts'> & {
-  /** The trees that are only here, by their ids. */
+  /** Trees that are not written to the repository, by id. */
   unwritten: ReadonlyMap<Oid, Uint8Array>
 }
 
-/** The same without writing anything: with each first letter in a file its folders are listed again. */
+/**
+ * As {@link readingPlace}, but writes no trees. The first letter typed in a file lists folders again, and must not
+ * leave objects behind.
+ */
 export async function listedAt(objects: Objects, files: Vfs): Promise<FolderPlace> {
   if (!(files instanceof WorkInProgressVfs) || files.changes.size === 0)
     return { ...(await readingPlace(objects, files)), unwritten: new Map() }

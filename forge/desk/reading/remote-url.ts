@@ -1,11 +1,11 @@
-/** Addresses of remotes, as they may be shown. */
+/** Addresses of remotes, made safe to show. */
 
-/** A url without the name and password, and without what stands behind a question mark: keys are put there. */
+/** Removes name and password from a URL, and everything after a question mark, where keys may be. */
 export function withoutSecret(url: string): string {
-  // What is no url may still have a password before an @.
+  // An address that is not a URL may contain a password before an @.
   if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(url)) return url.replace(/^([^/@]*):[^/@]*@/, '$1@')
   const parsed = URL.parse(url)
-  // The end of a password with a / or a blank in it, for example, can't be told.
+  // In an invalid URL, such as with a / or a blank in the password, everything before the last @ is removed.
   if (!parsed) return url.replace(/^([^:]*:\/\/).*@/s, '$1').replace(/[?#].*$/s, '')
   parsed.password = ''
   if (/^https?:$/.test(parsed.protocol)) parsed.username = ''

@@ -1,7 +1,4 @@
-/**
- * A file's bytes as an editor shows them, and the text of an editor as the file's bytes: untouched parts keep their
- * bytes.
- */
+/** Converts a file's bytes to an editor's text and back: unchanged parts keep their bytes. */
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
 import { sizeInWords, visiblePath } from '../../../core/text.ts'
 import type { File } from '../contract/branches.ts'
@@ -11,14 +8,15 @@ import { imageTypeOf } from '../server/images.ts'
 
 export type { Form, LineEnd }
 
-/** Files of more bytes are not shown: only their size is said. */
-export const SHOWN = 10 << 20
+/** Larger files, in bytes, are not shown, only their size. */
+export const MAX_SHOWN_BYTES = 10 << 20
 
 const BOM = Buffer.from([0xef, 0xbb, 0xbf])
 
 /**
- * The text in some bytes, with \n between lines; undefined where they are no text: not UTF-8, or with a NUL in it.
- * Where line ends differ, the \r stay in the text, so that no line loses its own. {@link encode} is the exact reverse.
+ * Decodes bytes to text with
+ *  between lines; undefined if they are not UTF-8 or contain a NUL. With mixed line ends each \r stays in the text, so
+ * that no line loses its own. {@link encode} is the exact reverse.
  */
 export function decodeText(bytes: Uint8Array): (Form & { text: string }) | undefined {
   if (bytes.includes(0)) return undefined
@@ -33,7 +31,7 @@ export function decodeText(bytes: Uint8Array): (Form & { text: string }) | undef
   return { text: lineEnd === 'CRLF' ? text.replaceAll('\r\n', '\n') : text, lineEnd, bom }
 }
 
-/** What may be the encoding of a text of one byte a character, as far as its bytes tell. */
+/** A guessed single-byte encoding. */
 type Guess = 'Latin-1' | 'Windows-1252'
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: a text has none of these
@@ -42,8 +40,8 @@ const ONLY_IN_WINDOWS = /[\x80-\x9f]/
 const IN_NO_WINDOWS = /[\x81\x8d\x8f\x90\x9d]/
 
 /**
- * The text in bytes that are no UTF-8 but look like a text of one byte a character, for the eye alone: which encoding
- * it is can't be told for sure, so nothing is ever written that comes of this.
+ * Decodes bytes that are not UTF-8 but look like text in a single-byte encoding, for display only: the encoding is a
+ * guess, so the text is never written.
  */
 export function guess(bytes: Uint8Array): { text: string; lineEnd: LineEnd; encoding: Guess } | undefined {
   const raw = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
@@ -55,7 +53,7 @@ export function guess(bytes: Uint8Array): { text: string; lineEnd: LineEnd; enco
   return { text: lineEnd === 'CRLF' ? text.replaceAll('\r\n', '\n') : text, lineEnd, encoding }
 }
 
-/** Why a text whose encoding is guessed is only shown. */
+/** Why a text with a guessed encoding is read-only. */
 export const whyGuessed = (path: Path, encoding: Guess): string =>
   `${visiblePath(path)} is no UTF-8, but ${encoding} perhaps, as it is shown here: it is not edited, so that no byte of it changes.`
 
@@ -65,19 +63,19 @@ function lineEndOf(text: string): LineEnd {
   return isUniform ? 'CRLF' : 'mixed'
 }
 
-/** The bytes of a text in this form. */
+/** Encodes a text in this form. */
 export function encode(text: string, { lineEnd, bom }: Form): Buffer {
   const body = Buffer.from(lineEnd === 'CRLF' ? text.replaceAll('\n', '\r\n') : text)
   return bom ? Buffer.concat([BOM, body]) : body
 }
 
-/** What a new file is: nothing yet, with the line ends that git itself writes. */
+/** The form of a new file: line ends as git writes them. */
 export const NEW_FORM: Form = { lineEnd: 'LF', bom: false }
 
-/** What stands at a path: its mode and id, its size, and its bytes where they are not too many to be read. */
+/** The content at a path: mode, id, size, and the bytes unless there are too many. */
 export type Content = { mode: string; oid: Oid; size: number; bytes: Buffer | undefined }
 
-/** What is shown for a file that has no text; undefined for one that has. */
+/** What is shown for a file without text; undefined if it has text. */
 export function showWithoutText(path: Path, entry: NonNullable<Entry>, content: Content | undefined): File | undefined {
   const { mode } = entry
   const size = content?.size ?? 0
@@ -101,7 +99,7 @@ export function showWithoutText(path: Path, entry: NonNullable<Entry>, content: 
 const isPointer = (bytes: Buffer): boolean =>
   bytes.length < 1024 && bytes.toString('latin1', 0, 43).startsWith('version https://git-lfs.github.com/spec/v1\n')
 
-/** Why a text of that size is read-only. */
+/** Why a text of this size is read-only; undefined if it is not. */
 export function whyReadOnly(path: Path, size: number): string | undefined {
   if (size <= MAX_EDITABLE_BYTES) return undefined
   return `${visiblePath(path)} has ${sizeInWords(size)}: files of more than 2 MB are shown and not edited.`

@@ -1,45 +1,44 @@
 /**
- * Access to the desk: only for the browser of the user that started it, on a page that the desk itself served. Any page
- * in that browser, and any program on the machine, can send requests to a port of this machine; so each of them has to
- * show what it was given, name this machine (a foreign name could be pointed here by whoever owns it), and come from
- * our own page.
+ * Access to the desk: only for the browser of the user that started it, from a page of the desk itself. Any web page
+ * and any program on the machine can send requests to a local port, so each request must present a credential, name
+ * this machine as its host (a foreign name could resolve to it: DNS rebinding), and come from the desk's own page.
  *
- * Two things are given to whoever comes with the token of the address, or with a ticket for it, and neither tells the
- * other or the token. A cookie, which no script can read, lets in to the page. But browsers send it to every port of a
- * machine, so any other server there that the user visits gets it, too. What is in the repository therefore takes a
- * secret besides, which the page keeps where only pages of this very port can read it.
+ * Two credentials are issued for the token in the address, or for a ticket; neither reveals the other or the token. A
+ * cookie, unreadable for scripts, gives access to the page. But browsers send it to every port of a machine, so other
+ * local servers receive it, too. The repository's content therefore also requires a secret, which the page stores where
+ * only pages from this port can read it.
  */
 import { SECRET_HEADER, SECRET_PROTOCOL } from './secret.ts'
 
-/** What lets in, and the port that it is for. */
+/** The token, and the port that it is for. */
 export type Key = { token: string; port: number }
 export type AccessRefusal = { status: 400 | 401 | 403 | 405 | 421; words: string }
 /**
- * What a request asks for: the page, a file that it is made of, the socket, what is in the repository, or whether this
- * is the desk that another start of the command looks for.
+ * What a request asks for: the page, one of its files, the socket, the repository's content, or whether this is the
+ * running desk that another start of the command looks for.
  */
 export type Door = 'page' | 'asset' | 'socket' | 'content' | 'here'
 
 export const newToken = (): string => Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('base64url')
 
-/** The values derived here reveal neither the token nor the values for another purpose or port. */
+/** The derived values reveal neither the token nor those for another purpose or port. */
 const madeOf = ({ token, port }: Key, purpose: string): string =>
   new Bun.CryptoHasher('sha256', token).update(`${purpose}\n${port}`).digest('base64url')
 
-/** Browsers send a cookie to every port of a machine: so its name says for which one it is. */
+/** Named after the port, since browsers send a cookie to every port of a machine. */
 const cookieName = (port: number): string => `desk_${port}`
 const cookieValue = (key: Key): string => madeOf(key, 'cookie')
 
-/** The header that makes a browser keep the cookie where no script can read it, and show it to no other site. */
+/** The header that sets the cookie, hidden from scripts and other sites. */
 export const cookieFor = (key: Key): string =>
   `${cookieName(key.port)}=${cookieValue(key)}; Path=/; HttpOnly; SameSite=Strict`
 
-/** What the page keeps, and shows for all that is in the repository. */
+/** The secret that the page stores, and sends for the repository's content. */
 export const secretFor = (key: Key): string => madeOf(key, 'page')
 
 /**
- * How another start of the command asks whether the desk is there, without revealing anything to another program that
- * may have taken the port meanwhile: both sides show that they have the token for a word that is new each time.
+ * With this header another start of the command asks whether the desk is running. Both sides prove with a new challenge
+ * that they have the token, so that another program on the port learns nothing.
  */
 export const CHALLENGE_HEADER = 'x-forge-challenge'
 export const questionFor = (key: Key, challenge: string): string => madeOf(key, `is it you\n${challenge}`)
@@ -47,11 +46,11 @@ export const proofFor = (key: Key, challenge: string): string => madeOf(key, `it
 
 const LOOPBACK = /^(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?$/
 
-/** The page for a browser without a key. It names the repository, not its folder. */
+/** The page for a browser without access. It names the repository, but not its folder. */
 const byTheAddress = (name: string): string =>
   `This window has no key to the desk: run \`forge\` again in the folder of ${name}, and use the address that it prints.`
 
-/** Why a request is not answered; undefined where it may be. `name` is the repository's, for a person. */
+/** Why a request is refused; undefined if it is allowed. `name`: the repository's name for the message. */
 export function accessRefusalOf(request: Request, key: Key, door: Door, name: string): AccessRefusal | undefined {
   const { method, headers } = request
   const host = headers.get('host') ?? ''
@@ -61,8 +60,8 @@ export function accessRefusalOf(request: Request, key: Key, door: Door, name: st
   const origin = headers.get('origin')
   if (origin === null ? door === 'socket' : origin !== `http://${host}`)
     return { status: 403, words: 'The desk speaks with its own page alone.' }
-  // Another port of this machine is the same site for a browser, so its pages are let in by the cookie. They may lead
-  // here, as a link does, but not take anything.
+  // For a browser, another port of this machine is the same site, so its pages send the cookie. They may link here, but
+  // not read anything.
   const site = headers.get('sec-fetch-site')
   const isVisit = door === 'page' && headers.get('sec-fetch-mode') === 'navigate'
   if ((site === 'cross-site' || site === 'same-site') && !(isVisit && headers.get('sec-fetch-dest') === 'document'))
@@ -71,7 +70,7 @@ export function accessRefusalOf(request: Request, key: Key, door: Door, name: st
   return hasKey(headers, key, door) ? undefined : notAdmitted(name)
 }
 
-/** Whether the address has something that lets in; which it is, is looked at later. */
+/** Whether the address contains a token or a ticket, which is checked later. */
 function hasTicket({ url }: Request): boolean {
   const { searchParams } = new URL(url)
   return searchParams.has('token') || searchParams.has('ticket')
@@ -92,15 +91,15 @@ function secretIn(headers: Headers, door: Door): string {
   return protocols.find(protocol => protocol.startsWith(SECRET_PROTOCOL))?.slice(SECRET_PROTOCOL.length) ?? ''
 }
 
-/** Whether the token in an address is the one. */
+/** Whether this is the token. */
 export const isToken = (token: string, key: Key): boolean => isSame(token, key.token)
 
-/** How long a ticket is good for, in milliseconds: a browser that has to be started first takes its time. */
+/** How long a ticket is valid, in milliseconds; a browser that has to start takes time. */
 const TICKET_VALID_MS = 120_000
 
 /**
- * Words that let in once, soon after they were made. The browser is opened by a program that is told the address as an
- * argument, which every user of the machine can read: so that is not the token.
+ * Tickets: credentials for one visit soon after their creation. The program that opens the browser gets the address as
+ * an argument, which every user of the machine can read: so it does not contain the token.
  */
 export class Tickets {
   readonly #made = new Map<string, number>()
@@ -111,7 +110,7 @@ export class Tickets {
     return ticket
   }
 
-  /** Whether it is one; it is none any more then. */
+  /** Whether this is a valid ticket, which becomes invalid. */
   take(ticket: string): boolean {
     const now = performance.now()
     for (const [digest, end] of this.#made) if (end < now) this.#made.delete(digest)
@@ -121,17 +120,17 @@ export class Tickets {
 
 const digestOf = (text: string): string => new Bun.CryptoHasher('sha256').update(text).digest('hex')
 
-/** What is said to a browser that comes with a token or ticket that is none. */
+/** The answer to a browser with an invalid token or ticket. */
 export const notAdmitted = (name: string): AccessRefusal => ({ status: 401, words: byTheAddress(name) })
 
 function hasCookie(header: string, key: Key): boolean {
   const name = `${cookieName(key.port)}=`
   const values = header.split(/; */).filter(pair => pair.startsWith(name))
-  // There may be several, since other ports may set one of this name for a part of our paths.
+  // There may be several, since other ports may set a cookie of this name for some paths.
   return values.some(pair => isSame(pair.slice(name.length), cookieValue(key)))
 }
 
-/** Takes as long for a text that is nearly right as for any other. */
+/** Compares in constant time. */
 function isSame(one: string, other: string): boolean {
   const [a, b] = [one, other].map(text => new Bun.CryptoHasher('sha256').update(text).digest())
   return a !== undefined && b !== undefined && crypto.timingSafeEqual(a, b)

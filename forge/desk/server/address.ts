@@ -1,19 +1,19 @@
-/** Where a desk answers, and whether it still does. */
+/** The address of a desk, and whether it still answers. */
 import * as v from 'valibot'
 import { CHALLENGE_HEADER, type Key, newToken, proofFor, questionFor } from './access.ts'
 import { SECRET_HEADER } from './secret.ts'
 import type { Address } from './state.ts'
 
-/** The address that lets a browser in. */
+/** The address that gives a browser access. */
 export const urlOf = ({ port, token }: Key): string => `http://127.0.0.1:${port}/?token=${token}`
 
-/** An address that lets a browser in once. */
+/** An address that gives a browser access once. */
 export const urlWith = ({ port }: Pick<Key, 'port'>, ticket: string): string =>
   `http://127.0.0.1:${port}/?ticket=${ticket}`
 
 /**
- * Gets a ticket from the desk that wrote this address; undefined where it does not answer there any more. Another
- * program at the port learns nothing from the request.
+ * Gets a ticket from the desk at this address; undefined if it does not answer there any more. Another program at the
+ * port learns nothing from the request.
  */
 export async function askForTicket(address: Address): Promise<string | undefined> {
   const challenge = newToken()

@@ -1,13 +1,13 @@
-/**
- * Images of the repository, for the page to show: only kinds that are nothing but pixels, told by their first bytes.
- */
+/** Images of the repository for the page: only pixel formats, recognised by their first bytes. */
 import type { Objects } from '../../../core/git/objects.ts'
 import { SECRET_HEADER } from './secret.ts'
 
-/** A larger one would hold up everything else. */
+/** Larger images are refused, since they would hold up other requests. */
 const MAX_IMAGE_BYTES = 32 << 20
 
-/** How images begin that a browser shows. An SVG is none: it can hold scripts and links to elsewhere, and is text. */
+/**
+ * The first bytes of image formats that browsers show. SVG is left out: it is text, and can contain scripts and links.
+ */
 const KINDS: readonly [type: string, start: RegExp][] = [
   ['image/png', /^\x89PNG\r\n/],
   ['image/jpeg', /^\xff\xd8\xff/],
@@ -19,13 +19,13 @@ const KINDS: readonly [type: string, start: RegExp][] = [
   ['image/x-icon', /^\0\0\x01\0/],
 ]
 
-/** The media type of an image that a browser shows, by its first bytes; undefined for everything else. */
+/** The media type of an image, by its first bytes; undefined for anything else. */
 export function imageTypeOf(bytes: Uint8Array): string | undefined {
   const start = Buffer.from(bytes.subarray(0, 16)).toString('latin1')
   return KINDS.find(([, pattern]) => pattern.test(start))?.[0]
 }
 
-/** The image that a blob is, for the page; undefined where there is none of that id, or where it is no image. */
+/** The response with an image by its blob; undefined if there is no such blob, or it is no image. */
 export async function imageAnswer(objects: Objects, oid: string): Promise<Response | undefined> {
   const blob = await objects.read(oid, { limit: MAX_IMAGE_BYTES })
   if (!blob?.bytes || blob.type !== 'blob') return undefined
@@ -36,9 +36,9 @@ export async function imageAnswer(objects: Objects, oid: string): Promise<Respon
       'content-type': type,
       // The content of an id never changes.
       'cache-control': 'private, max-age=31536000, immutable',
-      // The browser's cache, too, gives it only with the secret in the address.
+      // The browser's cache then requires the secret, too.
       vary: SECRET_HEADER,
-      // Opened by itself, it is still nothing but pixels.
+      // Opened directly, it can't run anything either.
       'content-security-policy': "sandbox; default-src 'none'",
     },
   })

@@ -1,21 +1,21 @@
-/** The page as it was built: the files that it is made of, each served as it is or compressed, and nothing else. */
+/** The built page: its files, each served as is or compressed, and nothing else. */
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { Failure } from '../../../core/failure.ts'
 import { visible } from '../../../core/text.ts'
 
-/** What stands in the page for what changes with every visit: see {@link Visit}. */
+/** The placeholders in the page for values of each visit: see {@link Visit}. */
 const [NONCE_MARK, SECRET_MARK] = ['STYLE_NONCE', 'PAGE_SECRET']
-/** What stands in it for what it begins with, once. */
+/** The placeholder for the embedded answers. */
 const BEGINNING_MARK = 'PAGE_BEGINNING'
 
 export type Visit = {
-  /** The word without which a style of a script's is not taken. */
+  /** The value that the content security policy requires of style elements added by scripts. */
   nonce: string
-  /** The key that a new page keeps. It has no characters with a meaning in HTML. */
+  /** The secret for a new page to store. It has no characters with a meaning in HTML. */
   secret?: string
-  /** The answers to what the page asks first, as a part of HTML; empty where the page has to ask. */
+  /** The answers to the page's first questions, as a part of HTML; '' if the page has to ask. */
   beginning?: string
 }
 
@@ -31,9 +31,9 @@ const TYPES: Record<string, string> = {
   '.wasm': 'application/wasm',
 }
 const IS_TEXT = /^text\/|svg|wasm/
-/** A name with a hash of the content in it: what it stands for never changes. */
+/** A name with a content hash: its content never changes. */
 const IS_HASHED = /-[0-9a-z]{8}\.\w+$/
-/** Shorter ones grow, or gain nothing. */
+/** Smaller files gain nothing by compression, in bytes. */
 const WORTH_COMPRESSING = 1024
 
 type Encoding = 'br' | 'gzip' | 'identity'
@@ -49,7 +49,7 @@ export class Pages {
     this.#html = html
   }
 
-  /** Reads the page that was built into a folder. */
+  /** Opens the page built into a folder. */
   static async open(folder: string): Promise<Pages> {
     const top = resolve(folder)
     const html = await readFile(join(top, PAGE), 'utf8').catch(() => {
@@ -58,25 +58,25 @@ export class Pages {
     return new Pages(top, html)
   }
 
-  /** Reads the files that the page is made of, once: as they are then, whatever is built there later. */
+  /** Reads the page's files once, so that a later build does not affect them. */
   files(): Promise<ReadonlyMap<string, Asset>> {
     const assets = this.#assets ?? readAssets(this.#folder)
     this.#assets = assets
-    // The request gets the error, and the next one tries again.
+    // This request fails, and the next one tries to read the files again.
     assets.catch(() => {
       if (this.#assets === assets) this.#assets = undefined
     })
     return assets
   }
 
-  /** The page itself, for one visit. */
+  /** The page's HTML for one visit. */
   html({ nonce, secret = '', beginning = '' }: Visit): string {
     const html = this.#html.replaceAll(NONCE_MARK, nonce).replaceAll(SECRET_MARK, secret)
-    // By a function: a $ in what it begins with stands for itself.
+    // By a function, since a $ in a replacement string has a special meaning.
     return html.replace(BEGINNING_MARK, () => beginning)
   }
 
-  /** One of the page's files, as the browser wishes it. */
+  /** One of the page's files, in an encoding that the browser accepts. */
   async answer(name: string, headers: Headers): Promise<Response | undefined> {
     const asset = (await this.files()).get(name)
     if (!asset) return undefined
@@ -111,7 +111,7 @@ async function readAssets(top: string): Promise<Map<string, Asset>> {
   return assets
 }
 
-/** `compressed`: as it was compressed when the page was built. */
+/** `compressed`: the file compressed at build time. */
 function assetOf(name: string, type: string, bytes: Buffer, compressed: Buffer | undefined): Asset {
   const isHashed = IS_HASHED.test(name)
   const words = isHashed ? name.slice(1) : new Bun.CryptoHasher('sha256').update(bytes).digest('hex').slice(0, 32)
@@ -134,7 +134,7 @@ function encodingFor({ type, size }: Asset, accepted: string): Encoding {
   return (['br', 'gzip'] as const).find(encoding => names.includes(encoding)) ?? 'identity'
 }
 
-/** Compressed when it is first asked for, and kept: no file is asked for often enough to make the start wait for it. */
+/** Compressed on first use and cached, so that the start need not wait for it. */
 async function bodyOf(asset: Asset, encoding: Encoding): Promise<Buffer> {
   const known = asset.bodies.get(encoding)
   if (known) return await known
@@ -147,7 +147,7 @@ async function bodyOf(asset: Asset, encoding: Encoding): Promise<Buffer> {
 }
 
 async function compress(bytes: Buffer, encoding: 'br' | 'gzip'): Promise<Buffer> {
-  // What the page begins with was compressed when it was built: a start needs none of this.
+  // Loaded here: the first files were compressed at build time, so a start does not need this.
   const { brotliCompress, constants, gzip } = await import('node:zlib')
   if (encoding === 'gzip') return await promisify(gzip)(bytes, { level: 6 })
   const params = { [constants.BROTLI_PARAM_QUALITY]: 6, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length }

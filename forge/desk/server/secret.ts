@@ -1,15 +1,17 @@
-/** How a page shows the secret that it was given: the names of that, for the server and the page. */
+/** The names by which page and server exchange the page's secret. */
 
-/** The name under which a page keeps its secret. It is the browser's, for this port of this machine alone. */
+/** The key under which the browser stores the secret, for this port only. */
 export const SECRET_NAME = 'forge-secret'
 
-/** The header of a request that shows it. */
+/** The request header with the secret. */
 export const SECRET_HEADER = 'x-forge-secret'
 
-/** The socket's protocol, and how the one begins that shows the secret: a page can't send headers with a socket. */
+/**
+ * The socket's protocol, and the prefix of the one that contains the secret, since a page can't set a socket's headers.
+ */
 export const PROTOCOL = 'forge'
 export const SECRET_PROTOCOL = 'forge.secret.'
 
-/** The protocols that a page names when it opens the socket; without a secret it is told why not. */
+/** The protocols that a page requests for the socket; without a secret, the server answers why it refuses. */
 export const protocolsWith = (secret: string): string[] =>
   secret === '' ? [PROTOCOL] : [PROTOCOL, `${SECRET_PROTOCOL}${secret}`]

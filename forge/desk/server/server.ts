@@ -1,6 +1,6 @@
 /**
- * The desk on this machine's own address: its page, the images of its repository, and one socket for each window. What
- * it does not know it does not answer, and nothing is answered before {@link accessRefusalOf} was asked.
+ * The desk's server on a local address: the page, images of the repository, and one socket per window. Unknown paths
+ * are refused, and nothing is answered before {@link accessRefusalOf} was asked.
  */
 import type { Server as BunServer, ServerWebSocket } from 'bun'
 import { EXIT, Failure } from '../../../core/failure.ts'
@@ -21,47 +21,47 @@ import {
 import type { Pages, Visit } from './pages.ts'
 import { PROTOCOL } from './secret.ts'
 
-/** A window's end of the socket, as the desk sees it. */
+/** The server's end of a window's socket. */
 export type WindowSocket = {
   send(text: string): void
-  /** Ends it, and says why: the window may come again. */
+  /** Closes it with a reason; the window may reconnect. */
   end(why: string): void
 }
-/** What listens to one window. */
+/** The handler of one window's messages. */
 export type Listener = { hear(text: string): void; leave(): void }
 
-/** What is served: the page, other files of the desk, and the handler of the windows' sockets. */
+/** What is served: the page's files, images, and the handler of sockets. */
 type Served = {
   pages: Pages
-  /** Answers what is asked for below /image/; undefined where there is nothing of that id. */
+  /** Answers requests below /image/; undefined if there is no image of that id. */
   image(oid: string): Promise<Response | undefined>
-  /** The repository's name, shown without a key. */
+  /** The repository's name, also shown without access. */
   name: string
   enter(line: WindowSocket): Listener
-  /** What is embedded in the page of a person with access. */
+  /** The answers embedded in a page with access. */
   beginning(): Promise<unknown>
 }
 
 type DeskServer = {
   key: Key
-  /** A word for an address that lets in once, soon. */
+  /** A ticket for an address that gives access once. */
   ticket(): string
   stop(): Promise<void>
 }
 
-/** A text pasted into a file comes in one message. */
+/** Large enough for text pasted into a file, which is one message. */
 const MAX_MESSAGE_BYTES = 16 << 20
-/** What a window has not taken yet; one that takes nothing any more is ended. */
+/** A window with more unsent data than this is disconnected, since it does not receive any more. */
 const MAX_UNSENT_BYTES = 64 << 20
 const MAX_WINDOWS = 64
-/** The seconds after which a connection that says nothing is closed. A window's is kept open by the server's pings. */
+/** The time after which a silent connection is closed, in seconds. A window's is kept open by the server's pings. */
 const [SILENT_REQUEST, SILENT_WINDOW] = [10, 120]
 
 type Data = { listener: Listener | undefined }
 type Socket = ServerWebSocket<Data>
 type Bun127 = BunServer<Data>
 
-/** What every answer says: no other page may frame it, read it or guess its type, and its address goes nowhere. */
+/** Headers of every response: no other page may frame it, read it or guess its type, and it sends no referrer. */
 const ALWAYS = {
   'x-content-type-options': 'nosniff',
   'x-frame-options': 'DENY',
@@ -75,10 +75,9 @@ const ALWAYS = {
 }
 
 /**
- * Scripts and styles come from here alone; the editor's styles are made by its script, which shows the nonce. Images of
- * the repository are asked for by the page's script, which shows its secret: so no address leads to them. No text
- * becomes HTML or a script at all, not even a model's markdown, which the page makes elements of one by one: so there
- * is no policy by which it could.
+ * The content security policy: scripts and styles only from the server; the editor adds styles by script, with the
+ * nonce. Images are fetched by script with the secret, so they have no address. The page never turns text into HTML,
+ * not even a model's Markdown, and the policy leaves no way to do so.
  */
 export const policyOf = (nonce: string): string =>
   [
@@ -97,9 +96,9 @@ export const policyOf = (nonce: string): string =>
   ].join('; ')
 
 /**
- * Begins to answer, on 127.0.0.1 and, where the machine has it, ::1. `port` undefined takes the last one if it is free,
- * or any free one. With the port the key stays as it was, so that windows that are still open go on. At another port it
- * is a new one: whoever has taken the old port may have been shown what was for the desk there.
+ * Starts the server on 127.0.0.1 and, if available, ::1. Without `port`, takes the last one if free, or any free one.
+ * On the same port the token stays, so that open windows continue. On another port it is new, since another program on
+ * the old port may have been sent the old credentials.
  */
 export function serve(served: Served, { port, last }: { port?: number | undefined; last?: Key | undefined }) {
   const tickets = new Tickets()
@@ -107,8 +106,7 @@ export function serve(served: Served, { port, last }: { port?: number | undefine
   let windows = 0
   const settings = {
     development: false,
-    // Where it is not in development, Bun shares a port with any other process of this user that wants it: half of the
-    // requests would go to another desk.
+    // Unless set, Bun shares a port with other processes of this user: half of the requests would go to another desk.
     reusePort: false,
     idleTimeout: SILENT_REQUEST,
     maxRequestBodySize: 1024,
@@ -160,7 +158,7 @@ function listen(settings: object, port: number | undefined, wish: number | undef
     try {
       if (wish !== undefined) return on('127.0.0.1', wish)
     } catch {
-      // Another program has the port now.
+      // Another program has the port.
     }
     return on('127.0.0.1', 0)
   }
@@ -169,7 +167,7 @@ function listen(settings: object, port: number | undefined, wish: number | undef
     try {
       return [server, on('::1', server.port ?? 0)]
     } catch {
-      // A machine without IPv6, or another program there: the address that is printed works all the same.
+      // Without IPv6, or with another program on that port: the printed address works all the same.
       return [server]
     }
   } catch (error) {
@@ -183,10 +181,10 @@ function listen(settings: object, port: number | undefined, wish: number | undef
   }
 }
 
-/** What a request is answered from. */
+/** The context for answering a request. */
 type House = { served: Served; key: Key; tickets: Tickets; hasRoom: boolean }
 
-/** Undefined where the request has become a socket. */
+/** Answers a request. Undefined if it has become a socket. */
 async function answer(request: Request, server: Bun127, house: House): Promise<Response | undefined> {
   const { served, key, tickets, hasRoom } = house
   const { pathname, searchParams } = urlOf(request)
@@ -222,11 +220,11 @@ function doorOf(pathname: string): Door {
   if (pathname === '/') return 'page'
   if (pathname === '/socket') return 'socket'
   if (pathname === '/here') return 'here'
-  // For a request with access, anything but an image or a key is not found.
+  // With access, unknown paths get a plain 404.
   return pathname === '/key' || pathname.startsWith('/image/') ? 'content' : 'asset'
 }
 
-/** /key tells a page whether its secret is the right one; a socket that is refused does not say why. */
+/** /key tells a page whether its secret is valid, since a refused socket does not say why. */
 async function content(pathname: string, served: Served): Promise<Response | undefined> {
   if (pathname === '/key') return new Response(null, { status: 204 })
   const [, oid] = /^\/image\/([0-9a-f]{40}|[0-9a-f]{64})$/.exec(pathname) ?? []
@@ -235,17 +233,14 @@ async function content(pathname: string, served: Served): Promise<Response | und
 
 const nothing = (): Response => new Response('There is nothing here.', { status: 404 })
 
-/**
- * What a visit with a token in its address gets: the page, with the cookie and the secret that let in from then on, and
- * what it begins with.
- */
+/** The response to a visit with a token: the page with the cookie, the secret, and the embedded answers. */
 async function enter(served: Served, key: Key): Promise<Response> {
   const entered = page(served.pages, { secret: secretFor(key), beginning: await beginningOf(served) })
   entered.headers.set('set-cookie', cookieFor(key))
   return entered
 }
 
-/** As a part of HTML: empty where it can't be had. Then the page asks, and is told why. */
+/** The embedded answers as a part of HTML; '' if they fail, so that the page asks and gets the error. */
 async function beginningOf(served: Served): Promise<string> {
   try {
     return JSON.stringify(await served.beginning()).replaceAll('<', '\\u003c')
@@ -254,7 +249,7 @@ async function beginningOf(served: Served): Promise<string> {
   }
 }
 
-/** An address that is none leads nowhere. */
+/** Parses the address; an invalid one is not found. */
 function urlOf({ url }: Request): Pick<URL, 'pathname' | 'searchParams'> {
   return URL.parse(url) ?? { pathname: '/nowhere', searchParams: new URLSearchParams() }
 }

@@ -1,22 +1,22 @@
 /**
- * What a desk keeps outside of the repository: that it is open, at which address, and what its windows show. It is in a
- * folder of its own for each repository, the same for all of the repository's worktrees, and the user's alone.
+ * The desk's state outside the repository: whether it is open, its address, and the layout of its windows. Each
+ * repository has a folder, shared by its worktrees and readable only by the user.
  */
 import { basename, dirname, join } from 'node:path'
 import * as v from 'valibot'
 import type { Repository } from '../../../core/git/repository.ts'
 import { readJson, writeJson } from '../../../core/state.ts'
 
-/** Where a desk answers, and what lets in. `host` is the machine: the folder may be on a disk of several. */
+/** The address and token of a desk. `host`: the machine's name, since the folder may be shared by several machines. */
 const Address = v.object({
   host: v.string(),
   port: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(65_535)),
-  // A shorter one is none of ours: as the key of the next desk it could be guessed.
+  // A shorter one is not from the desk: as the next desk's token it could be guessed.
   token: v.pipe(v.string(), v.regex(/^[\w-]{43}$/)),
 })
 export type Address = v.InferOutput<typeof Address>
 
-/** What a repository is called, and its main folder: the one that its .git is in, or itself where it is bare. */
+/** The name of a repository, and its main folder: the one that contains .git, or a bare repository itself. */
 export function repositoryName({ commonDir }: Pick<Repository, 'commonDir'>): { name: string; folder: string } {
   const folder = basename(commonDir) === '.git' ? dirname(commonDir) : commonDir
   return { name: basename(folder).replace(/(.)\.git$/, '$1') || folder, folder }
@@ -25,7 +25,7 @@ export function repositoryName({ commonDir }: Pick<Repository, 'commonDir'>): { 
 const addressFile = (state: string): string => join(state, 'desk.json')
 const layoutFile = (state: string): string => join(state, 'layout.json')
 
-/** The address that was written last, which may be that of a desk that has ended. */
+/** The address written last, possibly of a desk that has ended. */
 export async function readAddress(state: string): Promise<Address | undefined> {
   return await readJson(addressFile(state), Address)
 }
@@ -34,7 +34,7 @@ export async function writeAddress(state: string, address: Address): Promise<voi
   await writeJson(addressFile(state), address)
 }
 
-/** What the windows showed last; undefined where it was never written, or can't be read any more. */
+/** The layout of the windows; undefined if it was never written, or is unreadable. */
 export async function readLayout<Schema extends v.GenericSchema>(
   state: string,
   schema: Schema,

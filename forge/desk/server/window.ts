@@ -1,4 +1,4 @@
-/** One window of a browser at the desk: what it asks is read, answered, and bounded. */
+/** One browser window at the desk: its messages are parsed, answered, and limited. */
 import * as v from 'valibot'
 import { Failure } from '../../../core/failure.ts'
 import { TooLarge } from '../../../core/git/bounds.ts'
@@ -12,11 +12,11 @@ import { type At, Count } from '../contract/values.ts'
 import { isNotFetched, NOT_FETCHED } from '../not-fetched.ts'
 import type { WindowSocket } from './server.ts'
 
-/** Questions that wait for an answer; a page that has more of them has gone wild. */
+/** At most this many open questions; a page with more is disconnected. */
 const MAX_OPEN_QUESTIONS = 1000
-/** How many messages a window may send at once, and per second. Typing makes about thirty per second. */
+/** At most this many messages at once, and per second. Typing makes about thirty per second. */
 const [MAX_MESSAGES_AT_ONCE, MAX_MESSAGES_PER_SECOND] = [4000, 500]
-/** How many searches of a window run at a time: a new one does not wait for the one before. */
+/** At most this many searches of a window run at a time: a new one need not wait for the previous one. */
 const MAX_SEARCHES = 2
 
 export class Window {
@@ -35,7 +35,7 @@ export class Window {
     readonly answer: (name: QuestionName, fields: unknown, window: Window) => Promise<unknown>,
   ) {}
 
-  /** A file or folder of a branch has another path: it has open what it had. */
+  /** Follows the rename of a file or folder: open files stay open. */
   renamed(renamed: { branch: string; from: string; to: string }): void {
     for (const file of this.shown)
       if (file.at.kind === 'branch' && file.at.branch === renamed.branch) file.path = pathAfter(renamed, file.path)
@@ -45,7 +45,7 @@ export class Window {
     if (!this.#isGone) this.line.send(JSON.stringify(words))
   }
 
-  /** Reads a message and answers it. A message that can't be parsed ends the connection. */
+  /** Parses a message and answers it. A message that can't be parsed closes the connection. */
   async hear(text: string): Promise<void> {
     if (this.#isGone) return
     const now = performance.now()
@@ -83,7 +83,7 @@ export class Window {
     this.#finds.delete(search)
   }
 
-  /** A window shows one preview at a time: the one before is ended. */
+  /** Starts a preview and stops the previous one, since a window shows one at a time. */
   beginToPreview(): AbortSignal {
     this.endPreview()
     this.#preview = new AbortController()
@@ -95,7 +95,7 @@ export class Window {
     this.#preview = undefined
   }
 
-  /** Whether it has left: nothing is said to it any more. */
+  /** Whether the window has disconnected: nothing is sent to it any more. */
   get isGone(): boolean {
     return this.#isGone
   }
@@ -115,12 +115,12 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** `where`: the field that is wrong. */
+/** `where`: the invalid field. */
 function notUnderstood(where: string | null): string {
   return `The desk did not understand this page${where ? ` (${visible(where)})` : ''}: reload it.`
 }
 
-/** Any error as a sentence for the person at the page. */
+/** Any error as a sentence for the user. */
 export function errorInWords(error: unknown): string {
   if (error instanceof Failure) return error.message
   if (error instanceof TooLarge) return `This is too large for the desk: ${error.message}.`

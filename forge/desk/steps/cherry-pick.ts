@@ -1,4 +1,4 @@
-/** Commits of elsewhere put on a branch, each as a new one, as `git cherry-pick` does. */
+/** Cherry-picks: copies commits to a branch, each as a new one, as `git cherry-pick` does. */
 import { Failure } from '../../../core/failure.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid } from '../../../core/git/repository.ts'
@@ -8,7 +8,7 @@ import { planPicks, readCommit } from './picks.ts'
 import { filesInConflict, type StepPlan, type StepTarget } from './plan.ts'
 import { everyTime, type Once } from './plannings.ts'
 
-/** Plans a cherry-pick of some commits, in this order. Throws a {@link Failure} where one of them is a merge. */
+/** Plans a cherry-pick of some commits, in this order. Throws a {@link Failure} if one of them is a merge. */
 export async function planCherryPick(
   objects: Objects,
   picked: readonly Oid[],

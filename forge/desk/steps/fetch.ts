@@ -1,4 +1,4 @@
-/** A fetch, as plain `git fetch` does it: from one remote or from all. What is fetched moves no branch. */
+/** A fetch, as with `git fetch`: from one remote or from all. It moves no branch. */
 import { Failure } from '../../../core/failure.ts'
 import { listRefs, type RefName } from '../../../core/git/refs.ts'
 import { asText, type Oid, type Repository } from '../../../core/git/repository.ts'
@@ -9,7 +9,7 @@ import { Stopped, type Transfers, whyFailed } from './transfer.ts'
 
 const FETCH = ['--progress', '--no-auto-maintenance', '--no-recurse-submodules']
 
-/** The remotes that a fetch goes to. Throws a {@link Failure} where there is none. */
+/** The remotes to fetch from. Throws a {@link Failure} if there is none. */
 export function remotesToFetch(remotes: Remotes, name: string | undefined): RemoteSettings[] {
   if (name !== undefined) return [remoteNamed(remotes, name)]
   const wanted = remotes.all.filter(({ isSkipped }) => !isSkipped)
@@ -18,7 +18,7 @@ export function remotesToFetch(remotes: Remotes, name: string | undefined): Remo
   return wanted
 }
 
-/** Fetches, and says what came. Where some of several remotes fail, the others are fetched all the same. */
+/** Fetches, and returns what was fetched, in words. If one of several remotes fails, the others are still fetched. */
 export async function fetchFrom(transfers: Transfers, name: string | undefined): Promise<string> {
   const { repository } = transfers.room.objects
   const remotes = await readRemotes(repository)
@@ -57,14 +57,14 @@ export async function fetchOne(
   { signal, isFirst }: { signal: AbortSignal; isFirst: boolean },
 ): Promise<void> {
   verifyKeepsBranches(remote)
-  // The list of what was fetched last is of all remotes that are fetched together.
+  // Later remotes append to FETCH_HEAD, so that it lists all of them.
   const args = ['fetch', ...FETCH, ...(isFirst ? [] : ['--append'])]
   const name = ['--', asText(remote.name)]
   try {
     try {
       await transfers.run([...args, '--atomic', ...name], { remotes, signal })
     } catch (error) {
-      // A single ref that can't be kept does not keep the others from coming, as in any fetch.
+      // If a single ref can't be written, fetches again without --atomic, so that the others are.
       if (!(error instanceof GitError && isAboutRef(error.stderr))) throw error
       await transfers.run([...args, ...name], { remotes, signal })
     }
@@ -72,7 +72,7 @@ export async function fetchOne(
     if (error instanceof GitError && isAboutRef(error.stderr)) throw whyNotKept(error, remotes, remote)
     throw whyFailed(error, remotes, remote.name)
   }
-  // What came may be much, and git was told to leave it as it is.
+  // Much may have been fetched, and git was told not to run its maintenance.
   transfers.room.maintenance.afterCommit()
 }
 
@@ -90,7 +90,7 @@ function whyNotKept(error: GitError, remotes: Remotes, { name }: RemoteSettings)
   return new Failure(`What ${words} has now does not replace what is here (${line}): the rest was fetched.`)
 }
 
-/** What a fetch may bring. */
+/** The refs that a fetch may change. */
 async function fetchedRefs(repository: Repository): Promise<Map<RefName, Oid>> {
   const refs = await listRefs(repository, ['refs/remotes/', 'refs/tags/'])
   return new Map(refs.filter(({ symbolic }) => symbolic === undefined).map(({ name, oid }) => [name, oid]))

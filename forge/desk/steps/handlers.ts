@@ -1,4 +1,4 @@
-/** Answers the questions about steps. */
+/** Handlers of the questions about steps. */
 import type { Handlers } from '../contract/question.ts'
 import type { stepQuestions } from '../contract/steps.ts'
 import type { Window } from '../server/window.ts'

@@ -1,6 +1,6 @@
 /**
- * Landing: all that a branch has becomes one commit on another, without the branch's conversation. The many small
- * commits stay where they can be looked at, at `refs/forge/kept/`.
+ * Landing: all changes of a branch become one commit on another, without the branch's conversation. The branch's own
+ * commits are kept at `refs/forge/kept/`.
  */
 
 import { isRefName, type Objects } from '../../../core/git/objects.ts'
@@ -16,7 +16,7 @@ import { KEPT } from '../refs.ts'
 import { commonTo, countBetween, mergeSourceInto } from './merge.ts'
 import { filesInConflict, type Planned, type StepPlan, type StepTarget, type Stop, treeOfCommit } from './plan.ts'
 
-/** Plans a landing. Throws a {@link Failure} where the two share no history. */
+/** Plans a landing. Throws a {@link Failure} if the two share no history. */
 export async function planLand(
   objects: Objects,
   source: Source,
@@ -57,7 +57,7 @@ export async function planLand(
   return { ...shared, is: 'clean', words: 'lands cleanly', chain, also: [kept] }
 }
 
-/** What keeps the tip of a branch that is landed. */
+/** The ref that keeps the tip of a landed branch. */
 async function keptMove(objects: Objects, { commit, branch, words }: Source): Promise<Move> {
   const short = commit.slice(0, 8)
   const name = branch ?? words
@@ -66,14 +66,14 @@ async function keptMove(objects: Objects, { commit, branch, words }: Source): Pr
   return { ref, from: (await objects.info(ref))?.oid, to: commit }
 }
 
-/** Commits beyond these are only counted, and the bytes of messages beyond these not read. */
-const NAMED = 100
+/** At most this many commits are listed in the message; the rest is only counted. */
+const MAX_LISTED_COMMITS = 100
 const MAX_SUBJECTS_BYTES = 1 << 20
 
-/** What a turn or a save writes behind its message, for the desk itself. */
+/** The trailers that a turn or a save adds to its message for the desk. */
 const OWN_TRAILER = /^Forge-(Model|Turn|Undoes): .*\n?/gm
 
-/** A message from those of the commits that are landed: the only one's own, or a list of their first lines. */
+/** The message of a landing: that of the only commit, or a list of subjects. */
 async function messageFor(objects: Objects, source: Source, { tip }: StepTarget): Promise<string> {
   const messages = await messagesBetween(objects.repository, tip, source.commit)
   const [only = ''] = messages
@@ -83,8 +83,9 @@ async function messageFor(objects: Objects, source: Source, { tip }: StepTarget)
     : ''
   if (messages.length === 1) return `${only.replace(OWN_TRAILER, '').trimEnd()}\n${trailer}`
   const subjects = messages.map(message => message.split('\n', 1)[0] ?? '')
-  const listed = [...new Set(subjects)].slice(0, NAMED).map(subject => `- ${subject}\n`)
-  const rest = subjects.length > NAMED ? `- and ${many(subjects.length - NAMED, 'commit')} more\n` : ''
+  const listed = [...new Set(subjects)].slice(0, MAX_LISTED_COMMITS).map(subject => `- ${subject}\n`)
+  const rest =
+    subjects.length > MAX_LISTED_COMMITS ? `- and ${many(subjects.length - MAX_LISTED_COMMITS, 'commit')} more\n` : ''
   return `Land ${visiblePath(source.words)}\n\n${listed.join('')}${rest}${trailer}`
 }
 

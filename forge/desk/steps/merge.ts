@@ -1,4 +1,4 @@
-/** A merge of a branch or commit into a branch, as `git merge` makes it: a fast-forward where that is possible. */
+/** A merge of a branch or commit into a branch, as with `git merge`: a fast-forward if possible. */
 import { Failure } from '../../../core/failure.ts'
 import { mergeBases } from '../../../core/git/commits.ts'
 import { type MergedTree, mergeTrees } from '../../../core/git/merges.ts'
@@ -24,7 +24,7 @@ import {
 
 type MergeOptions = { message?: string | undefined; isCommitWanted?: boolean | undefined }
 
-/** Plans a merge. Throws a {@link Failure} where the two share no history. */
+/** Plans a merge. Throws a {@link Failure} if the two share no history. */
 export async function planMerge(
   objects: Objects,
   source: Source,
@@ -83,13 +83,13 @@ export async function planMerge(
   return { ...plan, is: 'clean', words: 'merges cleanly', chain, tree: merge.tree, commits, message: usual, warnings }
 }
 
-/** Git's own merge of a commit into a branch, but for the folder that belongs to the branch. */
+/** Git's merge of a commit into a branch, but with the branch's own .forge folder. */
 export async function mergeSourceInto(objects: Objects, source: Source, { tip }: StepTarget): Promise<MergedTree> {
   const merge = await withOwnFolder(objects, tip, await mergeTrees(objects.repository, tip, source.commit, { objects }))
   return await withPlainNames(objects, merge, source.words)
 }
 
-/** The best common ancestors. Throws a {@link Failure} where there are none. */
+/** The merge bases. Throws a {@link Failure} if there are none. */
 export async function commonTo(repository: Repository, source: Source, { branch, tip }: StepTarget): Promise<Oid[]> {
   const bases = await mergeBases(repository, tip, source.commit)
   if (bases.length > 0) return bases
@@ -109,7 +109,7 @@ export async function hasSameFolder(objects: Objects, one: Oid, other: Oid): Pro
 export const countBetween = async (repository: Repository, old: Oid, tip: Oid): Promise<number> =>
   Number(await read(repository, ['rev-list', '--count', tip, `^${old}`, '--']))
 
-/** The message that git itself writes, by the user's configuration of it. */
+/** The message that git would write, following the user's configuration. */
 async function messageFor(objects: Objects, source: Source, branch: string): Promise<string> {
   const { repository } = objects
   const name = await nameOf(objects, source)
@@ -117,12 +117,12 @@ async function messageFor(objects: Objects, source: Source, branch: string): Pro
   const args = ['fmt-merge-msg', '--into-name', asText(branch), '-F', '-']
   const { code, stdout } = await run(repository, args, { input, ok: [0, 128] })
   if (code === 0) return stdout.toString()
-  // It writes none where HEAD is on a branch without a commit, as in many a bare repository.
+  // Git writes none if HEAD is on a branch without commits, as in many bare repositories.
   const into = ['main', 'master'].includes(branch) ? '' : ` into ${asText(branch)}`
   return `Merge ${asText(name.replace(/ of \.$/, ''))}${into}\n`
 }
 
-/** How git calls what is merged: by a ref that is there, where the person meant one. */
+/** The source's name in git's message: that of an existing ref, if the source was one. */
 async function nameOf(objects: Objects, { commit, branch, words }: Source): Promise<string> {
   const candidates: [string, string, string][] = [
     ['branch', branch ?? words, headRef(branch ?? words)],

@@ -1,4 +1,4 @@
-/** A branch put on another commit, whatever it has had: a reset, which a person confirms. */
+/** A move of a branch to any commit: a reset, which has to be confirmed. */
 import type { Objects } from '../../../core/git/objects.ts'
 import { asText, type Oid, type Repository } from '../../../core/git/repository.ts'
 import { run } from '../../../core/git/run.ts'
@@ -7,8 +7,8 @@ import type { Source } from '../contract/steps.ts'
 import { countBetween } from './merge.ts'
 import { type StepPlan, type StepTarget, treeOfCommit } from './plan.ts'
 
-/** How many of the commits that would be on no other branch are named. */
-const NAMED = 3
+/** At most this many of the commits left on no other branch are named. */
+const MAX_NAMED_COMMITS = 3
 
 export async function planMove(objects: Objects, { branch, tip }: StepTarget, to: Source): Promise<StepPlan> {
   const { repository } = objects
@@ -24,26 +24,26 @@ export async function planMove(objects: Objects, { branch, tip }: StepTarget, to
   ])
   const words =
     dropped === 0 ? 'moves the branch' : `drops ${many(dropped, 'commit')}${whereElse(dropped, lost.length)}`
-  // Said again when it is done: it is the moment to take it back.
+  // Repeated when done, since it can be undone then.
   const how = dropped === 0 ? '' : `: ${words}`
-  const named = lost.slice(0, NAMED).map(subject => `“${visible(subject)}”`)
-  const rest = lost.length > NAMED ? ` and ${lost.length - NAMED} more` : ''
+  const named = lost.slice(0, MAX_NAMED_COMMITS).map(subject => `“${visible(subject)}”`)
+  const rest = lost.length > MAX_NAMED_COMMITS ? ` and ${lost.length - MAX_NAMED_COMMITS} more` : ''
   const they = lost.length === 1 ? 'the operation keeps it' : 'the operation keeps them'
   const warnings =
     lost.length === 0 ? [] : [`No other branch or tag has ${named.join(', ')}${rest}: ${they}, and can be undone.`]
   return { ...plan, how, is: dropped === 0 ? 'clean' : 'drops', words, chain: [], tree, commits: ahead, warnings }
 }
 
-/** Whether other branches and tags have the commits that leave a branch, as the end of a sentence. */
+/** Whether other branches and tags contain the commits that leave a branch, as the end of a sentence. */
 function whereElse(dropped: number, lost: number): string {
   if (lost === 0) return dropped === 1 ? ' that is on another branch or tag' : ', all on other branches or tags'
   return lost === dropped ? '' : `, ${lost} of them on no other branch or tag`
 }
 
-/** More than these bytes of first lines are not read. */
+/** At most this many bytes of subjects are read. */
 const MAX_SUBJECTS_BYTES = 1 << 20
 
-/** The commits that nothing but this branch has, if it goes to another commit: their first lines. */
+/** The subjects of the commits that no other branch contains after a branch is moved. */
 async function lostBy(repository: Repository, branch: string, from: Oid, to: Oid): Promise<string[]> {
   const others = [`--exclude=${asText(branch)}`, '--branches', '--tags', '--remotes']
   const log = ['log', '--encoding=UTF-8', '--format=%s', from, '--not', to, ...others, '--']

@@ -1,6 +1,6 @@
 /**
- * How steps would come out: the colour and the word on each branch while something is dragged, or a branch is chosen.
- * It is what the previews of these steps say, kept by the commits that they are about, which never change.
+ * The outcomes of steps: the colour and the word on each branch during a drag, or while a branch is chosen. They match
+ * the previews, and are cached by the commits that they depend on, which never change.
  */
 import { Failure } from '../../../core/failure.ts'
 import { mergeBases } from '../../../core/git/commits.ts'
@@ -15,19 +15,17 @@ import type { Outlook } from '../contract/steps.ts'
 import type { Pace } from './picks.ts'
 import { filesInConflict, type StepPlan, treeOfCommit } from './plan.ts'
 
-/**
- * How many git processes merge at a time, how many pairs each merges at most, and how many other steps are planned at a
- * time.
- */
+/** At most this many git processes merge at a time. */
 const MAX_CONCURRENT_MERGES = 2
-const TOGETHER = 16
-/** How many outlooks are cached. */
+/** At most this many pairs are merged by one git process. */
+const MAX_PAIRS_PER_MERGE = 16
+/** At most this many outcomes are cached. */
 const MAX_KEPT_OUTLOOKS = 20_000
-/** What takes longer to be planned, in milliseconds, is not known of many targets: only of the one that is chosen. */
+/** A step whose planning takes longer, in milliseconds, has no known outcome among many targets; its preview has. */
 const MAX_PLANNING_MS = 1000
 
 type Pair = readonly [ours: Oid, theirs: Oid]
-/** `isEmpty`: the files stay as they are, but for the folder that belongs to its branch. */
+/** `isEmpty`: no file changes, apart from the branch's own .forge folder. */
 type Merging = { outlook: Outlook; isEmpty: boolean }
 type Asked = { pair: Pair; resolve: (merging: Merging) => void; reject: (error: unknown) => void }
 
@@ -41,19 +39,19 @@ export class Outlooks {
 
   constructor(readonly objects: Objects) {}
 
-  /** How a merge of theirs into ours would come out. What is asked for in one moment is answered together. */
+  /** The outcome of merging theirs into ours. Requests made at the same time are answered together. */
   async ofMerge(ours: Oid, theirs: Oid): Promise<Outlook> {
     return (await this.#merge(ours, theirs)).outlook
   }
 
-  /** How landing theirs on ours would come out: as a merge, but that nothing comes of it where no file changes. */
+  /** The outcome of landing theirs on ours: as a merge, but nothing if no file changes. */
   async ofLanding(ours: Oid, theirs: Oid): Promise<Outlook> {
     const { outlook, isEmpty } = await this.#merge(ours, theirs)
     if (outlook.is !== 'clean') return outlook
     return isEmpty ? NOTHING : { ...outlook, words: 'lands cleanly' }
   }
 
-  /** How any other step would come out, by its plan; the key has all commits and names in it that the plan is about. */
+  /** The outcome of any other step, by its plan; the key contains all commits and names that the plan depends on. */
   async ofPlan(key: string, plan: (pace: Pace) => Promise<StepPlan>): Promise<Outlook> {
     const answer = this.#plans.get(key) ?? this.#inTurn(() => plannedIn(plan))
     keep(this.#plans, key, answer)
@@ -90,7 +88,7 @@ export class Outlooks {
   #begin(): void {
     while (this.#atWork < MAX_CONCURRENT_MERGES && this.#asked.length > 0) {
       const share = Math.ceil(this.#asked.length / (MAX_CONCURRENT_MERGES - this.#atWork))
-      const some = this.#asked.splice(0, Math.min(share, TOGETHER))
+      const some = this.#asked.splice(0, Math.min(share, MAX_PAIRS_PER_MERGE))
       this.#atWork++
       void this.#answer(some).finally(() => {
         this.#atWork--
@@ -122,7 +120,7 @@ export class Outlooks {
       return { outlook: inConflict(groupsOf({ stages, conflicts }).length), isEmpty: false }
     const isEmpty = await this.#isSame(await treeOfCommit(objects, ours), merge.tree)
     if (!isEmpty) return { outlook: CLEAN, isEmpty }
-    // What changes nothing may still be a merge that git would make.
+    // A merge without changes is still made by git, unless ours already contains theirs.
     const isThere = (await mergeBases(objects.repository, ours, theirs)).includes(theirs)
     return { outlook: isThere ? NOTHING : CLEAN, isEmpty }
   }
@@ -132,7 +130,7 @@ export class Outlooks {
     return impossible(isUnrelated ? 'no history in common' : FAILS)
   }
 
-  /** Whether two trees are the same but for the folder that belongs to its branch. */
+  /** Whether two trees are equal apart from the .forge folder. */
   async #isSame(one: Oid, other: Oid): Promise<boolean> {
     if (one === other) return true
     const [left, right] = await Promise.all([one, other].map(tree => readTree(this.objects, tree)))
@@ -149,7 +147,7 @@ const FAILS = 'git fails at it'
 export const impossible = (words: string): Outlook => ({ is: 'impossible', conflicts: 0, words })
 const inConflict = (count: number): Outlook => ({ is: 'conflicts', conflicts: count, words: filesInConflict(count) })
 
-/** What comes of a plan, if that is known soon. */
+/** The outcome of a plan, if it is computed in time. */
 async function plannedIn(plan: (pace: Pace) => Promise<StepPlan>): Promise<Outlook> {
   const signal = AbortSignal.timeout(MAX_PLANNING_MS)
   try {
@@ -163,7 +161,7 @@ async function plannedIn(plan: (pace: Pace) => Promise<StepPlan>): Promise<Outlo
   }
 }
 
-/** Keeps an answer, unless it fails. */
+/** Caches an answer unless it fails. */
 function keep<Answer>(known: Map<string, Promise<Answer>>, key: string, answer: Promise<Answer>): void {
   if (known.size >= MAX_KEPT_OUTLOOKS) known.clear()
   known.set(key, answer)

@@ -1,4 +1,4 @@
-/** A plan carried out on its branch: commits are made, and all refs move in one operation, or none does. */
+/** Carries out a plan on its branch: makes the commits, and moves all refs in one operation, or none. */
 
 import { Failure } from '../../../core/failure.ts'
 import { bytesOf, commit, identityLine, textOf } from '../../../core/git/commits.ts'
@@ -17,7 +17,7 @@ import { conflictRows } from '../conflicts/conflicts.ts'
 import { makeMerging, type StoredMerging } from '../conflicts/merging-commits.ts'
 import type { Planned, StepPlan, Stop } from './plan.ts'
 
-/** Writes the commits of a chain, each on the one before it; gives the last one. The signal's reason is thrown. */
+/** Writes the commits of a chain, each on the one before; returns the last one. Throws the signal's reason. */
 export async function writeChain(
   objects: Objects,
   onto: Oid | undefined,
@@ -40,7 +40,7 @@ export async function writeChain(
       tip = oidOf(objects.repository.format, object)
       continue
     }
-    // Signing is done by git, which reads the parents and the tree.
+    // Git signs, and reads the parents and the tree: they must be written before.
     await writeObjects(objects.repository, made.splice(0))
     tip = await signedCommit(objects, planned, tip)
   }
@@ -51,7 +51,7 @@ export async function writeChain(
 
 type NewPlanned = Extract<Planned, { is: 'new' }>
 
-/** The bytes of a commit; undefined where it is to be signed. */
+/** The bytes of a commit; undefined if it has to be signed. */
 async function commitBytes(
   { tree, others, message, encoding, author }: NewPlanned,
   parent: Oid | undefined,
@@ -66,7 +66,7 @@ async function commitBytes(
 const parentsOf = (first: Oid | undefined, others: readonly Oid[]): Oid[] =>
   first === undefined ? [...others] : [first, ...others]
 
-/** What a person has written, as a commit has it. */
+/** Converts typed text to a commit message. */
 function asMessage(text: string): string {
   if (text.includes('\0')) throw new Failure('A commit message can have no NUL character in it: take it out.')
   return `${text.trimEnd()}\n`
@@ -74,7 +74,7 @@ function asMessage(text: string): string {
 
 async function signedCommit(objects: Objects, planned: NewPlanned, parent: Oid | undefined): Promise<Oid> {
   const { tree, others, message, encoding, author } = planned
-  // Git signs nothing but UTF-8: what was written in another character set is written in that.
+  // Git signs only UTF-8: a message in another encoding is converted.
   const text = typeof message === 'string' ? asMessage(message) : textOf(message, encoding)
   const { bytes: _, ...plain } = author ?? { name: '', email: '' }
   const who = author && { author: plain }
@@ -82,25 +82,22 @@ async function signedCommit(objects: Objects, planned: NewPlanned, parent: Oid |
 }
 
 /**
- * A branch taken to a commit: what is recorded of it, and refs that move with it. `settled` are the drafts of a merge
- * that waited, as they went into the commit.
+ * The move of a branch to a commit: its operation, and refs that move with it. `settled`: the drafts of a waiting merge
+ * as they were committed.
  */
 export type Arrival = { kind: string; does: string; to: Oid; also?: readonly Move[]; settled?: Drafts }
 
-/**
- * Takes a branch to a commit that is written already, in one operation; its drafts are merged onto that, as where a
- * branch was moved by another program.
- */
+/** Moves a branch to a written commit, in one operation; its drafts are merged onto that. */
 export async function arrive(held: HeldBranch, { kind, does, to, also = [], settled }: Arrival): Promise<void> {
   const { work } = held
   const { objects, say } = work.room
-  // Of the drafts on a merge that waited only those are left that did not go into its commit.
+  // Only drafts that were not committed with the merge are left.
   const drafts = await mergeDrafts(objects, settled ?? noDrafts(work.tip), work.drafts, noDrafts(to))
   await held.become({ head: to, merging: null, drafts }, { kind, words: does, also })
   say({ say: 'repository' })
 }
 
-/** What a branch stops with: the plan's stop, and what it stands on. */
+/** A merge to wait in a branch: the plan's stop, and what it is based on. */
 export type WaitingMerge = {
   stop: Stop
   ours: Oid
@@ -108,19 +105,17 @@ export type WaitingMerge = {
   does: string
   also?: readonly Move[]
   forklift?: StoredMerging['forklift']
-  /** The drafts of the merge that waited before, as they went into the commit that this one stands on. */
+  /** The drafts of the previous waiting merge, as committed in the commit that this one is on. */
   settled?: Drafts
-  /** A commit or tree with files that were settled before: they are drafts from the start. */
+  /** A commit or tree with resolutions, which become drafts. */
   result?: Oid | undefined
-  /** The model that has settled them. */
+  /** The model that made these resolutions. */
   by?: string | undefined
-  /** The operation creates the branch at `ours`. */
+  /** Whether the operation creates the branch at `ours`. */
   isNew?: boolean
 }
 
-/**
- * Lets a merge wait in a branch for a person: its conflicts are written, and the branch itself stays where it is.
- */
+/** Lets a merge wait in a branch: its conflicts are written, and the branch itself stays. */
 export async function waitForPerson(
   held: HeldBranch,
   { stop, ours, kind, does, also = [], settled = held.work.drafts, forklift, result, by, isNew = false }: WaitingMerge,
@@ -151,14 +146,14 @@ export async function waitForPerson(
     tree,
   )
   await writeObjects(objects.repository, waiting.made)
-  // What was typed while a commit waited for its signature went into none.
+  // Edits made while a commit waited for its signature are not in it.
   const drafts = await mergeDrafts(objects, settled, work.drafts, { ...noDrafts(waiting.oid), files })
   const next = { ...(isNew && { head }), merging: waiting.oid, drafts }
   await held.become(next, { kind, words: does, also })
   say({ say: 'repository' })
 }
 
-/** Throws where something is typed that is in no commit: it would be lost among what settles the conflicts. */
+/** Throws if there are unsaved edits, which would be mixed with resolutions. */
 function verifyNothingTyped({ name, merging, draftPaths }: BranchWork): void {
   if (merging !== undefined || draftPaths.length === 0) return
   const files = draftPaths.length <= 2 ? draftPaths.map(visiblePath).join(' and ') : many(draftPaths.length, 'file')
@@ -167,9 +162,7 @@ function verifyNothingTyped({ name, merging, draftPaths }: BranchWork): void {
   )
 }
 
-/**
- * Does what a plan says, unless the signal ends it before a ref has moved. Gives the commit that the branch is at then.
- */
+/** Carries out a plan, unless the signal stops it before a ref has moved. Returns the branch's new commit. */
 export async function carryOutStep(
   held: HeldBranch,
   { onto, chain, stop, kind, does, also }: StepPlan,
@@ -179,7 +172,7 @@ export async function carryOutStep(
   const { work } = held
   if (stop) verifyNothingTyped(work)
   const tip = await held.unlocked(() => writeChain(work.room.objects, onto, chain, signature, signal))
-  // From here on it is done.
+  // From here on it can't be stopped.
   signal.throwIfAborted()
   if (stop) await waitForPerson(held, { stop, ours: tip, kind: `begin ${kind}`, does: `begin to ${does}` })
   else await arrive(held, { kind, does, to: tip, also })

@@ -1,6 +1,4 @@
-/**
- * Commits applied to another commit, each as git's cherry-pick does: what a rebase and a cherry-pick have in common.
- */
+/** Applies commits to another commit as git's cherry-pick does, for rebases and cherry-picks. */
 import { type Commit, parseCommit } from '../../../core/git/commits.ts'
 import { subjectOf } from '../../../core/git/history.ts'
 import { type MergedTree, mergeTrees } from '../../../core/git/merges.ts'
@@ -13,17 +11,17 @@ import { isClean, withPlainNames } from '../conflicts/conflicts.ts'
 import { hasSameFolder } from './merge.ts'
 import { type Planned, type Stop, treeOfCommit } from './plan.ts'
 
-/** A long computation: the signal that ends it, and the callback for its progress. */
+/** A long computation: the signal that stops it, and the callback for its progress. */
 export type Pace = { signal: AbortSignal; tell: (words: string) => void }
 
 type PickRules = {
   does: 'rebase' | 'cherry-pick'
-  /** How a person calls what the commits are put on. */
+  /** The name of the commit or branch onto which the commits are picked. */
   ours: string
-  /** How many commits there are in all, with those that are done already. */
+  /** The number of all commits, including those already picked. */
   of: number
   onto?: string | undefined
-  /** Some of them stand on it already. */
+  /** Whether some are already picked. */
   isBegun?: boolean
 }
 
@@ -33,12 +31,12 @@ export type Picks = {
   chain: Planned[]
   /** The tree at the end of the chain. */
   tree: Oid
-  /** Commits that change nothing there. */
+  /** Commits that would change nothing. */
   dropped: { commit: Oid; subject: string }[]
   stop?: Stop
 }
 
-/** Picks commits, one after the other, onto a commit, up to the end or to the first with conflicts. */
+/** Picks commits, one after the other, onto a commit, up to the end or the first conflict. */
 export async function planPicks(
   objects: Objects,
   onto: Oid,
@@ -49,7 +47,7 @@ export async function planPicks(
   const chain: Planned[] = []
   const dropped: Picks['dropped'] = []
   let tree = await treeOfCommit(objects, onto)
-  // Where a commit stands on the very one that it is to be put on, it stays what it is, as in git's rebase.
+  // A commit whose parent is already the one to pick onto stays, as in git's rebase.
   let tip: Oid | undefined = onto
   for (const [at, oid] of commits.entries()) {
     signal.throwIfAborted()
@@ -96,19 +94,19 @@ export async function readCommit(objects: Objects, oid: Oid): Promise<Commit> {
   return parseCommit(object.bytes)
 }
 
-/** A repository whose gits end with a signal, too. */
+/** The repository with git processes that the signal also stops. */
 export function endedBy(repository: Repository, signal: AbortSignal): Repository {
   return { ...repository, signal: repository.signal ? AbortSignal.any([repository.signal, signal]) : signal }
 }
 
-/** The tree that a commit was made from. */
+/** The tree of a commit's parent. */
 async function baseOf(objects: Objects, { parents: [parent] }: Commit): Promise<Oid> {
   return parent === undefined ? emptyTree(objects.repository.format) : await treeOfCommit(objects, parent)
 }
 
 /**
- * `owner` has the conversation, which belongs to its branch: to the one that is picked onto, and to the one that is
- * rebased, whose commits bring it along.
+ * `owner`: the commit whose .forge folder is kept: that of the target of a cherry-pick, or that of a rebased branch,
+ * whose commits contain it.
  */
 type Pick = { tree: Oid; before: Oid; oid: Oid; owner: Oid; theirs: string; signal: AbortSignal }
 

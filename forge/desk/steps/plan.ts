@@ -1,6 +1,6 @@
 /**
- * What would come of a step, before anything moves: each kind of step computes a plan, a preview shows it, and to do
- * the step is to carry the same plan out.
+ * Plans of steps: each kind of step computes a plan before anything moves, a preview shows it, and running the step
+ * carries out the same plan.
  */
 import type { CommitIdentity } from '../../../core/git/commits.ts'
 import type { MergedTree } from '../../../core/git/merges.ts'
@@ -9,27 +9,27 @@ import type { Move } from '../../../core/git/refs.ts'
 import type { Oid } from '../../../core/git/repository.ts'
 import type { StoredMerging } from '../conflicts/merging-commits.ts'
 
-/** A branch that a step is done to, and where it is. */
+/** The branch that a step moves, and its commit. */
 export type StepTarget = { branch: string; tip: Oid }
 
-/** A commit of a chain: one that is there already, or one that is made on the one before it. */
+/** A commit of a chain: an existing one, or one to be made on the one before. */
 export type Planned =
   | { is: 'there'; commit: Oid; tree: Oid }
   | {
       is: 'new'
       tree: Oid
-      /** Its parents after the first. */
+      /** The commit's parents after the first. */
       others: readonly Oid[]
-      /** A text that a person typed, or the bytes of the message of a commit that is copied. */
+      /** Typed text, or the message bytes of a copied commit. */
       message: string | Buffer
       encoding?: string | undefined
-      /** The user, now, where it is not given. */
+      /** Undefined: the user, now. */
       author?: CommitIdentity | undefined
     }
 
-/** Where a chain meets conflicts: what it was doing there, and what is left to do. */
+/** Where a chain meets conflicts: the merge, and what is left to do. */
 export type Stop = {
-  /** Git's own merge, with plain names, and with the folder .forge of its branch. */
+  /** Git's merge, with plain file names, and the branch's own .forge folder. */
   merge: MergedTree
   /** The tree that theirs is merged into. */
   ours: Oid
@@ -40,29 +40,30 @@ export type Stop = {
 
 export type StepPlan = {
   branch: string
-  /** Where the branch is. */
+  /** The branch's commit. */
   before: Oid
   is: 'clean' | 'drops' | 'nothing' | 'conflicts'
-  /** What comes of it, for the word on a target. */
+  /** The outcome, for the word on a drop target. */
   words: string
-  /** The operation that it is: its kind, and what it does, in a few words. */
+  /** The kind of the operation. */
   kind: string
   does: string
-  /** What follows these words where it is said that it was done. */
+  /** Appended to `does` when the step is done. */
   how?: string
-  /** The commit that the chain begins on (undefined where it begins a history), and the chain up to its end or stop. */
+  /** The commit that the chain starts on; undefined if the chain starts a history. */
   onto: Oid | undefined
+  /** The commits up to the end or the stop. */
   chain: readonly Planned[]
   stop?: Stop | undefined
-  /** The tree of the branch after it. */
+  /** The branch's tree after the step. */
   tree: Oid
-  /** How many commits it takes along, or makes. */
+  /** The number of commits that it brings or makes. */
   commits: number
-  /** Of the commit that it makes, to be edited. */
+  /** The message of the resulting commit, for editing. */
   message?: string | undefined
-  /** Refs that move beside the branch. */
+  /** Other refs that move with the branch. */
   also: readonly Move[]
-  /** What a person should know before. */
+  /** Warnings for the preview. */
   warnings: readonly string[]
 }
 
@@ -94,5 +95,5 @@ const PAST: Record<string, string> = {
   tag: 'Tagged',
 }
 
-/** What was done, from the words of its operation: `merge a into b` is "Merged a into b". */
+/** The past tense of an operation's words: `merge a into b` becomes "Merged a into b". */
 export const pastOf = (does: string): string => does.replace(/^[\w-]+/, verb => PAST[verb] ?? verb)

@@ -1,6 +1,6 @@
 /**
- * Plans that take long: many commits to be rebased or picked. A preview and the step after it are one computation, kept
- * by the commits that it is about, which never change. Each can be stopped, and then leaves nothing.
+ * Plans that take long: rebases and picks of many commits. A preview and the step after it share one computation,
+ * cached by the commits it depends on, which never change. Each can be stopped, without leaving anything.
  */
 import { Failure } from '../../../core/failure.ts'
 import type { Objects } from '../../../core/git/objects.ts'
@@ -8,22 +8,22 @@ import type { Oid } from '../../../core/git/repository.ts'
 import type { News } from '../contract/news.ts'
 import type { Pace, Picks } from './picks.ts'
 
-/** Commits that were copied; `same`: how many were left out because an equal commit is there already. */
+/** Copied commits; `same`: the number left out because an equal commit exists. */
 type Picked = { picks: Picks; commits: number; same: number }
 
-/** Makes something of a key, or gives what was made of it before. */
+/** Computes a value for a key, or returns the cached one. */
 export type Once = (key: string, make: (pace: Pace) => Promise<Picked>) => Promise<Picked>
 
 /** Without a cache and without a signal. */
 export const everyTime: Once = async (_, make) =>
   await make({ signal: new AbortController().signal, tell: () => undefined })
 
-/** How many plans are cached, for a dialog in which options are switched. */
+/** At most this many plans are cached, for a dialog in which options are switched. */
 const MAX_KEPT_PLANS = 6
-/** What is over by then says nothing of how far it is, and nothing again before so long; in milliseconds. */
+/** No progress is shown before the first number of milliseconds, and then at intervals of the second. */
 const [QUICK_MS, PAUSE_MS] = [600, 250]
 
-/** Something that is made, or was, and how many wait for it. */
+/** A computation, and the number of callers that wait for it. */
 type Planning = { picked: Promise<Picked>; control: AbortController; waiting: number }
 
 export class Plannings {
@@ -37,7 +37,7 @@ export class Plannings {
 
   readonly once: Once = this.onceFor(undefined)
 
-  /** For a caller that may stop waiting: a computation without callers is ended. */
+  /** For a caller that may stop waiting: a computation without callers is stopped. */
   onceFor(signal: AbortSignal | undefined): Once {
     return async (key, make) => {
       const known = this.#known.get(key)
@@ -62,7 +62,7 @@ export class Plannings {
     const leave = () => {
       planning.waiting--
       if (planning.waiting > 0) return
-      // Later callers do not get the computation that is ending.
+      // Later callers do not get the computation that is being stopped.
       this.#forget(key, planning)
       planning.control.abort(stopped())
     }
@@ -75,7 +75,7 @@ export class Plannings {
     }
   }
 
-  /** Does something that {@link stop} ends: the signal's reason is thrown then. */
+  /** Runs a task that {@link stop} stops: it then throws the signal's reason. */
   async run<Result>(task: (pace: Pace) => Promise<Result>, control = new AbortController()): Promise<Result> {
     this.#running.add(control)
     let [last, hasSaid] = [performance.now() + QUICK_MS - PAUSE_MS, false]
@@ -93,7 +93,7 @@ export class Plannings {
     }
   }
 
-  /** Ends all that is under way. */
+  /** Stops all running tasks. */
   stop(): void {
     for (const control of this.#running) control.abort(stopped())
   }
@@ -102,7 +102,7 @@ export class Plannings {
     if (this.#known.get(key) === made) this.#known.delete(key)
   }
 
-  /** No ref leads to what was made yet: a garbage collection may have taken it. */
+  /** No ref contains the planned objects yet: garbage collection may have removed them. */
   async #isThere({ picks: { chain, stop } }: Picked): Promise<boolean> {
     const stages = (stop?.merge.stages ?? []).filter(({ mode }) => mode !== '160000')
     const needed = new Set<Oid>([...chain.map(({ tree }) => tree), ...stages.map(({ oid }) => oid)])

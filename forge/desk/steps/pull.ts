@@ -1,4 +1,4 @@
-/** A pull: a branch gets what was fetched of the branch that it follows, by a fast-forward, a merge or a rebase. */
+/** A pull: brings the fetched upstream into a branch, by a fast-forward, a merge or a rebase. */
 import { Failure } from '../../../core/failure.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid, Repository } from '../../../core/git/repository.ts'
@@ -14,10 +14,10 @@ import { type Upstream, upstreamOf } from './remotes.ts'
 
 export type PullStep = Extract<Step, { step: 'pull' }>
 
-/** Why nothing can be pulled into a branch that has no upstream branch: to push it gives it one. */
+/** The branch has no upstream to pull from; pushing it sets one. */
 export class NoUpstream extends Failure {}
 
-/** What a branch follows, with the ref that it is kept at. Throws {@link NoUpstream} where it follows nothing. */
+/** The upstream of a branch, with its tracking ref. Throws {@link NoUpstream} if it has none. */
 export async function followed(
   repository: Repository,
   branch: string,
@@ -34,7 +34,7 @@ export async function followed(
   return { ...upstream, tracking, words: tracking.replace(/^refs\/(remotes|heads)\//, '') }
 }
 
-/** What is followed as it was fetched last; undefined where it never was. */
+/** The upstream as last fetched; undefined if it never was. */
 export async function pullSource(
   objects: Objects,
   { tracking, words, remote, ref }: { tracking: string; words: string; remote: string; ref: string },
@@ -44,7 +44,7 @@ export async function pullSource(
   return commit && { commit: commit.oid, words, ...(branch !== undefined && headRef(branch) === ref && { branch }) }
 }
 
-/** Plans what comes after the fetch. Throws a {@link Failure} where it can't be done in this way. */
+/** Plans the step after the fetch. Throws a {@link Failure} if it is impossible in this way. */
 export async function planPull(
   objects: Objects,
   source: Source,
@@ -76,7 +76,7 @@ export async function planPull(
   )
 }
 
-/** As git does it: also the conversation in .forge/ is what the branch has where it went on. */
+/** As in git, the fast-forward also brings the upstream's .forge folder. */
 async function planForward(objects: Objects, source: Source, { branch, tip }: StepTarget): Promise<StepPlan> {
   const tree = await treeOfCommit(objects, source.commit)
   return {
@@ -87,6 +87,6 @@ async function planForward(objects: Objects, source: Source, { branch, tip }: St
   }
 }
 
-/** Whether a commit is another one, or in its history. */
+/** Whether a commit equals another one or is in its history. */
 const isIn = async (repository: Repository, one: Oid, other: Oid): Promise<boolean> =>
   await holds(repository, ['merge-base', '--is-ancestor', one, other])

@@ -1,4 +1,4 @@
-/** A push of one branch to one branch of a remote, as it was previewed: never of anything else, and never by itself. */
+/** A push of one branch to one branch of a remote, exactly as previewed, and only on request. */
 import { Failure } from '../../../core/failure.ts'
 import { setConfig } from '../../../core/git/config.ts'
 import { isRefName } from '../../../core/git/objects.ts'
@@ -26,29 +26,31 @@ import { hooksFor } from './warnings.ts'
 
 export type PushStep = Extract<Step, { step: 'push' }>
 
-/** What a push would do, as far as this repository knows: the server is not asked. */
+/** The effect of a push according to this repository: the server is not asked. */
 type PushPlan = {
   remotes: Remotes
   remote: RemoteSettings
   target: StepTarget
-  /** The ref on the remote, and how a person calls it. */
+  /** The ref on the remote. */
   ref: RefName
+  /** The remote branch's name on the screen. */
   words: string
-  /** What it was when it was fetched last; undefined where it was not there. */
+  /** The remote branch's commit when last fetched; undefined if it did not exist. */
   fetched: Oid | undefined
   isForced: boolean
   is: 'clean' | 'drops' | 'nothing'
   says: string
-  /** How many commits go out, and how many the remote's branch has no more. */
+  /** The number of commits that are pushed. */
   commits: number
+  /** The number of commits that leave the remote branch. */
   replaced: number
   setsUpstream: boolean
 }
 
-/** Thrown where the remote's branch has commits that are to be pulled before a push can be. */
+/** The remote branch has commits that must be pulled before a push. */
 export class PullFirst extends Failure {}
 
-/** Plans a push. Throws a {@link PullFirst} where the remote would reject it, as far as that is known. */
+/** Plans a push. Throws {@link PullFirst} if the remote would reject it, as far as known. */
 export async function planPush(
   room: BranchServices,
   { remote: name, to, isForced }: PushStep,
@@ -85,7 +87,7 @@ export async function planPush(
   }
 }
 
-/** What rev-list tells of the commits that go out. */
+/** The commits to push, by rev-list. */
 async function outgoing(
   repository: Repository,
   tip: Oid,
@@ -98,7 +100,7 @@ async function outgoing(
   return await read(repository, ['rev-list', ...how, tip, '--not', ...known, '--', ...paths])
 }
 
-/** A push before it is done. */
+/** The preview of a push. */
 export async function previewPush(room: BranchServices, plan: PushPlan, drafts: number): Promise<Preview> {
   const { repository } = room.objects
   const { target, remote, fetched, words, replaced, setsUpstream, is, says, commits } = plan
@@ -121,7 +123,7 @@ export async function previewPush(room: BranchServices, plan: PushPlan, drafts: 
   return { ...shared, is, words: says, warnings: is === 'nothing' ? [] : warnings }
 }
 
-/** Throws a {@link Failure} where a push would overwrite another commit than was previewed (null: none). */
+/** Throws a {@link Failure} if a push would overwrite another commit than in the preview (null: none). */
 export function verifyThere({ words, fetched, isForced }: PushPlan, previewed: Oid | null | undefined): void {
   if (previewed === undefined && !isForced) return
   if (previewed === undefined) throw new Failure(`A force push of ${words} needs a preview first: nothing was pushed.`)
@@ -129,12 +131,12 @@ export function verifyThere({ words, fetched, isForced }: PushPlan, previewed: O
     throw new Failure(`${words} was fetched since this preview: nothing was pushed. Review it again.`)
 }
 
-/** Pushes, and says what came of it. Throws a {@link Failure} in one sentence. */
+/** Pushes, and returns the result in words. Throws a {@link Failure} in one sentence. */
 export async function push(transfers: Transfers, plan: PushPlan): Promise<string> {
   const { remotes, remote, target, ref, words, fetched, isForced, setsUpstream } = plan
   const { repository } = transfers.room.objects
   if (plan.is === 'nothing') throw new Failure(`Nothing to push: ${words} is up to date.`)
-  // What was previewed goes out, whatever is saved meanwhile.
+  // The previewed commit is pushed, whatever is saved meanwhile.
   const refspec = `${target.tip}:${asText(ref)}`
   const lease = isForced ? [`--force-with-lease=${asText(ref)}:${fetched ?? ''}`] : []
   const flags = ['--porcelain', '--progress', '--no-verify', '--no-follow-tags', '--no-recurse-submodules']
@@ -146,7 +148,7 @@ export async function push(transfers: Transfers, plan: PushPlan): Promise<string
       said = lines
       const rejected = /^!\t[^\t]*\t(.*)$/m.exec(stdout.toString())?.[1]
       if (rejected !== undefined) {
-        // A new fetch tells what is there: the next preview is about that.
+        // Fetches, so that the next preview shows what the remote has.
         if (BEHIND.test(rejected)) await fetchOne(transfers, remotes, remote, { signal, isFirst: true }).catch(() => {})
         throw new Failure(whyRejected(plan, rejected, lines))
       }
@@ -159,7 +161,7 @@ export async function push(transfers: Transfers, plan: PushPlan): Promise<string
   }
   const name = visiblePath(target.branch)
   const done = [`Pushed ${name} to ${words}: ${many(plan.commits, 'commit')}.`, ...said]
-  // It is pushed, whatever becomes of the configuration.
+  // The push has succeeded, even if the configuration can't be written.
   if (setsUpstream)
     await follow(repository, target.branch, remote, ref).catch(() =>
       done.push(`But ${name} does not follow it: git could not write its configuration.`),
@@ -167,10 +169,10 @@ export async function push(transfers: Transfers, plan: PushPlan): Promise<string
   return done.join(' ')
 }
 
-/** What git says of a push that was rejected because the remote's branch is not where it was when it was fetched. */
+/** Git's messages for a push rejected because the remote branch has moved since the last fetch. */
 const BEHIND = /stale info|fetch first|non-fast-forward/
 
-/** Why a remote did not take a branch, from the end of the line that git prints of it. */
+/** Why a remote rejected a branch, from the end of git's line about it. */
 function whyRejected({ remotes, remote, words, target }: PushPlan, summary: string, lines: readonly string[]): string {
   const [, reason = summary] = /\((.*)\)\s*$/.exec(summary) ?? []
   const why = shown(remotes, reason)
@@ -182,7 +184,7 @@ function whyRejected({ remotes, remote, words, target }: PushPlan, summary: stri
   return `${visiblePath(remote.name)} rejected ${words} (${why}${said}): nothing was pushed.`
 }
 
-/** What `git push --set-upstream` writes. */
+/** Writes the configuration of `git push --set-upstream`. */
 async function follow(repository: Repository, branch: string, { name }: RemoteSettings, ref: RefName): Promise<void> {
   const key = `branch.${asText(branch)}`
   await setConfig(repository, `${key}.remote`, asText(name))

@@ -1,4 +1,4 @@
-/** A rebase: the commits of a branch since the merge base, applied to another commit, as `git rebase` does. */
+/** A rebase: applies the commits of a branch since the merge base to another commit, as with `git rebase`. */
 import { Failure } from '../../../core/failure.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid, Repository } from '../../../core/git/repository.ts'
@@ -48,7 +48,7 @@ export async function planRebase(
   return { ...shared, is: 'conflicts', words: where, stop }
 }
 
-/** Whether a branch stands on a commit already, one commit behind the other. */
+/** Whether a branch is already on top of a commit, without merges between. */
 async function isThere(repository: Repository, tip: Oid, onto: Oid): Promise<boolean> {
   if (tip === onto) return true
   const behind = await read(repository, ['rev-list', '-n', '1', onto, `^${tip}`, '--'])
@@ -56,7 +56,7 @@ async function isThere(repository: Repository, tip: Oid, onto: Oid): Promise<boo
   return (await read(repository, ['rev-list', '-n', '1', '--min-parents=2', tip, `^${onto}`, '--'])) === ''
 }
 
-/** The commits that a rebase takes along, oldest first; those that are there as another commit are only counted. */
+/** The commits to rebase, oldest first; those that already exist as another commit are only counted. */
 async function commitsToPick(
   objects: Objects,
   tip: Oid,
@@ -69,7 +69,7 @@ async function commitsToPick(
   let same = 0
   for (const line of stdout.toString('latin1').split('\n').filter(Boolean)) {
     const oid = line.replace(/^[+=]/, '')
-    // A commit that changes nothing is like any other such one, and is kept for its message.
+    // Empty commits all count as equal to each other, so they are kept for their messages.
     if (line.startsWith('=') && !(await isEmptyCommit(objects, oid))) same++
     else commits.push(oid)
   }

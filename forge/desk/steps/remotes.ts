@@ -1,4 +1,4 @@
-/** The remotes of a repository as steps need them: their names, where what they fetch is kept, and their secrets. */
+/** The remotes of a repository for steps: their names, refspecs and secrets. */
 import { Failure } from '../../../core/failure.ts'
 import { isRefName } from '../../../core/git/objects.ts'
 import type { RefName } from '../../../core/git/refs.ts'
@@ -8,24 +8,24 @@ import { visiblePath } from '../../../core/text.ts'
 import { HEADS, headRef } from '../branches/branches.ts'
 import { OWN_REFS } from '../refs.ts'
 
-/** `name` is a byte string, as the page has it. */
+/** `name`: a byte string, as on the page. */
 export type RemoteSettings = {
   name: string
-  /** How fetched refs are called here, as refspecs. */
+  /** The refspecs that map fetched refs to tracking refs. */
   fetch: readonly string[]
-  /** The user wants it fetched only by its name. */
+  /** Whether the remote is fetched only when named (skipFetchAll). */
   isSkipped: boolean
 }
 
 export type Remotes = {
   all: readonly RemoteSettings[]
-  /** What must not be shown: names, passwords and keys in addresses. */
+  /** Texts to hide: names, passwords and keys in addresses. */
   secrets: readonly string[]
 }
 
 const KEYS = '^(remote\\..*\\.(url|pushurl|fetch|skipfetchall|skipdefaultupdate)|url\\..*\\.(insteadof|pushinsteadof))$'
 
-/** All remotes that have an address, by name. */
+/** All remotes with an address, by name. */
 export async function readRemotes(repository: Repository): Promise<Remotes> {
   const { stdout } = await run(repository, ['config', '-z', '--get-regexp', KEYS], { ok: [0, 1] })
   const found = new Map<string, { fetch: string[]; isSkipped: boolean; hasUrl: boolean }>()
@@ -50,15 +50,17 @@ export async function readRemotes(repository: Repository): Promise<Remotes> {
   const all = [...found].filter(([, { hasUrl }]) => hasUrl)
   return {
     all: all.map(([name, { fetch, isSkipped }]) => ({ name, fetch, isSkipped })),
-    // The longest first: one may be a part of another.
+    // The longest first, since one may be part of another.
     secrets: [...secrets].sort((one, other) => other.length - one.length),
   }
 }
 
-/** Shorter ones are in every other word. */
+/** Shorter secrets are not hidden, since they occur in other words. */
 const MIN_SECRET_CHARS = 4
 
-/** The parts of an address that may be secret: a password, a name that is a key, what stands behind a question mark. */
+/**
+ * The parts of an address that may be secret: a password, a user name that is a key, the text after a question mark.
+ */
 function secretsOf(url: string): string[] {
   const [, user = '', password = ''] = /^(?:[a-z][a-z0-9+.-]*:\/\/)?([^/@:]*)(?::([^/]*))?@/i.exec(url) ?? []
   const isKey = /^https?:/i.test(url)
@@ -75,7 +77,7 @@ function decoded(text: string): string {
   }
 }
 
-/** The remote of a name. Throws a {@link Failure} where none is called so. */
+/** The remote with a name. Throws a {@link Failure} if there is none. */
 export function remoteNamed({ all }: Remotes, name: string): RemoteSettings {
   const remote = all.find(it => it.name === name)
   if (!remote) throw new Failure(`There is no remote ${visiblePath(name)}: add it with git remote add.`)
@@ -83,13 +85,13 @@ export function remoteNamed({ all }: Remotes, name: string): RemoteSettings {
   return remote
 }
 
-/** Throws a {@link Failure} for a name that can't be given to git as an argument. */
+/** Throws a {@link Failure} for a name that is not UTF-8, which can't be an argument of git. */
 export function verifyUtf8(name: string): void {
   if (Buffer.from(asText(name)).equals(Buffer.from(name, 'latin1'))) return
   throw new Failure(`The name ${visiblePath(name)} is no UTF-8: do this with git in a terminal.`)
 }
 
-/** Where a ref of a remote is kept here once it is fetched; undefined where it is not kept. */
+/** The tracking ref of a remote's ref; undefined if it has none. */
 export function trackingRef({ fetch }: RemoteSettings, ref: RefName): RefName | undefined {
   for (const refspec of fetch) {
     const [from = '', to = ''] = refspec.replace(/^\+/, '').split(':')
@@ -103,10 +105,10 @@ export function trackingRef({ fetch }: RemoteSettings, ref: RefName): RefName | 
   return undefined
 }
 
-/** Refs that a fetch must not write: those of the desk, and the user's branches. */
+/** The prefixes of refs that a fetch must not write: the forge's, and the user's branches. */
 const OWN = [HEADS, OWN_REFS]
 
-/** Throws a {@link Failure} where a fetch would write into local branches: an undo would not bring them back. */
+/** Throws a {@link Failure} if a fetch would write local branches, which an undo would not restore. */
 export function verifyKeepsBranches({ name, fetch }: RemoteSettings): void {
   const odd = fetch.find(refspec => {
     const [from = '', to = ''] = refspec.replace(/^\+/, '').split(':')
@@ -121,10 +123,10 @@ export function verifyKeepsBranches({ name, fetch }: RemoteSettings): void {
   )
 }
 
-/** What a branch follows, as it is configured. */
+/** The configured upstream of a branch. */
 export type Upstream = { remote: string; ref: RefName; tracking: RefName | undefined }
 
-/** What a branch follows; undefined where it follows nothing. The remote is `.` for another local branch. */
+/** The upstream of a branch; undefined if it has none. The remote is `.` for another local branch. */
 export async function upstreamOf(repository: Repository, branch: string): Promise<Upstream | undefined> {
   if (!isRefName(headRef(branch))) return undefined
   verifyUtf8(branch)

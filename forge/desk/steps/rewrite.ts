@@ -1,6 +1,6 @@
 /**
- * Commits of a branch changed where they are: amended, reworded, squashed, dropped or put in another order, as `git
- * rebase --interactive` does it. The commits after them are applied again; those before them stay.
+ * Rewrites commits of a branch: amend, reword, squash, drop and reorder, as `git rebase --interactive` does. Later
+ * commits are applied again; earlier ones stay.
  */
 import { Failure } from '../../../core/failure.ts'
 import { type Commit, isAncestor, textOf } from '../../../core/git/commits.ts'
@@ -18,33 +18,35 @@ import { type Pace, type Picks, pickOnto, readCommit } from './picks.ts'
 import { filesInConflict, type Planned, type StepPlan, type StepTarget } from './plan.ts'
 import { everyTime, type Once } from './plannings.ts'
 
-/** At most this many commits are applied again; above that, git rebase is the tool. */
+/** At most this many commits are applied again; above that, the step is refused and git rebase is needed. */
 const MAX_COMMITS = 5000
 
-/** A branch whose commits are rewritten. `treeWithDrafts`: its files with all drafts, where its newest commit takes these. */
+/**
+ * A branch whose commits are rewritten. `treeWithDrafts`: its files with all drafts, if its newest commit takes these.
+ */
 export type RewriteTarget = StepTarget & { treeWithDrafts: Oid | undefined }
 
-/** What becomes one commit: the first of these commits, with the changes of the others put into it. */
+/** One resulting commit: the first of these commits, with the changes of the others added. */
 type Item = { commits: readonly [Oid, ...Oid[]]; message?: string | undefined }
 
-/** A commit of the branch's line of first parents. */
+/** A commit in the branch's first-parent history. */
 type OnLine = Commit & { oid: Oid }
 
 type Rewrite = {
-  /** The commit that the first rewritten one stands on; undefined before a first commit. */
+  /** The parent of the first rewritten commit; undefined before a first commit. */
   onto: Oid | undefined
   /** Oldest first. */
   items: readonly Item[]
   /** The operation in a few words, without the branch. */
   does: string
-  /** The message that a person can edit, as it would be. */
+  /** The default of the message that the user can edit. */
   message?: string | undefined
   dropped: number
 }
 
 /**
- * Plans a rewriting. Throws a {@link Failure} where a commit is not on the branch's line of first parents, where a merge
- * is in the way, and where a conflict can't wait for a person because more than plain commits follow.
+ * Plans a rewriting. Throws a {@link Failure} if a commit is not in the branch's first-parent history, if a merge
+ * prevents it, or if a conflict could not wait because more than plain commits follow it.
  */
 export async function planRewrite(
   objects: Objects,
@@ -85,7 +87,7 @@ export async function planRewrite(
   return { ...shared, is: 'clean', words: made === 1 ? 'rewrites 1 commit' : `rewrites ${made} commits` }
 }
 
-/** All commits that the rewriting names: each has to be on the line. */
+/** The commits that the rewriting names. */
 function commitsOf(rewriting: Rewriting, tip: Oid): readonly Oid[] {
   switch (rewriting.do) {
     case 'amend':
@@ -100,7 +102,7 @@ function commitsOf(rewriting: Rewriting, tip: Oid): readonly Oid[] {
   }
 }
 
-/** The line of first parents from the oldest of some commits to the tip, oldest first. */
+/** The first-parent history from the oldest of some commits to the tip, oldest first. */
 async function lineDownTo(objects: Objects, { branch, tip }: StepTarget, needed: readonly Oid[]): Promise<OnLine[]> {
   const missing = new Set(needed)
   const line: OnLine[] = []
@@ -134,7 +136,7 @@ function rewriteOf(line: readonly OnLine[], rewriting: Rewriting, typed: string 
     case 'reword': {
       const oid = rewriting.do === 'amend' ? (all.at(-1) ?? '') : rewriting.commit
       const own = messageOf(oid)
-      // Without a text the commit is planned as one that gets another text: the preview says what that would rewrite.
+      // Without a text the commit is planned as reworded, so that the preview shows what that would rewrite.
       const isOther = typed === undefined ? !isAmendedWithDrafts(rewriting) : typed.trim() !== own.trim()
       const item = isOther ? { commits: [oid] as const, message: typed ?? own } : plain(oid)
       const does = `${rewriting.do} ${oid.slice(0, 8)}`
@@ -175,7 +177,7 @@ function rewriteOf(line: readonly OnLine[], rewriting: Rewriting, typed: string 
   }
 }
 
-/** Some commits, each once, in the order of the line. */
+/** Some commits, each once, in the order of the history. */
 function inOrder(all: readonly Oid[], some: readonly Oid[]): Oid[] {
   return all.filter(oid => some.includes(oid))
 }
@@ -185,9 +187,9 @@ function textMessage(line: readonly OnLine[], oid: Oid): string {
   return commit ? textOf(commit.message, commit.encoding) : ''
 }
 
-/** Throws where a branch that was merged into the line later begins at a commit that is rewritten. */
+/** Throws if a branch that was merged later begins at a rewritten commit. */
 async function verifyNoLaterMerge(objects: Objects, line: readonly OnLine[], { items }: Rewrite): Promise<void> {
-  // Commits at the beginning that stay as they are can be the beginning of any branch.
+  // Unchanged commits at the start may be the base of any branch.
   const firstChanged = line.find(({ oid }, at) => !isKept(items[at], oid))
   const merged = line.flatMap(({ parents }) => parents.slice(1))
   if (!firstChanged || merged.length === 0) return
@@ -206,7 +208,7 @@ const isAmendedWithDrafts = (rewriting: Rewriting): boolean => rewriting.do === 
 
 type Work = { rewrite: Rewrite; rewriting: Rewriting }
 
-/** Applies the items, one after the other, up to the end or to the first conflict that can wait for a person. */
+/** Applies the items, one after the other, up to the end or the first conflict that can wait. */
 async function apply(
   objects: Objects,
   { tip: branchTip, treeWithDrafts }: RewriteTarget,
@@ -244,7 +246,7 @@ async function apply(
       const picked = byOid.get(oid) as OnLine
       const base = await treeOf(picked.parents[0])
       const short = oid.slice(0, 8)
-      // The conversation goes with the commits of its branch; the newest one of all is that of the branch now.
+      // The conversation moves with its branch's commits; after a reordering, the newest commit gets the current one.
       const owner = at === items.length - 1 && rewriting.do === 'reorder' ? branchTip : oid
       const merge = await pickOnto(objects, { tree, before: base, oid, owner, theirs: short, signal })
       if (isClean(merge)) {
@@ -274,7 +276,7 @@ async function apply(
   return { chain, tree, dropped }
 }
 
-/** Throws where what is left after a conflict is more than plain commits, which a merge that waits can't keep. */
+/** Throws if more than plain commits are left after a conflict, since a waiting merge stores only those. */
 function verifyCanWait(
   { oid, parents }: OnLine,
   { isPlain, todo, byOid }: { isPlain: boolean; todo: readonly Item[]; byOid: ReadonlyMap<Oid, OnLine> },
@@ -291,10 +293,10 @@ function verifyCanWait(
   )
 }
 
-/** At most this many branches are named that keep what is rewritten; above that, they are counted. */
+/** At most this many branches are named in the warning; above that, their number is. */
 const MAX_NAMED_BRANCHES = 3
 
-/** A warning where other local branches have the oldest commit that is rewritten. */
+/** The warning that other local branches contain the oldest rewritten commit. */
 async function branchesThatKeep({ repository }: Objects, { branch }: StepTarget, line: readonly OnLine[]) {
   const [oldest] = line
   if (!oldest) return []

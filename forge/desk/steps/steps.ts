@@ -1,4 +1,4 @@
-/** The steps that can be done to refs: previewed, and done as they were previewed. */
+/** The steps on refs: outcomes, previews, and running them as previewed. */
 
 import { Failure } from '../../../core/failure.ts'
 import { bytesOf, identityLine } from '../../../core/git/commits.ts'
@@ -33,9 +33,9 @@ import { planTag, planTagDeletion, type TagPlan } from './tag.ts'
 import { Stopped, Transfers } from './transfer.ts'
 import { warningsFor } from './warnings.ts'
 
-/** What a preview has shown: the commits of the target, and of the remote's branch. */
+/** The commits in a preview: of the target, and of the remote branch. */
 type PreviewedStep = { before?: Oid | undefined; there?: Oid | null | undefined }
-/** A step that a {@link StepPlan} is computed for. */
+/** A step with a {@link StepPlan}. */
 type PlannedStep = BranchStep | RewriteStep
 type TagStep = Extract<Step, { step: 'tag' | 'delete tag' }>
 type FetchStep = Extract<Step, { step: 'fetch' }>
@@ -53,7 +53,7 @@ export class Steps {
     this.#transfers = new Transfers(room)
   }
 
-  /** How each of some steps would come out. */
+  /** The outcomes of some steps. */
   async outlooks(steps: readonly BranchStep[]): Promise<Outlook[]> {
     return await Promise.all(steps.map(step => this.#outlook(step)))
   }
@@ -74,7 +74,7 @@ export class Steps {
     })
   }
 
-  /** Why nothing can be done to a branch for the moment, in few words. */
+  /** Why a branch can't be moved at the moment, in a few words. */
   async #whyNotNow(branch: string): Promise<string | undefined> {
     if (await this.room.objects.info(mergingRef(branch))) return 'a merge waits there'
     const isHeld = this.branches.has(branch) && (await this.branches.work(branch)).isHeld
@@ -85,7 +85,7 @@ export class Steps {
     return (await this.room.objects.info(`refs/heads/${branch}^{commit}`))?.oid
   }
 
-  /** What a step would do. What makes it impossible is said in words. The signal ends long computations. */
+  /** The preview of a step. An impossible one says why. The signal stops long computations. */
   async preview(step: Step, signal?: AbortSignal): Promise<Preview> {
     try {
       if (isTagStep(step)) return previewOfTag(await this.#planTag(step))
@@ -97,7 +97,7 @@ export class Steps {
       if (step.step === 'pull') return await this.#previewPull(step, work, once)
       work.verifyFree()
       work.verifyNotMerging()
-      // An amended commit takes what is typed.
+      // Collects edits first, since the amended commit includes drafts.
       if (step.step === 'rewrite') await work.brieflyLocked(held => held.collect())
       return await this.#previewOf(step.step, await this.#plan(step, targetIn(work), once), work)
     } catch (error) {
@@ -121,7 +121,7 @@ export class Steps {
     return { is: 'clean', conflicts: 0, words, commits: 0, conflictsIn: [], warnings: [] }
   }
 
-  /** The remote that a fetch is of; undefined for all. */
+  /** The remote of a fetch; undefined for all. */
   async #remoteOf({ remote, branch }: FetchStep): Promise<string | undefined> {
     return branch === undefined ? remote : (await followed(this.room.objects.repository, branch)).remote
   }
@@ -132,7 +132,7 @@ export class Steps {
     return await fetchFrom(this.#transfers, remote)
   }
 
-  /** What would come of a pull of what was fetched last. The page fetches before it asks. */
+  /** The preview of a pull of what was fetched last. The page fetches before. */
   async #previewPull({ branch, how }: PullStep, work: BranchWork, once: Once): Promise<Preview> {
     const { objects } = this.room
     const upstream = await followed(objects.repository, branch)
@@ -189,14 +189,14 @@ export class Steps {
     }
   }
 
-  /** The files whose drafts would be in conflict after a step, that are not already. */
+  /** The files whose drafts would newly be in conflict after a step. */
   async #draftsAfter({ drafts }: BranchWork, before: Oid, result: Oid): Promise<Path[]> {
     if (drafts.files.size === 0) return []
     const { clashes } = await mergeDrafts(this.room.objects, noDrafts(before), drafts, noDrafts(result))
     return [...clashes].flatMap(([path, clash]) => (isOpen(clash) && !drafts.clashes.has(path) ? [path] : []))
   }
 
-  /** A commit that no ref has, with the files as they would be: so the page can compare it with any other. */
+  /** A commit without a ref, with the resulting files, so that the page can compare it with others. */
   async #result({ before, tree }: StepPlan): Promise<Oid> {
     const who = identityLine({ ...FORGE_AUTHOR, date: { seconds: 0, zone: '+0000' } })
     const bytes = bytesOf({ tree, parents: [before], message: 'Preview\n' }, who, who)
@@ -205,8 +205,8 @@ export class Steps {
   }
 
   /**
-   * Does a step. `before` is the target's commit as it was previewed, and `there` that of the remote's branch (null for
-   * none): where one of them has moved since, nothing is done. A pull without `there` fetches first.
+   * Runs a step. `before` and `there`: the commits of the target and of the remote branch (null for none) in the
+   * preview; if one has moved since, nothing is done. A pull without `there` fetches first.
    */
   async do(wanted: Step, { before, there }: PreviewedStep = {}): Promise<Done> {
     if (isTagStep(wanted)) return await this.#doTag(await this.#planTag(wanted))
@@ -214,7 +214,7 @@ export class Steps {
     const work = await this.branches.work(targetOf(wanted))
     if (wanted.step === 'push') return await this.#push(wanted, work, { before, there })
     if (wanted.step === 'pull') return await this.#pull(wanted, work, { before, there })
-    // What takes long is computed before the branch is locked, and is there then.
+    // Long computations run before the branch is locked; their result is then cached.
     if (wanted.step === 'rebase' || wanted.step === 'cherry-pick' || wanted.step === 'rewrite') {
       work.verifyFree()
       work.verifyNotMerging()
@@ -232,15 +232,15 @@ export class Steps {
   }
 
   /**
-   * Ends a fetch, pull or push that is under way (what has not come by then does not come), and what is being planned,
-   * previewed or done to many commits: nothing of that is left.
+   * Stops a running fetch, pull or push, and the planning, preview or run of a step with many commits, without leaving
+   * anything of it.
    */
   stop(): void {
     this.#transfers.stop()
     this.plannings.stop()
   }
 
-  /** Ends what is under way, and waits for that. */
+  /** Stops what is running, and waits for its end. */
   async end(): Promise<void> {
     this.plannings.stop()
     await this.#transfers.end()
@@ -321,7 +321,7 @@ export class Steps {
     }
   }
 
-  /** The files of a branch as they are with all drafts, written as a tree. Throws where a draft is in conflict. */
+  /** Writes the tree of a branch with all drafts. Throws if a draft is in conflict. */
   async #treeWithDrafts({ tip, drafts }: BranchWork): Promise<Oid> {
     const { objects } = this.room
     verifyNoClash(drafts, drafts.clashes.keys())
@@ -361,7 +361,7 @@ export class Steps {
   }
 }
 
-/** More files than these are counted, and not named. */
+/** At most this many files are named; above that, the rest is counted. */
 const MAX_NAMED_FILES = 3
 
 function namesOf(paths: readonly Path[]): string {
@@ -369,7 +369,7 @@ function namesOf(paths: readonly Path[]): string {
   return `${paths.slice(0, MAX_NAMED_FILES).map(visiblePath).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
 }
 
-/** A file in conflict, and what the conflict is about. */
+/** A file in conflict, with a description of the conflict. */
 async function conflictIn(objects: Objects, { merge, ours, theirs, words }: Stop, group: Group) {
   const kind = await kindOf(objects, merge, group, { ours, theirs, words })
   return { path: group.path, words: wordsFor({ ...group, kind }, words) }
@@ -377,10 +377,10 @@ async function conflictIn(objects: Objects, { merge, ours, theirs, words }: Stop
 
 const isTagStep = (step: Step): step is TagStep => step.step === 'tag' || step.step === 'delete tag'
 
-/** The branch that a step is done to. */
+/** The branch that a step moves. */
 const targetOf = (step: PlannedStep | PullStep | PushStep): string => ('branch' in step ? step.branch : step.onto)
 
-/** Throws where a branch is not where it was when a step was previewed. */
+/** Throws if a branch is not at the commit in the preview. */
 function verifyAt({ name, head }: BranchWork, before: Oid | undefined): void {
   if (before === undefined || head === before) return
   throw new Failure(`${visiblePath(name)} was moved since this was previewed: nothing was done. Look at it again.`)

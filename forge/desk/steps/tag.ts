@@ -1,4 +1,4 @@
-/** Tags: made, of a commit alone or with a message, and deleted. */
+/** Tags: creating lightweight and annotated ones, and deleting them. */
 import { Failure } from '../../../core/failure.ts'
 import { readIdentity } from '../../../core/git/commits.ts'
 import { isRefName, type NewObject, type Objects, oidOf } from '../../../core/git/objects.ts'
@@ -10,10 +10,10 @@ import { visiblePath } from '../../../core/text.ts'
 
 export const TAGS = 'refs/tags/'
 
-/** A tag that is to be made or deleted: the move of its ref, and its object, where it has one. */
+/** A tag to create or delete: the move of its ref, and its object, if annotated. */
 export type TagPlan = { kind: string; does: string; words: string; move: Move; made: NewObject[]; warnings: string[] }
 
-/** Plans a tag; with a message it is an object of its own. Throws a {@link Failure} where git takes no such name. */
+/** Plans a tag, annotated if there is a message. Throws a {@link Failure} if git does not accept the name. */
 export async function planTag(objects: Objects, name: string, at: Oid, message: string | undefined): Promise<TagPlan> {
   const { repository } = objects
   const words = visiblePath(name)
@@ -41,7 +41,7 @@ export async function planTag(objects: Objects, name: string, at: Oid, message: 
   return { ...plan, move: { ref, from: undefined, to: oidOf(repository.format, tag) }, made: [tag], warnings }
 }
 
-/** Plans that a tag is deleted. Throws a {@link Failure} where there is none. */
+/** Plans the deletion of a tag. Throws a {@link Failure} if there is none. */
 export async function planTagDeletion(objects: Objects, name: string): Promise<TagPlan> {
   const words = visiblePath(name)
   const ref = refOf(name)

@@ -1,6 +1,6 @@
 /**
- * Git that speaks to a remote: with its own progress and words, ended when the person wants it, and never asking. The
- * user's own configuration, credential helpers and ssh agent are at work; hooks of the repository are not.
+ * Runs git with remotes: reports its progress, can be stopped, and never prompts. The user's configuration, credential
+ * helpers and ssh agent apply; the repository's hooks do not.
  */
 import { Failure } from '../../../core/failure.ts'
 import { TRANSFERS } from '../../../core/git/bounds.ts'
@@ -12,26 +12,28 @@ import type { BranchServices } from '../branches/branch-work.ts'
 import { withoutSecret } from '../reading/remote-url.ts'
 import type { Remotes } from './remotes.ts'
 
-/** No hook runs, and no program that an address names. */
+/** No hook runs, nor a program named by an address. */
 const SAFE = ['-c', 'core.hooksPath=/dev/null', '-c', 'protocol.ext.allow=never']
 
-/** Characters of a line of progress, and of a quoted line; milliseconds from one progress to the next. */
+/**
+ * At most this many characters of a line of progress and of a quoted line; the interval of progress, in milliseconds.
+ */
 const [MAX_PROGRESS_CHARS, MAX_QUOTE_CHARS, PROGRESS_INTERVAL_MS] = [200, 400, 100]
-/** How many lines of a server's output are passed on. */
+/** At most this many lines of a server's output are shown. */
 const MAX_SERVER_LINES = 5
 
-/** What is thrown where the person has stopped it. */
+/** The user has stopped the fetch, pull or push. */
 export class Stopped extends Failure {}
 
-/** Of all fetches, pulls and pushes of a desk one is under way at a time. */
+/** The fetches, pulls and pushes of a desk, of which one runs at a time. */
 export class Transfers {
   #current: { control: AbortController; ended: Promise<unknown> } | undefined
 
   constructor(readonly room: BranchServices) {}
 
   /**
-   * Does something with remotes; `what` is how a person calls it. Throws {@link Stopped} where it was stopped, and a
-   * {@link Failure} where another one is under way.
+   * Runs a task with remotes; `what`: its name in messages. Throws {@link Stopped} if it was stopped, and a {@link
+   * Failure} if another one is running.
    */
   async begin<Result>(what: string, task: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
     if (this.#current) throw new Failure('A fetch, pull or push is under way already: wait for it, or stop it.')
@@ -48,20 +50,20 @@ export class Transfers {
     }
   }
 
-  /** Ends what is under way, if anything is. */
+  /** Stops the running task, if any. */
   stop(): void {
     this.#current?.control.abort(new Stopped('It was stopped: nothing of this repository was moved.'))
   }
 
-  /** Ends what is under way, and waits for that. */
+  /** Stops the running task, and waits for its end. */
   async end(): Promise<void> {
     this.stop()
     await this.#current?.ended.catch(() => undefined)
   }
 
   /**
-   * Runs a fetch or push of one remote. Gives what git said, with the lines of the server. Throws a {@link GitError}
-   * with an exit code that is not among `ok`, and the signal's reason.
+   * Runs a fetch or push of one remote. Returns git's output, with the server's lines. Throws a {@link GitError} for an
+   * exit code that is not in `ok`, and the signal's reason.
    */
   async run(
     args: readonly string[],
@@ -82,7 +84,7 @@ export class Transfers {
   }
 }
 
-/** Git's words as they come: lines end by a carriage return where the next one takes their place. */
+/** Git's output as it arrives: a line that ends with a carriage return is replaced by the next. */
 class Words {
   readonly remote: string[] = []
   #rest = ''
@@ -97,19 +99,19 @@ class Words {
 
   take(text: string): void {
     const lines = (this.#rest + text).split(/[\r\n]/)
-    // A very long line is not progress.
+    // Keeps only the end of a very long line.
     this.#rest = (lines.pop() ?? '').slice(-65_536)
     for (const line of lines) {
       const said = line.trim()
       if (saysServer(said) && this.remote.length < MAX_SERVER_LINES) this.remote.push(shown(this.remotes, said))
       if (said !== '') this.#newest = said
     }
-    // The last one of many is what stays to be read.
+    // Of several lines only the last is reported.
     if (this.#newest === '' || this.#timer !== undefined) return
     this.#timer = setTimeout(() => this.#tell(), Math.max(0, this.#last + PROGRESS_INTERVAL_MS - Date.now()))
   }
 
-  /** Nothing more comes. */
+  /** Reports the last line at the end of the output. */
   end(): void {
     if (this.#timer !== undefined) this.#tell()
   }
@@ -123,18 +125,18 @@ class Words {
   }
 }
 
-/** What a server says beside its own counts. */
+/** Whether a line is a message of the server rather than its progress. */
 const saysServer = (line: string): boolean =>
   /^remote: *\S/.test(line) && !/^remote: (Enumerating|Counting|Compressing|Total|Finding|Resolving)\b/.test(line)
 
-/** Words of git's or a server's for a person: on one line, bounded, and without what is secret. */
+/** Makes output of git or a server safe to show: on one line, shortened, and without secrets. */
 export function shown({ secrets }: Remotes, text: string, most = MAX_QUOTE_CHARS): string {
   const without = secrets.reduce((words, secret) => words.replaceAll(secret, '…'), text)
   const plain = without.replace(/[a-z][a-z0-9+.-]*:\/\/[^\s'"<>]+/gi, url => withoutSecret(url))
   return short(visible(plain.trim()), most)
 }
 
-/** Has ssh ask nothing, where it is ssh that is called. */
+/** The environment that stops ssh from prompting, if git uses ssh. */
 async function unattendedSsh(repository: Repository): Promise<Variables> {
   const env: Variables = { ...process.env, ...repository.env }
   const own = env.GIT_SSH_COMMAND || (await read(repository, ['config', '--get', 'core.sshCommand'], { ok: [0, 1] }))
@@ -150,10 +152,10 @@ const UNKNOWN =
 const MISSING = /not found|does not appear to be a git repository|does not exist|returned error: 404/i
 const FORBIDDEN = /transport '[^']*' not allowed/i
 
-/** Lines without a reason: those of the server, counts, and git's line after the error of ssh. */
+/** Lines without a reason: the server's, progress, and git's line after an error of ssh. */
 const NOT_WHY = /^remote: |: +\d+% \(|^fatal: could not read from remote repository/i
 
-/** Why a git that speaks to a remote failed, in a sentence. What is no failure of git's comes back as it is. */
+/** Why git failed with a remote, as a sentence. Other errors are returned as they are. */
 export function whyFailed(error: unknown, remotes: Remotes, remote: string): unknown {
   if (!(error instanceof GitError)) return error
   const name = visiblePath(remote)
@@ -172,7 +174,7 @@ function sentenceFor(stderr: string, name: string, why: string): string {
   if (FORBIDDEN.test(stderr)) return `Git may not use the address of ${name} (${why}): give it another one.`
   if (/host key verification failed/i.test(stderr))
     return `The host of ${name} is not known to ssh here (${why}): connect to it once in a terminal, and try again.`
-  // An unreachable server has an error of its own; a refusal comes first.
+  // An unreachable server has an error of its own; a refusal is checked first.
   if (UNKNOWN.test(stderr))
     return `${name} doesn't let git in (${why}): sign in once with git in a terminal, and try again.`
   if (UNREACHABLE.test(stderr)) return `${name} can't be reached (${why}): look at the network, and try again.`

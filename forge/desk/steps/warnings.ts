@@ -1,4 +1,4 @@
-/** What a person should know before a step: hooks that do not run, checkouts that can't follow, what others have. */
+/** Warnings before a step: hooks that do not run, checkouts that can't follow, commits that are on a remote. */
 import { access, constants, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { countOnRemotes } from '../../../core/git/commits.ts'
@@ -9,7 +9,7 @@ import type { BranchServices } from '../branches/branch-work.ts'
 import type { Step } from '../contract/steps.ts'
 import type { StepPlan } from './plan.ts'
 
-/** The hooks that git would run, by what is done. */
+/** The hooks that git would run, by step. */
 const HOOKS: Partial<Record<Step['step'], readonly string[]>> = {
   merge: ['pre-merge-commit', 'prepare-commit-msg', 'commit-msg', 'post-merge'],
   land: ['pre-commit', 'prepare-commit-msg', 'commit-msg', 'post-commit', 'post-merge'],
@@ -19,7 +19,7 @@ const HOOKS: Partial<Record<Step['step'], readonly string[]>> = {
   push: ['pre-push', 'reference-transaction'],
 }
 
-/** The hooks that git would run in a repository: programs with a hook's name. */
+/** The hooks that git would run in a repository: executable files with a hook's name. */
 export async function hooksOf(repository: Repository): Promise<string[]> {
   const folder = await read(repository, ['rev-parse', '--path-format=absolute', '--git-path', 'hooks'])
   const names = await readdir(folder).catch(() => [])
@@ -33,7 +33,7 @@ export async function hooksOf(repository: Repository): Promise<string[]> {
   return candidates.filter((_, at) => runnable[at]).sort()
 }
 
-/** All that is to be said before a plan is carried out. */
+/** All warnings about a plan. */
 export async function warningsFor(
   { objects, checkouts }: BranchServices,
   step: Step['step'],
@@ -61,13 +61,13 @@ export async function warningsFor(
   ]
 }
 
-/** The hooks of a repository that git would run when this is done, and the desk does not. */
+/** The hooks of a repository that git would run for a step, and the desk does not. */
 export async function hooksFor(repository: Repository, step: Step['step']): Promise<string[]> {
   const wanted = HOOKS[step] ?? []
   return wanted.length === 0 ? [] : (await hooksOf(repository)).filter(name => wanted.includes(name))
 }
 
-/** How many commits leave the branch that a remote has. */
+/** The number of commits on a remote that leave the branch. */
 async function pushedBeyond(repository: Repository, before: Oid, { onto, chain }: StepPlan): Promise<number> {
   const kept = chain.findLast(({ is }) => is === 'there')
   return await countOnRemotes(repository, kept?.is === 'there' ? kept.commit : onto, before)

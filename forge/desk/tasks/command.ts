@@ -1,4 +1,4 @@
-/** The command `forge` of the tasks, started as a person would start it, and heard to its end. */
+/** Runs the command `forge` of the tasks to its end. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { Failure } from '../../../core/failure.ts'
 import { visible } from '../../../core/text.ts'
@@ -6,31 +6,31 @@ import { visible } from '../../../core/text.ts'
 type Environment = Record<string, string | undefined>
 
 export type CommandOptions = {
-  /** The program with its first arguments: `forge`, as a person would start it. */
+  /** The program with its first arguments, such as `forge`. */
   command: readonly string[]
   env: Environment
 }
 
 type ForgeCall = {
   args: readonly string[]
-  /** The folder that it is started in. */
+  /** The folder in which it is started. */
   cwd: string
-  /** Milliseconds after which it is ended. */
-  patience: number
+  /** Time limit, in milliseconds. */
+  timeoutMs: number
 }
 
-/** It says no more than this: a thousand tasks with all their texts fit into it. In bytes. */
+/** At most this many bytes of output, enough for a thousand tasks with all their texts; above that, it is stopped. */
 const MAX_OUTPUT_BYTES = 32 << 20
-/** How many bytes of its standard error are kept. */
+/** At most this many bytes of its standard error are kept. */
 const MAX_ERROR_BYTES = 64_000
 
 /**
- * Runs it, and gives the lines that it printed. Throws a {@link Failure} in its own words where it ended badly, and in
- * ours where it could not be started, went on for too long, or would not stop talking.
+ * Runs it, and returns its output by line. Throws a {@link Failure} with its own message if it failed, and with another
+ * if it could not be started, took too long, or printed too much.
  */
 export async function callForge(
   { command, env }: CommandOptions,
-  { args, cwd, patience }: ForgeCall,
+  { args, cwd, timeoutMs }: ForgeCall,
 ): Promise<string[]> {
   const [program = '', ...first] = command
   const child = spawn(program, [...first, ...args], {
@@ -42,7 +42,7 @@ export async function callForge(
     why ??= words
     child.kill('SIGKILL')
   }
-  const timer = setTimeout(() => endFor('it did not end in time'), patience)
+  const timer = setTimeout(() => endFor('it did not end in time'), timeoutMs)
   const out = collect(child.stdout, MAX_OUTPUT_BYTES, () => endFor('it said too much'))
   const err = collect(child.stderr, MAX_ERROR_BYTES, () => undefined)
   try {
@@ -57,7 +57,7 @@ export async function callForge(
   }
 }
 
-/** Collects what a stream says, up to a size. */
+/** Collects a stream's output, up to a size. */
 function collect(stream: NodeJS.ReadableStream, most: number, tooMuch: () => void): () => string {
   const pieces: Buffer[] = []
   let size = 0

@@ -1,10 +1,10 @@
-/** Answers the questions about the tasks. */
+/** Handlers of the questions about the tasks. */
 import type { Handlers } from '../contract/question.ts'
 import type { tasksQuestions } from '../contract/tasks.ts'
 import type { Window } from '../server/window.ts'
 import type { Tasks } from './tasks-on-desk.ts'
 
-/** `tasks` throws where there are none beside this desk. */
+/** `tasks` throws if the desk has none. */
 export const tasksHandlers = (tasks: () => Tasks): Handlers<typeof tasksQuestions, Window> => ({
   'tasks mark': () => tasks().mark(),
   'tasks runs': () => tasks().runs(),

@@ -1,6 +1,6 @@
 /**
- * The tasks on the desk. The two share no code: the desk reads what `forge` prints, and acts by starting it, as a
- * person would. Looking starts nothing, no server and no worker: what has ended or rests is read from git.
+ * The tasks on the desk. The two share no code: the desk reads the output of `forge`, and acts by running it. Reading
+ * starts no server and no worker: ended and paused runs are read from git.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -24,15 +24,15 @@ import { RUNS } from '../refs.ts'
 import { type CommandOptions, callForge } from './command.ts'
 import { digestOf, toldCheckedPlan, toldJournal, toldLanding, toldPlan, toldRun, toldRuns, toldTask } from './told.ts'
 
-/** Milliseconds after which a command that only reads is ended. */
+/** Time limit of commands that only read, in milliseconds. */
 const LOOK_TIMEOUT_MS = 60_000
-/** Where a word is for a server that has to be started first, which may have to be downloaded. */
+/** Time limit of answers and decisions, in milliseconds: they may have to download and start the server first. */
 const ACT_TIMEOUT_MS = 10 * 60_000
-/** How many reading commands run at a time: each is a process. */
+/** At most this many reading commands run at a time, since each is a process. */
 const MAX_CONCURRENT_LOOKS = 2
 
 export class Tasks {
-  /** Looks that are under way. */
+  /** Running reading commands, by arguments. */
   readonly #looks = new Map<string, Promise<string[]>>()
   #busy = 0
   readonly #waiting: (() => void)[] = []
@@ -42,13 +42,13 @@ export class Tasks {
     readonly options: CommandOptions,
   ) {}
 
-  /** Another mark where the refs of runs are different. */
+  /** A value that changes whenever the refs of runs do. */
   async mark(): Promise<{ mark: string }> {
     const refs = await listRefs(this.repository, [RUNS])
     return { mark: digestOf(refs.map(({ name, oid }) => `${name} ${oid}`).join('\n')) }
   }
 
-  /** All runs. Where the tasks can't be used at all, the list says why. */
+  /** All runs. If the tasks can't be used at all, the list says why. */
   async runs(): Promise<Runs> {
     try {
       return { runs: toldRuns(await this.#look(['runs', '--json'])) }
@@ -58,7 +58,7 @@ export class Tasks {
     }
   }
 
-  /** A run. Throws a {@link Failure} in the words of `forge` where there is no such run, as all that follow. */
+  /** A run. Throws a {@link Failure} with the message of `forge` if there is none, as do the following methods. */
   async run(run: string): Promise<Run> {
     return toldRun(await this.#look(['show', run, '--json']))
   }
@@ -67,7 +67,7 @@ export class Tasks {
     return toldPlan(await this.#look(['show', run, '--plan', '--json']))
   }
 
-  /** What is wrong with a plan as a person has edited it, or that plan whole. Nothing is changed. */
+  /** Checks an edited plan: returns the linter's messages, or the whole plan. Changes nothing. */
   async checkPlan(run: string, text: string): Promise<CheckedPlan> {
     return await inFile(text, async file =>
       toldCheckedPlan(await this.#read(['plan', run, `--file=${file}`, '--json'])),
@@ -82,12 +82,12 @@ export class Tasks {
     return toldJournal(await this.#look(['show', run, ...some(task), '--journal', '--json']))
   }
 
-  /** What landing a run, or a task of it, onto a branch would show. */
+  /** The preview of landing a run, or a task of it, onto a branch. */
   async landing({ run, task, onto }: Fields<'tasks landing'>): Promise<Landing> {
     return toldLanding(await this.#look(['land', run, ...some(task), `--onto=${asText(onto)}`, '--json']))
   }
 
-  /** Tells a run something. Gives what `forge` says to it, line by line. */
+  /** Sends an answer or a decision to a run. Returns the output of `forge`, by line. */
   async tell(word: TasksWord): Promise<string[]> {
     const lines =
       word.tell === 'plan'
@@ -96,7 +96,7 @@ export class Tasks {
     return lines.map(line => visibleLines(line))
   }
 
-  /** What `forge` says to these arguments. Several windows that want to see the same wait for one process. */
+  /** The output of `forge` for some arguments. Windows that ask for the same share one process. */
   #look(args: readonly string[]): Promise<string[]> {
     const key = JSON.stringify(args)
     const known = this.#looks.get(key)
@@ -117,13 +117,13 @@ export class Tasks {
     }
   }
 
-  #call(args: readonly string[], patience: number): Promise<string[]> {
+  #call(args: readonly string[], timeoutMs: number): Promise<string[]> {
     const { workTree, gitDir } = this.repository
-    return callForge(this.options, { args, cwd: workTree ?? gitDir, patience })
+    return callForge(this.options, { args, cwd: workTree ?? gitDir, timeoutMs })
   }
 }
 
-/** Does something with a file of a text, for a command that reads one: it is there meanwhile. */
+/** Runs a task with a temporary file that contains a text. */
 async function inFile<Result>(text: string, task: (file: string) => Promise<Result>): Promise<Result> {
   const folder = await mkdtemp(join(tmpdir(), 'forge-plan-'))
   const file = join(folder, 'plan.yaml')
@@ -150,7 +150,7 @@ function argumentsOf(word: Exclude<TasksWord, PlanWord>): string[] {
   const { run, task } = word
   switch (word.tell) {
     case 'answer':
-      // After the two dashes nothing is an option, and with the line's end it is not taken for a wish for help.
+      // After the two dashes nothing is an option; with a newline the text is not taken for a request for help.
       return [
         'answer',
         ...(word.mayWrite ?? []).map(glob => `--may-write=${glob}`),

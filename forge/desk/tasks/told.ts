@@ -1,7 +1,6 @@
 /**
- * What `forge … --json` prints, as the desk tells it to its page: texts are cut to what a page shows, and the sentences
- * that name commands to type are taken out. A line that can't be read is left out where it is one of many; where it is
- * the only one, that is an error.
+ * Converts the output of `forge … --json` for the page: texts are cut to what a page shows, and sentences that name
+ * commands to type are removed. An invalid line among many is skipped; if it is the only one, that is an error.
  */
 import * as v from 'valibot'
 import { Failure } from '../../../core/failure.ts'
@@ -25,19 +24,19 @@ import {
   type TaskState,
 } from '../contract/tasks.ts'
 
-/** Characters that are shown of a text that a model may have written. */
+/** At most this many characters are shown of a model's line, and of a longer text. */
 const [MAX_LINE_CHARS, MAX_PAGE_CHARS] = [2_000, 100_000]
-/** What a person signs for is never cut: a plan with a longer command is not shown at all. */
+/** Text that the user signs is never cut: a plan with a command longer than this is not shown. */
 const MAX_COMMAND_CHARS = 20_000
 const MAX_COMPLAINTS = 100
-/** How many lines of a long journal are shown, the newest. */
+/** At most this many lines of a journal are shown, the newest. */
 const MAX_JOURNAL_LINES = 2_000
 
 const cut = (words: string, most: number): string => (words.length > most ? `${words.slice(0, most)} …` : words)
 const line = (words: string): string => cut(words, MAX_LINE_CHARS)
 const page = (words: string): string => cut(words, MAX_PAGE_CHARS)
 
-/** What `forge` tells people on a terminal to type: the page has buttons for it. */
+/** Text that tells terminal users what to type: the page has buttons for it. */
 const WHAT_TO_TYPE = /\n*^What to type\n(?: {2}.*\n?)+/m
 const TYPE_ANSWER = /\s*\bAnswer it: forge answer .*$/s
 const TYPE_COMMAND = /: forge (?:answer|approve|land|resume|run|show|stop) .*$/s
@@ -45,7 +44,7 @@ const TYPE_COMMAND = /: forge (?:answer|approve|land|resume|run|show|stop) .*$/s
 const withoutCommands = (words: string): string =>
   words.replace(WHAT_TO_TYPE, '\n').replace(TYPE_ANSWER, '').replace(TYPE_COMMAND, '.')
 
-/** `forge runs --json`. */
+/** Parses the output of `forge runs --json`. */
 export function toldRuns(lines: readonly string[]): RunRow[] {
   return lines.flatMap(text => {
     const listed = v.safeParse(v.pipe(v.string(), v.parseJson(), ListedRun), text)
@@ -69,7 +68,7 @@ function countsOf(status: ListedRun['status']): Pick<RunRow, 'state' | 'tasks' |
 export const digestOf = (words: string): string =>
   new Bun.CryptoHasher('sha256').update(words).digest('hex').slice(0, 16)
 
-/** `forge show RUN --json`. */
+/** Parses the output of `forge show RUN --json`. */
 export function toldRun(lines: readonly string[]): Run {
   const { contract = [], limits, limit, ...told } = readOne(ShownRun, lines)
   const { cost, requests, minutes } = limits
@@ -106,7 +105,7 @@ const taskOf = (task: ShownRun['tasks'][number]): RunTask => ({
   unchecked: task.unchecked && line(task.unchecked),
 })
 
-/** `forge show RUN --plan --json`. */
+/** Parses the output of `forge show RUN --plan --json`. */
 export const toldPlan = (lines: readonly string[]): ShownPlan => verified(readOne(ShownPlan, lines))
 
 function verified(plan: ShownPlan): ShownPlan {
@@ -115,13 +114,13 @@ function verified(plan: ShownPlan): ShownPlan {
   return plan
 }
 
-/** `forge plan RUN --file PLAN --json`. */
+/** Parses the output of `forge plan RUN --file PLAN --json`. */
 export function toldCheckedPlan(lines: readonly string[]): CheckedPlan {
   const { complaints, plan } = readOne(CheckedPlan, lines)
   return { complaints: complaints.map(it => ({ ...it, words: page(it.words) })), plan: plan && verified(plan) }
 }
 
-/** `forge show RUN TASK --json`. */
+/** Parses the output of `forge show RUN TASK --json`. */
 export function toldTask(lines: readonly string[]): TaskDetail {
   const { id, asks, task } = readOne(ShownTask, lines)
   const { objective, boundaries, validation, tier } = task ?? {}
@@ -139,7 +138,7 @@ export function toldTask(lines: readonly string[]): TaskDetail {
   }
 }
 
-/** `forge show RUN [TASK] --journal --json`. */
+/** Parses the output of `forge show RUN [TASK] --journal --json`. */
 export function toldJournal(lines: readonly string[]): JournalLine[] {
   return lines.slice(-MAX_JOURNAL_LINES).flatMap(text => {
     const told = v.safeParse(v.pipe(v.string(), v.parseJson(), WrittenLine), text)
@@ -149,13 +148,13 @@ export function toldJournal(lines: readonly string[]): JournalLine[] {
   })
 }
 
-/** `forge land RUN [TASK] --json`. */
+/** Parses the output of `forge land RUN [TASK] --json`. */
 export function toldLanding(lines: readonly string[]): Landing {
   const { tree, words, doubts, unchecked } = readOne(ShownLanding, lines)
   return { tree, words: words.map(line), doubts: doubts.map(line), unchecked: unchecked && line(unchecked) }
 }
 
-/** The one object that was printed. */
+/** The single object of the output. */
 function readOne<Schema extends v.GenericSchema>(schema: Schema, lines: readonly string[]): v.InferOutput<Schema> {
   const told = v.safeParse(v.pipe(v.string(), v.parseJson(), schema), lines.at(-1) ?? '')
   if (told.success) return told.output

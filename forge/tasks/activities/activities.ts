@@ -1,4 +1,4 @@
-/** All activities together, as a worker of Temporal gets them. */
+/** Collects all activities for a Temporal worker. */
 import { join } from 'node:path'
 import { xdgFolder } from '../../../core/folders.ts'
 import { type Objects, openObjects } from '../../../core/git/objects.ts'
@@ -32,16 +32,16 @@ import { TaskEffects } from './task.ts'
 
 export type { ActivityOptions, AttemptCheck, CheckMeans, Lint, Surroundings } from './means.ts'
 
-/** Milliseconds that an engine has to say which programs its image has; a plan is made without that, too. */
+/** Milliseconds to wait for the list of programs in the image. Plans can be made without it. */
 const IMAGE_CHECK_TIMEOUT_MS = 90_000
 
 type Environment = Record<string, string | undefined>
 
-/** What flows may do, and what has to be closed in the end: journals, ledgers, a git that reads. */
+/** The activities of the flows. Dispose it to close journals, ledgers and git processes. */
 type OpenActivities = { activities: Activities } & AsyncDisposable
 
 /**
- * All activities for a worker of a repository, with the models of the user's settings and checks in the container.
+ * Makes all activities for a repository's worker, with the models in the user's settings and checks in the container.
  * @throws Failure where a setting is wrong.
  */
 export async function makeActivities({
@@ -65,12 +65,12 @@ export async function makeActivities({
     env,
     summaries,
     map,
-    // Temporal retries failed requests: retries in the client, too, would multiply them.
+    // Temporal retries failed requests; retries in the client would multiply with those.
     openModel: name => openModel(name, settings, { again: {} }),
     check: checkOf({ objects, slots, approvals, network }),
     lint: lintOf({ objects, settings, state, network }),
     facts: factsOf({ objects, state, network, env }),
-    // Any process that can reach the server may submit, signal and complete anything: only signed facts count.
+    // Any process that can reach the server can submit, signal and complete anything, so only signed facts count.
     approved: (run, folder) => new ApprovedCommands(approvals, folder, repository, run),
     verdicts: store => new Verdicts(approvals, store),
   })
@@ -87,7 +87,7 @@ export async function makeActivities({
 
 type CheckSources = { objects: Objects; slots: Slots; approvals: Approvals; network: NetworkPermission }
 
-/** Checks in the container, of commands that the person has approved. */
+/** The check of an attempt: commands that the user has approved run in the container. */
 function checkOf({ objects, slots, approvals, network }: CheckSources): AttemptCheck {
   return async ({ run, folder, ...means }, attempt) => {
     const approved = new ApprovedCommands(approvals, folder, objects.repository, run)
@@ -98,7 +98,7 @@ function checkOf({ objects, slots, approvals, network }: CheckSources): AttemptC
 
 type LintSources = { objects: Objects; settings: Settings; state: string; network: NetworkPermission }
 
-/** The linter, with what can be run as it is now: the image may be made while a plan is being made. */
+/** The linter. It asks what can be run anew each time, since the image may be built while a plan is made. */
 const lintOf =
   ({ objects, settings, state, network }: LintSources): Lint =>
   async (plan, input) => {
@@ -122,7 +122,7 @@ const lintOf =
 
 type FactSources = Pick<LintSources, 'objects' | 'state' | 'network'> & { env: Environment }
 
-/** What a planner is told besides the wish and the files. */
+/** The facts for planners besides the wish and the files. */
 const factsOf =
   ({ objects, state, network, env }: FactSources): PlannerFacts =>
   async (base, wish) => {
@@ -134,7 +134,7 @@ const factsOf =
     const names = runs.filter(({ isInGit }) => isInGit).map(({ run }) => run)
     const [checks, stats, wished] = await Promise.all([
       checksInWords(objects, base, { hasNetwork, programs }),
-      // A run that can't be read any more is no reason to plan nothing.
+      // Statistics are optional: an unreadable run does not stop the planning.
       statsForPlanners(objects, names).catch(() => undefined),
       wishedInWords(objects, base, wish).catch(() => ''),
     ])
@@ -145,7 +145,7 @@ const factsOf =
     ]
   }
 
-/** The same with means of any kind: what tests give. */
+/** As {@link makeActivities}, with given means; tests use it with their own. */
 export function activitiesOf(
   options: ActivityOptions,
 ): { activities: Activities; tidied: () => Promise<void> } & Disposable {

@@ -6,31 +6,36 @@
 /** How a request ended that went through. `busy`: the provider takes no more for now. */
 export type Ended = { how: 'good' | 'other' } | { how: 'busy'; retryAfter?: number }
 
-/** The permission to send one request; to be disposed of when that has ended. */
+/** The permission to send one request. Dispose it when the request has ended. */
 type Pass = { epoch: number }
 
 type GateOptions = {
-  /** Requests at a time while all is well. */
+  /** The most concurrent requests while all is well. */
   most?: number
-  /** Seconds that all wait for after a first refusal that names no time; after each further one twice as long. */
+  /**
+   * Seconds to wait after a first refusal without a given time. Each further one doubles this, up to `longestPause`.
+   */
   firstPause?: number
   longestPause?: number
-  /** Milliseconds of a monotonic clock. */
+  /** A monotonic clock in milliseconds. */
   now?: () => number
 }
 
 type Waiting = { resolve: (pass: Pass) => void; reject: (reason: unknown) => void; signal: AbortSignal }
 
-/** One provider's gate, for all requests of this process. */
+/** The gate of one provider for all requests of this process. */
 export class Gate {
   readonly #options: Required<GateOptions>
   #limit: number
   #running = 0
   #waiting: Waiting[] = []
-  /** Until then nothing goes through, in milliseconds. */
+  /** No request is sent before this time, in milliseconds of the clock. */
   #closedUntil = 0
   #pause = 0
-  /** Counts the refusals that closed the gate: a request that was sent before one says nothing new about it. */
+  /**
+   * Goes up when a refusal closes the gate. A refusal of a request that was sent before that does not lengthen the
+   * pause again.
+   */
   #epoch = 0
   #timer: ReturnType<typeof setTimeout> | undefined
 
@@ -39,7 +44,7 @@ export class Gate {
     this.#limit = most
   }
 
-  /** Milliseconds until a request may be sent again, as far as the provider has said. */
+  /** Milliseconds until a request may be sent, as far as the provider has said. */
   get closedFor(): number {
     return Math.max(0, this.#closedUntil - this.#options.now())
   }
@@ -63,7 +68,7 @@ export class Gate {
     }
   }
 
-  /** Says how a request ended. */
+  /** Reports how a request ended. */
   leave({ epoch }: Pass, ended: Ended): void {
     this.#running--
     if (ended.how === 'busy') this.#close(epoch, ended.retryAfter)
@@ -83,7 +88,7 @@ export class Gate {
       this.#limit = 1
     }
     const seconds = Math.max(retryAfter ?? 0, isNews ? this.#pause : 0)
-    // Several workers that were sent away together must not come back together.
+    // Random, so that several workers do not retry at the same moment.
     this.#closedUntil = Math.max(this.#closedUntil, now() + seconds * 1000 * (1 + Math.random() / 4))
   }
 

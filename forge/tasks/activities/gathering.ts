@@ -1,6 +1,5 @@
 /**
- * Results brought together by git's own merges, one after the other. Nothing in it depends on when it is done: the same
- * results give the same commits.
+ * Merges results with git, one after the other. It does not depend on the time: the same results give the same commits.
  */
 import { commit, independentOf, isAncestor } from '../../../core/git/commits.ts'
 import { type MergeConflict, type MergedTree, mergeTrees, type Stage } from '../../../core/git/merges.ts'
@@ -13,14 +12,14 @@ import type { Oid } from '../contract.ts'
 import { newestOf } from '../steps/commits.ts'
 import type { Means } from './means.ts'
 
-/** All of them in one commit, or how far it came. */
+/** `commit`: the merge of all results, or, with `conflicts`, as far as it came. */
 export type Gathering = { commit: Oid; conflicts?: GatheredConflicts }
-/** What is in conflict, in words and by file. */
+/** The conflicting commits, a description for the model, and the files. */
 export type GatheredConflicts = { ours: Oid; theirs: Oid; words: string; files: string[] }
 
 /**
- * Merges results into a commit in their order; what is in it already adds nothing. Where two can't be brought together,
- * it ends there: `commit` has git's own merge of them, with its marks, to be resolved.
+ * Merges results into a commit, in their order; what is already merged adds nothing. It stops at the first conflict:
+ * `commit` then has git's merge with conflict markers.
  */
 export async function gatherAll(
   means: Means,
@@ -51,13 +50,13 @@ export async function gatherAll(
   return { commit: head }
 }
 
-/** A merge of commits, dated by the newest of them. */
+/** Commits a merge, dated like its newest parent. */
 export async function commitMerge(means: Means, tree: Oid, parents: Oid[], message: string): Promise<Oid> {
   const who = await means.user(await newestOf(means.objects, parents))
   return await commit(means.objects, { tree, parents, message, author: who, committer: who })
 }
 
-/** Git names the sides in its marks by commit ids: they are replaced by the names of the tasks. */
+/** Replaces the commit ids in git's conflict markers by the names of the tasks. */
 async function withNamedSides(
   objects: Objects,
   { tree, stages }: MergedTree,
@@ -83,15 +82,15 @@ async function withNamedSides(
 const markOf = (name: string, oid: Oid): RegExp =>
   new RegExp(`^(${name === 'ours' ? '<' : '>'}{7,}) ${oid}(?=:|\\r?$)`, 'gm')
 
-/** A larger file keeps its marks as they are. */
+/** Larger files, in bytes, keep git's markers as they are. */
 const MAX_MARKED_FILE_BYTES = 16 << 20
-/** How many conflicts are described, and how much of each side is shown. */
+/** At most this many conflicts are described, each side up to a limit. */
 const MAX_DESCRIBED_CONFLICTS = 50
 const MAX_SIDE_CHARS = 20_000
 
 const SIDES = { 1: 'what both began with', 2: 'one side (ours in the marks)', 3: 'the other side (theirs)' } as const
 
-/** The results in their order, without those that are ancestors of others: those are merged already. */
+/** The results in their order, without ancestors of other results, which are merged with those. */
 async function withoutContained(repository: Repository, results: readonly Oid[]): Promise<Oid[]> {
   const independent = new Set(await independentOf(repository, results))
   return [...new Set(results)].filter(result => independent.has(result))
@@ -102,8 +101,8 @@ const pathsOf = ({ conflicts, stages }: MergedTree): Path[] => [
 ]
 
 /**
- * Describes the conflicts for the model or person that resolves them: by file, with both sides where the marks don't
- * show them.
+ * Describes conflicts for the model or person that resolves them: by file, with both sides where the markers don't show
+ * them.
  */
 async function conflictsInWords(objects: Objects, { conflicts, stages }: MergedTree, paths: Path[]): Promise<string> {
   const byPath = Map.groupBy(stages, ({ path }) => path)

@@ -1,10 +1,10 @@
-/** Lists that flows keep and read: a history has room for some ten thousand bytes an event. */
+/** Keeps and reads lists for flows, since an event of a history has room for only some ten thousand bytes. */
 import * as v from 'valibot'
 import type { List, ListActivities, Reference, RunId } from '../contract.ts'
 import type { RunStore } from '../runs/store.ts'
 import type { Means } from './means.ts'
 
-/** Bytes of JSON that are read at once. */
+/** At most this many bytes of JSON are read at once. */
 const PART_BYTES = 32_000
 
 const Items = v.array(v.unknown())
@@ -14,7 +14,7 @@ export async function keepItems(store: RunStore, kind: string, items: readonly u
   return { ...(await store.putJson(kind, items)), count: items.length }
 }
 
-/** All items of a list. */
+/** Reads all items of a list. */
 export async function allItems(store: RunStore, list: Reference): Promise<unknown[]> {
   return v.parse(Items, await store.readJson(list))
 }

@@ -1,4 +1,4 @@
-/** What activities work with: the repository, the models, and what a run keeps, opened once and closed together. */
+/** The means of activities: repository, models, and the stores of runs, opened once and closed together. */
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Context } from '@temporalio/activity'
@@ -38,11 +38,11 @@ import { personAt, readUser } from '../steps/commits.ts'
 import { reviewersOf } from '../steps/request.ts'
 import { Gate } from './gate.ts'
 
-/** Where an activity runs: how it hears that it is to end, and how it says that it lives. */
+/** The environment of one execution of an activity: its cancellation signal and its heartbeat. */
 export type Surroundings = {
   signal: AbortSignal
   heartbeat: (details?: unknown) => void
-  /** Which try of the activity it is, from 1. */
+  /** Which try of the activity this is, from 1. */
   attempt?: number
 }
 
@@ -63,40 +63,40 @@ export type AttemptCheck = (
 ) => Promise<Judged>
 
 /**
- * What the flow has to know of a plan's tasks, or a sentence for each thing that is wrong with it. `standing` is how far
- * the tasks of `before` are. `notes` are sentences for the journal.
+ * Lints a plan: gives what the flow needs to know of its tasks, or a sentence for each complaint. `standing`: the
+ * progress of the tasks of `before`, the previous plan. `notes`: sentences for the journal.
  */
 export type Lint = (
   plan: Plan,
   input: { tree: Oid; limits: Limits; standing: readonly Standing[]; before?: Plan },
 ) => Promise<{ tasks: PlannedShape[]; complaints: string[]; notes?: string[] }>
 
-/** What a planner is told besides the files, of a run that begins with a commit and a person's words. */
+/** Collects facts for a planner besides the files: for a run with this base and wish. */
 export type PlannerFacts = (base: Oid, wish: string) => Promise<{ kind: 'checks' | 'stats' | 'wished'; text: string }[]>
 
 export type ActivityOptions = {
   objects: Objects
   settings: Settings
-  /** For the folders of the user. */
+  /** The environment, for the user's folders. */
   env: Record<string, string | undefined>
-  /** Opens a model that asks once: Temporal asks again. */
+  /** Opens a model that sends each request once, since Temporal retries. */
   openModel: (name: string) => Promise<Model>
   check: AttemptCheck
   lint: Lint
   facts?: PlannerFacts
-  /** What the person has signed for in a run. Without it, signatures are not checked. */
+  /** What the user has signed for a run. Without it, signatures are not checked. */
   approved?: (run: RunId, folder: string) => ApprovedCommands
-  /** Signs what is found out about a run; where it is left out, nothing is signed. */
+  /** Signs results of checks and reviews; without it, nothing is signed. */
   verdicts?: (store: RunStore) => Verdicts
   summaries?: Summaries
   map?: CodeMap
   surroundings?: () => Surroundings
   now?: () => number
-  /** How a provider's gate begins. */
+  /** Makes a provider's gate. */
   openGate?: () => Gate
 }
 
-/** A run that is open in this process. `inode` tells its folder from another one that is made in the same place. */
+/** A run that is open in this process. `inode` tells its folder from a later one at the same path. */
 export type OpenRun = {
   store: RunStore
   folder: string
@@ -111,23 +111,20 @@ export type OpenRun = {
 const inodeOf = (folder: string): number | undefined => statSync(folder, { throwIfNoEntry: false })?.ino
 const isThere = ({ folder, inode }: OpenRun): boolean => inode !== undefined && inodeOf(folder) === inode
 
-/**
- * After this many commits to the stores of runs, `git maintenance` is started: each leaves objects that the next one
- * replaces.
- */
+/** `git maintenance` is started after this many commits to runs' stores, since each leaves obsolete objects. */
 const MANY_WRITES = 300
-/** Runs that stay open while nothing is done for them; a worker that lives for weeks sees many. */
+/** At most this many unused runs stay open; a long-lived worker sees many. */
 const MAX_IDLE_RUNS = 8
 
-/** To be closed. */
+/** Dispose it to close everything that it has opened. */
 export class Means implements Disposable {
   readonly objects: Objects
   readonly settings: Settings
   readonly now: () => number
   readonly surroundings: () => Surroundings
-  /** The one that was used last is the last one. */
+  /** Open runs, with the last used one at the end. */
   readonly #runs = new Map<RunId, Promise<OpenRun>>()
-  /** Activities that are under way, by their run. */
+  /** The number of activities under way for each run. */
   readonly #users = new Map<RunId, number>()
   readonly #gates = new Map<string, Gate>()
   readonly #models = new Map<string, Promise<Model>>()
@@ -144,11 +141,13 @@ export class Means implements Disposable {
     this.#maintenance = new Maintenance(options.objects.repository)
   }
 
-  /** A run's store, folder, journal and ledger: opened again where the folder was deleted meanwhile. */
+  /**
+   * Opens a run's store, folder, journal and ledger, or gives the open ones; reopens them where the folder was deleted.
+   */
   async run(run: RunId): Promise<OpenRun> {
     const before = this.#runs.get(run)
     const opened = await before?.catch(() => undefined)
-    // Activities that run still use the old one: it is closed with all the others in the end.
+    // Activities under way still use the old one, so it is closed at the end.
     if (opened && !isThere(opened) && this.#runs.get(run) === before) this.#runs.delete(run)
     return await this.#known(run)
   }
@@ -164,14 +163,14 @@ export class Means implements Disposable {
     return known
   }
 
-  /** What is written to for a run. */
+  /** The folders that are written to for a run. */
   async foldersOf(run: RunId): Promise<string[]> {
     const { objects, temporary } = this.objects.repository
     const runs = await runsFolder(this.objects.repository, this.options.env)
     return [join(runs, run), objects, temporary]
   }
 
-  /** Does something for a run, which stays open meanwhile. */
+  /** Runs `work` while the run is kept open. */
   async using<Result>(run: RunId, work: () => Promise<Result>): Promise<Result> {
     this.#users.set(run, (this.#users.get(run) ?? 0) + 1)
     try {
@@ -191,10 +190,10 @@ export class Means implements Disposable {
     return known
   }
 
-  /** Whose name commits bear, at a time in seconds: asked for once, as git is set up when this process needs it. */
+  /** The user's git identity, with a date in seconds since 1970. It is read once. */
   async user(seconds: number): Promise<CommitIdentity> {
     this.#user ??= readUser(this.objects.repository)
-    // After an error the settings are read again, so that a correction is seen.
+    // After an error the settings are read again, so that a correction takes effect.
     this.#user.catch(() => {
       this.#user = undefined
     })
@@ -209,12 +208,12 @@ export class Means implements Disposable {
     return gate
   }
 
-  /** A text without the keys that this process knows, or anything that looks like one. */
+  /** Blacks out known keys and whatever looks like a secret. */
   clean(text: string): string {
     return blackOut(text, this.settings.secrets)
   }
 
-  /** Throws a {@link Failure} where it has not begun. */
+  /** Reads a run's stored state. Throws a {@link Failure} where the run has not begun. */
   async stored(store: RunStore): Promise<StoredRun> {
     const stored = await readStoredRun(store)
     if (stored) return stored
@@ -225,7 +224,7 @@ export class Means implements Disposable {
     return v.parse(Plan, await store.readJson(reference))
   }
 
-  /** What a plan allows beyond the one that was approved before it. */
+  /** What a plan allows beyond the approved one before, as sentences. */
   widens(before: Plan, plan: Plan, done: readonly TaskId[]): string[] {
     const { settings } = this
     const priceOfTier: PriceOf = tier => {
@@ -241,7 +240,7 @@ export class Means implements Disposable {
     this.#maintenance.afterCommit()
   }
 
-  /** Packs what a run has written so far, many small objects, in the background. */
+  /** Packs the many small objects that a run has written, in the background. */
   packRun(run: RunId): void {
     const { repository } = this.objects
     this.#maintenance.pack(async () => {
@@ -251,7 +250,7 @@ export class Means implements Disposable {
     })
   }
 
-  /** Waits for git's look, if it is to look. */
+  /** Waits for `git maintenance`, if it is running. */
   async tidied(): Promise<void> {
     await this.#maintenance.settled()
   }
@@ -303,15 +302,17 @@ function currentSurroundings(): Surroundings {
   return { signal: cancellationSignal, heartbeat: details => context.heartbeat(details), attempt: info.attempt }
 }
 
-/** How often a temporary failure is retried (a busy provider), and an unexpected one (a full disk). */
+/**
+ * How often an activity is retried: for temporary failures (a busy provider), and for unexpected ones (a full disk).
+ */
 export const TRIES = { passing: 10, unexpected: 5 }
 
-/** The type of failures that end as soon as there is space on the disk. */
+/** The type of failures that are over once the disk has space again. */
 export const FULL_DISK = 'FullDisk'
 
 /**
- * An activity for a run, whose expected failures are not tried again: they are a sentence for a person. All else (git's
- * trouble, a full disk) is Temporal's to try again. No error carries a secret.
+ * Wraps an activity of a run. Expected failures are not retried: they become a sentence for the user. All others
+ * (git's, a full disk) are left to Temporal's retries. No error contains a secret.
  */
 export function guarded<Input extends { run: RunId }, Output>(
   means: Means,

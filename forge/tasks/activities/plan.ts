@@ -1,4 +1,4 @@
-/** Lints a proposed plan: gives what the flow has to know of it, or the complaints. */
+/** Lints a proposed plan: gives what the flow needs to know of it, or the complaints. */
 import * as v from 'valibot'
 import { hashOfPart } from '../checks/verdicts.ts'
 import type { Linted, List, Oid, PlanActivities, Reference, RunId } from '../contract.ts'
@@ -44,16 +44,16 @@ export class PlanWork implements PlanActivities {
   }
 }
 
-/** Sentences of one kind that stand in a history. */
+/** At most this many sentences of one kind are put into a history. */
 const MAX_SENTENCES = 20
 
-/** The plan that was approved last; undefined where none was. */
+/** The last approved plan; undefined where there is none. */
 export async function planThatHolds(store: RunStore): Promise<Plan | undefined> {
   const bytes = await store.get('plan.json')
   return bytes && v.parse(Plan, JSON.parse(bytes.toString()))
 }
 
-/** A model's answer has its plan in it; a person's is the plan. */
+/** The plan in a model's answer; a person's JSON is the plan itself. */
 const proposed = (json: unknown): unknown =>
   typeof json === 'object' && json !== null && 'plan' in json && !('tasks' in json) ? json.plan : json
 
@@ -65,7 +65,7 @@ function jsonIn(text: string): unknown {
   }
 }
 
-/** Nobody could mend what holds the run for it: it is a complaint like any other. */
+/** The complaint about a plan that is no JSON. (An error would stop the run, where nobody could correct the plan.) */
 const NO_JSON = 'The plan is no JSON: edit it again, or let it be planned anew.'
 
 const refused = async (store: RunStore, complaints: string[]): Promise<Linted> => ({

@@ -1,4 +1,4 @@
-/** What is done for a run as a whole: it begins, its decisions are kept, a person is told, its results are gathered. */
+/** Activities for a run as a whole: its beginning, its decisions, reports and the combined result. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as v from 'valibot'
@@ -50,10 +50,10 @@ type Decision = v.InferOutput<typeof Decision>
 
 const Results = v.array(v.object({ task: v.string(), head: v.string() }))
 
-/** The tier that reviews all results together: that of most tasks; on a tie, the more capable one. */
+/** The tier of the models that review the combined result. */
 const REVIEW_TIER: Tier = 'generation'
 
-/** What the journal says of a run as a whole when it has ended. */
+/** Outcomes of a whole run that get a line in the journal. */
 const ENDS: readonly string[] = ['done', 'stopped']
 
 export class RunWork implements RunActivities {
@@ -64,20 +64,19 @@ export class RunWork implements RunActivities {
 
   async begin(input: RunInput): Promise<Remembered> {
     const { objects, settings, now } = this.means
-    // What would be found out after money was spent is asked before.
+    // Fail here, before any money is spent, where the git identity is missing.
     await readIdentity(objects.repository, 'AUTHOR')
     const models = TIERS.flatMap(tier => settings.modelsOf(tier))
     const missing = models.length === 0 ? settings.missing() : missingPrice(models, settings, input.limits)
     if (missing) throw new Failure(missing)
     const info = await objects.info(`${input.base}^{commit}`)
     if (!info) throw new Failure(`There is no commit ${input.base.slice(0, 12)} in this repository.`)
-    // The map of the code takes seconds the first time: it is read while the plan is made, and otherwise when it is
-    // first needed.
+    // The code map takes seconds the first time, so it is read while the plan is made.
     this.means.options.map?.warm(input.base).catch(() => undefined)
     const { store, approved, verdicts } = await this.means.run(input.run)
     if (approved && !(await approved.hasAsked(input)))
       throw new Failure(
-        `Nobody has asked for ${input.run} with such limits in this repository: see forge run and forge resume.`,
+        `You have not asked for ${input.run} with these limits in this repository: see forge run and forge resume.`,
       )
     const before = await readStoredRun(store)
     const facts = before?.facts ?? (await this.#facts(input, store))
@@ -101,8 +100,8 @@ export class RunWork implements RunActivities {
   }
 
   /**
-   * The tasks of the plan that holds which have passed: what this user's worker has signed of the commit that each has
-   * delivered. A plan that was mended has other requests for the same task, so their answers would not be found.
+   * The tasks of the current plan that have passed, as signed by this user's worker for the delivered commits. After a
+   * change of the plan, the same task has other requests, whose answers would not be found.
    */
   async #passedBefore(store: RunStore, run: RunId): Promise<PassedBefore[]> {
     const { objects } = this.means
@@ -125,7 +124,7 @@ export class RunWork implements RunActivities {
     return passed
   }
 
-  /** A plan can be made without them, only not as well. */
+  /** Facts for planners. Errors are ignored, as a plan can be made without them, only less well. */
   async #facts({ base, wish }: RunInput, store: RunStore): Promise<Reference[]> {
     const facts = (await this.means.options.facts?.(base, await store.readText(wish))) ?? []
     return await Promise.all(facts.map(({ kind, text }) => store.put(kind, this.means.clean(text))))
@@ -142,12 +141,12 @@ export class RunWork implements RunActivities {
     }
   }
 
-  /** A line with what the person said, which is no part of a history. */
+  /** The journal's sentence with the person's answer, which is not in the history. */
   async #withAnswer({ what, words, task = '', refs = [] }: NewJournalLine, run: RunId): Promise<string> {
     const answer = what === 'answered' ? refs.find(({ kind }) => kind === 'answer') : undefined
     if (!answer) return words
     const { store, approved } = await this.means.run(run)
-    // No other text of the repository gets into the journal by this.
+    // Without this check, any other blob of the repository could be read into the journal.
     if (approved && !(await approved.hasAnswer(task, answer.oid))) return words
     const said = await store.readText(answer).catch(() => '')
     return said === '' ? words : `${words.replace(/\.$/, '')}: ${brief(said)}`
@@ -169,22 +168,22 @@ export class RunWork implements RunActivities {
     ])
   }
 
-  /** What is approved, and by that the plan that holds, a person has signed; then this worker says so, too. */
+  /** Verifies that the user has signed the plan that is reported as approved; then this worker signs that, too. */
   async #verifyApproved({ run, answer }: { run: RunId; answer: Reference }): Promise<void> {
     const { store, approved, verdicts } = await this.means.run(run)
     const plan = await this.means.plan(store, answer)
     const hash = hashOfPart(plan, undefined)
-    // With --yes, plans are approved as they come; and a planner may change what it does not widen.
+    // With --yes, plans are approved as they come; and a planner may propose changes that widen nothing.
     const isPlanned = async () => !verdicts || (await verdicts.has({ fact: 'planned', run, plan: hash }))
     const isTaken = async () => ((await approved?.hasAll()) || (await this.#isWithin(run, plan))) && (await isPlanned())
     if (approved && !(await approved.hasPlan(plan)) && !(await isTaken()))
       throw new Failure(
-        `Somebody has said yes to a plan of ${run}, and it was not you: forge stop ${run} ends it, and a new run begins afresh.`,
+        `A plan of ${run} was approved, but not by you: forge stop ${run} ends it, and a new run begins afresh.`,
       )
     await verdicts?.sign({ fact: 'approved', run, plan: hash })
   }
 
-  /** Whether a plan allows nothing beyond the one that holds, which the person has approved. */
+  /** Whether a plan allows nothing beyond the current one, which the user has approved. */
   async #isWithin(run: RunId, plan: Plan): Promise<boolean> {
     const { store, verdicts } = await this.means.run(run)
     const before = await planThatHolds(store)
@@ -211,20 +210,20 @@ export class RunWork implements RunActivities {
     const { store, folder, ledger } = await this.means.run(input.run)
     const plan = input.plan && (await this.means.plan(store, input.plan))
     const state = input.status.tasks.find(({ id }) => id === input.task)
-    // A question that is just being asked is not in the status yet.
+    // A question that was just asked is not yet in the status.
     const asked = input.evidence.find(isQuestion) ?? state?.question ?? input.status.question
     const failures = input.evidence.filter(it => !isQuestion(it))
     const evidence = await Promise.all(failures.map(it => evidenceInWords(store, it)))
     const escalation: Escalation = {
       status: { ...input.status, tasks: inShort(input.status.tasks, input.task), spent: ledger.spent() },
       words: this.means.clean(input.words),
-      // What failed the same way several times is told once.
+      // Failures with the same evidence are listed once.
       evidence: [...new Set(evidence.map(text => this.means.clean(text)))],
       task: input.task,
-      // The id comes from a command line: it must name an answer that this run keeps.
+      // The id comes from a command line, so it must name an answer that this run keeps.
       ...(input.resume?.startsWith(`forge resume ${input.run}`) &&
         /^[\w -]+$/.test(input.resume) && { resume: input.resume }),
-      // Of the plan, a report has its title and the task.
+      // Of the plan, the report needs the title and this task.
       ...(plan && { plan: { ...plan, contract: [], tasks: plan.tasks.filter(({ id }) => id === input.task) } }),
       ...(asked && { question: this.means.clean(await store.readText(asked)) }),
     }
@@ -237,7 +236,7 @@ export class RunWork implements RunActivities {
 
   async rest(status: RunStatus): Promise<void> {
     const { store, ledger } = await this.means.run(status.run)
-    // The ledger has what the run does not hear of: answers that were cut, and requests that were lost to a crash.
+    // The ledger also has what the run is not told: answers that broke off, and requests lost in a crash.
     await store.set('status.json', `${JSON.stringify({ ...status, spent: ledger.spent() })}\n`)
   }
 
@@ -301,8 +300,8 @@ export class RunWork implements RunActivities {
   }
 
   /**
-   * Whether there are assertions that only a reviewer can affirm and that were not affirmed for these files. The
-   * reviewers of their task have affirmed its result, but other tasks may have changed the files since.
+   * Whether some assertions can be affirmed only by reviewers and were not for exactly these files. Their task's
+   * reviewers have affirmed its result, but other tasks may have changed the files since.
    */
   async #hasOpenQuestions(plan: Plan, results: readonly { task: TaskId; head: Oid }[], head: Oid): Promise<boolean> {
     const treeOf = async (commit: Oid) => (await this.means.objects.info(`${commit}^{tree}`))?.oid
@@ -316,16 +315,16 @@ export class RunWork implements RunActivities {
 /** Assertions that are named to the run: a history takes no list without a bound. */
 const MAX_NAMED_ASSERTIONS = 20
 
-/** Tasks that a report tells about in words; of more, only the one that it is about. */
+/** At most this many tasks are described in a report; with more, only the one that it is about. */
 const MAX_TASKS_IN_WORDS = 100
 
-/** A run of a thousand tasks that ask writes a thousand reports: each is short. */
+/** The tasks in a report, shortened: a run of a thousand asking tasks writes a thousand reports. */
 const inShort = (tasks: RunStatus['tasks'], about: TaskId | undefined): RunStatus['tasks'] =>
   tasks.length <= MAX_TASKS_IN_WORDS ? tasks : tasks.map(it => (it.id === about ? it : { ...it, words: '' }))
 
 const isQuestion = ({ kind }: Reference): boolean => kind === 'question'
 
-/** What a person decided, as git knows it. The plan that was approved last is the one that holds. */
+/** The decisions of the user, as kept in git. The last approved plan is the current one. */
 async function remembered(store: RunStore): Promise<Omit<Remembered, 'facts'>> {
   const decisions = (await store.all('decisions')).map(bytes => v.parse(Decision, JSON.parse(bytes.toString())))
   const answers = decisions

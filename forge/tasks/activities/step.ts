@@ -1,6 +1,6 @@
 /**
- * The five activities of a step. Each may die at any point and be done again: a request and what is read of its answer
- * come out the same, an answer that is there is not asked for again, and a commit is found by what it says of itself.
+ * The five activities of a step. Each may be killed at any point and repeated: the same request has the same bytes and
+ * the same parsed answer, a stored answer is not asked for again, and an existing commit is found by its content.
  */
 
 import { createHash } from 'node:crypto'
@@ -46,12 +46,12 @@ import type { Gate } from './gate.ts'
 import { keepItems } from './lists.ts'
 import { type Means, type OpenRun, TRIES } from './means.ts'
 
-/** What Temporal tries again: all that passes by itself. */
+/** Troubles that Temporal retries: the temporary ones. */
 const PASSING: readonly string[] = ['rate', 'overloaded', 'cut', 'unreachable']
-/** Of these, the provider has paid attention to nothing that was sent. */
+/** Troubles for which the provider charges nothing. */
 const FREE: readonly string[] = ['rate', 'overloaded', 'unreachable', 'key', 'credit', 'no such model', 'too long']
 
-/** Kinds of steps by whose answers something is decided. */
+/** Kinds of steps whose answers decide something, and so are signed. */
 const SIGNED: readonly StepInput['kind'][] = ['plan', 'check plan', 'review']
 
 type SendInput = StepPlace & Constructed
@@ -59,9 +59,9 @@ type SendInput = StepPlace & Constructed
 const idOf = ({ run, key }: SendInput): string => `${run} ${key}`
 
 export class StepWork implements StepActivities {
-  /** Requests that are under way in this process, by run and key: of two that are the same, one is sent. */
+  /** Requests under way in this process, by run and key: equal ones are sent once. */
   readonly #sending = new Map<string, Promise<Sent>>()
-  /** Answers that came and could not be kept, as the disk was full, by run and key: to be kept at the next try. */
+  /** Answers that could not be stored since the disk was full, by run and key. The next try stores them. */
   readonly #unkept = new Map<string, { answer: ModelAnswer; reservation: Reservation }>()
 
   constructor(private readonly means: Means) {}
@@ -102,14 +102,14 @@ export class StepWork implements StepActivities {
   async send(input: SendInput): Promise<Sent> {
     const { signal } = this.means.surroundings()
     const id = idOf(input)
-    // Of several that wait for one that failed, the first to hear of it sends its own, and the others wait for that.
+    // When a shared request fails, the first waiter sends its own, and the others wait for that one.
     for (let known = this.#sending.get(id); known; known = this.#sending.get(id)) {
       const sent = await unlessAborted(
         known.catch(() => undefined),
         signal,
       )
       if (!sent) continue
-      // It may be this very step that the server has lost sight of: then what it took is its own.
+      // The server may have lost track of this very step: then the costs are its own.
       const own = await this.#answered(await this.means.run(input.run), input)
       return own ?? { ...sent, spent: NOTHING_SPENT, wasThere: true }
     }
@@ -174,7 +174,7 @@ export class StepWork implements StepActivities {
     const took = `${many(read, 'token')} read, ${many(output, 'token')} written${money}`
     const how = sent.wasThere ? 'its answer was there already, and was not asked for again' : `${sent.model}: ${took}`
     const why = `Step ${input.step}, ${how}.`
-    // What is in no history may be in the journal.
+    // What is not in the history may be in the journal.
     const told = evidence ? await store.readText(evidence) : words
     const id = `${input.step} ends ${sent.answer.oid.slice(0, 12)}`
     const refs = [result.parsed, result.evidence, result.artifact, result.question].filter(it => it !== undefined)
@@ -190,8 +190,8 @@ export class StepWork implements StepActivities {
   // --- What is believed of an answer
 
   /**
-   * The fact that this request asks a model for a plan or a verdict; undefined where text of another author than the
-   * person could have instructed it. Text in fences is material only.
+   * The fact to sign: this request asks a model for a plan or a verdict. Undefined where unfenced text of another
+   * author than the user could have instructed the model.
    */
   async #asked(input: StepInput, request: string): Promise<FactOf<'planning' | 'reviewing'> | undefined> {
     const { run, task, step, base, about, kind } = input
@@ -211,7 +211,7 @@ export class StepWork implements StepActivities {
     return { fact: 'reviewing', run, task: task ?? '', step, head: base, plan: hashOfPart(plan, task), request }
   }
 
-  /** Signs what the model has answered to just that request, whatever others say of it. */
+  /** Signs what the model has answered to exactly this request. */
   async #signAnswer(input: StepInput, answer: Reference): Promise<void> {
     const { store, verdicts } = await this.means.run(input.run)
     if (!verdicts || !SIGNED.includes(input.kind)) return
@@ -236,7 +236,7 @@ export class StepWork implements StepActivities {
     const unkept = this.#unkept.get(idOf(input))
     if (unkept) return await this.#keep(run, input, unkept.answer, unkept.reservation)
     const bytes = await run.store.readText(input.request)
-    // An answer is found by the hash of its request, so the request must be the one that the hash is of.
+    // Answers are found by the hash of the request, so this request must have that hash.
     if (createHash('sha256').update(bytes).digest('hex') !== input.key)
       throw new Failure(`The request of the step ${visible(input.step)} is not the one that was constructed.`)
     const signal = unlessLost(this.means.surroundings().signal)
@@ -245,13 +245,13 @@ export class StepWork implements StepActivities {
     if (price) throw ApplicationFailure.nonRetryable(price, 'ModelError', 'key')
     const stored = parseRequest(JSON.parse(bytes))
     if (stored.model !== input.model) throw new Failure(`The step ${visible(input.step)} is for another model.`)
-    // What can't even be opened takes nothing of the budget.
+    // A model that can't be opened must use no budget.
     const model = await this.means.model(input.model)
     const gate = this.means.gate(input.model)
     let isCut = false
     for (;;) {
       const pass = await gate.enter(signal)
-      // A person may raise the limits meanwhile.
+      // The user may have raised the limits meanwhile.
       const { limits: now } = await this.means.stored(run.store)
       const reservation = this.#reserve(run, input, stored, now, {
         isWhole: isCut,
@@ -264,12 +264,12 @@ export class StepWork implements StepActivities {
       const answer = await this.#ask(input, stored, { model, run, gate, pass, reservation, signal })
       isCut = answer.end === 'length' && reservation.output < stored.request.output
       if (!isCut) return await this.#keep(run, input, answer, reservation)
-      // It was longer than those of its kind before, and had no room for that: it is asked for with all that it allows.
+      // The answer was cut at the reserved length: ask again with the longest one allowed.
       run.ledger.settle(reservation, withCost(answer.usage, priceOf(input.model, this.means.settings)))
     }
   }
 
-  /** An answer that is there already. */
+  /** The stored answer of a request; undefined where there is none. */
   async #answered({ store, ledger }: OpenRun, input: SendInput): Promise<Sent | undefined> {
     const { key, step } = input
     const oid = await store.find('answers', key)
@@ -278,12 +278,12 @@ export class StepWork implements StepActivities {
     const stored = parseStoredAnswer(await store.read({ kind: 'answer', oid }))
     const { model, usage } = stored
     ledger.settleKnown(key, usage)
-    // A step that is done again paid for it itself.
+    // A repeated step has paid for it itself.
     const spent = stored.step === step ? spentOf(usage) : NOTHING_SPENT
     return { answer: { kind: 'answer', oid }, model, spent, wasThere: true }
   }
 
-  /** Gives 'wait' where requests that are under way may leave something for this one. */
+  /** Reserves budget for a request. Gives 'wait' where requests under way may leave enough. */
   #reserve(
     { ledger }: OpenRun,
     { key, model, kind, tier }: SendInput,
@@ -372,7 +372,7 @@ export class StepWork implements StepActivities {
     await journal.note({ run: store.run, id: `trouble over ${model} ${over.since}`, what: 'trouble over', words })
   }
 
-  /** What a request has used that gave no answer, as far as it can be told. */
+  /** The estimated usage of a request without an answer; undefined where it is free. */
   #usedBy(name: string, request: StoredRequest['request'], trouble: ModelError | undefined): Usage | undefined {
     if (trouble && FREE.includes(trouble.trouble)) return undefined
     const { tools, system, messages } = request
@@ -383,8 +383,8 @@ export class StepWork implements StepActivities {
   }
 
   /**
-   * The answer first, what it took then: a crash between them loses nothing that was paid for. An answer that can't be
-   * kept is held in memory for the next try.
+   * Stores the answer first, then its cost: a crash in between loses nothing that was paid for. An answer that can't be
+   * stored is kept in memory for the next try.
    */
   async #keep(
     { store, ledger }: OpenRun,
@@ -402,20 +402,20 @@ export class StepWork implements StepActivities {
     return { answer: { kind: 'answer', oid }, model, spent: spentOf(usage), wasThere: false }
   }
 
-  /** What a request would have cost by a price that was only assumed; 0 where the price is known. */
+  /** The cost of a request by an assumed price; 0 where the price is known. */
   #assumedCost(model: string, { input, output }: Usage): number {
     if (!isAssumed(model, this.means.settings)) return 0
     return requestEstimateOf({ input, output }, priceOf(model, this.means.settings)).cost
   }
 
-  /** Keys of this process never stand in a blob; whatever only looks like one is the model's, and may be code. */
+  /** Removes this process's keys. Text that only looks like a key is kept, since it may be the model's code. */
   #hidden(text: string): string {
     return this.means.settings.secrets.reduce((hidden, secret) => hidden.replaceAll(secret, MARK), text)
   }
 
   // --- Writing
 
-  /** Edits on the base as a commit on the attempt's ref, found again where it is there. */
+  /** Commits edits of the base on the attempt's ref; an existing equal commit is reused. */
   async #commit(
     input: StepPlace & { kind: StepInput['kind']; base: Oid; key: string },
     parsed: { words: string; edits: readonly FileEdit[] },
@@ -435,22 +435,22 @@ export class StepWork implements StepActivities {
     const who = await this.means.user(Math.floor(this.means.now() / 1000))
     const message = stepMessage(this.means.clean(parsed.words), input, key)
     const made = await commitOn(objects, { base, changes: applied.files.changes, message, who })
-    // Nothing to commit is no failure: it was done already.
+    // An edit that changes nothing is no failure: the work was done already.
     if (made === base) return { commit: base }
     await setRef(objects, ref, made, { message: `forge: ${input.step}` })
     return { commit: made }
   }
 
-  /** What a planner wanted to see of the base, answered as the tools of a conversation do. */
+  /** What a planner asked to see of the base, in the form of the chat's tools. */
   async #lookedAt(base: Oid, looks: readonly LookCall[]): Promise<string> {
     const { signal } = this.means.surroundings()
     return this.means.clean(await lookAtAll(this.means.objects, base, looks, signal))
   }
 
-  /** Files that a model has said it needs, in words that bring them: the step is asked once more then. */
+  /** A reference to the list of files that the model asked for; with it, the step is asked again. */
   async #needed(store: RunStore, parsed: AnswerOf<StepInput['kind']> | undefined): Promise<Reference | undefined> {
     if (parsed?.signal !== 'failure_retryable') return undefined
-    // What an older version has kept does not have it.
+    // Answers stored by an older version do not have `needs`.
     const { needs = [] } = parsed
     if (needs.length === 0) return undefined
     const list = needs.map(path => `- ${path}`).join('\n')
@@ -458,13 +458,16 @@ export class StepWork implements StepActivities {
     return await store.put('complaints', this.means.clean(words))
   }
 
-  /** A task's changes are on its attempt's ref; a resolution, which is not yet judged, is at a ref of its own. */
+  /**
+   * The ref for a step's commit: the attempt's for a task's changes; a separate one for a resolution, which is judged
+   * later.
+   */
   #refFor({ run, task, attempt, step, kind }: StepPlace & { kind: StepInput['kind'] }): string {
     if (kind === 'implement' && task !== undefined) return attemptRef(run, task, attempt)
     return `${RUNS}${run}/steps/${createHash('sha256').update(step).digest('hex').slice(0, 20)}`
   }
 
-  /** The commit that a task's attempt (or the run) began at: a reviewer sees what changed since. */
+  /** The commit that the attempt (or the run) began with: a reviewer is shown the changes since. */
   async #beganAt(input: StepInput): Promise<Oid | undefined> {
     if (input.task === undefined) return (await this.means.stored((await this.means.run(input.run)).store)).base
     const { began } = await findStep(this.means.objects, input.base, input, undefined)
@@ -481,13 +484,13 @@ type Asking = {
   signal: AbortSignal
 }
 
-/** The last of the tries that the worker gives a request. */
+/** The number of the last try of a request. */
 const LAST_TRY = TRIES.passing
 
-/** Milliseconds that Temporal waits after a try where the provider names no time: flows/effects.ts says so. */
+/** Milliseconds that Temporal waits after a try, where the provider names no time (see flows/effects.ts). */
 const pauseAfter = (attempt: number): number => Math.min(2 ** attempt, 120) * 1000
 
-/** What Temporal is told of a model that gave no answer. */
+/** Converts an error of a model to a failure of an activity. */
 function failureOf(error: ModelError, gate: Gate): ApplicationFailure {
   const { trouble, retryAfter = 0 } = error
   const message = error.inRun
@@ -502,8 +505,8 @@ function failureOf(error: ModelError, gate: Gate): ApplicationFailure {
 }
 
 /**
- * The same signal, but not where the server has only lost sight of the activity, as it does on a machine that is very
- * busy: the request has been paid for, and the next try waits for its answer.
+ * A signal that is not aborted where the server has only lost track of the activity, as on a busy machine: the request
+ * is paid for, and the next try waits for its answer.
  */
 function unlessLost(signal: AbortSignal): AbortSignal {
   const control = new AbortController()
@@ -516,10 +519,10 @@ function unlessLost(signal: AbortSignal): AbortSignal {
   return control.signal
 }
 
-/** The reasons by which Temporal ends an activity that was not cancelled. */
+/** Temporal's reasons for ending an activity that was not cancelled. */
 const LOST: readonly string[] = ['NOT_FOUND', 'TIMED_OUT']
 
-/** What comes of some work; throws the signal's reason where that comes first, and leaves the work alone. */
+/** The result of some work, or the signal's reason where that is aborted first; the work continues. */
 async function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
   signal.throwIfAborted()
   const { promise, reject } = Promise.withResolvers<never>()
@@ -534,7 +537,7 @@ async function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal)
 
 const lineOf = ({ run, task, attempt }: StepPlace) => ({ run, attempt, task })
 
-/** How a step ended: what a model says counts only where it could be read and, if it changes something, be applied. */
+/** The outcome of a step: the model's own word counts only where its answer could be read and its edits be applied. */
 function endOf(
   received: Received,
   serialized: Serialized | undefined,
@@ -545,11 +548,11 @@ function endOf(
   return { outcome: parsed.signal, words: parsed.words }
 }
 
-/** What was discovered is told to others under that name. */
+/** A discovery is kept as a blob of that kind, for other tasks. */
 const named = (parsed: Reference, outcome: Outcome): Reference =>
   outcome === 'new_tasks_discovered' ? { ...parsed, kind: 'discovered' } : parsed
 
-/** What only some ends have. */
+/** The fields that only some outcomes have. */
 async function more(store: RunStore, parsed: AnswerOf<StepInput['kind']>): Promise<Partial<StepResult>> {
   if (parsed.signal === 'blocked_on_human') return { question: await store.put('question', parsed.question) }
   if (parsed.signal === 'blocked_on_sibling') return { sibling: parsed.sibling }
@@ -568,7 +571,7 @@ async function more(store: RunStore, parsed: AnswerOf<StepInput['kind']>): Promi
   return { fanOut: await keepItems(store, 'agents', agents) }
 }
 
-/** The first lines of what may be long: all of it is in the blob. */
+/** The first lines of a text; all of it is in the blob. */
 function shortly(words: string): string {
   const line = visible(words.replace(/\s+/g, ' ').trim())
   return line.length > 600 ? `${line.slice(0, 600)} …` : line

@@ -1,4 +1,4 @@
-/** What is done for a task around its steps: gathering what it stands on, judging, checking, delivering. */
+/** Activities for a task around its steps: gathering its dependencies, judging resolutions, checking, delivering. */
 import { Failure } from '../../../core/failure.ts'
 import { isAncestor } from '../../../core/git/commits.ts'
 import type { Path } from '../../../core/git/repository.ts'
@@ -26,7 +26,7 @@ import { brief } from './brief.ts'
 import { commitMerge, type GatheredConflicts, type Gathering, gatherAll } from './gathering.ts'
 import type { AttemptCheck, CheckMeans, Means } from './means.ts'
 
-/** How much of each piece of evidence stands in a report. */
+/** At most this many characters of each piece of evidence are put into a report. */
 const MAX_EVIDENCE_CHARS = 12_000
 
 const OUTCOMES: Record<Outcome, string> = {
@@ -36,7 +36,7 @@ const OUTCOMES: Record<Outcome, string> = {
   new_tasks_discovered: 'Something else has to be done first.',
   blocked_on_human: 'A person has to decide.',
   blocked_on_sibling: 'It waits for another task.',
-  confused: 'It ended in a way that nobody knows.',
+  confused: 'It ended in an unknown way.',
 }
 
 export class TaskEffects implements TaskActivities {
@@ -50,7 +50,7 @@ export class TaskEffects implements TaskActivities {
     const gathered = await gatherAll(this.means, resolved ?? base, results, message)
     await signGathering(verdicts, run, gathered, [resolved ?? base, ...results])
     if (gathered.conflicts) return await withReport(store, gathered.commit, gathered.conflicts)
-    // Where this is done again after its steps, the ref has them already.
+    // When this is repeated after the steps, the ref already has their commits.
     const may = async (from: Oid | undefined) =>
       from === undefined || !(await isAncestor(objects.repository, gathered.commit, from))
     const ref = attemptRef(run, task, attempt)
@@ -140,7 +140,7 @@ export class TaskEffects implements TaskActivities {
     return validated
   }
 
-  /** The same changes give the same commit, however often. */
+  /** Commits what formatters changed; the same changes always give the same commit. */
   async #commitMended(
     place: { run: string; task?: TaskId; attempt: number },
     ref: string,
@@ -157,7 +157,7 @@ export class TaskEffects implements TaskActivities {
   }
 }
 
-/** Signs what a gathering is made of; where it came to a conflict, as far as it came. */
+/** Signs which commits a gathering contains, also one that stopped at a conflict. */
 export async function signGathering(
   verdicts: Verdicts | undefined,
   run: RunId,
@@ -168,13 +168,13 @@ export async function signGathering(
   if (!of.includes(made)) await verdicts?.sign({ fact: 'gathered', run, commit: made, of })
 }
 
-/** A conflict, with what is needed to resolve it. */
+/** Adds the report with all that is needed to resolve a conflict. */
 export async function withReport(
   store: RunStore,
   made: Oid,
   { ours, theirs, words, files }: GatheredConflicts,
 ): Promise<Required<Gathered>> {
-  // The model that resolves it has to see these files.
+  // The model that resolves the conflict has to see these files.
   const report = await store.putJson('conflict', { text: words, files })
   return { commit: made, conflicts: { ours, theirs, report } }
 }
@@ -183,7 +183,7 @@ const uniqueOf = (references: readonly Reference[]): Reference[] => [
   ...new Map(references.map(it => [it.oid, it])).values(),
 ]
 
-/** What a reference names, for a reader: cut where it is long. */
+/** The text of a reference for a reader, cut where it is long. */
 export async function evidenceInWords(store: RunStore, reference: Reference): Promise<string> {
   const { words } = keptWords(reference, await store.readText(reference))
   const text = words.trim()

@@ -1,7 +1,7 @@
 /**
- * What the person has said of a run: what it is to do, from where and for how much, which plan holds, which commands
- * may run, what they answered. A workflow's input, a plan or a file of the repository can say what they like; what
- * counts is a signature by a key outside of all of them.
+ * What the user has approved for a run: its wish, base and limits, its plan, its commands, the answers. Neither a
+ * workflow's input nor a plan or file of the repository can claim that: what counts is a signature by a key kept
+ * outside of all of them.
  */
 import { join } from 'node:path'
 import type { Repository } from '../../../core/git/repository.ts'
@@ -10,10 +10,10 @@ import type { Oid, RunId, RunInput, TaskId } from '../contract.ts'
 import type { Plan } from '../plan/schema.ts'
 import { Signatures, type Signed } from './signatures.ts'
 
-/** What of a run a person asks for: what stands in the rest of its input, others may say. */
+/** The part of a run's input that the user signs. */
 type AskedRun = Pick<RunInput, 'wish' | 'plan' | 'base' | 'limits'>
 
-/** A plan by its content: the same one gives the same. */
+/** A digest of a plan's content. */
 export const hashOfPlan = (plan: Plan): string => sha256(JSON.stringify(plan))
 
 const sha256 = (text: string): string => new Bun.CryptoHasher('sha256').update(text).digest('hex')
@@ -32,53 +32,53 @@ export class ApprovedCommands {
     this.#signatures = new Signatures(approvals, join(folder, 'approved.json'), repository)
   }
 
-  /** For commands that the person has seen. */
+  /** Signs commands that the user has seen. */
   async approve(commands: readonly string[]): Promise<void> {
     await this.#signatures.add(commands.map(command => this.#check(command)))
   }
 
-  /** For all plans and commands of this run, also those that come later: the person has said so (`--yes`). */
+  /** Signs that all plans and commands of this run are approved, later ones too (`--yes`). */
   async approveAll(): Promise<void> {
     await this.#signatures.add([this.#everything])
   }
 
-  /** What the run is to do, from where, and what it may take. */
+  /** Signs the wish, base and limits of the run. */
   async approveAsking(asked: AskedRun): Promise<void> {
     await this.#signatures.add([this.#asking(asked)])
   }
 
-  /** Whether the person has asked for this run, for just this and with just these limits. */
+  /** Whether the user has asked for this run, with exactly this wish, base and limits. */
   async hasAsked(asked: AskedRun): Promise<boolean> {
     return await this.#signatures.has(this.#asking(asked))
   }
 
-  /** For a plan that the person has seen. */
+  /** Signs a plan that the user has seen. */
   async approvePlan(plan: Plan): Promise<void> {
     await this.#signatures.add([this.#plan(plan)])
   }
 
-  /** Whether the person has seen this plan and approved it. */
+  /** Whether the user has seen and approved this plan. */
   async hasPlan(plan: Plan): Promise<boolean> {
     return await this.#signatures.has(this.#plan(plan))
   }
 
-  /** Whether the person has approved all plans and commands as they come. */
+  /** Whether the user has approved all plans and commands in advance. */
   async hasAll(): Promise<boolean> {
     return await this.#signatures.has(this.#everything)
   }
 
-  /** For an answer of the person's to a task, or with '' to the run. */
+  /** Signs the user's answer to a task, or with '' to the run. */
   async signAnswer(task: TaskId | '', answer: Oid): Promise<void> {
     await this.#signatures.add([this.#answer(task, answer)])
   }
 
   async hasAnswer(task: TaskId | '', answer: Oid): Promise<boolean> {
-    // What was said to the run as a whole may be for the task that holds it.
+    // An answer to the run as a whole may be for the task that stopped it.
     const either = [this.#answer(task, answer), this.#answer('', answer)]
     return (await this.#signatures.missing(either)).length < 2
   }
 
-  /** Those of the commands that were not approved, each once. */
+  /** The commands that are not approved, each once. */
   async missing(commands: readonly string[]): Promise<string[]> {
     const missing = await this.#signatures.missing([...new Set(commands)].map(command => this.#check(command)))
     if (missing.length === 0 || (await this.#signatures.has(this.#everything))) return []

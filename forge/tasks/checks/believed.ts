@@ -1,6 +1,6 @@
 /**
- * Whether this user's own worker has checked what a run or a task came to: what it signed, from the run's base to the
- * result without a gap. Branches, the journal and what the server says of a run are no part of that.
+ * Tells whether this user's own worker has checked a result: by a chain of its signatures from the run's base to the
+ * result. Branches, the journal and the server's word do not count.
  */
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid, TaskId } from '../contract.ts'
@@ -19,8 +19,8 @@ export class Believed {
   ) {}
 
   /**
-   * Why a commit is not known to have passed the checks of a task, or without one those of the whole plan: as the end
-   * of a sentence. Undefined where it has.
+   * Why a commit is not known to have passed the checks of a task, or, without a task, of the whole plan, as the end of
+   * a sentence; undefined where it has.
    */
   async whyNot(task: TaskId | undefined, head: Oid): Promise<string | undefined> {
     const plan = hashOfPart(this.plan, task)
@@ -30,12 +30,12 @@ export class Believed {
     const same: typeof passed = []
     for (const it of passed) if (it.commands === (await this.#commandsOf(task, it))) same.push(it)
     if (same.length === 0) return 'it was checked by other commands than the plan and the repository ask for now'
-    // With `forge land --check` the person was told which questions no program answers.
+    // In `forge land --check`, the user was told which questions no command answers.
     if (same.some(({ isWhole }) => isWhole)) return undefined
     if (!this.#isApproved) return 'you have not approved the plan that it was checked by'
     this.#own ??= this.#findOwn()
     const own = this.#own
-    // All results are judged against what the run began with.
+    // All results are judged against the run's base.
     const isBase = (base: Oid) => this.#all('asked').some(it => it.base === base)
     if (!same.some(({ base, from }) => (task === undefined ? isBase(base) && own.has(from) : own.has(base))))
       return 'there is work in it that was not checked'
@@ -65,8 +65,8 @@ export class Believed {
   }
 
   /**
-   * The run's base, and all that was made from it by nothing but tasks that passed, and their merges. From the base on,
-   * and not back from the result: commits with a forged ancestry are never reached.
+   * The run's base, and all commits made from it only by tasks that passed and by their merges. It is searched from the
+   * base forwards, so that commits with a forged ancestry are never reached.
    */
   #findOwn(): ReadonlySet<Oid> {
     const own = new Set(this.#all('asked').map(({ base }) => base))
@@ -83,14 +83,14 @@ export class Believed {
     return own
   }
 
-  /** Whether it is a task's result that has passed, if what it was made from is what it should be. */
+  /** Whether a commit is a task's result that has passed, if its own base is fine. */
   #hasPassed({ task, head, plan, isGood, isWhole }: FactOf<'checked'>): boolean {
     const of = this.plan.tasks.find(({ id }) => id === task)
     if (!of || !isGood || plan !== hashOfPart(this.plan, task)) return false
     return isWhole || !isReviewed(of, this.plan) || this.#isAccepted(task, head)
   }
 
-  /** Whether models have affirmed all that the plan asks reviewers about, of a commit's very files. */
+  /** Whether models have affirmed all questions to reviewers, for exactly a commit's files. */
   async isAffirmed(task: TaskId | undefined, head: Oid): Promise<boolean> {
     const of = this.plan.tasks.find(({ id }) => id === task)
     if (of) return !isReviewed(of, this.plan) || this.#isAccepted(of.id, head)
@@ -100,7 +100,7 @@ export class Believed {
     return true
   }
 
-  /** Whether the task of an assertion was accepted with the very same files. */
+  /** Whether the task of an assertion was accepted with exactly these files. */
   async #wasAffirmed(assertion: string, head: Oid): Promise<boolean> {
     const task = this.plan.tasks.find(({ claims }) => claims.includes(assertion))?.id
     if (task === undefined) return false
@@ -112,7 +112,7 @@ export class Believed {
     return false
   }
 
-  /** All reviewers affirm it, or the last one, which was asked because they disagreed. */
+  /** Whether all reviewers affirm the result, or the last one, which was asked because they disagreed. */
   #isAccepted(task: TaskId | '', head: Oid): boolean {
     const plan = hashOfPart(this.plan, task === '' ? undefined : task)
     const words = this.#all('reviewed').filter(it => it.task === task && it.head === head && it.plan === plan)

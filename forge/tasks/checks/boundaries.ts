@@ -1,6 +1,6 @@
 /**
- * Whether an attempt kept within its boundaries: read from the diff of its commits, never from what a model says. What
- * goes beyond them fails the attempt, and is told; nothing is quietly put back.
+ * Whether an attempt kept within its boundaries, by the diff of its commits. A change outside fails the attempt and is
+ * reported; nothing is silently reverted.
  */
 import { changesIn, diffTrees } from '../../../core/git/diffs.ts'
 import { asText, type Entry, type Oid, type Path, type Repository } from '../../../core/git/repository.ts'
@@ -11,17 +11,15 @@ import { speakOf } from '../plan/files.ts'
 import { fits, type Glob, plain, readGlob } from '../plan/globs.ts'
 import type { Task } from '../plan/schema.ts'
 
-/** Globs as a plan has them; plan/globs.ts says what they mean. */
+/** Globs as in a plan; see plan/globs.ts. */
 type Boundaries = Task['boundaries']
 
-/** What tells git how to treat other files. */
+/** Files that tell git how to treat other files. */
 const OF_GIT = /(^|\/)\.git(attributes|modules|ignore|keep)?(\/|$)/i
 
 const KINDS: Record<string, string> = { '120000': 'a link', '160000': 'a submodule' }
 
-/**
- * What in the diff of two commits is not within the boundaries: a sentence for each path, in the order of the paths.
- */
+/** The changes between two commits outside the boundaries, a sentence for each path, sorted by path. */
 export async function findViolations(
   repository: Repository,
   { base, head, boundaries }: { base: Oid; head: Oid; boundaries: Boundaries },
@@ -34,7 +32,7 @@ export async function findViolations(
   })
 }
 
-/** The same for several that work together: what is within one of them is fine. */
+/** As {@link findViolations} for several tasks together: a change within the boundaries of one of them is fine. */
 export async function findViolationsOfAll(
   repository: Repository,
   { base, head, boundaries }: { base: Oid; head: Oid; boundaries: readonly Boundaries[] },
@@ -49,7 +47,9 @@ export async function findViolationsOfAll(
   })
 }
 
-/** Why a change is not within the boundaries, as the end of a sentence; undefined where it is. */
+/**
+ * A function that gives why a change is outside the boundaries, as the end of a sentence; undefined where it is within.
+ */
 export function boundaryOf({ write, never }: Boundaries) {
   const may = globsOf(write)
   const mustNot = globsOf(never)
@@ -58,7 +58,7 @@ export function boundaryOf({ write, never }: Boundaries) {
     const text = asText(path)
     if (mustNot.some(glob => fits(glob, text))) return 'is among what the task must never touch'
     if (write.length > 0 && !may.some(glob => fits(glob, text))) return 'is outside of what the task may write'
-    // A pattern that happens to match what follows is no permission for it: only its name is.
+    // A pattern that matches a special file is no permission for it: it has to be named exactly.
     if (named.has(text)) return undefined
     const kind = after && KINDS[after.mode]
     if (kind && before?.mode !== after.mode) return `became ${kind}, and is not named in the boundaries`
@@ -76,5 +76,5 @@ export function boundaryOf({ write, never }: Boundaries) {
   }
 }
 
-/** What the linter would refuse as a glob fits nothing. */
+/** Globs that the linter would refuse match nothing. */
 const globsOf = (texts: readonly string[]): Glob[] => texts.map(readGlob).filter(glob => typeof glob !== 'string')

@@ -1,10 +1,10 @@
-/** What a check is called where there is no room for all of it. */
+/** A short name for a check. */
 import { short, visible } from '../../../core/text.ts'
 
-/** Characters of a command by which it is known. */
+/** At most this many characters of a command are shown as its name. */
 export const MAX_CHECK_NAME = 80
 
-/** A command on one line: of a script, the line by which it is known, and how many there are. */
+/** A command on one line: for a script, its most telling line and the number of lines. */
 export function nameOfCheck(command: string): string {
   const lines = command.split('\n').filter(line => line.trim() !== '')
   const telling = lines.find(line => !/^\s*(?:#|set -|cd |export |\w+=)/.test(line)) ?? lines[0] ?? ''

@@ -1,15 +1,15 @@
 /**
- * What the output of a check complains about, so that only what is new against the base counts, and a model hears each
- * complaint once with the code around it. The forms are those of compilers, linters and runners of tests.
+ * Extracts complaints from the output of checks, so that only those count that the base does not have, and a model sees
+ * each once with the code around it. The formats are those of compilers, linters and test runners.
  */
 
-/** One complaint. `key` is the same for the same complaint in another place of the file. */
+/** One complaint. `key` is equal for the same complaint elsewhere in the file. */
 export type Finding = { path?: string; line?: number; words: string; key: string }
 
-/** path:line:column: words, and path(line,column): words, as nearly all compilers and linters have it. */
+/** `path:line:column: words` and `path(line,column): words`, the formats of nearly all compilers and linters. */
 const AT =
   /^(?:\s*(?:-->|at)\s+)?(?<path>[^\s:()'"][^:()'"\n]{0,300}\.[A-Za-z0-9]{1,10})(?::(?<line>\d{1,7})(?::\d{1,7})?|\((?<line2>\d{1,7}),\d{1,7}\)):?\s*[-–]?\s*(?<words>\S.*)$/
-/** What runners of tests say of one that fails: Bun, node:test and TAP, pytest, Jest and Vitest, Go, Rust. */
+/** Formats of failed tests: Bun, node:test and TAP, pytest, Jest and Vitest, Go, Rust. */
 const FAILED_TEST = [
   /^\(fail\)\s+(?<words>.+?)(?:\s+\[[\d.]+m?s\])?$/,
   /^not ok\s+(?:\d+\s+)?(?:-\s+)?(?<words>.+)$/,
@@ -20,10 +20,10 @@ const FAILED_TEST = [
 ]
 const MAX_FINDINGS = 500
 
-/** What pytest says of an error above the line that has its place and its class. */
+/** A pytest error, which stands above the line with its place and class. */
 const PYTEST_ERROR = /^E {2,}(?<words>\S.{0,500})$/
 
-/** Reads them from what a command printed, in their order, each once. */
+/** The complaints in a command's output, in order, without repetitions. */
 export function findingsIn(output: string): Finding[] {
   const found = new Map<string, Finding>()
   let error = ''
@@ -51,10 +51,10 @@ function findingOf(line: string): Finding | undefined {
   return { path: clean, line: Number(one ?? line2), words, key: `${clean} ${withoutNumbers(words)}` }
 }
 
-/** A complaint that names a line or a count is the same one after lines were added above it. */
+/** A complaint with numbers removed, so that it is the same after lines were added above it. */
 const withoutNumbers = (words: string): string => words.replace(/\d+/g, '#')
 
-/** Those of `after` that `before` does not have; the same complaint twice counts twice. */
+/** The complaints in `after` that are not in `before`; a repeated complaint counts for each time. */
 export function newFindings(before: readonly Finding[], after: readonly Finding[]): Finding[] {
   const known = new Map<string, number>()
   for (const { key } of before) known.set(key, (known.get(key) ?? 0) + 1)

@@ -1,6 +1,6 @@
 /**
- * Whether checks of a repository may reach the network: only where a person has said so for this repository, by a
- * signature of a key outside of it. Neither a plan, a workflow's input nor a file of the repository can say so.
+ * Whether checks of a repository may use the network: only where the user has allowed that for this repository, by a
+ * signature of a key kept outside of it. Neither a plan, a workflow's input nor a file of the repository can allow it.
  */
 import { join } from 'node:path'
 import type { Repository } from '../../../core/git/repository.ts'
@@ -9,7 +9,7 @@ import { Signatures } from './signatures.ts'
 
 const NETWORK = { name: 'the network of all checks', words: 'every address' }
 
-/** What the person allows, for one repository. */
+/** The user's permission for one repository. */
 export class NetworkPermission {
   readonly #signatures: Signatures
 
@@ -18,12 +18,12 @@ export class NetworkPermission {
     this.#signatures = new Signatures(approvals, join(state, 'network.json'), repository)
   }
 
-  /** Throws a {@link Failure} where the key of this user can't be used. */
+  /** Whether the network is allowed. Throws a {@link Failure} where this user's key can't be used. */
   async isGiven(): Promise<boolean> {
     return await this.#signatures.has(NETWORK)
   }
 
-  /** Allows the network, once the person was told what commands can reach with it. It holds until it is taken back. */
+  /** Allows the network, once the user was told what commands can reach then. Holds until it is withdrawn. */
   async give(): Promise<void> {
     await this.#signatures.add([NETWORK])
   }

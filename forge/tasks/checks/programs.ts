@@ -1,6 +1,6 @@
 /**
- * What can be run to check things: the programs of the image, the checks that FORGE.md lists, the ready-made ones that
- * the repository has something for, and whether there is a network. For the linter, and in words for the planner.
+ * Finds out which checks can be run: the image's programs, the commands in FORGE.md, the ready-made checks that fit the
+ * repository, and whether there is a network. For the linter, and as text for the planner.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -22,17 +22,17 @@ const Stored = v.object({
   versions: v.record(v.string(), v.string()),
 })
 
-/** Seconds for a list of names and some versions, also on a machine that is busy. */
+/** The time limit for the list of programs and their versions, in seconds. */
 const SECONDS = 60
-/** Seconds in which a program has to say its version. */
+/** The time limit for one program's version, in seconds. */
 const VERSION_SECONDS = 10
-/** Of a list that is longer, the image is not ours. */
+/** A longer list, in bytes, is no list of our image. */
 const MAX_LIST_BYTES = 4 << 20
 
-/** The programs of an image by their names, each with its version; '' where it is not known. */
+/** The programs of an image with their versions; '' where the version is unknown. */
 export type Programs = ReadonlyMap<string, string>
 
-/** Of two thousand programs, those by which a planner decides. What every system has needs no telling. */
+/** The programs that a planner is told about, out of some two thousand. Those of every system are left out. */
 const THAT_MATTER: Record<string, string> = {
   Languages:
     'bun node deno python3 python ruby perl php lua go rustc gcc g++ clang java javac kotlinc scala dotnet swift ghc elixir erl julia Rscript',
@@ -45,8 +45,8 @@ const THAT_MATTER: Record<string, string> = {
 }
 
 /**
- * The programs of the image that checks run in, as its shell finds them: asked for once an image, and kept in the state
- * folder. Undefined where there is no engine, or no image.
+ * The programs in the PATH of the image that checks run in. Asked once for each image and kept in the state folder.
+ * Undefined where there is no container engine, or no image.
  */
 export async function programsOf(state: string, signal: AbortSignal): Promise<Programs | undefined> {
   const image = await findImage(signal)
@@ -64,10 +64,13 @@ export async function programsOf(state: string, signal: AbortSignal): Promise<Pr
 const programsIn = ({ programs, versions }: Omit<v.InferOutput<typeof Stored>, 'image'>): Programs =>
   new Map(programs.map(name => [name, versions[name] ?? '']))
 
-/** Programs that say their version to another word than --version. */
+/** The arguments that show a version, for programs without --version. */
 const OWN_WORDS: Record<string, string> = { go: 'version', lua: '-v' }
 
-/** A shell command that writes the names of all programs to `names`, and what some say of themselves to `versions`. */
+/**
+ * A shell command that writes the names of all programs to `names`, and the output of their version options to
+ * `versions`.
+ */
 function question(): string {
   const asks = namesThatMatter().map(
     name =>
@@ -82,7 +85,7 @@ function question(): string {
   ].join('\n')
 }
 
-/** By files, since there are more names than what is kept of a command's output. */
+/** Runs it, with files for the results, since these are longer than the kept output of a command. */
 async function askFor(state: string, signal: AbortSignal): Promise<Omit<v.InferOutput<typeof Stored>, 'image'>> {
   const folder = await mkdtemp(join(state, 'programs-'))
   const linesOf = async (name: string): Promise<string[]> => {
@@ -106,14 +109,14 @@ async function askFor(state: string, signal: AbortSignal): Promise<Omit<v.InferO
 
 const namesThatMatter = (): string[] => Object.values(THAT_MATTER).flatMap(names => names.split(' '))
 
-/** What the checks of texts look at, in files that a task has written. */
+/** What each check of texts looks at, in files that a task has written. */
 const TEXT_CHECKS: Record<TextCheck, string> = {
   citations: 'links of Markdown lead to files that are there, and notes are both said and cited',
   complete: 'nothing is empty or left to be filled in, and no heading stands above nothing',
   format: 'JSON, YAML and TOML can be read, fences of Markdown are closed, levels of headings are not skipped',
 }
 
-/** What the planner is told of all this, at a commit; the same files and the same image give the same words. */
+/** The text for the planner about checks at a commit; the same files and image give the same text. */
 export async function checksInWords(
   objects: Objects,
   commit: Oid,
@@ -136,7 +139,7 @@ export async function checksInWords(
     lines.push('FORGE.md lists these, which are run for every task and need not be asked for:')
     lines.push(...forge.checks.map(command => `- ${visible(command)}`))
   }
-  // What a repository runs for every task by its own word, a ready-made check would only repeat.
+  // A ready-made check would only repeat the repository's own commands.
   const ready = [...fitting].filter(name => isText(name) || forge.checks.length === 0)
   lines.push('Ready-made checks, to be named in a task:')
   for (const name of ready) {

@@ -1,21 +1,21 @@
 /**
- * Checks that a plan asks for by a name: which commands they are, the repository's own files say. Only complaints that
- * the base does not have count.
+ * Ready-made checks, which a plan asks for by name. Their commands depend on the repository's files. Only complaints
+ * that the base does not have count.
  */
 import { type Objects, readStart } from '../../../core/git/objects.ts'
 import { asBytes, type Oid, type Path } from '../../../core/git/repository.ts'
 import { listFiles, readTree } from '../../../core/git/trees.ts'
 import { READY_MADE } from '../plan/schema.ts'
 
-/** The names of those that run commands. The checks of texts are in texts.ts. */
+/** The ready-made checks that run commands; the checks of texts are in texts.ts. */
 export type ReadyMade = 'typescript' | 'python' | 'tests'
 
-/** `mend` are commands that may change files before they are judged. */
+/** `mend`: commands that may change files before the checks run. */
 type ReadyMadeCommands = { checks: string[]; mend: string[] }
 
 const MAX_MANIFEST_BYTES = 1 << 20
 
-/** What a check is in this repository, at a commit; nothing where the repository has nothing of the kind. */
+/** The commands of a check in this repository at a commit; empty where it does not fit. */
 export async function readyMade(objects: Objects, commit: Oid, name: ReadyMade): Promise<ReadyMadeCommands> {
   const top = await readTop(objects, commit)
   switch (name) {
@@ -28,7 +28,10 @@ export async function readyMade(objects: Objects, commit: Oid, name: ReadyMade):
   }
 }
 
-/** What makes a check fit a repository, also where a task only makes it: these names, and what ends so. */
+/**
+ * Files that make a check fit a repository, even where a task is about to create them: by name, or by the end of the
+ * name.
+ */
 const MARKERS: Record<ReadyMade, { names: readonly string[]; ends: readonly string[] }> = {
   typescript: {
     names: ['package.json', 'tsconfig.json', 'biome.json', 'biome.jsonc'],
@@ -41,12 +44,12 @@ const MARKERS: Record<ReadyMade, { names: readonly string[]; ends: readonly stri
   },
 }
 
-/** In a larger repository, files are not looked for: what could be there counts as there. */
+/** In a repository with more files, none are searched for, and each check counts as fitting. */
 const MAX_FILES = 200_000
 
 /**
- * The ready-made checks that a repository has something for, at a commit, or will have: `made` are paths of files that
- * are going to be made. Those of texts fit everywhere.
+ * The ready-made checks that fit a repository at a commit. `made`: paths that tasks are going to create. Checks of
+ * texts always fit.
  */
 export async function readyMadeIn(
   objects: Objects,
@@ -67,7 +70,7 @@ export async function readyMadeIn(
       name === 'tests' ||
       names.some(it => paths.has(it)) ||
       [...paths].some(path => ends.some(end => path.endsWith(end)))
-    // One that would run nothing could not fail.
+    // A check without commands could not fail.
     if (isMade || (isThere && (await readyMade(objects, commit, name)).checks.length > 0)) fitting.add(name)
   }
   return fitting
@@ -75,7 +78,7 @@ export async function readyMadeIn(
 
 const isOfCommands = (name: string): name is ReadyMade => name in MARKERS
 
-/** The files in the top folder, and what package.json says. */
+/** The files in the root folder, and the scripts and packages of package.json. */
 type Top = { names: ReadonlySet<Path>; scripts: Record<string, unknown>; packages: ReadonlySet<string> }
 
 async function readTop(objects: Objects, commit: Oid): Promise<Top> {
@@ -94,12 +97,12 @@ function parseManifest(text: string): Record<'scripts' | 'dependencies' | 'devDe
     const part = (name: keyof typeof none) => (typeof manifest?.[name] === 'object' && manifest[name]) || {}
     return { scripts: part('scripts'), dependencies: part('dependencies'), devDependencies: part('devDependencies') }
   } catch {
-    // A manifest that is none says nothing; the repository's own tools will.
+    // An invalid manifest is ignored here; the repository's own tools report it.
     return none
   }
 }
 
-/** A program of the repository's packages, else the one of the image. */
+/** A command with a program of the repository's packages, or of the image. */
 const local = (name: string, args: string): string =>
   `if [ -x node_modules/.bin/${name} ]; then node_modules/.bin/${name} ${args}; else ${name} ${args}; fi`
 

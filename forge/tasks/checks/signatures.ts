@@ -1,4 +1,4 @@
-/** Signatures of the person in a file outside of the repository, each for one thing in one repository. */
+/** Signatures of the user in a file outside the repository, each for one thing in one repository. */
 import { isDeepStrictEqual } from 'node:util'
 import * as v from 'valibot'
 import type { Repository } from '../../../core/git/repository.ts'
@@ -7,13 +7,13 @@ import { type Approvals, SignedApproval, type Subject } from '../../ai/approvals
 
 const Stored = v.object({ version: v.literal(1), approvals: v.pipe(v.array(SignedApproval), v.maxLength(5000)) })
 
-/** How often others may write at the same time. */
+/** How often a write is repeated when other processes write at the same time. */
 const TRIES = 10
 
-/** What is signed for, by a name that no other thing has. */
+/** What is signed for, under a unique name. */
 export type Signed = Pick<Subject, 'name'> & { words: string }
 
-/** One file of signatures. It counts within the repository's own path: a copy means nothing in another clone. */
+/** A file of signatures. They are bound to the repository's path, so a copy does not count in another clone. */
 export class Signatures {
   readonly #scope: string
 
@@ -25,9 +25,9 @@ export class Signatures {
     this.#scope = new Bun.CryptoHasher('sha256').update(repository.commonDir).digest('hex')
   }
 
-  /** Those of some things that were not signed. Throws a {@link Failure} where the user's key can't be used. */
+  /** The things that were not signed. Throws a {@link Failure} where the user's key can't be used. */
   async missing(wanted: readonly Signed[]): Promise<Signed[]> {
-    // What can't be read approves nothing: the person is asked again.
+    // An unreadable file approves nothing: the user is asked again.
     const known = (await readJson(this.file, Stored))?.approvals ?? []
     const missing: Signed[] = []
     for (const one of wanted)
@@ -39,13 +39,13 @@ export class Signatures {
     return (await this.missing([one])).length === 0
   }
 
-  /** Signs some things that the person has seen. */
+  /** Signs things that the user has seen. */
   async add(signed: readonly Signed[]): Promise<void> {
     const more = await Promise.all(signed.map(one => this.approvals.sign(this.#subject(one), this.repository.format)))
     for (let tries = 1; ; tries++) {
       const known = (await readJson(this.file, Stored))?.approvals ?? []
       const added = more.filter(one => !known.some(other => isDeepStrictEqual(one, other)))
-      // Another command that signs in the same moment may have written over it: then it is written again.
+      // Another process may have overwritten the file at the same moment: then write again.
       if (added.length === 0 || tries > TRIES) return
       await writeJson(this.file, { version: 1, approvals: [...known, ...added] })
     }

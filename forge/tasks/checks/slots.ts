@@ -1,7 +1,7 @@
 /**
- * Folders in which checks find the files of a commit. They are kept warm: from one commit to the next, only what differs
- * is written. What runs there is a stranger's, so a slot has no repository in it: git looks at it from outside, with an
- * index of ours, no configuration but our own and no filter.
+ * Folders in which checks find the files of a commit. They are kept: for the next commit, only the differences are
+ * written. Commands there are untrusted, so a slot has no repository in it: git works on it from outside, with its own
+ * index and configuration and no filters.
  */
 import { randomUUID } from 'node:crypto'
 import { lstat, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
@@ -15,44 +15,43 @@ import { shellIn } from '../../../core/shell.ts'
 import { readUntrusted } from '../../../core/untrusted.ts'
 import { giveToContainer, openAll } from '../../ai/closed-container.ts'
 
-/** A folder with the files of one commit, and nothing else. Closing it gives it back. */
+/** A folder with exactly the files of one commit. Dispose it to give it back. */
 export type Slot = AsyncDisposable & {
   folder: string
-  /** Brings the folder to another commit: what ran there has left nothing behind. */
+  /** Brings the folder to another commit and removes everything else. */
   fill(commit: Oid): Promise<void>
   /**
-   * Takes what a command has made beside the commit's files as prepared: {@link restore} keeps it. The commit's own
-   * files are brought back first.
+   * Restores the commit's files, and keeps all other files that a command has made as prepared, for {@link restore}.
    */
   keepPrepared(): Promise<void>
   /**
-   * Brings back the commit's files, or those of another one, and what was prepared, and removes everything else. False
-   * where nothing was, or a command has changed it: then the folder has the commit's files alone.
+   * Restores the files of the commit, or of another one, and the prepared files, and removes everything else. False
+   * where nothing was prepared, or a command has changed it: then the folder has only the commit's files.
    */
   restore(commit?: Oid): Promise<boolean>
   /**
-   * A second slot for the holder of this one, without waiting: holders that waited for each other would deadlock. To be
-   * closed before this one.
+   * A second slot for the holder of this one, without waiting, since waiting holders would deadlock. Dispose it before
+   * this one.
    */
   beside(commit: Oid): Promise<Slot>
   /**
-   * What is in a file now, after a command may have changed it; undefined where there is none any more, or none that is
-   * taken back (larger than 16 MB, behind a link). For names that are UTF-8, and not while something runs there.
+   * The content of a file after commands may have changed it; undefined where it is missing, larger than 16 MB, or
+   * behind a link. For paths in UTF-8, and only while no command runs.
    */
   read(path: Path): Promise<Buffer | undefined>
 }
 
-/** A file that is larger is not taken back. */
+/** Larger files, in bytes, are not read back. */
 const MAX_TAKEN_FILE_BYTES = 16 << 20
 
-/** Where slots lie in the state folder of a repository. */
+/** The folder of slots in a repository's state folder. */
 const slotsIn = (state: string): string => join(state, 'slots')
 
 /** The memory of one container, in bytes: see core/container.ts. */
 const CONTAINER_MEMORY = 4 * 1024 ** 3
 const MAX_SLOTS = 16
 
-/** Checks that a machine runs at the same time: one for each processor, as far as its memory suffices. */
+/** How many checks a machine runs at once: one for each processor, as far as its memory suffices. */
 export const slotsFor = ({ processors, memory }: { processors: number; memory: number }): number =>
   Math.max(1, Math.min(MAX_SLOTS, processors, Math.floor(memory / CONTAINER_MEMORY)))
 
@@ -65,14 +64,14 @@ export class Slots implements AsyncDisposable {
   #waiting: Waiting[] = []
   #taken = 0
 
-  /** @param most Slots that are taken at the same time, without the second ones. Further callers wait. */
+  /** @param most The most slots taken at once, not counting second ones. Further callers wait. */
   constructor(
     readonly repository: Repository,
     readonly state: string,
     readonly most = slotsOfMachine(),
   ) {}
 
-  /** A slot with the files of a commit. Throws the signal's reason where it comes while this waits. */
+  /** Takes a slot with the files of a commit, waiting for a free one. Throws the signal's reason. */
   async take(commit: Oid, signal?: AbortSignal): Promise<Slot> {
     await this.#enter(signal)
     try {
@@ -111,7 +110,7 @@ export class Slots implements AsyncDisposable {
     else this.#taken--
   }
 
-  /** `onClose` is called when it is given back, and not where it could not be opened. */
+  /** Opens a slot. `onClose` is called when it is given back, and not where opening fails. */
   async #open(commit: Oid, onClose: () => void): Promise<Slot> {
     const place = await this.#claim()
     try {
@@ -129,7 +128,7 @@ export class Slots implements AsyncDisposable {
     }
   }
 
-  /** Each slot has a folder named by host and process, so that the folder of a killed process can be told. */
+  /** Takes a folder named by host and process, so that folders of killed processes can be recognised. */
   async #claim(): Promise<string> {
     const parent = slotsIn(this.state)
     await mkdir(parent, { recursive: true, mode: 0o700 })
@@ -138,7 +137,7 @@ export class Slots implements AsyncDisposable {
       const isLeft = pid !== undefined && host === hostname() && !isRunning(Number(pid))
       if (!isLeft && !name.startsWith('free-')) continue
       const mine = join(parent, this.#name())
-      // Another process may be quicker.
+      // Another process may have taken the folder first.
       const isMine = await rename(join(parent, name), mine).then(
         () => true,
         () => false,
@@ -154,13 +153,13 @@ export class Slots implements AsyncDisposable {
 
   #name = (): string => `used-${hostname()}-${process.pid}-${randomUUID().replaceAll('-', '')}`
 
-  /** Git's own folder for all slots: with default configuration, and the objects of the repository. */
+  /** The git folder for all slots: default configuration, and the repository's objects. */
   async #git(): Promise<Scratch> {
     const { objects, format } = this.repository
     this.#scratch ??= (async () => {
       const scratch = await openScratch({ parent: join(this.state, 'slots-git'), borrowed: [objects], format })
       await mkdir(join(scratch.gitDir, 'info'), { recursive: true })
-      // No attribute of the repository's may change what is in its files.
+      // Attributes of the repository must not change the content of files.
       const attributes = '* -text -ident -filter !eol !working-tree-encoding\n'
       await writeFile(join(scratch.gitDir, 'info', 'attributes'), attributes)
       return scratch
@@ -178,14 +177,14 @@ export class Slots implements AsyncDisposable {
   }
 }
 
-/** What a slot needs of the pool that it belongs to. */
+/** What a slot needs of its pool. */
 type Home = { giveBack: () => Promise<void>; beside: (commit: Oid) => Promise<Slot> }
 
 class WarmSlot implements Slot {
   readonly folder: string
   readonly #git: Where
   #commit = ''
-  /** What was prepared beside the commit's files: paths as bytes in latin1, relative to the folder. */
+  /** The prepared files: paths as bytes in latin1, relative to the folder. */
   #prepared: ReadonlySet<string> | undefined
 
   constructor(
@@ -194,7 +193,7 @@ class WarmSlot implements Slot {
     private readonly home: Home,
   ) {
     this.folder = join(place, 'files')
-    // A tree of a stranger's may take its time.
+    // Without a time limit, as an untrusted tree may be large.
     const { bounds: _, ...where } = scratch
     const env = { ...scratch.env, GIT_WORK_TREE: this.folder, GIT_INDEX_FILE: join(place, 'index') }
     this.#git = { ...where, cwd: this.folder, env }
@@ -207,7 +206,7 @@ class WarmSlot implements Slot {
     try {
       await this.#checkOut(commit)
     } catch {
-      // An index that was cut, or a folder that git can't check out: all files are written again.
+      // The index is broken, or git can't check the folder out: write all files again.
       for (const name of ['index', 'index.lock', 'files'])
         await rm(join(this.place, name), { recursive: true, force: true })
       await mkdir(this.folder, { mode: 0o700 })
@@ -222,17 +221,17 @@ class WarmSlot implements Slot {
 
   async #bringBackFiles(commit: Oid): Promise<void> {
     await run(this.#git, ['read-tree', '--reset', '-u', commit])
-    // Git sees no pipes, sockets and devices, and would leave them.
+    // Git ignores pipes, sockets and devices, and would leave them.
     await shellIn({ cwd: '/' })`find ${this.folder} ! -type f ! -type d ! -type l -delete`
   }
 
   async keepPrepared(): Promise<void> {
     await openAll(this.folder)
     await this.#bringBackFiles(this.#commit)
-    // A change of owner would count as a change of the file.
+    // Otherwise a later change of owner would count as a change of the file.
     await giveToContainer(this.folder)
     this.#prepared = await this.#untracked()
-    // From now on, what has changed is newer than this.
+    // Files that change from now on are newer than this file.
     await writeFile(this.#stamp, '')
   }
 
@@ -259,14 +258,14 @@ class WarmSlot implements Slot {
     return join(this.place, 'prepared')
   }
 
-  /** Whether a command has closed a file or folder, so that it could not be looked into. */
+  /** Whether a command has made a file or folder unreadable. */
   async #isClosed(): Promise<boolean> {
     const folders = ['-type', 'd', '!', '-perm', '-700']
     const files = ['-type', 'f', '!', '-perm', '-600']
     return (await this.#find(['(', ...folders, '-o', ...files, ')', '-prune'])).length > 0
   }
 
-  /** Whether anything that was prepared has been written to since: a command can't set this time of an inode. */
+  /** Whether a prepared file has changed, by its inode's change time, which a command can't set. */
   async #isChanged(prepared: ReadonlySet<string>): Promise<boolean> {
     const changed = await this.#find(['!', '-type', 'd', '-cnewer', this.#stamp])
     return changed.some(path => prepared.has(path))
@@ -278,7 +277,7 @@ class WarmSlot implements Slot {
     const tracked = new Set<string>()
     for (const path of stdout.toString('latin1').split('\0')) {
       tracked.add(path)
-      // Their folders are the commit's as well.
+      // The parents of the commit's files belong to the commit as well.
       for (let at = path.lastIndexOf('/'); at > 0; at = path.lastIndexOf('/', at - 1)) {
         const folder = path.slice(0, at)
         if (tracked.has(folder)) break
@@ -288,7 +287,7 @@ class WarmSlot implements Slot {
     return new Set((await this.#find([])).filter(path => !tracked.has(path)))
   }
 
-  /** Paths below the folder that `find` chooses by these words. */
+  /** The paths below the folder that `find` gives for these arguments. */
   async #find(words: readonly string[]): Promise<string[]> {
     const found = await shellIn({ cwd: this.folder })`find . ! -name . ${words} -print0`
     const names = found.buffer().toString('latin1').split('\0')
@@ -298,7 +297,7 @@ class WarmSlot implements Slot {
   async #remove(paths: readonly string[]): Promise<void> {
     if (paths.length === 0) return
     const gone = new Set(paths)
-    // What is in a folder that goes, goes with it.
+    // Only the topmost ones: their content is removed with them.
     const tops = paths.filter(path => !gone.has(path.slice(0, Math.max(path.lastIndexOf('/'), 0))))
     const input = Buffer.from(tops.map(path => `./${path}\0`).join(''), 'latin1')
     const stdio: ['pipe', 'pipe', 'pipe'] = ['pipe', 'pipe', 'pipe']

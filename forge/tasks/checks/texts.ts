@@ -1,4 +1,4 @@
-/** Checks of texts, for work that is no code: computed here, from the files alone, without running anything. */
+/** Checks of texts, for work that is no code: computed here from the files, without running a command. */
 import { posix } from 'node:path'
 import { asBytes, asText, type Path } from '../../../core/git/repository.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
@@ -6,13 +6,13 @@ import type { Finding } from './findings.ts'
 
 export type TextCheck = 'citations' | 'complete' | 'format'
 
-/** A text that an attempt has written. */
+/** A text file that an attempt has written. */
 export type WrittenText = { path: Path; text: string }
 
-/** What stands in a tree: whether there is such a file or folder. */
+/** A function that tells whether a tree has such a file or folder. */
 type Exists = (path: Path) => Promise<boolean>
 
-/** What a check finds in the texts; nothing is well. */
+/** The findings of a check in some texts; empty where all is well. */
 export async function checkTexts(check: TextCheck, texts: readonly WrittenText[], exists: Exists): Promise<Finding[]> {
   const found = await Promise.all(
     texts.map(async written => {
@@ -30,7 +30,7 @@ const finding = ({ path }: WrittenText, line: number, words: string): Finding =>
   return { path: shown, line, words, key: `${shown} ${words}` }
 }
 
-/** The lines of a text that are not between fences, with their numbers. */
+/** The lines of a text outside of code fences, with their numbers. */
 function* prose({ text }: WrittenText): Generator<[number: number, line: string]> {
   let fence: string | undefined
   for (const [at, line] of text.split(/\r?\n/).entries()) {
@@ -42,8 +42,8 @@ function* prose({ text }: WrittenText): Generator<[number: number, line: string]
 }
 
 /**
- * Every link of a Markdown text leads to a file that is there, or to an address that can be one; every [1] and [^note]
- * is said somewhere, and every note that is said is cited.
+ * Checks that every Markdown link leads to an existing file or a valid address, that every [1] and [^note] is defined,
+ * and that every defined note is cited.
  */
 async function citations(written: WrittenText, exists: Exists): Promise<Finding[]> {
   if (!isMarkdown(written.path)) return []
@@ -97,7 +97,7 @@ function decoded(path: string): string {
 const PLACEHOLDER =
   /\b(TODO|TBD|FIXME|XXX)\b|lorem ipsum|\[(?:insert|fill in|your|placeholder)[^\]]*\]|<(?:insert|placeholder)[^>]*>|^\s*(?:\.\.\.|…)\s*$/i
 
-/** Nothing is empty, nothing is left to be filled in, and no heading stands above nothing. */
+/** Checks that no text is empty, no placeholder is left, and no heading is without content. */
 function gaps(written: WrittenText): Finding[] {
   if (written.text.trim() === '') return [finding(written, 1, 'it is empty')]
   const found: Finding[] = []
@@ -113,7 +113,7 @@ function gaps(written: WrittenText): Finding[] {
     if (heading && heading.level >= marks.length) found.push(emptyHeading(written, heading))
     heading = { level: marks.length, number, words }
   }
-  // A fence, which is not prose, may be all that stands below the last heading.
+  // After the last heading, a fence alone is content.
   const isLast = heading && written.text.split(/\r?\n/).slice(heading.number).join('').trim() === ''
   if (heading && isLast) found.push(emptyHeading(written, heading))
   return found
@@ -122,7 +122,7 @@ function gaps(written: WrittenText): Finding[] {
 const emptyHeading = (written: WrittenText, { number, words }: { number: number; words: string }): Finding =>
   finding(written, number, `nothing stands below the heading ${visible(words)}`)
 
-/** JSON, YAML and TOML can be read; in Markdown, fences are closed, levels of headings are not skipped. */
+/** Checks that JSON, YAML and TOML parse, and that Markdown closes its fences and skips no heading level. */
 function malformed(written: WrittenText): Finding[] {
   const { path, text } = written
   const readers: [RegExp, (text: string) => unknown][] = [

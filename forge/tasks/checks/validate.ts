@@ -1,6 +1,6 @@
 /**
- * Whether an attempt did what its task says, as checks show it and never as a model claims it: the diff is within the
- * boundaries, what it should have made is there, and the commands end well in a locked container.
+ * Decides whether an attempt did its task, by checks and not by what a model claims: the diff is within the boundaries,
+ * expected files exist, and the commands succeed in a locked-down container.
  */
 import { Failure } from '../../../core/failure.ts'
 import { changesIn, diffTrees } from '../../../core/git/diffs.ts'
@@ -22,13 +22,13 @@ import { checkTexts, type TextCheck, type WrittenText } from './texts.ts'
 export type ValidationMeans = {
   objects: Objects
   slots: Slots
-  /** Keeps a blob for as long as the run is kept. */
+  /** Stores a blob for as long as the run is kept. */
   keep: (kind: string, text: string) => Promise<Reference>
-  /** Commits what a formatter has changed, on top of the attempt's head. */
+  /** Commits a formatter's changes on top of the attempt's head. */
   commitMended: (head: Oid, changes: ReadonlyMap<Path, TreeChange>) => Promise<Oid>
-  /** Those of the commands that the person has not approved. */
+  /** Those of the commands that the user has not approved. */
   unapproved: (commands: readonly string[]) => Promise<string[]>
-  /** Whether the person allows all commands of checks in this repository the network. */
+  /** Whether the user allows the network for all checks of this repository. */
   hasNetwork: boolean
   signal: AbortSignal
   /** Called with what is being done, at least before each command and every few seconds. */
@@ -36,30 +36,30 @@ export type ValidationMeans = {
 }
 
 /**
- * What is validated: a task's attempt, or the whole run's result, which has no boundaries of its own. `isWhole`:
- * nothing that was checked before counts, so all tasks that are in it are checked together: their commands, and that
- * each change is within the boundaries of one of them. Nothing is mended then, as it is a result already.
+ * What is validated: a task's attempt, or, without `task`, the whole run's result. `isWhole`: earlier results of checks
+ * do not count, so all tasks in it are checked together: their commands, and that each change is within the boundaries
+ * of one of them. Formatters are not run then.
  */
 export type Attempt = { plan: Plan; task?: Task; base: Oid; head: Oid; isWhole?: boolean }
-/** What came of it; `commands` by their hash, '' where nothing was judged. */
+/** The result. `commands`: their hash, '' where nothing was judged. */
 export type Judged = Validated & { commands: string }
 
-/** One check, and what came of it. */
+/** The result of one check. */
 type CheckResult = {
   /** The command, or the name of a check of texts. */
   name: string
-  /** `not new`: the base fails in the same way. `flaky`: it failed once and then did not. */
+  /** `not new`: the base fails in the same way. `flaky`: it failed once and then passed. */
   came: 'good' | 'bad' | 'not new' | 'flaky'
-  /** Of a claim that is good: it was so on the base, too, so it does not show that the task has done anything. */
+  /** For a passed claim: it passed on the base, too, so it does not show that the task did anything. */
   heldBefore?: boolean
-  /** The reason for its state in a few words: its exit code, its time. */
+  /** The reason in a few words: exit code, time. */
   words: string
   findings: Finding[]
-  /** The end of what it printed, where no finding could be read from that. */
+  /** The end of the output, where no findings could be read from it. */
   tail: string
 }
 
-/** What is kept of a validation. `text` is what a model hears of it. */
+/** The stored report of a validation. `text` is what a model is shown. */
 export type ValidationReport = {
   isGood: boolean
   violations: string[]
@@ -69,7 +69,8 @@ export type ValidationReport = {
 }
 
 /**
- * A command, whether only what is new against the base counts in it, and whether it shows what the task itself claims.
+ * A command to run. `onlyNew`: only findings that the base does not have count. `isClaim`: it shows what the task
+ * itself claims.
  */
 type Wanted = { command: string; seconds: number; onlyNew: boolean; isClaim?: boolean }
 
@@ -77,14 +78,14 @@ const SECONDS = { usual: 300, prepare: 900, mend: 300 }
 const TAIL = 2000
 const TEXT_CHECKS: readonly string[] = ['citations', 'complete', 'format'] satisfies TextCheck[]
 
-/** Judges an attempt. Throws the signal's reason only; where a person has to do something first, it is the question. */
+/** Judges an attempt. Throws only the signal's reason; where the user has to act first, the result has a question. */
 export async function validate(means: ValidationMeans, attempt: Attempt): Promise<Judged> {
   const { objects, keep } = means
   const violations = await violationsOf(objects, attempt)
   const wanted = await commandsOf(objects, attempt)
   const { commands, mend, prepare } = wanted
   const hash = hashOfWanted(wanted)
-  // A command that runs outside of the boundaries could show anything.
+  // Without the checks, since a change outside the boundaries could make any command pass.
   if (violations.length > 0)
     return { ...(await judged(means, attempt.head, { violations, checks: [], mended: [] })), commands: hash }
   const all = [...prepare, ...mend, ...commands.map(it => it.command)]
@@ -102,7 +103,7 @@ export async function validate(means: ValidationMeans, attempt: Attempt): Promis
   return { ...(await judged(means, mended.head, found, assertionsOf(attempt.plan))), commands: hash }
 }
 
-/** All commands by which an attempt is judged, as one hash. */
+/** A hash of all commands by which an attempt is judged. */
 export async function hashOfCommands(objects: Objects, attempt: Attempt): Promise<string> {
   return hashOfWanted(await commandsOf(objects, attempt))
 }
@@ -153,16 +154,16 @@ async function violationsOf(objects: Objects, attempt: Attempt): Promise<string[
 
 const boundariesOf = ({ boundaries }: Task): Task['boundaries'] => boundaries
 
-/** All tasks that are in a result: those of the plan, or a task and what it builds on. */
+/** All tasks in a result: those of the plan, or a task and its dependencies. */
 export function tasksIn({ tasks }: Plan, task: Task | undefined): Task[] {
   if (!task) return tasks
   const ids = new Set([task.id])
-  // What is added is looked at, too.
+  // A set's loop also visits what is added during it.
   for (const id of ids) for (const other of tasks.find(it => it.id === id)?.depends_on ?? []) ids.add(other)
   return tasks.filter(({ id }) => ids.has(id))
 }
 
-/** The files that an attempt has written, with their bytes; links and submodules are none. */
+/** The files that an attempt has written, with their bytes, without links and submodules. */
 async function writtenIn(
   objects: Objects,
   { base, head }: Attempt,
@@ -199,7 +200,7 @@ async function commandsOf(objects: Objects, { plan, task, base, head, isWhole }:
   return { commands, prepare: forge.prepare, mend }
 }
 
-/** The commands that a plan will want to run at a commit, for a person to see before they approve it. */
+/** The commands that a plan will run at a commit, for the user to see before approving it. */
 export async function commandsOfPlan(objects: Objects, plan: Plan, base: Oid): Promise<string[]> {
   const of = (task: Task | undefined) => commandsOfAttempt(objects, { plan, task, base, head: base })
   const all = await Promise.all([undefined, ...plan.tasks].map(of))
@@ -223,7 +224,7 @@ async function questionBefore(means: ValidationMeans, commands: readonly string[
 
 // --- Mending
 
-/** What formatters and linters mend by themselves, in files that the attempt has written, and in no others. */
+/** Runs formatters and fixing linters on the files that the attempt has written; changes to other files are dropped. */
 async function mendFiles(
   means: ValidationMeans,
   attempt: Attempt,
@@ -240,7 +241,7 @@ async function mendFiles(
   const changes = new Map<Path, TreeChange>()
   const isWithin = task ? boundaryOf(task.boundaries) : () => undefined
   for (const [path, { mode, bytes }] of written) {
-    // A name that is not UTF-8 can't be opened by its text.
+    // A name that is not UTF-8 can't be opened by its decoded form.
     if (asBytes(asText(path)) !== path) continue
     const after = await slot.read(path)
     const oid = (await entryAt(objects, head, path))?.oid ?? ''
@@ -329,8 +330,8 @@ async function checkCommands(
 }
 
 /**
- * Of claims that passed, whether they did so before the task began: then they show nothing of what it did. Looked at
- * only where all checks have passed, so once for a task.
+ * Marks passed claims that also pass on the base, as these do not show what the task did. Only where all checks have
+ * passed, so once for a task.
  */
 async function tellHeldBefore(
   means: ValidationMeans,
@@ -347,7 +348,7 @@ async function tellHeldBefore(
   if (claims.length === 0 || base === head) return results
   const held = new Set<string>()
   for (const wanted of claims) {
-    // What was prepared for the attempt is good enough for the base: nothing is decided by this.
+    // The files prepared for the attempt are good enough for the base, as nothing is decided by this.
     const isPrepared = await slot.restore(base)
     if (!isPrepared && prepare.length > 0) break
     const end = await runIn(means, slot, wanted)
@@ -357,8 +358,8 @@ async function tellHeldBefore(
 }
 
 /**
- * A slot in which every command begins alike: with the files of its commit and what `prepare` makes of them. Nothing
- * that another command has written is there: else an attempt could write a check that passes the next one.
+ * A slot in which each command starts with the same files: those of the commit and of `prepare`. Otherwise a command of
+ * an attempt could write a check that passes the next one.
  */
 class CheckRoom {
   #isFilled = true
@@ -369,7 +370,7 @@ class CheckRoom {
     private readonly prepare: readonly string[],
   ) {}
 
-  /** To be called before each command. Gives what failed where it could not be prepared. */
+  /** Call it before each command. Gives the failed check where preparing fails. */
   async begin(): Promise<CheckResult | undefined> {
     const isFresh = this.#isFilled
     this.#isFilled = false
@@ -382,7 +383,7 @@ class CheckRoom {
   }
 }
 
-/** A check that failed is run on the base, where only news count, and once more, since some fail by chance. */
+/** Runs a failed check on the base, where only new findings count, and once more, as some fail by chance. */
 async function lookAgain(
   means: ValidationMeans,
   { base }: Attempt,
@@ -405,7 +406,7 @@ async function lookAgain(
   const findings = newFindings(known, findingsIn(again.output))
   if (findings.length > 0) return { ...resultOf(command, again, 'bad', howIt(again)), findings }
   const isSame = atBase.exitCode === again.exitCode && atBase.wasStopped === again.wasStopped
-  // Where nothing could be read from either, only the very same end is no news.
+  // Without findings on either side, only exactly the same output counts as known.
   const isKnown = known.length > 0 ? isSame : isSame && atBase.output === again.output
   return resultOf(command, again, isKnown ? 'not new' : 'bad', `${howIt(again)}${isKnown ? ', as on the base' : ''}`)
 }
@@ -433,7 +434,7 @@ function assertionsOf({ contract }: Plan): AssertionsByCommand {
 
 const TOLD = { findings: 12, around: 3, violations: 40 }
 
-/** Short: what failed, and the code around the first complaints. Never all that a check printed. */
+/** A short text for the model: what failed, and the code around the first findings. Never the whole output. */
 async function textOf(
   objects: Objects,
   head: Oid,
@@ -478,7 +479,7 @@ async function codeAround(objects: Objects, head: Oid, { path, line, words }: Fi
 }
 
 async function linesAt(objects: Objects, head: Oid, path: string, line: number): Promise<string[]> {
-  // A path that a check printed is a stranger's word.
+  // A path in a check's output is untrusted.
   const entry = await entryAt(objects, head, asBytes(path)).catch(error => {
     if (error instanceof Failure) return undefined
     throw error

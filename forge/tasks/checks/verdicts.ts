@@ -1,8 +1,8 @@
 /**
- * What the user's own worker has found out about a run's commits: a fact each, signed with the user's key, in the run's
- * store. Any process that can reach the Temporal server may let the worker check anything, and may report anything
- * about it; what was checked and how it came out, only the worker itself writes here. So a fact names all that it
- * depends on.
+ * Facts that the user's own worker has found out about a run's commits, each signed with the user's key and kept in the
+ * run's store. Any process that can reach the Temporal server can make the worker check anything and can report
+ * anything; but what was checked, and with which result, only the worker writes here. So a fact names everything that
+ * it depends on.
  */
 import * as v from 'valibot'
 import { type Approvals, SignedApproval, type Subject } from '../../ai/approvals.ts'
@@ -18,40 +18,45 @@ const Hash = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/))
 const Reviewing = { run: v.string(), task: v.string(), step: v.string(), head: Id, plan: Hash, request: Hash }
 
 export const Fact = v.variant('fact', [
-  /** The person has asked for the run from this commit. */
+  /** The user has asked for the run from this commit. */
   v.object({ fact: v.literal('asked'), run: v.string(), base: Id }),
-  /** The person has approved this plan, by its hash. */
+  /** The user has approved this plan, by its hash. */
   v.object({ fact: v.literal('approved'), run: v.string(), plan: Hash }),
-  /** A commit brings these together and nothing else, by git's own merges. */
+  /** A commit merges exactly these commits, by git's own merges. */
   v.object({ fact: v.literal('gathered'), run: v.string(), commit: Id, of: v.array(Id) }),
-  /** A resolution of two is what such a merge may be. */
+  /** The resolution of a conflict between two commits is a valid merge of them. */
   v.object({ fact: v.literal('judged'), run: v.string(), commit: Id, of: v.array(Id) }),
   v.object({
     fact: v.literal('checked'),
     run: v.string(),
-    /** '' where it is all results together. */
+    /** The task; '' for all results together. */
     task: v.string(),
     attempt: v.number(),
-    /** Against which commit; which one was given, and which one it is after formatters have mended it. */
+    /**
+     * `base`: compared with this. `from`: the commit that was handed in. `head`: that commit after formatters changed
+     * it.
+     */
     base: Id,
     from: Id,
     head: Id,
-    /** Of the plan, or of a task's part of it ({@link hashOfPart}); and of all commands, in their order. */
+    /**
+     * A hash of the plan, or of a task's part of it ({@link hashOfPart}). `commands`: a hash of all commands in order.
+     */
     plan: Hash,
     commands: Hash,
     isGood: v.boolean(),
-    /** What was found, as it is kept. */
+    /** The stored report. */
     report: Id,
-    /** Whether nothing that was found out before is needed: all boundaries and checks of all tasks were part of it. */
+    /** Whether it needs no earlier facts: boundaries and checks of all tasks were part of it. */
     isWhole: v.boolean(),
   }),
-  /** A model is asked for a plan, by a request whose only instructions are the person's. */
+  /** A model is asked for a plan by a request that has no instructions but the user's. */
   v.object({ fact: v.literal('planning'), run: v.string(), step: v.string(), request: Hash }),
-  /** It has proposed this one. */
+  /** The model has proposed this plan. */
   v.object({ fact: v.literal('planned'), run: v.string(), plan: Hash }),
-  /** A model is asked about a commit, in the same way. */
+  /** A model is asked for a verdict on a commit, by a request that has no instructions but the user's. */
   v.object({ fact: v.literal('reviewing'), ...Reviewing }),
-  /** What it said to that. */
+  /** The model's verdict. */
   v.object({ fact: v.literal('reviewed'), ...Reviewing, isGood: v.boolean() }),
 ])
 export type Fact = v.InferOutput<typeof Fact>
@@ -60,7 +65,7 @@ export type FactOf<Kind extends Fact['fact']> = Extract<Fact, { fact: Kind }>
 const Stored = v.object({ words: v.pipe(v.string(), v.maxLength(200_000)), signature: SignedApproval })
 const ReadFact = v.pipe(v.string(), v.parseJson(), Fact)
 
-/** All that is believed, and whether there is more with signatures of other keys. */
+/** The facts with a valid signature. `ofOthers`: how many have signatures of other keys. */
 export type BelievedFacts = { facts: Fact[]; hasKey: boolean; ofOthers: number }
 
 /** The facts of one run. */
@@ -74,11 +79,11 @@ export class Verdicts {
   async sign(fact: Fact): Promise<void> {
     const words = wordsOf(fact)
     const signature = await this.approvals.sign(subjectOf(this.store.run, words), this.#format)
-    // With the key's name: what another key has signed is no reason to sign nothing.
+    // Named by the key, so that another key's fact does not prevent this one.
     await this.store.keep('verdicts', nameOf(signature.key, words), JSON.stringify({ words, signature }))
   }
 
-  /** Whether this very fact is there, signed by this user. */
+  /** Whether exactly this fact is signed by this user. */
   async has(fact: Fact): Promise<boolean> {
     const key = await this.approvals.keyName()
     if (key === undefined) return false
@@ -111,7 +116,7 @@ export class Verdicts {
   }
 }
 
-/** A task's part of a plan, by what decides whether it is done; without a task, all of the plan. */
+/** A hash of the part of a plan that decides whether a task is done; without a task, of the whole plan. */
 export function hashOfPart(plan: Plan, task: TaskId | undefined): string {
   if (task === undefined) return hashOfPlan(plan)
   const own = plan.tasks.find(({ id }) => id === task)
@@ -119,11 +124,11 @@ export function hashOfPart(plan: Plan, task: TaskId | undefined): string {
   return hashOfWords(['part', own, claimed])
 }
 
-/** Of anything that JSON can say. */
+/** A hash of a JSON value. */
 const hashOfWords = (value: unknown): string =>
   new Bun.CryptoHasher('sha256').update(JSON.stringify(value)).digest('hex')
 
-/** The same fact is the same words, in whichever order its parts were given. */
+/** A fact as text, the same for any order of its fields. */
 const wordsOf = (fact: Fact): string => JSON.stringify(v.parse(Fact, fact))
 
 const nameOf = (key: string, words: string): string => `${key} ${words}`

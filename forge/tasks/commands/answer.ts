@@ -1,4 +1,4 @@
-/** `forge answer`: a person's words to a task that asked, and what it may write or is given besides. */
+/** `forge answer`: answers a task's question, and can give it files or permissions to write. */
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { entryAt } from '../../../core/git/trees.ts'
 import { visible } from '../../../core/text.ts'
@@ -26,7 +26,7 @@ words. They are kept in the run's refs, and go to the models: put no secrets int
 
 With these the plan is changed, and checked like any other: the task begins anew with two fresh attempts.`
 
-/** Characters of an answer: more belongs into a file of the repository. */
+/** At most this many characters in an answer; longer texts belong into a file of the repository. */
 const MAX_ANSWER = 20_000
 
 const OPTIONS = {
@@ -69,7 +69,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   const before = await readPlan(store)
   if (!before.tasks.some(({ id }) => id === task))
     throw new Failure(`The run ${run} has no task ${visible(task)}: forge show ${run} lists them.`)
-  // What is there, and may be written from now on, has to be seen.
+  // The user has to see existing files that the task may write from now on.
   const { base } = await readRunInput(store)
   const there: string[] = []
   for (const path of mayWrite) if ((await entryAt(place.objects, base, path))?.mode.startsWith('100')) there.push(path)
@@ -90,7 +90,9 @@ async function filesMeant(
   { task, text }: { task: TaskId; text: string },
 ): Promise<string[]> {
   if (task === '') return []
-  const { question } = (await server.status(store.run)).tasks.find(({ id }) => id === task) ?? {}
+  // Where the run does not say how it is, the answer itself says why.
+  const status = await server.status(store.run).catch(() => undefined)
+  const question = status?.tasks.find(({ id }) => id === task)?.question
   const escalation = question && (await readEscalation(store, question))
   return escalation ? filesOutside(escalation).filter(path => text.includes(path)) : []
 }

@@ -1,4 +1,4 @@
-/** The person's word on a plan: it is shown whole, with every command that would run, and signed for. */
+/** The approval of a plan: it is shown whole, with every command that would run, and signed. */
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { Failure } from '../../../core/failure.ts'
@@ -30,18 +30,18 @@ export async function openApproved(place: RunPlace, run: RunId, { env }: Command
   return new ApprovedCommands(new Approvals(config), folder, place.repository, run)
 }
 
-/** A plan as a person has to see it before a yes. */
+/** A plan with all that the user has to see before approving it. */
 export type LookedAt = {
   plan: Plan
-  /** All commands that it would run, those of the repository's own FORGE.md too. */
+  /** All commands that it would run, with those of FORGE.md. */
   commands: string[]
-  /** The text for a terminal with that many columns. */
+  /** The text for a terminal of that many columns. */
   text: (columns: number) => string
-  /** For programs; `seen` differs where anything differs that the person approves. */
+  /** The form for programs. `seen` differs where anything differs that is approved. */
   inFull: Omit<ShownPlan, 'waits'>
 }
 
-/** Reads a plan of a run, by default the one that holds, with all that belongs to it. */
+/** Reads a plan of a run, by default the current one, with all that belongs to it. */
 export async function lookAtPlan(
   place: RunPlace,
   run: RunId,
@@ -75,12 +75,12 @@ export async function lookAtPlan(
   }
 }
 
-/** Shows a plan as it is before anything of it runs: what, in which order, where, at what cost, with which commands. */
+/** Prints a plan before anything of it runs: what, in which order, where, at what cost, with which commands. */
 export function tellPlan({ text }: LookedAt, context: CommandContext): void {
   for (const line of text(columnsOf(context)).trimEnd().split('\n')) context.out(line)
 }
 
-/** Asks whether a plan may run. What is approved is signed for. */
+/** Asks the user whether a plan may run, and signs what is approved. */
 export async function approvePlan(
   place: RunPlace,
   { run, plan: proposed }: { run: RunId; plan: Reference },
@@ -122,7 +122,7 @@ export async function approvePlan(
   }
 }
 
-/** Signs for a plan that the person has said yes to, and for all its commands. */
+/** Signs an approved plan and all its commands. */
 export async function signPlan(
   place: RunPlace,
   run: RunId,
@@ -134,7 +134,7 @@ export async function signPlan(
   await approved.approvePlan(plan)
 }
 
-/** Keeps what the person answers to a task, or with '' to the run, and signs for it. */
+/** Stores the user's answer to a task, or with '' to the run, and signs it. */
 export async function keepAnswer(
   place: RunPlace,
   { run, task, words }: { run: RunId; task: TaskId | ''; words: string },
@@ -146,8 +146,8 @@ export async function keepAnswer(
 }
 
 /**
- * The plan as a person has edited it; undefined where it is as it was, 'unreadable' where it is no plan any more: then
- * they have heard why.
+ * The plan as edited by the user; undefined where it is unchanged, 'unreadable' where it is no plan any more (the
+ * reason was printed).
  */
 async function editedPlan(
   place: RunPlace,

@@ -1,4 +1,4 @@
-/** `forge approve`: approves a plan that waits, after the person has seen it here or on the desk. */
+/** `forge approve`: approves a waiting plan that the user has seen here or on the desk. */
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { approvePlan, lookAtPlan, signPlan } from './approval.ts'
 import type { CommandContext } from './context.ts'
@@ -22,7 +22,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   const { values, positionals } = parse(argv, { options, usage: USAGE, words: [0, 1] })
   if (!context.isTerminal && values.seen === undefined)
     throw new Failure(
-      'Nobody can be asked here, as there is no terminal: look at it with forge show RUN --plan, then use --seen.',
+      'There is no terminal to ask on: look at it with forge show RUN --plan, then use --seen.',
       EXIT.usage,
     )
   await using place = await openPlace(context)

@@ -1,4 +1,4 @@
-/** `forge attach`: shows a run that is under way, as `forge run` does. */
+/** `forge attach`: follows a run that is under way, as `forge run` does. */
 import type { ExitCode } from '../../../core/failure.ts'
 import type { Reference } from '../contract.ts'
 import { approvePlan } from './approval.ts'

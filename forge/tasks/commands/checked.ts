@@ -1,6 +1,6 @@
 /**
- * Whether this user's own worker has checked what is shown and landed, and how a person has it checked here: in this
- * process, in the locked container, without the Temporal server.
+ * Tells whether this user's own worker has checked what is shown and landed, and runs the checks in this process, in
+ * the locked-down container, without the Temporal server.
  */
 import { join } from 'node:path'
 import { Failure } from '../../../core/failure.ts'
@@ -22,13 +22,13 @@ import { askPerson } from './follow.ts'
 import { openNetwork } from './network.ts'
 import { openStore, type RunPlace } from './place.ts'
 
-/** What is shown or landed: a commit, of one task of a run or of all of them. */
+/** What is shown or landed: a commit of one task or of all tasks of a run. */
 export type Result = { run: RunId; task?: TaskId; plan: Plan; base: Oid; tip: Oid }
 
 const openVerdicts = (place: RunPlace, run: RunId, { env }: CommandContext): Verdicts =>
   new Verdicts(new Approvals(join(xdgFolder(env.XDG_CONFIG_HOME, '.config'), 'forge')), openStore(place, run))
 
-/** What is known of a run by this user's signatures. Throws a {@link Failure} where the user's key can't be used. */
+/** Reads what this user's signatures say about a run. Throws a {@link Failure} where the user's key can't be used. */
 export async function openBelieved(
   place: RunPlace,
   { run, plan }: Pick<Result, 'run' | 'plan'>,
@@ -38,9 +38,9 @@ export async function openBelieved(
 }
 
 /**
- * Runs all checks of a result in this process: the contract's commands, those of its tasks and of FORGE.md, and whether
- * each change is within the boundaries of some task; and signs what came of it. Commands that the person has not seen
- * are asked about, unless they are sure. Throws a {@link Failure} where something fails or is missing.
+ * Runs all checks of a result in this process: the commands of the contract, of its tasks and of FORGE.md, and the
+ * boundaries; and signs the result. Asks about commands that the user has not approved, unless `isSure`. Throws a
+ * {@link Failure} where a check fails or something is missing.
  */
 export async function checkHere(
   place: RunPlace,
@@ -91,7 +91,7 @@ export async function checkHere(
 }
 
 async function askAbout(commands: readonly string[], context: CommandContext): Promise<void> {
-  if (!context.isTerminal) throw new Failure('Nobody can be asked about the commands here: add --yes.')
+  if (!context.isTerminal) throw new Failure('There is no terminal to ask about the commands on: add --yes.')
   context.out('To check it, these commands run in the locked container:')
   for (const command of commands) context.out(`  ${visible(command)}`)
   const said = await askPerson(context, 'Run them? yes or no (y/n): ')

@@ -1,4 +1,4 @@
-/** The commands of the tasks: `forge VERB …`. Each is loaded when it is called: it brings packages of its own. */
+/** The commands of the tasks: `forge VERB …`. Each is loaded when it is called, with its packages. */
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { EXIT, Failure } from '../../../core/failure.ts'
@@ -6,9 +6,9 @@ import type { CommandRunner } from './context.ts'
 import { nearestTo } from './nearest.ts'
 
 type Entry = {
-  /** What may follow the verb. */
+  /** The arguments after the verb. */
   usage: string
-  /** One line for the list of all commands. */
+  /** One line for the list of commands. */
   words: string
   load: () => Promise<{ runCommand: CommandRunner; HELP: string }>
 }
@@ -65,12 +65,12 @@ const COMMANDS: Record<string, Entry> = {
   },
 }
 
-/** Whether the first argument of `forge` is a command of the tasks. A folder of that name is `./NAME`. */
+/** Whether the first argument of `forge` is a command of the tasks. (A folder of that name is `./NAME`.) */
 export const isVerb = (word: string | undefined): word is string => word !== undefined && Object.hasOwn(COMMANDS, word)
 
 /**
- * What to say to a first argument that is neither a command nor a folder that is there, though it could be a command's
- * name; undefined for anything else.
+ * A message for a first argument that looks like a command but is none, and is no existing folder either; undefined for
+ * anything else.
  */
 export async function whyNoVerb(word: string | undefined, cwd: string): Promise<string | undefined> {
   if (word === undefined || !/^[a-z][a-z-]*$/i.test(word)) return undefined
@@ -88,7 +88,7 @@ export function listCommands(): string {
   return calls.map(([call = '', words]) => `${call.padEnd(width)}   ${words}`).join('\n')
 }
 
-/** Runs a command, or only says what it does. Throws a Failure where the packages of the tasks are not installed. */
+/** Runs a command, or prints its help. Throws a Failure where the packages of the tasks are not installed. */
 export async function runVerb(verb: string, ...[argv, context]: Parameters<CommandRunner>): ReturnType<CommandRunner> {
   const entry = COMMANDS[verb]
   if (!entry) throw new Error(`There is no command ${verb}`)
@@ -98,7 +98,7 @@ export async function runVerb(verb: string, ...[argv, context]: Parameters<Comma
     context.out(HELP)
     return EXIT.done
   } catch (error) {
-    // Most of them are loaded when they are needed.
+    // Many packages are loaded later, so their absence shows only here.
     throw isMissingPackage(error) ? new Failure(NOT_INSTALLED) : error
   }
 }

@@ -1,4 +1,4 @@
-/** `forge doctor`: what a run needs, what of it is there, and what to do about the rest. */
+/** `forge doctor`: lists what a run needs, what is missing, and how to get it. */
 import { IMAGE } from '../../../core/container.ts'
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { openRepository } from '../../../core/git/repository.ts'
@@ -21,7 +21,7 @@ It starts nothing and sends nothing. Exit code 1 where something is missing that
 
   --json   as JSON, one object for each: name, state (good, missing, or optional: a run can do without it), words`
 
-/** What was looked at, as one line; `isGood` is undefined for what a run can do without. */
+/** One result. `isGood`: undefined for something optional that is missing. */
 type Finding = { name: string; isGood: boolean | undefined; words: string }
 type Context = Pick<CommandContext, 'cwd' | 'env'>
 
@@ -132,7 +132,7 @@ async function checkTraces({ env }: Context) {
     : optional('not sent: no OTEL_EXPORTER_OTLP_ENDPOINT is set')
 }
 
-/** The first line of what a program says; undefined where it is not there, fails or takes too long. */
+/** The first line of a program's output; undefined where it is missing, fails or takes too long. */
 async function output(command: [string, ...string[]]): Promise<string | undefined> {
   try {
     const child = Bun.spawn(command, { cwd: '/', stdio: ['ignore', 'pipe', 'ignore'], timeout: 10_000 })

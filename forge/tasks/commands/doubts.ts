@@ -1,6 +1,6 @@
 /**
- * What a person has to know before merging a result: what its checks do not show. Of what the user's own worker has
- * signed, and of the files themselves; never of what a model or the journal says.
+ * What the user should know before merging a result, as its checks do not show it: by signed facts and by the files
+ * themselves, never by the word of a model or the journal.
  */
 import { changesIn, diffTrees } from '../../../core/git/diffs.ts'
 import { visiblePath } from '../../../core/text.ts'
@@ -12,7 +12,7 @@ import { filesOfCheck } from '../plan/own-files.ts'
 import type { Result } from './checked.ts'
 import { openStore, type RunPlace } from './place.ts'
 
-/** A sentence for each doubt, those about the contract first. */
+/** The doubts as sentences, those about the contract first. */
 export async function doubtsOf(place: RunPlace, result: Result, { facts }: BelievedFacts): Promise<string[]> {
   const { task, plan } = result
   const checked = facts.filter(
@@ -50,12 +50,12 @@ async function reportOf(
   try {
     return (await openStore(place, run).readJson({ kind: 'validation', oid: report })) as ValidationReport
   } catch {
-    // One that is gone says nothing; whether it was checked at all is told by others.
+    // A missing report says nothing here; whether the result was checked is reported elsewhere.
     return undefined
   }
 }
 
-/** Files of a check that what is to be merged has changed: then the check may show what the change wants it to. */
+/** Files of a check that the result has changed, so that the check may show whatever the change wants. */
 async function ownFilesIn({ objects }: RunPlace, { task, plan, base, tip }: Result): Promise<string[]> {
   const of = plan.tasks.find(({ id }) => id === task)
   const parts = tasksIn(plan, of)

@@ -1,4 +1,4 @@
-/** A plan in the person's editor, as the file that `forge run --plan` writes. */
+/** Opens a plan in the user's editor, in the format of `forge run --plan`. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Failure } from '../../../core/failure.ts'
@@ -12,9 +12,9 @@ import type { CommandContext } from './context.ts'
 import { openStore, type RunPlace } from './place.ts'
 
 /**
- * Opens a plan in the editor that git would open (GIT_EDITOR, core.editor, VISUAL, EDITOR), and keeps what it has become;
- * undefined where that is the same. What could not be read as a plan is there again the next time.
- * @throws Failure with a sentence for each thing that is wrong with it, or where there is no editor.
+ * Opens a plan in git's editor (GIT_EDITOR, core.editor, VISUAL, EDITOR) and stores the changed one; undefined where it
+ * is unchanged. A text that could not be read as a plan is opened again the next time. @throws Failure with a sentence
+ * for each complaint, or where there is no editor.
  */
 export async function editPlan(
   place: RunPlace,
@@ -38,7 +38,7 @@ function verifyIsThere(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EEXIST') throw error
 }
 
-/** As git does it: the editor is words for a shell, and the file is its argument. */
+/** As git does it: the editor is a shell command, and the file is its argument. */
 async function edit({ repository }: RunPlace, path: string, { cwd, env }: CommandContext): Promise<void> {
   const editor = await read(repository, ['var', 'GIT_EDITOR'], { ok: [0, 1, 128] })
   if (!editor)

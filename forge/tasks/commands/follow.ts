@@ -1,4 +1,4 @@
-/** Follows a run on the terminal, until it ends, waits for a person, or the person turns to something else. */
+/** Follows a run on the terminal until it ends, waits for the user, or the user quits. */
 import { createInterface } from 'node:readline/promises'
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { wrap } from '../../../core/text.ts'
@@ -11,7 +11,7 @@ import { lookAtRun } from './look.ts'
 import type { RunServer } from './server.ts'
 import { TerminalDrawing } from './tree.ts'
 
-/** What a person says to a plan: yes to this one, which they may have edited, no, what to change, or nothing yet. */
+/** The user's reply to a plan: yes (maybe edited), no, what to change, or nothing yet. */
 export type PlanWord =
   | { says: 'yes'; plan: Reference }
   | { says: 'no' }
@@ -23,18 +23,18 @@ type Following = {
   store: RunStore
   run: RunId
   context: CommandContext
-  /** Shows a plan to the person and gives what they say to it. */
+  /** Shows a plan to the user and gives the reply. */
   approve: (plan: Reference) => Promise<PlanWord>
 }
 
-/** How often a run is asked how it is, in milliseconds. */
+/** Milliseconds between two looks at the run. */
 const POLL_MS = 400
-/** Questions in a row that a busy worker may leave without an answer. */
+/** At most this many unanswered queries in a row, as a worker may be busy. */
 const MAX_SILENCES = 3
-/** So often at most for a question that is being written down. */
+/** At most this many looks for a question that is still being written. */
 const MAX_POLLS_FOR_QUESTION = 8
 
-/** Follows it; gives the exit code of its end. Ctrl-C only ends the following. */
+/** Follows the run and gives the exit code. Ctrl-C only ends the following. */
 export async function follow(following: Following): Promise<ExitCode> {
   const { server, run, context } = following
   const { stdout } = process
@@ -73,7 +73,7 @@ export async function follow(following: Following): Promise<ExitCode> {
     if (status.state === 'approving' && status.plan) {
       if (!context.isTerminal) return sayToApprove(following)
       drawing.leave()
-      // What the person has edited, and the linter has refused, is what they go on with.
+      // A plan that the user edited and the linter refused is shown again for further editing.
       const shown = edited?.of === status.plan.oid ? edited.plan : status.plan
       const word = await following.approve(shown)
       if (context.signal.aborted) return detach(following)
@@ -85,7 +85,7 @@ export async function follow(following: Following): Promise<ExitCode> {
   }
 }
 
-/** Tells a run what its person says to the plan. Throws a {@link Failure} where the run refuses that. */
+/** Sends the user's reply to a run. Throws a {@link Failure} where the run refuses it. */
 export async function tellWord(
   { server, run }: Pick<Following, 'server' | 'run'>,
   word: Exclude<PlanWord, { says: 'later' }>,
@@ -95,15 +95,15 @@ export async function tellWord(
   else await server.update(run, 'answer', '', word.answer)
 }
 
-/** A plan that the linter refuses can be edited once more. Throws again what is no refusal. */
+/** Prints why the linter refuses a plan, which can then be edited again. Rethrows any other error. */
 export function sayRefused(error: unknown, context: CommandContext): void {
   if (!(error instanceof Failure) || error instanceof UnknownRun) throw error
   context.out(error.message)
 }
 
 /**
- * The exit code of a run that does not go on by itself; undefined for one that does. What was sent before may still be
- * under way: it is kept, and nothing follows from it before a person has spoken.
+ * The exit code for a run that does not continue by itself; undefined for one that does. Requests sent before may still
+ * be under way: their answers are stored, and nothing follows from them without the user.
  */
 function exitCodeOf({ state }: RunStatus): ExitCode | undefined {
   switch (state) {
@@ -123,13 +123,13 @@ function exitCodeOf({ state }: RunStatus): ExitCode | undefined {
   }
 }
 
-/** Whether a question is just being written down, as it is right after a run has halted. */
+/** Whether a question is still being written, as right after a run has halted. */
 const isBeingAsked = ({ state, question, tasks }: RunStatus): boolean =>
   (state === 'asks' || state === 'out of budget') && !question && !tasks.some(task => task.question)
 
 async function sayEnd({ store, run, context }: Following, status: RunStatus, code: ExitCode): Promise<ExitCode> {
   if (code === EXIT.done) {
-    // One that stopped at its plan has nothing to land.
+    // A run that stopped at its plan has nothing to land.
     if (status.result) context.out(`Done. Have a look with forge land ${run}, which merges only what you agree to.`)
     return code
   }
@@ -142,11 +142,11 @@ async function sayEnd({ store, run, context }: Following, status: RunStatus, cod
 const notUnderWay = (run: RunId): string =>
   `The run ${run} is not under way: forge resume ${run} submits it again; what is done stays done.`
 
-/** As wide as the terminal, where there is one. */
+/** The terminal's width, or a default. */
 export const columnsOf = ({ isTerminal }: CommandContext): number =>
   (isTerminal ? process.stdout.columns : undefined) || 100
 
-/** All that a run asks, as a person reads it: each on less than a screen. */
+/** All questions of a run as text, each shorter than a screen. */
 export async function questionsOf(store: RunStore, status: RunStatus, columns: number): Promise<string[]> {
   const lines: string[] = []
   const tell = async (heading: string, reference: Reference) => {
@@ -167,7 +167,7 @@ export async function questionsOf(store: RunStore, status: RunStatus, columns: n
   return lines.length > 0 ? [...lines, ''] : []
 }
 
-/** What a person can type next, where a run does not go on by itself. */
+/** The commands that the user can type next, where a run does not continue by itself. */
 export function nextSteps({ run, state, tasks, limit, question }: RunStatus): string[] {
   const asking = tasks.filter(task => task.state === 'asks')
   switch (state) {
@@ -193,13 +193,13 @@ export function nextSteps({ run, state, tasks, limit, question }: RunStatus): st
   }
 }
 
-/** What a person types to a task that asks; one that lacks something is let go on where it was. */
+/** The command that answers an asking task; or that resumes one where something was missing. */
 export const toAnswer = (run: RunId, { id, isLacking }: RunStatus['tasks'][number]): string =>
   isLacking ? `forge resume ${run} ${id}` : `forge answer ${run} ${id} "…"`
 
-/** With which option a limit is raised. */
+/** The option that raises each limit. */
 const RAISES = { cost: '--budget DOLLARS', requests: '--requests N', tokens: '--requests N', minutes: '--minutes N' }
-/** How many asking tasks are shown in full. */
+/** At most this many asking tasks are shown in full. */
 const MAX_ASKING_TASKS = 3
 
 function detach({ run, context }: Following): ExitCode {
@@ -220,7 +220,7 @@ export function sayLater(run: RunId, context: CommandContext): ExitCode {
   return EXIT.asks
 }
 
-/** Asks a person on the terminal; undefined where they end it without an answer. */
+/** Asks a question on the terminal; undefined where the user ends it without an answer. */
 export async function askPerson({ input, signal }: CommandContext, question: string): Promise<string | undefined> {
   const lines = createInterface({ input, output: process.stdout })
   const closed = new Promise<undefined>(resolve => lines.once('close', () => resolve(undefined)))

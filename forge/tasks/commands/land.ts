@@ -1,6 +1,6 @@
 /**
- * `forge land`: the human gate. A person sees what a run or a task came to, and only then it is merged: as one commit
- * on their branch, all or nothing; the many small commits stay where they are.
+ * `forge land`: shows the user what a run or a task came to, and merges it after a yes, as one commit on the user's
+ * branch, all or nothing. The original commits are kept.
  */
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import {
@@ -43,13 +43,13 @@ What was not checked by a worker of yours, as its signature shows, is not merged
   --onto BRANCH   where it goes
   --checks        only show the checks and questions of the contract, whole
   --check         where it was not: check all of it here and now, in the locked container
-  --anyway        merge it although nobody has checked it; the commit says so
+  --anyway        merge it although it was not checked; the commit says so
   --yes           you have reviewed it elsewhere, such as on the desk
   --json          merges nothing, and says as JSON what it would show, and the tree that would come of it
   --seen TREE     with --yes: only if what comes of it is that tree still`
 
 /** What is landed: a branch of a run, and the words for it. */
-/** `name` is that of its branch, which a task has no more when its run has a result of all. */
+/** `name`: of the result's branch. `isBranch`: it exists; a task's is gone once the run has a combined result. */
 type Landing = Landed & { name: string; isBranch: boolean }
 type Target = { ref: RefName; name: string; tip: Oid }
 
@@ -69,10 +69,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   if (values.json && (values.yes || values.check)) throw wrong('--json merges and checks nothing', USAGE)
   if (values.check && values.anyway) throw wrong('Either --check or --anyway', USAGE)
   if (!context.isTerminal && !values.yes && !values.json && !values.checks)
-    throw new Failure(
-      'Nobody can be asked here, as there is no terminal: look at the branch, then use --yes.',
-      EXIT.usage,
-    )
+    throw new Failure('There is no terminal to ask on: look at the branch, then use --yes.', EXIT.usage)
   await using place = await openPlace(context)
   const run = await findRun(place, positionals[0] ?? 'last', context)
   const landing = await findLanding(place, run, positionals[1])
@@ -111,7 +108,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   return EXIT.done
 }
 
-/** All of it as JSON; without a tree there is nothing to merge. */
+/** The output of `--json`; without a tree there is nothing to merge. */
 async function inFull(
   place: RunPlace,
   landing: Landing,
@@ -120,7 +117,7 @@ async function inFull(
   if (tree === undefined) return { onto: target.name, words: [`${target.name} has all of it already.`], doubts: [] }
   const belief = await beliefIn(place, landing, context)
   const { why } = belief
-  // What is to be looked at first has a field of its own.
+  // The doubts have a field of their own.
   const told = { ...belief, doubts: [] }
   const words = await landingLines(place, landing, { onto: target.name, tip: target.tip, tree, belief: told })
   return { onto: target.name, tree, words, doubts: belief.doubts, unchecked: why && uncheckedWords(landing, why) }
@@ -140,7 +137,7 @@ async function beliefIn(place: RunPlace, landing: Landing, context: CommandConte
   }
 }
 
-/** The sentence for a person that is about to merge it. */
+/** A warning for a user who is about to merge an unchecked result. */
 function uncheckedWords({ run, task }: Landing, why: string): string {
   const again = `forge land ${run}${task === undefined ? '' : ` ${task}`}`
   return `This was not checked by you, as ${why}. ${again} --check runs all checks here first; --anyway merges it as it is.`
@@ -220,7 +217,7 @@ async function isWanted(
 
 // --- The merge
 
-/** Gives the commit, and the checkout that has followed the branch, if any. */
+/** Merges. Gives the commit, and the checkout that was updated with the branch, if any. */
 async function land(
   place: RunPlace,
   landing: Landing,
@@ -249,7 +246,7 @@ async function land(
     { ref: target.ref, from: target.tip, to },
     { ref: kept, from: there, to: landing.tip },
   ]
-  // As what the desk lands is: its Undo takes it back.
+  // Recorded like the desk's operations, so that the desk's Undo takes it back.
   const words = `land ${name} on ${target.name}`
   await new Operations(objects).record({ kind: 'land', words, moves }).catch(error => {
     if (!(error instanceof RefMoved)) throw error
@@ -267,7 +264,7 @@ async function land(
   return { to, followed: on[0] }
 }
 
-/** What to do first in a checkout that something is in the way of. */
+/** A sentence that says what to do first in a checkout with conflicting changes. */
 async function toClear(checkout: Checkout): Promise<string> {
   const git = `git -C ${quoted(checkout.folder)}`
   const doing = await underWayIn(checkout)
@@ -275,11 +272,11 @@ async function toClear(checkout: Checkout): Promise<string> {
   return `A ${doing} is under way there: finish it (${git} ${doing} --continue) or give it up (${git} ${doing} --abort) first.`
 }
 
-/** A folder as a shell reads it. */
+/** A folder quoted for a shell. */
 const quoted = (folder: string): string =>
   /^[\w./+-]+$/.test(folder) ? folder : `'${visible(folder).replaceAll("'", `'\\''`)}'`
 
-/** The command that takes it back: where the branch is checked out, together with the files there. */
+/** The command that undoes the merge: with the files, where the branch is checked out. */
 function undoOf({ repository }: RunPlace, target: Target, to: Oid, followed: Checkout | undefined): string {
   if (!followed) return `git update-ref ${target.ref} ${target.tip} ${to}`
   const isHere = followed.folder === repository.workTree

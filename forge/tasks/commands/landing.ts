@@ -1,4 +1,4 @@
-/** What a person sees before something is merged, and the message of the commit that it becomes. */
+/** What the user sees before merging, and the commit message of the merge. */
 import { read } from '../../../core/git/run.ts'
 import { many, reflow, short, visible, visibleLines, wrap } from '../../../core/text.ts'
 import { MAX_CHECK_NAME, nameOfCheck } from '../checks/check-name.ts'
@@ -9,20 +9,20 @@ import { readJournal } from '../runs/journal.ts'
 import { journalStory } from '../runs/story.ts'
 import { openStore, type RunPlace } from './place.ts'
 
-/** What is landed: a branch of a run, and what is known of it. */
+/** What is landed: the tip of a run's branch, and the run's base and plan. */
 export type Landed = { run: RunId; task?: TaskId; tip: Oid; base: Oid; plan: Plan }
 
 /**
- * `why` it counts as not checked, whether the questions to reviewers were affirmed of these very files, what the checks
- * do not show, and all that the user's own worker has signed.
+ * `why`: why it counts as not checked. `isAffirmed`: reviewers have affirmed all questions for exactly these files.
+ * `doubts`: what the checks do not show. `known`: all facts signed by the user's own worker.
  */
 export type Belief = { why: string | undefined; isAffirmed: boolean; doubts: string[]; known: BelievedFacts }
 
-/** What of the journal a reviewer wants to know first. */
+/** The kinds of lines in the journal that a reviewer wants to see first. */
 const TOLD = ['failed', 'passed', 'answered', 'review', 'resolved', 'replanned', 'halted', 'degraded']
 const COLUMNS = 100
 
-/** Lines about what would be merged onto a branch: what must be known first stands first. */
+/** The lines about a result to be merged onto a branch, the most important first. */
 export async function landingLines(
   place: RunPlace,
   landed: Landed,
@@ -47,7 +47,7 @@ export async function landingLines(
     ...reviewLines(plan, of, belief.known),
     ...(isOther ? [`${onto} has moved on since: what comes of both together was not checked.`] : []),
     ...(lines.length > 0
-      ? ['How it went, by the journal, which nobody signs (all of it: forge show --journal):', ...indented(told)]
+      ? ['How it went, by the journal, which is not signed (all of it: forge show --journal):', ...indented(told)]
       : []),
     `${many(Number(count), 'commit')} become one:`,
     ...indented(visibleLines(stat).split('\n').slice(-60)),
@@ -58,7 +58,7 @@ const indented = (texts: readonly string[]): string[] => texts.map(text => `  ${
 const claimedBy = (plan: Plan, of: Task | undefined) =>
   contractOf(plan).filter(({ id }) => !of || of.claims.includes(id))
 
-/** Each assertion as its sentence, below it its state and the name of what shows it. */
+/** Each assertion's sentence, and below it its state and the check that shows it. */
 function assertionLines(plan: Plan, of: Task | undefined, { why, isAffirmed }: Belief): string[] {
   const isChecked = why === undefined
   const rows = claimedBy(plan, of).flatMap(({ id, says, how, isReview }) => {
@@ -81,7 +81,7 @@ function assertionLines(plan: Plan, of: Task | undefined, { why, isAffirmed }: B
   ]
 }
 
-/** The commands and questions of what is to be true, whole. */
+/** The whole commands and questions of the assertions. */
 export const scriptLines = (plan: Plan, task: TaskId | undefined): string[] =>
   claimedBy(
     plan,
@@ -93,7 +93,10 @@ export const scriptLines = (plan: Plan, task: TaskId | undefined): string[] =>
       .map((line, at) => `  ${at > 0 ? '  ' : isReview ? '? ' : '$ '}${line}`),
   ])
 
-/** What models were asked about the results and said, by the signatures of the user's worker; and what only commands saw. */
+/**
+ * Which questions about the results models were asked and how they answered, by signed facts; and what only commands
+ * have checked.
+ */
 function reviewLines(plan: Plan, of: Task | undefined, { facts }: BelievedFacts): string[] {
   const tasks = of ? [of] : plan.tasks
   const reviewed = facts.filter(it => it.fact === 'reviewed')
@@ -112,7 +115,7 @@ function reviewLines(plan: Plan, of: Task | undefined, { facts }: BelievedFacts)
 
 const hangingAt = (text: string): string[] => wrap(text, COLUMNS - 2).map((line, at) => (at === 0 ? line : `  ${line}`))
 
-/** The verdicts on the last attempt that was reviewed, and whether there were others before. */
+/** The verdicts on the last reviewed attempt, and whether there were earlier ones. */
 function verdictsInWords(verdicts: readonly { step: string; isGood: boolean }[]): string {
   const rounds = [...Map.groupBy(verdicts, ({ step }) => step.replace(/\/[^/]*$/, '')).values()]
   const last = rounds.at(-1) ?? []
@@ -125,15 +128,15 @@ function verdictsInWords(verdicts: readonly { step: string; isGood: boolean }[])
 // --- The commit
 
 const BODY_COLUMNS = 72
-/** Lines about what became true; with more of them, the message names the tasks. */
+/** At most this many assertions are listed; with more, the message lists the tasks. */
 const MAX_POINTS = 10
 
-/** `why`: for what reason it counts as not checked, where it is landed anyway. */
+/** The commit message. `why`: the reason that it counts as not checked, where it is landed anyway. */
 export function landingMessage({ run, task, plan, tip }: Landed, why: string | undefined): string {
   const of = plan.tasks.find(({ id }) => id === task)
   const points = claimedBy(plan, of).map(({ says }) => says)
   const told = points.length > 0 && points.length <= MAX_POINTS ? points : plan.tasks.map(({ title }) => title)
-  // A model's words: a line that looks like a trailer is none.
+  // A model's text: a line in it that looks like a trailer must not be one.
   const body = told
     .map(point => reflow(`- ${visible(point.replace(/\s+/g, ' ').trim())}`, BODY_COLUMNS).join('\n'))
     .join('\n')

@@ -1,6 +1,6 @@
 /**
- * How a run is: by the server's own word on its workflow first, then by what the workflow says of itself, and where
- * neither can be had, by what git keeps of it.
+ * Finds out the state of a run: first what the server says of its workflow, then what the workflow says, else what git
+ * keeps.
  */
 import { join } from 'node:path'
 import { Failure } from '../../../core/failure.ts'
@@ -15,15 +15,13 @@ import type { RunServer } from './server.ts'
 
 type Environment = Record<string, string | undefined>
 
-/**
- * A run as a person sees it: with what this machine knows of its requests. `began` is in milliseconds since 1970.
- */
+/** A run's status with what this machine knows of its requests. `began`: milliseconds since 1970. */
 export type Seen = RunStatus & { began?: number; sending?: Sending }
 
-/** `isUnderWay`: the server works on it, or waits for a person to go on. `status` is undefined where nothing is known. */
+/** `isUnderWay`: the server works on it or waits for the user. `status`: undefined where nothing is known. */
 export type Looked = { isUnderWay: boolean; status?: Seen }
 
-/** States in which nothing of a run changes before a person acts, whether or not its server can be reached. */
+/** States in which a run changes only by the user, whether or not its server is reachable. */
 const RESTING: readonly RunStatus['state'][] = [
   'done',
   'failed',
@@ -34,24 +32,23 @@ const RESTING: readonly RunStatus['state'][] = [
   'out of budget',
 ]
 
-/** Whether the run continues only after a person answers. */
+/** Whether the run continues only after the user acts. */
 export const isResting = ({ state }: RunStatus): boolean => RESTING.includes(state)
 
-/** Whether nothing comes after it. */
+/** Whether the run is over. */
 export const hasEnded = ({ state }: RunStatus): boolean => ['done', 'failed', 'stopped'].includes(state)
 
 /**
- * How a run is. `env` tells where its folder is.
- * @throws Failure where the server can't be reached, or answers no question about it.
+ * The state of a run. `env`: for the run's folder. @throws Failure where the server can't be reached or does not
+ * answer.
  */
 export async function lookAtRun(server: RunServer, store: RunStore, env: Environment): Promise<Looked> {
   return await withLocal(await lookAtServer(server, store), store, env)
 }
 
 /**
- * What this machine knows of a run's requests is the one account of what was spent: a run hears neither of answers that
- * were cut nor of requests that were lost to a crash. And a provider that does not answer is told of here, as nothing
- * of the run's own state changes meanwhile.
+ * Adds what this machine knows: the ledger, as a run is not told of answers that broke off or of requests lost in a
+ * crash; and a provider's troubles, during which the run's state does not change.
  */
 async function withLocal(looked: Looked, store: RunStore, env: Environment): Promise<Looked> {
   const { status } = looked
@@ -81,24 +78,24 @@ async function lookAtServer(server: RunServer, store: RunStore): Promise<Looked>
   const { run } = store
   const standing = await server.standing(run)
   const last = await readLastStatus(store)
-  // The worker of this machine may have ended because it was idle: then no worker answers queries for a resting run.
+  // This machine's idle worker may have ended: then none answers queries for a resting run.
   if (standing.is === 'open' && last && isResting(last) && !hasEnded(last) && !(await server.hasWorker()))
     return { isUnderWay: true, status: last }
   if (standing.is === 'open') return { isUnderWay: true, status: await server.status(run) }
   if (!last || hasEnded(last)) return { isUnderWay: false, status: last }
-  // A run that came to its end has kept that before, unless its disk was full.
+  // A run that has ended stored its status before, unless the disk was full.
   const own = standing.is === 'completed' ? await server.status(run).catch(() => undefined) : undefined
   return { isUnderWay: false, status: own && hasEnded(own) ? own : failed(last, whyEnded(run, standing)) }
 }
 
-/** The same without a server, or where it does not answer: `why` is the sentence of that. */
+/** The status without a server, or where it does not answer, with the reason `why`. */
 async function lookWithout(store: RunStore, why: string): Promise<Looked> {
   const last = await readLastStatus(store)
   if (!last || RESTING.includes(last.state)) return { isUnderWay: false, status: last }
   return { isUnderWay: false, status: { ...withoutWork(last, 'waits'), state: 'unreachable', words: why } }
 }
 
-/** How a run is, from the server where it can be asked, else from git. */
+/** The status from the server where possible, else from git. */
 export async function lookSomehow(server: RunServer | Failure, store: RunStore, env: Environment): Promise<Looked> {
   if (server instanceof Failure) return await withLocal(await lookWithout(store, server.message), store, env)
   try {
@@ -106,12 +103,12 @@ export async function lookSomehow(server: RunServer | Failure, store: RunStore, 
   } catch (error) {
     if (!(error instanceof Failure)) throw error
     const looked = await withLocal(await lookWithout(store, error.message), store, env)
-    // A run that can't be asked counts as under way: nothing of it may be pruned.
+    // A run whose state is unknown counts as under way, so that nothing of it is pruned.
     return { ...looked, isUnderWay: true }
   }
 }
 
-/** How the server says that a run has ended without its own word, and what to do next. */
+/** How a run has ended according to the server, and what to do next. */
 function whyEnded(run: RunId, standing: Exclude<WorkflowStanding, { is: 'open' }>): string {
   const again = `forge resume ${run} submits it again; what is done stays done.`
   switch (standing.is) {
@@ -135,13 +132,13 @@ const failed = (last: RunStatus, words: string): RunStatus => {
   return { ...rest, state: 'failed', words }
 }
 
-/** No task of it is at work. */
+/** A status in which no task is at work. */
 const withoutWork = (status: RunStatus, instead: TaskState): RunStatus => ({
   ...status,
   tasks: status.tasks.map(task => (task.state === 'runs' ? { ...task, state: instead, doing: '' } : task)),
 })
 
-/** Whether a run is begun by another version of the workflows than the worker's. */
+/** Whether a run was begun by another version of the workflows than the worker's. */
 export async function isOfOtherVersion(server: RunServer, run: RunId): Promise<boolean> {
   try {
     await server.status(run)

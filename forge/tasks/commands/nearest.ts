@@ -1,11 +1,10 @@
 /** Suggestions for a mistyped word. */
 
 /**
- * Of some words the one that a mistyped one is nearest to, by letters that are wrong, missing, too many or turned
- * around; undefined where it looks like none of them.
+ * The word nearest to a mistyped one, by wrong, missing, additional or swapped letters; undefined where none is near.
  */
 export function nearestTo(word: string, words: readonly string[]): string | undefined {
-  // Of a short word, more than one wrong letter makes another one.
+  // In a short word, two wrong letters make another word.
   const most = word.length < 5 ? 1 : 2
   const near = words.map(it => ({ it, off: distance(word, it) })).filter(({ off }) => off <= most)
   return near.sort((one, other) => one.off - other.off)[0]?.it

@@ -1,4 +1,4 @@
-/** The person's word on the network of checks: asked for with what it opens, signed for, and taken back. */
+/** The user's permission for the network of checks: asks with an explanation, signs it, and withdraws it. */
 import { join } from 'node:path'
 import { EXIT, Failure } from '../../../core/failure.ts'
 import { xdgFolder } from '../../../core/folders.ts'
@@ -13,15 +13,15 @@ const OPENS = `Commands of checks in this repository, those of models and of its
 send there what is in the repository; and through docker's network also your local network, other containers, and what
 listens on this machine for all addresses. It holds for all runs here, until forge run --no-network.`
 
-/** What the person allows the checks of a repository. */
+/** Opens the user's permission for a repository. */
 export async function openNetwork({ repository }: RunPlace, { env }: CommandContext): Promise<NetworkPermission> {
   const config = join(xdgFolder(env.XDG_CONFIG_HOME, '.config'), 'forge')
   return new NetworkPermission(new Approvals(config), await openState(repository, env), repository)
 }
 
 /**
- * Gives checks the network after a question, or with `--yes` without one, or takes it back. Throws a {@link Failure}
- * where there is no terminal to ask on, or where the person says no.
+ * Allows checks the network after a question, or without one with `--yes`; or withdraws that. Throws a {@link Failure}
+ * where no question can be asked, or where the answer is no.
  */
 export async function settleNetwork(
   place: RunPlace,
@@ -35,7 +35,8 @@ export async function settleNetwork(
   }
   if (await permission.isGiven()) return
   if (!isSure) {
-    if (!context.isTerminal) throw new Failure('Nobody can be asked about the network here: add --yes.', EXIT.usage)
+    if (!context.isTerminal)
+      throw new Failure('There is no terminal to ask about the network on: add --yes.', EXIT.usage)
     for (const line of OPENS.split('\n')) context.out(line)
     const said = await askPerson(context, 'Allow it? yes or no (y/n): ')
     if (!/^y(es)?$/i.test(said?.trim() ?? ''))

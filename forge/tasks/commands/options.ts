@@ -1,11 +1,11 @@
-/** Command lines of the tasks, parsed once and trusted afterwards. */
+/** Parses the command lines of the tasks. */
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
 import { EXIT, Failure } from '../../../core/failure.ts'
 import { visible } from '../../../core/text.ts'
 
 /**
- * Parses options and the words between them. Throws a {@link Failure} of wrong usage where one is unknown, or where there
- * are fewer or more words than a command takes.
+ * Parses options and positional arguments. Throws a {@link Failure} of wrong usage for an unknown option or a wrong
+ * number of arguments.
  */
 export function parse<const Options extends ParseArgsOptionsConfig>(
   argv: string[],
@@ -28,14 +28,14 @@ function parseOrExplain<const Options extends ParseArgsOptionsConfig>(argv: stri
 
 export const wrong = (what: string, usage: string): Failure => new Failure(`${what}: ${usage}`, EXIT.usage)
 
-/** An amount of US dollars. */
+/** Parses an amount of US dollars. */
 export function dollars(text: string | undefined, option: string): number | undefined {
   if (text === undefined) return undefined
   if (/^\d{1,6}(\.\d{1,4})?$/.test(text) && Number(text) > 0) return Number(text)
   throw new Failure(`${option} wants an amount in US dollars, such as 2.50.`, EXIT.usage)
 }
 
-/** A whole number from 1 on. */
+/** Parses a whole number from 1. */
 export function count(text: string | undefined, option: string): number | undefined {
   if (text === undefined) return undefined
   if (/^\d{1,9}$/.test(text) && Number(text) > 0) return Number(text)

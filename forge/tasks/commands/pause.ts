@@ -1,4 +1,4 @@
-/** `forge pause`, `forge resume` and `forge stop`: a whole run, or one of its tasks. */
+/** `forge pause`, `forge resume` and `forge stop`, for a whole run or one of its tasks. */
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { visible } from '../../../core/text.ts'
 import type { Limits, RunStatus } from '../contract.ts'
@@ -57,7 +57,7 @@ async function tell(what: 'pause' | 'stop', [word = '', task]: string[], context
   return EXIT.done
 }
 
-/** One that stopped at its plan has nothing to land. */
+/** A run that stopped at its plan has nothing to land. */
 const whyDone = ({ run, result }: RunStatus): string =>
   result === undefined
     ? `The run ${run} has made its plan, and that was all: forge run with the file that it is in does it.`
@@ -104,7 +104,7 @@ export async function runResume(argv: string[], context: CommandContext): Promis
     await server.update(run, 'raise', more)
   }
   const { state, plan } = await server.status(run)
-  // Other limits let go on what was out of them, and change nothing about what runs.
+  // Raising a limit continues a run that had reached it by itself; resuming is for the other states.
   const isEnough = isRaised && task === undefined && !['paused', 'asks', 'approving'].includes(before ?? state)
   if (isEnough) {
     context.out(going)
@@ -118,7 +118,7 @@ export async function runResume(argv: string[], context: CommandContext): Promis
 
 type GoesOn = { is: 'yes' | 'elsewhere' } | { is: 'no'; standing: WorkflowStanding; last?: RunStatus }
 
-/** Whether a run goes on by a word; `elsewhere`: it is under way, but only another version could let it go on. */
+/** Whether a run can continue. `elsewhere`: it is under way, but only another version of Forge can continue it. */
 async function canGoOn(server: RunServer, store: RunStore): Promise<GoesOn> {
   const { run } = store
   const standing = await server.standing(run)
@@ -127,7 +127,7 @@ async function canGoOn(server: RunServer, store: RunStore): Promise<GoesOn> {
   return { is: 'no', standing, last }
 }
 
-/** Why a run was submitted once more. */
+/** Why a run was submitted again. */
 function whyAgain(goesOn: Exclude<GoesOn, { is: 'yes' }>): string {
   if (goesOn.is !== 'no') return 'Another version of Forge had begun it'
   const { standing, last } = goesOn

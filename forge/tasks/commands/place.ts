@@ -1,4 +1,4 @@
-/** Where a command of the tasks works: the repository around it, and the run that its words mean. */
+/** Finds the repository of a command, and the run that its argument means. */
 import { Failure } from '../../../core/failure.ts'
 import { type Objects, openObjects } from '../../../core/git/objects.ts'
 import { openRepository, type Repository } from '../../../core/git/repository.ts'
@@ -10,19 +10,16 @@ import type { CommandContext } from './context.ts'
 
 export type RunPlace = AsyncDisposable & { repository: Repository; objects: Objects }
 
-/** The repository that the command was started in. Throws a {@link Failure} where there is none. */
+/** Opens the repository of the current folder. Throws a {@link Failure} where there is none. */
 export async function openPlace({ cwd, signal }: CommandContext): Promise<RunPlace> {
-  // The signal is for what is asked of a person and of the server; git is not ended by it.
+  // The signal ends questions to the user and the server; git is not ended by it.
   const repository = await openRepository(cwd)
   signal.throwIfAborted()
   const objects = openObjects(repository)
   return { repository, objects, [Symbol.asyncDispose]: () => objects[Symbol.asyncDispose]() }
 }
 
-/**
- * The run that a person means: its id, the beginning of one, or `last`. Throws a {@link Failure} where none or several
- * are meant.
- */
+/** Finds a run by its id, the beginning of one, or `last`. Throws a {@link Failure} where none or several match. */
 export async function findRun({ repository }: RunPlace, word: string, { env }: CommandContext): Promise<RunId> {
   const runs = await listRuns(repository, env)
   if (word === 'last' && runs[0]) return runs[0].run

@@ -1,4 +1,4 @@
-/** `forge plan`: the plan of a run is changed while it runs, in the editor, from a file, or in words. */
+/** `forge plan`: changes the plan of a run while it runs: in the editor, from a file, or by instructions in words. */
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
@@ -77,14 +77,14 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
     }
   }
   await signPlan(place, run, looked, context)
-  // One that is not approved yet is approved as it is now.
+  // A plan that is not approved yet is approved in its new form.
   const { state } = await server.status(run)
   await (state === 'approving' ? server.update(run, 'approve', changed) : server.update(run, 'mend', changed))
   context.out(`The plan is changed: forge attach ${run} shows how it goes on.`)
   return EXIT.done
 }
 
-/** The plan as the person has it now; undefined where it is the same. */
+/** The changed plan; undefined where it is unchanged. */
 async function changedPlan(
   place: RunPlace,
   run: RunId,
@@ -113,7 +113,9 @@ async function readText(file: string, { cwd }: CommandContext): Promise<string> 
 
 type Complaint = CheckedPlan['complaints'][number]
 
-/** What the linter says of a plan in a file; where that is nothing, the plan as a person has to see it before a yes. */
+/**
+ * The linter's complaints about a plan in a file; without any, the plan as the user has to see it before approving it.
+ */
 async function checkPlan(place: RunPlace, run: RunId, file: string, context: CommandContext): Promise<CheckedPlan> {
   const text = await readText(file, context)
   const store = openStore(place, run)
@@ -141,13 +143,13 @@ function standingOf({ id, state }: RunStatus['tasks'][number]): Standing[] {
   return state === 'runs' ? [{ id, is: 'under way' }] : []
 }
 
-/** Whoever reads the file names the line: "plan.yaml, line 12: …". */
+/** A complaint of the file's parser, which names the line: "plan.yaml, line 12: …". */
 function placedByReader(words: string): Complaint {
   const [, line, rest] = /^.*?, line (\d+): (.*)$/s.exec(words) ?? []
   return rest === undefined ? { words } : { words: rest, line: Number(line) }
 }
 
-/** The linter names the task: its place is where that begins. */
+/** A complaint of the linter, which names the task: its line is where the task begins. */
 function placedByTask(words: string, text: string, { tasks, contract }: Plan): Complaint {
   const named = [...tasks, ...contract].find(({ id }) => words.split(/[^\w-]+/).includes(id))
   if (!named) return { words }

@@ -1,4 +1,4 @@
-/** `forge run`: a wish becomes a plan, the plan a graph of tasks, and what passes its checks a branch. */
+/** `forge run`: a wish becomes a plan, the plan becomes tasks, and their checked results become a branch. */
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
@@ -48,9 +48,9 @@ Exit codes
   0  done, or left alone        1  it failed           2  out of budget or time
   4  it waits for you           64 wrong usage`
 
-/** What a run may take where the person does not say; as many tasks as a plan can have (plan/schema.ts). */
+/** Default limits of a run. `tasks`: as many as a plan can have (plan/schema.ts). */
 const DEFAULT_LIMITS = { tasks: 1000, depth: 3, atMost: 4 }
-/** Longer wishes are documents to refer to, not wishes. */
+/** Longer wishes, in bytes, are refused: long documents belong into the repository. */
 const MAX_WISH_BYTES = 256 << 10
 
 const OPTIONS = {
@@ -68,7 +68,7 @@ const OPTIONS = {
 export async function runCommand(argv: string[], context: CommandContext): Promise<ExitCode> {
   const { values, positionals } = parse(argv, { options: OPTIONS, usage: USAGE, words: [1, 1] })
   if (!context.isTerminal && !values.yes && !values.plan)
-    throw new Failure('Nobody can be asked here, as there is no terminal: use --yes, or --plan.', EXIT.usage)
+    throw new Failure('There is no terminal to ask on: use --yes, or --plan.', EXIT.usage)
   if (values.network && values['no-network']) throw wrong('Either --network or --no-network', USAGE)
   await using place = await openPlace(context)
   const base = await findBase(place, values.base)
@@ -131,10 +131,10 @@ async function findBase({ repository }: RunPlace, name: string | undefined): Pro
   throw new Failure('This repository has no commit yet to start from: make one, and try again.')
 }
 
-/** Files that are named where changes are not committed. */
+/** At most this many uncommitted files are named. */
 const NAMED_FILES = 3
 
-/** A run begins with a commit: what is only in the work tree is no part of it, and the person may not think of that. */
+/** Warns about uncommitted changes, since a run begins with a commit. */
 async function sayUncommitted(
   { repository }: RunPlace,
   { base, word }: { base: Oid; word: string },
@@ -148,7 +148,7 @@ async function sayUncommitted(
   const flags = ['--porcelain', '-z', '--untracked-files=normal', '--no-renames', '--ignore-submodules=all']
   const args = [...quiet, 'status', ...flags]
   const entries = (await read(repository, args)).split('\0').filter(Boolean)
-  // Wishes and plans lie beside the files of the repository, and are no part of the work.
+  // Files of wishes and plans are no part of the work.
   const isWork = (path: string) => !/\.plan\.ya?ml$/.test(path) && join(workTree, path) !== resolve(cwd, word)
   const paths = entries.map(entry => entry.slice(3)).filter(isWork)
   if (paths.length === 0) return
@@ -161,8 +161,8 @@ async function sayUncommitted(
 }
 
 /**
- * Settings with which git runs none of the configured filters, which a repository's attributes could name; undefined
- * where a name can't be given on the command line.
+ * Git options that disable all configured filters, which a repository's attributes could use; undefined where a
+ * filter's name can't be given on the command line.
  */
 async function withoutFilters(repository: Repository): Promise<string[] | undefined> {
   const { stdout } = await runGit(repository, ['config', '-z', '--name-only', '--get-regexp', '^filter\\.'], {
@@ -177,7 +177,7 @@ async function withoutFilters(repository: Repository): Promise<string[] | undefi
 
 type Wish = { text: string; plan?: Plan }
 
-/** A file where there is one of that name, else the words themselves. */
+/** Reads the wish from the file of that name, or takes the words themselves. */
 async function readWish(word: string, { cwd }: CommandContext): Promise<Wish> {
   const path = resolve(cwd, word)
   const isFile = word.length < 1000 && (await stat(path).catch(() => undefined))?.isFile()
@@ -190,7 +190,7 @@ async function readWish(word: string, { cwd }: CommandContext): Promise<Wish> {
   }
   if (text.length > MAX_WISH_BYTES)
     throw new Failure(`${visible(word)} is longer than 256 KB: say what you want in fewer words, and refer to files.`)
-  // A word that looks like a file and is none was mistyped, and should not be paid for.
+  // A word that looks like a file name was probably mistyped, and should not cost money.
   if (!isFile && /^\S+\.(md|txt|ya?ml|json)$/.test(word))
     throw new Failure(`There is no file ${visible(word)}: check its name, or say in words what you want.`)
   return { text }
@@ -200,21 +200,24 @@ function unreadable(word: string, error: NodeJS.ErrnoException): never {
   throw new Failure(`${visible(word)} can't be read (${error.code}): check its owner and mode.`)
 }
 
-/** Before anything is paid: whether there are models to ask, and an engine for the checks. Gives the settings. */
+/**
+ * Verifies, before anything is paid, that there are models to ask and a container engine for the checks. Gives the
+ * settings.
+ */
 async function verifyCanWork({ env, signal }: CommandContext, onlyPlan: boolean): Promise<Settings> {
   const settings = await readSettings(env)
   const [planner] = settings.modelsOf('reasoning')
   const missing = settings.missing(planner)
   if (missing) throw new Failure(missing)
-  // A plan is made without, as it runs nothing.
+  // Planning alone needs no container engine, as it runs nothing.
   const why = onlyPlan ? undefined : await whyNoContainer(signal)
   if (why) throw new Failure(`Nothing was begun, and nothing is paid: checks need ${why}`)
   return settings
 }
 
 /**
- * Writes down what the person has asked for and signed: from now on it can be submitted again, whatever the server
- * loses. Where that fails, nothing of it stays. Throws a {@link Failure} where a disk is full.
+ * Stores what the user has asked for and signed, so that it can be submitted again whatever the server loses. On a
+ * failure nothing of it is kept. Throws a {@link Failure} where the disk is full.
  */
 async function prepare(
   place: RunPlace,

@@ -1,4 +1,4 @@
-/** `forge runs`: the runs of this repository, and what may go of them. */
+/** `forge runs`: lists the runs of this repository, and prunes them. */
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { listRefs } from '../../../core/git/refs.ts'
 import { many, short, visible } from '../../../core/text.ts'
@@ -28,7 +28,7 @@ Lists the runs of this repository, the newest first.
 
 type Listed = Looked & ListedRun
 
-/** Runs that the server is asked about at the same time. */
+/** At most this many runs are asked for at the same time. */
 const ASKED_AT_ONCE = 16
 
 export async function runCommand(argv: string[], context: CommandContext): Promise<ExitCode> {
@@ -44,7 +44,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   return EXIT.done
 }
 
-/** What the server says of each run, else what was last written down; without starting any server. */
+/** The runs with their states, from the server if one is running, else as last stored. */
 async function look(place: RunPlace, context: CommandContext): Promise<Listed[]> {
   const found = await listRuns(place.repository, context.env)
   const server = await findRunServer(place, context)
@@ -66,7 +66,7 @@ async function look(place: RunPlace, context: CommandContext): Promise<Listed[]>
   }
 }
 
-/** States in which a run says only by its words that nothing comes of it just now: such as a provider in trouble. */
+/** States that need an explanation, such as a provider in trouble. */
 const TOLD: readonly RunStatus['state'][] = ['planning', 'runs', 'unreachable', 'failed']
 
 function linesOf(runs: Listed[]): string[] {
@@ -80,14 +80,14 @@ function linesOf(runs: Listed[]): string[] {
   })
 }
 
-/** Its state and its tasks' in short. */
+/** The states of a run and its tasks in short. */
 function stateWords(status: RunStatus): string {
   const { state, result, tasks } = status
   if (state === 'done' && result === undefined) return `only planned, ${many(tasks.length, 'task')}`
   return `${state}${tasks.length > 0 ? `, ${taskCounts(status)}` : ''}`
 }
 
-/** A run, also one of which nothing is left but branches. */
+/** Finds a run, also one of which only branches are left. */
 async function findPrunable(place: RunPlace, word: string, context: CommandContext): Promise<RunId> {
   const branches = isRunId(word) ? await listRefs(place.repository, [`${BRANCHES}${word}/`]) : []
   return branches.length > 0 ? word : await findRun(place, word, context)
@@ -102,7 +102,7 @@ async function prune(
   const listed = await look(place, context)
   const named = await Promise.all(words.map(word => findPrunable(place, word, context)))
   const ended = listed.filter(({ status }) => status && hasEnded(status)).map(({ run }) => run)
-  // Also one that waits for its person: what it has found is in what would go.
+  // A run that waits for the user counts too: pruning would remove what it has found.
   const busy = named.find(run => listed.some(it => it.run === run && it.isUnderWay))
   if (busy) throw new Failure(`The run ${busy} is under way: forge stop ${busy} ends it, then it can be pruned.`)
   const chosen = words.length > 0 ? named : ended
@@ -110,24 +110,24 @@ async function prune(
     const pruned = await pruneRun(place.objects, run, { env: context.env, all })
     for (const line of linesOfPruned(run, pruned)) context.out(line)
   }
-  if (chosen.length === 0) context.out('No run has ended: there is nothing to let go of.')
+  if (chosen.length === 0) context.out('No run has ended: there is nothing to prune.')
   return EXIT.done
 }
 
-/** What went and how it comes back, and what stays. */
+/** The lines about what was removed, how to restore it, and what stays. */
 function linesOfPruned(run: RunId, { isKept, refs, saved, kept, lost }: Pruned): string[] {
   const count = refs.length === 1 ? 'one landed branch' : `${refs.length} landed branches`
   const went = refs.length > 0 ? ` (${count} of it went)` : ''
   if (isKept)
     return [
-      `${run}: stays, as finished work of it is not landed${went}. Land it with forge land ${run}, or let go of it with ` +
+      `${run}: stays, as finished work of it is not landed${went}. Land it with forge land ${run}, or remove it with ` +
         `forge runs --prune ${run} --all.`,
     ]
   const branches =
     kept.length === 1
-      ? 'one branch that nobody has landed, or that is checked out, stays'
-      : `${kept.length} branches that nobody has landed, or that are checked out, stay`
-  const stay = kept.length > 0 ? `; ${branches} (forge runs --prune ${run} --all lets go of those not landed)` : ''
+      ? 'one branch that is not landed, or is checked out, stays'
+      : `${kept.length} branches that are not landed, or are checked out, stay`
+  const stay = kept.length > 0 ? `; ${branches} (forge runs --prune ${run} --all removes those not landed)` : ''
   const gone = `${run}: ${many(refs.length, 'ref')} and its folder are gone${stay}.`
   const back = ([first, ...others]: { branch: string; at: string }[], until: string) =>
     first
@@ -135,7 +135,7 @@ function linesOfPruned(run: RunId, { isKept, refs, saved, kept, lost }: Pruned):
           `  To bring back a branch${until}: git branch ${first.branch} ${first.at}${others.length > 0 ? ', and so on' : ''}`,
         ]
       : []
-  // What a shell would read in another way is left to git's own list of refs.
+  // Names that a shell would interpret are not written as a command.
   const isPlain = ({ branch }: { branch: string }) => /^[\w./-]+$/.test(branch)
   return [
     gone,

@@ -1,4 +1,4 @@
-/** The runs of a repository on the Temporal server, as the commands speak to them. */
+/** The runs of a repository on the Temporal server, as the commands use them. */
 import { Failure } from '../../../core/failure.ts'
 import type { RunId, RunInput, RunStatus, RunUpdates } from '../contract.ts'
 import { forgetRun, standingOf, startRun, statusOfRun, updateRun, type WorkflowStanding } from '../engine/client.ts'
@@ -7,7 +7,7 @@ import { ensureWorker, findWorker, openWorkerPlace } from '../engine/workers.ts'
 import type { CommandContext } from './context.ts'
 import type { RunPlace } from './place.ts'
 
-/** All that a command asks of a run. What the run refuses is thrown as a Failure in its own words. */
+/** All that a command asks of a run. A refusal by the run is thrown as a Failure with its message. */
 export type RunServer = AsyncDisposable & {
   status: (run: RunId) => Promise<RunStatus>
   update: <Name extends keyof RunUpdates>(
@@ -16,17 +16,15 @@ export type RunServer = AsyncDisposable & {
     ...args: Parameters<RunUpdates[Name]>
   ) => Promise<void>
   submit: (input: RunInput) => Promise<void>
-  /** The server's own word on the run, without asking the run itself. */
+  /** The state of the run's workflow on the server, without asking the run itself. */
   standing: (run: RunId) => Promise<WorkflowStanding>
-  /** Whether a worker may answer for a run: one of this machine, or any of a server that others work on, too. */
+  /** Whether a worker may answer for a run: one of this machine, or any on a shared server. */
   hasWorker: () => Promise<boolean>
-  /** Ends it on the server alone, so that it can be submitted again. */
+  /** Ends the run on the server only, so that it can be submitted again. */
   forget: (run: RunId) => Promise<void>
 }
 
-/**
- * Opens the server; `start` starts one, and a worker, where there is none. Throws a Failure where that can't be done.
- */
+/** Opens the server. `start`: starts a server and a worker where there is none. Throws a Failure where that fails. */
 export async function openRunServer(
   { repository }: RunPlace,
   { env, err }: CommandContext,
@@ -34,7 +32,7 @@ export async function openRunServer(
 ): Promise<RunServer> {
   const engine = await openEngine(repository, env, { start, say: err })
   const { client, queue, server } = engine
-  // A worker that was found may just be ending, as it had nothing to do: what was said is for the next one then.
+  // A worker that was found may just be ending since it was idle: then start the next one.
   const ensure = async () => {
     if (start) await ensureWorker(repository, env, { server, queue })
   }
@@ -57,7 +55,7 @@ export async function openRunServer(
   }
 }
 
-/** The server where one runs, without starting any; a sentence where there is none, or it does not answer. */
+/** Opens the server if it is running; gives a Failure where it is not, or does not answer. */
 export async function findRunServer(place: RunPlace, context: CommandContext): Promise<RunServer | Failure> {
   try {
     return await openRunServer(place, context, { start: false })

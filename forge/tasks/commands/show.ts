@@ -1,4 +1,4 @@
-/** `forge show`: a run or one of its tasks, as a person reads it; or its journal as a story. */
+/** `forge show`: prints a run or a task, or its journal as a story. */
 import { join } from 'node:path'
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { visible, visibleLines } from '../../../core/text.ts'
@@ -69,7 +69,7 @@ async function look(place: RunPlace, store: RunStore, context: CommandContext): 
   }
 }
 
-/** A run with the texts that its status only names: what was wanted, the plan in short, what is asked, the report. */
+/** A run with the texts that its status only references: wish, plan in short, questions, report. */
 async function inFull(
   store: RunStore,
   status: RunStatus,
@@ -91,7 +91,7 @@ async function inFull(
   }
 }
 
-/** Why what has passed counts as not checked by this user, by task, and with '' for all results together. */
+/** Why passed results count as not checked by this user, by task, and with '' for the combined result. */
 async function uncheckedIn(
   place: RunPlace,
   { run, tasks }: RunStatus,
@@ -111,14 +111,14 @@ async function uncheckedIn(
       if (why !== undefined) found.set(task, why)
     }
   } catch (error) {
-    // A key that can't be used is no reason to show nothing.
+    // With an unusable key, the rest is still shown.
     if (!(error instanceof Failure)) throw error
     found.set('', error.message.replace(/\.$/, ''))
   }
   return found
 }
 
-/** The plan that waits for a yes where there is one, else the one that holds. */
+/** Prints the plan that waits for approval, or the current one. */
 async function showPlan(
   place: RunPlace,
   status: RunStatus,
@@ -159,7 +159,7 @@ async function showRun(store: RunStore, status: RunStatus, { unchecked, context 
 const endsWithSteps = ({ state }: RunStatus): boolean =>
   ['approving', 'asks', 'paused', 'out of budget', 'failed', 'stopped', 'unreachable'].includes(state)
 
-/** Without what the run asks as a whole. */
+/** A status without the question of the run as a whole. */
 const withoutQuestion = ({ question: _, ...status }: RunStatus): RunStatus => status
 
 async function showTask(

@@ -1,9 +1,9 @@
-/** A run as lines on a terminal: what it does, its tasks, what it has used. */
+/** Draws a run on a terminal: its state, its tasks, and what it has used. */
 import { many, short, visible, wrap } from '../../../core/text.ts'
 import type { RunState, RunStatus, Spent, TaskState } from '../contract.ts'
 import type { Seen } from './look.ts'
 
-/** A sign for each state, which says by its form what its colour says. */
+/** A sign for each state, whose form says the same as its colour. */
 const SIGNS: Record<TaskState, string> = {
   waits: '·',
   runs: '▸',
@@ -36,12 +36,12 @@ const STATES: Record<RunState, string> = {
   unreachable: "can't be reached",
 }
 
-/** Lines that the words about a run may take. */
+/** At most this many lines about the run itself. */
 const MAX_HEAD_LINES = 6
 
 export type TerminalLook = { width: number; height: number; hasColours: boolean }
 
-/** All of a run in at most `height` lines: what runs or asks goes before what is done or waits. */
+/** A run in at most `height` lines: running and asking tasks are preferred to done and waiting ones. */
 export function drawTree(status: Seen, { width, height, hasColours }: TerminalLook): string[] {
   const fits = (line: string) => (line.length > width ? `${line.slice(0, Math.max(width - 1, 0))}…` : line)
   const paint = (line: string, colour: string) => (hasColours ? `\x1b[${colour}m${line}\x1b[0m` : line)
@@ -65,7 +65,7 @@ export function drawTree(status: Seen, { width, height, hasColours }: TerminalLo
   ]
 }
 
-/** The run and how it is: a sentence that says what to type is not cut. */
+/** The lines about the run's state. They are not cut, as they say what to type. */
 const headOf = (status: RunStatus, width: number): string[] =>
   wrap(stateWords(status), Math.max(width, 20)).slice(0, MAX_HEAD_LINES)
 
@@ -74,7 +74,7 @@ const stateWords = ({ run, state, words }: RunStatus): string =>
 
 type Tasks = RunStatus['tasks']
 
-/** In the order of the plan, where all have room; else those that matter most now. */
+/** The tasks to show: all in the plan's order if there is room, else the most important ones. */
 function choose(tasks: Tasks, room: number): Tasks {
   if (tasks.length <= room) return tasks
   const order: TaskState[] = ['asks', 'failed', 'runs', 'paused', 'waits', 'done', 'stopped']
@@ -88,7 +88,7 @@ function waitWords({ dependsOn }: Tasks[number], { tasks }: RunStatus): string {
   return open.length > 0 ? `after ${short(open.join(', '), 60)}` : ''
 }
 
-/** 3 done, 2 run, 10 wait. */
+/** Counts as in "3 done, 2 run, 10 wait". */
 export function taskCounts({ tasks }: RunStatus): string {
   const count = (state: TaskState, word: string) => {
     const found = tasks.filter(task => task.state === state).length
@@ -114,7 +114,7 @@ function usedWords(status: Seen, now = Date.now()): string {
   return `  ${counts}${spentInFull(status.spent)}${asked}${worked}${since}`
 }
 
-/** 12 s, 3 min 5 s, 2 h 10 min. */
+/** A duration as in "12 s", "3 min 5 s", "2 h 10 min". */
 function elapsed(milliseconds: number): string {
   const seconds = Math.max(0, Math.round(milliseconds / 1000))
   if (seconds < 60) return `${seconds} s`
@@ -122,13 +122,13 @@ function elapsed(milliseconds: number): string {
   return minutes < 60 ? `${minutes} min ${seconds % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
 
-/** 12 requests, 40,210 tokens, $0.31; without what is not known. */
+/** Usage as in "12 requests, 40,210 tokens, $0.31", without unknown parts. */
 export function spentInFull({ requests, input, output, cost }: Spent): string {
   const money = cost > 0 ? [`$${cost.toFixed(cost < 0.1 ? 4 : 2)}`] : []
   return [many(requests, 'request'), many(input + output, 'token'), ...money].join(', ')
 }
 
-/** Redraws the same lines of a terminal; elsewhere it prints a line whenever something has changed. */
+/** Redraws the same lines on a terminal; elsewhere prints a line for each change. */
 export class TerminalDrawing {
   #lines = 0
   #last = ''
@@ -147,14 +147,14 @@ export class TerminalDrawing {
     const lines = drawTree(status, this.look())
     const text = lines.map(line => `\x1b[2K${line}\n`).join('')
     if (text === this.#last) return
-    // What was longer before leaves nothing behind.
+    // Clears the old lines, which may have been longer.
     const back = this.#lines > 0 ? `\x1b[${this.#lines}A\x1b[0J` : ''
     this.draw(`${back}${text}`)
     this.#last = text
     this.#lines = lines.length
   }
 
-  /** What comes next is written below. */
+  /** Keeps the drawn lines: the next output is written below. */
   leave(): void {
     this.#lines = 0
     this.#last = ''

@@ -1,4 +1,4 @@
-/** `forge up` and `forge down`: the local Temporal server, and the workers that are detached. */
+/** `forge up` and `forge down`: start and end the local Temporal server and the detached workers. */
 import { EXIT, type ExitCode } from '../../../core/failure.ts'
 import { openRepository, type Repository } from '../../../core/git/repository.ts'
 import { many, visible } from '../../../core/text.ts'
@@ -53,7 +53,7 @@ export async function runDown(argv: string[], { cwd, env, out }: CommandContext)
   const repository = await repositoryOf(cwd)
   const own = repository && (await findWorker(await openWorkerPlace(repository, env)))
   const others = isTheirs ? [] : (await findWorkers(env)).filter(({ process }) => process.pid !== own?.process.pid)
-  // Those that are on another server have nothing to do with this one.
+  // Workers of another server are left alone.
   const users = all ? [] : others.filter(({ address }) => address === server?.address)
   const isServerEnded = !isTheirs && users.length === 0
   const runs = server ? await runsUnderWay(server, isServerEnded ? undefined : repository) : []
@@ -75,7 +75,7 @@ export async function runDown(argv: string[], { cwd, env, out }: CommandContext)
   return EXIT.done
 }
 
-/** The runs that are under way, of one repository or of all. */
+/** The runs under way, of one repository or of all. */
 async function runsUnderWay(server: OpenServer, repository: Repository | undefined): Promise<string[]> {
   try {
     const { Client } = await import('@temporalio/client')
@@ -84,7 +84,7 @@ async function runsUnderWay(server: OpenServer, repository: Repository | undefin
     const client = new Client({ connection, namespace: server.namespace })
     return await openRuns(client, repository && (await queueOf(repository)))
   } catch {
-    // One that does not answer is ended all the same.
+    // A server that does not answer is ended all the same.
     return []
   }
 }

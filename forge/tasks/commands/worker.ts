@@ -31,7 +31,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   const place = await openWorkerPlace(repository, env)
   const drain = drainSignal()
   const log = await withoutKeys(detached ? logTo(place.log) : out, env)
-  // A terminal that started it may be gone: then the reason is in the log.
+  // The terminal that started it may be gone, so the reason is also logged.
   try {
     await using claim = await WorkerClaim.take(place)
     const [server, queue, { runWorker }] = await Promise.all([
@@ -49,7 +49,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
     ending.addEventListener('abort', release, { once: true })
     const onReady = async () => {
       await claim.announce(repository, env, { server, queue })
-      // One that a person has started in a terminal stays until they end it.
+      // A worker started in a terminal stays until the user ends it.
       if (detached) idle.begin()
       log(`Works on the runs of ${visible(cwd)}, by the Temporal server at ${visible(server.address)}.`)
     }
@@ -66,7 +66,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
 
 const ENDED_IDLE = 'Ended, as there was nothing to do: the next command that needs a worker starts one.'
 
-/** Whether a run of a queue is under way that may go on without a person's word. */
+/** Whether a queue has a run under way that may continue without the user. */
 async function hasWorkingRuns(repository: Repository, server: OpenServer, queue: string): Promise<boolean> {
   const { Client } = await import('@temporalio/client')
   const connection = await connectTo(server)
@@ -81,9 +81,9 @@ async function hasWorkingRuns(repository: Repository, server: OpenServer, queue:
   }
 }
 
-/** What a provider or a server says of an error may have a key in it. */
+/** Messages of providers and servers may contain a key. */
 async function withoutKeys(log: (line: string) => void, env: CommandContext['env']): Promise<(line: string) => void> {
-  // Settings that can't be read are told of by the first activity that needs them.
+  // Unreadable settings are reported by the first activity that needs them.
   const secrets = await readSettings(env).then(
     settings => settings.secrets,
     () => [],

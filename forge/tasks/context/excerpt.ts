@@ -1,6 +1,6 @@
 /**
- * A file as a step needs it: whole where it is short, else the parts that the task is about, and what the parts between
- * them define. Lines are shown as they are, without numbers, so that an edit can copy them.
+ * A file as a step needs it: whole where it is short, else the parts that the task is about and the names of
+ * definitions in between. Lines have no numbers, so that edits can copy them.
  */
 import type { Path } from '../../../core/git/repository.ts'
 import { short } from '../../../core/text.ts'
@@ -8,35 +8,35 @@ import { fenced, fileInWords, quoted } from '../../ai/fence.ts'
 import { offersOf } from '../../ai/languages.ts'
 
 export type Excerpting = {
-  /** Words that say what the file is here for: those of the task. */
+  /** Names in the task, which say what matters in the file. */
   names: ReadonlySet<string>
-  /** Bytes up to which a file is shown whole, and of the parts of a longer one. */
+  /** The most bytes for a whole file. `parts`: the most bytes for the parts of a longer one. */
   whole: number
   parts: number
 }
 
-/** Lines at the top of a file of code, or of a text, which often gets new entries there; and at its end. */
+/** Lines shown at the top of a code file, and at the top and end of a text, which often gets new entries there. */
 const HEAD_LINES = { code: 25, text: 40 }
 const TAIL_LINES = { code: 4, text: 12 }
-/** Lines of one definition, and around a line that has one of the names. */
+/** At most this many lines of a definition. LINES_AROUND: lines around a line with one of the names. */
 const MAX_DEFINITION_LINES = 150
 const LINES_AROUND = 4
-/** Places outside of definitions that are shown since they have one of the names. */
+/** At most this many lines outside of definitions are shown for a name in them. */
 const MAX_MENTIONS = 15
-/** A gap of fewer lines is shown. */
+/** A gap of fewer lines is shown in full. */
 const MIN_GAP_LINES = 8
-/** Definitions that are named of a gap, and characters of each. */
+/** At most this many definitions are named for a gap, with `MAX_SIGNATURE` characters each. */
 const MAX_NAMED = 20
 const MAX_SIGNATURE = 110
 
-/** What of a text tells which parts of a file matter to it. */
+/** The names in some texts, by which parts of a file are chosen. */
 export const namesIn = (...texts: readonly string[]): Set<string> =>
   new Set(texts.flatMap(text => text.match(/[A-Za-z_$][\w$]{2,60}/g) ?? []))
 
-/** Names that can be nothing but code: those that also stand in sentences say little about a line. */
+/** Whether a name can only be code. Other names also occur in sentences, and say little about a line. */
 const looksLikeCode = (name: string): boolean => /_|\d|[a-z][A-Z]/.test(name)
 
-/** The file in words; `isWhole` where nothing of it is left out. */
+/** The file as text. `isWhole`: nothing was left out. */
 export function excerptInWords(
   path: Path,
   said: string,
@@ -62,7 +62,7 @@ export function excerptInWords(
   return { text: [head, ...pieces].join('\n'), isWhole: false }
 }
 
-/** Characters of a line: a longer one was not written by hand. */
+/** Longer lines, in characters, are cut: they are generated. */
 const MAX_LINE = 1000
 
 const cutLine = (line: string): string =>
@@ -80,7 +80,7 @@ function gapWords(offers: readonly { line: string; at: number }[], from: number,
   return `${head}; they define:\n${fenced(list.join('\n'))}${more}`
 }
 
-/** The lines that are shown, by their numbers from 0: what matters most first, until there is no more room. */
+/** The lines to show, by index from 0: the most important first, until there is no more room. */
 function chosenLines(
   lines: readonly string[],
   offers: readonly { name: string; at: number }[],
@@ -112,10 +112,10 @@ function chosenLines(
   return withoutShortGaps(kept, lines.length)
 }
 
-/** Comment lines at the top of a file of code that are a licence and not about it. */
+/** A comment of at least this many lines at the top of a code file is taken for a licence. */
 const MIN_LICENCE_LINES = 12
 
-/** Where a file of code begins behind a licence. */
+/** The first line of a code file after a licence. */
 function topOf(lines: readonly string[]): number {
   const end = lines.findIndex(line => !/^\s*(?:#|\/\/|\/?\*|--|;|$)/.test(line))
   return end >= MIN_LICENCE_LINES ? end : 0
@@ -123,7 +123,7 @@ function topOf(lines: readonly string[]): number {
 
 const escaped = (name: string): string => name.replaceAll('$', '\\$')
 
-/** A definition with what stands directly above it, up to the next line that is not deeper. */
+/** A definition with the comment directly above it, up to the next line that is not indented more deeply. */
 function definitionAt(lines: readonly string[], at: number): [from: number, to: number] {
   const indentOf = (line: string): number => line.length - line.trimStart().length
   const own = indentOf(lines[at] ?? '')
@@ -135,7 +135,7 @@ function definitionAt(lines: readonly string[], at: number): [from: number, to: 
     if (line.trim() === '' || indentOf(line) > own) continue
     const isClosing = /^\s*(?:[)\]}]|end\b)/.test(line)
     if (!isClosing) break
-    // A closing bracket may be that of the parameters: then a block follows.
+    // A closing bracket may end the parameters: then a block follows.
     if (!/[{:(]\s*$/.test(line)) {
       to++
       break

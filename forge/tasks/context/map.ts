@@ -1,7 +1,6 @@
 /**
- * The code around some files, ranked from them outwards: a personalised PageRank over references from files to the
- * files that define the names. Only near files are visited, so that it takes milliseconds in a repository of any size,
- * once its files are indexed.
+ * Ranks the code around some files: a personalised PageRank over references to the files that define the names. Only
+ * nearby files are visited, so that it takes milliseconds in a repository of any size once its files are indexed.
  */
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
@@ -10,54 +9,53 @@ import { type Folder, readFolders } from '../../ai/folders.ts'
 import { isCode } from '../../ai/languages.ts'
 import { NONE, TagStore, type Tags } from './tags.ts'
 
-/**
- * A file near others, nearest first; `isNext`: they use it, or it uses them. `lines` say what it offers to others, in
- * the order in which they stand in it.
- */
+/** A file near others. `isNext`: it uses one of them or is used by one. `lines`: its definitions, in order. */
 export type Near = { path: Path; isNext: boolean; lines: string[] }
 
-/** To be closed: `using map = openCodeMap(…)`. `folder` is one outside of any repository. */
+/** Opens the map. Dispose it: `using map = openCodeMap(…)`. `folder`: for the cache, outside any repository. */
 export const openCodeMap = (objects: Objects, { folder }: { folder: string }): CodeMap =>
   new CodeMap(objects, new TagStore(objects, folder))
 
-/** How much of a file's weight goes back to where it all began, and what is too little to be passed on. */
+/**
+ * The share of a file's weight that returns to the start in each step. MIN_SCORE: a smaller weight is not passed on.
+ */
 const RESTART = 0.15
 const MIN_SCORE = 0.0005
-/** How many files are visited, and how many are given. */
+/** At most this many files are visited. MAX_TOLD_FILES: at most this many are given. */
 const MAX_VISITED_FILES = 2000
 const MAX_TOLD_FILES = 120
 const MAX_NEIGHBOURS = 40
-/** A name that more files define says nothing. */
+/** A name that more files than this define is ignored. */
 const MAX_DEFINERS = 12
-/** How telling a name is, by its number's lowest bits. */
+/** The weight of a name, by the two lowest bits of its number (see tags.ts). */
 const TELLING = [0.1, 1, 4, 1]
-/** The share of a file's weight that goes to the files it uses; the rest goes to the files that use it. */
+/** The share of a file's weight that goes to the files it uses; the rest goes to its users. */
 const OUTWARDS = 0.6
 const MAX_LINES_PER_FILE = 40
-/** How many files of code are indexed, the first ones by path. */
+/** At most this many code files are indexed, the first ones by path. */
 const MAX_CODE_FILES = 80_000
 const MAX_KEPT_INDEXES = 4
 /** Generated or third-party files. */
 const FOREIGN = /(?:^|\/)(?:node_modules|vendor|third_party|dist|\.venv|venv)\/|\.min\.js$|[._-]pb2?\.|\.generated\./
 
-/** A tree's files of code, and which of them define and refer to a name. */
+/** The code files of a tree, and which of them define and refer to each name. */
 type Index = { root: Folder; files: readonly FileEntry[]; tags: readonly Tags[]; defines: Places; refers: Places }
 /**
- * Files by the names that stand in them. `base` has pairs of a name and a file as one number each, in rising order, and
- * is shared with the indexes of other trees; `own` is what is otherwise in this one.
+ * The files for each name. `base`: sorted pairs of name and file, each pair as one number, shared with the indexes of
+ * other trees; `own`: the differences of this tree.
  */
 type Places = { base: Float64Array; own: ReadonlyMap<number, readonly number[]> }
-/** By which a name comes before the number of a file: larger than any of these. */
+/** The factor of the name in a pair; larger than any file number. */
 const PAIR = 2 ** 17
-/** With more names of its own than this, an index is built again. */
+/** With more names of its own than this, an index is built from scratch. */
 const MAX_OWN_NAMES = 10_000
 
 export class CodeMap implements Disposable {
-  /** The one that was used last is the last one. */
+  /** Indexes by tree, with the last used one at the end. */
   readonly #indexes = new Map<Oid, Promise<Index>>()
-  /** The files of code that are in a folder itself. */
+  /** The code files directly in a folder. */
   readonly #code = new WeakMap<Folder, readonly FileEntry[]>()
-  /** The one that was made last: the next one is mostly much like it. */
+  /** The last index: the next one is mostly similar. */
   #last: Index | undefined
 
   constructor(
@@ -65,12 +63,12 @@ export class CodeMap implements Disposable {
     readonly store: TagStore,
   ) {}
 
-  /** Reads what is not known yet of a tree: to be called early, and not to be waited for. */
+  /** Reads a tree ahead; need not be awaited. */
   async warm(tree: Oid): Promise<void> {
     await this.#indexOf(tree)
   }
 
-  /** The files near some others, which are not among them. Always the same for the same tree and files. */
+  /** The files near `own`, without these. Always the same for the same tree and files. */
   async near(tree: Oid, own: readonly Path[]): Promise<Near[]> {
     const index = await this.#indexOf(tree)
     const isOwn = new Set(own)
@@ -93,7 +91,7 @@ export class CodeMap implements Disposable {
     this.store[Symbol.dispose]()
   }
 
-  /** Where there are many, those that the work uses already. */
+  /** The definitions of a file; where there are many, those that the task's files use already. */
   async #linesOf(file: FileEntry, wanted: ReadonlySet<number>): Promise<string[]> {
     const signatures = await this.store.signaturesOf(file)
     const used = signatures.filter(({ name }) => wanted.has(name))
@@ -114,7 +112,7 @@ export class CodeMap implements Disposable {
     return await index
   }
 
-  /** Of a tree that is much like the last one, what differs is read. */
+  /** Indexes a tree; where it is similar to the last one, only the differences are read. */
   async #read(tree: Oid): Promise<Index> {
     const before = this.#last
     const root = await readFolders(this.objects, tree, before?.root)
@@ -131,7 +129,7 @@ export class CodeMap implements Disposable {
     return index
   }
 
-  /** In the order of the tree, the files of a folder before those of the folders in it. */
+  /** The code files in the tree's order, those of a folder before those of its subfolders. */
   #codeIn(folder: Folder): FileEntry[] {
     const own = this.#code.get(folder) ?? folder.files.filter(isOwnCode)
     this.#code.set(folder, own)
@@ -142,7 +140,7 @@ export class CodeMap implements Disposable {
 const isOwnCode = ({ mode, path }: FileEntry): boolean =>
   (mode === '100644' || mode === '100755') && isCode(path) && !FOREIGN.test(path)
 
-/** Where files of the same name and content stand in an index. */
+/** For each file, its number in an index if it has the same path and content there. */
 function sameIn({ files: known }: Index, files: readonly FileEntry[]): (number | undefined)[] {
   const isSame = (one: FileEntry | undefined, other: FileEntry): boolean =>
     one === other || (one?.path === other.path && one.oid === other.oid)
@@ -161,7 +159,7 @@ function placesIn(tags: readonly Tags[], kind: keyof Tags): Places {
   return { base: base.sort(), own: new Map() }
 }
 
-/** The files in which a name stands, in rising order; where there are more than `most`, at least one more than that. */
+/** The files with a name, sorted; where there are more than `most`, at least one more than that. */
 function filesWith({ base, own }: Places, name: number, most = Number.POSITIVE_INFINITY): readonly number[] {
   const known = own.get(name)
   if (known) return known
@@ -175,7 +173,7 @@ function filesWith({ base, own }: Places, name: number, most = Number.POSITIVE_I
   return files
 }
 
-/** Where the first number stands that is not less than another. */
+/** The index of the first number that is not less than `least`. */
 function firstFrom(sorted: Float64Array, least: number): number {
   let [from, to] = [0, sorted.length]
   while (from < to) {
@@ -189,7 +187,7 @@ function firstFrom(sorted: Float64Array, least: number): number {
 const hasSamePaths = (one: readonly FileEntry[], other: readonly FileEntry[]): boolean =>
   one.length === other.length && one.every(({ path }, at) => path === other[at]?.path)
 
-/** Places where only the contents of some files are others than they were; undefined where there are too many. */
+/** The places after the content of some files has changed; undefined where too much has. */
 function placesAfter(places: Places, before: readonly Tags[], after: readonly Tags[], kind: keyof Tags) {
   const { base } = places
   const own = new Map(places.own)
@@ -210,7 +208,7 @@ function placesAfter(places: Places, before: readonly Tags[], after: readonly Ta
 
 type Weights = Map<number, number>
 
-/** All files that are reached from some, nearest first, and those that are one step away. */
+/** All files reached from `seeds`, nearest first, and those one step away. */
 function rank(index: Index, seeds: readonly number[]): { ranked: number[]; next: ReadonlySet<number> } {
   const users = usersOf(index, seeds)
   const isSeed = new Set(seeds)
@@ -223,7 +221,7 @@ function rank(index: Index, seeds: readonly number[]): { ranked: number[]; next:
     edges.set(at, known)
     return known
   }
-  // What waits is passed on, file by file, until what is left is too little to change the order.
+  // Weight is passed on file by file, until what is left is too little to change the order.
   for (let visited = 0; visited < MAX_VISITED_FILES; ) {
     const batch = [...waiting].filter(([, weight]) => weight > MIN_SCORE)
     if (batch.length === 0) break
@@ -245,12 +243,12 @@ function rank(index: Index, seeds: readonly number[]): { ranked: number[]; next:
   return { ranked: ranked.map(([at]) => at), next }
 }
 
-/** The files that define what one refers to. */
+/** The files that define the names which a file refers to. */
 function used(index: Index, from: number): Weights {
   const weights: Weights = new Map()
   for (const name of index.tags[from]?.refers ?? []) {
     const by = filesWith(index.defines, name, MAX_DEFINERS)
-    // What it defines itself, it means itself.
+    // A name that the file defines itself means its own definition.
     if (by.length > MAX_DEFINERS || by.includes(from)) continue
     const weight = (TELLING[name & 3] ?? 1) / by.length
     for (const at of by) weights.set(at, (weights.get(at) ?? 0) + weight)
@@ -258,7 +256,7 @@ function used(index: Index, from: number): Weights {
   return weights
 }
 
-/** For each of some files, those that refer to what it defines. */
+/** For each of some files, the files that refer to its definitions. */
 function usersOf(index: Index, seeds: readonly number[]): Map<number, Weights> {
   const isSeed = new Set(seeds)
   const names = new Set(seeds.flatMap(seed => [...(index.tags[seed]?.defines ?? [])]))
@@ -278,7 +276,7 @@ function usersOf(index: Index, seeds: readonly number[]): Map<number, Weights> {
   return users
 }
 
-/** What goes outwards and what comes in, each with its share. */
+/** The weights in both directions, each with its share. */
 function bothWays(out: Weights, users: Weights = new Map()): Weights {
   const sum = (weights: Weights): number => [...weights.values()].reduce((total, it) => total + it, 0)
   const both: Weights = new Map()

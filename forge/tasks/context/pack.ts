@@ -1,7 +1,7 @@
 /**
- * Packs what one step needs into one request, and nothing else: by priority, to the model's window less what the answer
- * needs. What does not fit is left out whole and named; the next smaller goes in. The same step packs the same bytes,
- * whatever was asked before: an answer that was paid for is found by them.
+ * Packs the request of one step: by priority, up to the model's window minus the space for the answer. What does not
+ * fit is left out whole and named; smaller parts may still fit. The same step always gives the same bytes, by which an
+ * answer already paid for is found.
  */
 import { Failure } from '../../../core/failure.ts'
 import type { Objects } from '../../../core/git/objects.ts'
@@ -37,51 +37,51 @@ import { companionsOf, relatedTo } from './related.ts'
 
 export type Packing = {
   objects: Objects
-  /** Whose files are seen: a commit, whose history counts too; or a tree. */
+  /** A commit, whose history is used too, or a tree: the files that are packed. */
   tree: Oid
   kind: StepKind
   plan?: Plan
   task?: Task
-  /** What it is about, beside plan and task; see ABOUT in steps/prompts.ts for what is known. */
+  /** Texts besides plan and task; ABOUT in steps/prompts.ts lists the known kinds. */
   about: readonly About[]
-  /** Files to be read besides those of the task: those of an outline's step, or that a sub-agent is asked about. */
+  /** Files to read besides those of the task: of an outline's step, or of the question to a sub-agent. */
   files?: readonly string[]
-  /** Files that somebody asked for by name: they are whole, however long. */
+  /** Files that were asked for by name; they are packed whole, whatever their length. */
   whole?: readonly string[]
-  /** For a review: the files that the change is about. The change itself shows them. */
+  /** For a review: the changed files, whose changes are shown by the diff. */
   changed?: readonly Path[]
-  /** Whether it may ask sub-agents. */
+  /** Whether the step may ask sub-agents. */
   subAgents?: boolean
-  /** What FORGE.md says: its commands run for every task. */
+  /** The content of FORGE.md: its commands run for every task. */
   forgeMd?: ForgeMd
-  /** In tokens: all of the model's window, and what is kept for its answer. */
+  /** In tokens: the model's window. `output`: the part of it for the answer. */
   window: number
   output: number
-  /** What is sent with it and takes room, too. */
+  /** The tools of the request, which take space, too. */
   tools?: readonly ToolDescription[]
-  /** Lines about files that are kept between requests. Without them, they are made each time. */
+  /** The cached summaries of files; without them, they are made each time. */
   summaries?: Summaries
-  /** The code around the task's files. Without it, related files are left away. */
+  /** The code map; without it, related files are left out. */
   map?: CodeMap
-  /** Values of keys, which are blacked out wherever they stand. */
+  /** Values of keys, which are blacked out everywhere. */
   secrets?: readonly string[]
 }
 
 export type Packed = {
   system: TextBlock[]
   messages: RequestMessage[]
-  /** What is not in it and why, a few words each: for the journal. */
+  /** What was left out and why, in a few words each, for the journal. */
   leftOut: string[]
 }
 
-/** Tokens are estimated, so that part of the window stays free. */
+/** The used share of the window: tokens are estimated, so some space stays free. */
 const USED = 0.9
-/** Of what is free, what files may take that only a pattern names, and what the wider project may. */
+/** The share of the free space for files that only a pattern matches. WIDER: for the list of the project's files. */
 const FOUND_FILES = 0.25
 const WIDER = { planning: 0.8, doing: 0.3 }
 /**
- * Tokens of the list of files: a planner has to see all of the project; a step that changes files gets those around its
- * own, a review or a small task none.
+ * Tokens for the list of files: a planner has to see the whole project; a step that changes files gets those near its
+ * own; a review or a small task gets none.
  */
 const MAX_WIDER: Record<StepKind, number> = {
   plan: 24_000,
@@ -95,11 +95,11 @@ const MAX_WIDER: Record<StepKind, number> = {
 }
 const MAX_RELATED = 3000
 const MAX_FOUND = 24_000
-/** Files that only a pattern names, and that are looked at. */
+/** At most this many files that only a pattern matches are considered. */
 const MAX_FOUND_FILES = 200
-/** Larger texts are not sent whole, whoever asks for them. */
+/** Larger files, in bytes, are never packed whole. */
 const MAX_FILE_BYTES = 128 << 10
-/** Bytes up to which a file is shown whole, and of the parts of a longer one. */
+/** The most bytes of a file that is shown whole, and of the parts of a longer one. */
 const SHOWN = {
   write: { whole: 12 << 10, parts: 16 << 10 },
   text: { whole: 8 << 10, parts: 8 << 10 },
@@ -107,23 +107,23 @@ const SHOWN = {
   read: { whole: 8 << 10, parts: 8 << 10 },
   named: { whole: MAX_FILE_BYTES, parts: MAX_FILE_BYTES },
 }
-/** Files that say how a project is written, and bytes of each. */
+/** Files with the project's conventions; a limit of bytes for each. */
 const INSTRUCTIONS = ['AGENTS.md', 'CLAUDE.md']
 const MAX_INSTRUCTIONS = 12 << 10
-/** Bytes of a README's beginning, without its badges: what the project is, and not all that it can do. */
+/** A README's beginning without badges, which says what the project is; MAX_README: at most this many bytes. */
 const README = 'README.md'
 const MAX_README = 1500
 
-/** Kinds that are about texts alone. */
+/** Whether a kind of step needs files; others work only with texts. */
 const needsFiles = (kind: StepKind): boolean => kind !== 'summarise'
 
-/** In the order in which they stand in the request: what is the same for most steps first. */
+/** The order of parts in the request: those that most steps share come first. */
 const PLACES = ['run', 'instructions', 'project', 'interfaces', 'files', 'facts', 'about', 'now'] as const
 type Part = { place: (typeof PLACES)[number]; text: string }
 
 /**
- * Packs a request for one step. Its tools are the caller's.
- * @throws Failure where not even the task itself fits into the model's window.
+ * Packs a request for one step; the caller adds its tools. @throws Failure where the task itself does not fit into the
+ * model's window.
  */
 export async function packContext(packing: Packing): Promise<Packed> {
   const { kind, plan, task, about, window, output, tools = [], secrets = [], subAgents = false, forgeMd } = packing
@@ -131,7 +131,7 @@ export async function packContext(packing: Packing): Promise<Packed> {
   const system = systemWords(kind, { subAgents })
   const room = new WindowSpace(bytesIn((window - output) * USED) - bytesOf(system) - bytesOf(JSON.stringify(tools)))
 
-  // 1: what it is about, and when it is done.
+  // 1: the task, and when it is done.
   const telling = { kind, plan, ...(forgeMd && { always: forgeMd.checks }) }
   const orders = inOrder(about.filter(isOrder)).map(aboutWords)
   const own = [...(task ? [taskPrompt(task, telling)] : []), ...orders]
@@ -139,7 +139,7 @@ export async function packContext(packing: Packing): Promise<Packed> {
   if (plan) room.take('run', clean(runWords(plan)))
   if (room.left < 0) throw new Failure(tooSmall(packing, -room.left))
   const reports = inOrder(about.filter(it => !isOrder(it)))
-  // What went wrong is short, and without it the same is done again.
+  // Reports of failures are short, and without them the same mistake is made again.
   const urgent = reports.filter(({ kind: it }) => URGENT.has(it))
   for (const it of urgent) room.offer('about', clean(aboutWords(it)), nameOf(it))
 
@@ -159,12 +159,11 @@ export async function packContext(packing: Packing): Promise<Packed> {
   if (needsFiles(kind) && !isPlanning(kind) && all.length > 0)
     await offerRelated(packing, all, { ...offering, room: room.within(bytesIn(MAX_RELATED)) })
 
-  // 4: results and reports. 5: lessons of earlier runs will stand here.
+  // 4: results and reports.
   for (const it of reports.filter(report => !urgent.includes(report)))
     room.offer(FACTS.has(it.kind) ? 'facts' : 'about', clean(aboutWords(it)), nameOf(it))
 
-  // 6: the wider project.
-  // Who writes files that are named needs no names of others.
+  // 6: the wider project. A step whose files are all named needs no other names.
   const isNamed = task !== undefined && task.boundaries.write.length > 0 && task.boundaries.write.every(isLiteral)
   const most = isNamed ? 0 : bytesIn(MAX_WIDER[kind])
   const share = WIDER[isPlanning(kind) ? 'planning' : 'doing']
@@ -173,7 +172,7 @@ export async function packContext(packing: Packing): Promise<Packed> {
   return { system: [{ type: 'text', text: system, mark: '5m' }], ...messagesOf(room) }
 }
 
-/** Without these, the same is done wrong again. */
+/** Kinds of texts without which the same mistake is made again. */
 const URGENT = new Set([
   'report',
   'complaints',
@@ -186,7 +185,7 @@ const URGENT = new Set([
   'looked',
 ])
 
-/** What is the same for each request of a planner, whatever it has looked at. */
+/** Kinds of texts that are the same for each request of a planner. */
 const FACTS = new Set(['stats', 'checks', 'wished'])
 
 const bytesOf = (text: string): number => Buffer.byteLength(text)
@@ -197,7 +196,7 @@ function tooSmall({ window, output, kind }: Packing, over: number): string {
 answer) by about ${sizeInWords(over)}: choose a model with a larger window for its tier, or make the task smaller.`
 }
 
-/** What is taken so far, and what is left. */
+/** The space in the window: the parts taken so far, and what is left. */
 class WindowSpace {
   readonly parts: Part[]
   readonly leftOut: string[]
@@ -210,7 +209,7 @@ class WindowSpace {
     this.leftOut = whole?.leftOut ?? []
   }
 
-  /** A part of this room, for things that may not take all of it. */
+  /** A part of this space, for things that may not take all of it. */
   within(most: number): WindowSpace {
     return new WindowSpace(Math.min(most, this.left), this)
   }
@@ -222,7 +221,7 @@ class WindowSpace {
     this.parts.push({ place, text })
   }
 
-  /** Takes it where it fits; where it does not, it is left out, and so said where it has a name. */
+  /** Adds a text where it fits; otherwise leaves it out, and records `name`, if given. */
   offer(place: Part['place'], text: string, name?: string): void {
     if (bytesOf(text) + 2 <= this.left) this.take(place, text)
     else if (name !== undefined) this.leftOut.push(`${name} (${sizeInWords(bytesOf(text))})`)
@@ -232,7 +231,8 @@ class WindowSpace {
 const nameOf = ({ kind }: About): string => `the text of kind ${kind}`
 
 /**
- * One message, with a mark behind what other steps of the run have, too, and one behind what those of the task have.
+ * One message, with a cache mark after the parts that steps of the run share, and one after those that steps of the
+ * task share.
  */
 function messagesOf({ parts, leftOut }: WindowSpace): { messages: RequestMessage[]; leftOut: string[] } {
   const textAt = (places: readonly string[]): string =>
@@ -261,7 +261,7 @@ const inShort = (names: readonly string[]): string[] =>
 
 // --- Files
 
-/** `wanted` are named by the task or the step, those to be written first; `found` only fit its boundaries. */
+/** `wanted`: named by the task or the step, files to write first. `found`: files that only match its boundaries. */
 async function filesOf(packing: Packing): Promise<{ wanted: Path[]; found: Path[] }> {
   const { objects, tree, kind, task, files = [], whole = [], changed = [] } = packing
   const { context, objective, boundaries } = task ?? {}
@@ -276,7 +276,7 @@ async function filesOf(packing: Packing): Promise<{ wanted: Path[]; found: Path[
     ...(context?.tests ?? []),
     ...(context?.documents ?? []),
   ]
-  // What a review is about, its change shows.
+  // The diff of a review shows these files.
   const asked = new Set(whole.map(pathOf))
   const shown = new Set(isReview ? changed.filter(path => !asked.has(path)) : [])
   const wanted = [...new Set(named.map(pathOf))].filter(path => !shown.has(path))
@@ -295,7 +295,7 @@ async function filesOf(packing: Packing): Promise<{ wanted: Path[]; found: Path[
   return { wanted, found: [...found] }
 }
 
-/** A path as a plan has it: text, with a `./` in front that means nothing. */
+/** The path for a path in a plan: a leading `./` is dropped. */
 const pathOf = (text: string): Path => asBytes(plain(text))
 
 function saidOf(path: Path, { kind, task, files = [] }: Packing): string {
@@ -310,13 +310,14 @@ function mayWrite(path: Path, { boundaries }: Task): boolean {
   return globs.some(glob => typeof glob !== 'string' && fits(glob, asText(path)))
 }
 
-/** How much of a file a step needs. */
+/** The most bytes that a step is shown of a file, whole or in parts. */
 function shownOf(path: Path, { kind, task, files = [], whole = [] }: Packing): { whole: number; parts: number } {
   if (whole.map(pathOf).includes(path)) return SHOWN.named
   const isSubject = !task || kind === 'resolve'
   if (isSubject && files.map(pathOf).includes(path)) return SHOWN.named
   if (!task || kind === 'review' || !mayWrite(path, task)) return SHOWN.read
-  // An entry in a long text needs its top, its end and what is named in it; one in a changelog little more than its top.
+  // For a new entry in a long text, its top, its end and the named lines are enough; in a changelog, little more than its
+  // top.
   if (!/\.(?:md|markdown|rst|adoc|txt)$/i.test(path)) return SHOWN.write
   return /(?:^|\/)(?:changes|changelog|history|news|releases?)\.[^/]*$/i.test(path) ? SHOWN.changelog : SHOWN.text
 }
@@ -355,7 +356,7 @@ async function offerFile(
   }
 }
 
-/** What says how the project is written; for a planner also what it is. */
+/** Adds the project's conventions, and for a planner also what the project is. */
 async function offerInstructions(
   { kind, forgeMd }: Packing,
   { vfs, room, clean }: Omit<Offering, 'names'> & WithRoom,
@@ -378,7 +379,7 @@ async function offerInstructions(
   if (intro) room.offer('instructions', clean(`The file "${README}" begins, without badges:\n${fenced(intro)}`), README)
 }
 
-/** What a README says up to its first heading below the title, without badges and pictures. */
+/** A README up to its first heading below the title, without badges and pictures. */
 function introOf(text: string): string {
   const [, before = text] = /^([\s\S]{40,}?)\n(?:##\s|[^\n]+\n-{3,}\s*\n)/.exec(text) ?? []
   const lines = before
@@ -394,7 +395,7 @@ function introOf(text: string): string {
 
 // --- Around them
 
-/** What the step's files use of others, where these are used, and what else changes with them. */
+/** Adds what the step's files use of others, where they are used, and what changes together with them. */
 async function offerRelated(
   packing: Packing,
   own: readonly Path[],
@@ -420,13 +421,13 @@ async function offerRelated(
 
 const nameOfRelated = (path: Path): string => `what is used of ${visiblePath(path)}`
 
-/** The files of the project, a line each, those near the task's first. */
+/** The list of the project's files, one on each line, those near the task's first. */
 async function outlineOf(packing: Packing, own: readonly Path[], bytes: number): Promise<string> {
   const { objects, kind, summaries, about } = packing
   const tree = (await new CommitVfs(objects, packing.tree).writeTree()) satisfies Oid
   const wish = about.find(it => it.kind === 'wish')?.text ?? ''
   const near = isPlanning(kind) ? await filesNamed(objects, { tree, text: wish }) : []
-  // Planners see all folders alike, but for what the wish names.
+  // A planner sees all folders alike, except for files that the wish names.
   const active = isPlanning(kind) ? [] : [...own]
   const heading = '# The files of the project, each with what it is about, or its name behind its folder\n'
   const most = bytes - bytesOf(heading) - 10
@@ -439,7 +440,7 @@ async function outlineOf(packing: Packing, own: readonly Path[], bytes: number):
   return `${heading}${words}${fenced(outline.text)}`
 }
 
-/** Of a window that they are made for, summaries take this part. */
+/** The share of a window that the summaries take of it. */
 const OUTLINE_SHARE = 0.25
-/** Names alone say something, too. */
+/** Without summaries, names alone still say something. */
 const summariesOf = async (files: readonly unknown[]): Promise<string[]> => files.map(() => '')

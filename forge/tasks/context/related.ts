@@ -1,6 +1,6 @@
 /**
- * The files that a step's own files have to do with, by what can be shown: they import each other, or one uses what the
- * other defines and both often change together. That they have a name in common is not enough.
+ * Finds the files related to a step's own files, by evidence only: one imports the other, or one uses what the other
+ * defines and both often change together. A name in common is not enough.
  */
 import { posix } from 'node:path'
 import { lastCommits } from '../../../core/git/history.ts'
@@ -11,17 +11,17 @@ import { short } from '../../../core/text.ts'
 import { offersOf } from '../../ai/languages.ts'
 import type { Near } from './map.ts'
 
-/** A file and how it is related: `lines` are what the own files use of it, or where it uses them. */
+/** A related file. `lines`: what the own files use of it, or where it uses them. */
 export type Related = { path: Path; how: 'imported' | 'importing'; lines: string[] }
-/** A file that changed together with the own ones, and how often. */
+/** A file that changed together with the own files. `together`: in how many of `of` commits. */
 export type Companion = { path: Path; together: number; of: number }
 
 export type Relating = {
   objects: Objects
-  /** Whose files are seen, and whose history counts; a tree has none. */
+  /** The files and the history that are searched; a tree has no history. */
   commit: Oid
   own: readonly Path[]
-  /** Words of the task. */
+  /** Names in the task. */
   names: ReadonlySet<string>
 }
 
@@ -32,17 +32,17 @@ const MAX_IMPORTING = 6
 const MAX_SIGNATURES = 12
 const MAX_USES = 4
 const MAX_LINE = 160
-/** A name that more of the near files define, such as String or Set in Go, does not tell which of them is meant. */
+/** A name that more of the near files define (such as String or Set in Go) is ignored. */
 const MAX_DEFINERS = 3
-/** Commits of the whole repository that are looked at; one with more files says nothing about two of them. */
+/** At most this many commits of the repository are read. MAX_COMMIT_FILES: commits with more files are ignored. */
 const MAX_COMMITS = 600
 const MAX_COMMIT_FILES = 20
-/** A file that changed with the others so often, and in such a share of their commits. */
+/** A companion has changed together with the files at least this often, and in at least this share of their commits. */
 const MIN_TOGETHER = 3
 const MIN_SHARE = 0.3
 const MAX_COMPANIONS = 4
 
-/** Of the files near some others, those that are related. Always the same for the same commit and files. */
+/** The related ones of `near` files. Always the same for the same commit and files. */
 export async function relatedTo(near: readonly Near[], relating: Relating): Promise<Related[]> {
   const { objects, commit, own, names } = relating
   const texts = new Map<Path, string>()
@@ -59,7 +59,7 @@ export async function relatedTo(near: readonly Near[], relating: Relating): Prom
     const from = [...texts].filter(([it, its]) => doesImport(it, its, path))
     const importedBy = own.filter(it => doesImport(path, text, it))
     if (from.length > 0 && count('imported') < MAX_IMPORTED) {
-      // Only the importing files count: a README has many words that are names somewhere.
+      // Only the importing files count: the words of a README are names somewhere.
       const words = new Set([...names, ...from.flatMap(([, its]) => its.match(NAME) ?? [])])
       const used = offersOf(path, text).filter(({ name }) => words.has(name) && isTelling(name))
       const lines = [...new Set(used.map(({ line }) => short(line, MAX_LINE)))].slice(0, MAX_SIGNATURES)
@@ -75,7 +75,7 @@ export async function relatedTo(near: readonly Near[], relating: Relating): Prom
   return found
 }
 
-/** Whether few of some files define a name, so that a use of it tells which one is meant. */
+/** A function that tells whether few of these files define a name, so that a use refers to one of them. */
 function tellingNames(files: readonly (readonly [Path, string])[]): (name: string) => boolean {
   const definers = new Map<string, number>()
   for (const [path, text] of files)
@@ -87,8 +87,8 @@ function tellingNames(files: readonly (readonly [Path, string])[]): (name: strin
 const NAME = /[A-Za-z_$][\w$]{2,60}/g
 
 /**
- * Lines that use one of some names, without those that only import it. First those of classes that extend one, which
- * get its change without a word of their own, then those with a name that the task has.
+ * Lines that use one of `names`, without mere imports. First subclasses of such a class, which its change affects
+ * silently, then lines with a name from the task.
  */
 function usesIn(text: string, names: ReadonlySet<string>, wished: ReadonlySet<string>): string[] {
   const lines = text.split('\n').flatMap((line, at) => {
@@ -102,10 +102,10 @@ function usesIn(text: string, names: ReadonlySet<string>, wished: ReadonlySet<st
   return chosen.toSorted((a, b) => a.at - b.at).map(({ words }) => words)
 }
 
-/** A class with what it extends, in the languages that have them. */
+/** A class with what it extends, in several languages. */
 const EXTENDS = /^\s*(?:[a-z]+ )*(?:class|interface|struct|trait|impl)\b.*(?:\(|<|:|\bextends\b|\bimplements\b|\bfor\b)/
 
-/** What usually changes together with some files, and is not among them. */
+/** The files that usually change together with some files. */
 export async function companionsOf({ objects, commit, own }: Relating): Promise<Companion[]> {
   const isCommit = (await objects.info(commit))?.type === 'commit'
   if (!isCommit || own.length === 0) return []
@@ -134,11 +134,11 @@ async function textAt(objects: Objects, commit: Oid, path: Path): Promise<string
 
 // --- Imports
 
-/** Whether a file imports another one, as far as its text tells without knowing how its project is built. */
+/** Whether a file imports another one, judged by its text without the project's configuration. */
 export function doesImport(from: Path, text: string, to: Path): boolean {
   const name = asText(to)
   const folder = posix.dirname(asText(from))
-  // Files of one folder are one package, and import nothing of each other.
+  // Go files of one folder are one package and do not import each other.
   if (/\.go$/.test(from) && /\.go$/.test(to)) {
     if (posix.dirname(name) === folder) return true
     const target = posix.dirname(name)
@@ -152,13 +152,13 @@ export function doesImport(from: Path, text: string, to: Path): boolean {
   })
 }
 
-/** A path without its ending, and without the name by which a folder is imported. */
+/** A path without its extension, and without the file name by which a folder is imported. */
 const stemOf = (path: string): string =>
   path
     .replace(/\.(?:[cm]?[jt]sx?|py|rs|go|rb|php|java|kt|h|hpp|hh|c|cc|cpp|vue|svelte)$/, '')
     .replace(/\/(?:index|__init__|mod|lib)$/, '')
 
-/** What a file imports: as paths, relative ones with a dot in front. */
+/** The imports of a file as paths; relative ones begin with a dot. */
 export function importsOf(path: Path, text: string): string[] {
   const ending = /\.(\w+)$/.exec(path)?.[1] ?? ''
   const all = (pattern: RegExp) =>
@@ -190,7 +190,7 @@ function pythonImports(all: (pattern: RegExp) => (readonly [string, string])[]):
     const dots = /^\.*/.exec(module)?.[0].length ?? 0
     const rest = module.slice(dots).replaceAll('.', '/')
     const base = dots === 0 ? rest : `${'./'}${'../'.repeat(dots - 1)}${rest}`.replace(/\/$/, '')
-    // What is imported may be a module of a package, too.
+    // An imported name may also be a module of a package.
     return [base, ...names.split(',').map(it => `${base}/${it.trim().split(' ')[0] ?? ''}`)]
   })
   return [...plain, ...from]

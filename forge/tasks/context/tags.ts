@@ -1,6 +1,6 @@
 /**
- * What each file of code defines and refers to, by the id of its content: names as numbers, so that those of twenty
- * thousand files are read in a moment, and the defining lines only where they are shown.
+ * What each code file defines and refers to, cached by blob id: names as numbers, so that those of twenty thousand
+ * files are read in a moment; defining lines are read only where they are shown.
  */
 import { join } from 'node:path'
 import type { Objects } from '../../../core/git/objects.ts'
@@ -8,28 +8,28 @@ import type { FileEntry } from '../../../core/git/trees.ts'
 import { CacheFile } from '../../ai/cache-file.ts'
 import { offersOf } from '../../ai/languages.ts'
 
-/** `defines` and `refers` are names as {@link numberOf} gives them, each once, in rising order. */
+/** Names as numbers by {@link numberOf}, sorted, without repetitions. */
 export type Tags = { defines: Uint32Array; refers: Uint32Array }
-/** The names on a line that a file defines, and the line. */
+/** A defined name and the line that defines it. */
 type DefinitionLine = { name: number; line: string }
 
-/** Counted up where other tags come out for the same content. */
+/** To be increased whenever the same content gets other tags. */
 const VERSION = 1
-/** What is longer was not written by hand. */
+/** Larger files, in bytes, are ignored: they are generated. */
 const MAX_FILE_BYTES = 256 << 10
 const MAX_DEFINITIONS_PER_FILE = 400
 const MAX_REFERENCES_PER_FILE = 2000
-/** Read at the same time. */
+/** At most this many files are read at the same time. */
 const FILES_READ_AT_ONCE = 256
-/** Kept on disk: about 400 MB at the very most. */
+/** At most this many rows are kept on disk, about 400 MB. */
 const MAX_KEPT_ROWS = 200_000
 
 const TABLE =
   'CREATE TABLE IF NOT EXISTS tags (key TEXT UNIQUE NOT NULL, defines BLOB NOT NULL, refers BLOB NOT NULL, lines TEXT NOT NULL)'
 
 /**
- * A name as a number. The two lowest bits say how telling it is: 0 hardly (short, or private by its form), 1 like most,
- * 2 very (long and made of several words).
+ * A name as a number. Its two lowest bits are the weight: 0 low (short, or private by its form), 1 normal, 2 high (long
+ * and made of several words).
  */
 export function numberOf(name: string): number {
   const isLong = name.length >= 8 && (/[a-z][A-Z]/.test(name) || name.includes('_'))
@@ -47,11 +47,11 @@ export class TagStore implements Disposable {
     this.#file = new CacheFile(join(folder, `tags-${VERSION}.sqlite`), [TABLE])
   }
 
-  /** The tags of files, in their order; missing ones are made. */
+  /** The tags of files, in the same order; missing ones are computed. */
   async of(files: readonly FileEntry[]): Promise<Tags[]> {
     const keys = files.map(keyOf)
     const known = this.#load(keys)
-    // The same content may stand in several places.
+    // Several files may have the same content.
     const missing = [...new Map(files.map((file, at) => [keys[at] ?? '', file]))].filter(([key]) => !known.has(key))
     for (let from = 0; from < missing.length; from += FILES_READ_AT_ONCE) {
       const made = await Promise.all(missing.slice(from, from + FILES_READ_AT_ONCE).map(([, file]) => this.#make(file)))
@@ -61,7 +61,7 @@ export class TagStore implements Disposable {
     return keys.map(key => known.get(key) ?? NONE)
   }
 
-  /** The lines by which a file defines names, in their order. */
+  /** The defining lines of a file, in order. */
   async signaturesOf(file: FileEntry): Promise<DefinitionLine[]> {
     const key = keyOf(file)
     const row = this.#file.try(database =>
@@ -119,7 +119,7 @@ type Made = { key: string; tags: Tags; lines: string }
 
 export const NONE: Tags = { defines: new Uint32Array(), refers: new Uint32Array() }
 
-/** The same bytes are read otherwise under another ending. */
+/** The same bytes are parsed differently under another extension. */
 const keyOf = ({ path, oid }: FileEntry): string => {
   const name = path.slice(path.lastIndexOf('/') + 1)
   return `${oid} ${name.slice(name.lastIndexOf('.') + 1).slice(0, 40)}`
@@ -128,5 +128,5 @@ const keyOf = ({ path, oid }: FileEntry): string => {
 const sorted = (numbers: Iterable<number>): Uint32Array => new Uint32Array(new Set(numbers)).sort()
 const bytesOf = ({ buffer, byteOffset, byteLength }: Uint32Array): Uint8Array =>
   new Uint8Array(buffer, byteOffset, byteLength)
-/** A copy: what comes from the file need not begin where numbers may. */
+/** A copy, since bytes of the file may not be aligned for numbers. */
 const numbersIn = (bytes: Uint8Array): Uint32Array => new Uint32Array(bytes.slice().buffer)

@@ -1,4 +1,4 @@
-/** What git knows of the words of a wish: where its names are defined, files that are called so, and the last commits. */
+/** Searches the repository for the words of a wish: definitions of its names, files of these names, and recent commits. */
 import { lastCommits } from '../../../core/git/history.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid } from '../../../core/git/repository.ts'
@@ -7,7 +7,7 @@ import { definitionsIn, filesNamed } from '../../ai/named.ts'
 
 const MAX_COMMITS = 8
 
-/** As lines for a planner; '' where there is nothing. The same commit and wish give the same words. */
+/** Lines for a planner; '' where nothing is found. The same commit and wish give the same text. */
 export async function wishedInWords(objects: Objects, base: Oid, wish: string): Promise<string> {
   const tree = (await objects.info(`${base}^{tree}`))?.oid
   if (tree === undefined) return ''

@@ -1,5 +1,5 @@
 #!/usr/bin/env bun
-/** Builds the bundle of the workflows where it is not there yet: build.ts; or into a file: build.ts FILE [FLOWS]. */
+/** Builds the bundle of the workflows where it is missing: build.ts; or into a file: build.ts FILE [FLOWS]. */
 import { readdir, rm } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { bundlePath, ensureBundle, writeBundle } from './bundle.ts'
@@ -11,7 +11,7 @@ else {
   const current = await bundlePath()
   const folder = dirname(current)
   await ensureBundle()
-  // Those of versions before would only take room.
+  // Remove the bundles of other versions.
   const others = (await readdir(folder)).filter(name => /^workflows.*\.js$/.test(name) && name !== basename(current))
   await Promise.all(others.map(name => rm(join(folder, name), { force: true })))
 }

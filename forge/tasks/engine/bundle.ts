@@ -1,18 +1,18 @@
-/** The bundle of the workflows: built ahead, so that a worker starts soon and every worker runs the same. */
+/** The bundle of the workflows, built ahead, so that workers start quickly and all run the same code. */
 import { createHash } from 'node:crypto'
 import { mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
-/** Where the workflows are, all of them. */
+/** The module that exports all workflows. */
 export const FLOWS = join(import.meta.dirname, '../flows/flows.ts')
-/** What the workflows are made of, besides packages. */
+/** The sources of the workflows, besides packages. */
 const SOURCES = ['flows', 'run', 'contract.ts', 'engine/bundle.ts']
 const TASKS = join(import.meta.dirname, '..')
 const BUNDLES = join(TASKS, '../../.tools/tasks')
 
 /**
- * Where the bundle of this very code is. It is named by a hash of its sources, so that no worker runs that of another
- * version, whatever else has been built in the same place.
+ * The path of the bundle for the current sources. It contains their hash, so that a worker never runs another version's
+ * bundle.
  */
 export async function bundlePath(): Promise<string> {
   const hash = createHash('sha256').update(await readFile(join(TASKS, 'package.json')))
@@ -24,7 +24,7 @@ export async function bundlePath(): Promise<string> {
   return join(BUNDLES, `workflows-${hash.digest('hex').slice(0, 16)}.js`)
 }
 
-/** The bundle of this very code: built ahead by make, and here where it was not. */
+/** Gives the path of the bundle, and builds it where it is missing. */
 export async function ensureBundle(): Promise<string> {
   const path = await bundlePath()
   const isThere = await stat(path).then(
@@ -36,15 +36,12 @@ export async function ensureBundle(): Promise<string> {
 }
 
 /**
- * Workflows always have the tracing interceptors: if only some workers had them, concurrent events could come in
- * another order in a replay.
+ * Workflows always have the tracing interceptors: if only some workers had them, the order of concurrent events could
+ * differ in a replay.
  */
 const INTERCEPTORS = ['@temporalio/interceptors-opentelemetry/lib/workflow-interceptors']
 
-/**
- * The code of all workflows in a file. Throws where one of them imports what a workflow may not have, such as files and
- * network.
- */
+/** Bundles all workflows. Throws where one imports what workflows may not use, such as files and network. */
 export async function buildBundle(flows = FLOWS): Promise<string> {
   const { bundleWorkflowCode, DefaultLogger } = await import('@temporalio/worker')
   const words: string[] = []
@@ -61,7 +58,7 @@ export async function buildBundle(flows = FLOWS): Promise<string> {
   }
 }
 
-/** Builds the bundle into a file, whole or not at all. */
+/** Writes the bundle to a file, completely or not at all. */
 export async function writeBundle(path: string, flows = FLOWS): Promise<number> {
   const code = await buildBundle(flows)
   await mkdir(dirname(path), { recursive: true })

@@ -1,4 +1,4 @@
-/** How a Temporal server is spoken to, and its failures as sentences. */
+/** Talks to a Temporal server, and turns its failures into sentences. */
 import type { Client, Connection, WorkflowHandle } from '@temporalio/client'
 import { Failure } from '../../../core/failure.ts'
 import { firstLine, visible } from '../../../core/text.ts'
@@ -6,37 +6,37 @@ import type { AttemptStatus, RunStatus } from '../contract.ts'
 import { added } from '../run/state.ts'
 import type { TheirServer } from './find.ts'
 
-/** A run whose history does not fit the workflows of this version. */
+/** The history of a run does not fit the workflows of this version. */
 export class OtherVersion extends Failure {}
 
-/** How the server's library says that. */
+/** How the server's library reports a history that does not fit the code. */
 const OTHER_STEPS = /\bTMPRL1100\b|nondeterminism/i
 
-/** A run that is under way does not answer in time: no worker is there, or it is very busy. */
+/** A run under way does not answer in time: there is no worker, or it is very busy. */
 export class NoAnswer extends Failure {}
 
-/** The server has no such run that is under way. */
+/** The server has no such run under way. */
 export class UnknownRun extends Failure {}
 
 /** How long a host may take to accept a connection, in milliseconds: that needs neither its programs nor its disk. */
 const REACH_TIMEOUT_MS = 4000
-/** How long a server may take to answer the first time, in milliseconds: it may be busy, or just starting. */
+/** Milliseconds for a server's first answer, as it may be busy or starting. */
 export const CONNECT_TIMEOUT_MS = 10_000
-/** How long a server of ours that another command has started may take to make its namespace, in milliseconds. */
+/** Milliseconds that a server of ours, started by another command, may take to create its namespace. */
 const NAMESPACE_MS = 1500
-/** How long a server that has been found may take to answer one question, in milliseconds. */
+/** Milliseconds for a server's answer to a question. */
 const ANSWER_MS = 4000
-/** How long a run that is under way may take to say how it is: it may have to be replayed first, in milliseconds. */
+/** Milliseconds for a run's answer to a query; it may have to be replayed first. */
 const QUERY_MS = 12_000
-/** How long a run may take to follow an update, which may check a plan before it answers, in milliseconds. */
+/** Milliseconds for a run to process an update, in which it may check a plan. */
 const UPDATE_MS = 60_000
-/** How long finished runs can be looked up, in seconds; their results and journals stay in git. */
+/** Seconds that the server keeps finished runs; their results and journals stay in git. */
 const RETENTION = 30 * 24 * 3600
 
-/** Where a server answers, and what lets in. */
+/** The address of a server and the credentials for it. */
 export type Server = Omit<TheirServer, 'kind'>
 
-/** @throws Failure where no server answers, where it is no Temporal server, or where it refuses access. */
+/** Connects to a server. @throws Failure where none answers, it is no Temporal server, or it refuses access. */
 export async function connect(server: Server): Promise<Connection> {
   try {
     await reach(server.address)
@@ -50,7 +50,8 @@ export async function connect(server: Server): Promise<Connection> {
 }
 
 /**
- * Where the port is closed, or no packet comes back, the library would retry until its timeout. Behind a proxy it has to.
+ * Fails fast where the port is closed or nothing answers: the library would retry until its timeout. Behind a proxy
+ * that is left to the library.
  */
 async function reach(address: string): Promise<void> {
   const [, host, port] = /^(?:\w+:\/\/\/?)?\[?([^\]/]+?)\]?:(\d+)$/.exec(address) ?? []
@@ -73,12 +74,12 @@ const NOT_IN_TIME = 'no answer in time'
 
 const PROXIES = ['grpc_proxy', 'https_proxy', 'http_proxy', 'HTTPS_PROXY', 'HTTP_PROXY', 'ALL_PROXY']
 
-/** What a person may want to know, and nothing depends on; whether it is `isCertain` that something is missing. */
+/** A warning that affects nothing else. `isCertain`: whether something is surely missing. */
 export type Warning = { words: string; isCertain: boolean }
 
 /**
- * Waits until the namespace is there (a server that has just begun makes it), and adds what runs are found by. On our
- * own server it also sees to it that finished runs are kept for a month. Gives a warning where runs can't be listed.
+ * Waits until the namespace exists (a new server creates it), and adds the search attributes. On our own server, sets
+ * finished runs to be kept for a month. Gives a warning where runs can't be listed.
  */
 export async function prepareNamespace(
   connection: Connection,
@@ -115,8 +116,8 @@ async function duration(seconds: number) {
 }
 
 /**
- * Adds what runs are listed by. Nothing depends on it but Temporal's own lists and traces: where it can't be done, it
- * gives why. A server may refuse even to say what there is (Temporal Cloud does): then they may well be there.
+ * Adds the search attributes for runs. Only Temporal's own lists and traces need them, so a failure is returned as a
+ * reason. Some servers (Temporal Cloud) refuse even to list them: then they may exist.
  */
 async function addSearchAttributes(
   connection: Connection,
@@ -153,13 +154,13 @@ async function addSearchAttributes(
 
 // --- Runs
 
-/** The name of a run's workflow for the server, with the version of what it does: older.ts says when it is another one. */
+/** The workflow type of a run, with a version: see older.ts for the earlier ones. */
 const RUN_TYPE = 'forgeRun'
 
 /** The id of a run's workflow. */
 export const workflowIdOf = (run: string): string => `forge-run-${run}`
 
-/** Submits a run. One that is under way already stays as it is. */
+/** Submits a run. One that is already under way is left as it is. */
 export async function startRun<Input extends { run: string }>(
   client: Client,
   queue: string,
@@ -178,7 +179,7 @@ export async function startRun<Input extends { run: string }>(
     try {
       return await client.workflow.start(RUN_TYPE, { ...options, args: [input], typedSearchAttributes })
     } catch (error) {
-      // A namespace may lack the attribute and not allow adding it: then the run is not listed by it, and works.
+      // The namespace may lack the search attribute and refuse to add it: submit the run without.
       if (codeOf(error) !== INVALID_ARGUMENT || !/search attribute/i.test(reasonOf(error))) throw error
       return await client.workflow.start(RUN_TYPE, { ...options, args: [input] })
     }
@@ -186,7 +187,7 @@ export async function startRun<Input extends { run: string }>(
   return await spoken(input.run, () => client.withDeadline(Date.now() + CONNECT_TIMEOUT_MS, start), SERVER_SILENT)
 }
 
-/** Asks a run for what a query of its flow answers. */
+/** Sends a query to a run and gives its answer. */
 export async function queryRun<Answer>(
   client: Client,
   run: string,
@@ -199,22 +200,22 @@ export async function queryRun<Answer>(
   )
 }
 
-/** Tasks whose attempts are asked what they do just now, at most. */
+/** At most this many tasks' attempts are asked what they are doing. */
 const MAX_ASKED = 16
 
-/** How a run is, as it says itself, with what its attempts that are under way say of themselves. */
+/** The status of a run, with what its running attempts say. */
 export async function statusOfRun(client: Client, run: string): Promise<RunStatus> {
   return await withAttempts(client, workflowIdOf(run), await queryRun<RunStatus>(client, run, 'status'))
 }
 
-/** A run's status with what its attempts do: they are asked, since telling it would cost the run's history. */
+/** Adds what the attempts are doing. They are queried, since reporting it would cost events of the run's history. */
 export async function withAttempts(client: Client, workflowId: string, status: RunStatus): Promise<RunStatus> {
   const asked = status.tasks.filter(({ doing }) => doing !== '').slice(0, MAX_ASKED)
   const told = new Map<string, AttemptStatus>()
   const ask = async ({ id, attempt }: (typeof asked)[number]): Promise<void> => {
     const handle = client.workflow.getHandle(`${workflowId}/${id}`)
     const query = () => handle.query<AttemptStatus, []>('doing')
-    // One that has just ended, or has not begun, says nothing.
+    // An attempt that has just ended, or has not begun, does not answer.
     const answer = await client.withDeadline(Date.now() + ANSWER_MS / 2, query).catch(() => undefined)
     if (answer?.attempt === attempt) told.set(id, answer)
   }
@@ -229,7 +230,7 @@ export async function withAttempts(client: Client, workflowId: string, status: R
   return { ...status, tasks, spent }
 }
 
-/** Tells a run something by an update of its flow. What the flow refuses is thrown as a Failure in its own words. */
+/** Sends an update to a run. A refusal is thrown as a Failure with the run's message. */
 export async function updateRun<Answer>(
   client: Client,
   run: string,
@@ -241,13 +242,13 @@ export async function updateRun<Answer>(
   return await spoken(run, () => client.withDeadline(Date.now() + UPDATE_MS, execute))
 }
 
-/** What the server itself says of a run's workflow; `words` are the reason that it was given or found. */
+/** The state of a run's workflow according to the server. `words`: the reason for its end. */
 export type WorkflowStanding =
   | { is: 'open' }
   | { is: 'unknown' | 'completed' | 'cancelled' | 'timed out' }
   | { is: 'terminated' | 'failed'; words: string }
 
-/** How a run's workflow stands on the server: no visibility store, which lags, and no worker is asked. */
+/** The state of a run's workflow, without the visibility store, which lags, and without a worker. */
 export async function standingOf(client: Client, run: string): Promise<WorkflowStanding> {
   const handle = client.workflow.getHandle(workflowIdOf(run))
   try {
@@ -273,7 +274,7 @@ export async function standingOf(client: Client, run: string): Promise<WorkflowS
   }
 }
 
-/** Why a workflow was ended, as its last event says; '' where that says nothing. */
+/** The reason for a workflow's end in its last event; '' where there is none. */
 async function reasonOfEnd(client: Client, run: string): Promise<string> {
   const { namespace } = client.options
   const request = { namespace, execution: { workflowId: workflowIdOf(run) }, maximumPageSize: 1 }
@@ -288,7 +289,7 @@ async function reasonOfEnd(client: Client, run: string): Promise<string> {
   return visible(firstLine(reason)).slice(0, 300)
 }
 
-/** The runs that are not finished, of one queue or of all, and of these types of workflows. */
+/** The unfinished runs of these workflow types, of one queue or of all. */
 export async function openRuns(client: Client, queue?: string, types = [RUN_TYPE]): Promise<string[]> {
   const ofQueue = queue === undefined ? '' : ` AND TaskQueue = '${queue}'`
   const runs: string[] = []
@@ -299,7 +300,7 @@ export async function openRuns(client: Client, queue?: string, types = [RUN_TYPE
   return runs
 }
 
-/** Ends a run on the server, and all that it has started there: what is in git stays. */
+/** Ends a run on the server with all its children there; what is in git stays. */
 export async function forgetRun(client: Client, run: string, why: string): Promise<void> {
   const terminate = () => client.workflow.getHandle(workflowIdOf(run)).terminate(why)
   await spoken(run, () => client.withDeadline(Date.now() + CONNECT_TIMEOUT_MS, terminate), SERVER_SILENT)
@@ -345,7 +346,7 @@ const [DEADLINE_EXCEEDED, NOT_FOUND, ALREADY_EXISTS, PERMISSION_DENIED, UNIMPLEM
   4, 5, 6, 7, 12, 14, 16,
 ]
 
-/** gRPC's code of an error, also of one that is wrapped. */
+/** The gRPC code of an error, or of an error that it wraps. */
 function codeOf(error: unknown): number | undefined {
   for (let at = error; at instanceof Error; at = at.cause) {
     const { code } = at as { code?: unknown }
@@ -354,7 +355,7 @@ function codeOf(error: unknown): number | undefined {
   return undefined
 }
 
-/** What is furthest down tells most. */
+/** The message of the innermost error, which tells most. */
 function reasonOf(error: unknown): string {
   let reason = ''
   for (let at = error; at instanceof Error; at = at.cause) reason = at.message
@@ -368,7 +369,7 @@ export function serverErrorInWords(error: unknown, { address, namespace }: Serve
   const isLate = code === DEADLINE_EXCEEDED || /before the deadline/i.test(reasonOf(error))
   const reason = isLate ? NOT_IN_TIME : reasonOf(error)
   if (code === UNAUTHENTICATED || code === PERMISSION_DENIED)
-    return new Failure(`The Temporal server at ${where} lets nobody in with this key or certificate (${reason}).`)
+    return new Failure(`The Temporal server at ${where} does not accept this key or certificate (${reason}).`)
   if (code === NOT_FOUND)
     return new Failure(
       `The Temporal server at ${where} has no namespace ${visible(namespace)}: set TEMPORAL_NAMESPACE, or create it.`,

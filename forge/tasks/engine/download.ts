@@ -1,7 +1,7 @@
 #!/usr/bin/env bun
 /**
- * Downloads the Temporal server into a folder: download.ts FOLDER. Temporal's SDK does that on its way to starting one,
- * so one is started, and ended at once. A process of its own, since nothing else can stop a download that hangs.
+ * Downloads the Temporal server into a folder: download.ts FOLDER. Temporal's SDK downloads when it starts a server, so
+ * one is started and ended at once. It runs as a process, since nothing else can stop a hanging download.
  */
 import { DefaultLogger, Runtime } from '@temporalio/worker'
 import { SERVER_VERSION } from './versions.ts'

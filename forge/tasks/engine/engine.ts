@@ -1,6 +1,6 @@
 /**
- * The engine that a command works with: a client of the Temporal server, and the queue of this repository. Where it is
- * asked to, it first starts a server and a worker, which stay when the command ends.
+ * Opens the engine for a command: a client of the Temporal server and the repository's queue. On request it first
+ * starts a server and a worker, which outlive the command.
  */
 
 import { createHash } from 'node:crypto'
@@ -27,15 +27,15 @@ import { ensureWorker } from './workers.ts'
 type Environment = Record<string, string | undefined>
 
 export type Engine = AsyncDisposable & {
-  /** Temporal's own. */
+  /** Temporal's client. */
   client: Client
-  /** What the flows and activities of this repository are called from. */
+  /** The task queue of this repository. */
   queue: string
   server: OpenServer
   close: () => Promise<void>
 }
 
-/** A server that was found or started, and what it is called in sentences. */
+/** A server that was found or started, and its name for messages. */
 export type OpenServer = Server & { running?: RunningServer; isNew?: boolean }
 
 /** Milliseconds after which a person is told that the server has not answered yet. */
@@ -44,20 +44,20 @@ const SLOW_MS = 4500
 type OpenOptions = {
   /** Whether to start a server and a worker where there is none. */
   start: boolean
-  /** Is told what takes long. */
+  /** Called with a line about what takes long. */
   say?: (line: string) => void
 }
 
 /**
- * Opens the engine for a repository.
- * @throws Failure where there is no server, where it does not answer, or where a worker does not begin.
+ * Opens the engine for a repository. @throws Failure where there is no server, it does not answer, or a worker does not
+ * start.
  */
 export async function openEngine(
   repository: Repository,
   env: Environment,
   { start, say = () => undefined }: OpenOptions,
 ): Promise<Engine> {
-  // The client is loaded while the server starts.
+  // Load the client while the server starts.
   const loaded = import('@temporalio/client')
   loaded.catch(() => undefined)
   const server = await openServer(env, { start, say })
@@ -84,7 +84,7 @@ export async function openEngine(
   }
 }
 
-/** The server that runs go through; one of ours is started where there is none, if that is asked for. */
+/** Finds the server, or with `start` starts our own. */
 export async function openServer(
   env: Environment,
   { start, say = () => undefined, ui = false }: OpenOptions & { ui?: boolean },
@@ -107,7 +107,7 @@ const ours = (running: RunningServer): OpenServer => ({
   running,
 })
 
-/** Connects, and sees to it that all is there which runs need. */
+/** Connects, and prepares the namespace. */
 export async function connectTo(
   server: OpenServer,
   warn: (warning: Warning) => void = () => undefined,
@@ -126,13 +126,13 @@ export async function connectTo(
   }
 }
 
-/** Each repository has a queue of its own, which all of its worktrees share: so no worker gets what is another's. */
+/** The queue of a repository, which its worktrees share: so no worker gets another repository's tasks. */
 export async function queueOf(repository: Pick<Repository, 'commonDir'>): Promise<string> {
   const common = await realpath(repository.commonDir)
   return `forge-${createHash('sha256').update(common).digest('hex').slice(0, 16)}`
 }
 
-/** Ends the server of our own. Gives whether there was one. */
+/** Ends our own server. Gives whether there was one. */
 export async function endOurServer(env: Environment): Promise<boolean> {
   return await endServer(await openServerPlace(env))
 }

@@ -1,7 +1,6 @@
 /**
- * Where the Temporal server is that runs go through, or the program to start one of our own. In this order: what
- * Temporal's own configuration names, FORGE_TEMPORAL_BIN, `temporal` on PATH, what `make` has put beside these
- * programs, a download that is kept.
+ * Finds the Temporal server for runs, or the program to start our own. In this order: Temporal's own configuration,
+ * FORGE_TEMPORAL_BIN, `temporal` on PATH, the one that `make` installs, a cached download.
  */
 import { constants } from 'node:fs'
 import { access, readdir, stat } from 'node:fs/promises'
@@ -15,7 +14,7 @@ import { SERVER_VERSION } from './versions.ts'
 
 type Environment = Record<string, string | undefined>
 
-/** A server of the person's: how it is reached, and the namespace that is theirs there. */
+/** A server of the user's: its address, and the namespace to use there. */
 export type TheirServer = {
   kind: 'theirs'
   address: string
@@ -23,16 +22,16 @@ export type TheirServer = {
   options: Pick<ClientConnectConfig['connectionOptions'], 'tls' | 'apiKey' | 'metadata'>
 }
 
-/** Where `make demo-tasks` and `make test` install one: what is there need not be downloaded once more. */
+/** Where `make demo-tasks` and `make test` install the program, so that it is not downloaded twice. */
 const INSTALLED = join(import.meta.dir, '../../../.tools/temporal/temporal')
 
-/** The program of a server that we start, and how it was found. */
+/** The program for our own server. `how`: how it was found. */
 export type Program = { kind: 'ours'; path: string; how: string }
 
 /**
- * @param installed where `make` would have put one
- * @throws Failure where Temporal's configuration can't be read, where FORGE_TEMPORAL_BIN is no program, or where there
- *   is no server at all and none can be downloaded.
+ * Finds the server or its program, downloading it if needed. @param installed the path where `make` installs it @throws
+ * Failure where Temporal's configuration can't be read, FORGE_TEMPORAL_BIN is no program, or none is found and
+ * downloading fails.
  */
 export async function findServer(
   env: Environment,
@@ -42,7 +41,7 @@ export async function findServer(
   return (await findConfigured(env)) ?? (await findProgram(env, installed)) ?? (await download(env, say))
 }
 
-/** The same without a download; undefined where there is none. */
+/** As {@link findServer} without a download; undefined where there is none. */
 export async function lookForServer(
   env: Environment,
   installed = INSTALLED,
@@ -50,7 +49,7 @@ export async function lookForServer(
   return (await findConfigured(env)) ?? (await findProgram(env, installed)) ?? (await findDownload(env))
 }
 
-/** What TEMPORAL_ADDRESS, TEMPORAL_PROFILE or temporal.toml name. */
+/** The server in TEMPORAL_ADDRESS, TEMPORAL_PROFILE or temporal.toml; undefined where none is configured. */
 export async function findConfigured(env: Environment): Promise<TheirServer | undefined> {
   const { loadClientConnectConfig } = await import('@temporalio/envconfig')
   const given = Object.entries(env).flatMap(([name, value]) => (value ? [[name, value]] : []))
@@ -75,7 +74,7 @@ async function findProgram(env: Environment, installed: string): Promise<Program
     if (await isProgram(named)) return { kind: 'ours', path: named, how: 'FORGE_TEMPORAL_BIN' }
     throw new Failure(`FORGE_TEMPORAL_BIN is ${visible(named)}, which is no program: correct it, or take it away.`)
   }
-  // A folder that is not named in full would be one of the repository's, which is a stranger's.
+  // Relative folders are skipped: they would be in the repository, which is untrusted.
   for (const folder of (env.PATH ?? '').split(delimiter).filter(isAbsolute)) {
     const path = join(folder, 'temporal')
     if (await isProgram(path)) return { kind: 'ours', path, how: 'on PATH' }
@@ -92,14 +91,14 @@ async function isProgram(path: string): Promise<boolean> {
   }
 }
 
-/** What a program of others needs of the environment: nothing else is given to it, keys least of all. */
+/** The part of the environment that other programs need: no keys. */
 export const withoutSecrets = (env: Environment): Environment =>
   Object.fromEntries(Object.entries(env).filter(([name]) => HARMLESS.test(name)))
 const HARMLESS = /^(PATH|HOME|TMPDIR|LANG|LC_\w+|TZ|(HTTPS?|NO|ALL)_PROXY|SSL_CERT_(FILE|DIR)|XDG_\w+)$/i
 
 // --- The download
 
-/** How long a download of 45 MB may take. */
+/** Milliseconds for a download of 45 MB. */
 const DOWNLOAD_TIMEOUT_MS = 10 * 60_000
 
 const downloads = (env: Environment): string =>
@@ -109,13 +108,13 @@ async function findDownload(env: Environment): Promise<Program | undefined> {
   const folder = downloads(env)
   for (const name of await readdir(folder).catch(() => [])) {
     const path = join(folder, name)
-    // One that is still being written is named so.
+    // A file still being downloaded has that ending.
     if (!name.endsWith('.downloading') && (await isProgram(path))) return { kind: 'ours', path, how: 'downloaded' }
   }
   return undefined
 }
 
-/** By Temporal's own SDK, which knows where its server is for which machine; in a process that can be ended. */
+/** Downloads with Temporal's SDK, which knows the right file for the machine, in a process that can be ended. */
 async function download(env: Environment, say: (line: string) => void): Promise<Program> {
   const there = await findDownload(env)
   if (there) return there

@@ -1,23 +1,23 @@
 /**
- * When an idle worker ends: it holds several hundred megabytes, and the next command that needs one starts it again
- * within a second.
+ * When an idle worker ends: it uses several hundred megabytes, and the next command that needs one starts it within a
+ * second.
  */
 
-/** Milliseconds without an activity after which a worker looks whether it is needed. */
+/** Milliseconds without an activity after which a worker checks whether it is needed. */
 export const IDLE_MS = 15 * 60_000
-/** Milliseconds between two looks. */
+/** Milliseconds between two checks. */
 const LOOK_MS = 60_000
 
 type IdleOptions = {
-  /** Whether a run is under way that may go on by itself, such as one that waits for a provider. */
+  /** Whether a run under way may continue by itself, e.g. one that waits for a provider. */
   isNeeded: () => Promise<boolean>
   /** Ends the worker. */
   end: () => void
-  /** Milliseconds of a monotonic clock. */
+  /** A monotonic clock in milliseconds. */
   now?: () => number
 }
 
-/** Counts what a worker does. To be closed, which ends its clock. */
+/** Tracks whether a worker is idle. Dispose it to stop its timer. */
 export class IdleWatch implements Disposable {
   #active = 0
   #last: number
@@ -29,13 +29,13 @@ export class IdleWatch implements Disposable {
     this.#last = this.#now()
   }
 
-  /** Looks from now on, each minute. */
+  /** Starts checking once a minute. */
   begin(): void {
     this.#clock = setInterval(() => void this.look(), LOOK_MS)
     this.#clock.unref()
   }
 
-  /** Does some work, during which the worker is not idle. */
+  /** Runs `work`, during which the worker is not idle. */
   async during<Result>(work: () => Promise<Result>): Promise<Result> {
     this.#active++
     try {
@@ -46,11 +46,11 @@ export class IdleWatch implements Disposable {
     }
   }
 
-  /** Ends the worker where it has had nothing to do for long, and no run may go on by itself. */
+  /** Ends the worker where it has been idle for long, and no run may continue by itself. */
   async look(): Promise<void> {
     const isIdle = () => this.#active === 0 && this.#now() - this.#last >= IDLE_MS
     if (!isIdle()) return
-    // A server that can't be asked is no reason to end.
+    // Without an answer of the server, the worker stays.
     if (await this.options.isNeeded().catch(() => true)) return
     if (isIdle()) this.options.end()
   }

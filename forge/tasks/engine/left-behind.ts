@@ -1,6 +1,6 @@
 /**
- * What a worker was doing when it was killed. The server would wait until it has missed its signs of life; the worker
- * that comes next on the same machine knows that it is dead, and says so: then all of it is done again at once.
+ * Gives back the activities of killed workers. The server would wait for their missing heartbeats; the next worker of
+ * the same machine knows that they are dead and reports that, so that the activities are repeated at once.
  */
 import { hostname } from 'node:os'
 import { ApplicationFailure } from '@temporalio/activity'
@@ -12,19 +12,21 @@ import { isProcessAlive, markOf, ProcessMark } from './processes.ts'
 const PREFIX = 'forge worker '
 const Identity = v.pipe(v.string(), v.parseJson(), v.object({ host: v.string(), process: ProcessMark }))
 
-/** The name of this process for the server: by it a later worker of the same machine knows whether it still runs. */
+/**
+ * The identity of this process for the server, by which later workers of the machine can tell whether it still runs.
+ */
 export async function ownIdentity(): Promise<string> {
   return `${PREFIX}${JSON.stringify({ host: hostname(), process: await markOf(process.pid) })}`
 }
 
-/** Whether a worker of that name is a process of this machine that has ended. */
+/** Whether an identity belongs to a process of this machine that has ended. */
 async function isDead(identity: string): Promise<boolean> {
   if (!identity.startsWith(PREFIX)) return false
   const parsed = v.safeParse(Identity, identity.slice(PREFIX.length))
   return parsed.success && parsed.output.host === hostname() && !(await isProcessAlive(parsed.output.process))
 }
 
-/** Gives back what dead workers of a queue were doing; gives how much that was. */
+/** Gives back the activities of a queue's dead workers; gives how many. */
 export async function giveBackLeftBehind(
   connection: NativeConnection,
   { namespace, queue }: { namespace: string; queue: string },
@@ -35,7 +37,7 @@ export async function giveBackLeftBehind(
   for await (const { workflowId, runId } of running) {
     const { pendingActivities } = await connection.workflowService
       .describeWorkflowExecution({ namespace, execution: { workflowId, runId } })
-      // It may have ended meanwhile.
+      // The run may have ended meanwhile.
       .catch(() => ({ pendingActivities: [] }))
     for (const { activityId, lastWorkerIdentity, lastStartedTime, state } of pendingActivities ?? []) {
       if (!activityId || !lastStartedTime || state !== STARTED || !(await isDead(lastWorkerIdentity ?? ''))) continue
@@ -51,10 +53,10 @@ export async function giveBackLeftBehind(
   return count
 }
 
-/** Its time may have been over just now. */
+/** Ignores that an activity has ended or timed out meanwhile. */
 function ignoreEnded(error: unknown): void {
   if (!(error instanceof WorkflowNotFoundError) && !/NotFound/.test((error as Error).name)) throw error
 }
 
-/** Temporal's number for an activity that a worker has. */
+/** Temporal's state of an activity that a worker has started. */
 const STARTED = 2

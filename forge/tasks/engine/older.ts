@@ -1,7 +1,7 @@
 /**
- * Runs that another version of Forge has begun. The code of that version is gone, and its steps are not kept beside
- * today's: what decides is in git. So a worker ends such a run on the server and submits it again, with the flows of its
- * own version; every answer that was paid for is found by its request, and what a person approved and said is remembered.
+ * Moves runs that were begun by another version of Forge. Old workflow code is not kept, as all decisions are in git.
+ * So a worker ends such a run on the server and submits it again with its own flows: answers already paid for are found
+ * by their requests, and the user's approvals and answers are remembered.
  */
 import { Client } from '@temporalio/client'
 import type { NativeConnection } from '@temporalio/worker'
@@ -12,12 +12,12 @@ import { readRunInput } from '../runs/plans.ts'
 import { RunStore } from '../runs/store.ts'
 import { forgetRun, openRuns, startRun } from './client.ts'
 
-/** The names that runs had in versions before: by another name a flow begins with other steps. */
+/** The workflow types of earlier versions, whose flows began with other steps. */
 const OLDER_TYPES = ['run']
 
 type Place = { namespace: string; queue: string }
 
-/** Submits runs of versions before again. Gives their ids. */
+/** Submits runs of earlier versions again. Gives their ids. */
 export async function moveOlder(
   connection: NativeConnection,
   repository: Repository,
@@ -35,7 +35,7 @@ export async function moveOlder(
       await startRun(client, queue, input)
       moved.push(run)
     } catch (error) {
-      // One that git does not know any more stays as it is: forge stop ends it.
+      // A run that git no longer knows is left as it is; forge stop ends it.
       if (!(error instanceof Failure)) throw error
     }
   }

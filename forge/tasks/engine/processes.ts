@@ -1,6 +1,6 @@
 /**
- * Processes that outlive the command which started them: how one is started, known again, and ended. A number alone
- * does not tell a process: the system gives it to another one later. With the time of its start it does.
+ * Starts, identifies and ends processes that outlive the command which started them. A process id alone can be reused
+ * by the system; together with the start time it identifies a process.
  */
 import { spawn } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
@@ -10,32 +10,32 @@ import * as v from 'valibot'
 
 const POLL_MS = 25
 
-/** A process of this machine, as it is written down. */
+/** A process of this machine, as stored in a record. */
 export const ProcessMark = v.object({
   pid: v.pipe(v.number(), v.integer(), v.minValue(2)),
-  /** When it began, as the operating system says it: only comparable on the same machine until it reboots. */
+  /** The start time as the operating system gives it; comparable only on the same machine until it reboots. */
   began: v.string(),
 })
 export type ProcessMark = v.InferOutput<typeof ProcessMark>
 
-/** How a process is known; undefined where there is none of that number, or one that has ended and is only listed. */
+/** The mark of a running process; undefined where there is none with this id. */
 export async function markOf(pid: number): Promise<ProcessMark | undefined> {
   const began = process.platform === 'linux' ? await beganOnLinux(pid) : await beganElsewhere(pid)
   return began === undefined ? undefined : { pid, began }
 }
 
-/** Whether that very process still runs. */
+/** Whether exactly this process still runs. */
 export async function isProcessAlive(mark: ProcessMark): Promise<boolean> {
   return (await markOf(mark.pid))?.began === mark.began
 }
 
-/** Field 22 of its line is when it began, in ticks since the system did; field 3 that it has ended, as Z or X. */
+/** The start time on Linux: field 22 of stat, in ticks since boot; field 3 is Z or X for an ended process. */
 async function beganOnLinux(pid: number): Promise<string | undefined> {
   const [line, boot] = await Promise.all([
     readFile(`/proc/${pid}/stat`, 'latin1').catch(() => ''),
     readFile('/proc/sys/kernel/random/boot_id', 'latin1').catch(() => ''),
   ])
-  // The name of its program, in parentheses, may have any sign in it.
+  // The program's name, in parentheses, may contain any character.
   const [state, ...rest] = line.slice(line.lastIndexOf(')') + 2).split(' ')
   const ticks = rest[18]
   return ticks === undefined || state === 'Z' || state === 'X' ? undefined : `${boot.trim()} ${ticks}`
@@ -48,8 +48,8 @@ async function beganElsewhere(pid: number): Promise<string | undefined> {
 }
 
 /**
- * Starts a program in a session of its own: it has no terminal, and stays when this process ends. What it says goes to
- * the end of a log, which is the user's alone. Gives its number; undefined where it could not be started.
+ * Starts a program in a new session without a terminal, so that it outlives this process. Its output is appended to a
+ * log that only the user can read. Gives its process id; undefined where it could not be started.
  */
 export async function startDetached(
   command: readonly [string, ...string[]],
@@ -70,7 +70,7 @@ export async function startDetached(
   }
 }
 
-/** Sends TERM to a process, and KILL after that many milliseconds. Gives whether it ended by itself. */
+/** Sends TERM to a process, and KILL after `patience` milliseconds. Gives whether it ended by itself. */
 export async function endProcess(mark: ProcessMark, patience: number): Promise<boolean> {
   const isGone = async (milliseconds: number): Promise<boolean> => {
     for (const last = performance.now() + milliseconds; ; await sleep(POLL_MS)) {
@@ -86,7 +86,7 @@ export async function endProcess(mark: ProcessMark, patience: number): Promise<b
   return false
 }
 
-/** One that has ended meanwhile needs no signal. */
+/** Sends a signal; ignores that the process has ended. */
 export function sendSignal({ pid }: ProcessMark, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal)

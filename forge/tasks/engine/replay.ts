@@ -1,8 +1,7 @@
 #!/usr/bin/env bun
 /**
- * Replays recorded histories with a bundle of workflows, and tells of those that would not go on as they began: a
- * change of a workflow that breaks runs which are under way is found by that. It knows nothing of Bun, so that it also
- * runs under Node: replay.ts BUNDLE HISTORY.json …
+ * Replays recorded histories with a bundle of workflows and reports those that do not fit, to find changes of a
+ * workflow that would break running runs. It does not use Bun, so it also runs in Node: replay.ts BUNDLE HISTORY.json …
  */
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
@@ -10,10 +9,10 @@ import { pathToFileURL } from 'node:url'
 import { historyFromJSON } from '@temporalio/common/lib/proto-utils.js'
 import { DefaultLogger, Runtime, Worker } from '@temporalio/worker'
 
-/** A history as it is kept: with the id of its workflow, since the ids of its children begin with that. */
+/** A recorded history, with the id of its workflow, as its children's ids begin with that. */
 type RecordedHistory = { workflowId: string; history: unknown }
 
-/** Gives a sentence for each history that does not go on; none where all do. */
+/** Gives a sentence for each history that does not fit; empty where all do. */
 export async function replay(histories: readonly RecordedHistory[], bundle: string): Promise<string[]> {
   beQuiet()
   const complaints: string[] = []
@@ -24,7 +23,7 @@ export async function replay(histories: readonly RecordedHistory[], bundle: stri
   return complaints
 }
 
-/** What it would print, it gives. */
+/** Silences the library's own log: the result says everything. */
 function beQuiet(): void {
   try {
     const logger = new DefaultLogger('ERROR', () => undefined)

@@ -1,7 +1,7 @@
 /**
- * The Temporal server of our own: one for each user of a machine, started by the first command that needs it, found
- * again by the next one, ended by `forge down`. It listens on this machine alone, keeps everything in the state folder,
- * and its interface for browsers is locked, since a page in the user's browser could reach that.
+ * Our own Temporal server: one for each user of a machine, started by the first command that needs it, found by later
+ * ones, ended by `forge down`. It listens only on this machine, keeps its data in the state folder, and its web
+ * interface is locked, since any page in the user's browser could reach it.
  */
 import { randomUUID } from 'node:crypto'
 import { readFile, stat, truncate } from 'node:fs/promises'
@@ -17,32 +17,32 @@ import { endProcess, isProcessAlive, markOf, ProcessMark, sleep, startDetached }
 
 type Environment = Record<string, string | undefined>
 
-/** The namespace that our own server has for us. */
+/** The namespace on our own server. */
 export const NAMESPACE = 'forge'
-/** By which runs are found in lists. */
+/** The search attributes by which runs are listed. */
 export const SEARCH_ATTRIBUTES = ['forgeRun', 'forgeTask', 'forgeState'] as const
 
 const LOOPBACK = '127.0.0.1'
-/** How long a server may take to listen, in milliseconds; on a free machine it takes a fifth of a second. */
+/** Milliseconds that a server may take to listen; on an idle machine it takes 200. */
 const START_TIMEOUT_MS = 30_000
 const POLL_MS = 20
-/** What is left for a server to write down what it knows; it takes about a second. */
+/** Milliseconds for a server to store its state when ending; it takes about a second. */
 const GRACE = 10_000
-/** A log of more bytes is truncated. */
+/** A log with more bytes is truncated. */
 const MAX_LOG_BYTES = 4_000_000
 
 const Port = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(65_535))
 const RunningServer = v.object({
   process: ProcessMark,
   port: Port,
-  /** Of Temporal's web page, where it was asked for. */
+  /** The port of Temporal's web interface, where that was requested. */
   ui: v.optional(Port),
   program: v.string(),
   version: v.string(),
 })
 export type RunningServer = v.InferOutput<typeof RunningServer>
 
-/** What our server keeps, and where it is written down that it runs. */
+/** The paths of our server: its data, the record of the running one, a claim, and the log. */
 type ServerPlace = { folder: string; record: string; claim: string; log: string }
 
 export async function openServerPlace(env: Environment): Promise<ServerPlace> {
@@ -52,18 +52,18 @@ export async function openServerPlace(env: Environment): Promise<ServerPlace> {
   return { folder, record: at('server.json'), claim: at('lock'), log: at('server.log') }
 }
 
-/** Where our server answers. */
+/** The address of our server. */
 export const addressOf = ({ port }: Pick<RunningServer, 'port'>): string => `${LOOPBACK}:${port}`
 
-/** The server that runs; undefined where there is none, whatever an old record says. */
+/** The running server; undefined where there is none, whatever an old record says. */
 export async function findRunning(place: ServerPlace): Promise<RunningServer | undefined> {
   const record = await readJson(place.record, RunningServer)
   return record && (await isProcessAlive(record.process)) ? record : undefined
 }
 
 /**
- * The server that runs, or one that is started now; of commands that are started at once, one starts it. It listens
- * when it is given. With `ui`, it has Temporal's web page: one without is ended for that, and started again.
+ * Gives the running server, or starts one; of several commands at once, only one starts it. It listens when this
+ * resolves. With `ui`, it has Temporal's web interface: a server without that is restarted.
  */
 export async function ensureServer(
   place: ServerPlace,
@@ -78,7 +78,7 @@ export async function ensureServer(
   return await start(place, { program, env, ui })
 }
 
-/** Ends the server, where one runs. */
+/** Ends the server. Gives whether one was running. */
 export async function endServer(place: ServerPlace): Promise<boolean> {
   using _ = await claim(place)
   const running = await findRunning(place)
@@ -101,11 +101,11 @@ async function start(
 ): Promise<RunningServer> {
   const version = await versionOf(program.path)
   const last = await readJson(place.record, RunningServer)
-  // The port of the last time, where it is free: workers that are still there find the server again.
+  // The last port, if it is free: running workers then find the server again.
   const port = await freePort(last?.port)
   const uiPort = ui ? await freePort(last?.ui) : undefined
   const args = argumentsOf(place, { version, port, uiPort })
-  // What it said before is no reason for now.
+  // Earlier output in the log is no reason for this failure.
   const said = await sizeOf(place.log)
   const started = await startDetached([program.path, ...args], {
     cwd: place.folder,
@@ -124,15 +124,15 @@ async function start(
 }
 
 /**
- * Each queue has one worker or a few: in the usual four parts it is polled in all of them, and takes a sixth more of
- * the processor.
+ * One partition for each queue, as it has only a few workers: with the default of four, polling takes a sixth more
+ * processor time.
  */
 export const ONE_PARTITION = ['matching.numTaskqueueReadPartitions=1', 'matching.numTaskqueueWritePartitions=1']
 
 /**
- * The disk is waited for when the log is turned over, and not after each write: when the power fails, the last moments
- * may be missing, and are done again. The interface for browsers can't be switched off in this server: it answers only
- * to a host that nobody can name, so that no page in the user's browser is answered.
+ * Synchronises with the disk only when the log is turned over: after a power failure the last moments may be missing,
+ * and are repeated. The web interface can't be switched off in this server, so it answers only to an unguessable host
+ * name, and no page in the user's browser gets an answer.
  */
 function argumentsOf(
   place: ServerPlace,
@@ -152,7 +152,7 @@ function argumentsOf(
   ].flat()
 }
 
-/** The server's version, without what it only mends: 1.32. */
+/** The server's version without its patch number: 1.32. */
 async function versionOf(path: string): Promise<string> {
   const child = Bun.spawn([path, '--version'], {
     cwd: '/',
@@ -182,7 +182,7 @@ async function notStarted(place: ServerPlace, program: Program, said: number): P
   )
 }
 
-/** A free port of this machine: the wanted one, if it is free. */
+/** A free port of this machine: `wanted`, if it is free. */
 async function freePort(wanted = 0): Promise<number> {
   const server = createServer()
   const port = await new Promise<number | undefined>(resolve => {
@@ -216,7 +216,7 @@ const answers = (port: number): Promise<boolean> =>
     socket.once('error', () => resolve(false))
   })
 
-/** The server appends: what is cut off while it runs, it does not write again. */
+/** Truncates the log. The server appends to it, so it continues after the cut. */
 async function boundLog(path: string): Promise<void> {
   if ((await sizeOf(path)) > MAX_LOG_BYTES) await truncate(path)
 }

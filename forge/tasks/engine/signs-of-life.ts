@@ -1,22 +1,22 @@
 /**
- * When activities tell the server that they live, by which it also tells them that they are cancelled. Of the
- * activities of one task, one tells it every few seconds, so that a cancellation is heard soon, and passes that on; the
- * others tell it three times within the server's patience. So a thousand sub-agents cost the server next to nothing.
+ * Sends the heartbeats of activities, by whose answers these also hear of a cancellation. Of the activities of one
+ * task, the first sends one every few seconds and passes a cancellation on; the others send three within the server's
+ * timeout. So a thousand sub-agents cost the server little.
  */
 
-/** Milliseconds between two signs of life of the first activity of a group, and of each other one. */
+/** Milliseconds between two heartbeats of the first activity of a group, and of each other one. */
 export const SIGNS = { first: 4000, others: 20_000 }
 
 type Member = { beat: () => void; last: number }
 
-/** To be closed, which ends its clock. */
+/** Schedules heartbeats. Dispose it to stop its timer. */
 export class SignsOfLife implements Disposable {
   readonly #groups = new Map<string, Set<Member>>()
   #clock: ReturnType<typeof setInterval> | undefined
 
   constructor(private readonly now: () => number = () => performance.now()) {}
 
-  /** Counts an activity in, from now until what it gives is closed: `beat` is called whenever it is to say so. */
+  /** Adds an activity until the result is disposed of. `beat` sends a heartbeat. */
   add(group: string, beat: () => void): Disposable {
     const members = this.#groups.get(group) ?? new Set()
     this.#groups.set(group, members)
@@ -32,12 +32,12 @@ export class SignsOfLife implements Disposable {
     }
   }
 
-  /** Lets all of a group say that they live, so that they hear what one of them has heard. */
+  /** Sends a heartbeat for each activity of a group, so that all hear of a cancellation. */
   askAll(group: string): void {
     for (const member of this.#groups.get(group) ?? []) this.#beat(member)
   }
 
-  /** Lets those say that they live whose time has come. */
+  /** Sends the heartbeats that are due. */
   look(): void {
     const now = this.now()
     for (const members of this.#groups.values()) {

@@ -1,27 +1,27 @@
 /**
- * What activities tell a trace. Without the OTEL_ variables all of this does nothing. Nothing of a prompt, an answer or
- * a file is ever told: names, numbers and times alone.
+ * The spans of activities in a trace. Without the OTEL_ variables they do nothing. They never contain text of prompts,
+ * answers or files: only names, numbers and times.
  */
 import { type Attributes, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 
 const tracer = () => trace.getTracer('forge')
 
-/** A request as the conventions for generative AI have it. */
+/** A request, in the terms of OpenTelemetry's conventions for generative AI. */
 type ModelRequest = {
-  /** What kind of request: chat, embeddings … */
+  /** The kind of request. */
   operation: 'chat' | 'text_completion' | 'embeddings'
   /** The provider: anthropic, openai, openrouter. */
   provider: string
   model: string
-  /** How long the answer may get. */
+  /** The most tokens of the answer. */
   maxTokens?: number
-  /** Where in the run it belongs. */
+  /** The request's run, task and step. */
   run?: string
   task?: string
   step?: string
 }
 
-/** What is known of an answer. */
+/** What a span says about an answer. */
 export type AnswerFacts = {
   model?: string
   id?: string
@@ -31,15 +31,15 @@ export type AnswerFacts = {
   cost?: number
 }
 
-/** Tells the trace what came back. */
+/** Adds the facts of an answer to the span. */
 type TellAnswer = (answer: AnswerFacts) => void
 
-/** A span around one request to a model. An error ends it as one, by its name alone: its words may hold content. */
+/** Runs one request to a model in a span. An error is recorded by its name only: its message may have content in it. */
 export async function withModelSpan<T>(request: ModelRequest, ask: (tell: TellAnswer) => Promise<T>): Promise<T> {
   const attributes = known({
     'gen_ai.operation.name': request.operation,
     'gen_ai.provider.name': request.provider,
-    // By this name the conventions knew the provider before.
+    // The conventions' earlier name for the provider.
     'gen_ai.system': request.provider,
     'gen_ai.request.model': request.model,
     'gen_ai.request.max_tokens': request.maxTokens,

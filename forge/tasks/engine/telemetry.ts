@@ -1,7 +1,7 @@
 /**
- * Traces by OpenTelemetry, where its usual variables ask for them: run, workflow, activity and the request to a model
- * in one trace. Without those variables nothing of it is loaded, and nothing is sent. A trace tells names, numbers and
- * times; whatever could hold words of a prompt, an answer, a file or an error is taken out here, once for all.
+ * Traces by OpenTelemetry, where its usual variables request them: run, workflow, activity and model request in one
+ * trace. Without those variables nothing is loaded or sent. Traces have only names, numbers and times; anything that
+ * could contain text of a prompt, an answer, a file or an error is removed here.
  */
 import type { Context, TextMapPropagator } from '@opentelemetry/api'
 import type { ExportResult } from '@opentelemetry/core'
@@ -12,14 +12,14 @@ import type { ActivityInterceptorsFactory, InjectedSinks } from '@temporalio/wor
 type Environment = Record<string, string | undefined>
 type Sinks = InjectedSinks<{ exporter: { export(spans: unknown[]): void } }>
 
-/** What the client and the worker need for it. */
+/** The interceptors for client and worker. */
 export type Telemetry = AsyncDisposable & {
   client: WorkflowClientInterceptor[]
   activity: ActivityInterceptorsFactory[]
   sinks: Sinks
 }
 
-/** Workflows always trace: without a collector, the spans are dropped. */
+/** Workflows always trace; without a collector, their spans are dropped. */
 const NO_TELEMETRY: Telemetry = {
   client: [],
   activity: [],
@@ -27,7 +27,7 @@ const NO_TELEMETRY: Telemetry = {
   [Symbol.asyncDispose]: async () => undefined,
 }
 
-/** Whether the variables ask for traces. */
+/** Whether the variables request traces. */
 export function isTraced(env: Environment): boolean {
   if (env.OTEL_SDK_DISABLED?.toLowerCase() === 'true') return false
   const exporter = env.OTEL_TRACES_EXPORTER || undefined
@@ -36,9 +36,9 @@ export function isTraced(env: Environment): boolean {
 }
 
 /**
- * Begins to trace. What the exporter itself is told, such as where to send and with which headers, it reads from the
- * process's own variables. Closing it sends what is left; a receiver that does not answer holds nothing up for long,
- * and is told of by `say`, once until it answers again.
+ * Starts tracing. The exporter itself reads its settings (address, headers) from the process's variables. Disposing of
+ * it sends the remaining spans; a receiver that does not answer delays only briefly, and `say` is called once until it
+ * answers again.
  */
 export async function startTelemetry(
   env: Environment,
@@ -59,8 +59,8 @@ export async function startTelemetry(
   const provider = new trace.BasicTracerProvider({ resource, spanProcessors: [processor] })
   const propagator: TextMapPropagator = new (await import('@opentelemetry/core')).W3CTraceContextPropagator()
   provider.register({ contextManager: new AsyncLocalStorageContextManager(), propagator })
-  // Where to send may have a key in it, which must not get into a log with the exporter's own complaints: what of them
-  // matters, TellsFailures says.
+  // The exporter's own messages may contain a key in its address, so they must not get into a log; TellsFailures
+  // reports what matters.
   api.diag.disable()
   const sink = temporal.makeWorkflowExporter(processor, resource)
   return {
@@ -77,7 +77,7 @@ export async function startTelemetry(
   }
 }
 
-/** How long the last spans may take, in milliseconds. */
+/** Milliseconds for sending the last spans. */
 const LAST_WORDS = 5000
 
 async function openExporter(env: Environment): Promise<SpanExporter> {
@@ -92,7 +92,7 @@ async function openExporter(env: Environment): Promise<SpanExporter> {
   }
 }
 
-/** Says that traces can't be sent, and by which code: never where to, as that may have a key in it. */
+/** Reports that traces can't be sent, with the code only, as the address may contain a key. */
 export class TellsFailures implements SpanExporter {
   #isFailing = false
 
@@ -125,7 +125,7 @@ export class TellsFailures implements SpanExporter {
   }
 }
 
-/** The code of a failure, such as ECONNREFUSED or 401; its message may have an address in it. */
+/** The code of a failure, such as ECONNREFUSED or 401; its message may contain an address. */
 function codeOf(error: Error | undefined): string {
   for (let at: unknown = error; at instanceof Error; at = at.cause) {
     const { code } = at as { code?: unknown }
@@ -134,10 +134,10 @@ function codeOf(error: Error | undefined): string {
   return 'no answer'
 }
 
-/** What a span may say: all else that the interceptors write (memos, failures, results) stays here. */
+/** The attributes that are sent; all others of the interceptors (memos, failures, results) are removed. */
 const TOLD = /^(gen_ai\.|forge\.|error\.type$|workflow_id$|run_id$|activity_id$)/
 
-/** Takes all words out of spans before they are sent, and says of each workflow's which run and task it is of. */
+/** Removes all text from spans before they are sent, and adds run and task to those of workflows. */
 class OnlyNamesAndNumbers implements SpanProcessor {
   constructor(private readonly next: SpanProcessor) {}
 
@@ -149,7 +149,7 @@ class OnlyNamesAndNumbers implements SpanProcessor {
     const told = Object.entries(span.attributes).filter(([name]) => TOLD.test(name))
     const attributes = { ...ofWorkflow(span.attributes), ...Object.fromEntries(told) }
     const status = { code: span.status.code }
-    // Its methods belong to the span itself.
+    // Methods of a span need the span itself as `this`.
     const spanContext = () => span.spanContext()
     this.next.onEnd(Object.assign(Object.create(span), { attributes, status, events: [], links: [], spanContext }))
   }
@@ -163,7 +163,7 @@ class OnlyNamesAndNumbers implements SpanProcessor {
   }
 }
 
-/** The interceptors hand on all that a workflow knows of itself. */
+/** The run and task of a workflow, from the information that the interceptors pass on. */
 function ofWorkflow(info: Record<string, unknown>): Record<string, string> {
   const { workflowId, runId, searchAttributes } = info
   if (typeof workflowId !== 'string') return {}

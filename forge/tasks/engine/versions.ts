@@ -1,16 +1,16 @@
-/** Which Temporal this is made for, and by what a worker knows that it is not of this version of the code any more. */
+/** The version of Temporal, and the version of the code that a worker runs. */
 import { createHash } from 'node:crypto'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** The release of Temporal's command line, which has the server in it, that is downloaded. */
+/** The downloaded release of Temporal's command line, which contains the server. */
 export const SERVER_VERSION = 'v1.9.1'
 
 const ROOT = join(import.meta.dir, '../../..')
 /** The files and folders that a worker runs. */
 export const PARTS = ['core', 'forge.ts', 'forge/ai', 'forge/formats', 'forge/tasks', 'forge/vfs.ts', 'bun.lock']
 
-/** Of the names, sizes and times of all files that a worker runs: another one after any change. */
+/** A digest of the names, sizes and times of all files that a worker runs; it differs after any change. */
 export async function codeVersion(): Promise<string> {
   const lists = await Promise.all(PARTS.map(part => describe(part)))
   return createHash('sha256').update(lists.flat().sort().join('\n')).digest('hex').slice(0, 16)

@@ -1,7 +1,7 @@
 /**
- * The worker: it does what the flows of one repository ask for. Keys of models are in its environment alone. Asked to
- * end, it lets what it does go on for a moment, then ends that too; asked to drain, since a newer worker is there, it
- * takes nothing new and finishes what it does.
+ * The worker, which runs the flows and activities of one repository. Only its environment has the keys of models. Asked
+ * to end, it gives running work a moment and then stops it; asked to drain, since a newer worker exists, it takes
+ * nothing new and finishes running work.
  */
 
 import { trace } from '@opentelemetry/api'
@@ -25,36 +25,36 @@ type Environment = Record<string, string | undefined>
 type WorkerOptions = {
   server: Server
   queue: string
-  /** Every function of it is an activity. */
+  /** An object whose functions are the activities. */
   activities: object
   env: Environment
-  /** Lets it go in seconds. */
+  /** Ends the worker within seconds. */
   signal: AbortSignal
-  /** Lets it go when what it does is done. */
+  /** Ends the worker when its running work is done. */
   drain: AbortSignal
   log: (line: string) => void
-  /** Called when it takes work. */
+  /** Called when it is ready for work. */
   onReady: () => Promise<void> | void
-  /** Called when it takes work, with its connection; what it throws is logged. */
+  /** Called when it is ready for work, with its connection; errors are logged. */
   onBegun?: (connection: NativeConnection) => Promise<void>
-  /** A file of a bundle; by default that of this code. */
+  /** The path of a bundle; by default that of the current sources. */
   bundle?: string
-  /** Hears of each activity, so that it can end a worker without work. */
+  /** Told of each activity, to end a worker that is idle. */
   idle?: Pick<IdleWatch, 'during'>
 }
 
-/** How many workflows are kept in memory between their steps; others are replayed when they go on. */
+/** At most this many workflows are kept in memory between their steps; others are replayed. */
 const CACHED_WORKFLOWS = 100
-/** Activities at the same time. How many requests there may be, the activities themselves bound for each provider. */
+/** At most this many activities at once. The activities themselves limit the requests to each provider. */
 const ACTIVITIES = 64
 /** Milliseconds after TERM at which running activities are cancelled, and at which the process exits. */
 const [MERCY, LAST] = [3000, 10_000]
-/** After a worker was killed, workflows that it had in memory wait so long for it. */
+/** How long workflows in the memory of a killed worker wait for it. */
 const STICKY_TIMEOUT = '5 seconds'
-/** The longest that a worker drains. */
+/** The longest time for draining. */
 const DRAIN_TIMEOUT = '15 minutes'
 
-/** The worker of a repository, with its real activities. Works until it is asked to end or to drain. */
+/** Runs the worker of a repository, with the real activities, until it is asked to end or drain. */
 export async function runWorker({
   repository,
   ...options
@@ -68,7 +68,7 @@ export async function runWorker({
   await hostWorker({ ...options, activities: opened.activities, onBegun })
 }
 
-/** A worker with any activities. Throws a Failure where the server or the bundle can't be had. */
+/** Runs a worker with any activities. Throws a Failure where the server or the bundle is not available. */
 export async function hostWorker(options: WorkerOptions): Promise<void> {
   const { server, log, env } = options
   installRuntime(log)
@@ -100,12 +100,15 @@ export async function hostWorker(options: WorkerOptions): Promise<void> {
     }
     await workUntilAsked(worker, { ...options, onReady }, last)
   } finally {
-    // Not possible while a worker is still ending, which then ends with the process.
+    // Fails while a worker is still ending; the connection then ends with the process.
     await connection.close().catch(() => undefined)
   }
 }
 
-/** Once for a process: the library allows no more. What it says goes to the log; signals are not its business. */
+/**
+ * Installs the library's runtime, which is possible once in a process. Its messages go to the log; it does not handle
+ * signals.
+ */
 function installRuntime(log: (line: string) => void): void {
   try {
     const logger = new DefaultLogger('WARN', ({ level, message, meta }) => log(`${level} ${message}${reasonIn(meta)}`))
@@ -115,7 +118,7 @@ function installRuntime(log: (line: string) => void): void {
   }
 }
 
-/** Names and the first line of a reason alone: what else is known may hold arguments. */
+/** Only names and the first line of a reason: other metadata may contain arguments. */
 function reasonIn(meta: unknown): string {
   const { error, workflowId, activityType } = (meta ?? {}) as Record<string, unknown>
   const reason = error instanceof Error ? firstLine(error.message).slice(0, 300) : undefined
@@ -136,9 +139,9 @@ function settingsOf(
     maxConcurrentActivityTaskExecutions: ACTIVITIES,
     shutdownGraceTime: DRAIN_TIMEOUT,
     stickyQueueScheduleToStartTimeout: STICKY_TIMEOUT,
-    // A workflow that another version began with other steps would be retried without end, and no error would be shown.
+    // Otherwise a workflow begun by another version with other steps would be retried forever, without an error.
     workflowFailureErrorTypes: { '*': ['NondeterminismError' as const] },
-    // A cancellation comes with a heartbeat, and is to be heard within seconds.
+    // A cancellation arrives with a heartbeat, and should be noticed within seconds.
     maxHeartbeatThrottleInterval: '2 seconds' as const,
     defaultHeartbeatThrottleInterval: '1 second' as const,
     sinks: telemetry.sinks,
@@ -188,7 +191,7 @@ const countingBy = (idle: Pick<IdleWatch, 'during'>) => (): ActivityInterceptors
   inbound: { execute: (input, next) => idle.during(() => next(input)) },
 })
 
-/** Says to the trace where in a run an activity belongs: all of them are told that in their first argument. */
+/** Adds to a span where in the run its activity belongs: every activity has that in its first argument. */
 const placing = (): ActivityInterceptors => ({
   inbound: {
     execute: async (input, next) => {
@@ -203,10 +206,7 @@ const placing = (): ActivityInterceptors => ({
 
 const isPlain = (value: unknown): value is string | number => typeof value === 'string' || typeof value === 'number'
 
-/**
- * Sends heartbeats for every activity, so that the server soon notices one whose worker is gone. Local activities have
- * none.
- */
+/** Sends heartbeats for every activity, so that the server soon notices a lost worker. Local activities have none. */
 const livingBy =
   (signs: SignsOfLife) =>
   (context: Context): ActivityInterceptors => ({
@@ -229,8 +229,8 @@ const livingBy =
   })
 
 /**
- * Ends the tries of an activity that fails by itself. Those that were only lost with a worker are not counted: however
- * often one is killed, what it did is done again.
+ * Ends the retries of an activity that fails by itself. Tries lost with a killed worker are not counted: those are
+ * always repeated.
  */
 const failing = ({ info, cancellationSignal }: Context): ActivityInterceptors => ({
   inbound: {
@@ -256,7 +256,7 @@ const failing = ({ info, cancellationSignal }: Context): ActivityInterceptors =>
   },
 })
 
-/** Gives every activity a signal that is aborted too when a worker is about to end. */
+/** Gives every activity a signal that is also aborted when the worker is about to end. */
 const endingWith =
   (last: AbortSignal) =>
   (context: Context): ActivityInterceptors => ({
@@ -267,7 +267,7 @@ const endingWith =
         try {
           return await asyncLocalStorage.run(inTime, () => next(input))
         } catch (error) {
-          // It did not fail, and is done again at once.
+          // The activity did not fail, and is repeated at once.
           if (last.aborted) throw ApplicationFailure.retryable('The worker was ended', 'WorkerEnded')
           throw error
         }

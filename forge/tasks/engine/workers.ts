@@ -1,6 +1,6 @@
 /**
- * The workers of this machine: one for each repository, detached, so that it outlives the terminal. What it says is in
- * a log beside what is known of it.
+ * The workers of this machine: one for each repository, detached, so that it outlives the terminal. Its output goes to
+ * a log beside its record.
  */
 import { createHash } from 'node:crypto'
 import { appendFileSync, renameSync, statSync } from 'node:fs'
@@ -20,27 +20,27 @@ import { codeVersion } from './versions.ts'
 type Environment = Record<string, string | undefined>
 
 const FORGE = join(import.meta.dir, '../../../forge.ts')
-/** As the first line of forge.ts has it: nothing of the folder it is started in is read. */
+/** As in the first line of forge.ts: configuration in the current folder is ignored. */
 const BUN_FLAGS = ['--no-env-file', '--config=/dev/null', '--no-install']
-/** How long a worker may take to begin, in milliseconds; on a free machine it takes one second. */
+/** Milliseconds that a worker may take to start; on an idle machine it takes 1000. */
 const START_TIMEOUT_MS = 60_000
 const POLL_MS = 25
-/** What a worker that is asked to end may take. */
+/** Milliseconds for a worker that is asked to end. */
 const GRACE = 15_000
-/** A log of more bytes is put aside, and the one before it forgotten. */
+/** A log with more bytes is renamed, replacing the one before. */
 const MAX_LOG_BYTES = 2_000_000
 
 const WorkerRecord = v.object({
   process: ProcessMark,
-  /** Of the code that it runs. */
+  /** The version of its code. */
   version: v.string(),
-  /** Of the settings that it was started with, and their names. */
+  /** A digest of the settings that it was started with, and their names. */
   settings: v.object({ digest: v.string(), names: v.array(v.string()) }),
-  /** Where it looks for work. */
+  /** The server that it polls. */
   address: v.string(),
   namespace: v.string(),
   queue: v.string(),
-  /** The folder of its repository, for sentences. */
+  /** The folder of its repository, for messages. */
   folder: v.string(),
 })
 type WorkerRecord = v.InferOutput<typeof WorkerRecord>
@@ -72,7 +72,7 @@ async function readRunning(path: string): Promise<WorkerRecord | undefined> {
   return record && (await isProcessAlive(record.process)) ? record : undefined
 }
 
-/** All workers that run for this user on this machine. */
+/** All workers of this user on this machine. */
 export async function findWorkers(env: Environment): Promise<WorkerRecord[]> {
   const state = join(xdgFolder(env.XDG_STATE_HOME, '.local/state'), 'forge')
   const names = await readdir(state).catch(() => [])
@@ -81,9 +81,9 @@ export async function findWorkers(env: Environment): Promise<WorkerRecord[]> {
 }
 
 /**
- * Sees to it that a worker takes work for a repository. One that runs older code is drained and replaced, and so is one
- * that looks elsewhere for work, or was started with other settings, unless this environment has fewer of them.
- * @throws Failure where it does not begin.
+ * Ensures that a worker serves a repository. One with older code is drained and replaced; so is one that polls another
+ * server, or was started with other settings, unless this environment has fewer of them. @throws Failure where it does
+ * not start.
  */
 export async function ensureWorker(
   repository: Repository,
@@ -113,12 +113,13 @@ function isGood(there: WorkerRecord, wanted: Wanted): boolean {
     there.address !== wanted.address || there.namespace !== wanted.namespace || there.queue !== wanted.queue
   if (isElsewhere || there.version !== wanted.version) return false
   if (there.settings.digest === wanted.settings.digest) return true
-  // A terminal without a key must not take the worker its own.
+  // A terminal without keys must not replace a worker that has them.
   return !there.settings.names.every(name => wanted.settings.names.includes(name))
 }
 
 /**
- * What a worker reads when it begins. Of the values only a short digest is kept, from which none can be found again.
+ * The variables that a worker reads when it starts. Only a short digest of the values is stored, from which none can be
+ * recovered.
  */
 const SETTINGS = /^(FORGE_(?!PAGE$|TEMPORAL_)\w+|(ANTHROPIC|OPENAI|OPENROUTER)_\w+|OTEL_\w+|HTTPS?_PROXY|NO_PROXY)$/
 
@@ -136,7 +137,7 @@ async function settingsOf(env: Environment): Promise<WorkerRecord['settings']> {
 
 async function start(place: WorkerPlace, repository: Repository, env: Environment): Promise<WorkerRecord> {
   turnOver(place.log)
-  // A worktree may be removed while the worker runs.
+  // Not the worktree's folder, which may be removed while the worker runs.
   const cwd = basename(repository.commonDir) === '.git' ? dirname(repository.commonDir) : repository.commonDir
   const command = [process.execPath, ...BUN_FLAGS, FORGE, 'worker', '--detached'] as const
   const started = await startDetached(command, { cwd, env, log: place.log })
@@ -156,7 +157,7 @@ async function start(place: WorkerPlace, repository: Repository, env: Environmen
   }
 }
 
-/** It takes nothing new from now on, finishes what it does, and ends by itself. */
+/** Asks a worker to take nothing new, finish its running work, and end. */
 async function drain(place: WorkerPlace, worker: WorkerRecord): Promise<void> {
   sendSignal(worker.process, 'SIGUSR2')
   for (const last = performance.now() + GRACE; await isHeld(place.claim); await sleep(POLL_MS)) {
@@ -172,14 +173,14 @@ function isHeld(path: string): boolean {
   return taken === undefined
 }
 
-/** Ends a worker; what it does is done again by the next one. */
+/** Ends a worker; the next one repeats its running work. */
 export async function endWorker(worker: WorkerRecord): Promise<void> {
   await endProcess(worker.process, GRACE)
 }
 
 /**
- * That this process is the worker of a repository, from its beginning until it takes no more work.
- * @throws Failure where another one is.
+ * The claim of this process to be a repository's worker, held until it takes no more work. @throws Failure where
+ * another process has it.
  */
 export class WorkerClaim implements AsyncDisposable {
   private constructor(
@@ -195,7 +196,7 @@ export class WorkerClaim implements AsyncDisposable {
     throw new Failure(`A worker for this repository runs already${which}: end it with forge down.`)
   }
 
-  /** Says to all commands that this worker takes work. */
+  /** Records that this worker is ready. */
   async announce(
     repository: Pick<Repository, 'commonDir'>,
     env: Environment,
@@ -208,7 +209,7 @@ export class WorkerClaim implements AsyncDisposable {
     await writeJson(this.place.record, record)
   }
 
-  /** Makes room for another worker, while this one still finishes what it does. */
+  /** Releases the claim for another worker, while this one finishes its running work. */
   async [Symbol.asyncDispose](): Promise<void> {
     const record = await readJson(this.place.record, WorkerRecord)
     if (record?.process.pid === process.pid) await rm(this.place.record, { force: true })

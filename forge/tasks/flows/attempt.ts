@@ -1,7 +1,7 @@
 /**
- * One attempt at a task: its base is gathered, it is broken into steps, these are done one after the other, and then
- * checks and reviews decide whether it is done. What comes after a failure, the run decides. What it does just now, it
- * says to those who ask: a query costs its history nothing.
+ * One attempt at a task: it gathers its base, divides the task into steps, does these one after the other, and then
+ * runs checks and reviews. What follows a failure is decided by the run. It reports its progress by a query, which
+ * costs no events of its history.
  */
 
 import { type ChildWorkflowHandle, defineQuery, setHandler } from '@temporalio/workflow'
@@ -27,15 +27,15 @@ import { errorWords, failureOf, haltOf } from './troubles.ts'
 
 const doing = defineQuery<AttemptStatus>('doing')
 
-/** A conflict is given to a model so often; then the attempt has failed. */
+/** At most this many requests to resolve one conflict; then the attempt fails. */
 const RESOLVE_TRIES = 2
 
-/** Does one attempt. Throws nothing but a cancellation. */
+/** Runs one attempt. Throws only a cancellation. */
 export async function forgeAttempt(input: TaskInput): Promise<TaskEnd> {
   return new Attempt(input).whole()
 }
 
-/** Ends an attempt from wherever it is. */
+/** Thrown to end an attempt from anywhere. */
 class Over extends Error {
   constructor(readonly end: Pick<TaskEnd, 'outcome' | 'words'> & Partial<TaskEnd>) {
     super(end.words)
@@ -45,10 +45,10 @@ class Over extends Error {
 class Attempt {
   readonly #fanOuts = new Set<ChildWorkflowHandle<FanOutFlow>>()
   readonly #held = new Held(false, (isHeld, number) => tellOn(this.#fanOuts, isHeld, number))
-  /** What a person, and the next attempt, should see of a failure. */
+  /** The evidence of a failure, for the user and the next attempt. */
   readonly #evidence: Reference[] = []
   #doing = 'begins'
-  /** Whether it waits, as it is held. */
+  /** Whether it is waiting because it is held. */
   #waits = false
   #spent = NOTHING_SPENT
 
@@ -71,7 +71,7 @@ class Attempt {
     }
   }
 
-  /** Everything in its order. Gives the commit that passed, and the one that it began with. */
+  /** Runs all parts in order. Gives the commit that passed, and the one that it began with. */
   async #work(): Promise<{ head: Oid; from: Oid }> {
     const base = await this.#gather()
     const steps = await this.#outline(base)
@@ -89,7 +89,7 @@ class Attempt {
     return await this.#judge(base, head)
   }
 
-  /** A result that passed before is checked again with the changed plan. */
+  /** Checks a result that has passed before again, with the changed plan. */
   async #recheck({ from, head }: { from: Oid; head: Oid }): Promise<{ head: Oid; from: Oid }> {
     return await this.#judge(from, head)
   }
@@ -102,12 +102,12 @@ class Attempt {
     return { head: validated.head, from: base }
   }
 
-  /** The base with the results of what this task waits for; conflicts between them are resolved one by one. */
+  /** Merges the results of the task's dependencies into the base; conflicts are resolved one by one. */
   async #gather(): Promise<Oid> {
     const { base, results, plan } = this.input
     await this.#reached('gathers')
     let resolved: Oid | undefined
-    // Each result can be in conflict once; one more conflict does not go on from what was resolved.
+    // Each result can conflict once. More conflicts than results means that a resolution was not built upon.
     for (let number = 1; number <= results.length + 1; number++) {
       const gathered = await atOnce.gather({ ...this.#place, base, results, plan, ...(resolved && { resolved }) })
       if (!gathered.conflicts) return gathered.commit
@@ -144,7 +144,7 @@ class Attempt {
     })
   }
 
-  /** What each of its steps is about; a small task has one, which is the task itself. */
+  /** The texts for each of its steps. A small task has one step, the task itself. */
   async #outline(base: Oid): Promise<(Reference | undefined)[]> {
     if (this.input.shape.isSmall) return [undefined]
     await this.#reached('outlines')
@@ -154,7 +154,7 @@ class Attempt {
   }
 
   /**
-   * One step on the commit of the one before. Gives the commit after it: the same one where it had nothing to change.
+   * Runs one step on the commit of the one before. Gives the commit after it: the same one where nothing had to change.
    */
   async #change(doing: string, name: string, base: Oid, about: Reference | undefined): Promise<Oid> {
     await this.#reached(doing)
@@ -174,7 +174,7 @@ class Attempt {
     return validated
   }
 
-  /** Several models look at it; where they are not of one mind, a more capable one decides. */
+  /** Has several models review the result; where they disagree, a more capable one decides. */
   async #review({ head, report }: Validated): Promise<void> {
     const { shape, tier } = this.input
     if (shape.reviews === 0) return
@@ -192,7 +192,10 @@ class Attempt {
     if (this.#verdictOf(last) !== true) throw new Over(refusedBy([...results, last]))
   }
 
-  /** Undefined where a model gave none. Its findings are evidence where it is not content. */
+  /**
+   * The verdict of a review; undefined where the model gave none. The findings of a negative one are added to the
+   * evidence.
+   */
   #verdictOf(result: StepResult): boolean | undefined {
     if (result.outcome === 'confused' || result.outcome === 'blocked_on_human') throw new Over(endOf(result))
     if (result.outcome !== 'success') return undefined
@@ -200,7 +203,7 @@ class Attempt {
     return result.isGood === true
   }
 
-  /** A step that has to succeed for this attempt to go on. */
+  /** Runs a step that has to succeed for the attempt to continue. */
   async #need(name: string, wish: Wish): Promise<StepResult> {
     const result = await this.#ask(name, wish)
     if (result.outcome === 'success') return result
@@ -227,7 +230,7 @@ class Attempt {
     return end.result
   }
 
-  /** Waits where it is held, and says what comes next. */
+  /** Sets what is done next, and waits while the attempt is held. */
   async #reached(doing: string): Promise<void> {
     this.#waits = this.#held.isHeld
     await this.#held.mayGoOn()
@@ -235,7 +238,7 @@ class Attempt {
     this.#doing = doing
   }
 
-  /** A failure is written down, for the next attempt and for a person. */
+  /** Stores the report of a failure, for the next attempt and the user. */
   async #written(end: TaskEnd): Promise<TaskEnd> {
     if (end.halt || !WRITTEN.includes(end.outcome)) return end
     const { outcome, words } = end
@@ -253,16 +256,16 @@ class Attempt {
   }
 }
 
-/** What all of them come to. Where one fails, the others are waited for all the same: what they ask is paid for. */
+/** Waits for all, even after one has failed, since requests under way are paid for. Throws the first error. */
 async function allOf<Result>(works: Promise<Result>[]): Promise<Result[]> {
   await Promise.allSettled(works)
   return await Promise.all(works)
 }
 
-/** What a step is asked for, beside what all steps of an attempt have in common. */
+/** The request for a step, without what all steps of an attempt have in common. */
 type Wish = Pick<StepInput, 'kind' | 'base'> & Partial<Pick<StepInput, 'about' | 'tier' | 'choice'>>
 
-/** Outcomes that an attempt has failed by, or may have; the others are told to the run as they are. */
+/** Outcomes for which a report is stored; all others are passed to the run as they are. */
 const WRITTEN: Outcome[] = ['failure_retryable', 'failure_terminal', 'blocked_on_sibling', 'confused']
 
 const endOf = ({ outcome, words, question, sibling, parsed }: StepResult) => ({
@@ -278,7 +281,7 @@ const refusedBy = (results: StepResult[]) => ({
   words: `A review does not accept it: ${results.findLast(result => !result.isGood)?.words ?? ''}`,
 })
 
-/** What an activity or a child threw, as the end of an attempt. */
+/** Converts what an activity or a child threw to the end of the attempt. */
 function overBy(error: unknown): Over {
   const trouble = failureOf(error)
   const words = errorWords(error)

@@ -1,4 +1,4 @@
-/** The search attributes by which the server lists runs and tasks, where it has them: a run is started with one. */
+/** Search attributes by which the server lists runs and tasks, where it supports them. */
 import { upsertSearchAttributes, workflowInfo } from '@temporalio/workflow'
 import type { RunId, RunState, TaskId } from '../contract.ts'
 
@@ -8,7 +8,7 @@ const STATE = { name: 'forgeState', type: 'KEYWORD' } as const
 
 const areKnown = (): boolean => workflowInfo().typedSearchAttributes.get(RUN) !== undefined
 
-/** Options for the workflow of a task. */
+/** The options with search attributes for a task's workflow. */
 export const attributesOfTask = (run: RunId, task: TaskId) =>
   areKnown()
     ? {
@@ -19,7 +19,7 @@ export const attributesOfTask = (run: RunId, task: TaskId) =>
       }
     : {}
 
-/** The state by which this run is listed. */
+/** Updates the state by which this run is listed. */
 export class ListedState {
   #shown: RunState | undefined
 

@@ -1,6 +1,6 @@
 /**
- * The activities with their clocks. Whatever a machine does has an end: a retry is for the machine (a crash, the
- * network, a provider that is busy), never for an answer that is bad.
+ * The activities with their timeouts and retries. Everything that a machine does has a timeout. Retries are for
+ * machines (a crash, the network, a busy provider), never for a bad answer.
  */
 import {
   ActivityCancellationType,
@@ -12,31 +12,32 @@ import {
 import type { Activities } from '../contract.ts'
 
 /**
- * The worker itself bounds the retries of failures. These bounds are for attempts that were lost when a worker was
- * killed (fewer for model requests, since a lost one may be paid for).
+ * The most attempts of an activity that are lost with killed workers; fewer for model requests, since a lost one may be
+ * paid for. (The worker itself bounds the retries of failures.)
  */
 const LOST = { any: 100, requests: 30 }
 
 /**
- * Every activity says that it lives, each 20 seconds (engine/signs-of-life.ts); one that is silent for so long was lost
- * with its machine, and is done again. (What a killed worker of this machine leaves behind, the next one gives back.)
+ * An activity without a heartbeat for this long was lost with its machine and is repeated. Heartbeats are sent every 20
+ * seconds (engine/signs-of-life.ts). What a killed worker of this machine leaves behind is given back earlier by the
+ * next one.
  */
 const SILENCE = '60 seconds'
 
-/** Git and files, and the image's programs: with a little patience where the disk is busy. */
+/** For git, files and the image's programs; retried where the disk is busy. */
 const SHORT: ActivityOptions = {
   startToCloseTimeout: '5 minutes',
   heartbeatTimeout: SILENCE,
   retry: { initialInterval: '500 milliseconds', maximumInterval: '20 seconds', maximumAttempts: LOST.any },
 }
 
-/** A model's answer. It is cancelled only when the request has ended, so that nothing is sent behind a run's back. */
+/** For a request to a model. A cancellation waits until the request has ended, so that nothing is sent unnoticed. */
 const SENDING: ActivityOptions = {
   startToCloseTimeout: '60 minutes',
   heartbeatTimeout: SILENCE,
   scheduleToCloseTimeout: '6 hours',
   cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-  // A provider's own delay comes before these, by nextRetryDelay.
+  // A provider's own delay overrides these, by nextRetryDelay.
   retry: {
     initialInterval: '2 seconds',
     backoffCoefficient: 2,
@@ -45,7 +46,7 @@ const SENDING: ActivityOptions = {
   },
 }
 
-/** Checks in the container: each has its own clock, this one is for all of them together. */
+/** For checks in the container. Each has its own timeout; this one is for all together. */
 const CHECKING: ActivityOptions = {
   startToCloseTimeout: '6 hours',
   heartbeatTimeout: SILENCE,
@@ -54,18 +55,18 @@ const CHECKING: ActivityOptions = {
 }
 
 /**
- * What takes some milliseconds and can be done twice is done by the worker that has the flow, within the flow's own task:
- * the server hears of all of it at once, and of none of its input. As activities of their own, these would take as long
- * again, and three times the events. The server knows of a killed worker by the flow's task, after ten seconds.
+ * For activities that take milliseconds and can be repeated. They run in the flow's worker, within its workflow task:
+ * the server is told of all at once, without their input. As normal activities they would take twice as long and three
+ * times the events. A killed worker is noticed by the timeout of the workflow task, after ten seconds.
  */
 const AT_ONCE: LocalActivityOptions = {
   startToCloseTimeout: '5 minutes',
-  // While one waits to be tried again, the flow has to answer: longer waits are timers of the flow.
+  // A longer wait for a retry is a timer of the flow, which can answer queries meanwhile.
   localRetryThreshold: '800 milliseconds',
   retry: { initialInterval: '500 milliseconds', maximumInterval: '20 seconds', maximumAttempts: LOST.any },
 }
 
-/** Activities that may take seconds: scheduled by the server, so that the workflow answers queries meanwhile. */
+/** Activities that may take seconds: scheduled by the server, so that the workflow can answer queries meanwhile. */
 type Slow = 'construct' | 'begin' | 'lintPlan'
 type Checking = 'validate' | 'finish'
 
@@ -75,9 +76,9 @@ export const checking = proxyActivities<Pick<Activities, Checking>>(CHECKING)
 export const atOnce = inTurn(proxyLocalActivities<Omit<Activities, Slow | Checking | 'send'>>(AT_ONCE))
 
 /**
- * The same activities, of which a flow has one under way at a time. Several local activities at once may end in another
- * order, or in other groups, when a history is replayed than they did the first time
- * (github.com/temporalio/sdk-python/issues/1578 and 1881), and a flow that decides by that order is no longer the same.
+ * Runs activities of a flow one at a time. Several local activities at once may end in another order, or in other
+ * groups, when a history is replayed (github.com/temporalio/sdk-python/issues/1578 and 1881), and a flow that decides
+ * by that order would differ.
  */
 function inTurn<All extends object>(activities: All): All {
   let before: Promise<unknown> = Promise.resolve()

@@ -1,24 +1,27 @@
-/** What flows give to and take from each other: how a step, a fan-out and an attempt at a task begin and end. */
+/** What flows pass to each other: the beginning and end of a step, a fan-out and an attempt. */
 import type { List, Reference, Spent, StepInput, StepResult } from '../contract.ts'
 import type { Halt, TaskEnd, TaskInput } from '../run/events.ts'
 
-/** A step ends by the model's word, or is halted. `spent` counts its sub-agents too. */
+/** The end of a step: a result, or a halt. `spent` includes its sub-agents. */
 export type StepEnd = { halt?: undefined; result: StepResult; spent: Spent } | { halt: Halt; spent: Spent }
 
-/** What became of one sub-agent: what it found, or its words where it found nothing. */
+/** The result of one sub-agent; where it found nothing, `artifact` has its words. */
 export type SubAgentEnd = { artifact: Reference; isGood: boolean; words: string }
 
-/** `ended` is a list of pairs, a sub-agent's place in `agents` and its end: it is what a new history begins with. */
+/**
+ * `agents`: the sub-agents. `ended`: a list of pairs of an index in `agents` and its result, with which a new history
+ * begins.
+ */
 export type FanOutInput = { parent: StepInput; agents: List; ended?: List; spent: Spent; isHeld: boolean }
 
-/** How a fan-out ended: what was found, unless it was halted or an answer of a sub-agent could not be classified. */
+/** The end of a fan-out: the findings, unless it was halted or an answer of a sub-agent could not be classified. */
 export type FanOutEnd = { spent: Spent } & (
   | { halt: Halt }
   | { confused: string }
   | {
-      /** What all of them found, in the order in which they were asked: a list of references. */
+      /** All findings, in the order of the questions: a list of references. */
       found: List
-      /** For the model that asked: which of them failed, and the order. */
+      /** For the model that asked: which sub-agents failed, and the order. */
       summary: Reference
       /** For the journal. */
       brief: string

@@ -1,6 +1,6 @@
 /**
- * Sub-agents of one step: steps of kind artifact, some at a time, each a function in this flow. It holds references
- * alone, and goes on with a new history before the one it has is long, so that a thousand are no more trouble than ten.
+ * The sub-agents of one step: steps of the kind artifact, some at a time, each a function in this flow. The flow holds
+ * only references and starts a new history before its own gets long, so that a thousand sub-agents work like ten.
  */
 import { allHandlersFinished, condition, continueAsNew, workflowInfo } from '@temporalio/workflow'
 import type { List, StepInput, SubAgent } from '../contract.ts'
@@ -13,12 +13,12 @@ import { readList } from './lists.ts'
 import { AGAIN, journalPlaceOf, MENDED, type StepMeans, step, stepPlaceOf, tellOn } from './step.ts'
 import { haltOf } from './troubles.ts'
 
-/** Sub-agents at the same time. */
+/** At most this many sub-agents at the same time. */
 const MAX_CONCURRENT_AGENTS = 50
-/** Words of one failed sub-agent in its parent's summary; all of them stand in its artifact. */
+/** At most this many characters of a failed sub-agent's words in its parent's summary; its artifact has all of them. */
 const MAX_WORDS = 200
 
-/** Lets all sub-agents work and gathers what they found. Throws nothing but a cancellation. */
+/** Runs all sub-agents and gathers their findings. Throws only a cancellation. */
 export async function forgeFanOut(input: FanOutInput): Promise<FanOutEnd> {
   const means: StepMeans = {
     held: new Held(input.isHeld, (isHeld, number) => tellOn(means.fanOuts, isHeld, number)),
@@ -54,7 +54,7 @@ export async function forgeFanOut(input: FanOutInput): Promise<FanOutEnd> {
       else if (end.result.outcome === 'confused') confused ??= `Sub-agent ${agent.id}: ${end.result.words}`
       else ended.set(at, await endOf(asked, end))
     } catch (error) {
-      // Also where a halt is known already: what is a cancellation is thrown on by this.
+      // Called even if a halt is known already, since it rethrows a cancellation.
       const next = haltOf(error)
       halt ??= next
     } finally {
@@ -63,7 +63,8 @@ export async function forgeFanOut(input: FanOutInput): Promise<FanOutEnd> {
   }
 
   /**
-   * One that found nothing gives its words as its artifact: the parent is told, and never finds less than it asked for.
+   * The result of a sub-agent. One that found nothing gives its words as the artifact, so that the parent gets as many
+   * as it asked for.
    */
   async function endOf(asked: StepInput, { result }: Extract<StepEnd, { halt?: undefined }>): Promise<SubAgentEnd> {
     const { outcome, artifact, words } = result
@@ -73,7 +74,7 @@ export async function forgeFanOut(input: FanOutInput): Promise<FanOutEnd> {
     return { artifact: kept, isGood: false, words: words.slice(0, MAX_WORDS) }
   }
 
-  // An unhandled rejection would fail the workflow task again and again: a cancellation is kept and thrown here.
+  // An unhandled rejection would fail the workflow task again and again, so a cancellation is kept and thrown below.
   let thrown: unknown
   let isThrown = false
   const isOver = () => isThrown || halt !== undefined || confused !== undefined
@@ -111,7 +112,7 @@ export async function forgeFanOut(input: FanOutInput): Promise<FanOutEnd> {
 const say = (parent: StepInput, what: string, words: string): Promise<void> =>
   atOnce.note({ run: parent.run, lines: [{ ...journalPlaceOf(parent), id: `${parent.step}/${what}`, what, words }] })
 
-/** Ids that differ from each other, and from those by which the step itself goes on. */
+/** Makes the ids of sub-agents unique, also against those by which the step itself continues. */
 function withOwnNames(agents: SubAgent[]): SubAgent[] {
   const taken = new Set([AGAIN, MENDED])
   return agents.map(agent => {
@@ -122,7 +123,7 @@ function withOwnNames(agents: SubAgent[]): SubAgent[] {
   })
 }
 
-/** For the model, for the journal, and for what the step says in the end. */
+/** The summary for the model (`whole`), for the journal (`brief`), and for the step's result (`failed`). */
 function summaryOf(agents: SubAgent[], ended: SubAgentEnd[]): { whole: string; brief: string; failed: string } {
   const order = `What they found follows in this order: ${agents.map(agent => agent.id).join(', ')}.`
   const failures = agents.flatMap(({ id }, at) => (ended[at]?.isGood ? [] : [{ id, words: ended[at]?.words ?? '' }]))
@@ -141,6 +142,6 @@ function summaryOf(agents: SubAgent[], ended: SubAgentEnd[]): { whole: string; b
 
 const counted = (agents: SubAgent[]): string => `${agents.length} sub-agent${agents.length === 1 ? '' : 's'}`
 
-/** The first few of them by name. */
+/** The first few ids. */
 const listed = (ids: string[]): string =>
   ids.length > 8 ? `${ids.slice(0, 7).join(', ')} and ${ids.length - 7} more` : ids.join(', ')

@@ -1,19 +1,19 @@
-/** How a flow is held by the one that started it, and lets go on. */
+/** Holds a flow and lets it continue, on a signal of its parent. */
 import { condition, defineSignal, setHandler } from '@temporalio/workflow'
 
 /**
- * Begins nothing new, and ends what is under way, until it hears `false`. Two signals may arrive in the other order:
- * the one with the higher number is the later one.
+ * With `true`, the flow starts nothing new and finishes what is under way, until it gets `false`. Signals may arrive
+ * out of order: the one with the highest `number` counts.
  */
 export const hold = defineSignal<[isHeld: boolean, number: number]>('hold')
 
-/** What a step has to know of how its flow is held. */
+/** What a step needs to know of its flow's being held. */
 export type Holding = { readonly isHeld: boolean; mayGoOn: () => Promise<void> }
 
-/** Whether this flow is held. `onChange` is called when it has heard that it is, or is no more. */
+/** Whether this flow is held. `onChange` is called when that changes. */
 export class Held implements Holding {
   #isHeld: boolean
-  /** The number of the last word that was heard. */
+  /** The number of the last signal that counted. */
   #heard = 0
 
   constructor(isHeld = false, onChange: (isHeld: boolean, number: number) => void = () => undefined) {
@@ -30,7 +30,7 @@ export class Held implements Holding {
     return this.#isHeld
   }
 
-  /** Waits until it is not held. A person decides that: there is no clock. */
+  /** Waits until it is not held, without a timeout: the user decides that. */
   async mayGoOn(): Promise<void> {
     await condition(() => !this.#isHeld)
   }

@@ -1,8 +1,8 @@
-/** Lists that are too long for one event: kept as a blob, and read in parts. */
+/** Reads lists that are too long for one event: blobs, read in parts. */
 import type { List, RunId } from '../contract.ts'
 import { atOnce } from './effects.ts'
 
-/** All items of a list. */
+/** Reads all items of a list. */
 export async function readList<Item>(run: RunId, list: List | undefined): Promise<Item[]> {
   const items: Item[] = []
   if (!list || list.count === 0) return items

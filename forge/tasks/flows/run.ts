@@ -1,6 +1,6 @@
 /**
- * A run: whatever happens to it becomes an event, what follows is decided in run/, and carried out here. Nothing is
- * decided in this file. What needs a person stands in its status, and waits without a clock.
+ * A run as a workflow: everything that happens to it becomes an event; run/ decides what follows; this file carries
+ * that out and decides nothing. Questions to the user are in its status and wait without a timeout.
  */
 import {
   ApplicationFailure,
@@ -45,7 +45,10 @@ import { readList } from './lists.ts'
 import { step } from './step.ts'
 import { errorWords, haltOf } from './troubles.ts'
 
-/** Events and bytes of a history, with room for what is under way; the server ends a run at 51,200 and 50 MB. */
+/**
+ * A new history is begun after this many events or bytes, with room for what is under way; the server ends a run at
+ * 51,200 events or 50 MB.
+ */
 const HISTORY = { events: 15_000, bytes: 15_000_000 }
 
 const status = defineQuery<RunStatus>('status')
@@ -58,7 +61,7 @@ const resume = defineUpdate<void, [TaskId?]>('resume')
 const stop = defineUpdate<void, [TaskId?]>('stop')
 const raise = defineUpdate<void, [Partial<Limits>]>('raise')
 
-/** Runs from the plan to the result; `carried` is what the history before this one had come to. */
+/** Runs from the plan to the result. `carried`: the state at the end of the history before this one. */
 export async function forgeRun(input: RunInput, carried?: List): Promise<RunEnd> {
   const root = CancellationScope.current()
   const running = new Running(input)
@@ -66,21 +69,21 @@ export async function forgeRun(input: RunInput, carried?: List): Promise<RunEnd>
   return await CancellationScope.nonCancellable(() => running.whole(carried))
 }
 
-/** An attempt that is under way. */
+/** An attempt under way. */
 type Out = { scope: CancellationScope; child: Trigger<ChildWorkflowHandle<AttemptFlow> | undefined> }
 
 class Running {
   #run: RunRecord
-  /** What has happened before the run was read from the history before. */
+  /** Events before the state of the earlier history was read. */
   #early: Event[] | undefined = []
   readonly #out = new Map<TaskId, Out>()
   #work: CancellationScope | undefined
-  /** Commands that are being carried out. */
+  /** The number of commands being carried out. */
   #jobs = 0
   readonly #lines: NewJournalLine[] = []
   #isWriting = false
   readonly #listed = new ListedState()
-  /** Whose questions are being answered right now. */
+  /** Tasks whose questions are being answered right now; '' for the run's own. */
   readonly #beingAnswered = new Set<TaskId | ''>()
 
   constructor(readonly input: RunInput) {
@@ -111,7 +114,7 @@ class Running {
     return this.#run.ending ?? { state: 'stopped', words: '' }
   }
 
-  /** An event: what follows is decided, and begun. */
+  /** Handles an event: decides what follows, and carries that out. */
   happens(event: Event): void {
     if (this.#early) {
       this.#early.push(event)
@@ -133,7 +136,7 @@ class Running {
     return historyLength > events || historySize > HISTORY.bytes
   }
 
-  /** What it knows is kept, and a new history begins with that. */
+  /** Stores the state and begins a new history with it. */
   async #goOnAnew(): Promise<void> {
     const text = JSON.stringify(this.#run)
     const items: string[] = []
@@ -142,7 +145,7 @@ class Running {
     await continueAsNew<typeof forgeRun>(this.input, carried)
   }
 
-  /** Says that time has gone by, when the run's minutes are over. */
+  /** Sends an event when the run's minutes are over. */
   async #watchClock(): Promise<never> {
     for (;;) {
       await condition(() => leftOf(this.#run, Date.now()) !== undefined)
@@ -155,7 +158,7 @@ class Running {
 
   #isKeeping = false
 
-  /** Keeps how it is in git, whenever it rests or goes on, until it has ended. */
+  /** Stores the status in git whenever the run rests or continues, until it has ended. */
   async #keepStatus(): Promise<void> {
     const mark = () => statusMarkOf(this.#run, Date.now())
     for (let kept = ''; ; ) {
@@ -163,7 +166,7 @@ class Running {
       kept = mark()
       const isLast = this.#run.ending !== undefined
       this.#isKeeping = true
-      // The server knows it too: what can't be kept is no reason to halt.
+      // The server has the status too, so a failure to store it does not halt the run.
       await atOnce.rest(statusOf(this.#run, Date.now())).catch(() => undefined)
       this.#isKeeping = false
       if (isLast) return
@@ -199,7 +202,10 @@ class Running {
     }
   }
 
-  /** It is not awaited, so it must not throw: an unhandled rejection would fail the workflow task again and again. */
+  /**
+   * Runs `work` without awaiting it, so it must not throw: an unhandled rejection would fail the workflow task again
+   * and again.
+   */
   #job(work: () => Promise<void>): void {
     this.#jobs++
     work()
@@ -211,10 +217,10 @@ class Running {
       })
   }
 
-  /** Lines of the journal in their order: what has come together is written together. */
+  /** Writes the journal's lines in order; lines that have piled up are written together. */
   async #write(): Promise<void> {
     this.#isWriting = true
-    // What follows from the same event goes along.
+    // Wait for further lines of the same event, to write them together.
     await Promise.resolve()
     while (this.#lines.length > 0) {
       const lines = this.#lines.splice(0)
@@ -254,7 +260,7 @@ class Running {
   }
 
   async #tellHeld({ task, isHeld, number }: Extract<RunCommand, { do: 'hold' }>): Promise<void> {
-    // One that has ended meanwhile needs not hear it.
+    // An attempt that has ended need not be told.
     const child = await this.#out.get(task)?.child
     await child?.signal(hold, isHeld, number).catch(() => undefined)
   }
@@ -335,7 +341,7 @@ class Running {
 
   // --- A person
 
-  /** Hears a person from now on. What can't be followed is refused with a sentence. */
+  /** Handles the user's updates and the queries. An update that can't be followed is refused with a sentence. */
   #listen(): void {
     setHandler(status, () => statusOf(this.#run, Date.now()))
     setHandler(approve, plan => this.#approve(plan), {
@@ -375,7 +381,7 @@ class Running {
     this.#verify(wanted)
   }
 
-  /** The plan that is shown, or another one that a person has made of it. */
+  /** Approves the plan that is shown, or one that the user has made of it. */
   async #approve(plan: Reference): Promise<void> {
     const { question } = this.#run
     const shown = question?.proposal?.plan.oid === plan.oid ? question.proposal : undefined
@@ -400,18 +406,21 @@ class Running {
     }
   }
 
-  /** What a person says, so that it is not asked again when the server has lost everything. */
+  /** Stores what the user says, so that it is not asked again if the server loses everything. */
   async #remember(task: TaskId | '', said: Reference): Promise<void> {
     const run = this.#run
     const id = task || (run.hold?.why === 'confused' ? (run.hold.task ?? '') : '')
     const record = run.tasks.find(({ shape }) => shape.id === id)
-    // What holds it all is no question with a number.
+    // What holds the whole run is no numbered question.
     if (!record && !run.question) return
     const count = record ? record.questions : run.questions
     await orRefused(atOnce.remember({ run: this.input.run, kind: 'answer', task: id, count, answer: said }))
   }
 
-  /** Another plan from now on, with what a person says to a task. Nothing is begun while it is checked. */
+  /**
+   * Switches the run to another plan, optionally with the user's answer for a task. Nothing new starts while the plan
+   * is checked.
+   */
   async #mend(plan: Reference, said: { task: TaskId; answer: Reference } | undefined): Promise<void> {
     if (said) this.#beingAnswered.add(said.task)
     this.happens({ is: 'mending', isOver: false })
@@ -433,17 +442,17 @@ class Running {
   }
 }
 
-/** A run's own steps have no sub-agents, and are not begun while it is held. */
+/** For the run's own steps, which have no sub-agents and are not begun while the run is held. */
 const NEVER_HELD: Holding = { isHeld: false, mayGoOn: async () => undefined }
 
-/** Characters of what a run knows that are kept as one item of a list. */
+/** Characters of the run's state in one item of a list. */
 const PART = 8000
 
 const some = (task: TaskId | undefined): { task?: TaskId } => (task === undefined ? {} : { task })
 
 const refused = (words: string): ApplicationFailure => ApplicationFailure.nonRetryable(words, 'Refused')
 
-/** Runs an activity that a person asked for; a failure is thrown with a sentence for that person. */
+/** Awaits an activity for an update of the user; a failure is thrown as a sentence for the user. */
 async function orRefused<Result>(work: Promise<Result>): Promise<Result> {
   try {
     return await work

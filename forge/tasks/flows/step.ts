@@ -1,7 +1,7 @@
 /**
- * The universal step: construct, send, receive, serialize, transition. All kinds of work are this. It is a function in
- * the flow that needs it; only one that wants to know more before it is done gets sub-agents in a flow of their own, if
- * its depth permits, and is asked again with what they found.
+ * The universal step: construct, send, receive, serialize, transition. All kinds of work use it. It is a function in
+ * the flow that needs it. Only a step that wants to find out more gets sub-agents in a separate flow, if its depth
+ * permits, and is asked again with their findings.
  */
 
 import { type ChildWorkflowHandle, startChild, workflowInfo } from '@temporalio/workflow'
@@ -12,13 +12,13 @@ import type { FanOutEnd, FanOutFlow, StepEnd } from './ends.ts'
 import { type Holding, hold } from './held.ts'
 import { failureOf } from './troubles.ts'
 
-/** What a step needs of the flow that it is in. `fanOuts` are the flows of sub-agents that are under way. */
+/** What a step needs of its flow. `fanOuts`: the flows of sub-agents under way. */
 export type StepMeans = { held: Holding; fanOuts: Set<ChildWorkflowHandle<FanOutFlow>> }
 
-/** The ends of the ids of a step that is asked for once more: with what its sub-agents found, or what was wrong. */
+/** The suffixes of the ids of a repeated step: after its sub-agents' findings, and after a faulty answer. */
 export const [AGAIN, MENDED] = ['again', 'mended']
 
-/** Asks a model once, or once more where it wanted sub-agents. Throws nothing but a cancellation. */
+/** Asks a model, and once more where it wanted sub-agents. Throws only a cancellation. */
 export async function step(input: StepInput, means: StepMeans): Promise<StepEnd> {
   const first = await askOrMend(input)
   if (first.halt || first.result.outcome !== 'success' || !first.result.fanOut?.count) return first
@@ -31,8 +31,8 @@ export async function step(input: StepInput, means: StepMeans): Promise<StepEnd>
 }
 
 /**
- * Asks, and once more where the answer can't be read or its edits can't be made: with what is wrong with it, on the
- * commit that the step began with. Only what checks refuse costs an attempt.
+ * Asks, and once more where the answer can't be read or its edits can't be applied: with the reason, on the original
+ * commit. Only a failure of checks costs an attempt.
  */
 async function askOrMend(input: StepInput): Promise<StepEnd> {
   const first = await ask(input)
@@ -43,7 +43,7 @@ async function askOrMend(input: StepInput): Promise<StepEnd> {
   return again.halt ? { halt: again.halt, spent } : { result: { ...again.result, spent }, spent }
 }
 
-/** The five activities. */
+/** Runs the five activities. */
 async function ask(input: StepInput): Promise<StepEnd> {
   const place = stepPlaceOf(input)
   let spent = NOTHING_SPENT
@@ -62,7 +62,7 @@ async function ask(input: StepInput): Promise<StepEnd> {
   }
 }
 
-/** Lets the sub-agents work, or says that there is no level for them, and asks again. */
+/** Runs the sub-agents, or says that no level is left for them, and asks again. */
 async function withSubAgents(input: StepInput, means: StepMeans, agents: List, spent: Spent): Promise<StepEnd> {
   if (input.depth <= 0) {
     const words = 'There are no more levels of sub-agents for this step: do it with what is here.'
@@ -80,7 +80,7 @@ async function withSubAgents(input: StepInput, means: StepMeans, agents: List, s
 }
 
 async function fanOut(input: StepInput, { held, fanOuts }: StepMeans, agents: List): Promise<FanOutEnd> {
-  // No sub-agent's id has a colon in it.
+  // A sub-agent's id has no colon in it.
   const workflowId = `${idOfRun(input)}/${input.step}:fan-out`
   const args: Parameters<FanOutFlow> = [
     { parent: { ...input, about: [] }, agents, spent: NOTHING_SPENT, isHeld: held.isHeld },
@@ -94,12 +94,12 @@ async function fanOut(input: StepInput, { held, fanOuts }: StepMeans, agents: Li
   }
 }
 
-/** Tells the flows of sub-agents on that they are held. One that has ended meanwhile needs not hear it. */
+/** Passes on to the flows of sub-agents whether they are held. One that has ended need not be told. */
 export function tellOn(fanOuts: StepMeans['fanOuts'], isHeld: boolean, number: number): void {
   for (const child of fanOuts) child.signal(hold, isHeld, number).catch(() => undefined)
 }
 
-/** Asks again with that. A step is asked again once: one that still wants sub-agents has failed. */
+/** Asks again with these texts, once: a step that still wants sub-agents has failed. */
 async function askAgain(input: StepInput, spent: Spent, about: Reference[], failed = ''): Promise<StepEnd> {
   const again = await askOrMend({
     ...input,
@@ -123,7 +123,7 @@ function stepEndOf(error: unknown, spent: Spent): StepEnd {
   return { result: { outcome: 'failure_retryable', words: trouble.words, spent }, spent }
 }
 
-/** The id of the run's own workflow, with which those of all that it starts begin. */
+/** The id of the run's own workflow, with which those of its children begin. */
 function idOfRun({ task, step: own }: StepInput): string {
   const { workflowId } = workflowInfo()
   const suffixes = [...(task === undefined ? [] : [`/${task}`]), `/${own.slice(0, own.lastIndexOf('/'))}:fan-out`]

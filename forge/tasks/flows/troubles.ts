@@ -1,22 +1,22 @@
-/** What was thrown in a flow, told apart: what a person has to mend, and what an attempt may fail by. */
+/** Classifies what was thrown in a flow: what the user has to fix, and what an attempt fails by. */
 import { ApplicationFailure, isCancellation, TimeoutFailure } from '@temporalio/workflow'
 import type { LimitName } from '../contract.ts'
 import type { Halt } from '../run/events.ts'
 
-/** Characters of a sentence that may stand in a history. */
+/** At most this many characters of a sentence in a history. */
 const MAX_WORDS = 300
 
 const LIMITS: LimitName[] = ['requests', 'tokens', 'cost', 'minutes']
 
-/** Troubles of a model that are the request's own: the same one fails again, another one may not. */
+/** Troubles of a model that are caused by the request: the same one fails again, another one may not. */
 const OF_THE_REQUEST = ['too long', 'refused', 'broken']
 
-/** How the server's library says that a history does not fit the code. */
+/** How the server's library reports a history that does not fit the code. */
 const OTHER_STEPS = /\bTMPRL1100\b|nondeterminism/i
 
 /**
- * What an activity or a child threw when its retries were over: a halt, or only the `words` by which this attempt
- * fails. Throws it again where it is a cancellation.
+ * Classifies what an activity or a child threw after its retries: a halt, or only the `words` by which the attempt
+ * fails. Rethrows a cancellation.
  */
 export function failureOf(error: unknown): { halt: Halt } | { words: string } {
   if (isCancellation(error)) throw error
@@ -37,13 +37,13 @@ export function failureOf(error: unknown): { halt: Halt } | { words: string } {
   return { halt: { why: 'machine', words: errorWords(error) } }
 }
 
-/** What was thrown, where nothing can go on without a person. Throws it again where it is a cancellation. */
+/** The halt for what was thrown, where nothing can continue without the user. Rethrows a cancellation. */
 export function haltOf(error: unknown): Halt {
   const trouble = failureOf(error)
   return 'halt' in trouble ? trouble.halt : { why: 'machine', words: trouble.words }
 }
 
-/** The innermost sentence of an error, for a person. */
+/** The innermost message of an error, for the user. */
 export function errorWords(error: unknown): string {
   const causes = chainOf(error)
   if (causes.some(cause => cause instanceof TimeoutFailure) && !applicationFailureOf(error)) {
@@ -56,7 +56,7 @@ export function errorWords(error: unknown): string {
 const applicationFailureOf = (error: unknown): ApplicationFailure | undefined =>
   chainOf(error).find(cause => cause instanceof ApplicationFailure)
 
-/** An error and what it was caused by, from the outside in. */
+/** An error and its causes, from the outside in. */
 function chainOf(error: unknown): Error[] {
   const chain: Error[] = []
   for (let at = error; at instanceof Error && chain.length < 20; at = at.cause) chain.push(at)

@@ -1,6 +1,6 @@
 /**
- * One change of a plan by a person's single word: files that a task may write besides, and files that it is given. What
- * the linter would only complain about is brought into order, so that one action is enough.
+ * Changes a plan by an answer of the user: files that a task may write or read in addition. What the linter would
+ * complain about then (e.g. the order of tasks) is put right as well, so that one action is enough.
  */
 import { visible } from '../../../core/text.ts'
 import type { TaskId } from '../contract.ts'
@@ -10,16 +10,16 @@ import type { Plan, Task } from './schema.ts'
 
 type Amendment = {
   task: TaskId
-  /** Globs that it may write besides. */
+  /** Globs that the task may write in addition. */
   mayWrite: readonly string[]
-  /** Files that it is given besides. */
+  /** Files that the task is given in addition. */
   with: readonly string[]
 }
 
-/** The changed plan, and a sentence for each thing that is another one. */
+/** The changed plan, and a sentence for each other change. */
 type Amended = { plan: Plan; notes: string[] }
 
-/** `isFixed`: tasks that are done or under way, which wait for nothing more. */
+/** Changes a plan. `isFixed`: tasks that are done or under way, which get no new dependencies. */
 export function amend(
   plan: Plan,
   { task, mayWrite, with: files }: Amendment,
@@ -27,7 +27,7 @@ export function amend(
 ): Amended {
   const notes: string[] = []
   const tasks = plan.tasks.map(it => (it.id === task ? amended(it, mayWrite, files, notes) : it))
-  // A task that may write the same file as another one waits for it, or that one for it.
+  // Of two tasks that may write the same file, one has to wait for the other.
   for (const [one, other] of overlapping(tasks, graphOf(tasks), id => id === task)) {
     const graph = graphOf(tasks)
     if (graph.areOrdered(one, other)) continue
@@ -44,7 +44,7 @@ export function amend(
 
 function amended(task: Task, mayWrite: readonly string[], files: readonly string[], notes: string[]): Task {
   const write = mayWrite.filter(glob => !task.boundaries.write.includes(glob))
-  // One whose boundaries are not known may write anything already.
+  // A task without known boundaries may write anything already.
   const isAlone = task.boundaries.write.length === 0
   const context = files.filter(path => !task.context.files.includes(path))
   if (write.length > 0 && !isAlone) notes.push(visible(`${task.id} may write ${write.join(', ')}.`))

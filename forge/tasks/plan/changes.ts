@@ -1,13 +1,11 @@
-/**
- * What is different between two plans, in sentences: for the person who says yes to the second one, and for the journal.
- */
+/** The differences between two plans as sentences: for the user who approves the second one, and for the journal. */
 import { visible } from '../../../core/text.ts'
 import type { Assertion, Plan, Task } from './schema.ts'
 
-/** Characters of a text that is quoted from a plan. */
+/** At most this many characters of a text are quoted. */
 const MAX_QUOTED = 120
 
-/** A sentence for each difference, in the order of the second plan; none where both say the same. */
+/** A sentence for each difference, in the order of the second plan; empty where there is none. */
 export function planChanges(before: Plan, after: Plan): string[] {
   return [...assertions(before, after), ...tasks(before, after)].map(visible)
 }
@@ -84,7 +82,7 @@ const filesOf = ({ context }: Task): string[] => [...context.files, ...context.t
 const checksOf = ({ validation }: Task): string[] =>
   validation.checks.map(it => (typeof it === 'string' ? it : quote(it.command)))
 
-/** What a list has more, and less, than before. */
+/** What was added to a list, and what was removed. */
 function* lists(
   before: readonly string[],
   after: readonly string[],

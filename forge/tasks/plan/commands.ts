@@ -1,26 +1,25 @@
 /**
- * Whether a plan's command can show anything: that its programs and files are there, that it ends, and that it can end
- * badly. It reads as much of a shell's language as people and models write into one line; what it does not understand,
- * it lets pass.
+ * Finds out whether a plan's command can be a check: its programs and files exist, it ends, and it can fail. It parses
+ * only as much of the shell's language as people and models write in one line, and accepts what it does not understand.
  */
 
-/** What a command finds where it runs. */
+/** The environment in which a command will run. */
 export type CommandRoom = {
-  /** The programs of the image that checks run in; undefined where they are not known. */
+  /** The programs of the image that checks run in; undefined where they are unknown. */
   programs: ReadonlySet<string> | undefined
-  /** Whether checks reach the network. */
+  /** Whether checks have a network. */
   hasNetwork: boolean
-  /** Whether there is such a file or folder by the time that it runs. */
+  /** Whether a file or folder will exist when the command runs. */
   exists: (path: string) => boolean
-  /** The scripts of the top folder's package.json; undefined where it has none, or may be written by then. */
+  /** The scripts of the root's package.json; undefined where it has none, or tasks may change them. */
   scripts: ReadonlySet<string> | undefined
 }
 
-/** A command with its arguments, as far as these are plain; `isQuoted` words may be anything. */
+/** A word of a command. `isQuoted`: its text is not plain, and may be anything. */
 type Word = { text: string; isQuoted: boolean }
 export type Simple = { words: Word[]; isNegated: boolean }
 type Pipeline = Simple[]
-/** `joint` is how it follows the one before. */
+/** `joint`: how it follows the one before. */
 type Item = { pipeline: Pipeline; joint: 'and' | 'or' | 'next' | 'background' }
 
 const BUILTINS = new Set(
@@ -31,9 +30,9 @@ const BUILTINS = new Set(
 const KEYWORDS = new Set(
   'if then else elif fi for do done while until case esac in function select { } [[ ]]'.split(' '),
 )
-/** They run the rest of their words. */
+/** Programs that run the rest of their words as a command. */
 const WRAPPERS = new Set(['env', 'time', 'timeout', 'nice', 'nohup', 'exec', 'command', 'xargs', 'stdbuf'])
-/** They end well whatever happens. */
+/** Programs that succeed in any case. */
 const ALWAYS_WELL = new Set([
   'true',
   ':',
@@ -48,7 +47,7 @@ const ALWAYS_WELL = new Set([
   'wait',
   'ls',
 ])
-/** At the end of a pipe, where they have nothing that could be missing. */
+/** Programs that succeed in any case at the end of a pipe, where they read no files. */
 const WELL_IN_PIPES = new Set([
   'cat',
   'head',
@@ -73,16 +72,16 @@ const NETWORK: readonly RegExp[] = [
 ]
 const NEVER_ENDS = /^(?:--watch|--watchAll|--serve|--ui|-w=|--watch=true)$/
 const INTERACTIVE = new Set(['vi', 'vim', 'nano', 'emacs', 'less', 'more', 'top', 'htop', 'man'])
-/** Endings of what is certainly the name of a file. */
+/** The extensions by which a word is certainly a file name. */
 const FILE =
   /^[\w@+.-][\w@+./-]*\.(?:[cm]?[jt]sx?|py|rs|go|java|kt|rb|php|sh|bash|json|ya?ml|toml|md|txt|html|css|sql|c|h|cc|cpp|hpp|cs|swift|ini|cfg)$/
-/** Their first argument is an expression, and no file. */
+/** Programs whose first argument is an expression, not a file. */
 const WITH_EXPRESSION = new Set(['grep', 'egrep', 'fgrep', 'rg', 'sed', 'awk', 'jq', 'find', 'test', '['])
-/** What they name may not be there yet. */
+/** Programs whose arguments need not exist. */
 const WRITERS = new Set(['tee', 'touch', 'cp', 'mv', 'mkdir', 'ln', 'rm', 'install'])
 const SHELLS = new Set(['sh', 'bash', 'zsh', 'dash'])
 
-/** What is wrong with a command, in a few words each, to stand behind `the command "…"`; empty where nothing is. */
+/** What is wrong with a command, in phrases to follow `the command "…"`; empty where nothing is. */
 export function whyNotRun(command: string, room: CommandRoom): string[] {
   const items = parse(command)
   if (items === 'open quote') return ['has a quote that is not closed: close it']
@@ -91,7 +90,7 @@ export function whyNotRun(command: string, room: CommandRoom): string[] {
   const simple = items.flatMap(({ pipeline }) => pipeline)
   const hasPipefail = /\bpipefail\b/.test(command)
   if (!canFail(items, hasPipefail)) words.add(whyItCannotFail(items, command))
-  // What it writes, it may read.
+  // A command may read what it writes.
   const made = new Set([...command.matchAll(/>\s*([\w./-]+)/g)].map(([, path = '']) => clean(path)))
   const inside: CommandRoom = { ...room, exists: path => made.has(path) || room.exists(path) }
   let isElsewhere = false
@@ -103,7 +102,7 @@ export function whyNotRun(command: string, room: CommandRoom): string[] {
   return [...words]
 }
 
-/** The parts of a command that has to do all of them; undefined where it does something else. */
+/** The simple commands of a command that runs all of them; undefined for any other form. */
 export function simpleCommandsOf(command: string): Simple[] | undefined {
   const items = parse(command)
   if (!items || items === 'open quote' || /[<>]/.test(command)) return undefined
@@ -132,7 +131,7 @@ function* whyNotOne(words: readonly Word[], room: CommandRoom, isElsewhere: bool
       yield `runs ${program}, which does not exist: name a file that is there, or let a task before output it`
   } else if (room.programs && !BUILTINS.has(program) && !KEYWORDS.has(program) && !room.programs.has(program))
     yield `needs the program ${program}, which is not in the image that checks run in: take one that is (${someOf(room.programs)})`
-  if (INTERACTIVE.has(program)) yield `starts ${program}, which waits for a person: nobody is there`
+  if (INTERACTIVE.has(program)) yield `starts ${program}, which waits for a person, and there is none`
   const call = `${program} ${second?.text ?? ''}`.trim()
   const isLocal = words.some(({ text }) => /\b(?:localhost|127\.0\.0\.1)\b|\[::1\]/.test(text))
   if (!room.hasNetwork && !isLocal && NETWORK.some(it => it.test(program) || it.test(call)))
@@ -155,7 +154,7 @@ function* missingIn(words: readonly Word[], room: CommandRoom): Generator<string
     const before = rest[at - 1] ?? ''
     if (text.startsWith('-')) continue
     if (skips-- > 0) continue
-    // What an option names may be made by the command.
+    // A file named by an option may be created by the command.
     if (/^(?:-o|--?out\w*|--?report\w*|>|>>|-e|-c|-m|-k|-t)$/.test(before)) continue
     if (!word || (word.isQuoted && /\s/.test(text)) || !FILE.test(text) || /(?:^|\/)node_modules\//.test(text)) continue
     if (!room.exists(clean(text)))
@@ -165,7 +164,7 @@ function* missingIn(words: readonly Word[], room: CommandRoom): Generator<string
 
 const clean = (path: string): string => path.replace(/^(?:\.\/)+/, '').replace(/\/+$/, '')
 
-/** The script of package.json that a command runs; undefined where it runs none by name. */
+/** The package.json script that a command runs by name; undefined where it runs none. */
 function scriptOf(words: readonly Word[]): string | undefined {
   const [program, verb, name] = words.map(({ text }) => text)
   if (!program || !/^(?:npm|pnpm|yarn|bun)$/.test(program)) return undefined
@@ -175,10 +174,10 @@ function scriptOf(words: readonly Word[]): string | undefined {
   return name
 }
 
-/** Named where the image has too many programs to name them all. */
+/** Programs to suggest where the image has too many to list. */
 const USUAL_PROGRAMS =
   'bun node npm npx tsc python3 pytest ruff mypy go cargo make bash git grep sed awk jq diff cmp test'.split(' ')
-/** A list of more programs than these is not read. */
+/** A longer list of programs is not printed. */
 const MAX_PROGRAMS = 24
 
 const someOf = (programs: ReadonlySet<string>): string => {
@@ -186,7 +185,7 @@ const someOf = (programs: ReadonlySet<string>): string => {
   return `${USUAL_PROGRAMS.filter(name => programs.has(name)).join(', ')} or another one`
 }
 
-/** Assignments and programs that only run another one, taken away from the front. */
+/** A command without assignments and wrapping programs at its front. */
 function unwrapped(words: readonly Word[]): Word[] {
   let rest = [...words]
   for (;;) {
@@ -236,10 +235,10 @@ function simpleCanFail({ words, isNegated }: Simple, isPiped: boolean): boolean 
   if (isNegated) return true
   const run = unwrapped(words)
   const [program, second] = run.map(({ text }) => text)
-  // Nothing but assignments, or what is not understood.
+  // Only assignments can't fail; what is not understood may.
   if (program === undefined) return !words.every(({ text }) => /^\w+=/.test(text))
   if (program === 'exit' || program === 'return') return second !== undefined && second !== '0'
-  // What it runs is looked at by itself.
+  // A command inside of a shell is checked separately.
   if (SHELLS.has(program)) return true
   if (program === 'ls') return second !== undefined
   if (ALWAYS_WELL.has(program)) return false
@@ -264,7 +263,7 @@ function whyItCannotFail(items: readonly Item[], command: string): string {
 
 type Token = Word | { operator: string }
 
-/** The parts of a command; undefined where it is written in a way that is not understood here. */
+/** Parses a command; undefined for syntax that is not supported here. */
 function parse(command: string): Item[] | 'open quote' | undefined {
   const tokens = tokensOf(command)
   if (!Array.isArray(tokens)) return tokens
@@ -286,7 +285,7 @@ function parse(command: string): Item[] | 'open quote' | undefined {
   }
   for (const token of tokens) {
     if (!('operator' in token)) {
-      // Also behind `{`, `then` and the like.
+      // Also after `{`, `then` and the like.
       const isFirst = words.every(({ text, isQuoted }) => !isQuoted && KEYWORDS.has(text))
       if (token.text === '!' && !token.isQuoted && isFirst) isNegated = true
       else words.push(token)
@@ -314,7 +313,7 @@ function parse(command: string): Item[] | 'open quote' | undefined {
 }
 
 function tokensOf(command: string): Token[] | 'open quote' | undefined {
-  // A text in the middle of a command is not read.
+  // Here-documents are not supported.
   if (command.includes('<<')) return undefined
   const tokens: Token[] = []
   let word = ''
@@ -357,7 +356,7 @@ function tokensOf(command: string): Token[] | 'open quote' | undefined {
     } else if (char === '>' || char === '<' || pair === '&>') {
       const [redirect = ''] =
         /^(?:&>>?|[<>]{1,2}[&|]?)\s*(?:[^\s;|&<>()'"]+|'[^']*'|"[^"]*")?/.exec(command.slice(at)) ?? []
-      // The number of what is redirected is no word.
+      // The number before a redirection is no word.
       if (/^\d+$/.test(word)) isIn = false
       end()
       at += Math.max(redirect.length, 1) - 1

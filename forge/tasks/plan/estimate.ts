@@ -1,6 +1,6 @@
 /**
- * What a plan may take, before anything of it is paid: by the sizes of its tasks and the prices of its tiers. It is a
- * guess, from a low end where all goes well to a high one where each task needs its second attempt.
+ * Estimates what a plan may cost before anything is paid: by the sizes of its tasks and the prices of its tiers, from a
+ * low end where all goes well to a high end where each task needs a second attempt.
  */
 import type { Price } from '../../ai/settings.ts'
 import type { Tier } from '../contract.ts'
@@ -9,33 +9,33 @@ import { isLiteral, plain } from './globs.ts'
 import type { Plan, Task } from './schema.ts'
 
 export type EstimateRange = { low: number; high: number }
-/** `cost` in US dollars; undefined where a tier has no price. `unpriced` are these tiers. */
+/** `cost`: in US dollars; undefined where a tier has no price. `unpriced`: these tiers. */
 export type PlanEstimate = { requests: EstimateRange; tokens: EstimateRange; cost?: EstimateRange; unpriced: Tier[] }
 
-/** US dollars of a tier's first model; undefined where the person has set none. */
+/** The price of a tier's first model; undefined where the user has set none. */
 export type PriceOf = (tier: Tier) => Price | undefined
 
-/** Of a task: requests (its outline is one of them), and tokens of each. */
+/** For a task: the number of requests (its outline included), and the tokens of each. */
 const SIZES: Record<Task['size'], { requests: EstimateRange; input: EstimateRange; output: EstimateRange }> = {
   small: { requests: { low: 1, high: 1 }, input: { low: 6000, high: 16_000 }, output: { low: 800, high: 4000 } },
   medium: { requests: { low: 3, high: 7 }, input: { low: 10_000, high: 30_000 }, output: { low: 1000, high: 5000 } },
   large: { requests: { low: 6, high: 16 }, input: { low: 15_000, high: 50_000 }, output: { low: 1500, high: 6000 } },
 }
-/** How many models at most review a task's result. */
+/** Reviewers of a result at first; a third decides where two disagree. */
 export const REVIEWERS = 2
-/** What fails once is tried once more. */
+/** Attempts at a task: a failed one is repeated once. */
 const ATTEMPTS = 2
-/** If two reviewers disagree, a third one decides. */
+/** The additional reviewer where two disagree. */
 const UMPIRE = 1
 
-/** Whether models are asked about its result: by its own wish, or since an assertion that it claims can't be run. */
+/** Whether models review its result: since the plan says so, or it claims an assertion without a command. */
 export const isReviewed = (task: Task, plan: Plan): boolean =>
   task.validation.reviews.length > 0 ||
   plan.contract.some(({ id, how }) => how.kind === 'review' && task.claims.includes(id))
 
 const MILLION = 1_000_000
 
-/** A small task, or one whose outputs are a file and its test: an outline would have one step. */
+/** Whether a task needs no outline: it is small, or its outputs are a file and its test. */
 export function isDoneInOneStep({ size, objective, boundaries }: Task): boolean {
   if (size === 'small') return true
   const { outputs } = objective
@@ -46,13 +46,13 @@ export function isDoneInOneStep({ size, objective, boundaries }: Task): boolean 
   return tests.length <= 1 && files.length - tests.length <= 1
 }
 
-/** A task's size as it will be done. */
+/** The effective size of a task. */
 export const taskSizeOf = (task: Task): Task['size'] => (isDoneInOneStep(task) ? 'small' : task.size)
 
-/** How many models of a tier are asked about a result. */
+/** How many models of a tier review a result. */
 export type ReviewersOf = (tier: Tier) => number
 
-/** What the tasks of a plan may take, without those that are done. */
+/** Estimates the tasks of a plan, without those that are done. */
 export function planEstimateOf(
   plan: Plan,
   priceOf: PriceOf,

@@ -1,6 +1,6 @@
 /**
- * A plan as a file that a person reads and edits: YAML, since behaviour is text of several lines and a comment may
- * stand beside it. What is as it would be without being said is left out, and comes back when it is read.
+ * Plans as YAML files for people to read and edit, since YAML allows texts of several lines and comments. Default
+ * values are left out, and added when a file is read.
  */
 import * as v from 'valibot'
 import { isMap, isNode, LineCounter, parseDocument, stringify } from 'yaml'
@@ -11,19 +11,19 @@ import { Plan } from './schema.ts'
 const HEAD = `# A plan of the forge: what must be true in the end, and the tasks that make it so.
 # Change what you like, and give the file back. docs/plan.md says what each field means.
 `
-/** Larger files are refused. */
+/** Larger files, in bytes, are refused. */
 const MAX_PLAN_BYTES = 8 << 20
 const MAX_COMPLAINTS = 20
-/** So often may what is marked by & stand by *, in all. */
+/** At most this many uses of YAML aliases in all. */
 const MAX_ALIASES = 1000
 
-/** The plan as text, from which {@link parsePlanFile} gives the very same one. */
+/** Writes a plan as text; {@link parsePlanFile} gives an equal one. */
 export const writePlan = (plan: Plan): string =>
   HEAD + stringify(withoutDefaults(plan), { lineWidth: 0, blockQuote: 'literal', aliasDuplicateObjects: false })
 
 /**
- * Whether a text is a plan, or was meant to be one: by its content, whatever its file is called. A plan that is no
- * YAML any more counts, too, so that it is corrected and not taken for a wish.
+ * Whether a text is, or was meant to be, a plan: by its content, not by the file's name. A plan with invalid YAML
+ * counts too, so that it is corrected and not taken for a wish.
  */
 export function isPlan(text: string): boolean {
   const parts = ['contract', 'tasks']
@@ -36,8 +36,8 @@ export function isPlan(text: string): boolean {
 }
 
 /**
- * Reads a plan that a person may have edited; `name` is the file's, for sentences.
- * @throws Failure with a sentence for each thing that is wrong, and its line.
+ * Reads a plan that the user may have edited. `name`: the file's, for messages. @throws Failure with a sentence and a
+ * line for each error.
  */
 export function parsePlanFile(text: string, name: string): Plan {
   const shown = visible(name)
@@ -70,7 +70,7 @@ export function parsePlanFile(text: string, name: string): Plan {
   return parsed.output
 }
 
-/** What is wrong with a value that ought to be a plan, a sentence each, for a model that wrote it. */
+/** Complaints about a value that should be a plan, for the model that wrote it. */
 export function complaintsOf(value: unknown): string[] {
   const { issues = [] } = v.safeParse(Plan, value)
   return issues.slice(0, MAX_COMPLAINTS).map(issue =>
@@ -81,7 +81,7 @@ export function complaintsOf(value: unknown): string[] {
   )
 }
 
-/** Nested YAML aliases could expand a small file without bound: such a file is refused. */
+/** Reads a value, refusing nested aliases by which a small file could expand without bound. */
 function readValue(read: () => unknown, name: string): unknown {
   try {
     return read()
@@ -92,7 +92,7 @@ function readValue(read: () => unknown, name: string): unknown {
 
 const sentence = (words: string): string => words.split('\n')[0]?.replace(/[.:]$/, '') ?? ''
 
-/** As a person counts: tasks.1 is the first. */
+/** A path of a field with numbers from 1: tasks.1 is the first task. */
 function nameOf(path: readonly PropertyKey[]): string {
   if (path.length === 0) return 'the plan'
   return path.map(key => (typeof key === 'number' ? String(key + 1) : String(key))).join('.')
@@ -137,7 +137,7 @@ const inWords = (type: string): string =>
 
 // --- Defaults, and fields that are none
 
-/** What a field becomes where it is not there. */
+/** The default values of fields. */
 const DEFAULTS = {
   seconds: 300,
   never: [],
@@ -165,7 +165,7 @@ function withoutDefaults(value: unknown): unknown {
 
 type Unknown = { path: PropertyKey[]; known: string[] }
 
-/** Fields that the schema does not have: a mistyped name would otherwise be ignored silently. */
+/** Fields that the schema does not have: a mistyped name must not be ignored silently. */
 function unknownFields(schema: v.GenericSchema, value: unknown, path: PropertyKey[] = []): Unknown[] {
   const inner = schema as {
     wrapped?: v.GenericSchema

@@ -1,10 +1,10 @@
-/** What the linter has to know of files: those that are there, and those that tasks may write. */
+/** Which files exist and which ones tasks may write, for the linter. */
 import { isLockFile, steersCi } from '../../../core/steering.ts'
 import type { TaskId } from '../contract.ts'
 import { fits, folderOfGlob, type Glob, isLiteral, plain, readGlob } from './globs.ts'
 import type { Task } from './schema.ts'
 
-/** Which tasks may write what: each pattern is read once, however many have it. */
+/** Which tasks may write which files; each pattern is parsed once. */
 export class Writes {
   readonly #literals = new Map<string, Set<TaskId>>()
   readonly #patterns = new Map<string, { glob: Glob; owners: Set<TaskId> }>()
@@ -22,7 +22,7 @@ export class Writes {
     }
   }
 
-  /** Whether one of some tasks, or else any, may write a file. */
+  /** Whether one of the tasks in `by`, or any task, may write a file. */
   reach(path: string, by?: readonly TaskId[]): boolean {
     const owners = this.#reached.get(path) ?? this.#find(path)
     this.#reached.set(path, owners)
@@ -37,15 +37,15 @@ export class Writes {
 
 const TEST = /(?:^|\/)(?:test_[^/]*\.py|[^/]*[._-](?:test|spec)\.[a-z]+|[^/]*_test\.(?:go|py))$/
 
-/** Whether a file is a test, by its name or its folder. */
+/** Whether a file is a test, by its name or folder. */
 export const isTestFile = (path: string): boolean =>
   TEST.test(path) || /(?:^|\/)(?:tests?|__tests__|specs?)\//.test(path)
 
-/** The files of the tree, and what is to be known of all of them. */
+/** The files of the tree, and facts about them. */
 export class Files {
   readonly files: ReadonlySet<string>
   readonly folders: ReadonlySet<string>
-  /** A file that is a test, by its name; undefined where there is none. */
+  /** An example of a test file, judged by its name; undefined where there is none. */
   readonly test: string | undefined
   readonly ciAndLocks: readonly string[]
   readonly #byName = new Map<string, string[]>()
@@ -73,7 +73,7 @@ export class Files {
     return this.files.has(path) || this.folders.has(path)
   }
 
-  /** A file that may have been meant by a path that is none. */
+  /** A suggestion for a path that does not exist. */
   like(path: string): string {
     const name = path.slice(path.lastIndexOf('/') + 1).toLowerCase()
     const stem = name.replace(/\.[^.]*$/, '')
@@ -84,7 +84,7 @@ export class Files {
   }
 }
 
-/** How many characters have to be changed, put in or left out. */
+/** The edit distance: how many characters have to be changed, inserted or removed. */
 export function distance(one: string, other: string): number {
   if (Math.abs(one.length - other.length) > 3) return 4
   let row = Array.from({ length: other.length + 1 }, (_, at) => at)
@@ -100,8 +100,8 @@ export function distance(one: string, other: string): number {
 }
 
 /**
- * Whether globs speak of a file that steers CI or that a package manager writes, and do not merely happen to fit it: a
- * pattern does that for CI where it says its folder, and for a lock file where it says its name.
+ * Whether globs mean a CI or lock file, and do not merely match it: a pattern has to name the folder of CI, or the name
+ * of the lock file.
  */
 export const speakOf = (globs: readonly Glob[], path: string): boolean =>
   globs.some(glob => {

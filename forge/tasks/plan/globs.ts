@@ -1,27 +1,27 @@
 /**
- * Globs of boundaries: which files they fit, and whether two of them have a file in common, also one that does not
- * exist yet. `*` stands for any characters but `/`, `?` for one, `[a-z]` for one of some, `**` as a whole name for any
- * folders or none, `{a,b}` for either. A `/` at the end means all that is below.
+ * Globs of boundaries: which paths they match, and whether two can match the same path, also one that does not exist
+ * yet. `*`: any characters but `/`; `?`: one; `[a-z]`: one of a set; `**` as a whole name: any number of folders;
+ * `{a,b}`: either. A `/` at the end means everything below.
  */
 
-/** One character of a name: this one, any one, any number of any, or one of (or none of) some. */
+/** A part of a name: this character, any one, any number of any, or one of (or not of) a set. */
 type Sign =
   | { kind: 'one'; char: string }
   | { kind: 'any' }
   | { kind: 'many' }
   | { kind: 'set'; not: boolean; ranges: readonly (readonly [from: string, to: string])[] }
 
-/** The names between slashes; `folders` is `**`. */
+/** A name between slashes; `folders` is `**`. */
 type Name = 'folders' | readonly Sign[]
 
-/** A glob that was read: one list of names for each choice that its braces leave. */
+/** A parsed glob: a list of names for each alternative of its braces. */
 export type Glob = { text: string; choices: readonly (readonly Name[])[] }
 
-/** How many choices braces may stand for, and how many names a glob may have. Other globs are refused. */
+/** At most this many alternatives of braces. MAX_NAMES: at most this many names. Other globs are refused. */
 const MAX_CHOICES = 64
 const MAX_NAMES = 64
 
-/** Reads a glob, or says in a few words why it is none that a boundary may have. */
+/** Parses a glob; gives a phrase where it can't be used for a boundary. */
 export function readGlob(text: string): Glob | string {
   if (text.startsWith('/')) return 'begins with a slash: paths begin at the top of the repository'
   if (text.startsWith('!')) return 'begins with "!": what may not be written stands in boundaries.never'
@@ -35,34 +35,34 @@ export function readGlob(text: string): Glob | string {
     if (names.some(name => name === '')) return 'has an empty name between slashes'
     if (names.some(name => name === '.' || name === '..')) return 'has "." or ".." in it: name the folder itself'
     const read = names.map(nameOf)
-    // At the end, `**` is at least one name: a folder is no file.
+    // At the end, `**` matches at least one name, since a folder is no file.
     if (read.at(-1) === 'folders') read.push([{ kind: 'many' }])
     choices.push(read.filter((name, at) => name !== 'folders' || read[at - 1] !== 'folders'))
   }
   return { text, choices }
 }
 
-/** A path or glob as it is meant: `./` in front of it is nothing. */
+/** A path or glob without leading `./`. */
 export const plain = (path: string): string => path.replace(/^(?:\.\/)+/, '')
 
-/** Whether a glob is the name of one file, and no pattern. */
+/** Whether a glob is a plain path without patterns. */
 export const isLiteral = (text: string): boolean => !/[*?[{]|\/$/.test(text)
 
-/** The folder that all of what a glob fits is in; '' for the top. */
+/** The folder that contains everything that a glob matches; '' for the root. */
 export function folderOfGlob(text: string): string {
   const names = plain(text).split('/')
   const at = names.findIndex(name => /[*?[{]/.test(name))
   return names.slice(0, at < 0 ? -1 : at).join('/')
 }
 
-/** Whether a glob fits a path. It fits its own text, too: `app/[id]/page.tsx` is also the name of a file. */
+/** Whether a glob matches a path. It also matches its own text, as `app/[id]/page.tsx` can be a file. */
 export const fits = (glob: Glob, path: string): boolean => {
   if (plain(glob.text) === path) return true
   const names = path.split('/').map(literalName)
   return glob.choices.some(choice => common(choice, names) !== undefined)
 }
 
-/** A path that both fit, as an example; undefined where there can be none. */
+/** An example of a path that both globs match; undefined where there is none. */
 export function commonPath(one: Glob, other: Glob): string | undefined {
   for (const choice of one.choices) {
     for (const rival of other.choices) {
@@ -73,7 +73,7 @@ export function commonPath(one: Glob, other: Glob): string | undefined {
   return undefined
 }
 
-/** Whether surely all that a glob fits is inside of others: where it can't be told, it is not. */
+/** Whether everything that a glob matches is surely matched by one of `by`. */
 export const isCovered = (glob: Glob, by: readonly Glob[]): boolean =>
   by.some(other => {
     if (other.text === glob.text) return true
@@ -84,7 +84,7 @@ export const isCovered = (glob: Glob, by: readonly Glob[]): boolean =>
     return all === '' || folder === all || folder.startsWith(`${all}/`)
   })
 
-/** All choices that braces leave; undefined where these do not match, or are too many. */
+/** The alternatives of a glob's braces; undefined where these are unbalanced, or too many. */
 function choicesOf(text: string): string[] | undefined {
   const open = text.indexOf('{')
   if (open < 0) return text.includes('}') ? undefined : [text]
@@ -146,7 +146,7 @@ function setOf(chars: readonly string[]): Sign {
   return { kind: 'set', not, ranges }
 }
 
-/** A path that two lists of names have in common. Each pair of places in them is looked at once. */
+/** A path that two lists of names have in common. Each pair of positions is visited once. */
 function common(one: readonly Name[], other: readonly Name[]): string | undefined {
   const failed = new Set<number>()
   const width = other.length + 1
@@ -161,7 +161,7 @@ function common(one: readonly Name[], other: readonly Name[]): string | undefine
     const [a, b] = [one[i], other[j]]
     if (a === undefined && b === undefined) return []
     if (a === 'folders' && b === 'folders') return from(i + 1, j) ?? from(i, j + 1)
-    // `**` stands for nothing more, or takes the other's name and stays.
+    // `**` matches nothing more, or consumes a name of the other.
     if (a === 'folders') return from(i + 1, j) ?? behind(b && exampleOf(b), () => from(i, j + 1))
     if (b === 'folders') return from(i, j + 1) ?? behind(a && exampleOf(a), () => from(i + 1, j))
     return behind(a && b && commonName(a, b), () => from(i + 1, j + 1))
@@ -174,7 +174,7 @@ function behind(name: string | undefined, rest: () => string[] | undefined): str
   return names && [name as string, ...names]
 }
 
-/** A name that two have in common. */
+/** A name that two patterns have in common. */
 function commonName(one: readonly Sign[], other: readonly Sign[]): string | undefined {
   const failed = new Set<number>()
   const width = other.length + 1
@@ -210,7 +210,7 @@ function commonName(one: readonly Sign[], other: readonly Sign[]): string | unde
 const exampleOf = (name: Name): string | undefined =>
   name === 'folders' ? undefined : commonName(name, [{ kind: 'many' }])
 
-/** Common characters of file names: any usual set in brackets has one of these. */
+/** Common characters of file names, of which any usual set in brackets has one. */
 const USUAL_CHARACTERS = 'xabcdefghijklmnopqrstuvwyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_-.'
 
 const isIn = (sign: Sign, char: string): boolean => {

@@ -1,26 +1,26 @@
-/** The graph of a plan's tasks: cycles, which task comes before which, and which task outputs which file. */
+/** The graph of a plan's tasks: cycles, order, and which task outputs which file. */
 import type { TaskId } from '../contract.ts'
 import { plain } from './globs.ts'
 import type { Task } from './schema.ts'
 
 export type TaskGraph = {
-  /** Tasks that wait for each other, each for the next; the last one for the first. */
+  /** Cycles: each task waits for the next, and the last one for the first. */
   rings: TaskId[][]
-  /** All that a task waits for, directly or through others. */
+  /** All dependencies of a task, direct and indirect. */
   before: (id: TaskId) => TaskId[]
-  /** Whether one of two waits for the other. */
+  /** Whether one of two tasks waits for the other. */
   areOrdered: (one: TaskId, other: TaskId) => boolean
-  /** All files that tasks output, without `./` in front. */
+  /** All output files of tasks, without leading `./`. */
   outputs: ReadonlySet<string>
   outputsOf: (id: TaskId) => string[]
   makersOf: (path: string) => TaskId[]
-  /** The tasks by level: a task is one level behind the last one that it depends on. */
+  /** The tasks by level: each is one level after its last dependency. */
   levels: TaskId[][]
 }
 
 const MAX_RINGS = 5
 
-/** Works on any plan, also on one that is wrong: unknown ids and what closes a circle count for nothing. */
+/** Builds the graph of any plan, even of an invalid one: unknown ids and closing edges of cycles are ignored. */
 export function graphOf(tasks: readonly Task[]): TaskGraph {
   const places = new Map(tasks.map(({ id }, at) => [id, at]))
   const direct = tasks.map(({ depends_on }) => [...new Set(depends_on.flatMap(id => places.get(id) ?? []))])
@@ -47,12 +47,12 @@ export function graphOf(tasks: readonly Task[]): TaskGraph {
   }
 }
 
-/** One bit for each task. */
+/** A bit set of tasks. */
 type Bits = Uint32Array
 const has = (bits: Bits | undefined, at: number): boolean =>
   bits !== undefined && at >= 0 && ((bits[at >>> 5] ?? 0) & (1 << (at & 31))) !== 0
 
-/** Goes through all tasks in depth, without recursion: a chain of a thousand is nothing unusual. */
+/** A depth-first search without recursion, since chains of a thousand tasks occur. */
 function walk(direct: readonly (readonly number[])[]): { rings: number[][]; sets: Bits[]; levels: number[] } {
   const count = direct.length
   const sets = direct.map(() => new Uint32Array(Math.ceil(count / 32)))
@@ -75,7 +75,7 @@ function walk(direct: readonly (readonly number[])[]): { rings: number[][]; sets
       if (state[to] === NEW) {
         state[to] = OPEN
         path.push({ at: to, next: 0 })
-        // It is looked at again when the other is done.
+        // Visit it again when the other one is done.
         here.next--
         continue
       }

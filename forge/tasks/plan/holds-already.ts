@@ -1,17 +1,17 @@
 /**
- * Whether an assertion's command ends well before anything is done, as far as that can be told without running it: what
- * only looks whether files are there, or what stands in them. It would show nothing of what a run does.
+ * Whether an assertion's command succeeds before the run has done anything, where that can be told without running it:
+ * commands that only look for files or text in them. Such an assertion would show nothing.
  */
 import { type Simple, simpleCommandsOf } from './commands.ts'
 
-/** The files that the run begins with. `textOf`: undefined where there is no such file, or it is long or no text. */
+/** The files at the beginning of the run. `textOf`: undefined where the file is missing, long, or no text. */
 type Before = {
   isFile: (path: string) => boolean
   isFolder: (path: string) => boolean
   textOf: (path: string) => Promise<string | undefined>
 }
 
-/** False also where nobody can tell. */
+/** Whether a command surely succeeds now; false where that is unknown. */
 export async function holdsAlready(command: string, before: Before): Promise<boolean> {
   const parts = simpleCommandsOf(command)
   if (!parts || parts.length === 0) return false
@@ -22,10 +22,10 @@ export async function holdsAlready(command: string, before: Before): Promise<boo
   return true
 }
 
-/** Undefined: it can't be told. */
+/** Whether a simple command succeeds; undefined where that is unknown. */
 async function endsWell({ words }: Simple, before: Before): Promise<boolean | undefined> {
   const [program, ...rest] = words.map(({ text }) => text)
-  // What the shell would put there is not known here.
+  // Expansions of the shell are unknown here.
   if (words.some(({ text }) => /[$`*?~]/.test(text))) return undefined
   if (program === 'test') return isThere(rest, before)
   if (program === '[' && rest.at(-1) === ']') return isThere(rest.slice(0, -1), before)
@@ -40,7 +40,7 @@ function isThere([operator, word, ...more]: string[], { isFile, isFolder }: Befo
   return operator === '-e' ? isFile(path) || isFolder(path) : undefined
 }
 
-/** Of `grep`, only words without a meaning of their own, in one file. */
+/** Supports `grep` only for plain words in one file. */
 async function hasLine(rest: string[], { textOf }: Before): Promise<boolean | undefined> {
   const options = rest.filter(word => /^-\w+$/.test(word))
   const [pattern, path, ...more] = rest.filter(word => word !== '--' && !options.includes(word))

@@ -1,7 +1,6 @@
 /**
- * Whether a plan can be done as it stands: no model, only what can be decided. Each complaint is one sentence that
- * names the task and the field and says what would be right, so that the author of the plan, a model or a person, can
- * mend it.
+ * Lints a plan: whether it can be done as it is, without a model. Each complaint is one sentence that names task and
+ * field and says what would be right, so that the plan's author, a model or a person, can correct it.
  */
 import type { Objects } from '../../../core/git/objects.ts'
 import { asBytes, asText, type Oid } from '../../../core/git/repository.ts'
@@ -20,40 +19,40 @@ import { heritage, overlaps } from './overlaps.ts'
 import { filesOfCheck } from './own-files.ts'
 import type { Check, Plan, READY_MADE, Task } from './schema.ts'
 
-/** What checks can run. What is undefined is not known, and causes no complaint. */
+/** What checks can run. Undefined fields are unknown and cause no complaint. */
 export type CanRun = {
   /** The programs of the image. */
   programs?: ReadonlySet<string>
-  /** Of the ready-made checks, those for which the repository has what they need. */
+  /** The ready-made checks that fit the repository. */
   readyMade?: ReadonlySet<(typeof READY_MADE)[number]>
   hasNetwork?: boolean
 }
 
 export type Linting = {
   objects: Objects
-  /** The files that the run begins with: a tree, or a commit for its tree. */
+  /** The files at the beginning of the run: a tree, or a commit. */
   tree: Oid
   limits: Limits
   canRun?: CanRun
   priceOf?: PriceOf
   reviewersOf?: ReviewersOf
-  /** The plan that holds, and how far its tasks are. */
+  /** The current plan, and the progress of its tasks. */
   before?: Plan
   standing?: readonly Standing[]
 }
 
-/** `tasks` is empty where there are complaints; `notes` are sentences for the journal of a plan that is good. */
+/** `tasks` is empty where there are complaints; `notes`: sentences for the journal about an accepted plan. */
 type LintedPlan = { tasks: PlannedShape[]; complaints: string[]; notes: string[] }
-/** What the flow has to know of a task, but for the hash of its part of the plan. */
+/** What the flow has to know of a task, without the hash of its part of the plan. */
 export type PlannedShape = Omit<TaskShape, 'hash'>
 
-/** A model mends no more than this at a time, and a person does not read more. */
+/** At most this many complaints, as neither a model nor a person can handle more at once. */
 const MAX_COMPLAINTS = 60
-/** In a larger repository, files are not looked for. */
+/** In a repository with more files, none are searched for. */
 const MAX_FILES = 2_000_000
 const EXAMPLE_OF_CI = '.github/workflows/ci.yml'
 
-/** Checks a plan that has its schema's form. */
+/** Lints a plan that fits its schema. */
 export async function lintPlan(plan: Plan, linting: Linting): Promise<LintedPlan> {
   const { objects, tree, standing = [] } = linting
   const { files } = await listFiles(objects, tree, { limit: MAX_FILES })
@@ -65,7 +64,7 @@ export async function lintPlan(plan: Plan, linting: Linting): Promise<LintedPlan
     linting,
     there,
     writes,
-    // What a task may change has other scripts by then.
+    // Tasks that may change package.json may change its scripts.
     scripts: writes.reach('package.json') ? undefined : scripts,
     graph: graphOf(plan.tasks),
     standing: new Map(standing.map(({ id, is }) => [id, is])),
@@ -96,10 +95,10 @@ async function* allIn(context: LintContext): AsyncGenerator<string> {
   yield* heldAlready(context)
 }
 
-/** Bytes of a file that is looked into for what an assertion's command would find there. */
+/** Larger files, in bytes, are not searched for what an assertion's command would find. */
 const MAX_LOOKED_BYTES = 1 << 20
 
-/** Assertions that are true before anything is done: they would show nothing of it. */
+/** Complaints about assertions that hold before anything is done: they would show nothing. */
 async function* heldAlready({ plan, linting, there, standing }: LintContext): AsyncGenerator<string> {
   const { objects, tree } = linting
   const root = await objects.info(`${tree}^{tree}`)
@@ -119,14 +118,14 @@ async function* heldAlready({ plan, linting, there, standing }: LintContext): As
   }
 }
 
-/** Complaints are yielded as they are found, so that the caller can stop early. */
+/** Yields complaints one by one, so that the caller can stop early. */
 function* complaintsIn(context: LintContext): Generator<string> {
   yield* ids(context)
   yield* contract(context)
   yield* limits(context)
   yield* frozen(context)
   for (const task of context.plan.tasks) if (!context.standing.has(task.id)) yield* oneTask(task, context)
-  // What a done task has written is history, and one that was stopped writes nothing any more.
+  // Tasks that are done or stopped write nothing any more.
   yield* overlaps(context.plan.tasks, context.graph, id => ['done', 'stopped'].includes(context.standing.get(id) ?? ''))
 }
 
@@ -137,11 +136,11 @@ type LintContext = {
   writes: Writes
   scripts: ReadonlySet<string> | undefined
   graph: TaskGraph
-  /** How far a task is; one that is not in it is open. */
+  /** The progress of tasks; those not in it are open. */
   standing: ReadonlyMap<TaskId, Standing['is']>
 }
 
-/** What of a plan is done in another way than a reader would think. */
+/** Sentences about what is done differently from what a reader of the plan would expect. */
 function notesOn(tasks: readonly PlannedShape[]): string[] {
   const single = [...new Set(tasks.filter(({ reviews }) => reviews === 1).map(({ tier }) => tier))]
   return single.map(
@@ -151,10 +150,10 @@ function notesOn(tasks: readonly PlannedShape[]): string[] {
   )
 }
 
-/** More of these are not told one by one. */
+/** At most this many of them are named. */
 const MAX_NAMED_CHECKS = 20
 
-/** Tasks that may change a check which is there already: a person has to look at that, as the check can't. */
+/** Tasks that may change an existing check: the user has to look at that, as the check can't show it. */
 function ownChecks({ plan, there, writes, standing }: LintContext): string[] {
   const commands = new Set([
     ...plan.contract.flatMap(({ how }) => (how.kind === 'command' ? [how.command] : [])),
@@ -222,7 +221,7 @@ function twice(names: readonly string[]): string[] {
   return [...again]
 }
 
-/** The nearest name, where one is near enough to be meant. */
+/** A suggestion of the nearest name, where one is near enough. */
 function meant(name: string, names: readonly string[]): string {
   const near = names.find(it => distance(it, name) <= Math.max(1, Math.floor(name.length / 4)))
   return near === undefined ? '' : ` (did you mean ${quote(near)}?)`
@@ -244,7 +243,7 @@ function* contract(context: LintContext): Generator<string> {
     const by = claimers.get(id) ?? []
     if (by.length === 0)
       yield `Assertion ${id}: no task claims it; add it to the claims of the task that makes it true, or add such a task.`
-    // What a done task has claimed, another one may have to make true again.
+    // Another task may have to make true again what a done task has claimed.
     if (by.filter(task => standing.get(task) !== 'done').length > 1)
       yield `Assertion ${id}: the tasks ${listed(by)} all claim it; leave it to the one after which it is true.`
     if (how.kind !== 'command') continue
@@ -302,10 +301,13 @@ function* limits({ plan, linting, standing }: LintContext): Generator<string> {
     yield `The plan costs at least about $${cost.low.toFixed(2)}, and the run may cost $${most.cost.toFixed(2)}: ${smaller}.`
 }
 
-/** Fields of a task that say how it is checked. */
+/** The fields of a task that say how it is checked. */
 const CHECKS: readonly string[] = ['validation', 'claims']
 
-/** What is done or under way stays as it is; of what is done, the checks may change, which are run again then. */
+/**
+ * Complaints about changed tasks that are done or under way. The checks of a done task may change; they are run again
+ * then.
+ */
 function* frozen({ plan, linting, standing }: LintContext): Generator<string> {
   const { before } = linting
   if (!before) return
@@ -346,7 +348,7 @@ function* oneTask(task: Task, context: LintContext): Generator<string> {
     yield `${at('objective.acceptance')}: nothing says when it is done; list what must hold then.`
   const { checks, reviews } = task.validation
   if (checks.length + reviews.length + task.claims.length === 0)
-    yield `${at('validation')}: nobody could see whether it is done; give it a check that fails while it is not, or a review.`
+    yield `${at('validation')}: nothing shows whether it is done; give it a check that fails while it is not, or a review.`
   else yield* unreviewed(task, context)
   yield* pathsOf(task)
   yield* boundariesOf(task, context)
@@ -359,7 +361,7 @@ function* oneTask(task: Task, context: LintContext): Generator<string> {
     there.has(path) ||
     outputs.has(path) ||
     [...outputs].some(it => it.startsWith(`${path}/`)) ||
-    // What no output names may still be made where a pattern lets it be.
+    // A file that no output names may still be created where a pattern allows it.
     writes.reach(path, makers)
   for (const check of checks) {
     if (typeof check === 'string') {
@@ -374,9 +376,12 @@ function* oneTask(task: Task, context: LintContext): Generator<string> {
   }
 }
 
-/** A task that writes logic: its commands show the cases that somebody has thought of, so a reviewer is asked as well. */
+/**
+ * Complaints about tasks that write logic without a reviewer: commands test only the cases that their author has
+ * thought of.
+ */
 function* unreviewed(task: Task, { plan }: LintContext): Generator<string> {
-  // What a low tier can do is mechanical: a rename, a constant.
+  // Tasks of the lower tiers are mechanical: a rename, a constant.
   const isLogic = task.tier === 'generation' || task.tier === 'reasoning'
   if (!isLogic || isReviewed(task, plan)) return
   const code = codeOf(task)
@@ -384,13 +389,13 @@ function* unreviewed(task: Task, { plan }: LintContext): Generator<string> {
     yield `Task ${quote(task.id)}, validation.reviews: it writes code (${listed(code, 3)}), and nothing is asked that its commands can't answer; add one such question (a case that its tests may miss, an error that may be swallowed, what its callers need).`
 }
 
-/** The source code files that a task names as its outputs or boundaries. */
+/** The source files in a task's outputs and boundaries. */
 function codeOf({ objective, boundaries }: Task): string[] {
   const named = [...objective.outputs, ...boundaries.write.filter(isLiteral)].map(plain)
   return [...new Set(named)].filter(path => isCode(asBytes(path)) && !isTestFile(path))
 }
 
-/** Paths that are none. */
+/** Complaints about invalid paths. */
 function* pathsOf({ id, objective, context }: Task): Generator<string> {
   const fields: [string, readonly string[]][] = [
     ['objective.outputs', objective.outputs],

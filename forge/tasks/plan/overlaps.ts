@@ -1,10 +1,10 @@
-/** Tasks that may run at the same time and write the same file. */
+/** Finds tasks that may run at the same time and write the same file. */
 import type { TaskId } from '../contract.ts'
 import { commonPath, fits, type Glob, isCovered, isLiteral, plain, readGlob } from './globs.ts'
 import type { TaskGraph } from './graph.ts'
 import type { Task } from './schema.ts'
 
-/** More pairs than these are not told of. */
+/** At most this many pairs are reported. */
 const MAX_PAIRS = 20
 
 const quote = (text: string): string => `"${text}"`
@@ -13,8 +13,8 @@ type Owned = { glob: Glob; text: string; prefix: string; isLiteral: boolean; own
 type Overlap = { one: Task; other: Task; globs: [string, string]; path: string }
 
 /**
- * Two tasks that may run at the same time must not write the same file, also not one that does not exist yet. `isOver`:
- * what such a task has written is history, or it writes nothing any more.
+ * Complaints about tasks that may run at the same time and write the same file, even one that does not exist yet.
+ * `isOver`: a task that writes nothing any more.
  */
 export function* overlaps(
   tasks: readonly Task[],
@@ -47,8 +47,8 @@ export function* overlaps(
 }
 
 /**
- * For each open task the ones that are done and may have written what it may write, though it waits for none of them:
- * it has to begin with their results.
+ * For each open task the done ones that may have written the same files without being dependencies: it has to begin
+ * with their results.
  */
 export function heritage(
   tasks: readonly Task[],
@@ -67,7 +67,9 @@ export function heritage(
   return found
 }
 
-/** Pairs of tasks, one of which is meant, that may write the same file without a path between them; each pair once. */
+/**
+ * Pairs of tasks, one of which satisfies `isMeant`, that may write the same file and are not ordered; each pair once.
+ */
 export function overlapping(
   tasks: readonly Task[],
   graph: TaskGraph,
@@ -83,7 +85,7 @@ export function overlapping(
   return [...found.values()]
 }
 
-/** Globs that may have a file in common, by how all that they fit begins; one that several tasks have, with itself. */
+/** Pairs of globs that may match the same file, by their prefixes; a glob of several tasks is paired with itself. */
 function* rivals(tasks: readonly Task[]): Generator<[Owned, Owned]> {
   const byText = new Map<string, Owned>()
   for (const task of tasks) {
@@ -95,7 +97,8 @@ function* rivals(tasks: readonly Task[]): Generator<[Owned, Owned]> {
       else byText.set(text, { glob, text, prefix: prefixOf(text), isLiteral: isLiteral(text), owners: [task] })
     }
   }
-  // What begins with a prefix stands behind it; of equal ones, a name stands behind the patterns.
+  // Sorted by prefix, so that globs stand behind those with a shorter prefix; with equal ones, plain paths come after
+  // patterns.
   const all = [...byText.values()].sort((a, b) =>
     a.prefix < b.prefix ? -1 : a.prefix > b.prefix ? 1 : Number(a.isLiteral) - Number(b.isLiteral),
   )
@@ -125,10 +128,10 @@ function* between(
   }
 }
 
-/** What all that a glob fits begins with. */
+/** The prefix of everything that a glob matches. */
 const prefixOf = (text: string): string => text.slice(0, /[*?[{]|\/$|$/.exec(text)?.index ?? 0)
 
-/** Whether a task may not write there, whatever its globs say. */
+/** Whether `never` forbids a task to write there. */
 const isForbidden = ({ boundaries }: Task, what: Glob | string): boolean => {
   if (boundaries.never.length === 0) return false
   const never = boundaries.never.map(readGlob).filter(glob => typeof glob !== 'string')

@@ -1,16 +1,19 @@
-/** The files that a check is made of: what its command names, and what a program that it names reads by itself. */
+/**
+ * Finds the files that a check consists of: those that its command names, and those that a named program reads by
+ * itself.
+ */
 
 const RUNNERS = /(?:^|[\s;&|(])(?:npm|pnpm|yarn|bun)\s+(?:run|test|t|exec)\b/
 const MAKE = /(?:^|[\s;&|(])make\b/
 
-/** They only look at the files that they name: those are what is checked, and not the check. */
+/** Programs that only read the named files: these are what is checked, not the check. */
 const READERS = new Set(
   'grep egrep fgrep rg sed awk jq find test [ cat head tail wc diff cmp ls stat file sort uniq cut tr echo printf touch cd'.split(
     ' ',
   ),
 )
 
-/** Paths of files that a command runs or is steered by, as far as its words tell. */
+/** The files that a command runs or is configured by, as far as its words tell. */
 export function filesOfCheck(command: string): string[] {
   const parts = command.split(/&&|\|\||[;|&\n]/).map(part => part.split(/[\s()<>"'`=]+/).filter(word => word !== ''))
   const named = parts.flatMap(words => {

@@ -1,6 +1,6 @@
 /**
- * A plan: what must be true in the end, and the tasks that make it so. A model writes one, the linter checks it, a
- * person reads and may edit it. The same schema is given to the model, and stands in docs/plan.md.
+ * The schema of a plan: what must be true in the end, and the tasks for that. A model writes a plan, the linter checks
+ * it, a person reads and may edit it. The same schema is given to the model and documented in docs/plan.md.
  */
 import * as v from 'valibot'
 import { type PlanAssertion, TaskId } from '../../formats/tasks-json.ts'
@@ -11,7 +11,7 @@ const Glob = v.pipe(v.string(), v.nonEmpty(), v.maxLength(300))
 const Path = v.pipe(v.string(), v.nonEmpty(), v.maxLength(1000))
 const Command = v.pipe(v.string(), v.trim(), v.nonEmpty(), v.maxLength(2000))
 
-/** A command that has to end well, in the top folder, in the container. */
+/** A command that has to succeed, in the root folder, in the container. */
 export const Check = v.object({
   command: v.pipe(
     Command,
@@ -27,7 +27,7 @@ export const Check = v.object({
 })
 export type Check = v.InferOutput<typeof Check>
 
-/** One thing that must be true in the end, and how that is checked. */
+/** Something that must be true in the end, and how that is checked. */
 export const Assertion = v.object({
   id: v.pipe(AssertionId, v.description('A1, A2, and so on: by this, tasks claim it.')),
   says: v.pipe(Words(1000), v.description('What must be true, as one sentence.')),
@@ -46,7 +46,7 @@ export type Assertion = v.InferOutput<typeof Assertion>
 
 export const TIERS = ['classification', 'summarization', 'generation', 'reasoning'] as const
 
-/** Checks that need not be spelled out: which programs they run, the repository's own files say. */
+/** Checks by name; their programs depend on the repository's files. */
 export const READY_MADE = ['typescript', 'python', 'tests', 'citations', 'complete', 'format'] as const
 
 export const Task = v.object({
@@ -175,7 +175,7 @@ export const Plan = v.object({
 })
 export type Plan = v.InferOutput<typeof Plan>
 
-/** What must be true in the end, how it is seen, and whose task it is. */
+/** The assertions of a plan, how each is checked, and whose task it is. */
 export const contractOf = ({ contract, tasks }: Plan): PlanAssertion[] =>
   contract.map(({ id, says, how }) => ({
     id,

@@ -1,4 +1,4 @@
-/** A plan for the terminal, before a person says yes: what will be done in which order, what runs, what it may cost. */
+/** Shows a plan on the terminal before its approval: what is done in which order, what runs, what it may cost. */
 import { many, visible, visibleLines, wrap } from '../../../core/text.ts'
 import type { PlannedTask, ShownPlan } from '../../formats/tasks-json.ts'
 import type { Limits } from '../contract.ts'
@@ -9,19 +9,17 @@ import { type Check, contractOf, type Plan, type Task } from './schema.ts'
 type Showing = {
   estimate: PlanEstimate
   limits: Limits
-  /** Whether the person lets checks of this repository reach the network. */
+  /** Whether the user allows checks of this repository the network. */
   hasNetwork?: boolean
-  /**
-   * All commands that will run, also those that do not stand in the plan: the repository's own, and ready-made ones.
-   */
+  /** All commands that will run, with those of FORGE.md and of ready-made checks, which the plan does not spell out. */
   commands?: readonly string[]
-  /** What is different from the plan that holds. */
+  /** The differences from the current plan. */
   changes?: readonly string[]
-  /** Columns of the terminal. */
+  /** The columns of the terminal. */
   width?: number
 }
 
-/** All of a plan but what only models read. Its texts are a model's: no control character of theirs comes through. */
+/** The whole plan but what only models read. Its texts are a model's, so control characters are escaped. */
 export function showPlan(plan: Plan, { width = 100, ...showing }: Showing): string {
   const { estimate, limits, hasNetwork = false } = showing
   const commands = new Commands(plan)
@@ -61,7 +59,7 @@ export function showPlan(plan: Plan, { width = 100, ...showing }: Showing): stri
   return `${lines.join('\n')}\n`
 }
 
-/** The same for a program that shows it in its own way: texts are as the model wrote them. */
+/** The whole plan for a program, with its texts unescaped. */
 export function planInFull(
   plan: Plan,
   { estimate, limits, hasNetwork = false, commands = [] }: Omit<Showing, 'width' | 'changes'>,
@@ -72,7 +70,7 @@ export function planInFull(
     title: plan.title,
     summary: plan.summary,
     contract: contractOf(plan),
-    /** In their order: what stands together may run at the same time. */
+    /** In order: the tasks in one inner list may run at the same time. */
     levels: graphOf(plan.tasks).levels.map(ids => ids.flatMap(id => tasks.get(id) ?? []).map(inFull)),
     commands: own.list(),
     others: own.others(commands),
@@ -122,14 +120,14 @@ function taskLines(task: Task, commands: Commands, width: number): string[] {
   ]
 }
 
-/** Text in lines, those behind the first one further in. */
+/** Wraps text, with all lines but the first one indented further. */
 function hanging(text: string, width: number, first: number, others: number): string[] {
   return wrap(visible(text), Math.max(width - others, 20)).map(
     (line, at) => `${' '.repeat(at === 0 ? first : others)}${line}`,
   )
 }
 
-/** Each command once, with a number that stands for it elsewhere. */
+/** The commands, each with a number by which the plan's text refers to it. */
 class Commands {
   readonly #numbers = new Map<string, { number: number; check: Check; users: string[] }>()
 
@@ -150,7 +148,7 @@ class Commands {
     return `[${this.#numbers.get(JSON.stringify([command, seconds]))?.number}]`
   }
 
-  /** Never shortened: the person that approves the plan has to see all of it. */
+  /** The commands as lines. Never shortened, since the user approves them. */
   lines(): string[] {
     if (this.#numbers.size === 0) return ['  none']
     return [...this.#numbers.values()].flatMap(({ number, check, users }) => {
@@ -159,28 +157,28 @@ class Commands {
     })
   }
 
-  /** Each, with the time that it may take and the tasks and assertions that it is for. */
+  /** The commands with their time limits and the tasks and assertions that need them. */
   list(): { command: string; seconds: number; users: string[] }[] {
     return [...this.#numbers.values()].map(({ check, users }) => ({ ...check, users }))
   }
 
-  /** Those of some commands that do not stand in the plan, word for word: a part of another one is not the same. */
+  /** Those of some commands that the plan does not spell out exactly. */
   others(commands: readonly string[]): string[] {
     const own = new Set([...this.#numbers.values()].map(({ check }) => check.command))
     return commands.filter(command => !own.has(command))
   }
 }
 
-/** A command in all its lines, behind a name. */
+/** All lines of a command after a name. */
 function whole(name: string, command: string): string[] {
   const [first = '', ...others] = visibleLines(command).split('\n')
   return [`  ${name.padEnd(5)}$ ${first}`, ...others.map(line => `${' '.repeat(9)}${line}`)]
 }
 
-/** Cents are enough, but for what is less than some of them. */
+/** Dollars with cents; with more digits below ten cents. */
 const dollars = (amount: number): string => `$${amount.toFixed(amount > 0 && amount < 0.1 ? 4 : 2)}`
 const range = ({ low, high }: EstimateRange, word: (count: number) => string): string => `${word(low)} to ${word(high)}`
-/** Two digits are more than a guess knows. */
+/** A number with two significant digits, as it is an estimate. */
 const rough = (count: number): string => {
   const unit = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(count, 1))) - 1)
   return (Math.round(count / unit) * unit).toLocaleString('en')
@@ -196,9 +194,9 @@ function costLines(plan: Plan, { requests, tokens, cost, unpriced }: PlanEstimat
     ? isFree
       ? 'it costs nothing, as its models run on this machine'
       : range(cost, dollars)
-    : `what it costs nobody can say, as no price is known for ${unpriced.join(', ')}: set FORGE_PRICES to see and to limit it`
+    : `its cost is unknown, as no price is known for ${unpriced.join(', ')}: set FORGE_PRICES to see and to limit it`
   const most = [
-    // Where nothing costs anything, a limit in dollars stops nothing.
+    // Where nothing costs anything, a limit in dollars has no effect.
     limits.cost !== undefined && !isFree && dollars(limits.cost),
     limits.requests !== undefined && many(limits.requests, 'request'),
     limits.tokens !== undefined && many(limits.tokens, 'token'),

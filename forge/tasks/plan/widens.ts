@@ -1,6 +1,6 @@
 /**
- * What a plan allows beyond the one that was approved before it: a person has to approve that. Changes that only
- * narrow, order or explain need no approval.
+ * What a plan allows beyond the previously approved one, which needs another approval. Changes that only narrow,
+ * reorder or explain need none.
  */
 import { visible } from '../../../core/text.ts'
 import type { TaskId } from '../contract.ts'
@@ -10,10 +10,10 @@ import type { Plan, Task } from './schema.ts'
 
 type Sources = { priceOf: PriceOf; reviewersOf?: ReviewersOf; done: readonly TaskId[] }
 
-/** A change of cost below this share is no reason to ask. */
+/** A change of the estimated cost below this factor needs no approval. */
 const COST_MARGIN = 1.05
 
-/** A sentence for each; none where a plan stays within the one before. */
+/** A sentence for each widening; empty where there is none. */
 export function widensOf(before: Plan, plan: Plan, sources: Sources): string[] {
   return [...boundaries(before, plan), ...commands(before, plan), ...cost(before, plan, sources)]
 }
@@ -33,7 +33,7 @@ function* boundaries(before: Plan, plan: Plan): Generator<string> {
   }
 }
 
-/** Globs that are not covered by what these tasks may write. */
+/** Globs that the boundaries of these tasks do not cover. */
 function beyond(globs: readonly string[], tasks: readonly Task[]): string[] {
   const texts = new Set(tasks.flatMap(({ boundaries }) => boundaries.write))
   const known = [...texts].map(readGlob).filter(glob => typeof glob !== 'string')

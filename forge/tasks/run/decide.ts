@@ -1,6 +1,6 @@
 /**
- * What a run decides: from how it is and what has happened, how it becomes and what is to be done. Nothing in it waits,
- * asks or writes; the same run and the same event give the same, however often.
+ * Decides for a run: from its state and an event, the new state and the commands. Nothing here waits, asks or writes;
+ * the same state and event always give the same result.
  */
 import type { TaskId } from '../contract.ts'
 import { Draft } from './draft.ts'
@@ -17,7 +17,7 @@ import { readyIn, usedOf } from './status.ts'
 
 export type Decided = { run: RunRecord; commands: RunCommand[] }
 
-/** What follows from an event, at a time in milliseconds. */
+/** Handles an event; `now` in milliseconds. */
 export function decide(before: RunRecord, event: Event, now: number): Decided {
   const draft = new Draft(before, now)
   draft.run.used = usedOf(before, now)
@@ -29,16 +29,16 @@ export function decide(before: RunRecord, event: Event, now: number): Decided {
   return { run, commands }
 }
 
-/** Milliseconds that a run may still work, while its clock goes; undefined where it has no clock, or it stands still. */
+/** The milliseconds that a run may still work; undefined where its time is not limited, or it is not working. */
 export function leftOf(run: RunRecord, now: number): number | undefined {
   if (run.since === undefined || run.limits.minutes === undefined) return undefined
   return Math.max(0, run.limits.minutes * 60_000 - usedOf(run, now))
 }
 
-/** Whether nothing of it is under way, and a new history may begin. */
+/** Whether nothing is under way, so that a new history may begin. */
 export const isIdle = (run: RunRecord): boolean => !run.work?.isUnderWay && !run.tasks.some(({ isOut }) => isOut)
 
-/** The time that the run waits for a person does not count as used. */
+/** Whether the run is working. Time in which it waits for the user does not count. */
 const isUnderWay = (run: RunRecord): boolean =>
   !run.ending &&
   !heldBy(run) &&
@@ -86,14 +86,14 @@ function worked(draft: Draft, { id, what }: Extract<Event, { is: 'worked' }>): v
   if (run.work?.id !== id) return
   const { work } = run
   if (what.of === 'ask') run.spent = added(run.spent, what.spent)
-  // The report stays for the attempts that follow.
+  // The report stays for later attempts.
   run.work = { ...work, isUnderWay: false }
   if (run.planning) planOn(draft, what)
   else finishOn(draft, what)
   if (run.work?.id === id) delete run.work
 }
 
-/** It is done again, when nothing holds the run any more. */
+/** Work of the run that failed is repeated when nothing holds the run any more. */
 function notWorked(draft: Draft, { id, halt: why }: Extract<Event, { is: 'not worked' }>): void {
   const { run } = draft
   if (run.work?.id !== id) return
@@ -106,7 +106,7 @@ function ended(draft: Draft, { task, attempt, end, raises }: Extract<Event, { is
   if (!record?.isOut || record.attempt !== attempt) return
   record.isOut = false
   record.isHeld = false
-  // What was refused by limits that are higher by now is tried again: only that shows whether it still is too much.
+  // What older, lower limits have refused is tried again.
   settleAttempt(draft, record, end, end.halt?.why === 'budget' && raises !== draft.run.raises)
 }
 
@@ -119,7 +119,7 @@ function notEnded(draft: Draft, { task, attempt, halt: why }: Extract<Event, { i
   if (why) halt(draft, why, task)
 }
 
-/** A report to a person is written: it belongs to what asks, unless that was settled meanwhile. */
+/** A report for the user is stored: adds it to what asks, unless that was settled meanwhile. */
 function reported(draft: Draft, { matter, report }: Extract<Event, { is: 'reported' }>): void {
   const { run } = draft
   if ('task' in matter) {
@@ -157,7 +157,7 @@ function follow(draft: Draft): void {
   tellHeld(draft)
 }
 
-/** A person has stopped it: it ends when nothing is under way any more. */
+/** Ends a run that the user has stopped, once nothing is under way. */
 function stopWhenIdle(draft: Draft): void {
   const { run } = draft
   if (!isIdle(run)) return
@@ -188,7 +188,7 @@ function holdWhenLate(draft: Draft): void {
   halt(draft, { why: 'budget', words, limit: 'minutes' })
 }
 
-/** What waits for a task that was stopped never begins. */
+/** Stops tasks whose dependencies were stopped. */
 function giveUp(draft: Draft): void {
   const { run } = draft
   const isGone = (id: TaskId): boolean => (draft.find(id)?.state ?? 'stopped') === 'stopped'
@@ -208,7 +208,7 @@ function giveUp(draft: Draft): void {
   }
 }
 
-/** Begins the tasks that may begin now: what the longest row of others waits for goes first. */
+/** Begins the tasks that are ready, those with the longest chain of dependents first. */
 function begin(draft: Draft): void {
   const { run } = draft
   if (!run.plan || run.planning || run.finishing || run.mending > 0 || run.isDraining || heldBy(run)) return
@@ -221,7 +221,7 @@ function begin(draft: Draft): void {
   let isOneAlone = out.some(({ shape }) => shape.isAlone)
   for (const record of ready.toSorted((a, b) => rowOf(b) - rowOf(a))) {
     if (isOneAlone || running >= run.input.atMost) return
-    // A task that has to run alone does not starve: it waits for running tasks, and no other task is begun meanwhile.
+    // A task that has to run alone must not starve: it waits for the running ones, and no other one is begun meanwhile.
     if (record.shape.isAlone && running > 0) return
     start(draft, record.shape.id, rowOf(record))
     running++
@@ -238,7 +238,7 @@ function start(draft: Draft, id: TaskId, row: number): void {
     run.spent = added(run.spent, record.spent)
     delete record.spent
   }
-  // The same attempt goes on by the plan that it began with, unless only its checks are another one's.
+  // The same attempt continues with the plan that it began with, unless only its checks have changed.
   const isOfBefore = record.isAgain && !record.isRechecked
   const plan = (isOfBefore ? record.plan : undefined) ?? planOrWish(run)
   Object.assign(record, { state: 'runs', isOut: true, isHeld: false, isAgain: false, words: '', plan })
@@ -277,7 +277,7 @@ const isFinished = (run: RunRecord): boolean =>
   run.doubts.length === 0 &&
   areOver(run)
 
-/** Does what is to be done of the run's own, unless something holds it. */
+/** Begins the run's own work, unless something holds it. */
 function work(draft: Draft): void {
   const { run } = draft
   if (!run.work || run.work.isUnderWay || run.isDraining || heldBy(run)) return
@@ -285,7 +285,7 @@ function work(draft: Draft): void {
   draft.do({ do: 'work', id: run.work.id, what: run.work.what })
 }
 
-/** Tells what is under way whether it is held. */
+/** Tells running attempts whether they are held. */
 function tellHeld(draft: Draft): void {
   const { run } = draft
   for (const { shape, isOut, isHeld, isPaused } of run.tasks) {

@@ -1,13 +1,13 @@
 /**
- * A decision while it is made: the run as it becomes, and what is to be done. The run that it began with stays as it
- * was: a record is copied before it is changed for the first time.
+ * A working copy of a run while one event is decided: its new state, and the commands to carry out. Copy-on-write: the
+ * run before stays as it was.
  */
 import type { NewJournalLine, Reference, TaskId } from '../contract.ts'
 import type { Matter, RunCommand } from './events.ts'
 import { answerSentence, asSentence, whenSetRight } from './sentences.ts'
 import type { Hold, RunQuestion, RunRecord, Stuck, TaskRecord, TaskWork } from './state.ts'
 
-/** What a line of the journal says besides. */
+/** The optional parts of a journal line. */
 type Besides = { refs?: Reference[]; why?: string; task?: TaskRecord }
 
 export class Draft {
@@ -30,13 +30,13 @@ export class Draft {
 
   // --- Tasks
 
-  /** A task as it is, to be read. */
+  /** Gives a task for reading. */
   find(id: TaskId): Readonly<TaskRecord> | undefined {
     const at = this.#places.get(id)
     return at === undefined ? undefined : this.run.tasks[at]
   }
 
-  /** A task to be changed; undefined where there is none. */
+  /** Gives a task for changing it; undefined where there is none. */
   edit(id: TaskId): TaskRecord | undefined {
     const at = this.#places.get(id)
     const record = at === undefined ? undefined : this.run.tasks[at]
@@ -55,7 +55,7 @@ export class Draft {
 
   // --- The journal
 
-  /** A line at a fixed place of the run: the same when the run is done again. */
+  /** Adds a line with an id of its place in the run: the same one when the run is repeated. */
   say(id: string, what: string, words: string, { refs = [], why, task }: Besides = {}): void {
     const line: NewJournalLine = { run: this.run.input.run, id, what, words, refs }
     if (why) line.why = why
@@ -63,19 +63,19 @@ export class Draft {
     this.do({ do: 'note', line })
   }
 
-  /** A line at no fixed place: it is this life's own. */
+  /** Adds a line with an id that is unique to this life of the run. */
   sayOnce(what: string, words: string, besides: Besides = {}): void {
     this.say(`${what}/${this.run.life}/${++this.run.lines}`, what, words, besides)
   }
 
   // --- Questions to a person
 
-  /** Has a report written to a person. */
+  /** Requests a report for the user. */
   report(matter: Matter, stuck: Stuck, more: { task?: TaskId; resume?: string } = {}): void {
     this.do({ do: 'report', matter, words: stuck.words, evidence: stuck.evidence, ...more })
   }
 
-  /** Asks a question of the run itself. Gives the answer where it was answered before. */
+  /** Asks a question of the run itself. Gives the answer where it was answered in an earlier life. */
   ask(
     about: RunQuestion['about'],
     { words, evidence, isLacking }: Stuck,
@@ -95,7 +95,7 @@ export class Draft {
 
   // --- What the run does itself
 
-  /** Does something of the run's own, as soon as nothing holds it. */
+  /** Sets the run's own work, which begins as soon as nothing holds the run. */
   work(what: TaskWork): void {
     this.run.work = { id: ++this.run.works, what, isUnderWay: false }
   }

@@ -1,4 +1,4 @@
-/** The events of a run and the commands that follow from them: the interface between the decisions and the workflow. */
+/** The events of a run and the commands that follow from them: the interface between decisions and workflow. */
 import type {
   Finished,
   Limits,
@@ -19,53 +19,54 @@ import type { Decision, GoodPlan, TaskWork } from './state.ts'
 import type { TiersAbove } from './tiers.ts'
 
 /**
- * Why nothing can go on until a person has mended it: a limit of the run, a model that does not answer (no key, no
- * credit …), or the machine (a full disk, a missing engine). What was done is kept; it is begun again where it was.
+ * Why nothing can continue until the user has fixed it: a limit of the run, a model that does not answer (no key, no
+ * credit …), or the machine (a full disk, no container engine). Finished work is kept, and the rest continues where it
+ * was.
  */
 export type Halt = { why: 'budget' | 'model' | 'machine'; words: string; limit?: keyof Omit<Limits, 'tasks' | 'depth'> }
 
-/** How an attempt at a task ended. What only some outcomes have is undefined with all others. */
+/** How an attempt at a task ended. Fields for only some outcomes are undefined otherwise. */
 export type TaskEnd = {
   outcome: Outcome
   words: string
   spent: Spent
   halt?: Halt
-  /** With success: the commit that passed, and the one that it was checked against. */
+  /** With success: `head` is the commit that passed, `from` the commit it was checked against. */
   head?: Oid
   from?: Oid
-  /** With a failure: why, for the next attempt and for a person. */
+  /** With a failure: the report, for the next attempt and the user. */
   report?: Reference
-  /** With blocked_on_human. */
+  /** With blocked_on_human: the question. */
   question?: Reference
-  /** With that: all is done but the checks, which can't be run yet. The same attempt goes on when they can. */
+  /** With that: all is done but the checks, which can't be run yet. The same attempt continues when they can. */
   isUnchecked?: boolean
-  /** With new_tasks_discovered: what was discovered. */
+  /** With new_tasks_discovered: the discovery. */
   parsed?: Reference
-  /** With blocked_on_sibling. */
+  /** With blocked_on_sibling: the task that it waits for. */
   sibling?: string
 }
 
-/** One attempt at a task. */
+/** The input of one attempt at a task. */
 export type TaskInput = TaskPlace & {
   plan: Reference
   shape: TaskShape
   tier: TaskShape['tier']
-  /** The run's base, and the results of what the task waits for, in the order in which they are merged into it. */
+  /** The run's base, and the results of the task's dependencies, in the order of merging. */
   base: Oid
   results: Oid[]
   /** Levels of sub-agents. */
   depth: number
   above: TiersAbove
-  /** Reports of attempts that failed, and what a person answered. */
+  /** Reports of failed attempts, and answers of the user. */
   about: Reference[]
-  /** It has passed before, by other checks than the plan has now: only these are run, on that commit. */
+  /** A commit that has passed other checks than the plan has now: only the checks are run again. */
   recheck?: { from: Oid; head: Oid }
 }
 
-/** A linted plan, with all of its tasks. */
+/** A linted plan with all of its tasks. */
 export type LintedTasks = Omit<Linted, 'tasks'> & { tasks: TaskShape[] }
 
-/** What each work comes to. */
+/** The results of the run's own work, by kind. */
 export type Worked =
   | {
       of: 'begin'
@@ -83,29 +84,29 @@ export type Worked =
   | { of: 'finish'; finished: Finished }
   | { of: 'judge'; commit?: Oid; report: Reference; words: string }
 
-/** What a report to a person is about. */
+/** What a report for the user is about. */
 export type Matter = { task: TaskId } | { hold: string } | { question: number }
 
 export type Event =
   | { is: 'begun' }
   | { is: 'worked'; id: number; what: Worked }
-  /** Without `halt` it was cancelled. */
+  /** The run's own work failed; without `halt` it was cancelled. */
   | { is: 'not worked'; id: number; halt?: Halt }
   | { is: 'ended'; task: TaskId; attempt: number; end: TaskEnd; raises: number }
   | { is: 'not ended'; task: TaskId; attempt: number; halt?: Halt }
   | { is: 'reported'; matter: Matter; report: Reference }
   | { is: 'journal lost' }
-  /** Time has gone by. */
+  /** Time has passed. */
   | { is: 'time' }
-  /** The history is long: nothing new is begun until all has ended that is under way. */
+  /** The history is long: nothing new is begun until everything under way has ended. */
   | { is: 'drain' }
   | PersonSaid
 
-/** What a person says. */
+/** What the user says. */
 export type PersonSaid =
   | { is: 'decided'; decision: Decision }
   | { is: 'answered'; task: TaskId | ''; answer: Reference }
-  /** A change of the plan is being checked, until the same with `isOver`. */
+  /** A change of the plan is being checked, until the same event with `isOver`. */
   | { is: 'mending'; isOver: boolean }
   | { is: 'mended'; plan: GoodPlan; answered?: { task: TaskId; answer: Reference } }
   | { is: 'replan'; answer: Reference }
@@ -114,7 +115,7 @@ export type PersonSaid =
   | { is: 'stopped'; task?: TaskId }
   | { is: 'raised'; limits: Partial<Limits> }
 
-/** What is to be done. Nothing of it is waited for: what comes of it is an event. */
+/** A command to carry out. It is not awaited: its result is an event. */
 export type RunCommand =
   | { do: 'note'; line: NewJournalLine }
   | { do: 'work'; id: number; what: TaskWork }

@@ -1,10 +1,10 @@
-/** The order of tasks: which of them is to go first, and whether waiting for one another would go in a circle. */
+/** The order of tasks: which goes first, and whether waiting would be circular. */
 import type { TaskId } from '../contract.ts'
 
-/** A task among others: what it waits for, of the plan and beyond. */
+/** A task and its dependencies, of the plan and beyond. */
 export type TaskNode = { id: TaskId; waitsFor: TaskId[] }
 
-/** How many tasks follow on each other from each task on, itself counted: the longest row goes first. */
+/** The length of the longest chain of dependents from each task on, itself included. */
 export function rowLengths(nodes: TaskNode[]): Map<TaskId, number> {
   const followers = new Map<TaskId, TaskId[]>(nodes.map(node => [node.id, []]))
   for (const node of nodes) for (const id of node.waitsFor) followers.get(id)?.push(node.id)
@@ -12,7 +12,7 @@ export function rowLengths(nodes: TaskNode[]): Map<TaskId, number> {
   const rows = new Map<TaskId, number>(nodes.map(node => [node.id, 1]))
   const waitsFor = new Map(nodes.map(node => [node.id, node.waitsFor]))
   const ready = nodes.map(node => node.id).filter(id => open.get(id) === 0)
-  // From the last ones backwards; what is in a circle keeps its 1, and never becomes ready anyway.
+  // From the last tasks backwards; tasks in a cycle keep 1, and never become ready.
   for (let id = ready.pop(); id !== undefined; id = ready.pop()) {
     for (const before of waitsFor.get(id) ?? []) {
       if (!rows.has(before)) continue
@@ -25,7 +25,7 @@ export function rowLengths(nodes: TaskNode[]): Map<TaskId, number> {
   return rows
 }
 
-/** The way from one task to another along what each waits for, both included; undefined where there is none. */
+/** The path from one task to another along dependencies, both included; undefined where there is none. */
 export function wayBetween(nodes: TaskNode[], from: TaskId, to: TaskId): TaskId[] | undefined {
   const waitsFor = new Map(nodes.map(node => [node.id, node.waitsFor]))
   const cameFrom = new Map<TaskId, TaskId | undefined>([[from, undefined]])

@@ -1,6 +1,6 @@
 /**
- * What holds a run as a whole: a person's pause, a limit, a model or a machine that does not do, too many failures, or
- * an end that can't be classified. While it is held nothing new is begun, and what is under way comes to its next step.
+ * What holds a run as a whole: a pause, a limit, a model or machine that fails, too many failures, or an outcome that
+ * can't be classified. While it is held nothing new is begun, and running work continues to its next step.
  */
 import type { TaskId } from '../contract.ts'
 import type { Draft } from './draft.ts'
@@ -14,21 +14,21 @@ import type { Hold, RunRecord, TaskRecord } from './state.ts'
  */
 const DEGRADED = { tasks: 6, share: 0.5 }
 
-/** What holds a run now, as a person is shown it. */
+/** What holds a run now, as shown to the user; undefined where nothing does. */
 export function heldBy(run: RunRecord): Pick<Hold, 'state' | 'words' | 'question' | 'limit'> | undefined {
   if (run.hold) return run.hold
   const words = `It is paused: go on with ${command('resume', run.input.run)}.`
   return run.isPaused ? { state: 'paused', words } : undefined
 }
 
-/** What holds it until a person says something to that; a pause and a limit end by other words. */
+/** The hold that ends by an answer of the user; a pause and a limit end otherwise. */
 export const askingHold = ({ hold }: RunRecord): Hold | undefined => (hold?.why === 'budget' ? undefined : hold)
 
-/** The task whose end can't be classified, where that holds the run. */
+/** The task whose outcome can't be classified, where that holds the run. */
 export const confusedBy = ({ hold }: RunRecord): TaskId | undefined =>
   hold?.why === 'confused' ? hold.task : undefined
 
-/** Something has to be mended before the run can go on, and a person is told what. */
+/** Holds the run until the user has fixed something, and reports what. */
 export function halt(draft: Draft, why: Halt, task?: TaskId): void {
   const { run } = draft
   if (heldBy(run) || run.ending || run.isStopping) return
@@ -47,7 +47,7 @@ export function halt(draft: Draft, why: Halt, task?: TaskId): void {
   draft.report({ hold: words }, { words: why.words, evidence: [] }, { resume: goOn, task })
 }
 
-/** A line of the journal could not be written: the run stops, since its decisions would not be recorded. */
+/** Holds the run since the journal can't be written: its decisions would not be recorded. */
 export function journalIsLost(draft: Draft): void {
   const { run } = draft
   if (heldBy(run) || run.ending) return
@@ -55,13 +55,13 @@ export function journalIsLost(draft: Draft): void {
   draft.hold({ why: 'machine', state: 'paused', words })
 }
 
-/** An end that can't be classified holds the whole run until its task is answered. */
+/** Holds the run until a task is answered whose outcome can't be classified. */
 export function confuse(draft: Draft, { shape, question, words: asked }: TaskRecord): void {
   const words = `${shape.id} ended in a way that nobody can classify, so all is held. ${asked}`
   draft.hold({ why: 'confused', state: 'asks', words, task: shape.id, question })
 }
 
-/** Counts how a task's first attempt has ended; where a large share fails, the plan is looked at again. */
+/** Counts the end of a task's first attempt; where a large share fails, has the plan checked again. */
 export function countFirst(draft: Draft, record: TaskRecord, hasFailed: boolean): void {
   const { run } = draft
   if (!record.isCounted) {
@@ -76,11 +76,13 @@ export function countFirst(draft: Draft, record: TaskRecord, hasFailed: boolean)
   run.doubts = [...run.doubts, { why: 'failures', words }]
 }
 
-/** The planner finds nothing wrong with a plan of which a large share fails: a person is asked before more is spent. */
+/**
+ * Holds a run of which a large share fails though the planner finds nothing wrong with the plan, before more is spent.
+ */
 export function holdAsDegraded(draft: Draft, words: string): void {
   const { run } = draft
   if (heldBy(run)) return
-  // Whoever lets it go on is not asked about as few again.
+  // After the user has let it continue, the run is not held again for as few failures.
   run.degradedAfter = 2 * (run.degradedAfter ?? DEGRADED.tasks)
   const { run: id } = run.input
   const whole = `${words} Go on: ${command('resume', id)}, or end it: ${command('stop', id)}.`

@@ -1,4 +1,4 @@
-/** What follows from how an attempt at a task ended: its result, another attempt, a question, another order or plan. */
+/** What follows from the end of an attempt: a result, another attempt, a question, another order or plan. */
 import type { Reference, TaskId } from '../contract.ts'
 import type { Draft } from './draft.ts'
 import type { TaskEnd } from './events.ts'
@@ -8,12 +8,12 @@ import { answerSentence, asSentence, command, whenSetRight } from './sentences.t
 import { type Doubt, isLacking, newest, nodeOf, type TaskRecord, waitsFor } from './state.ts'
 import { nextTier } from './tiers.ts'
 
-/** How often a task may question the plan; after that it has failed. */
+/** How often a task may question the plan; after that it fails. */
 const DISCOVERIES = 2
-/** Tasks that pass between two looks at the plan. */
+/** The plan is checked again after this many tasks have passed. */
 const PASSED_TO_CHECK = 8
 
-/** Decides what follows from an attempt's end. `isStale`: it was refused by limits that are higher by now. */
+/** Decides what follows from the end of an attempt. `isStale`: it was refused by limits that have been raised since. */
 export function settleAttempt(draft: Draft, record: TaskRecord, end: TaskEnd, isStale: boolean): void {
   record.spent = end.spent
   if (record.state === 'stopped' || isStale) {
@@ -57,7 +57,7 @@ export function settleAttempt(draft: Draft, record: TaskRecord, end: TaskEnd, is
   }
 }
 
-/** The attempt was ended from outside: the same one is begun again. */
+/** Handles an attempt that was ended from outside: the same one is begun again. */
 export function interrupt(record: TaskRecord): void {
   if (record.state === 'runs') record.state = 'waits'
   record.isAgain = true
@@ -82,7 +82,9 @@ function passed(draft: Draft, record: TaskRecord, { head, from }: TaskEnd): void
   run.doubts = [...run.doubts, { why: 'passed', words }]
 }
 
-/** Another attempt, from a fresh base, with the report, one tier higher where there is one; or a person is asked. */
+/**
+ * Begins another attempt from a fresh base, with the report and one tier higher where there is one; or asks the user.
+ */
 function failed(draft: Draft, record: TaskRecord, words: string, evidence: Reference[]): void {
   record.failures++
   record.about = newest([...record.about, ...evidence])
@@ -106,7 +108,9 @@ function failed(draft: Draft, record: TaskRecord, words: string, evidence: Refer
   countFirst(draft, record, true)
 }
 
-/** Halts a task until a person has answered; the rest goes on. What was answered before is not asked again. */
+/**
+ * Halts a task until the user answers; other tasks continue. A question that was answered before is not asked again.
+ */
 function asks(draft: Draft, record: TaskRecord, words: string, evidence: Reference[], question?: Reference): void {
   const { run } = draft
   const { id } = record.shape
@@ -127,7 +131,7 @@ function asks(draft: Draft, record: TaskRecord, words: string, evidence: Referen
   draft.report({ task: id }, { words, evidence }, { task: id, ...resume })
 }
 
-/** Lets a task go on: it has another attempt, with a person's answer where there is one. */
+/** Lets a task continue with another attempt, and the user's answer where there is one. */
 export function goOn(draft: Draft, record: TaskRecord, answer?: Reference): void {
   if (answer) {
     record.about = newest([...record.about, answer])
@@ -138,7 +142,7 @@ export function goOn(draft: Draft, record: TaskRecord, answer?: Reference): void
   hopeAgain(draft)
 }
 
-/** It waits for its turn again. */
+/** Puts a task back to waiting for its turn. */
 function waitAgain(record: TaskRecord): void {
   record.state = 'waits'
   record.words = ''
@@ -146,7 +150,7 @@ function waitAgain(record: TaskRecord): void {
   delete record.question
 }
 
-/** Tasks that were given up are tried again; those whose dependencies are still missing are given up again. */
+/** Tries stopped dependents again; those whose dependencies are still missing are stopped again. */
 export function hopeAgain(draft: Draft): void {
   for (const { shape, isGivenUp } of draft.run.tasks) {
     const record = isGivenUp ? draft.edit(shape.id) : undefined
@@ -154,7 +158,7 @@ export function hopeAgain(draft: Draft): void {
   }
 }
 
-/** The order is looked at again: it waits for that task too, or where it can't, the plan is doubted. */
+/** Lets a task wait for another one too; where that is not possible, the plan is doubted. */
 function blocked(draft: Draft, record: TaskRecord, { sibling = '', words, report }: TaskEnd): void {
   const { id } = record.shape
   const why = whyNotAfter(draft, record, sibling)
@@ -170,14 +174,14 @@ function blocked(draft: Draft, record: TaskRecord, { sibling = '', words, report
   doubt(draft, record, { why: 'blocked', task: id, words: told }, report ? [report] : [])
 }
 
-/** A task has found that there is more to do than the plan knows. */
+/** Handles a task's discovery that there is more to do than the plan says. */
 function discovers(draft: Draft, record: TaskRecord, { words, parsed }: TaskEnd): void {
   const found = parsed ? [parsed] : []
   const doubted = { why: 'discovered' as const, task: record.shape.id, words, parsed }
   doubt(draft, record, doubted, found)
 }
 
-/** The plan is looked at again, unless this task only ever questions it: then it has failed. */
+/** Has the plan checked again, unless this task has questioned it too often: then it has failed. */
 function doubt(draft: Draft, record: TaskRecord, doubted: Doubt, evidence: Reference[]): void {
   const { id } = record.shape
   if (++record.discoveries > DISCOVERIES) {

@@ -1,4 +1,4 @@
-/** How a run comes to its plan, and to another one: a model proposes, the linter judges, a person approves. */
+/** How a run gets its plan, and later ones: a model proposes, the linter judges, the user approves. */
 import type { Reference, StepResult, TaskId, TaskShape } from '../contract.ts'
 import type { Draft } from './draft.ts'
 import type { LintedTasks, Worked } from './events.ts'
@@ -20,21 +20,21 @@ import {
   type TaskRecord,
 } from './state.ts'
 
-/** Plans that a model may propose before a person is asked. */
+/** At most this many proposals of a model before the user is asked. */
 const TRIES = 3
-/** How often a planner may look at the repository before it plans. */
+/** At most this many rounds in which a planner may read files before it plans. */
 export const ROUNDS_OF_LOOKS = 2
 
-/** Before there is a plan, what the person wants stands in its place. */
+/** The plan, or the wish where there is none yet. */
 export const planOrWish = ({ plan, input }: RunRecord): Reference => plan ?? input.wish
 
-/** The first plan: what is known of the run is asked for first. */
+/** Begins the first plan, after reading earlier decisions. */
 export function beginPlanning(draft: Draft): void {
   draft.run.planning = newPlanning('plan', [], [draft.run.input.wish])
   draft.work({ do: 'begin' })
 }
 
-/** Looks at the plan again, since there are doubts about it. */
+/** Has the plan checked again where there are doubts about it. */
 export function settleDoubts(draft: Draft): void {
   const { run } = draft
   const doubts = run.doubts
@@ -59,7 +59,7 @@ const newPlanning = (kind: Planning['kind'], doubts: Doubt[], wish: Reference[])
   words: '',
 })
 
-/** Goes on with what a work of planning has come to. */
+/** Continues the planning with the result of the run's last work. */
 export function planOn(draft: Draft, worked: Worked): void {
   switch (worked.of) {
     case 'begin':
@@ -82,7 +82,7 @@ export function planOn(draft: Draft, worked: Worked): void {
   }
 }
 
-/** What is known of the run: it may have been begun before. */
+/** Takes over the earlier decisions of a run that was begun before. */
 function known(draft: Draft, found: Extract<Worked, { of: 'begin' }>): void {
   const { run } = draft
   const { plan, answers, passed = [], facts, used, above } = found
@@ -111,7 +111,7 @@ function kept(draft: Draft, reference: Reference): void {
     return
   }
   planning.wish = [...planning.wish, reference]
-  // What passed and failed is told in short, by a model that costs little; a single task's finding speaks for itself.
+  // Passes and failures are summarised by a cheap model; a single task's finding is used as it is.
   if (planning.doubts.some(({ why }) => why === 'passed' || why === 'failures')) summarise(draft, reference)
   else propose(draft)
 }
@@ -143,7 +143,7 @@ function askForPlan(draft: Draft, planning: Planning): void {
   draft.work({ do: 'ask', step, wish: { kind: planning.kind, base: run.input.base, about, tier: 'reasoning' } })
 }
 
-/** What a model has answered: a summary, a plan, or that the plan stays. */
+/** Handles a model's answer: a summary, a plan, or that the plan stays. */
 function answered(draft: Draft, result: StepResult): void {
   const { run } = draft
   const planning = edited(draft)
@@ -151,7 +151,7 @@ function answered(draft: Draft, result: StepResult): void {
   const { work } = run
   const step = work?.what.do === 'ask' ? work.what.step : ''
   if (work?.what.do === 'ask' && work.what.wish.kind === 'summarise') {
-    // A plan can be looked at without one.
+    // A plan can be checked without the summary.
     if (result.artifact) planning.wish = [...planning.wish, { ...result.artifact, kind: 'summary' }]
     propose(draft)
     return
@@ -186,7 +186,7 @@ function answered(draft: Draft, result: StepResult): void {
   if (failures) holdAsDegraded(draft, failures.words)
 }
 
-/** A planner has seen what it wanted, and is asked again with that: the same try goes on. */
+/** Asks a planner again with the files that it wanted to see; this is still the same try. */
 function lookedAt(draft: Draft, planning: Planning, looked: Reference): void {
   const before = planning.looked ?? []
   if (before.length >= ROUNDS_OF_LOOKS) {
@@ -211,7 +211,7 @@ function lint(draft: Draft, by: NonNullable<Planning['linted']>['by'], plan: Ref
 
 const passedBefore = ({ passedBefore = [] }: RunRecord) => passedBefore
 
-/** How far the tasks are, for the linter of another plan. */
+/** The progress of tasks, for the linter of another plan. */
 export const standingsOf = ({ tasks }: RunRecord): Standings =>
   tasks.flatMap(({ shape: { id }, state, isOut }): Standings => {
     if (state === 'done') return [{ id, is: 'done' }]
@@ -232,7 +232,7 @@ function linted(draft: Draft, found: LintedTasks): void {
       propound(draft, good)
       return
     }
-    // The answers by which it came about are used up.
+    // The answers that led to this plan are used up.
     run.questions = Math.max(0, ...run.remembered.filter(({ task }) => !task).map(({ count }) => count))
     draft.say('plan/remembered', 'approved', 'Goes on with the plan that was approved before.', { refs: [plan] })
     adopt(draft, good)
@@ -256,7 +256,7 @@ function linted(draft: Draft, found: LintedTasks): void {
   else draft.work({ do: 'keep', step, kind: 'report', words: good.complaints.join(' ') })
 }
 
-/** What the linter and the run's own limit say of a plan. */
+/** Combines the linter's result with the run's own limits. */
 export function goodIn(
   run: RunRecord,
   { plan, tasks, complaints, widens, changes = [] }: LintedTasks,
@@ -267,10 +267,10 @@ export function goodIn(
   return { complaints: [`The plan has ${tasks.length} tasks, and this run may have ${most}.`] }
 }
 
-/** For a person. */
+/** The message of a refused plan for the user. */
 export const planRefusal = (complaints: string[]): string => `The linter refuses this plan: ${complaints.join(' ')}`
 
-/** A plan that is good waits for a person's yes, unless it needs none. */
+/** Lets a good plan wait for approval, unless it needs none. */
 function propound(draft: Draft, good: GoodPlan): void {
   const { run } = draft
   const { run: id, isApproved, onlyPlan } = run.input
@@ -298,13 +298,13 @@ function propound(draft: Draft, good: GoodPlan): void {
   if (before) decideOnPlan(draft, { is: 'answer', answer: before }, good)
 }
 
-/** There is no plan that could be shown: a person says what to do. */
+/** Asks the user what to do where there is no plan to show. */
 function stuck(draft: Draft, why: Stuck): void {
   const before = draft.ask('plan', why)
   if (before) decideOnPlan(draft, { is: 'answer', answer: before }, undefined)
 }
 
-/** A person has spoken to a plan, or to there being none. */
+/** Handles the user's decision on a plan, or on a failed planning. */
 export function decideOnPlan(draft: Draft, decision: Decision, proposal: GoodPlan | undefined): void {
   delete draft.run.question
   const planning = edited(draft)
@@ -319,7 +319,7 @@ export function decideOnPlan(draft: Draft, decision: Decision, proposal: GoodPla
   }
   planning.told = []
   planning.tries = 0
-  // What a person says may be about other files.
+  // The user's answer may be about other files.
   planning.looked = []
   if (decision.is === 'answer')
     planning.wish = [...planning.wish, ...(proposal ? [proposal.plan] : []), decision.answer]
@@ -339,7 +339,7 @@ function approved(draft: Draft, good: GoodPlan): void {
   draft.work({ do: 'remember', kind: 'approval', what })
 }
 
-/** The plan is approved, and that is written down. */
+/** The approval is stored: adopts the plan. */
 function remembered(draft: Draft): void {
   const { run } = draft
   const good = run.planning?.approved
@@ -363,13 +363,13 @@ const endPlanning = ({ run }: Draft): void => {
   delete run.planning
 }
 
-/** What a new plan has changed. */
+/** The effects of a new plan on tasks. */
 type PlanChanges = { added: TaskId[]; changed: TaskId[]; gone: TaskId[]; rechecked: TaskId[] }
 
-/** Differences of a new plan that the journal tells. */
+/** At most this many differences of a plan are written to the journal. */
 const MAX_CHANGES = 6
 
-/** Says to the journal what is another one in a plan that now holds. */
+/** Writes to the journal what an adopted plan changes. */
 export function sayChanged(draft: Draft, { plan, changes }: GoodPlan, found: PlanChanges, why: string): void {
   const { added, changed, gone, rechecked } = found
   const parts = [
@@ -385,8 +385,8 @@ export function sayChanged(draft: Draft, { plan, changes }: GoodPlan, found: Pla
 }
 
 /**
- * Takes a plan. What is done or under way stays; a task whose part of the plan has changed begins again, with all its
- * attempts; one that is done is only checked again.
+ * Adopts a plan. Tasks that are done or under way stay; a task whose part of the plan has changed begins again with all
+ * its attempts; a done one is only checked again.
  */
 export function adopt(draft: Draft, { plan, tasks: shapes }: GoodPlan): PlanChanges {
   const { run } = draft
@@ -417,7 +417,10 @@ export function adopt(draft: Draft, { plan, tasks: shapes }: GoodPlan): PlanChan
   return found
 }
 
-/** What has passed before the server lost the run is done; where its part of the plan is another one, it is checked. */
+/**
+ * Marks tasks as done that passed before the server lost the run; where their part of the plan has changed, they are
+ * checked.
+ */
 function takeUpPassed(draft: Draft): void {
   const taken: TaskId[] = []
   for (const { task, attempt, head, from, hash } of passedBefore(draft.run)) {
@@ -433,11 +436,11 @@ function takeUpPassed(draft: Draft): void {
   draft.sayOnce('approved', `Passed before, and not done again: ${listed(taken)}.`)
 }
 
-/** Whether what decides about a task is the same in both plans. */
+/** Whether a task is the same in both plans. */
 const isSame = (a: TaskShape, b: TaskShape): boolean => a.hash === b.hash && a.tier === b.tier
 
 function renewed(record: TaskRecord, shape: TaskShape, found: PlanChanges): TaskRecord {
-  // The linter has let through no change of what is under way, unless it began in just that moment.
+  // The linter accepts no change of a running task, unless that began just then.
   if (record.isOut) return record
   if (record.state === 'done') {
     found.rechecked.push(shape.id)
@@ -458,7 +461,7 @@ function renewed(record: TaskRecord, shape: TaskShape, found: PlanChanges): Task
   }
 }
 
-/** The planning that is under way, to be changed. */
+/** The current planning, for changing it. */
 function edited({ run }: Draft): Planning | undefined {
   if (!run.planning) return undefined
   run.planning = { ...run.planning }

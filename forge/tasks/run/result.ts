@@ -1,4 +1,4 @@
-/** The end of a run: the results of its tasks are brought together, and the contract is checked. */
+/** The end of a run: merges the results of its tasks, and checks the contract. */
 import type { Finished, Reference, StepResult, TaskResult, Tier } from '../contract.ts'
 import type { Draft } from './draft.ts'
 import type { Worked } from './events.ts'
@@ -7,7 +7,7 @@ import { command, listed, names } from './sentences.ts'
 import { type Decision, type Finishing, isOver, type RunRecord, type Stuck } from './state.ts'
 import { nextTier } from './tiers.ts'
 
-/** Models are asked about a conflict between results so often. */
+/** At most this many requests to resolve a conflict between results. */
 const RESOLVE_TRIES = 2
 
 export const areOver = ({ tasks }: RunRecord): boolean => tasks.every(isOver)
@@ -15,7 +15,7 @@ export const areOver = ({ tasks }: RunRecord): boolean => tasks.every(isOver)
 const resultsOf = ({ tasks }: RunRecord): TaskResult[] =>
   tasks.flatMap(({ shape, head, state }) => (head && state === 'done' ? [{ task: shape.id, head }] : []))
 
-/** Brings all results together; a run without any has ended. */
+/** Begins to merge all results; a run without results has ended. */
 export function finishRun(draft: Draft): void {
   const { run } = draft
   if (resultsOf(run).length === 0) {
@@ -32,12 +32,12 @@ function gather(draft: Draft, { resolved }: Finishing): void {
   draft.work({ do: 'finish', results: resultsOf(draft.run), ...(resolved && { resolved }) })
 }
 
-/** Goes on with what a work of finishing has come to. */
+/** Continues with the result of work for finishing. */
 export function finishOn(draft: Draft, worked: Worked): void {
   const { run } = draft
   if (!run.finishing) return
   run.finishing = { ...run.finishing }
-  // A person has let a task go on meanwhile: its result belongs to all of them.
+  // The user has let a task continue meanwhile, whose result belongs to it as well.
   if (!areOver(run)) {
     delete run.finishing
     return
@@ -59,7 +59,8 @@ export function finishOn(draft: Draft, worked: Worked): void {
 function checked(draft: Draft, finishing: Finishing, finished: Finished): void {
   const { isGood, words, head, report, conflicts, question } = finished
   if (conflicts) {
-    // Each result can be in conflict once; one more conflict does not go on from what was resolved.
+    // Each result can conflict once. More conflicts than results means that a resolution was not built upon: stop and
+    // ask.
     if (++finishing.number > resultsOf(draft.run).length) {
       stuck(draft, finishing, { words, evidence: [conflicts.report] })
       return
@@ -130,7 +131,7 @@ function judged(draft: Draft, finishing: Finishing, { commit, report, words }: E
 
 // --- Reviews of the whole
 
-/** Asks the next reviewer; where these are not of one mind, a more capable one decides. */
+/** Asks the next reviewer; where they disagree, a more capable one decides. */
 function review(draft: Draft, finishing: Finishing): void {
   const { finished, answers = [], isLast } = finishing.review ?? {}
   if (!finished?.review) return
@@ -190,7 +191,7 @@ function done(draft: Draft, { head, report, heldBefore = [] }: Finished): void {
 
 const shareOf = (run: RunRecord): string => `${resultsOf(run).length} of ${run.tasks.length} tasks are done`
 
-/** A person says what to do: the contract does not hold, or can't be checked. */
+/** Asks the user what to do: the contract does not hold, or can't be checked. */
 function stuck(draft: Draft, finishing: Finishing, why: Stuck): void {
   const { run } = draft
   draft.sayOnce('finish', why.words, { refs: why.evidence })
@@ -199,7 +200,7 @@ function stuck(draft: Draft, finishing: Finishing, why: Stuck): void {
   if (before) decideOnResult(draft, { is: 'answer', answer: before })
 }
 
-/** A person has spoken to a result: it is tried again, or the plan is looked at again with their words. */
+/** Handles the user's decision on a result: it is tried again, or the plan is checked with the answer. */
 export function decideOnResult(draft: Draft, decision: Decision): void {
   const { run } = draft
   const { stuck: why } = run.finishing ?? {}

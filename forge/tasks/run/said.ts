@@ -1,4 +1,4 @@
-/** What a person says to a run while it is under way: why it can't be followed, and what follows where it can. */
+/** What the user tells a running run: why it can't be followed, or what follows. */
 import type { Limits, Reference, TaskId } from '../contract.ts'
 import type { Draft } from './draft.ts'
 import type { PersonSaid } from './events.ts'
@@ -10,7 +10,7 @@ import { command, toGoOn, wordOf } from './sentences.ts'
 import type { Decision, RunRecord, TaskRecord } from './state.ts'
 import { usedOf } from './status.ts'
 
-/** What a person wants to say, as a command or the desk sends it. */
+/** A request of the user, as a command or the desk sends it. */
 export type Wanted =
   | { is: 'approve'; plan: Reference }
   | { is: 'answer'; task: TaskId | '' }
@@ -19,7 +19,7 @@ export type Wanted =
   | { is: 'pause' | 'resume' | 'stop'; task?: TaskId | undefined }
   | { is: 'raise'; limits: Partial<Limits> }
 
-/** Why a run can't follow that, as a sentence; undefined where it can. */
+/** Why a run can't follow a request, as a sentence; undefined where it can. */
 export function whyNot(run: RunRecord, wanted: Wanted, now: number): string | undefined {
   const { run: id } = run.input
   if (run.ending) return `${id} has ended: ${run.ending.words}`
@@ -97,7 +97,7 @@ function whyNoRaise(run: RunRecord, limits: Partial<Limits>, now: number): strin
   return `${id} has worked ${worked} already: ${command('resume', id)} --minutes N with more.`
 }
 
-/** What follows from a person's word that can be followed. */
+/** Handles an accepted request of the user. */
 export function hear(draft: Draft, said: PersonSaid): void {
   const { run } = draft
   switch (said.is) {
@@ -132,7 +132,7 @@ export function hear(draft: Draft, said: PersonSaid): void {
   }
 }
 
-/** What a question of the run itself was decided by. */
+/** Handles the decision on a question of the run itself. */
 function decide(draft: Draft, decision: Decision): void {
   const { question } = draft.run
   if (!question) return
@@ -143,7 +143,7 @@ function decide(draft: Draft, decision: Decision): void {
 function answered(draft: Draft, task: TaskId | '', answer: Reference): void {
   const { run } = draft
   const held = askingHold(run)
-  // What a run was stopped by is the question of that task.
+  // An answer to the run is for the task that holds it.
   const id = task || (confusedBy(run) ?? '')
   const record = id ? draft.edit(id) : undefined
   if (held && (!task || held.task === task)) draft.letGo()
@@ -153,7 +153,7 @@ function answered(draft: Draft, task: TaskId | '', answer: Reference): void {
     if (record.state === 'asks') goOn(draft, record, answer)
     return
   }
-  // What holds it all is asked first.
+  // The hold of the whole run is answered first.
   if (held || !run.question) {
     draft.sayOnce('answered', 'A person says to go on.', { refs: [answer] })
     return
@@ -162,10 +162,10 @@ function answered(draft: Draft, task: TaskId | '', answer: Reference): void {
   decide(draft, { is: 'answer', answer })
 }
 
-/** Another plan holds from now on, which the linter has let through. */
+/** Switches to another plan that the linter has accepted. */
 function mended(draft: Draft, { plan, answered: said }: Extract<PersonSaid, { is: 'mended' }>): void {
   const { run } = draft
-  // What was being made of the plan, or of its results, is of the plan before.
+  // Planning or finishing in progress belongs to the previous plan.
   if (run.planning || run.finishing) {
     if (run.work?.isUnderWay) draft.do({ do: 'cancel work' })
     delete run.work
@@ -213,7 +213,7 @@ function resumeTask(draft: Draft, record: TaskRecord): void {
   record.isPaused = false
   if (state !== 'asks' && (state !== 'stopped' || isPaused)) return
   goOn(draft, record)
-  // With one more to be done, the result is another one.
+  // With another task to do, the result changes.
   if (draft.run.question?.about === 'result') decideOnResult(draft, { is: 'resume' })
 }
 

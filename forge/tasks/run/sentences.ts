@@ -1,15 +1,15 @@
-/** Sentences of a run for people: in its status, its journal and its questions. */
+/** Sentences about a run for people: in its status, journal and questions. */
 import type { LimitName, RunId, TaskId } from '../contract.ts'
 import { type Doubt, type Hold, isFrozen, isLacking, type TaskRecord, waitsFor } from './state.ts'
 
-/** What a person types next, as the sentences of a run have it. */
+/** A command to type, as the sentences quote it. */
 export const command = (name: string, run: RunId, task?: TaskId | ''): string =>
   `forge ${name} ${run}${task ? ` ${task}` : ''}`
 
-/** How a person answers the run, or a task of it. */
+/** The sentence that says how to answer the run, or a task of it. */
 export const answerSentence = (run: RunId, task?: TaskId): string => `Answer it: ${command('answer', run, task)} "…"`
 
-/** How a person lets something be tried again that lacks no answer. */
+/** The sentence that says how to continue after something was fixed, without an answer. */
 export const whenSetRight = (run: RunId, task?: TaskId): string =>
   `When that is set right: ${command('resume', run, task)} (--yes approves all commands of the run).`
 
@@ -19,11 +19,11 @@ const OPTIONS: Record<LimitName, string> = {
   tokens: '--requests N',
   minutes: '--minutes N',
 }
-/** What a person types to let a run go on that is held; one that is out of something, with more of that. */
+/** The sentence that says how to continue a held run; with a higher limit where one was reached. */
 export const toGoOn = (run: RunId, { why, limit = 'cost' }: Pick<Hold, 'why' | 'limit'>): string =>
   why === 'budget' ? `${command('resume', run)} ${OPTIONS[limit]}` : command('resume', run)
 
-/** Why this task, now. */
+/** Why this task is begun now. */
 export function whyNow(record: TaskRecord, row: number): string {
   const { shape } = record
   const before = waitsFor(record)
@@ -32,17 +32,17 @@ export function whyNow(record: TaskRecord, row: number): string {
   return row > 1 ? `${ready} ${row - 1} more in a row after it.${alone}` : `${ready}${alone}`
 }
 
-/** Why the plan is looked at again. */
+/** Why the plan is checked again. */
 export const because = (doubts: Doubt[]): string =>
   doubts
     .map(doubt => ('task' in doubt ? `${doubt.task}: ${doubt.words}` : doubt.words))
     .join(' ')
     .slice(0, 1000)
 
-/** Tasks of which a planner is told more than the state. */
+/** At most this many tasks are described to a planner beyond their state. */
 const MAX_TOLD = 200
 
-/** How far the tasks are, for a planner that looks at the plan again. */
+/** The progress of tasks, for a planner that checks the plan. */
 export function progress(records: TaskRecord[]): string {
   const told = ({ shape, state, isOut, attempt, words }: TaskRecord): string => {
     const is = isOut ? 'it is under way' : wordOf(state)
@@ -57,24 +57,24 @@ export function progress(records: TaskRecord[]): string {
   ].join('\n')
 }
 
-/** What tasks wait for that ask a person; at least one. */
+/** The sentence for tasks that wait for the user; at least one. */
 export function waiting(run: RunId, asking: TaskRecord[]): string {
   const ids = asking.map(({ shape }) => shape.id)
   const verb = ids.length === 1 ? 'waits' : 'wait'
-  // An answer to a task that lacks none begins a new attempt.
+  // An answer to a task that has no question would begin a new attempt.
   const first = asking.find(record => !isLacking(record))?.shape.id
   const all = listed(ids)
   if (first) return `${all} ${verb} for an answer: ${command('answer', run, first)} "…"`
   return `${all} ${verb} for something to be set right: ${command('resume', run, ids[0])}`
 }
 
-/** Some by name, with their verb. */
+/** A few tasks by name, with their verb. */
 export function names(records: TaskRecord[]): string {
   const ids = records.map(({ shape }) => shape.id)
   return `${listed(ids, 5)} ${ids.length === 1 ? 'was' : 'were'}`
 }
 
-/** The first of some ids, and how many there are more. */
+/** The first ids, and the number of further ones. */
 export const listed = (ids: TaskId[], most = 12): string =>
   ids.length > most ? `${ids.slice(0, most).join(', ')} and ${ids.length - most} more` : ids.join(', ')
 
@@ -85,11 +85,11 @@ const WORDS = {
   done: 'it is done',
   stopped: 'it was stopped',
 }
-/** What a task does, in place of what was asked of it. */
+/** What a task is doing, in place of its last question. */
 export const wordOf = (state: TaskRecord['state']): string => WORDS[state]
 
-/** Ends as a sentence does. */
+/** A text with a full stop at its end. */
 export const asSentence = (words: string): string => (/[.!?…]$/.test(words.trim()) ? words.trim() : `${words.trim()}.`)
 
-/** Some things by their number. */
+/** A number of things, e.g. "2 tasks". */
 export const counted = (count: number, word: string): string => `${count} ${word}${count === 1 ? '' : 's'}`

@@ -1,7 +1,4 @@
-/**
- * All that a run knows of itself between two events. It is plain data: a new history begins with it, and a test can make
- * one up.
- */
+/** The state of a run between two events. It is plain data: a new history begins with it, and tests can make one up. */
 import type {
   Finished,
   Gathered,
@@ -24,111 +21,111 @@ import type {
 import type { TaskNode } from './graph.ts'
 import { ALL_TIERS, type TiersAbove } from './tiers.ts'
 
-/** Attempts that a task has before it halts and asks. */
+/** At most this many attempts at a task before it halts and asks. */
 export const ATTEMPTS = 2
-/** References that an attempt is told at most: the newest reports and answers. */
+/** At most this many references are given to an attempt: the newest reports and answers. */
 const MAX_ABOUT = 12
 
 export type TaskRecord = {
   shape: TaskShape
-  /** Without regard to a pause, which does not change what it is. */
+  /** The state without regard to a pause. */
   state: Exclude<TaskState, 'paused' | 'failed'>
   isPaused: boolean
-  /** Whether an attempt's workflow is under way: one that was stopped may still be ending. */
+  /** Whether an attempt's workflow is running: a stopped one may still be ending. */
   isOut: boolean
-  /** Whether that workflow was told last to begin nothing new. */
+  /** Whether that workflow was last told to begin nothing new. */
   isHeld: boolean
-  /** The number of the last attempt that was begun; 0: none. */
+  /** The number of the last attempt; 0: none. */
   attempt: number
-  /** The plan by which that attempt works. */
+  /** The plan of that attempt. */
   plan?: Reference
-  /** Whether that attempt was interrupted from outside, and is done again under its number. */
+  /** Whether that attempt was interrupted from outside, and is repeated under its number. */
   isAgain: boolean
-  /** Attempts that failed, and how many may: a person's answer gives one more. */
+  /** Attempts that failed. `mayFail`: how many may; an answer of the user adds one. */
   failures: number
   mayFail: number
   tier: Tier
-  /** Whether it was stopped only since what it needs was. */
+  /** Whether it was stopped only because a dependency was. */
   isGivenUp: boolean
-  /** Reports of failures and answers of a person, for the next attempt. */
+  /** Reports of failures and answers of the user, for the next attempt. */
   about: Reference[]
-  /** What it waits for beyond the plan, as an attempt has found out. */
+  /** Dependencies beyond the plan, which attempts have found out. */
   siblings: TaskId[]
-  /** Questions that it has asked, and plans that it has questioned. */
+  /** The number of questions that it has asked. `discoveries`: how often it has questioned the plan. */
   questions: number
   discoveries: number
-  /** Whether its first end is counted among those by which a run is degraded. */
+  /** Whether the end of its first attempt is counted for a degraded run. */
   isCounted: boolean
   words: string
-  /** What the last attempt has used; what those before it have used is counted by the run. */
+  /** Usage of the last attempt; that of earlier ones is in the run's own `spent`. */
   spent?: Spent
-  /** What has passed, and the commit that it was checked against. */
+  /** `head`: the commit that passed. `from`: the commit it was checked against. */
   head?: Oid
   from?: Oid
-  /** The plan's checks of it have changed since it passed: its commit is only checked again. */
+  /** Whether its checks in the plan have changed since it passed: its commit is only checked again. */
   isRechecked?: boolean
   question?: Reference
 }
 
-/** Why nothing is begun, beside a person's pause: until a person says `resume`, answers, or raises a limit. */
+/** Why nothing is begun, apart from a pause: until the user resumes, answers, or raises a limit. */
 export type Hold = {
   why: 'budget' | 'model' | 'machine' | 'degraded' | 'confused'
   state: 'paused' | 'asks' | 'out of budget'
   words: string
   question?: Reference
-  /** With budget: by which limit. */
+  /** With budget: the limit that was reached. */
   limit?: LimitName
-  /** The task by which it came. */
+  /** The task that caused it. */
   task?: TaskId
 }
 
-/** Why the plan is looked at again. `parsed` is what a task has found. */
+/** A reason to check the plan again. `parsed`: a task's finding. */
 export type Doubt =
   | { why: 'discovered' | 'blocked'; task: TaskId; words: string; parsed?: Reference }
   | { why: 'passed' | 'failures'; words: string }
   | { why: 'asked'; words: string; answer: Reference }
   | { why: 'contract'; words: string; answer: Reference; evidence: Reference[] }
 
-/** A plan that the linter lets through. */
+/** A plan that the linter accepts. */
 export type GoodPlan = { plan: Reference; tasks: TaskShape[]; widens: string[]; changes: string[] }
 
-/** Why there is no plan, or no result. `isLacking`: something has to be set right, and nothing to be answered. */
+/** Why there is no plan or result. `isLacking`: something has to be fixed, and no answer is needed. */
 export type Stuck = { words: string; evidence: Reference[]; isLacking?: boolean }
 
-/** A question of the run itself that waits for a person. `proposal` is the plan that waits for a yes. */
+/** A question of the run itself to the user. `proposal`: the plan that waits for approval. */
 export type RunQuestion = {
   about: 'plan' | 'approval' | 'result'
   count: number
   words: string
   proposal?: GoodPlan
-  /** What the person reads. */
+  /** The text for the user. */
   report?: Reference
 }
 
-/** What a person says to a question of the run. */
+/** The user's decision on a question of the run. */
 export type Decision = { is: 'answer'; answer: Reference } | { is: 'approve'; plan: GoodPlan } | { is: 'resume' }
 
-/** A plan is being made, or looked at again. */
+/** A planning in progress, of a first plan or of a change. */
 export type Planning = {
   kind: 'plan' | 'check plan'
   doubts: Doubt[]
-  /** What the planner is told, whatever it has proposed. */
+  /** What the planner is told, independent of its proposals. */
   wish: Reference[]
-  /** What it has looked at, a reference for each round; a run that began with an older version has none. */
+  /** What the planner has looked at, a reference for each round; undefined in runs begun by an older version. */
   looked?: Reference[]
-  /** What is wrong with its last proposals. */
+  /** Complaints about its last proposals. */
   told: Reference[]
-  /** Proposals since a person has spoken. */
+  /** Proposals since the last answer of the user. */
   tries: number
-  /** What the last proposal's step has said. */
+  /** The words of the last proposal's step. */
   words: string
-  /** Whose plan is being linted. */
+  /** The plan being linted, and whose it is. */
   linted?: { by: 'model' | 'person' | 'before'; plan: Reference; step: string }
-  /** The plan that a person has said yes to, while that is written down. */
+  /** The approved plan, while the approval is being stored. */
   approved?: GoodPlan
 }
 
-/** What a step of the run itself is asked. */
+/** The request of a step of the run itself. */
 type StepWish = Pick<StepInput, 'kind' | 'base' | 'about' | 'tier'> & Partial<Pick<StepInput, 'choice'>>
 
 /** Work of the run itself, not of a task. It is repeated after a halt, so each kind can be done twice. */
@@ -142,9 +139,9 @@ export type TaskWork =
   | { do: 'judge'; attempt: number; ours: Oid; theirs: Oid; resolved: Oid }
 export type Standings = { id: TaskId; is: 'done' | 'under way' | 'stopped' }[]
 
-/** Results are being brought together, and the contract is checked. */
+/** The end of a run in progress: merging results and checking the contract. */
 export type Finishing = {
-  /** Conflicts that were met; and requests to resolve the present one. */
+  /** The number of conflicts so far. `tries`: requests to resolve the current one. */
   number: number
   tries: number
   resolved?: Oid
@@ -154,58 +151,61 @@ export type Finishing = {
     answers: { isAccepted: boolean; words: string; parsed?: Reference }[]
     isLast: boolean
   }
-  /** What is wrong, while a person is asked. */
+  /** The problem, while the user is asked. */
   stuck?: Stuck
 }
 
 export type RunRecord = {
   input: RunInput
-  /** By this, lines of the journal at no fixed place differ from those of a life before this one. */
+  /** The id of this life of the run: in the ids of lines that are unique to it. */
   life: string
   lines: number
   limits: Limits
-  /** How often a person has set other limits. */
+  /** How often the user has changed limits. */
   raises: number
-  /** What was used by steps of the run itself, and by attempts that others have followed. */
+  /** Usage of the run's own steps, and of attempts that were followed by others. */
   spent: Spent
-  /** Milliseconds in which something was under way, until `since`, since when the clock goes. */
+  /** Milliseconds of work until `since`, the time at which the current work began. */
   used: number
   since?: number
   tasks: TaskRecord[]
-  /** The plan that holds, and the one that a person looks at: before the first yes there is no other. */
+  /** The current plan. `shown`: the plan that the user is shown; before the first approval the only one. */
   plan?: Reference
   shown?: Reference
-  /** What the linter said of the last plan. */
+  /** The linter's complaints about the last plan. */
   complaints: string[]
-  /** What was found out when the run began; and for each tier the next one that has another model. */
+  /** Facts found when the run began. `above`: for each tier the next one with another model. */
   facts: Reference[]
   above: TiersAbove
-  /** Counted, so that the steps that propose have the same ids when they are done again. */
+  /** The number of proposals, so that their steps have the same ids when they are repeated. */
   proposals: number
   doubts: Doubt[]
   planning?: Planning
   finishing?: Finishing
-  /** What the run itself does, one at a time. */
+  /** The run's own work, one at a time. */
   work?: { id: number; what: TaskWork; isUnderWay: boolean }
   works: number
   question?: RunQuestion
-  /** Counted, so that a question has the same number when it is asked again after the server has lost everything. */
+  /**
+   * The number of questions, so that a question has the same number when it is asked again after the server has lost
+   * everything.
+   */
   questions: number
   remembered: PersonAnswer[]
-  /** What had passed before this life of the run. */
+  /** The tasks that passed in earlier lives of the run. */
   passedBefore?: PassedBefore[]
   hold?: Hold
   isPaused: boolean
   /** Tasks whose first attempt has ended, and how many of these failed. */
   counted: { ended: number; failed: number }
-  /** Of how many tasks these are at least before the plan is doubted; undefined: as at first. */
+  /** At least this many first attempts before the plan is doubted again; undefined: the default. */
   degradedAfter?: number
-  /** Tasks that passed since the plan was last looked at; reports of those that failed. */
+  /** Tasks that passed since the plan was last checked. `failures`: reports of those that failed. */
   passed: number
   failures: Reference[]
-  /** Changes of the plan by a person that are being checked: nothing is begun meanwhile. */
+  /** The number of changes of the plan by the user that are being checked: nothing is begun meanwhile. */
   mending: number
-  /** The number of the last word about holding. */
+  /** The number of the last hold signal. */
   told: number
   isDraining: boolean
   isStopping: boolean
@@ -261,20 +261,20 @@ export const newRecord = (shape: TaskShape): TaskRecord => ({
   words: '',
 })
 
-/** What a task waits for, each once. */
+/** All dependencies of a task, without repetitions. */
 export const waitsFor = ({ shape, siblings }: TaskRecord): TaskId[] => [...new Set([...shape.dependsOn, ...siblings])]
 
 export const nodeOf = (record: TaskRecord): TaskNode => ({ id: record.shape.id, waitsFor: waitsFor(record) })
 
-/** Whether a new plan has to leave it as it is. */
+/** Whether a new plan has to leave the task as it is. */
 export const isFrozen = ({ state, isOut }: TaskRecord): boolean => state === 'done' || isOut
 
 export const isOver = ({ state, isOut }: TaskRecord): boolean => (state === 'done' || state === 'stopped') && !isOut
 
-/** Whether it has nothing to ask, but lacks something from outside: it goes on where it was when that is set right. */
+/** Whether the task has no question, but something outside has to be fixed; then it continues where it was. */
 export const isLacking = ({ state, isAgain }: TaskRecord): boolean => (state === 'runs' || state === 'asks') && isAgain
 
-/** The newest of what an attempt is told, each once. */
+/** The newest references for an attempt, without repetitions. */
 export const newest = (about: Reference[]): Reference[] =>
   [...new Map(about.map(it => [it.oid, it])).values()].slice(-MAX_ABOUT)
 

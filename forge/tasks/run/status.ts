@@ -1,13 +1,13 @@
-/** How a run is, as a person sees it. */
+/** The status of a run, as shown to the user. */
 import type { Reference, RunState, RunStatus } from '../contract.ts'
 import { heldBy } from './holds.ts'
 import { command, waiting } from './sentences.ts'
 import { added, isLacking, newRecord, type RunRecord, type TaskRecord, waitsFor } from './state.ts'
 
-/** Sentences of a status, in characters: texts are blobs. */
+/** At most this many characters of a sentence in a status: longer texts are blobs. */
 const MAX_WORDS = 300
 
-/** Milliseconds in which something was under way, until now. */
+/** Milliseconds of work until now. */
 export const usedOf = ({ used, since }: RunRecord, now: number): number =>
   used + (since === undefined ? 0 : now - since)
 
@@ -36,7 +36,7 @@ export function statusOf(run: RunRecord, now: number): RunStatus {
   }
 }
 
-/** Its state, and why it is in that. */
+/** The state of a run and the reason for it. */
 export function stateOf(run: RunRecord): { state: RunState; words: string } {
   const { ending, question, tasks } = run
   if (ending) return ending
@@ -54,7 +54,7 @@ export function stateOf(run: RunRecord): { state: RunState; words: string } {
   return { state: 'paused', words: `Paused: ${paused.join(', ')}. Go on: ${goOn}.` }
 }
 
-/** Tasks that may begin: what they wait for is done. In the plan's order. */
+/** Tasks that may begin, as all their dependencies are done, in the plan's order. */
 export function readyIn({ tasks }: RunRecord): TaskRecord[] {
   const done = new Set(tasks.filter(({ state }) => state === 'done').map(({ shape }) => shape.id))
   return tasks.filter(
@@ -63,7 +63,7 @@ export function readyIn({ tasks }: RunRecord): TaskRecord[] {
   )
 }
 
-/** What a person has to read before it goes on. */
+/** The text that the user has to read before the run continues. */
 function askedOf(run: RunRecord): Reference | undefined {
   const held = heldBy(run)
   return held ? held.question : run.question?.report
@@ -82,12 +82,13 @@ const taskStatus = (record: TaskRecord): RunStatus['tasks'][number] => ({
   ...(record.state === 'asks' && isLacking(record) && { isLacking: true }),
 })
 
-/** Whether nothing of a task is begun since a person has paused it. */
+/** Whether the user has paused a task and it is not working. */
 const isResting = ({ state, isPaused }: TaskRecord): boolean => isPaused && (state === 'runs' || state === 'waits')
 
 /**
- * Another one wherever what a person reads of a resting run has changed: then it is kept in git. While it is busy, its
- * state is enough, and where minutes are limited each that was used: they go on from there if the server is lost.
+ * A mark that changes with everything that a user reads of a resting run: then the status is stored in git. While the
+ * run is busy, only its state counts, and each minute where these are limited, as they continue from the stored number
+ * if the server is lost.
  */
 export function statusMarkOf(run: RunRecord, now: number): string {
   const { state, words } = stateOf(run)

@@ -3,11 +3,11 @@ import type { Tier } from '../contract.ts'
 
 const TIERS: Tier[] = ['classification', 'summarization', 'generation', 'reasoning']
 
-/** For each tier the next more capable one that has another model; a tier that is not in it has none. */
+/** For each tier the next more capable one that has another model; undefined where there is none. */
 export type TiersAbove = Partial<Record<Tier, Tier>>
 
-/** Each tier and the next one of the four, whatever models they have. */
+/** Each tier and the next one, whatever models they have. */
 export const ALL_TIERS: TiersAbove = Object.fromEntries(TIERS.slice(1).map((tier, at) => [TIERS[at], tier]))
 
-/** The next more capable tier that has another model; undefined where there is none. */
+/** The next more capable tier with another model; undefined where there is none. */
 export const nextTier = ({ above }: { above: TiersAbove }, tier: Tier): Tier | undefined => above[tier]

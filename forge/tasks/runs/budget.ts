@@ -1,7 +1,7 @@
 /**
- * What a run may take, and what it has taken: a ledger in the run's folder that all processes of this machine share.
- * What a request may cost is reserved before it is sent, in one transaction with the look whether it is allowed, and
- * settled after it. A reservation that was never settled, since its process died, counts as spent.
+ * The limits of a run and what it has used: a ledger in the run's folder, shared by all processes of this machine. The
+ * most that a request may cost is reserved before it is sent, in one transaction with the check of the limits, and
+ * settled afterwards. A reservation that was never settled, since its process died, counts as spent.
  */
 import { Database } from 'bun:sqlite'
 import { existsSync } from 'node:fs'
@@ -14,7 +14,7 @@ import type { Price } from '../../ai/settings.ts'
 import type { LimitName, Limits, Spent, StepKind } from '../contract.ts'
 import { type RequestEstimate, requestEstimateOf } from './prices.ts'
 
-/** A run has taken all that it may: the message says what, as a sentence. */
+/** A run has reached a limit; the message says which, as a sentence. */
 export class OutOfBudget extends Error {
   constructor(
     message: string,
@@ -25,8 +25,8 @@ export class OutOfBudget extends Error {
 }
 
 /**
- * A request that is to be sent. `input` are the tokens that it sends, `output` those that its answer may have at most,
- * `price` what its model costs at most; it is `isAssumed` where nothing better is known of that model yet.
+ * A request to be sent. `input`: its tokens. `output`: the most tokens of its answer. `price`: the most that its model
+ * costs; `isAssumed` while nothing better is known of that model.
  */
 export type AskedBudget = {
   key: string
@@ -39,10 +39,10 @@ export type AskedBudget = {
   isAssumed?: boolean
 }
 
-/** A request that may be sent now, with an answer of at most `output` tokens. */
+/** Permission to send a request, with an answer of at most `output` tokens. */
 export type Reservation = { id: number; output: number }
 
-/** An answer that git knows, for a ledger that was lost. */
+/** An answer in git, to rebuild a lost ledger from. */
 type PaidAnswer = {
   key: string
   usage: Usage
@@ -51,14 +51,14 @@ type PaidAnswer = {
   tier?: string | undefined
 }
 
-/** Milliseconds that another process is waited for. */
+/** Milliseconds to wait for another process's lock. */
 const LOCK_TIMEOUT_MS = 30_000
-/** Milliseconds after which requests of other processes are looked at again. */
+/** Milliseconds between two looks for requests settled by other processes. */
 const LOOK_AGAIN = 500
-/** A request takes no longer, in milliseconds: a reservation that is older was lost, whatever its process does. */
+/** Milliseconds after which a reservation is lost, whatever its process does, as no request takes longer. */
 const MAX_REQUEST_MS = 2 * 3_600_000
 
-/** Tokens that an answer of a kind is taken to have, until some have come; of other kinds, {@link FIRST_OUTPUT}. */
+/** The assumed tokens of an answer until some have come, by kind; for other kinds {@link FIRST_OUTPUT}. */
 const FIRST_OUTPUTS: Partial<Record<string, number>> = {
   plan: 16_000,
   'check plan': 16_000,
@@ -67,9 +67,9 @@ const FIRST_OUTPUTS: Partial<Record<string, number>> = {
   summarise: 4_000,
 } satisfies Partial<Record<StepKind, number>>
 const FIRST_OUTPUT = 8_000
-/** Answers of one kind and tier that are looked at, and how many there have to be. */
+/** The number of last answers of one kind and tier that an estimate uses, and the least number for that. */
 const [MAX_SAMPLES, MIN_SAMPLES] = [50, 3]
-/** How much longer than the longest one seen an answer may be, and how much dearer a request. */
+/** The factor by which an answer may be longer than the longest one seen, or a request more expensive. */
 const MARGIN = 1.5
 
 const TABLES = `
@@ -85,7 +85,7 @@ const TABLES = `
   CREATE INDEX IF NOT EXISTS byKey ON requests (key);
   CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value REAL NOT NULL);
 `
-/** What ledgers of earlier versions lack. `assumed`: what it would have cost by the price that was assumed. */
+/** Columns that ledgers of earlier versions lack. `assumed`: the cost by an assumed price. */
 const COLUMNS = {
   model: "TEXT NOT NULL DEFAULT ''",
   kind: "TEXT NOT NULL DEFAULT ''",
@@ -95,15 +95,15 @@ const COLUMNS = {
   assumed: 'REAL NOT NULL DEFAULT 0',
 }
 
-/** Requests that are under way, and when the first of them was sent: milliseconds since 1970. */
+/** The requests under way. `since`: when the first of them was sent, in milliseconds since 1970. */
 export type Sending = { count: number; since: number }
 
 type Sums = { requests: number; input: number; output: number; tokens: number; cost: number }
 type Open = { id: number; owner: string; at: number; cost: number }
-/** Which limit a request would pass, and the end of a sentence that says by what. */
+/** The limit that a request would exceed, and by what, as the end of a sentence. */
 type Beyond = { limit: LimitName; words: string }
 
-/** The ledger of one run. Any number of processes may have it open. To be closed. */
+/** The ledger of one run, which any number of processes may have open. Dispose it to close it. */
 export class Ledger implements Disposable {
   readonly #database: Database
   #waiting: (() => void)[] = []
@@ -113,8 +113,8 @@ export class Ledger implements Disposable {
   }
 
   /**
-   * Opens the ledger in a run's folder. Where there was none, it is made from the answers that git has, which `paid`
-   * gives. It knows of no minutes: the run has a clock that stands still while a person thinks.
+   * Opens the ledger in a run's folder. A missing one is rebuilt from the answers in git, which `paid` gives. It does
+   * not count minutes: the run has a clock that stops while the user is asked.
    */
   static async open(folder: string, { paid }: { paid: () => Promise<PaidAnswer[]> }): Promise<Ledger> {
     const database = new Database(join(folder, 'ledger.sqlite'), { create: true })
@@ -139,16 +139,15 @@ export class Ledger implements Disposable {
       const sending = { count: open.length, since: Math.min(...open.map(({ at }) => at)) }
       return { spent: ledger.spent(), sending }
     } catch {
-      // It may be gone just now, or be none: then others say what was spent.
+      // The file may be gone or broken: then the caller uses other sources.
       return undefined
     }
   }
 
   /**
-   * Sets aside what a request may take: the longest answer that it allows, or where there is less left, as much as
-   * answers of its kind and tier have had, unless it has to be `whole`. Gives 'wait' where not even that is left, but
-   * requests that are under way may come to less than was set aside for them. Throws {@link OutOfBudget} where none is:
-   * then it must not be sent.
+   * Reserves budget for a request: for the longest answer that it allows, or, if less is left, for the usual length of
+   * such answers, unless `isWhole`. Gives 'wait' where not even that is left, but requests under way may return some.
+   * Throws {@link OutOfBudget} where none is: then the request must not be sent.
    */
   reserve(asked: AskedBudget, limits: Limits, { isWhole = false } = {}): Reservation | 'wait' {
     return this.#together(() => {
@@ -167,7 +166,7 @@ export class Ledger implements Disposable {
     })
   }
 
-  /** Waits until a request may have been settled, here or by another process. Throws the signal's reason. */
+  /** Waits until a request may have been settled, by any process. Throws the signal's reason. */
   async settled(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
     const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -184,8 +183,8 @@ export class Ledger implements Disposable {
   }
 
   /**
-   * Takes what a request has used in place of what was set aside; no usage: nothing but that it was sent. `assumed` is
-   * what that would have cost by a price that was assumed.
+   * Replaces a reservation by what the request has used; without usage, only the request itself is counted. `assumed`:
+   * the cost by an assumed price.
    */
   settle({ id }: Pick<Reservation, 'id'>, usage: Usage | undefined, assumed = 0): void {
     const { input = 0, output = 0, cost = 0 } = usage ?? {}
@@ -195,16 +194,13 @@ export class Ledger implements Disposable {
     this.#wake()
   }
 
-  /** Takes back a reservation whose request was never sent. */
+  /** Removes the reservation of a request that was never sent. */
   release({ id }: Pick<Reservation, 'id'>): void {
     this.#database.query('DELETE FROM requests WHERE id = ?').run(id)
     this.#wake()
   }
 
-  /**
-   * Settles what is known of a request whose answer is there: of those that were sent for it, one may have died before
-   * it could say what it used.
-   */
+  /** Settles reservations for a request whose answer is stored: a process may have died before settling its own. */
   settleKnown(key: string, usage: Usage): void {
     this.#together(() => {
       const rows = this.#database
@@ -219,8 +215,8 @@ export class Ledger implements Disposable {
   }
 
   /**
-   * What all requests have used that were sent. What was set aside for one that was lost counts, as it may have been
-   * paid for; for one that is under way, nothing but that it was sent.
+   * The usage of all requests sent. The reservation of a lost one counts, as it may have been paid for; of one under
+   * way, only the request itself.
    */
   spent(): Spent {
     const { requests, input, output, cost } = this.#sums()
@@ -259,7 +255,7 @@ export class Ledger implements Disposable {
     return undefined
   }
 
-  /** The tokens of an answer that is longer than nearly all of its kind and tier. */
+  /** An output length that nearly all answers of this kind and tier stay below, in tokens. */
   #usualOutput({ kind, tier }: AskedBudget): number {
     const query = `SELECT output FROM requests WHERE settled = 1 AND output > 0 AND kind = ? AND tier = ?
       ORDER BY id DESC LIMIT ${MAX_SAMPLES}`
@@ -269,7 +265,7 @@ export class Ledger implements Disposable {
     return samples.length < MIN_SAMPLES ? Math.max(first, longest) : Math.max(longest, MIN_OUTPUT_TOKENS)
   }
 
-  /** A price that was assumed, less as far as the provider has said that the model's requests cost less. */
+  /** An assumed price, lowered as far as the provider's reported costs of the model show. */
   #loweredPrice(model: string, assumed: Price): Price {
     const query = `SELECT count(*) AS samples, max(cost / assumed) AS share FROM requests
       WHERE settled = 1 AND assumed > 0 AND cost > 0 AND model = ?`
@@ -297,7 +293,7 @@ export class Ledger implements Disposable {
     return row.id
   }
 
-  /** Reservations that were never settled. */
+  /** The reservations that were never settled. */
   #open(): Open[] {
     return this.#database.query<Open, []>('SELECT id, owner, at, cost FROM requests WHERE settled = 0').all()
   }
@@ -319,7 +315,7 @@ export class Ledger implements Disposable {
 
   #rebuild(paid: readonly PaidAnswer[]): void {
     this.#together(() => {
-      // Another process may have been faster.
+      // Another process may have rebuilt it first.
       if (this.#fact('complete') !== undefined) return
       for (const answer of paid) this.#insert(answer)
       this.#database.query('INSERT INTO facts (name, value) VALUES (?, ?)').run('complete', 1)
@@ -335,19 +331,22 @@ export class Ledger implements Disposable {
       .run(key, input, output, input + output, cost, model, kind, tier)
   }
 
-  /** In one transaction that no other process can interleave with. */
+  /** Runs `work` in a transaction that excludes other processes. */
   #together<Value>(work: () => Value): Value {
     return this.#database.transaction(work).immediate()
   }
 }
 
-/** No less is set aside for an answer, in tokens, however short those before were. */
+/** At least this many tokens are reserved for an answer, however short those before were. */
 const MIN_OUTPUT_TOKENS = 1_000
 
-/** Of this process, so that another one can tell whether it still runs; a process id may be given again. */
+/**
+ * The name of this process, by which others tell whether it still runs; the start time is in it, as process ids are
+ * reused.
+ */
 const ownName = (): string => `${hostname()} ${process.pid} ${Math.round(performance.timeOrigin)}`
 
-/** Whether a reservation is of a process that runs: then it will be settled. */
+/** Whether the process of a reservation still runs, so that it will be settled. */
 function isUnderWay({ owner, at }: Open): boolean {
   const own = ownName()
   if (owner === own) return true
@@ -368,7 +367,7 @@ function addTables(database: Database): void {
     try {
       database.exec(`ALTER TABLE requests ADD COLUMN ${name} ${type}`)
     } catch (error) {
-      // Another process may have been faster.
+      // Another process may have added the column first.
       if (!/duplicate column/.test(String(error))) throw error
     }
   }

@@ -1,7 +1,7 @@
 /**
- * Where the results of a run's tasks are. While the run works, each is a branch, so that a person can look at it or land
- * it. When the run has ended with a result of all, only that stays a branch; those of its tasks become refs that no list
- * of branches has.
+ * Where the results of a run's tasks are. While the run works, each is a branch, which the user can look at or land.
+ * When the run has ended with a combined result, only that stays a branch; those of its tasks are moved to refs that
+ * are not listed as branches.
  */
 import { listCheckouts, mainFolder } from '../../../core/git/checkouts.ts'
 import type { Objects } from '../../../core/git/objects.ts'
@@ -11,10 +11,10 @@ import { RUNS } from '../../formats/tasks-json.ts'
 import type { Oid, RunId, TaskId } from '../contract.ts'
 import { BRANCHES, doneRef, hiddenDoneRef, resultRef } from './folder.ts'
 
-/** A result: the name of its branch, whether there is one, and its commit. */
+/** A result: its branch's name, whether that branch exists, and the commit. */
 type Result = { name: string; isBranch: boolean; tip: Oid }
 
-/** The result of a task that has passed; undefined where it has not. */
+/** The result of a task; undefined where it has not passed. */
 export async function findDone(objects: Objects, run: RunId, task: TaskId): Promise<Result | undefined> {
   const branch = doneRef(run, task)
   for (const ref of [branch, hiddenDoneRef(run, task)]) {
@@ -24,7 +24,7 @@ export async function findDone(objects: Objects, run: RunId, task: TaskId): Prom
   return undefined
 }
 
-/** The result of all tasks; undefined where there is none. */
+/** The combined result; undefined where there is none. */
 export async function findResult(objects: Objects, run: RunId): Promise<Result | undefined> {
   const tip = (await objects.info(`${resultRef(run)}^{commit}`))?.oid
   return tip === undefined ? undefined : { name: nameOf(resultRef(run)), isBranch: true, tip }
@@ -32,7 +32,10 @@ export async function findResult(objects: Objects, run: RunId): Promise<Result |
 
 const nameOf = (branch: RefName): string => branch.slice('refs/heads/'.length)
 
-/** Lets only the result of all be a branch, where there is one. A branch that is checked out stays. */
+/**
+ * Moves the results of tasks from branches to other refs once there is a combined result. A branch that is checked out
+ * stays.
+ */
 export async function hideDone(objects: Objects, run: RunId): Promise<void> {
   const { repository } = objects
   const branches = await listRefs(repository, [`${BRANCHES}${run}/`])

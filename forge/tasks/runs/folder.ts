@@ -1,5 +1,5 @@
 /**
- * Where runs lie: their refs in the repository, and a folder for each in the user's state folder. A run is found by
+ * Where runs are stored: refs in the repository, and a folder for each in the user's state folder. A run is found by
  * either, since one may be lost or on another machine.
  */
 import { createHash, randomInt } from 'node:crypto'
@@ -15,35 +15,36 @@ import { RUNS, RunId, resultBranch, type TaskId } from '../../formats/tasks-json
 
 type Environment = Record<string, string | undefined>
 
-/** All branches of runs. */
+/** The prefix of all branches of runs. */
 export const BRANCHES = 'refs/heads/forge/'
 
-/** The commit whose tree has all that a run keeps. */
+/** The ref of the commit whose tree has everything that a run stores. */
 export const storeRef = (run: RunId): RefName => `${RUNS}${run}/store`
-/** All attempts of a run. They are no branches: a run of a hundred tasks has hundreds, and few are ever looked at. */
+/**
+ * The prefix of a run's attempts. They are no branches, as a run of a hundred tasks has hundreds, and few are ever
+ * looked at.
+ */
 export const attemptsRef = (run: RunId): RefName => `${RUNS}${run}/attempts/`
-/** What a task's attempt has so far. */
+/** The ref of the commits of an attempt. */
 export const attemptRef = (run: RunId, task: TaskId, attempt: number): RefName =>
   `${attemptsRef(run)}${task}/${attempt}`
-/** What of a task has passed, while its run works. */
+/** The branch of a task's result, while the run works. */
 export const doneRef = (run: RunId, task: TaskId): RefName => `refs/heads/${resultBranch(run, task)}`
-/** The same when the run has a result of all. */
+/** The ref of a task's result when the run has a combined one. */
 export const hiddenDoneRef = (run: RunId, task: TaskId): RefName => `${RUNS}${run}/done/${task}`
-/** All results together. No task may have this name. */
+/** The branch of the combined result. No task may have this name. */
 export const resultRef = (run: RunId): RefName => `refs/heads/${resultBranch(run)}`
 
-/** Whether a text can be a run's id. */
+/** Whether a text has the form of a run's id. */
 export const isRunId = (text: string): boolean => v.is(RunId, text)
 
-/** Throws a {@link Failure} where a text is no run's id: it becomes part of refs and of paths. */
+/** Gives a text as a run's id. Throws a {@link Failure} where it is none, as ids become part of refs and paths. */
 export function verifyRunId(text: string): RunId {
   if (isRunId(text)) return text
   throw new Failure(`${visible(text) || 'An empty text'} is no run: forge runs lists them.`)
 }
 
-/**
- * A new run's id: the day, a few words of what it is about, and a sign that makes it the only one and grows by the day.
- */
+/** Makes a run's id: the date, a few words of the wish, and a unique suffix that grows over the day. */
 export function newRunId(about: string, now: Date): RunId {
   const day = now.toISOString().slice(0, 10).replaceAll('-', '')
   const plain = about.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase()
@@ -53,20 +54,20 @@ export function newRunId(about: string, now: Date): RunId {
   return [day, ...words, sign].join('-')
 }
 
-/** With this many, the last second of a day still has five letters. */
+/** The number of suffixes for each second of a day, so that all have five characters. */
 const SIGNS_A_SECOND = Math.floor(36 ** 5 / 86_400)
 
-/** By which runs are in the order in which they were begun: their day, and their sign. */
+/** A sort key for runs in the order of their beginning: date and suffix. */
 const orderOf = (run: RunId): string => `${run.slice(0, 8)} ${run.slice(run.lastIndexOf('-') + 1)}`
 
-/** The folder of a repository's runs; all its worktrees have the same. It need not be there. */
+/** The folder of a repository's runs, shared by its worktrees. It need not exist. */
 export async function runsFolder(repository: Repository, env: Environment): Promise<string> {
   const common = await realpath(repository.commonDir)
   const digest = createHash('sha256').update(common).digest('hex').slice(0, 16)
   return join(xdgFolder(env.XDG_STATE_HOME, '.local/state'), 'forge', digest, 'runs')
 }
 
-/** A run's folder, made where it is not there: the user's alone. */
+/** Opens a run's folder, creating it if needed; only the user can read it. */
 export async function openRunFolder(repository: Repository, run: RunId, env: Environment): Promise<string> {
   const folder = join(await runsFolder(repository, env), verifyRunId(run))
   try {
@@ -80,10 +81,10 @@ export async function openRunFolder(repository: Repository, run: RunId, env: Env
   return folder
 }
 
-/** A run as it lies there: in git, in a folder of this machine, or both. */
+/** A stored run: in git, in a folder of this machine, or both. */
 export type FoundRun = { run: RunId; isInGit: boolean; folder?: string }
 
-/** All runs of a repository, the newest first. */
+/** All runs of a repository, newest first. */
 export async function listRuns(repository: Repository, env: Environment): Promise<FoundRun[]> {
   const top = await runsFolder(repository, env)
   const [refs, names] = await Promise.all([listRefs(repository, [RUNS]), readdir(top).catch(() => [])])

@@ -1,7 +1,7 @@
 /**
- * The journal of a run: one line a decision, for people. Each is in git first, where the same one is written once
- * whatever dies, and then in a file of the run's folder, which any pager reads. A line that a crash has torn is ended
- * by the next one, and counts as never written. A file that was lost is written again from git with the next line.
+ * The journal of a run: one line for each decision, for people. A line is first stored in git, where repetitions are
+ * recognised, and then appended to a file in the run's folder, for any pager. A line torn by a crash is ended by the
+ * next one, and counts as never written. A lost file is rebuilt from git with the next line.
  */
 import { Database } from 'bun:sqlite'
 import { closeSync, existsSync, fstatSync, fsyncSync, mkdirSync, openSync, readSync, writeSync } from 'node:fs'
@@ -17,17 +17,17 @@ type JournalOptions = {
   store: RunStore
   /** The run's folder. */
   folder: string
-  /** What must never be written. */
+  /** Values that must never be written. */
   secrets: readonly string[]
   now?: () => number
 }
 
-/** Milliseconds that another process is waited for: it writes a few lines. */
+/** Milliseconds to wait for another process, which writes a few lines. */
 const LOCK_TIMEOUT_MS = 30_000
 
 const lockFile = (folder: string): string => join(folder, 'journal.lock')
 
-/** An open transaction on an empty database: a lock that the system lets go of when its process ends. */
+/** Takes a lock: an open transaction on an empty database, which the system releases when the process ends. */
 function openLock(folder: string): Database {
   const lock = new Database(lockFile(folder), { create: true })
   lock.exec(`PRAGMA busy_timeout = ${LOCK_TIMEOUT_MS}`)
@@ -36,17 +36,17 @@ function openLock(folder: string): Database {
 
 export const journalFile = (folder: string): string => join(folder, 'journal.jsonl')
 
-/** To be closed. */
+/** Writes the journal of a run. Dispose it to close its files. */
 export class Journal implements Disposable {
   #lock: Database
   readonly #ids = new Set<string>()
-  /** How far the file has been read. */
+  /** How many bytes of the file have been read. */
   #read = 0
   #count = 0
-  /** When the last line was written that is known here. */
+  /** The time of the last known line. */
   #last = 0
 
-  /** Where the file was lost, or never was on this machine, it is made from the lines that git has. */
+  /** Opens the journal. A file that is missing on this machine is rebuilt from git. */
   static async open(options: JournalOptions): Promise<Journal> {
     const journal = new Journal(options)
     try {
@@ -63,17 +63,17 @@ export class Journal implements Disposable {
     this.#lock = openLock(options.folder)
   }
 
-  /** Writes a line, unless there is one of its id. When this is done, it is in git and on the disk. */
+  /** Writes a line, unless there is one with its id. When this resolves, the line is in git and on the disk. */
   async note(line: NewJournalLine): Promise<void> {
     const { store, secrets, now = Date.now } = this.options
     const clean = blackOutFor(secrets)
     const { words, why, ...rest } = line
-    // By their times lines are in order, whatever becomes of the clock.
+    // Times are strictly increasing, even if the clock is set back.
     this.#last = Math.max(now(), this.#last + 1)
     const at = this.#last
     const wanted = { ...rest, at, count: this.#count++, words: clean(words), ...(why && { why: clean(why) }) }
     const oid = await store.keep('journal', line.id, `${JSON.stringify(wanted)}\n`)
-    // Where it was written before, that one is written here, too.
+    // If it was stored before, the stored line is written here.
     const kept = parseLine(await store.readText({ kind: 'line', oid }))
     if (!kept) return
     const isLost = !existsSync(journalFile(this.options.folder))
@@ -100,7 +100,7 @@ export class Journal implements Disposable {
     }
   }
 
-  /** A deleted folder is made again, with a lock that other processes find. */
+  /** Recreates a deleted folder, with a lock that other processes find. */
   #verifyLock(): void {
     const { folder } = this.options
     if (existsSync(lockFile(folder))) return
@@ -109,7 +109,7 @@ export class Journal implements Disposable {
     this.#lock = openLock(folder)
   }
 
-  /** Reads what is new in the file; gives whether its last line has no end. */
+  /** Reads new lines of the file; gives whether its last line has no line end. */
   #catchUp(file: number): boolean {
     const { size } = fstatSync(file)
     if (size < this.#read) {
@@ -123,7 +123,7 @@ export class Journal implements Disposable {
       at += more
     }
     const end = bytes.lastIndexOf(10) + 1
-    // The last one may be whole but for its end.
+    // The last line may be complete except for its line end.
     for (const line of parseLines(bytes.toString())) {
       this.#ids.add(line.id)
       this.#last = Math.max(this.#last, line.at)
@@ -138,8 +138,8 @@ export class Journal implements Disposable {
 }
 
 /**
- * All lines of a run in the order in which they were written: from git, and where that has none, since its refs are
- * gone or on another machine, from the file in the run's folder.
+ * All lines of a run in order: from git, or, where that has none (its refs are gone or on another machine), from the
+ * file in the run's folder.
  */
 export async function readJournal(store: RunStore, folder?: string): Promise<WrittenLine[]> {
   const contents = await store.all('journal')
@@ -149,7 +149,7 @@ export async function readJournal(store: RunStore, folder?: string): Promise<Wri
   return lines.sort((a, b) => a.at - b.at || a.count - b.count || (a.id < b.id ? -1 : 1))
 }
 
-/** The lines of a journal's file; what is none is left out, and of two with one id the second. */
+/** Parses a journal's file. Invalid lines are left out; of two lines with one id, the second is. */
 export function parseLines(text: string): WrittenLine[] {
   const ids = new Set<string>()
   return text

@@ -1,4 +1,4 @@
-/** What of a run can be read from git alone: how it was asked for, its wish, its plan, and how it was last. */
+/** Reads what git alone knows of a run: its input, wish, plan and last status. */
 import * as v from 'valibot'
 import { Failure } from '../../../core/failure.ts'
 import { Oid } from '../../../core/formats/values.ts'
@@ -21,13 +21,12 @@ const StoredRunSchema = v.object({
 })
 
 /**
- * A run as it is written down when it begins: how it was asked for, and since when it is there, in milliseconds since
- * 1970. `facts` are what its planners are told, found out when it began and never again: the same step asks with the
- * same words whenever it is asked.
+ * A run's input as stored at its beginning. `began`: milliseconds since 1970. `facts`: for planners, collected once, so
+ * that a repeated step has the same request.
  */
 export type StoredRun = RunInput & { began: number; facts?: Reference[] }
 
-/** The plan that a reference names; without one, the plan that holds. Throws a {@link Failure} where there is none. */
+/** Reads a plan; without a reference, the current one. Throws a {@link Failure} where there is none. */
 export async function readPlan(store: RunStore, reference?: Reference): Promise<Plan> {
   const bytes = reference ? await store.read(reference) : await store.get('plan.json')
   if (!bytes) throw new Failure(`The run ${store.run} has no plan yet: forge show ${store.run} says how it is.`)
@@ -36,7 +35,7 @@ export async function readPlan(store: RunStore, reference?: Reference): Promise<
   throw new Failure(`The plan of run ${store.run} can't be read (${parsed.issues[0].message}): begin a new run.`)
 }
 
-/** A run as it began; undefined where it has not begun. Throws a {@link Failure} where that can't be read. */
+/** Reads a run's stored input; undefined where it has not begun. Throws a {@link Failure} where that can't be read. */
 export async function readStoredRun(store: RunStore): Promise<StoredRun | undefined> {
   const bytes = await store.get('run.json')
   if (!bytes) return undefined
@@ -45,7 +44,7 @@ export async function readStoredRun(store: RunStore): Promise<StoredRun | undefi
   return parsed.output
 }
 
-/** How a run was asked for: to submit it again. Throws a {@link Failure} where that was never written down. */
+/** Reads a run's input, to submit it again. Throws a {@link Failure} where it was never stored. */
 export async function readRunInput(store: RunStore): Promise<RunInput> {
   const stored = await readStoredRun(store)
   if (!stored) throw new Failure(unreadable(store))
@@ -55,13 +54,16 @@ export async function readRunInput(store: RunStore): Promise<RunInput> {
 
 const unreadable = ({ run }: RunStore): string => `How run ${run} was asked for can't be read: begin a new run.`
 
-/** What the person wanted, in their words. */
+/** Reads the user's wish. */
 export async function readWish(store: RunStore): Promise<string> {
   const { wish } = await readRunInput(store)
   return await store.readText(wish)
 }
 
-/** How a run was when it last rested; undefined for one that never did. It was written by us, and is read as such. */
+/**
+ * Reads the status of a run when it last rested; undefined for one that never did. It was written by this program and
+ * is not validated.
+ */
 export async function readLastStatus(store: RunStore): Promise<RunStatus | undefined> {
   const bytes = await store.get('status.json')
   return bytes && (JSON.parse(bytes.toString()) as RunStatus)

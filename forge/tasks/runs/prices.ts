@@ -1,21 +1,21 @@
-/** What requests cost: the price of a model, what a request may take at most, and the limits that a run gets by that. */
+/** Costs of requests: the price of a model, the most that a request can cost, and the resulting limits of a run. */
 import { many } from '../../../core/text.ts'
 import type { Usage } from '../../ai/request.ts'
 import { type Price, providerOf, type Settings } from '../../ai/settings.ts'
 import type { Limits } from '../contract.ts'
 
-/** What a request may take at most. */
+/** The most that a request can use. */
 export type RequestEstimate = { tokens: number; cost: number }
 
 /**
- * What a million tokens of OpenRouter's models are taken for where FORGE_PRICES does not tell: more than nearly all of
- * them cost. It says after each request what that did cost, and only that counts then.
+ * The assumed price, per million tokens, of OpenRouter's models that FORGE_PRICES does not list: more than nearly all
+ * of them cost. OpenRouter reports the cost of each request, and only that counts then.
  */
 const UNKNOWN: Price = { input: 20, output: 100, cacheRead: 20, cacheWrite: 25 }
 
 /**
- * What a model costs at most, before it is asked; undefined where that is not known. A server on this machine costs
- * nothing. One anywhere else may be a gateway to a provider that is paid for: its price is not known.
+ * The most that a model costs; undefined where that is unknown. A server on this machine costs nothing. One elsewhere
+ * may be a gateway to a paid provider, so its price is unknown.
  */
 export function priceOf(model: string, settings: Settings): Price | undefined {
   const known = settings.price(model)
@@ -27,19 +27,19 @@ export function priceOf(model: string, settings: Settings): Price | undefined {
   return isFree ? { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } : undefined
 }
 
-/** Whether a host is this machine itself, by its name alone. */
+/** Whether a host is this machine, by its name alone. */
 const isLoopback = (hostname: string): boolean =>
   hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
 
-/** Whether the price of a model is one that is taken until its provider has said what its requests cost. */
+/** Whether a model's price is assumed until its provider reports the costs of requests. */
 export const isAssumed = (model: string, settings: Settings): boolean =>
   settings.price(model) === undefined && providerOf(model) === 'openrouter'
 
-/** The models without a known price, each once. */
+/** The models without a known price, without repetitions. */
 const unpricedOf = (models: readonly string[], settings: Settings): string[] =>
   [...new Set(models)].filter(model => !priceOf(model, settings))
 
-/** What a person has to set before a limit in dollars can be held; undefined where it can be. */
+/** What the user has to set before a limit in dollars can be enforced; undefined where it can be. */
 export function missingPrice(models: readonly string[], settings: Settings, limits: Limits): string | undefined {
   if (limits.cost === undefined) return undefined
   const unknown = unpricedOf(models, settings)
@@ -55,12 +55,12 @@ export function missingPrice(models: readonly string[], settings: Settings, limi
 const listed = (names: readonly string[]): string =>
   names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`
 
-/** What may be spent where the person sets no limit: in dollars, or where these can't be counted, in requests. */
+/** The default limits: in dollars, or, where costs are unknown, in requests. */
 const DEFAULT_BUDGET = { cost: 5, requests: 200 }
 
 /**
- * The limits of money and requests that a run gets, where the person has set none or one of them; `words` say so where
- * dollars can't be a limit.
+ * The limits of a run in dollars and requests, with defaults where the user has set none. `words`: says so where
+ * dollars can't be the limit.
  */
 export function usualLimits(
   given: Pick<Limits, 'cost' | 'requests'>,
@@ -79,7 +79,7 @@ export function usualLimits(
   return { limits: { requests }, words }
 }
 
-/** What was used with what it costs, by its price where the provider does not say. */
+/** Adds the cost to a usage, from the price, where the provider reported none. */
 export function withCost(usage: Usage, price: Price | undefined): Usage {
   if (usage.cost !== undefined || !price) return usage
   const { input, output, cacheRead, cacheWrite } = usage
@@ -87,7 +87,7 @@ export function withCost(usage: Usage, price: Price | undefined): Usage {
   return { ...usage, cost: (plain + cacheRead * price.cacheRead + cacheWrite * price.cacheWrite) / 1_000_000 }
 }
 
-/** What a request may take at most: as if none of it were cached, and its answer as long as it may be. */
+/** The most that a request can use: without any cache, and with the longest answer. */
 export function requestEstimateOf(
   tokens: { input: number; output: number },
   price: Price | undefined,

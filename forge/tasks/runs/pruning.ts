@@ -1,8 +1,8 @@
 /**
- * Letting go of a run: its refs, its folder, and its branches as far as their work is on a branch of the person's. What
- * was landed is one commit there; the many small ones stay at `refs/forge/kept/`, and so do attempts that failed, so
- * that nothing is lost by it. A run that has finished work which is not landed stays: without its plan and signatures
- * that could not be landed any more.
+ * Prunes a run: its refs, its folder, and those branches whose work is on a branch of the user's. A landed result is
+ * one commit there; its many small commits, and attempts that failed, are kept at `refs/forge/kept/`, so that nothing
+ * is lost. A run with finished work that is not landed stays: without its plan and signatures, that work could not be
+ * landed any more.
  */
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -27,16 +27,16 @@ export type Pruned = {
   refs: RefName[]
   /** Branches that stay. */
   kept: RefName[]
-  /** Of the branches that went, those whose commits have a ref of their own still, the result first. */
+  /** Removed branches whose commits still have a ref, the combined result first. */
   saved: { branch: string; at: RefName }[]
-  /** Those whose commits no ref has any more. */
+  /** Removed branches whose commits no ref has any more. */
   lost: { branch: string; at: Oid }[]
 }
 
 /**
- * Lets go of a run: its refs, its folder, and those of its branches that are landed or merged; where the result of all
- * is landed, that is every one of them. Where finished work is not landed, only branches go. With `all`, everything
- * goes, landed or not. A branch that is checked out stays. Whether the run has ended is not asked here.
+ * Removes a run's refs and folder, and those of its branches that are landed or merged; where the combined result is
+ * landed, all of them. Where finished work is not landed, removes only branches. With `all`, removes everything, landed
+ * or not. A branch that is checked out stays. The caller has to make sure that the run has ended.
  */
 export async function pruneRun(
   objects: Objects,
@@ -57,7 +57,7 @@ export async function pruneRun(
   const going = free.filter(({ oid }) => all || isAllLanded || landed.has(oid))
   const isKept =
     !all && own.length > 0 && !isAllLanded && branches.some(({ name, oid }) => isFinished(name) && !landed.has(oid))
-  // As branches, which is how they come back.
+  // Attempts too are listed as branches, as which they would be restored.
   const ending = [...going, ...(isKept ? [] : attempts.map(it => ({ ...it, name: branchOfAttempt(id, it.name) })))]
   const safe = all ? { moves: [], saved: [] } : await save(objects, ending)
   const moves = [...(isKept ? [] : own), ...going].map(({ name, oid }) => ({ ref: name, from: oid, to: undefined }))
@@ -73,14 +73,14 @@ export async function pruneRun(
   }
 }
 
-/** Whether a branch of a run has work that has passed: all results, or a task's. */
+/** Whether a ref is a combined result or a task's result. */
 const isFinished = (ref: RefName): boolean => /\/(result|done)$/.test(ref)
 
 const branchOfAttempt = (run: RunId, ref: RefName): RefName => `${BRANCHES}${run}/${ref.slice(attemptsRef(run).length)}`
 
 const shortName = (ref: RefName): string => ref.slice('refs/heads/'.length)
 
-/** The tips of a run's branches whose work is on a branch that is no run's: as they are, or as a landing has it. */
+/** The tips of a run's branches that are on a branch of the user's, merged or landed. */
 async function landedOf(objects: Objects, run: RunId, branches: readonly Ref[]): Promise<Set<Oid>> {
   const { repository } = objects
   if (branches.length === 0) return new Set()
@@ -93,7 +93,7 @@ async function landedOf(objects: Objects, run: RunId, branches: readonly Ref[]):
     (here !== undefined && (await addsNothing(objects, here, tip)))
   const landed = new Set<Oid>()
   for (const tip of tips) if (await isLanded(tip)) landed.add(tip)
-  // What a landed one stands on was landed with it.
+  // Everything that a landed tip builds on was landed with it.
   for (const tip of tips) {
     if (landed.has(tip)) continue
     const args = ['for-each-ref', '--format=%(objectname)', `--contains=${tip}`, `${BRANCHES}${run}/`]
@@ -103,22 +103,22 @@ async function landedOf(objects: Objects, run: RunId, branches: readonly Ref[]):
   return landed
 }
 
-/** The tips that commits on branches of the person's say they have landed of a run. */
+/** The tips of a run that commits on the user's branches name as landed. */
 async function landingsOf(repository: Repository, run: RunId): Promise<Set<Oid>> {
   const wanted = ['--fixed-strings', `--grep=Forge-Run: ${run}`, '--format=%(trailers:key=Forge-Landed,valueonly)']
-  // Older than the run's own base it can't be.
+  // Only commits that are newer than the run's base.
   const where = ['--exclude=forge/*', '--branches', '--not', `--glob=${BRANCHES}${run}/`]
   const words = (await read(repository, ['log', ...wanted, ...where])).split('\n')
   return new Set(words.filter(word => isOid(repository.format, word)))
 }
 
-/** Whether a branch that is no run's has a commit in it. */
+/** Whether a branch of the user's contains a commit. */
 async function isMerged(repository: Repository, oid: Oid): Promise<boolean> {
   const names = await read(repository, ['for-each-ref', '--format=%(refname)', `--contains=${oid}`, 'refs/heads/'])
   return names.split('\n').some(name => name !== '' && !name.startsWith(BRANCHES))
 }
 
-/** Whether a merge would change nothing: then all of it is there, however it came. */
+/** Whether a merge would change nothing: then the content is already there. */
 async function addsNothing(objects: Objects, here: Oid, tip: Oid): Promise<boolean> {
   const { repository } = objects
   if ((await mergeBases(repository, here, tip)).length === 0) return false
@@ -126,13 +126,13 @@ async function addsNothing(objects: Objects, here: Oid, tip: Oid): Promise<boole
   return merge.conflicts.length === 0 && merge.tree === (await objects.info(`${here}^{tree}`))?.oid
 }
 
-/** Refs for branches that are to go, where nothing else would have their commits. */
+/** Makes refs for branches to be removed, where no other ref would have their commits. */
 async function save(objects: Objects, going: readonly Ref[]): Promise<{ moves: Move[]; saved: Pruned['saved'] }> {
   const { repository } = objects
   const open: Ref[] = []
   for (const branch of going)
     if (!(await isMerged(repository, branch.oid)) && !(await isNamed(repository, branch.oid, KEPT))) open.push(branch)
-  // What another one has in it needs no ref of its own.
+  // A tip that another one contains needs no ref.
   const tips = open.length > 0 ? await independentOf(repository, [...new Set(open.map(({ oid }) => oid))]) : []
   const moves = tips.flatMap(tip => {
     const branch = resultFirst(open).find(({ oid }) => oid === tip)
@@ -151,7 +151,7 @@ const resultFirst = (branches: readonly Ref[]): Ref[] => {
   return branches.toSorted((one, other) => Number(isResult(other)) - Number(isResult(one)))
 }
 
-/** Whether any ref, or one of some, has a commit in it. */
+/** Whether any ref with this prefix contains a commit. */
 async function isNamed(repository: Repository, oid: Oid, prefix = 'refs/'): Promise<boolean> {
   const args = ['for-each-ref', '--count=1', '--format=%(refname)', `--contains=${oid}`, prefix]
   return (await read(repository, args)).trim() !== ''

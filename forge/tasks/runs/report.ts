@@ -1,6 +1,6 @@
 /**
- * The report to a person whose word is needed: how the plan stands, what was done, the task, how it failed, what is
- * believed to have gone wrong, the question, and what to type. It fits a screen; as a file it has everything.
+ * The report to a user who has to decide: the state of the plan, what was done, the task, how it failed, the supposed
+ * cause, the question, and what to type. It fits a screen; as a file it is complete.
  */
 import { many, visible, visibleLines, wrap } from '../../../core/text.ts'
 import { fenced } from '../../ai/fence.ts'
@@ -10,32 +10,33 @@ import type { RunStore } from './store.ts'
 
 export type Escalation = {
   status: RunStatus
-  /** Without it, it is about the run as a whole. */
+  /** The task; undefined for a report about the whole run. */
   task?: TaskId
   plan?: Plan
-  /** What is believed to have gone wrong. */
+  /** The supposed cause. */
   words: string
-  /** How it failed, once or twice, as far as that was written down. */
+  /** How each attempt failed, as far as that was stored. */
   evidence: string[]
   question?: string
-  /** Where no answer helps, since nothing is asked: what lets it go on. */
+  /** Where nothing is asked: the command that continues the run. */
   resume?: string
 }
 
-/** Keeps what a report was made from, so that it can be shown on a screen of any size. */
+/** Stores the data of a report, so that it can be shown on a screen of any size. */
 export async function keepEscalation(store: RunStore, report: Reference, escalation: Escalation): Promise<void> {
   await store.keep('escalations', report.oid, `${JSON.stringify(escalation)}\n`)
 }
 
 /**
- * What a report was made from; undefined where the reference is no report. It was written by us, and is read as such.
+ * Reads the data of a report; undefined where the reference is no report. It was written by this program and is not
+ * validated.
  */
 export async function readEscalation(store: RunStore, report: Reference): Promise<Escalation | undefined> {
   const oid = await store.find('escalations', report.oid)
   return oid === undefined ? undefined : ((await store.readJson({ kind: 'escalation', oid })) as Escalation)
 }
 
-/** Lines and columns of a screen. */
+/** The size of a screen in lines and columns. */
 type Screen = { lines: number; columns: number }
 
 const STATES: Record<TaskState, string> = {
@@ -48,13 +49,13 @@ const STATES: Record<TaskState, string> = {
   waits: 'waiting',
 }
 
-/** The report on one screen. */
+/** Formats the report for one screen. */
 export function reportForTerminal(escalation: Escalation, { lines = 40, columns = 100 }: Partial<Screen> = {}): string {
   const { status, task, words, evidence, question } = escalation
   const fixed = [...headOf(escalation, columns), ...statesOf(status, columns, lines >= 32 ? 2 : 1)]
   const last = ['', 'What to type', ...commandsFor(escalation).map(([command]) => cut(`  ${command}`, columns))]
   const left = Math.max(4, lines - fixed.length - last.length)
-  // The question is what it is all about; what failed first is the least of it.
+  // The question is the most important part, the first failure the least.
   const asked = question === undefined ? [] : block('The question', question, Math.ceil(left * 0.35), columns)
   const wrong = block(
     'What went wrong',
@@ -77,7 +78,7 @@ function headOf({ status, task, plan }: Escalation, columns: number): string[] {
   return [...wrap(visible(head), columns).slice(0, 2), ...title]
 }
 
-/** How many tasks are in which state, and what they are called. */
+/** The number of tasks in each state, and their names. */
 function statesOf({ tasks, spent }: RunStatus, columns: number, most: number): string[] {
   const groups = Map.groupBy(tasks, ({ state }) => state)
   const rows = Object.entries(STATES).flatMap(([state, name]) => {
@@ -94,7 +95,7 @@ function statesOf({ tasks, spent }: RunStatus, columns: number, most: number): s
   return ['', ...rows, used]
 }
 
-/** A heading and a text below it, cut to that many lines in all. */
+/** A heading and a text, cut to `most` lines in all. */
 function block(heading: string, text: string, most: number, columns: number): string[] {
   const lines = wrap(text, columns - 2).filter((line, at, all) => line !== '' || (at > 0 && all[at - 1] !== ''))
   const room = Math.max(1, most - 2)
@@ -120,7 +121,7 @@ export function filesOutside({ evidence }: Escalation): string[] {
   return [...new Set(said.map(([, path = '']) => path))].slice(0, MAX_FILES_OUTSIDE)
 }
 
-/** What a person can type now, and what it does. */
+/** The commands that the user can type now, and what each does. */
 function commandsFor(escalation: Escalation): [command: string, does: string][] {
   const { status, task, resume } = escalation
   const { run } = status
@@ -143,7 +144,7 @@ function commandsFor(escalation: Escalation): [command: string, does: string][] 
   ]
 }
 
-/** The whole report as Markdown: texts of others stand in fences. */
+/** Formats the whole report as Markdown, with untrusted texts in fences. */
 export function reportAsMarkdown(escalation: Escalation): string {
   const { status, task, plan, words, evidence, question } = escalation
   const about = status.tasks.find(({ id }) => id === task)
@@ -170,6 +171,6 @@ export function reportAsMarkdown(escalation: Escalation): string {
   return `${parts.filter(Boolean).join('\n\n')}\n`
 }
 
-/** A text of a stranger's that nothing in it can get out of. */
+/** An untrusted text in a fence that nothing in it can close. */
 const quoted = (text: string): string => fenced(visibleLines(text.trim()))
 const escaped = (text: string): string => visible(text).replace(/[\\`*_[\]<>|#]/g, '\\$&')

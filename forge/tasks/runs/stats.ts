@@ -1,6 +1,6 @@
 /**
- * How tasks went in earlier runs, by tier and model: so that a person sees what can be given to a smaller model, and a
- * planner too. All of it is read from what runs keep in git; what was pruned is no longer in it.
+ * Statistics of earlier runs by tier and model, which show the user and planners which work smaller models can do. They
+ * are read from what runs store in git, so pruned runs are not in them.
  */
 
 import type { Objects } from '../../../core/git/objects.ts'
@@ -12,25 +12,25 @@ import { readJournal } from './journal.ts'
 import { RunStore } from './store.ts'
 import { parseStoredAnswer, type StoredAnswer } from './stored-answer.ts'
 
-/** What models of a tier did. */
+/** The results of one model in one tier. */
 type StatsRow = {
-  /** `unknown` for what was kept before tiers were written down. */
+  /** `unknown` for answers stored before tiers were. */
   tier: Tier | 'unknown'
   model: string
-  /** Tasks whose first attempt it wrote and that came to an end, and of these, those that passed by it. */
+  /** Finished tasks whose first attempt it wrote. `firstTry`: those of them that passed by that attempt. */
   tasks: number
   firstTry: number
-  /** Answered requests of all kinds, and what they took; no cost where a price is not known. */
+  /** Answered requests of all kinds, and their usage; no cost where a price is unknown. */
   requests: number
   input: number
   output: number
   cost?: number
 }
 
-/** The kinds of steps that write an attempt: a reviewer has no part in its success. */
+/** The kinds of steps that write an attempt; reviews do not count. */
 const WRITING: readonly string[] = ['outline', 'implement']
 
-/** Over runs in the order given; with `enough`, until that many answers were counted. */
+/** Reads runs in the given order; with `enough`, stops after that many answers. */
 export async function readStats(
   objects: Objects,
   runs: readonly RunId[],
@@ -57,7 +57,7 @@ export async function readStats(
   return [...rows.values()].sort((a, b) => rank(b) - rank(a) || (a.model < b.model ? -1 : 1))
 }
 
-/** What can't be read is not counted: it is no reason to say nothing of all else. */
+/** An unreadable answer is not counted, and does not hide the others. */
 function parsed(bytes: Buffer): StoredAnswer | undefined {
   try {
     return parseStoredAnswer(bytes)
@@ -82,7 +82,7 @@ function countAnswer(row: StatsRow, { usage }: StoredAnswer): void {
   if (usage.cost !== undefined) row.cost = (row.cost ?? 0) + usage.cost
 }
 
-/** The tasks whose first attempt has come to an end, and whether it passed. */
+/** For each task whose first attempt has ended: whether it passed. */
 function firstEnds(lines: readonly WrittenLine[]): Map<TaskId, boolean> {
   const ends = new Map<TaskId, boolean>()
   for (const { task, attempt = 0, what } of lines) {
@@ -93,7 +93,7 @@ function firstEnds(lines: readonly WrittenLine[]): Map<TaskId, boolean> {
   return ends
 }
 
-/** Of the first attempt's steps the first one, by its name: all of them are of one tier. */
+/** The first step of a task's first attempt, by name; all of its steps have one tier. */
 function firstWriter(answers: readonly StoredAnswer[], task: TaskId): StoredAnswer | undefined {
   const [first] = answers
     .filter(it => it.task === task && it.attempt === 1 && WRITING.includes(it.kind ?? ''))
@@ -101,7 +101,7 @@ function firstWriter(answers: readonly StoredAnswer[], task: TaskId): StoredAnsw
   return first
 }
 
-/** The rows as a table with a heading, and what its columns mean. Empty where there are none. */
+/** The rows as a table with a heading and an explanation of its columns; empty where there are no rows. */
 export function statsTable(rows: readonly StatsRow[]): string[] {
   if (rows.length === 0) return []
   const number = (count: number) => count.toLocaleString('en')
@@ -127,10 +127,10 @@ export function statsTable(rows: readonly StatsRow[]): string[] {
   ]
 }
 
-/** The answers that a planner's table is made of: of the newest runs, and no more than take a second to be read. */
+/** The table for planners is made of at most this many answers, of the newest runs, which are read within a second. */
 const ENOUGH_TO_PLAN = 3000
 
-/** The same table for planners; undefined where no task has ended yet. */
+/** The table for planners; undefined where no task has ended yet. */
 export async function statsForPlanners(objects: Objects, runs: readonly RunId[]): Promise<string | undefined> {
   const rows = await readStats(objects, runs, { enough: ENOUGH_TO_PLAN })
   if (rows.every(({ tasks }) => tasks === 0)) return undefined

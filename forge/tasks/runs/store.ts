@@ -26,23 +26,23 @@ import { entryAt, listFiles, makeTree, type TreeChange } from '../../../core/git
 import type { Oid, Reference, RunId } from '../contract.ts'
 import { storeRef, verifyRunId } from './folder.ts'
 
-/** Folders in which what is there stays. */
+/** Folders whose files are never overwritten. */
 type Once = 'answers' | 'journal' | 'decisions' | 'escalations' | 'verdicts'
-/** Files of which the last one counts. */
+/** Files that are overwritten. */
 type Last = 'run.json' | 'plan.json' | 'status.json'
 
-/** How many files of a folder are listed at most. */
+/** At most this many files of a folder are listed. */
 const MAX_LISTED_FILES = 1_000_000
-/** No blob of a run is larger. */
+/** At most this many bytes in a blob of a run. */
 const MAX_BLOB_BYTES = 64 << 20
-/** How often others may be faster in a row. */
+/** How often a commit is retried when other processes commit first. */
 const TRIES = 200
 
 type Wish = {
   path: Path
   bytes: Uint8Array
   oid: Oid
-  /** Whether what is there stays. */
+  /** Whether an existing file is not overwritten. */
   isOnce: boolean
   resolve: (oid: Oid) => void
   reject: (reason: unknown) => void
@@ -51,7 +51,7 @@ type Wish = {
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 const placeOf = (folder: string, hex: string): Path => `${folder}/${hex[0]}/${hex[1]}/${hex.slice(2)}`
 
-/** What one run keeps. Any number of processes may have it open. */
+/** The store of one run. Any number of processes may have it open. */
 export class RunStore {
   readonly ref: string
   #waiting: Wish[] = []
@@ -61,13 +61,13 @@ export class RunStore {
     readonly objects: Objects,
     readonly run: RunId,
     private readonly now: () => number = Date.now,
-    /** Told after each commit of this process: each leaves objects behind. */
+    /** Called after each commit of this process, as each leaves obsolete objects. */
     private readonly afterCommit: () => void = () => undefined,
   ) {
     this.ref = storeRef(verifyRunId(run))
   }
 
-  /** Keeps a text or bytes; when this is done, it is in git. */
+  /** Stores text or bytes; when this resolves, they are in git. */
   async put(kind: string, content: string | Uint8Array): Promise<Reference> {
     const bytes = Buffer.from(content as string)
     const oid = oidOf(this.objects.repository.format, { type: 'blob', bytes })
@@ -75,12 +75,12 @@ export class RunStore {
     return { kind, oid }
   }
 
-  /** The same for a value, as JSON that is the same for the same value built in the same order. */
+  /** Stores a value as JSON; values built in the same order give the same bytes. */
   putJson(kind: string, value: unknown): Promise<Reference> {
     return this.put(kind, `${JSON.stringify(value)}\n`)
   }
 
-  /** The bytes of what a reference names. Throws a {@link Failure} where they are gone. */
+  /** The bytes of a reference. Throws a {@link Failure} where they are gone. */
   async read({ kind, oid }: Reference): Promise<Buffer> {
     const object = await this.objects.read(oid, { limit: MAX_BLOB_BYTES })
     if (object?.bytes && object.type === 'blob') return object.bytes
@@ -96,19 +96,19 @@ export class RunStore {
     return JSON.parse(await this.readText(reference))
   }
 
-  /** The id of what is kept under a name, undefined where nothing is. */
+  /** The id of the file of this name; undefined where there is none. */
   async find(folder: Once, name: string): Promise<Oid | undefined> {
     return await this.#at(placeOf(folder, hexOf(folder, name)))
   }
 
-  /** Keeps bytes under a name, unless something is there already: gives the id of what is there in the end. */
+  /** Stores bytes under a name, unless there is a file of that name. Gives the id of the one there in the end. */
   async keep(folder: Once, name: string, content: string | Uint8Array): Promise<Oid> {
     const bytes = Buffer.from(content as string)
     const oid = oidOf(this.objects.repository.format, { type: 'blob', bytes })
     return await this.#write(placeOf(folder, hexOf(folder, name)), bytes, oid, true)
   }
 
-  /** The contents of all that is kept in a folder, in no order. */
+  /** The contents of all files in a folder, in no order. */
   async all(folder: Once): Promise<Buffer[]> {
     const top = await this.#at(folder)
     if (top === undefined) return []
@@ -116,13 +116,13 @@ export class RunStore {
     return await Promise.all(files.map(({ oid }) => this.read({ kind: folder, oid })))
   }
 
-  /** Writes one of the files of which the last counts. */
+  /** Overwrites a file. */
   async set(name: Last, content: string | Uint8Array): Promise<void> {
     const bytes = Buffer.from(content as string)
     await this.#write(name, bytes, oidOf(this.objects.repository.format, { type: 'blob', bytes }), false)
   }
 
-  /** What was last written there. */
+  /** Reads a file; undefined where it was never written. */
   async get(name: Last): Promise<Buffer | undefined> {
     const oid = await this.#at(name)
     return oid === undefined ? undefined : await this.read({ kind: name, oid })
@@ -144,10 +144,10 @@ export class RunStore {
     return promise
   }
 
-  /** Never throws: each waiting caller gets the error. */
+  /** Never throws: errors are passed to the waiting callers. */
   async #writeAll(): Promise<void> {
     this.#isWriting = true
-    // What is asked for in the same moment goes along.
+    // Everything requested in the same moment goes into one commit.
     await new Promise(resolve => setImmediate(resolve))
     while (this.#waiting.length > 0) {
       const group = this.#waiting.splice(0)
@@ -158,11 +158,14 @@ export class RunStore {
         for (const { reject } of group) reject(error)
       }
     }
-    // Without an await after the last check, so that the next caller starts a new round.
+    // No await after the last check, so that the next caller starts a new round.
     this.#isWriting = false
   }
 
-  /** Writes a group, on top of whatever others write meanwhile; gives what was there already, by path. */
+  /**
+   * Commits a group on top of what others have written meanwhile. Gives the ids of existing files that were not
+   * overwritten, by path.
+   */
   async #commit(group: readonly Wish[]): Promise<Map<Path, Oid>> {
     const { repository } = this.objects
     for (let tries = 1; ; tries++) {
@@ -192,13 +195,13 @@ export class RunStore {
         this.afterCommit()
         return oids
       } catch (error) {
-        // Another process was faster: this goes on top of what it has written.
+        // Another process has committed first: retry on top of that.
         if (!(error instanceof RefMoved) || tries > TRIES) throw error
       }
     }
   }
 
-  /** What of a group is there, and stays. */
+  /** The files of a group that exist and are not to be overwritten. */
   async #thereOf(group: readonly Wish[], tip: Oid | undefined): Promise<Map<Path, Oid>> {
     if (tip === undefined) return new Map()
     const once = [...new Set(group.filter(({ isOnce }) => isOnce).map(({ path }) => path))]
@@ -207,6 +210,6 @@ export class RunStore {
   }
 }
 
-/** An answer's name is its key, which is a hash already. */
+/** The name of an answer is a hash already. */
 const hexOf = (folder: Once, name: string): string =>
   folder === 'answers' && /^[0-9a-f]{64}$/.test(name) ? name : sha256(name)

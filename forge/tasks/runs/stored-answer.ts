@@ -1,4 +1,4 @@
-/** An answer as it is kept: its text, its model, and what it took. */
+/** An answer as it is stored: its text, model and usage. */
 import * as v from 'valibot'
 import type { ModelAnswer, Usage } from '../../ai/request.ts'
 import type { Spent } from '../contract.ts'
@@ -13,13 +13,13 @@ const UsageSchema = v.object({
 })
 const StoredAnswer = v.object({
   key: v.string(),
-  /** The step that paid for it: another one that asks the same gets it for nothing. */
+  /** The step that paid for it; others with the same request get it for free. */
   step: v.string(),
   model: v.string(),
-  /** Which work it was, and of which tier, for statistics: what was kept long ago does not say so. */
+  /** The kind of step and its tier, for statistics; undefined in old answers. */
   kind: v.optional(v.string()),
   tier: v.optional(v.picklist(TIERS)),
-  /** The version of the prompt that it answers. */
+  /** The version of the prompt. */
   prompt: v.optional(v.number()),
   task: v.optional(v.string()),
   attempt: v.optional(v.number()),
@@ -35,7 +35,7 @@ const StoredAnswer = v.object({
 })
 export type StoredAnswer = Omit<v.InferOutput<typeof StoredAnswer>, 'usage'> & { usage: Usage }
 
-/** What is kept of an answer: no more of it is read again than this. */
+/** The part of an answer that is stored. */
 export function storedAnswer(
   asked: Pick<StoredAnswer, 'key' | 'step' | 'model' | 'kind' | 'tier' | 'prompt' | 'task' | 'attempt'>,
   { end, usage, blocks }: ModelAnswer,

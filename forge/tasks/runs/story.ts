@@ -1,6 +1,6 @@
 /**
- * The journal as a story for a person: how it was planned, then what became of each task, then how it ended. What
- * models and programs wrote is shown as harmless text, without secrets.
+ * Formats the journal as a story for people: how the run was planned, then each task, then the end. Texts of models and
+ * programs are escaped, and secrets blacked out.
  */
 
 import { many, visible, wrap } from '../../../core/text.ts'
@@ -14,10 +14,10 @@ type StoryOptions = {
   /** For the titles of tasks. */
   plan?: Plan | undefined
   secrets?: readonly string[]
-  /** Where only some lines are told: all of them, for how many decisions there were and how long it took. */
+  /** Where only some lines are shown: all lines, for the totals. */
   all?: readonly WrittenLine[]
   columns?: number
-  /** How far east of Greenwich the reader's clock is, in minutes. */
+  /** The reader's time zone, in minutes east of UTC. */
   zone?: number
 }
 
@@ -35,7 +35,7 @@ export function journalStory(written: readonly WrittenLine[], options: StoryOpti
   const lastOfTasks = written.findLastIndex(({ task }) => task)
   const firstOfTasks = written.findIndex(({ task }) => task)
   const ofRun = (isThis: (at: number) => boolean) => written.filter(({ task }, at) => !task && isThis(at))
-  // What the run decided while tasks were at work stands between them by time, in a part of its own.
+  // Decisions of the run between those of tasks are a section sorted by time.
   const before = ofRun(at => firstOfTasks < 0 || at < firstOfTasks)
   const between = ofRun(at => firstOfTasks >= 0 && at > firstOfTasks && at < lastOfTasks)
   const after = ofRun(at => firstOfTasks >= 0 && at > lastOfTasks)
@@ -73,7 +73,7 @@ function part(heading: string, lines: readonly WrittenLine[], options: StoryOpti
   return ['', ...wrap(heading, options.columns ?? 100), ...rows]
 }
 
-/** The time, what happened, and below it why. */
+/** A line with time and event, and below it the reason. */
 function rowsOf(
   { at, what, words, why }: WrittenLine,
   { columns = 100, zone = 0, secrets = [] }: StoryOptions,
@@ -91,7 +91,7 @@ function rowsOf(
   return [...told, ...because]
 }
 
-/** 40 seconds, 12 minutes, 3 hours and 5 minutes. */
+/** A duration as in "40 seconds", "12 minutes", "3 hours and 5 minutes". */
 function duration(milliseconds: number): string {
   const seconds = Math.round(milliseconds / 1000)
   if (seconds < 120) return many(seconds, 'second')

@@ -1,6 +1,6 @@
 /**
- * Providers that do not answer a run just now: kept in the run's folder while that lasts, so that `forge show` says
- * within seconds which provider does not answer, since when, and when it is asked again.
+ * Models that do not answer a run at present: recorded in the run's folder meanwhile, so that `forge show` says within
+ * seconds which one, since when, and when it is asked again.
  */
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -9,9 +9,9 @@ import { readJson, writeJson } from '../../../core/state.ts'
 
 const Trouble = v.object({
   model: v.string(),
-  /** What the last try came to: a sentence. */
+  /** The result of the last try, as a sentence. */
   words: v.string(),
-  /** When the first try of these failed, and when the next one is due: milliseconds since 1970. */
+  /** When the first of these tries failed, in milliseconds since 1970. `next`: when the next one is due. */
   since: v.number(),
   next: v.number(),
   tries: v.number(),
@@ -19,19 +19,19 @@ const Trouble = v.object({
 export type Trouble = v.InferOutput<typeof Trouble>
 const Stored = v.array(Trouble)
 
-/** Milliseconds after the next try was due when a trouble is no longer believed: nothing tries any more. */
+/** Milliseconds after `next` from which a trouble is ignored, since nothing is trying any more. */
 const STALE = 3 * 60_000
 
 const fileIn = (folder: string): string => join(folder, 'troubles.json')
 
-/** The troubles of one run, as the worker sees them. */
+/** The troubles of one run, written by its worker. */
 export class Troubles {
   #known: Promise<Map<string, Trouble>> | undefined
   #writing: Promise<void> = Promise.resolve()
 
   constructor(private readonly folder: string) {}
 
-  /** A try has failed, and the next one is due at `next`. Gives whether it is the first of these. */
+  /** Records a failed try; the next one is due at `next`. Gives whether it is the first one in a row. */
   async failed(model: string, { words, now, next }: { words: string; now: number; next: number }): Promise<boolean> {
     const known = await this.#read()
     const before = known.get(model)
@@ -41,7 +41,7 @@ export class Troubles {
     return before === undefined
   }
 
-  /** It has answered, or is asked no more. Gives the trouble that is over. */
+  /** Records that the model has answered or is no longer asked. Gives the trouble that is over. */
   async over(model: string): Promise<Trouble | undefined> {
     const known = await this.#read()
     const before = known.get(model)
@@ -51,7 +51,7 @@ export class Troubles {
     return before
   }
 
-  /** What a worker before this one has left is known, too. */
+  /** Troubles recorded by an earlier worker are included. */
   #read(): Promise<Map<string, Trouble>> {
     this.#known ??= readJson(fileIn(this.folder), Stored).then(
       (stored = []) => new Map(stored.map(trouble => [trouble.model, trouble])),
@@ -60,7 +60,7 @@ export class Troubles {
     return this.#known
   }
 
-  /** One after the other; it is only shown, so a file that can't be written is no reason to fail. */
+  /** Writes one version at a time. The file is only for display, so a failure to write it is ignored. */
   #write(known: ReadonlyMap<string, Trouble>): Promise<void> {
     this.#writing = this.#writing.then(async () => {
       const path = fileIn(this.folder)
@@ -71,13 +71,13 @@ export class Troubles {
   }
 }
 
-/** Providers that do not answer a run just now, as its worker has written it down. */
+/** Reads the models that do not answer a run at present. */
 export async function readTroubles(folder: string, now: number): Promise<Trouble[]> {
   const stored = (await readJson(fileIn(folder), Stored)) ?? []
   return stored.filter(({ next }) => now < next + STALE)
 }
 
-/** What a person is told of it, with the times of this machine's clock. */
+/** A sentence for the user, with times of this machine's clock. */
 export function troubleInWords({ model, words, since, next, tries }: Trouble, now: number): string {
   const again = next > now ? `the next is at ${clock(next)}` : 'the next is under way'
   const count = tries === 1 ? 'one try' : `${tries} tries`

@@ -1,6 +1,6 @@
 /**
- * What a model may answer in a step, by the step's kind. Every answer ends in one of six signals; the rest depends on
- * it. A model is offered the signals that its kind of step can end by; one of the others is understood all the same.
+ * The schemas of answers by the kind of step. Each answer ends in one of six signals, on which its other fields depend.
+ * A model is offered only the signals of its kind; others are accepted as well.
  */
 import * as v from 'valibot'
 import { TaskId } from '../../formats/tasks-json.ts'
@@ -10,7 +10,7 @@ import { Plan, TIERS } from '../plan/schema.ts'
 const Words = (most: number) => v.pipe(v.string(), v.trim(), v.nonEmpty(), v.maxLength(most))
 const Path = v.pipe(v.string(), v.nonEmpty(), v.maxLength(1000))
 
-/** One change of one file, as a call of a tool says it. Edits of a file are applied in the order in which they come. */
+/** A change of one file, from a call of a tool. Edits of a file are applied in order. */
 export const FileEdit = v.variant('kind', [
   v.object({ kind: v.literal('replace'), path: Path, search: v.string(), replace: v.string() }),
   v.object({ kind: v.literal('write'), path: Path, content: v.string(), executable: v.optional(v.boolean()) }),
@@ -20,10 +20,10 @@ export const FileEdit = v.variant('kind', [
 ])
 export type FileEdit = v.InferOutput<typeof FileEdit>
 
-/** A call of a reading tool, by which a planner looks at something before it plans. */
+/** A call of a reading tool by a planner. */
 export type LookCall = { name: string; arguments: unknown }
 
-/** A question to a model that has no part in the work: its answer is a text, never a commit. */
+/** A question to a sub-agent: its answer is a text, never a commit. */
 const SubAgentWish = v.object({
   id: TaskId,
   asks: Words(8000),
@@ -38,7 +38,7 @@ const needs = v.pipe(
   v.description('Files that you need whole and that are not here: the step is asked again with them.'),
 )
 
-/** The ends of a step that are the same for all kinds. */
+/** The ends that all kinds of steps have in common. */
 const ENDS = [
   v.object({ signal: v.literal('failure_retryable'), words, needs: v.optional(needs, []) }),
   v.object({ signal: v.literal('failure_terminal'), words }),
@@ -54,7 +54,7 @@ const ENDS = [
 const fan_out = v.pipe(v.array(SubAgentWish), v.maxLength(1000))
 const success = v.literal('success')
 
-/** Breaks a task into steps, which are done in this order. */
+/** Divides a task into steps, which are done in this order. */
 const Outline = v.object({
   signal: success,
   words,
@@ -64,9 +64,9 @@ const Outline = v.object({
     v.maxLength(20),
   ),
 })
-/** Edits are calls of their own, so that what is offered to a model has none. */
+/** Edits are separate calls of tools, so the schema that a model is shown has none. */
 const edits = v.pipe(v.array(FileEdit), v.maxLength(500))
-/** With `fan_out`, nothing is changed yet: the step is asked again with what its sub-agents have found. */
+/** With `fan_out`, nothing is changed yet: the step is asked again with its sub-agents' findings. */
 const Change = { signal: success, words }
 const Text = { signal: success, words, text: v.pipe(v.string(), v.maxLength(200_000)) }
 const Review = v.object({
@@ -104,7 +104,7 @@ const WITH_EDITS = v.variant('signal', [
 ])
 const WITH_TEXT = v.variant('signal', [v.object({ ...Text, fan_out: v.optional(fan_out, []) }), ...ENDS])
 
-/** The schema by which each kind's answer is read. */
+/** The schema of each kind's answer. */
 export const ANSWERS = {
   plan: v.variant('signal', [PlanAnswer, ...ENDS]),
   outline: v.variant('signal', [Outline, ...ENDS]),
@@ -116,14 +116,14 @@ export const ANSWERS = {
   'check plan': v.variant('signal', [CheckPlan, ...ENDS]),
 } as const satisfies Record<StepKind, v.GenericSchema>
 
-/** A planner's answer that looks at something first, in place of one of its schema. */
+/** A planner's answer that reads files first, instead of giving a plan. */
 export type LookAnswer = { signal: 'success'; words: string; looks: LookCall[] }
 type Planning = 'plan' | 'check plan'
 export type AnswerOf<Kind extends StepKind> =
   | v.InferOutput<(typeof ANSWERS)[Kind]>
   | (Kind extends Planning ? LookAnswer : never)
 
-/** The signals by which a step of each kind can end, as its model is told. */
+/** The signals that each kind of step is offered. */
 export const SIGNALS: Record<StepKind, readonly Signal[]> = {
   plan: ['success', 'failure_terminal', 'blocked_on_human'],
   'check plan': ['success', 'blocked_on_human'],
@@ -149,10 +149,10 @@ export const SIGNALS: Record<StepKind, readonly Signal[]> = {
   summarise: ['success', 'failure_retryable'],
 }
 
-/** Kinds whose models are asked again with files that they need. */
+/** Kinds whose models may ask for more files, and are then asked again. */
 const MAY_NEED: readonly StepKind[] = ['outline', 'implement', 'resolve', 'review', 'artifact']
 
-/** The schema that a model is shown: what its kind of step can end by, and sub-agents only where it may ask some. */
+/** The schema that a model is shown: with the signals of its kind, and with sub-agents only where it may ask them. */
 export function offeredSchema(kind: StepKind, { subAgents }: { subAgents: boolean }): v.GenericSchema {
   const change = subAgents ? v.object({ ...Change, fan_out: v.optional(fan_out) }) : v.object(Change)
   const text = subAgents ? v.object({ ...Text, fan_out: v.optional(fan_out) }) : v.object(Text)

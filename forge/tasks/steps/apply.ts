@@ -1,6 +1,6 @@
 /**
- * A model's edits made on the files of a commit: all of them or none, in memory, by the tools that the models of the
- * desk have. Nothing is written but one commit.
+ * Applies a model's edits to the files of a commit: all of them or none, in memory, with the chat's tools. The result
+ * is written as one commit.
  */
 import type { Objects } from '../../../core/git/objects.ts'
 import { many } from '../../../core/text.ts'
@@ -11,23 +11,20 @@ import { WorkInProgressVfs } from '../../vfs.ts'
 import type { Oid } from '../contract.ts'
 import type { FileEdit } from './answers.ts'
 
-/**
- * The files as they became, not written yet; or why not, in words from which a model recovers. `inShort` names only the
- * edits, without anything of a file.
- */
+/** The changed files, not yet written; or why that failed, for the model. `inShort`: without content of files. */
 type AppliedEdits =
   | { files: WorkInProgressVfs; words?: never; inShort?: never }
   | { files?: never; words: string; inShort: string }
 
-/** How many complaints are given at once. */
+/** At most this many complaints are given. */
 const MAX_COMPLAINTS = 5
-/** How many edits of one file are made in one go. */
+/** At most this many edits of a file are made in one call. */
 const MAX_EDITS_AT_ONCE = 100
 
-/** One call of a tool, the edits that it makes by their numbers, and the first of them. */
+/** A call of a tool: the numbers of the edits that it makes, and the first of them. */
 type Call = { name: string; arguments: unknown; edits: number[]; edit: FileEdit }
 
-/** Makes edits on the files of a commit, in their order. Nothing of the repository changes. */
+/** Applies edits to the files of a commit, in order. Nothing in the repository changes. */
 export async function applyAll(
   objects: Objects,
   base: Oid,
@@ -45,7 +42,8 @@ export async function applyAll(
     if (result && !result.isError) continue
     failed.push(`${named(call)}: ${(unusable ?? result?.words ?? 'unknown').replace(/\.$/, '')}`)
     complaints.push(`${named(call)}: ${unusable ?? result?.text ?? 'nothing of that kind is known.'}`)
-    // What comes after it may only fail since this did. A few are told all the same: they can be mended at once.
+    // Later edits may fail only because of this one. A few of their complaints are given all the same, to be fixed
+    // together.
     if (complaints.length === MAX_COMPLAINTS) break
   }
   if (complaints.length === 0) return { files }
@@ -53,17 +51,20 @@ export async function applyAll(
   return { words: [head, ...complaints].join('\n'), inShort: `${head.slice(0, -1)}: ${failed.join('; ')}.` }
 }
 
-/** Why an edit can't make a file of that name: on some systems it would be another one, as plans are told, too. */
+/**
+ * Why an edit can't create a file of this name, which on some systems would be another one (plans have the same rule);
+ * undefined where it can.
+ */
 async function whyNoName(files: WorkInProgressVfs, edit: FileEdit): Promise<string | undefined> {
   const name = edit.kind === 'rename' ? edit.to : edit.path
   if (!/^[A-Za-z]:[\\/]|\\/.test(name)) return undefined
-  // One that is there may be called so, or be spelled so as its name is not UTF-8.
+  // An existing file may have such a name, or one that is not UTF-8.
   const path = await pathFrom(files, name).catch(() => undefined)
   if (path !== undefined && (await files.entryAt(path))) return undefined
   return `${JSON.stringify(name)} has a backslash or a drive: name it from the top, with "/" between names.`
 }
 
-/** Edits of a file that follow each other are one call: its complaints then name them all. */
+/** Combines consecutive edits of a file into one call, so that its complaints cover all of them. */
 function callsFor(edits: readonly FileEdit[]): Call[] {
   const calls: Call[] = []
   for (const [at, edit] of edits.entries()) {

@@ -1,6 +1,5 @@
 /**
- * Commits of steps: each says by its trailers where it belongs and which request it came of, so that a step that is
- * done again after a crash finds it.
+ * The commits of steps. Trailers say which step and request each belongs to, so that a repeated step finds its commit.
  */
 import { Failure } from '../../../core/failure.ts'
 import { headIn, listCheckouts, mainFolder } from '../../../core/git/checkouts.ts'
@@ -21,10 +20,10 @@ import { visible, visiblePath } from '../../../core/text.ts'
 import { cleanMessage } from '../../ai/commit-message.ts'
 import type { Oid, StepPlace, TaskId } from '../contract.ts'
 
-/** What the trailers of a commit say. */
+/** The trailers of a step's commit. */
 type Trailers = { run: string; task?: TaskId; step: string; attempt: number; request: string }
 
-/** A message with trailers: the words of a model, cleaned, and what only this program writes. */
+/** A commit message: a model's text, cleaned, and the trailers of this program. */
 export function stepMessage(words: string, place: StepPlace, request: string): string {
   const { run, task, step, attempt } = place
   const trailers = [
@@ -37,7 +36,7 @@ export function stepMessage(words: string, place: StepPlace, request: string): s
   return `${cleanMessage(subjectFirst(words)) ?? 'Do a step'}\n\n${trailers.join('\n')}\n`
 }
 
-/** The first sentence by itself, where there are more. */
+/** Puts the first sentence of several on a line of its own. */
 function subjectFirst(words: string): string {
   const [, first = words, rest = ''] = /^(.{3,100}?)[.!]\s+(\S.*)$/s.exec(words.trim()) ?? []
   return rest === '' ? first.replace(/\.$/, '') : `${first}\n\n${rest}`
@@ -51,7 +50,7 @@ export async function trailersOf(
   const object = await objects.read(commit, { limit: 1 << 20 })
   if (object?.type !== 'commit' || !object.bytes) return undefined
   const { message, parents } = parseCommit(object.bytes)
-  // The last paragraph alone: what is above it, a model may have written.
+  // Only the last paragraph: a model may have written the ones above.
   const last = textOf(message, undefined).trimEnd().split('\n\n').at(-1) ?? ''
   const values = new Map(
     Array.from(last.matchAll(/^Forge-(\w+): (.*)$/gm), ([, name = '', value = '']) => [name, value]),
@@ -62,10 +61,13 @@ export async function trailersOf(
   return { ...told, task, parent: parents[0] }
 }
 
-/** The most steps that an attempt is looked through for. */
+/** At most this many commits of an attempt are searched. */
 const MAX_STEPS = 2000
 
-/** A step's commit among those that lead to a tip, and where its attempt began; undefined where that is not known. */
+/**
+ * Finds a step's commit among the ancestors of a tip, and the commit at which its attempt began; undefined where they
+ * are not found.
+ */
 export async function findStep(
   objects: Objects,
   tip: Oid | undefined,
@@ -86,9 +88,9 @@ export async function findStep(
 }
 
 /**
- * Lets a ref be at a commit, wherever it was: two that do the same step come to the same end. `may` has the last word
- * on where it is seen now; without it, every place is left.
- * @throws Failure where it is a branch that a person has checked out: their files would be another commit's.
+ * Sets a ref to a commit, whatever it was at: two workers of the same step come to the same commit. `may` can refuse,
+ * given the ref's present commit. @throws Failure where the ref is a branch that is checked out, as the files there
+ * would not match.
  */
 export async function setRef(
   objects: Objects,
@@ -110,19 +112,19 @@ export async function setRef(
 
 async function verifyFree(repository: Repository, ref: RefName): Promise<void> {
   if (!ref.startsWith('refs/heads/')) return
-  // Only git can say whether there is a main work tree: it is asked where that would be on this branch.
+  // Only git can say whether there is a main work tree, so it is asked where that would be on this branch.
   const main = (await headIn(repository.commonDir)) === ref ? await mainFolder(repository) : undefined
   const checkouts = await listCheckouts(repository, main)
   const checkout = checkouts.find(({ head }) => head === ref)
   if (!checkout) return
   const folder = visible(checkout.folder)
   throw new Failure(
-    `The branch ${visiblePath(ref.slice('refs/heads/'.length))} is checked out in ${folder}, and nobody moves it under ` +
-      'you: check out another one there, or git switch --detach.',
+    `The branch ${visiblePath(ref.slice('refs/heads/'.length))} is checked out in ${folder}, so it is not moved: ` +
+      'check out another one there, or git switch --detach.',
   )
 }
 
-/** The user, at no time. Throws a Failure that says what to set where git knows no name. */
+/** The user's git identity without a date. Throws a Failure that says what to set where there is none. */
 export async function readUser(repository: Repository): Promise<CommitIdentity> {
   const line = (await readIdentity(repository, 'AUTHOR')).toString('latin1')
   const [, name = '', email = ''] = /^(.*?) ?<(.*)> \d+ [+-]\d{4}$/s.exec(line) ?? []
@@ -130,14 +132,15 @@ export async function readUser(repository: Repository): Promise<CommitIdentity> 
   return { name, email, bytes }
 }
 
-/** The same person at a time. */
+/** The identity with a date: seconds since 1970, in UTC. */
 export const personAt = (person: CommitIdentity, seconds: number): CommitIdentity => ({
   ...person,
   date: { seconds, zone: '+0000' },
 })
 
 /**
- * A commit of changes on a base, all of it written by one git; the base itself where they change nothing. No ref moves.
+ * Commits changes on a base, with all objects written by one git process; gives the base itself where they change
+ * nothing. No ref moves.
  */
 export async function commitOn(
   objects: Objects,
@@ -155,7 +158,7 @@ export async function commitOn(
   return (await writeObjects(objects.repository, [...made, { type: 'commit', bytes }])).at(-1) ?? ''
 }
 
-/** When a commit was made, in seconds: what stands on several is dated by the newest, and so is always the same. */
+/** The date of the newest of some commits, in seconds. A merge gets this date, so that it is always the same commit. */
 export async function newestOf(objects: Objects, commits: readonly Oid[]): Promise<number> {
   const found = await Promise.all(commits.map(oid => objects.read(oid, { limit: 1 << 20 })))
   return Math.max(

@@ -1,4 +1,4 @@
-/** What a planner looks at before it plans: the reading tools of the desk, on the files of a commit. */
+/** Runs the chat's reading tools for a planner, on the files of a commit. */
 import type { Objects } from '../../../core/git/objects.ts'
 import { short, visible } from '../../../core/text.ts'
 import { readingTools } from '../../ai/built-in-tools.ts'
@@ -7,11 +7,11 @@ import { WorkInProgressVfs } from '../../vfs.ts'
 import type { Oid } from '../contract.ts'
 import type { LookCall } from './answers.ts'
 
-/** Characters of one result, and of all results of a round. */
+/** At most this many characters of one result. MAX_RESULTS: of all results of a round. */
 const MAX_RESULT = 12_000
 const MAX_RESULTS = 60_000
 
-/** The results of calls of reading tools, each below what was called. Nothing of the repository changes. */
+/** The results of calls of reading tools, each below its call. Nothing in the repository changes. */
 export async function lookAtAll(
   objects: Objects,
   base: Oid,

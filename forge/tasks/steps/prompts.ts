@@ -1,7 +1,7 @@
 /**
- * The prompt of each kind of step: the model's role, what it is given, what it has to answer. What is the same for all
- * steps of a kind comes first, so that providers keep it; no date and no id of a commit stands in it, so that the same
- * step asks with the same bytes after a crash.
+ * The prompt of each kind of step: the model's role, its input, and the form of its answer. The parts that all steps of
+ * a kind share come first, so that providers cache them. It contains no date or commit id, so that a repeated step has
+ * the same bytes.
  */
 import { fenced } from '../../ai/fence.ts'
 import { MARK } from '../../ai/secrets.ts'
@@ -11,7 +11,10 @@ import { ROUNDS_OF_LOOKS } from '../run/planning.ts'
 import { SIGNALS } from './answers.ts'
 import { ANSWER_NAME } from './tools.ts'
 
-/** Counted up with each change of what a kind of step is told: kept with each request, so that they can be compared. */
+/**
+ * To be increased with each change of a kind's prompt. The version is stored with each request, so that prompts can be
+ * compared.
+ */
 export const PROMPT_VERSIONS: Record<StepKind, number> = {
   plan: 3,
   outline: 2,
@@ -36,7 +39,7 @@ nothing else.
 \`${MARK}\` stands where a secret was blacked out. Never write it, and leave the lines that have it as they are. Put no \
 keys, passwords or tokens into anything.`
 
-/** What each signal means; a kind of step is told of those by which it can end. */
+/** The meaning of each signal; a kind of step is told those that it can end by. */
 const MEANINGS: Record<Signal, string> = {
   success: 'it is done, completely, as far as it can be seen from here.',
   failure_retryable: "it can't be done as it was tried; a fresh start with your words might.",
@@ -46,7 +49,7 @@ const MEANINGS: Record<Signal, string> = {
   blocked_on_sibling: 'another task of the plan has to be done before this one; name its id.',
 }
 
-/** What a signal means for one kind, where that is not what it means for others. */
+/** Meanings of signals that differ for one kind. */
 const OWN_MEANINGS: Partial<Record<StepKind, Partial<Record<Signal, string>>>> = {
   plan: { success: 'here is the plan.' },
   'check plan': { success: 'you have judged the plan, whatever came of it.' },
@@ -189,22 +192,22 @@ ${LOOKING}
 ${PLAN_RULES}`,
 }
 
-/** What is said to each step of a kind, whatever it is about. */
+/** The system prompt for all steps of a kind. */
 export const systemWords = (kind: StepKind, { subAgents = false }: { subAgents?: boolean } = {}): string =>
   [COMMON, KINDS[kind], signalWords(kind), subAgents && FAN_OUT].filter(Boolean).join('\n\n')
 
 // --- What a step is about
 
-/** A text that a step is about. `kind` says what it is; those of {@link ABOUT} are known. */
+/** A text that a step is about. `kind`: one of {@link ABOUT}, or an unknown one. */
 export type About = { kind: string; text: string }
 
 type Known = {
   heading: string
-  /** Its author may instruct the model: it stands unfenced, and last. All else stands in fences. */
+  /** Whether its author may instruct the model: then it stands last and without fences. */
   isOrder?: true
 }
 
-/** What a text about a step can be, in the order in which they stand in a request. */
+/** The kinds of texts, in the order of the request. */
 export const ABOUT = {
   status: { heading: 'What has been done so far' },
   plan: { heading: 'The plan so far' },
@@ -228,21 +231,21 @@ export const ABOUT = {
   step: { heading: 'The step that you do now', isOrder: true },
 } as const satisfies Record<string, Known>
 
-/** Whether a text of that kind is known, and can't tell the model what to do. */
+/** Whether a kind is known, and only material that can't instruct the model. */
 export const isMaterial = (kind: string): boolean => kind in ABOUT && !isOrder({ kind, text: '' })
 
 const knownKind = (kind: string): Known => (kind in ABOUT ? ABOUT[kind as keyof typeof ABOUT] : { heading: kind })
 
-/** Whether the model is to follow instructions in the text. */
+/** Whether the model has to follow instructions in the text. */
 export const isOrder = ({ kind }: About): boolean => knownKind(kind).isOrder === true
 
-/** Texts in the order in which they stand in a request: what is least known first, orders last. */
+/** Texts in the order of the request: unknown kinds first, orders last. */
 export function inOrder(about: readonly About[]): About[] {
   const kinds = Object.keys(ABOUT)
   return about.toSorted((a, b) => kinds.indexOf(a.kind) - kinds.indexOf(b.kind))
 }
 
-/** A text with its heading; in fences where it is no order. */
+/** A text with its heading; in fences unless it is an order. */
 export function aboutWords(about: About): string {
   const { heading } = knownKind(about.kind)
   return `# ${heading}\n${isOrder(about) ? about.text.trim() : fenced(about.text)}`
@@ -256,10 +259,12 @@ const code = (text: string): string => (text.includes('`') ? `\`\` ${text} \`\``
 const assertionWords = ({ id, says, how }: Assertion): string =>
   `${id}: ${says} (${how.kind === 'command' ? `shown by ${code(how.command)}` : `reviewed: ${how.question}`})`
 
-/** Characters of the plan's summary that a task is told: it says how the parts hang together. */
+/** At most this many characters of the plan's summary are given to a task; it says how the parts belong together. */
 const MAX_SUMMARY = 1200
 
-/** What the whole run is about: the same for all of its tasks. What a task claims, it is told in full. */
+/**
+ * The prompt's part about the whole run, the same for all tasks. The assertions that a task claims are in its own part.
+ */
 export function runWords({ title, summary, contract, tasks }: Plan): string {
   const by = new Map(tasks.flatMap(({ id, claims }) => claims.map(claim => [claim, id] as const)))
   const cut = summary.length > MAX_SUMMARY ? `${summary.slice(0, MAX_SUMMARY)} …` : summary
@@ -272,7 +277,7 @@ What is to be true in the end, and which task sees to it:
 ${listOf(list)}`
 }
 
-/** What a reviewer of all results together is asked: every assertion that no command shows. */
+/** The questions to a reviewer of the combined result: all assertions without a command. */
 export const questionsInWords = ({ contract }: Plan): string =>
   `All tasks of the plan are done, and the files here are what they came to together. Each was reviewed by itself; this is \
 about the whole of them, as it is now: what the one did may have undone what the other one claimed. The verdict is good only \
@@ -283,15 +288,15 @@ where each of these is true in the files as they are, and \`findings\` name thos
 const checkWords = (check: Check | string): string =>
   typeof check === 'string' ? `the ready-made check ${check}` : code(check.command)
 
-/** What only some steps of a task are told of it. */
+/** What the prompt's part about a task depends on. */
 export type TaskTelling = {
   kind: StepKind
   plan?: Plan
-  /** Commands that run for every task of this repository: those of FORGE.md. */
+  /** Commands that run for every task: those of FORGE.md. */
   always?: readonly string[]
 }
 
-/** The task of a step, and when it is done. */
+/** The prompt's part about the task, and when it is done. */
 export function taskPrompt(task: Task, { kind, plan, always = [] }: TaskTelling): string {
   const { objective, boundaries, validation } = task
   const claimed = plan?.contract.filter(({ id }) => task.claims.includes(id)) ?? []
@@ -320,7 +325,7 @@ export function taskPrompt(task: Task, { kind, plan, always = [] }: TaskTelling)
   return parts.filter(Boolean).join('\n\n')
 }
 
-/** What a reviewer has to answer, each question with the name by which it is answered. */
+/** The questions that a reviewer has to answer, each with its id. */
 function questionWords({ validation }: Task, claimed: readonly Assertion[]): string {
   const asked = claimed.flatMap(({ id, says, how }) =>
     how.kind === 'review' ? [`${id}: ${how.question} (It claims: ${says})`] : [],
@@ -341,7 +346,7 @@ export const NOW: Record<StepKind, string> = {
   'check plan': `Answer whether the plan is right, by \`${ANSWER_NAME}\`.`,
 }
 
-/** The last words of a request, for a planner with how often it may still look at something. */
+/** The last words of a request; a planner is also told how often it may still read files. */
 export function nowWords(kind: StepKind, about: readonly About[]): string {
   if (kind !== 'plan' && kind !== 'check plan') return NOW[kind]
   const left = ROUNDS_OF_LOOKS - about.filter(it => it.kind === 'looked').length

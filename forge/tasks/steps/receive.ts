@@ -1,6 +1,6 @@
 /**
- * Reads what a model answered in a step: one call of the tool `answer`, or a text that is just its JSON, with the calls
- * of tools that edit or read beside it. What is no answer is told in words from which a model recovers.
+ * Parses a model's answer in a step: one call of the tool `answer`, or a text that is its JSON, with calls of editing
+ * or reading tools beside it. An invalid answer is explained to the model.
  */
 import * as v from 'valibot'
 import { Failure } from '../../../core/failure.ts'
@@ -12,8 +12,8 @@ import { ANSWERS, type AnswerOf, type FileEdit, type LookAnswer } from './answer
 import { ANSWER_NAME, EDITING_NAMES, editsOfCall, isPlanning, mayEdit, READING_NAMES } from './tools.ts'
 
 /**
- * An answer as its schema has it, or why it is none; `inShort` has nothing of the answer in it. `isConfused`: it has a
- * signal that is not known, so that a person has to look.
+ * A parsed answer, or why it is invalid. `inShort`: without content of the answer. `isConfused`: its signal is unknown,
+ * so that the user has to look.
  */
 type ReadAnswer<Kind extends StepKind> =
   | { parsed: AnswerOf<Kind>; words: string; inShort?: never }
@@ -31,14 +31,14 @@ const CUT = [
   'The answer was cut, since it was longer than an answer may be: answer shorter.',
   'Send edits instead of whole files, or do a part of it and say in words what is left.',
 ].join(' ')
-/** How many complaints about one answer are given. */
+/** At most this many complaints about one answer. */
 const MAX_COMPLAINTS = 5
-/** The most places that a planner may look at in one response. */
+/** At most this many reading calls of a planner in one response. */
 export const MAX_LOOKS = 12
 
 type Sent = Pick<ModelAnswer, 'blocks' | 'end'>
 
-/** Reads an answer to a step of a kind. */
+/** Parses an answer to a step of a kind. */
 export function readAnswer<Kind extends StepKind>(kind: Kind, answer: Sent): ReadAnswer<Kind> {
   if (answer.end === 'length') return noAnswer(CUT)
   const calls = answer.blocks.filter((block): block is CallBlock => block.type === 'call')
@@ -49,7 +49,7 @@ export function readAnswer<Kind extends StepKind>(kind: Kind, answer: Sent): Rea
     )
   const others = calls.filter(({ name }) => name !== ANSWER_NAME)
   const looks = isPlanning(kind) ? others.filter(({ name }) => READING_NAMES.includes(name)) : []
-  // What is looked at comes first: a plan that was sent along was made without it.
+  // Reading calls come first: a plan sent along was made without their results.
   if (looks.length > 0) return lookedAt(looks) as ReadAnswer<Kind>
   const edits = mayEdit(kind) ? others.filter(({ name }) => EDITING_NAMES.includes(name)) : []
   const stray = others.find(call => !edits.includes(call))
@@ -67,7 +67,7 @@ export function readAnswer<Kind extends StepKind>(kind: Kind, answer: Sent): Rea
   return readParts(kind, withoutStrings(wanted), edits)
 }
 
-/** The answer itself, and the edits that were called for beside it. */
+/** Parses the answer itself, and the editing calls beside it. */
 function readParts<Kind extends StepKind>(kind: Kind, whole: object, calls: readonly CallBlock[]): ReadAnswer<Kind> {
   const parsed = v.safeParse(ANSWERS[kind], whole)
   if (!parsed.success) {
@@ -76,13 +76,13 @@ function readParts<Kind extends StepKind>(kind: Kind, whole: object, calls: read
       const places = parsed.issues.slice(0, MAX_COMPLAINTS).map(placeOf)
       return noAnswer(complaintsAbout(parsed.issues), `The answer does not fit its schema: ${places.join(', ')}.`)
     }
-    const words = `It ended with the signal ${JSON.stringify(short(visible(signal), 60))}, which nobody knows.`
+    const words = `It ended with the signal ${JSON.stringify(short(visible(signal), 60))}, which is unknown.`
     return { words: `${words} It is one of ${SIGNALS.join(', ')}.`, inShort: words, isConfused: true }
   }
   const { output } = parsed
   const why = 'verdict' in output ? contradictionIn(output) : undefined
   if (why) return noAnswer(why)
-  // The schema of each kind is known by its kind alone.
+  // TypeScript does not know the schema of this kind.
   if (!('edits' in output)) return { parsed: output as AnswerOf<Kind>, words: output.words }
   const edits: FileEdit[] = []
   const complaints: string[] = []
@@ -103,7 +103,7 @@ function readParts<Kind extends StepKind>(kind: Kind, whole: object, calls: read
   return { parsed: all as AnswerOf<Kind>, words: output.words }
 }
 
-/** Why a verdict can't be believed: it is good, and what a question is about was not found to be fine. */
+/** Why a verdict contradicts itself: it is good, but a question was answered with no. Undefined where it does not. */
 function contradictionIn({
   verdict,
   answers,
@@ -147,14 +147,14 @@ function withoutCall({ end }: Sent, text: string, edits: number): string {
   return `${what}: call the tool ${ANSWER_NAME} once, with all that is to be said in it.`
 }
 
-/** What stands in `answer`, as the tool has it; some models leave that out, or send its JSON as a string. */
+/** The field `answer` of the tool's arguments; some models leave it out, or send its JSON as a string. */
 function unwrapped(sent: unknown): unknown {
   const whole = typeof sent === 'string' ? (jsonIn(sent) ?? sent) : sent
   if (typeof whole !== 'object' || whole === null || !('answer' in whole)) return whole
   return typeof whole.answer === 'string' ? (jsonIn(whole.answer) ?? whole.answer) : whole.answer
 }
 
-/** Lists and objects that some models send as a string of their JSON. */
+/** An object in which lists and objects sent as strings of JSON are parsed. */
 function withoutStrings(wanted: object): object {
   const nested = ['edits', 'fan_out', 'steps', 'plan', 'answers', 'findings', 'discovered', 'needs']
   const entries = Object.entries(wanted).map(([name, value]) => {
@@ -173,7 +173,7 @@ function jsonIn(text: string): unknown {
     try {
       return parseJson(candidate)
     } catch {
-      // The other one, or none.
+      // Try the other one.
     }
   }
   return undefined
@@ -186,7 +186,7 @@ function complaintsAbout(issues: readonly v.BaseIssue<unknown>[]): string {
   return `The answer does not fit its schema. ${told.join(' ')}${more} Send all of it again.`
 }
 
-/** Where in an answer a fault is. */
+/** The path of a faulty field in an answer. */
 function placeOf(issue: v.BaseIssue<unknown>): string {
   const path = (issue.path ?? []).map(({ key }) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`))
   return short(visible(`answer${path.join('')}`), 120)

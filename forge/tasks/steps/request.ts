@@ -1,6 +1,6 @@
 /**
- * The request of a step: what it is about is gathered, packed to the window of the model that its tier means, and
- * written down as it will be sent. The same step gives the same bytes, whenever it is asked for.
+ * Builds the request of a step: reads what it is about, packs it for the window of the tier's model, and gives the
+ * bytes to store. The same step always gives the same bytes.
  */
 import { createHash } from 'node:crypto'
 import * as v from 'valibot'
@@ -23,7 +23,7 @@ import type { RunStore } from '../runs/store.ts'
 import { type About, PROMPT_VERSIONS } from './prompts.ts'
 import { toolsFor } from './tools.ts'
 
-/** Tokens that an answer of each kind may have, where the window has room for them: a plan or a new file is long. */
+/** The most tokens of an answer by kind, where the window has room for them: a plan or a new file is long. */
 const ANSWER_TOKENS: Record<StepKind, number> = {
   plan: 32_000,
   'check plan': 32_000,
@@ -34,20 +34,20 @@ const ANSWER_TOKENS: Record<StepKind, number> = {
   summarise: 8_000,
   review: 8_000,
 }
-/** How much the models of a tier think before they answer, where they can. */
+/** The thinking effort by tier, for models that support it. */
 const THINKING: Partial<Record<Tier, Thinking>> = { reasoning: 'high', generation: 'low' }
-/** Tokens that thoughts may have on top of an answer. */
+/** The most tokens for thinking, in addition to the answer. */
 const THINKING_TOKENS: Record<Thinking, number> = { low: 4_000, medium: 8_000, high: 16_000 }
-/** Bytes of a change that a reviewer sees. */
+/** At most this many bytes of a diff are shown to a reviewer. */
 const MAX_DIFF_BYTES = 400_000
-/** Lines around each change that a reviewer sees: the files themselves are not shown to it. */
+/** Context lines in a diff for a reviewer, as the files themselves are not shown. */
 const REVIEW_CONTEXT_LINES = 20
 
-/** A request as it is kept: its key is the hash of these bytes. */
+/** A stored request. Its key is the hash of these bytes. */
 const StoredRequest = v.object({
   model: v.string(),
   kind: v.string(),
-  /** The version of the prompt; what was kept before there were versions has none. */
+  /** The version of the prompt; undefined in old requests. */
   prompt: v.optional(v.number()),
   attempt: v.number(),
   request: v.custom<Request>(it => typeof it === 'object' && it !== null),
@@ -57,8 +57,8 @@ export type StoredRequest = v.InferOutput<typeof StoredRequest>
 export const parseRequest = (json: unknown): StoredRequest => v.parse(StoredRequest, json)
 
 /**
- * The model that a tier means; of several, `choice` goes through their makers first, so that a second one is another
- * maker's where there are two. Throws a {@link ModelError} that says what to set where there is none.
+ * The model of a tier. `choice`: which of several, ordered so that the second one is of another maker where there are
+ * two. Throws a {@link ModelError} that says what to set where there is none.
  */
 export function modelFor(settings: Settings, tier: Tier, choice: number): string {
   const names = byProvider(settings.modelsOf(tier))
@@ -68,22 +68,22 @@ export function modelFor(settings: Settings, tier: Tier, choice: number): string
   return name
 }
 
-/** The first of each maker, then the second of each, and so on. */
+/** The first model of each maker, then the second of each, and so on. */
 function byProvider(names: readonly string[]): string[] {
   const groups = [...Map.groupBy(names, makerOf).values()]
   const most = Math.max(0, ...groups.map(group => group.length))
   return Array.from({ length: most }, (_, at) => groups.flatMap(group => group[at] ?? [])).flat()
 }
 
-/** Whose a model is, also where OpenRouter only passes it on. */
+/** The maker of a model, also where it is reached by OpenRouter. */
 function makerOf(name: string): string | undefined {
   const provider = providerOf(name)
   return provider === 'openrouter' ? name.split('/')[1] : provider
 }
 
 /**
- * How many models of a tier are asked about a result: where all of them are of one maker, a second one would add no
- * opinion of its own.
+ * How many models of a tier review a result: one, where all are of the same maker, as a second one would add no other
+ * opinion.
  */
 export const reviewersOf = (settings: Settings, tier: Tier): number =>
   new Set(settings.modelsOf(tier).map(makerOf)).size > 1 ? REVIEWERS : 1
@@ -101,17 +101,20 @@ type RequestSources = {
 }
 
 type BuiltRequest = {
-  /** What is kept, and its hash. */
+  /** The bytes to store. `key`: their hash. */
   bytes: string
   key: string
-  /** An estimate of the tokens that will be sent. */
+  /** The estimated tokens of the request. */
   tokens: number
   leftOut: string[]
-  /** The version of its prompt. */
+  /** The version of the prompt. */
   prompt: number
 }
 
-/** Builds the request of a step. Throws a {@link Failure} where what it is about is gone, or larger than the window. */
+/**
+ * Builds the request of a step. Throws a {@link Failure} where a text is gone, or the request is larger than the
+ * window.
+ */
 export async function buildRequest(input: StepInput, sources: RequestSources): Promise<BuiltRequest> {
   const { objects, store, model, secrets, summaries, map, from } = sources
   const { kind, attempt, depth, base } = input
@@ -153,11 +156,14 @@ export async function buildRequest(input: StepInput, sources: RequestSources): P
 
 type Gathered = { plan?: Plan; task?: Task; about: About[]; files: string[] }
 
-/** What a step is about, read. A task's plan is what it is a part of; without a task, it is a text like any other. */
+/**
+ * Reads the texts that a step is about. A task's plan is the plan it belongs to; without a task, a plan is a text like
+ * others.
+ */
 async function gatherAbout(input: StepInput, store: RunStore): Promise<Gathered> {
   const gathered: Gathered = { about: [], files: [] }
   for (const reference of await flattened(input.about, store)) {
-    // A review judges the change as it is: what an earlier attempt did wrong is not its matter.
+    // A review judges the change as it is, without reports of earlier attempts.
     if (reference.kind === 'report' && input.kind === 'review') continue
     const text = await store.readText(reference)
     if (reference.kind === 'plan' && input.task !== undefined && !gathered.plan) {
@@ -176,7 +182,7 @@ async function gatherAbout(input: StepInput, store: RunStore): Promise<Gathered>
 
 const References = v.array(v.object({ kind: v.string(), oid: v.string() }))
 
-/** References with those in lists of what sub-agents have found, in the lists' place. */
+/** The references, with lists of sub-agents' findings replaced by their items. */
 async function flattened(about: readonly Reference[], store: RunStore): Promise<Reference[]> {
   const all = about.map(async reference =>
     reference.kind === 'found' ? v.parse(References, await store.readJson(reference)) : [reference],
@@ -193,10 +199,10 @@ const WithWords = v.looseObject({
   discovered: v.optional(v.array(v.object({ title: v.string(), why: v.string() })), []),
 })
 
-/** What is a text whatever it looks like: a person's or a model's JSON is not taken for what is written down here. */
+/** Kinds that are always plain text: JSON of a person or a model must not be taken for this program's own. */
 const PLAIN: readonly string[] = ['plan', 'wish', 'answer', 'question', 'artifact', 'report', 'complaints']
 
-/** A kept text in readable form: of JSON, the words. */
+/** A stored text in readable form; of JSON, its words. */
 export function keptWords({ kind }: Pick<Reference, 'kind'>, text: string): { words: string; files: string[] } {
   if (PLAIN.includes(kind) || !/^\s*\{/.test(text)) return { words: text, files: [] }
   const json = jsonOf(text)
@@ -219,12 +225,12 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** Files that a person or a failure report names, at most. */
+/** At most this many files named by the user or a report are added. */
 const MAX_NAMED = 20
-/** A path in a text: with a slash or an ending, without what punctuation adds. */
+/** A path in a text: with a slash or an extension, without punctuation around it. */
 const PATH = /[\w@.+-]+(?:\/[\w@.+-]+)+|[\w@+-]+\.[A-Za-z]\w{0,9}/g
 
-/** Files of the tree that are named in a person's answer or in a failure report: the next attempt needs them. */
+/** Existing files that are named in the user's answer or in a failure report: the next attempt needs them. */
 async function namedFiles(objects: Objects, tree: Oid, about: readonly About[]): Promise<string[]> {
   const texts = about.filter(({ kind }) => kind === 'answer' || kind === 'report' || kind === 'complaints')
   const words = texts.flatMap(({ text }) => text.match(PATH) ?? [])
@@ -238,7 +244,7 @@ async function namedFiles(objects: Objects, tree: Oid, about: readonly About[]):
   return there
 }
 
-/** What a reviewer looks at: a patch, cut where it is very long. */
+/** The diff for a reviewer, cut where it is very long. */
 async function changeSince(objects: Objects, from: Oid, to: Oid): Promise<string> {
   const patch = await patchOf(objects.repository, from, to, {
     context: REVIEW_CONTEXT_LINES,
@@ -247,7 +253,7 @@ async function changeSince(objects: Objects, from: Oid, to: Oid): Promise<string
   })
   const text = Buffer.from(patch.text, 'latin1')
     .toString()
-    // Ids of blobs say nothing to a reader.
+    // Blob ids say nothing to a reader.
     .replace(/^index .*\n/gm, '')
   return patch.cut ? `${text}\n(It is longer: the rest is left out here.)` : text
 }

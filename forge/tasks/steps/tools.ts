@@ -1,6 +1,6 @@
 /**
- * The tools of a step. Those that edit are the desk's own: one language for a conversation and for a step, in which no
- * file stands inside of another text. All of them are called in one response; their results are never shown.
+ * The tools of a step. The editing ones are those of the chat, in which no file is quoted inside another text. All are
+ * called in one response; their results are not shown to the model.
  */
 import { toJsonSchema } from '@valibot/to-json-schema'
 import * as v from 'valibot'
@@ -10,7 +10,7 @@ import type { ToolDescription } from '../../ai/request.ts'
 import type { StepKind } from '../contract.ts'
 import { type FileEdit, offeredSchema } from './answers.ts'
 
-/** What the tool is called by which every step ends, and what is said about it. */
+/** The name of the tool by which every step ends. */
 export const ANSWER_NAME = 'answer'
 const ANSWER_WORDS: Partial<Record<StepKind, string>> = {
   implement: 'Ends the step. Call it exactly once, behind all edits, in the same response.',
@@ -20,9 +20,9 @@ const ANSWER_WORDS: Partial<Record<StepKind, string>> = {
 }
 const USUAL_WORDS = 'Your whole answer. Call it exactly once: there is no second turn, and nothing else is read.'
 
-/** Kinds of steps that change files. */
+/** Whether a kind of step changes files. */
 export const mayEdit = (kind: StepKind): boolean => kind === 'implement' || kind === 'resolve'
-/** Kinds of steps that decide about the whole project, and may look at more of it first. */
+/** Whether a kind of step decides about the whole project, and may read files first. */
 export const isPlanning = (kind: StepKind): boolean => kind === 'plan' || kind === 'check plan'
 
 const namesOf = (tools: readonly { description: ToolDescription }[]): string[] =>
@@ -31,10 +31,10 @@ const namesOf = (tools: readonly { description: ToolDescription }[]): string[] =
 export const EDITING_NAMES: readonly string[] = namesOf(editingTools())
 export const READING_NAMES: readonly string[] = namesOf(readingTools())
 
-/** The tools that a step's model may call; always the same for the same kind, so that a provider's cache holds. */
+/** The tools of a step's model; always the same for a kind, so that the provider's cache holds. */
 export function toolsFor(kind: StepKind, options: { subAgents: boolean }): ToolDescription[] {
   const others = mayEdit(kind) ? editingTools() : isPlanning(kind) ? readingTools() : []
-  // Some providers refuse a choice at the top of a tool's parameters, so it stands in a property.
+  // Some providers refuse a union at the top of a tool's parameters, so it is in a property.
   const { $schema: _, ...answer } = toJsonSchema(offeredSchema(kind, options), {
     typeMode: 'input',
     errorMode: 'ignore',
@@ -62,7 +62,7 @@ const CALLS = {
   rename_file: v.strictObject({ from: Name, to: Name }),
 }
 
-/** What a call of an editing tool asks for. Throws a {@link Failure} where its arguments are not what the tool takes. */
+/** Converts a call of an editing tool to edits. Throws a {@link Failure} where its arguments are invalid. */
 export function editsOfCall(name: string, sent: unknown): FileEdit[] {
   switch (name) {
     case 'search_replace': {

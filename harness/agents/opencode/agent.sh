@@ -23,8 +23,8 @@ check_agent_settings() {
   command -v opencode >/dev/null || die 'opencode is not on PATH'
 }
 
-# Project configuration stays off: with it the repository under merge would rule its agent. No calls home, no
-# questions (a rule that asks ends a run without a terminal), no snapshots, no language servers.
+# The project's OpenCode configuration is ignored, since the repository under merge would control its agent by it. No
+# calls home, no permission prompts (a rule that asks ends a run without a terminal), no snapshots, no language servers.
 configure_agent() {
   if [[ -n ${OPENCODE_BASE_URL:-} ]]; then
     model_id=forklift/$OPENCODE_MODEL
@@ -62,14 +62,14 @@ configure_agent() {
   export OPENCODE_DISABLE_AUTOUPDATE=1 OPENCODE_DISABLE_MODELS_FETCH=1 OPENCODE_DISABLE_LSP_DOWNLOAD=1
   export OPENCODE_DISABLE_DEFAULT_PLUGINS=1 OPENCODE_DISABLE_CLAUDE_CODE=1 OPENCODE_DISABLE_SHARE=1
   export OPENCODE_DISABLE_FFF=1
-  # OpenCode fetches a package from npm into a configuration folder that it may write to.
+  # OpenCode installs a package from npm into its configuration folder, unless that is read-only.
   mkdir -p "$XDG_CONFIG_HOME/opencode"
   touch "$XDG_CONFIG_HOME/opencode/.gitignore"
   chmod a-w "$XDG_CONFIG_HOME/opencode"
   check_agent_name
 }
 
-# OpenCode takes its default agent for a name it does not know, and only warns.
+# For an unknown agent name OpenCode only warns, and uses its default agent.
 check_agent_name() {
   local known
   known=$(opencode agent list </dev/null 2>>"$agent_log") || die "opencode agent list failed; see ${agent_log##*/}"
@@ -82,7 +82,7 @@ agent_command() {
   command=(opencode run --model "$model_id" --variant "$OPENCODE_VARIANT" --agent "$OPENCODE_AGENT" --format json --title "$1")
 }
 
-# Exit code 0 alone says nothing: a cut answer, a refused question and an empty reply all end with it.
+# Exit code 0 does not mean success: incomplete answers, refused permissions and empty replies also end with it.
 agent_failure() {
   local error reason
   error=$(from_events 'last(event | select(.type == "error")) | objects | .error
@@ -97,7 +97,7 @@ agent_failure() {
   fi
 }
 
-# What the agent said; of its tools, the name and what they were given.
+# What the agent said, and of its tool calls the name and the input.
 agent_transcript() {
   from_events '
     event

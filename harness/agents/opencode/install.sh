@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs OpenCode for the image: a program that needs nothing else at run time. npm only fetches it.
+# Installs OpenCode for the image. It is a single program; npm is only used to download it.
 #
 #   install.sh PREFIX      see ../README.md
 set -euo pipefail

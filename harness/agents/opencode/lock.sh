@@ -6,10 +6,10 @@ agent_key=OPENCODE_API_KEY
 agent_address=OPENCODE_BASE_URL
 agent_settings=(OPENCODE_MODEL OPENCODE_VARIANT OPENCODE_AGENT OPENCODE_BASE_URL)
 
-# Without an endpoint of the user's own it is OpenCode's own provider.
+# Without the user's own endpoint, the model is one of OpenCode's own provider.
 model_address() { echo "${OPENCODE_BASE_URL:-https://opencode.ai/zen/v1}"; }
 
-# An endpoint of the user's own is spoken to in chat completions alone.
+# The user's own endpoint is only asked for chat completions.
 model_asked() {
   if [[ -n ${OPENCODE_BASE_URL:-} ]]; then echo "$OPENCODE_MODEL chat"; else echo "${OPENCODE_MODEL#opencode/} all"; fi
 }

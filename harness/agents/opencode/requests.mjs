@@ -1,31 +1,31 @@
-// What may be asked of the model: a table of fields for each of the four dialects that OpenCode's providers speak, and
-// for each field what it may hold. Everything else is refused: other models, several answers, and whatever a provider
-// would store, fetch or run on its own side (files, earlier answers by their id, searches, code, addresses of images).
+// The requests that the model may be sent: a table of allowed fields and values for each of the four APIs that
+// OpenCode's providers use. Everything else is refused: other models, several answers, and whatever a provider would
+// store, fetch or run on its own side (files, earlier answers by their id, searches, code, addresses of images).
 //
-// The tables hold what OpenCode 1.18 sends, seen by running it, and how its SDKs build the rest.
+// The tables contain what OpenCode 1.18 was seen to send, and what its SDKs can build.
 
-export const MAX_TOKENS = 65_536 // OpenCode asks for up to 63,999, thinking included
-// What Anthropic's dialect may switch on: OpenCode's provider asks for these. Others let Anthropic fetch, store or run
-// something, or cost more.
+export const MAX_TOKENS = 65_536 // OpenCode asks for up to 63,999 tokens, thinking included
+// Anthropic beta features that OpenCode's provider uses. Others would let Anthropic fetch, store or run something, or
+// cost more.
 export const BETAS = [
   'fine-grained-tool-streaming-2025-05-14',
   'interleaved-thinking-2025-05-14',
   'pdfs-2024-09-25',
   'structured-outputs-2025-11-13',
 ]
-// A body within its bound on bytes could still cost the parser a hundred times as much.
+// A body within the size limit could still make the parser use a hundred times as much memory.
 const MAX_DEPTH = 100
 const MAX_VALUES = 1_000_000
 
-// --- what a value may be: each gives the place of what is wrong, or undefined ---
+// --- allowed values: each function gives the path of an invalid value, or undefined ---
 
 const is = test => (value, place) => (test(value) ? undefined : place)
-const anything = () => undefined // schemas of tools and their arguments: only the model reads them
+const anything = () => undefined // schemas and arguments of tools: only the model reads them
 const string = is(value => typeof value === 'string')
 const number = is(value => typeof value === 'number')
 const boolean = is(value => typeof value === 'boolean')
 const exactly = (...values) => is(value => values.includes(value))
-// Some servers take 0 for "without a bound".
+// Some servers take 0 for "no limit".
 const tokens = is(value => Number.isInteger(value) && value >= 1 && value <= MAX_TOKENS)
 const tokensOrNone = is(value => Number.isInteger(value) && value >= 0 && value <= MAX_TOKENS)
 const inlineData = is(value => typeof value === 'string' && value.startsWith('data:'))
@@ -53,7 +53,7 @@ const fields =
     }
   }
 
-/** One of several kinds of object, told apart by their `type`. */
+/** An object of one of several types, named by its `type` field. */
 const kinds = table => {
   const shapes = new Map(
     Object.entries(table).map(([type, inner]) => [type, fields({ type: string, cache_control, ...inner })]),
@@ -65,9 +65,9 @@ const cache_control = fields({ type: exactly('ephemeral'), ttl: exactly('5m') })
 const sampling = { temperature: number, top_p: number, top_k: number, seed: number }
 const functionChoice = textOr(fields({ type: exactly('function'), name: string, function: fields({ name: string }) }))
 
-// --- the four dialects: a table for each, made for one model ------------------
+// --- the four APIs: a table for each, for one model -------------------------------
 
-/** Chat completions: of OpenAI and of compatible servers. */
+/** The Chat Completions API of OpenAI and of compatible servers. */
 const chat = model => {
   const part = kinds({
     text: { text: string },
@@ -129,7 +129,7 @@ const chat = model => {
   return (body, place) => shape(body, place) ?? bounded(body, place, 'max_tokens', 'max_completion_tokens')
 }
 
-/** Anthropic's messages. */
+/** The Messages API of Anthropic. */
 const messages = model => {
   const source = kinds({
     base64: { media_type: string, data: string },
@@ -179,7 +179,7 @@ const messages = model => {
   )
 }
 
-/** OpenAI's responses. They are stored unless the request says otherwise. */
+/** The Responses API of OpenAI. It stores responses unless the request says otherwise. */
 const responses = model => {
   const part = kinds({
     input_text: { text: string },
@@ -236,7 +236,7 @@ const responses = model => {
   )
 }
 
-/** Google's models, whose name is in the path. */
+/** The API of Google's models. The model's name is in the path. */
 const google = () => {
   const inline = { inlineData: fields({ mimeType: string, data: string }) }
   const part = fields({
@@ -279,8 +279,8 @@ const bounded = (body, place, ...names) =>
 // --- a request ----------------------------------------------------------------
 
 /**
- * What may be asked of `model`. An endpoint of the user's own is spoken to in chat completions; OpenCode's own provider
- * in all four dialects, by model. The result says of a path and a body what to send, or why not.
+ * The rules for requests to `model`: chat completions only, or all four APIs (`speaksAll`, for OpenCode's own
+ * provider). Gives a function of method, path and body that returns the request to send, or the reason for refusing it.
  */
 export function rulesFor(model, speaksAll) {
   const routes = new Map([['/chat/completions', { key: 'authorization', shape: chat(model) }]])
@@ -296,7 +296,7 @@ export function rulesFor(model, speaksAll) {
     if (body === undefined) return { refusal: 'the body is no JSON of a usual shape' }
     const wrong = route.shape(body, 'body')
     if (wrong) return { refusal: `the model may not be asked with this: ${wrong.slice(0, 200)} (${model} only)` }
-    // Serialised again: of a field that occurs twice, another parser might read the one that was not checked.
+    // Serialised again: if a field occurs twice, another parser might use the value that was not checked.
     return { path, key: route.key, body: Buffer.from(JSON.stringify(body)) }
   }
 }

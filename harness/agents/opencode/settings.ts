@@ -8,10 +8,10 @@ import { visible } from '../../../core/text.ts'
 
 type Environment = Record<string, string | undefined>
 
-/** The agent's name for a person. */
+/** The agent's name in messages. */
 export const AGENT = 'OpenCode'
 
-/** An agent that can be asked: its model, and the only variables that enter the container, the model's key among them. */
+/** The agent's settings. `environment`: the only variables that enter the container, including the model's key. */
 export type AgentSettings = {
   model: string
   variant: string
@@ -20,7 +20,7 @@ export type AgentSettings = {
 }
 
 const ALLOWED = 'letters, digits, ".", "_", "-" and "/"'
-/** A value that a setting may have. */
+/** The allowed values of a setting. */
 export const Word = v.pipe(
   v.string('is missing'),
   v.nonEmpty('is empty'),
@@ -42,11 +42,11 @@ const SettingsSchema = v.strictObject({ ...words, OPENCODE_BASE_URL: v.optional(
 /** The name of the file with OpenCode's settings. */
 export const SETTINGS_FILE = 'opencode.env'
 
-/** Where the settings are: FORKLIFT_OPENCODE_ENV, else opencode.env in the user's configuration folder. */
+/** The settings file: FORKLIFT_OPENCODE_ENV, else opencode.env in the user's configuration folder. */
 export const agentSettingsFile = (env: Environment): string =>
   env.FORKLIFT_OPENCODE_ENV || join(xdgFolder(env.XDG_CONFIG_HOME, '.config'), 'forklift', SETTINGS_FILE)
 
-/** Reads opencode.env; the command line's words go first. What is unwise about the file is worth a note. */
+/** Reads opencode.env; options of the command line override it. Notes if other users can read the file. */
 export async function readAgentSettings(
   file: string,
   options: { model?: string | undefined; variant?: string | undefined; agent?: string | undefined },
@@ -68,14 +68,14 @@ export async function readAgentSettings(
   return { model, variant, agent, environment: parsed.output }
 }
 
-/** Names the setting, never its value: it may be the key. */
+/** Describes an invalid setting by its name, never by its value, which may be the key. */
 function complaint(issue: v.BaseIssue<unknown>): string {
   const name = visible(v.getDotPath(issue) ?? '')
   if (issue.type !== 'strict_object') return `${name} ${issue.message}`
   return issue.expected === 'never' ? `${name} is no setting that Forklift knows: remove it` : `${name} is missing`
 }
 
-/** `NAME=value` lines; comments, empty lines, a leading `export` and quotes around the value are fine. */
+/** Parses `NAME=value` lines. Allows comments, empty lines, a leading `export`, and quotes around the value. */
 function parseEnvFile(text: string, file: string): Record<string, string> {
   const settings: Record<string, string> = {}
   for (const [index, line] of text.split(/\r?\n/).entries()) {

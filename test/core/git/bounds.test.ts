@@ -1,4 +1,4 @@
-/** What a stranger's objects may cost: counted before they are walked, and bounded in time, memory and output. */
+/** Limits on untrusted objects: they are counted before they are read, and bounded in time, memory and output. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -26,7 +26,7 @@ const write = (type: 'tree' | 'blob', bytes: Buffer | string) =>
 const folderOf = (oid: string, names: string[]) =>
   write('tree', treeBytes(names.map(name => ({ name, mode: '040000', oid }))) as unknown as string)
 
-/** The same folder twenty times on each of that many levels. */
+/** A tree with the same folder twenty times, nested this many levels deep. */
 async function bomb(levels: number): Promise<string> {
   const blob = await write('blob', 'boom\n')
   let tree = await write('tree', treeBytes([{ name: 'f', mode: '100644', oid: blob }]) as unknown as string)
@@ -35,7 +35,7 @@ async function bomb(levels: number): Promise<string> {
   return tree
 }
 
-/** The error of git under these bounds. */
+/** The error of a git command under these bounds. */
 async function failure(args: string[], bounds: Partial<Bounds>): Promise<GitError> {
   const here = { ...(await openRepository(repository)), bounds: { ...QUESTIONS, ...bounds } }
   const error = await run(here, args).catch(it => it)
@@ -43,14 +43,14 @@ async function failure(args: string[], bounds: Partial<Bounds>): Promise<GitErro
   return error
 }
 
-test('trees that differ in endlessly many paths are told by reading each folder once', async () => {
+test('trees that differ in endlessly many paths are recognised by reading each folder once', async () => {
   await using objects = openObjects(await openRepository(repository))
   const refused = await refusedBy(verifyFewChanges(objects, emptyTree('sha1'), await bomb(10)))
   expect(refused).toThrow(TooLarge)
   expect(refused).toThrow(/differs in [\d,]+ paths/)
 })
 
-test('what both trees have is not counted, however much it is', async () => {
+test('paths that both trees share are not counted', async () => {
   const [tree, blob] = [await bomb(10), await write('blob', 'new\n')]
   const more = treeBytes([
     { name: 'bomb', mode: '040000', oid: tree },
@@ -66,7 +66,7 @@ test('a difference that is large and can be looked at passes', async () => {
   await verifyFewChanges(objects, emptyTree('sha1'), await bomb(3))
 })
 
-test('a git that takes too long is ended, and what it started', async () => {
+test('a git command that takes too long is ended, with the processes that it started', async () => {
   const begun = performance.now()
   const error = await failure(['-c', 'alias.wait=!sleep 600', 'wait'], { seconds: 0.3 })
   expect(error.ending).toEqual({ bound: 'time' })

@@ -1,4 +1,4 @@
-/** Commits as they are read and made: nothing of a message or a name is lost. */
+/** Commits are read and made without losing any byte of messages or names. */
 import { expect, test } from 'bun:test'
 import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -21,7 +21,7 @@ import { makePlace, type Place } from '../../support/repository.ts'
 const UNA = { name: 'Una Ü', email: 'una@upstream.example', date: { seconds: 1_700_000_000, zone: '+0130' } }
 const IVO = { name: 'Ivo', email: 'ivo@fork.example', date: { seconds: 1_700_000_060, zone: '-0900' } }
 
-/** A commit of nothing, and its parsed form. */
+/** Makes a commit of an empty tree, and gives it parsed. */
 async function made(place: Place, message: string | Uint8Array, more: object = {}) {
   const tree = await treeOf(place)
   const oid = await commit(place.objects, { tree, parents: [], message, author: UNA, committer: IVO, ...more })
@@ -76,19 +76,19 @@ test('a commit with signatures, merged tags and odd names is read whole', async 
   expect(read.author).toMatchObject({ name: 'Jörg', email: 'j@x', date: { seconds: 1_700_000_000, zone: '+0100' } })
   expect(read.committer).toMatchObject({ name: '', email: '', date: { seconds: 0, zone: '-0000' } })
   expect(textOf(read.message, read.encoding)).toBe('Message ü\n\nauthor of this\n')
-  // Made again with these people, the names are the same bytes.
+  // A new commit with these identities has the same bytes in its names.
   const oid = await commit(place.objects, { ...read, tree: await treeOf(place), parents: [] })
   expect(
     (await place.objects.read(oid))?.bytes?.includes(Buffer.from('author J\xf6rg <j@x> 1700000000 +0100\n', 'latin1')),
   ).toBe(true)
 })
 
-test('what is no commit at all is read without an error', () => {
+test('bytes that are not a commit are read without an error', () => {
   for (const text of ['', '\n\n', 'tree', 'author x\n\n', 'author A <b> 99999999999999999999 +0\n', ' \n \n'])
     expect(parseCommit(Buffer.from(text)).parents).toEqual([])
 })
 
-test('the user’s own identity counts where none is given', async () => {
+test('without an identity, the user’s own one is used', async () => {
   await using place = await makePlace()
   await place.git('config', 'user.name', 'Me Myself')
   await place.git('config', 'user.email', 'me@home.example')
@@ -97,7 +97,7 @@ test('the user’s own identity counts where none is given', async () => {
   expect(Math.abs((author.date?.seconds ?? 0) - Date.now() / 1000)).toBeLessThan(60)
 })
 
-test('a user without an identity is told how to get one', async () => {
+test('without an identity in git, the error says how to set one', async () => {
   await using place = await makePlace()
   await place.git('config', 'user.useConfigOnly', 'true')
   const failed = made(place, 'x', { author: undefined })
@@ -105,7 +105,7 @@ test('a user without an identity is told how to get one', async () => {
   expect(await refusalOf(failed)).toBeInstanceOf(Failure)
 })
 
-test('what would break out of the author’s line is taken out, or refused', async () => {
+test('characters that would end the author line are removed, or refused', async () => {
   await using place = await makePlace()
   const { author } = await made(place, 'x', { author: { ...UNA, name: 'A\nparent <b>\0', email: '<a@b>\n' } })
   expect([author.name, author.email]).toEqual(['Aparent b', 'a@b'])

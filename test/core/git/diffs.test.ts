@@ -1,4 +1,4 @@
-/** What differs between two trees, with names of any bytes and a bound on the text. */
+/** Differences between two trees, with file names of any bytes and a limit on the text. */
 import { expect, test } from 'bun:test'
 import { changesIn, diffTrees, patchOf } from '../../../core/git/diffs.ts'
 import { type TreeChange, writeTree } from '../../../core/git/trees.ts'
@@ -8,7 +8,7 @@ const text = (words: string): TreeChange => ({ mode: '100644', bytes: Buffer.fro
 const write = (place: Place, changes: Record<string, TreeChange>) =>
   writeTree(place.objects, undefined, new Map(Object.entries(changes)))
 
-test('each path comes with what stood there before and after, whatever bytes it has', async () => {
+test('each path has its entries before and after, whatever bytes the path has', async () => {
   await using place = await makePlace()
   const odd = 'bytes\xff\n"\t'
   const from = await write(place, { [odd]: text('1'), gone: text('2'), same: text('3') })
@@ -26,7 +26,7 @@ test('each path comes with what stood there before and after, whatever bytes it 
   expect([...changesIn(await diffTrees(place.repository, to, to))]).toEqual([])
 })
 
-test('a patch is bounded by its bytes, and says when it is cut', async () => {
+test('a patch is limited in bytes, and marked as cut', async () => {
   await using place = await makePlace()
   const from = await write(place, { 'in/a': text('one\ntwo\n') })
   const to = await write(place, { 'in/a': text('one\n2\xff\n') })

@@ -1,4 +1,4 @@
-/** Text in the files of a tree, and in which of them it is looked for. */
+/** Searches for text in the files of a tree, limited to some folders and files. */
 import { expect, test } from 'bun:test'
 import { findText, type GrepMatch, textSearch } from '../../../core/git/grep.ts'
 import { writeTree } from '../../../core/git/trees.ts'
@@ -16,7 +16,7 @@ const NAMES = [
   '-v',
 ]
 
-test('text is looked for in these files and folders only, whatever their names are', async () => {
+test('text is searched in the given files and folders only, whatever their names are', async () => {
   await using place = await makePlace()
   const files = NAMES.map(name => [name, { mode: '100644', bytes: Buffer.from('needle\n') }] as const)
   const tree = await writeTree(place.objects, undefined, new Map(files))

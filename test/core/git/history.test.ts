@@ -1,4 +1,4 @@
-/** History as a graph shows it, by path, and as only reflogs remember it. */
+/** History for a graph, by path, and from reflogs. */
 import { expect, test } from 'bun:test'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ import { childrenWith, makePlace, type Place, until } from '../../support/reposi
 
 const PERSON = { name: 'Una', email: 'una@upstream.example', date: { seconds: 1_700_000_000, zone: '+0000' } }
 
-/** Makes that many commits with random branches and merges; some at the same second. Gives the tips. */
+/** Makes `count` commits with random branches and merges, some in the same second. Gives the tips. */
 async function grow(place: Place, seed: number, count: number): Promise<string[]> {
   const random = randomFrom(seed)
   const lines: string[] = []
@@ -81,7 +81,7 @@ test('a window has the rows from one place to another, with author, time and sub
   expect(await history.placeOf('1'.repeat(40))).toBeUndefined()
 })
 
-test('when tips move, only new commits are asked for, and what no tip reaches is gone', async () => {
+test('when tips move, only new commits are read, and unreachable commits are removed', async () => {
   await using place = await makePlace()
   await using history = openHistory(place.objects, await grow(place, 1, 200))
   await history.complete
@@ -179,7 +179,7 @@ test('the commits that touched a file or a folder come newest first, in windows'
   expect(await oids('*', 9)).toEqual([])
 })
 
-test('a file is followed to the names that it had', async () => {
+test('a file is followed through renames', async () => {
   await using place = await makePlace()
   const text = Array.from({ length: 30 }, (_, at) => `line ${at}\n`).join('')
   const first = await commit(place.path, 'main', { 'old name': text })
@@ -195,7 +195,7 @@ test('a file is followed to the names that it had', async () => {
     more: false,
   })
   expect((await touching(place.repository, third, 'new', { count: 9 })).touches).toHaveLength(2)
-  // A window that begins behind the rename knows of it.
+  // A window that begins after the rename still knows it.
   const later = await touching(place.repository, third, 'new', { count: 9, after: 2, follow: true })
   expect(later).toEqual({ ...followed, touches: followed.touches.slice(2) })
 })
@@ -242,12 +242,12 @@ test('commits that only reflogs know are found, from all worktrees and the stash
   const [amendment] = forgotten.filter(({ oid }) => oid === amended)
   expect(amendment?.ref).toMatch(/^(HEAD|refs\/heads\/main)$/)
   expect(forgotten.find(({ oid }) => oid === left)?.ref).toBe('worktrees/linked/HEAD')
-  // A history of all refs says as much.
+  // The history of all refs gives the same answer.
   await using history = openHistory(objects, [await at(checkout, 'rev-parse', 'HEAD'), stashes[1] ?? ''])
   await history.complete
   const known = new Set((await history.shape(0, 99)).map(({ oid }) => oid))
   expect(await onlyInReflogs(objects, oid => known.has(oid))).toEqual(forgotten)
-  // What git has thrown away is not offered.
+  // Commits that git has expired from the reflogs are not listed.
   await at(checkout, 'reflog', 'expire', '--expire=now', '--all')
   expect(await onlyInReflogs(objects)).toEqual([])
 })

@@ -1,4 +1,4 @@
-/** Git's own merges: by the attributes of one side, with any base, and many of them at a time. */
+/** Git's own merges: by the attributes of one side, with any base, and many at once. */
 import { expect, test } from 'bun:test'
 import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -25,10 +25,10 @@ async function makeScene(format: Format = 'sha1'): Promise<Scene> {
   return { ...place, scratch }
 }
 
-/** Lines of which the first or the last may differ, so that two changes are clean as text. */
+/** Lines of which the first and the last can be changed independently without a conflict. */
 const lines = (first: string, last: string) => [first, ...'abcdefgh', last, ''].join('\n')
 
-/** Two commits on a common one. */
+/** Makes two commits on a common one. */
 async function sides({ path }: Place, base: Files, ours: Files, theirs: Files) {
   const root = await commit(path, 'main', base)
   await git(path, 'branch', '--force', 'other', root)
@@ -54,7 +54,7 @@ test('the attributes of one commit do not count for the next one', async () => {
 
 test('a merge that is clean as text is a conflict where an attribute says so', async () => {
   await using scene = await makeScene()
-  // A folder whose name looks like an option does no harm.
+  // A folder name that looks like an option is harmless.
   const attributes = { '.gitattributes': 'lock -merge\n', '-x/.gitattributes': '*.txt -merge\n' }
   const files = (text: string) => ({ lock: text, '-x/a.txt': text })
   const both = [files(lines('ours', '9')), files(lines('1', 'theirs'))] as const
@@ -64,7 +64,7 @@ test('a merge that is clean as text is a conflict where an attribute says so', a
   expect((await mergeTrees(scene.scratch, theirs, ours)).stages).toHaveLength(6)
 })
 
-test('many merges at a time come out as each alone, whatever their attributes', async () => {
+test('many merges at a time have the same results as one at a time, whatever their attributes', async () => {
   await using scene = await makeScene()
   const { ours: plain, theirs } = await sides(
     scene,
@@ -94,7 +94,7 @@ test('many merges at a time come out as each alone, whatever their attributes', 
   expect(await readdir(scene.scratch.cwd)).toEqual(['.git'])
 })
 
-test('what lies in a checkout does not count, only what the commit has', async () => {
+test('attributes are read from the commit, not from a checkout', async () => {
   await using place = await makePlace()
   const { ours, theirs } = await sides(place, { list: 'a\n' }, { list: 'a\nours\n' }, { list: 'a\ntheirs\n' })
   const checkout = join(place.folder, 'checkout')
@@ -104,7 +104,7 @@ test('what lies in a checkout does not count, only what the commit has', async (
   await mkdir(temporary)
   const repository = { ...(await openRepository(checkout, { env: PLAIN })), temporary }
   expect((await mergeTrees(repository, ours, theirs)).stages).toHaveLength(3)
-  // Nor is anything left in it, or beside it.
+  // Nothing is left behind in the checkout.
   expect((await git(checkout, 'status', '--porcelain')).trim()).toBe('?? .gitattributes')
   expect(await readdir(temporary)).toEqual([])
 })
@@ -168,11 +168,11 @@ test('with a base of its own, a merge is a cherry-pick', async () => {
   const picked = await commit(scene.path, 'other', { new: 'file\n' })
   const merge = await mergeTrees(scene.scratch, ours, picked, { base: theirs })
   expect(merge.stages).toEqual([])
-  // Only what that commit changed came over.
+  // Only the changes of that commit were applied.
   expect(await show(scene, merge.tree, 'list')).toBe(lines('ours', '9').trim())
   expect(await show(scene, merge.tree, 'new')).toBe('file')
   expect(await mergeTrees(scene.scratch, ours, picked, { base: theirs })).toEqual(merge)
-  // Trees will do, and sides without a common ancestor, or that are the same.
+  // Trees are accepted too, and so are unrelated or equal sides.
   const tree = (oid: string) => git(scene.path, 'rev-parse', `${oid}^{tree}`)
   const byTrees = await mergeTrees(scene.scratch, await tree(ours), await tree(picked), { base: await tree(theirs) })
   expect(byTrees).toEqual(merge)
@@ -185,7 +185,7 @@ test('with a base of its own, a merge is a cherry-pick', async () => {
   expect(clash.conflicts.map(({ kind }) => kind)).toEqual(['contents'])
 })
 
-test('conflicts are told with their stages, and renames followed', async () => {
+test('conflicts have their stages, and renames are followed', async () => {
   await using scene = await makeScene()
   const { ours, theirs } = await sides(
     scene,
@@ -221,7 +221,7 @@ test('histories that crossed are merged as git merges them', async () => {
   expect(await mergeTrees(scene.scratch, left, right)).toEqual({ tree: expected, stages: [], conflicts: [] })
 })
 
-test('commits without a common ancestor, and what is no commit, are errors', async () => {
+test('commits without a common ancestor and missing commits are errors', async () => {
   await using scene = await makeScene()
   const [one, other] = [await commit(scene.path, 'main', { a: '1' }), await commit(scene.path, 'other', { a: '2' })]
   expect(await refusedBy(mergeTrees(scene.scratch, one, other))).toThrow('unrelated')
@@ -245,7 +245,7 @@ test('sha256 commits are merged, with a base of their own or without', async () 
   expect(await mergeTrees(scene.scratch, ours, theirs, { base: root })).toEqual(merge)
 })
 
-test('two texts come together line by line, and where both changed a line it has both', async () => {
+test('two texts are merged line by line, and a line that both changed is there twice', async () => {
   await using place = await makePlace()
   const merge = async (...texts: [string | undefined, string, string]) => {
     const [base, ours, theirs] = texts.map(it => (it === undefined ? undefined : Buffer.from(it, 'latin1')))
@@ -257,7 +257,7 @@ test('two texts come together line by line, and where both changed a line it has
   expect(await refusalOf(merge('a\0', 'b\0', 'c\0'))).toBeInstanceOf(GitError)
 })
 
-test('what two texts have in common are their lines, whatever the user has configured for diffs', async () => {
+test('the common lines of two texts do not depend on the user’s diff configuration', async () => {
   await using place = await makePlace()
   await place.git('config', 'diff.suppressBlankEmpty', 'true')
   await place.git('config', 'color.ui', 'always')

@@ -1,4 +1,4 @@
-/** One git that reads objects for as long as it is needed, and one that writes many. */
+/** Objects are read by one long-running git process, and many are written by one. */
 import { expect, test } from 'bun:test'
 import { chmod, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -23,7 +23,7 @@ test('a thousand objects come back whole and in order, whatever bytes they are m
   expect(read.map(it => it?.bytes?.toString('latin1'))).toEqual(contents.map(it => it.toString('latin1')))
 })
 
-test('what is asked for in one go is answered by one git', async () => {
+test('requests made together are answered by one git process', async () => {
   await using place = await makePlace()
   const oids = await writeBlobs(place.repository, [Buffer.from('a'), Buffer.from('b')])
   await Promise.all(oids.map(oid => place.objects.read(oid)))
@@ -40,7 +40,7 @@ test('an object that is not there is an answer', async () => {
   expect(await place.objects.read(ABSENT)).toBeUndefined()
 })
 
-test('an object beyond the limit is told by its size and not read', async () => {
+test('an object beyond the limit has its size, but is not read', async () => {
   await using place = await makePlace()
   const oid = await writeBlob(place.repository, noise(5000))
   expect(await place.objects.read(oid, { limit: 4999 })).toEqual({ oid, type: 'blob', size: 5000, bytes: undefined })
@@ -53,7 +53,7 @@ test('the beginning of a blob can be had without the rest', async () => {
   expect((await readStart(place.repository, oid, 10)).toString()).toBe('xxxxxxxxxx')
 })
 
-test('what stands at a path of a commit is known by that', async () => {
+test('an entry can be named by a commit and a path', async () => {
   await using place = await makePlace()
   const tip = await commit(place.path, 'main', { 'a folder/file': 'x' })
   const names = [`${tip}:a folder/file`, `${tip}:a folder`, `${tip}:file`]
@@ -74,7 +74,7 @@ test('a git that is killed is started again, and nothing that was asked is lost'
   expect(await childrenWith('--batch-command')).not.toContain(child)
 })
 
-test('a broken object is an error of its own, and no other is lost with it', async () => {
+test('a broken object is an error for its own request only', async () => {
   await using place = await makePlace()
   const [good = '', bad = '', other = ''] = await writeBlobs(
     place.repository,
@@ -91,7 +91,7 @@ test('a broken object is an error of its own, and no other is lost with it', asy
   expect((await place.objects.read(other))?.bytes?.toString()).toBe('other')
 })
 
-test('what could be another command, an option or a path is refused before git sees it', async () => {
+test('names that could be another command, an option or a path are refused before git sees them', async () => {
   await using place = await makePlace()
   await commit(place.path, 'main', { file: 'x' })
   const names = [
@@ -129,7 +129,7 @@ test('sha256 repositories are read and written, too', async () => {
   expect(await refusedBy(place.objects.info(ABSENT))).toThrow('does not name an object')
 })
 
-test('an interruption ends the git, and what was asked has its reason', async () => {
+test('an interruption ends the git process, and open requests fail with its reason', async () => {
   await using place = await makePlace()
   const interruption = new AbortController()
   await using objects = openObjects({ ...place.repository, signal: interruption.signal })
@@ -152,7 +152,7 @@ test('closing ends the git process, and every caller gets an answer', async () =
   expect(await refusedBy(place.objects.info(ABSENT))).toThrow('closed')
 })
 
-test('where git can not be started at all, that is told and not tried for ever', async () => {
+test('where git can’t be started, requests fail after a few tries', async () => {
   await using place = await makePlace()
   await rm(place.path, { recursive: true })
   const ends = await Promise.allSettled(Array.from({ length: 50 }, () => place.objects.info(ABSENT)))
@@ -166,7 +166,7 @@ test('the first digits of an id find all that begin with them', async () => {
     Array.from({ length: 400 }, (_, at) => Buffer.from(`${at}`)),
   )
   const [oid = ''] = oids
-  // A branch of that name is not meant.
+  // An id prefix is not taken for a branch of the same name.
   await place.git('update-ref', `refs/heads/${oid.slice(0, 8)}`, await commit(place.path, 'main', { a: 'b' }))
   expect(await findByDigits(place.repository, oid.slice(0, 8))).toEqual([oid])
   expect(await findByDigits(place.repository, ABSENT)).toEqual([])

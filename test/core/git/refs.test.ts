@@ -1,4 +1,4 @@
-/** Refs: found, and moved all together or not at all. */
+/** Refs are listed, and moved all together or not at all. */
 import { expect, test } from 'bun:test'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ const MESSAGE = { message: 'test' }
 const refsOf = async (place: Place) =>
   Object.fromEntries((await listRefs(place.repository)).map(({ name, oid }) => [name, oid]))
 
-/** Two commits, the first of them on main. */
+/** Makes two commits, and moves main to the first. */
 async function twoCommits(place: Place): Promise<[string, string]> {
   const one = await commit(place.path, 'main', { a: '1' })
   const two = await commit(place.path, 'next', { a: '2' }, { parents: [one] })
@@ -21,7 +21,7 @@ async function twoCommits(place: Place): Promise<[string, string]> {
   return [one, two]
 }
 
-test('refs are listed with what they stand for, packed or not', async () => {
+test('refs are listed with their targets, packed or not', async () => {
   await using place = await makePlace()
   const [one] = await twoCommits(place)
   await place.git('-c', 'user.name=A', '-c', 'user.email=a@b', 'tag', '-m', 'words', 'v1', one)
@@ -41,7 +41,7 @@ test('refs are listed with what they stand for, packed or not', async () => {
     'refs/tags/light',
     'refs/tags/v1',
   ])
-  // One that leads nowhere hides no other.
+  // A broken ref does not hide others.
   await writeFile(join(place.path, 'refs/heads/broken'), `${'1'.repeat(40)}\n`)
   expect((await listRefs(place.repository)).find(({ name }) => name === 'refs/tags/v1')?.peeled).toBe(one)
 })
@@ -92,7 +92,7 @@ test('refs are made, moved, deleted and held to in one go', async () => {
   expect(await refsOf(place)).toEqual({ 'refs/forge/ops': two, 'refs/heads/held': one, 'refs/heads/main': two })
 })
 
-test('where one ref is elsewhere, none is moved, and it is named', async () => {
+test('if one ref is not where it is expected, none is moved, and the error names it', async () => {
   await using place = await makePlace()
   const [one, two] = await twoCommits(place)
   await place.git('update-ref', 'refs/heads/other', two)
@@ -112,7 +112,7 @@ test('where one ref is elsewhere, none is moved, and it is named', async () => {
   }
 })
 
-test('of many that move one ref at the same time, one wins and the others are told', async () => {
+test('of many concurrent moves of a ref, one succeeds and the others fail', async () => {
   await using place = await makePlace()
   const [one, two] = await twoCommits(place)
   const all = Array.from({ length: 8 }, (_, at) =>
@@ -142,7 +142,7 @@ test('a lock, a ref in the way and a commit that is not there are git’s errors
   expect(await refusalOf(move('refs/heads/locked', one))).toBeInstanceOf(GitError)
 })
 
-test('what is no full name of a ref, or no full id, is refused before git sees it', async () => {
+test('incomplete ref names and ids are refused before git sees them', async () => {
   await using place = await makePlace()
   const [one] = await twoCommits(place)
   const names = [

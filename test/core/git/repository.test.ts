@@ -1,4 +1,4 @@
-/** A repository is found from any folder in it, and its facts are git's own. */
+/** Opening a repository from any folder in it gives the same facts as git. */
 import { expect, test } from 'bun:test'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ import { makeFolder, makePlace } from '../../support/repository.ts'
 
 const open = (folder: string, env = {}) => openRepository(folder, { env: { ...PLAIN, ...env } })
 
-test('a checkout is found from a folder deep inside of it', async () => {
+test('a checkout is found from a nested folder', async () => {
   await using folder = await makeFolder()
   const top = join(folder.path, 'line\nbreak and space')
   await mkdir(join(top, 'a/b'), { recursive: true })
@@ -85,7 +85,7 @@ test('where there is none, a sentence says so', async () => {
   expect(await refusalOf(open(folder.path))).toBeInstanceOf(Failure)
 })
 
-test('a shallow clone and a partial one are told', async () => {
+test('shallow and partial clones are recognised', async () => {
   await using place = await makePlace()
   for (const a of ['1', '2']) await commit(place.path, 'main', { a })
   await place.git('config', 'uploadpack.allowFilter', 'true')

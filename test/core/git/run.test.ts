@@ -1,11 +1,11 @@
-/** Git, run to its end: bytes in and out, bounded, and ended when it has to be. */
+/** Runs git to its end: exact bytes, limits, and interruption. */
 import { expect, test } from 'bun:test'
 import { GitError, holds, read, run } from '../../../core/git/run.ts'
 import { commit } from '../../support/git.ts'
 import { refusalOf, refusedBy } from '../../support/refusals.ts'
 import { makePlace, until } from '../../support/repository.ts'
 
-test('what is put in comes out to the byte', async () => {
+test('input and output are the same to the byte', async () => {
   await using place = await makePlace()
   const bytes = Buffer.from(Array.from({ length: 70_000 }, (_, at) => at % 256))
   const oid = await read(place.repository, ['hash-object', '-w', '--stdin'], { input: bytes })
@@ -53,7 +53,7 @@ test('an interruption ends git with all that it started, and lets nothing more b
   expect(await refusedBy(run(where, ['version']))).toThrow('enough')
 })
 
-/** How long a git is waited for that does not want to end, in milliseconds. */
+/** Milliseconds until a git command that ignores signals has ended. */
 async function timeToEnd(script: string): Promise<number> {
   await using place = await makePlace()
   const interruption = new AbortController()
@@ -72,20 +72,20 @@ async function timeToEnd(script: string): Promise<number> {
   try {
     process.kill(Number(pid), 'SIGKILL')
   } catch {
-    // It has ended with the others.
+    // It has ended together with the others.
   }
   return performance.now() - begun
 }
 
-test('a git that does not hear is ended all the same, after a moment in which it could have', async () => {
+test('a git command that ignores TERM is killed after a delay', async () => {
   const took = await timeToEnd("trap '' TERM; echo here >&2; while :; do sleep 1; done")
   expect(took).toBeGreaterThan(1_500)
   expect(took).toBeLessThan(10_000)
 })
 
-// Not every system has a command for it.
+// Not every system has the command setsid.
 test.skipIf(!Bun.which('setsid'))(
-  'nobody waits for what has left a git that was ended, though it holds its output',
+  'a process that left an ended git’s group is not waited for, though it holds the output open',
   async () => {
     expect(await timeToEnd("setsid sh -c 'echo here $$ >&2; exec sleep 600'")).toBeLessThan(10_000)
   },

@@ -1,4 +1,4 @@
-/** The repository of our own that verdicts are made in. */
+/** The temporary repository in which merges are judged. */
 import { expect, test } from 'bun:test'
 import { readdir, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
@@ -10,7 +10,7 @@ import { bare, commit } from '../../support/git.ts'
 import { refusedBy } from '../../support/refusals.ts'
 import { makeFolder, makePlace } from '../../support/repository.ts'
 
-test('it reads what it borrows, and what it writes is gone with it', async () => {
+test('a scratch repository reads borrowed objects, and is removed with its own', async () => {
   await using place = await makePlace()
   const tip = await commit(place.path, 'main', { a: '1' })
   const before = await place.git('count-objects', '-v')
@@ -32,7 +32,7 @@ test('folders with any name are borrowed from, and those that they borrow from t
   const names = ['with "quote"', 'line\nbreak', 'back\\slash', '#comment', 'gr\u00f6\u00dfe:colon']
   let previous: string | undefined
   const tips: string[] = []
-  // Git itself follows five.
+  // Git itself follows a chain of at most five alternates files.
   for (const name of names) {
     const path = await bare(join(folder.path, name))
     tips.push(await commit(path, 'main', { a: name }))
@@ -46,7 +46,7 @@ test('folders with any name are borrowed from, and those that they borrow from t
   expect((await Promise.all(tips.map(tip => objects.info(tip)))).map(it => it?.type)).toEqual(tips.map(() => 'commit'))
 })
 
-test('it knows nothing of the user’s wishes', async () => {
+test('a scratch repository ignores the user’s configuration', async () => {
   await using folder = await makeFolder()
   await writeFile(join(folder.path, '.gitconfig'), '[merge]\n\trenames = false\n')
   process.env.GIT_CONFIG_GLOBAL = join(folder.path, '.gitconfig')

@@ -1,4 +1,4 @@
-/** Trees read and written without an index: what comes out is what git itself would have made. */
+/** Trees are read and written without an index, with the same result as git's. */
 import { expect, test } from 'bun:test'
 import { writeBlob, writeObjects } from '../../../core/git/objects.ts'
 import { type Entry, isOid, type Path } from '../../../core/git/repository.ts'
@@ -35,14 +35,14 @@ test('any changes to any tree make the tree that an index would make', async () 
     const changes = new Map<Path, TreeChange>()
     for (let at = 0; at < 6; at++) {
       const path = somePath()
-      // No two changes may be in each other's way: that is an error of its own.
+      // Conflicting changes are excluded here: they are an error.
       const clash = [...changes.keys()].some(it => `${it}/`.startsWith(`${path}/`) || `${path}/`.startsWith(`${it}/`))
       if (!clash) changes.set(path, random.chance(0.35) ? undefined : { mode: random.pick(['100644', '100755']), oid })
     }
     const env = { GIT_INDEX_FILE: `${place.folder}/index` }
     await gitWith(place.path, tree ? ['read-tree', tree] : ['read-tree', '--empty'], undefined, env)
     for (const [path, to] of changes) {
-      // Taking a path away takes what is below it, too.
+      // Deleting a path deletes everything below it.
       const below = await gitWith(place.path, ['ls-files', '--', `:(literal)${path}`], undefined, env)
       const gone = to ? [] : below.split('\n').filter(Boolean)
       const lines = to && 'oid' in to ? [`${to.mode} ${to.oid}\t${path}`] : gone.map(it => `0 ${'0'.repeat(40)}\t${it}`)
@@ -63,7 +63,7 @@ test('only the folders that are touched are written', async () => {
   const objects = async () => Number((await place.git('count-objects')).split(' ')[0])
   const before = await objects()
   await write(place, base, { 'd1/e1/f1': text('new') })
-  // A blob, and the three folders from it to the top.
+  // One blob, and the three trees from it to the top.
   expect((await objects()) - before).toBe(4)
 })
 
@@ -126,7 +126,7 @@ test('names of any bytes are written, listed and found again', async () => {
   await place.git('fsck', '--strict')
 })
 
-test('what a path stands for is told for files, folders, the top and nothing', async () => {
+test('the entry at a path is found for files, folders, the top and missing paths', async () => {
   await using place = await makePlace()
   const tip = await commit(place.path, 'main', { 'a/b': 'x', 'a/link': { mode: '120000', content: 'b' } })
   const at = async (path: Path) => (await entryAt(place.objects, tip, path))?.mode
@@ -182,7 +182,7 @@ test('no name is written that some file system takes for .git or a way out', asy
   expect(safe.filter(name => !isSafeName(name))).toEqual([])
 })
 
-test('a tree that git would refuse is not written; what is in one already can be taken out', async () => {
+test('unsafe names are not written; those in an existing tree can be deleted', async () => {
   await using place = await makePlace()
   for (const path of ['a/.git/config', '../out', 'a//b', '/a', 'a/', '', 'a\0'])
     expect(await refusedBy(write(place, undefined, { [path]: text('x') }))).toThrow(/no path|refuses/)

@@ -1,4 +1,4 @@
-/** What a turn may take, and what does not count. */
+/** The limits of a turn, and what does not count. */
 import { expect, test } from 'bun:test'
 import { Budget } from '../../../forge/ai/budget.ts'
 

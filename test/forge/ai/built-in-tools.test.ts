@@ -1,4 +1,4 @@
-/** What a model can do by the tools that need no approval, on the files of a real repository. */
+/** The built-in tools, on the files of a real repository. */
 import { expect, test } from 'bun:test'
 import { builtInTools, readingTools } from '../../../forge/ai/built-in-tools.ts'
 import type { ToolContext, ToolResult } from '../../../forge/ai/tool.ts'
@@ -29,7 +29,7 @@ type Scene = Place & {
   textOf: (path: string) => Promise<string>
 }
 
-/** A repository with files of all kinds, and a room in which tools are called. */
+/** A repository with files of all kinds, and a context in which tools are called. */
 async function makeScene(files = FILES): Promise<Scene> {
   const place = await makePlace()
   const first = new WorkInProgressVfs(place.objects, undefined)
@@ -304,7 +304,7 @@ test('text is found everywhere where no file is active, with the lines around it
     '2 lines in rows.txt:\nrows.txt\n2-\ttwo\n3:\tneedle\n4-\tfour\n…\n7-\tseven\n8:\tneedle\n9-\t',
   )
   expect((await scene.call('grep_open', { text: 'needle' })).text).toStartWith('2 lines in the repository:')
-  // Instructions are active from the start.
+  // FORGE.md is an instruction file, which is active from the start.
   scene.active.add('FORGE.md')
   expect((await scene.call('grep_open', { text: 'needle' })).text).toStartWith('2 lines in the repository:')
   scene.active.add('other.txt')

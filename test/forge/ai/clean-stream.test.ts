@@ -1,4 +1,4 @@
-/** A model's text as it comes shows no secret, not even a part of one, and nothing but secrets is missing in the end. */
+/** A model's text, as it streams in, shows no part of a secret, and in the end lacks nothing but secrets. */
 import { expect, test } from 'bun:test'
 import { CleanStream } from '../../../forge/ai/clean-stream.ts'
 import { blackOut } from '../../../forge/ai/secrets.ts'

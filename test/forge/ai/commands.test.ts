@@ -1,6 +1,6 @@
 /**
- * Commands for the AI, by a stand-in for docker that runs them as they are: when they run at all, what comes back, and
- * how they end. That the container is closed is tried on a real engine, in test/e2e.
+ * Commands for the AI, with a stand-in for docker that runs them without a container: when they may run, which changes
+ * are taken over, and how they end. The container's lock is tested on a real engine, in test/e2e.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, setDefaultTimeout, test } from 'bun:test'
 import { chmod, mkdir, readdir, readFile } from 'node:fs/promises'
@@ -54,7 +54,7 @@ beforeEach(async () => {
   await Bun.write(join(state, 'x'), '')
   await switchCommands(state, true)
   vfs = new WorkInProgressVfs(place.objects, await commit(place.path, 'main', FILES))
-  // No UTF-8: commands see it, and can't give it back.
+  // A name that is no UTF-8: commands see the file, but it can't be taken back.
   await vfs.writeFile('caf\xe9', Buffer.from('latin1'))
 })
 afterEach(() => place[Symbol.asyncDispose]())
@@ -238,7 +238,7 @@ test('the checks of FORGE.md run on the turn’s files, prepared, and those that
     failed: ['echo bad; grep -q x a.txt'],
   })
   expect(checked?.text).toBe('$ echo bad; grep -q x a.txt\n(it ended with 1)\nbad')
-  // Nothing that they wrote comes back, and only those that failed run again.
+  // Files that checks wrote are not taken over, and only failed checks run again.
   expect(await vfs.fileExists('ready')).toBe(false)
   expect(await runChecks(state, forge, { vfs, signal: never, only: ['cat new.txt'] })).toMatchObject({
     isGood: true,

@@ -1,4 +1,4 @@
-/** What a model is given: in which order, how files come and go, and that no file can pass itself off as another one. */
+/** Requests: their order, how files are added and removed, and that no file can pretend to be another one. */
 import { describe, expect, test } from 'bun:test'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -34,7 +34,9 @@ const usage: Usage = { input: 100, output: 10, cacheRead: 0, cacheWrite: 0 }
 
 type Desk = AsyncDisposable & { place: Place; state: (files?: Files) => Promise<State> }
 
-/** A branch, and what a session is packed with there; files given later are committed by another author. */
+/**
+ * A branch, and the sources from which a session there is packed; files given later are committed by another author.
+ */
 async function makeDesk(
   files: Files,
   { model = 'anthropic/x', window = 200_000, format = 'sha1' } = {},

@@ -1,11 +1,11 @@
-/** A stream with calls in it, cut anywhere: there is a whole answer, or an error, and never half a call. */
+/** A stream with calls in it, cut at any byte: the result is a whole answer or an error, never part of a call. */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { ModelServer, type Turn } from '../../doubles/model-server.ts'
 import { ask, calls, openScripted, PROVIDERS, textOf, troubleOf } from './models.ts'
 
 setDefaultTimeout(120_000)
 
-/** From one cut to the next, in bytes: with `CUT_EVERY=1` there is one after every byte. */
+/** Bytes from one cut to the next; `CUT_EVERY=1` cuts after every byte. */
 const EVERY = Number(process.env.CUT_EVERY ?? 3)
 
 const TURN: Turn = {
@@ -38,7 +38,7 @@ for (const provider of PROVIDERS)
       )
       expect(textOf(asked.answer)).toBe(TURN.text ?? '')
     }
-    // What a break without an end of the stream took along is asked for again; an end after the last word is none.
+    // An answer cut without an end of the stream is asked for again; after the last event, nothing was lost.
     if (how === 'close') expect(whole).toContain(length)
     expect(whole.length).toBeLessThan(length / EVERY / 2)
     expect(server.requests).toHaveLength(1)

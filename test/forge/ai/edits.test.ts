@@ -1,4 +1,4 @@
-/** Edits of a model: each is made where it belongs or not at all, and nothing else of a file changes. */
+/** A model's edits: each is made at its place or not at all, and nothing else in a file changes. */
 import { expect, test } from 'bun:test'
 import { applyEdits, countLines, inFormOf } from '../../../forge/ai/edits.ts'
 import type { Rung } from '../../../forge/ai/places.ts'
@@ -56,7 +56,7 @@ test('a hostile file takes time in proportion to its length', () => {
     expect('refusals' in applyEdits(Buffer.from(file), [{ search, replace: 'a replacement of some length' }])).toBe(
       true,
     )
-  // Two seconds on a slow machine; where time grew with both lengths multiplied, it would be hours.
+  // It takes two seconds on a slow machine; quadratic time would be hours.
   expect(performance.now() - began).toBeLessThan(60_000)
 }, 120_000)
 
@@ -99,7 +99,7 @@ const pickFile = (random: Random) => {
   return Buffer.from(bom + (random.chance(0.2) ? text.replace(/\r?\n$/, '') : text))
 }
 
-/** Some lines of the file as a model may send them: as they are, or not quite. */
+/** Some lines of the file as a model may send them: exact, or slightly different. */
 const pickSearch = (random: Random, file: Buffer): string => {
   const lines = linesOf(file.toString().replace(/^\ufeff/, ''))
   const first = random.below(lines.length)
@@ -119,7 +119,7 @@ const plainText = (text: string) => text.replace(/[“”]/g, '"').replace(/’/
 const withoutBlanks = (text: string) => text.replace(/[ \t]+(?=\n)/g, '')
 const withEnd = (text: string) => (text === '' || text.endsWith('\n') ? text : `${text}\n`)
 
-/** Numbers of the lines, from 0, in which a text stands: of its first character. */
+/** The lines, by index from 0, in which occurrences of a text begin. */
 function places(file: string, text: string): number[] {
   const found: number[] = []
   const isWhole = (at: number) => file.slice(Math.max(at - 1, 0), at + 1) !== '\r\n'
@@ -131,7 +131,7 @@ function places(file: string, text: string): number[] {
 const columnsOf = (indent: string, width: number) =>
   [...indent].reduce((count, it) => (it === '\t' ? count - (count % width) + width : count + 1), 0)
 
-/** The same for whole lines with more or less in front of all. */
+/** As `places`, for whole lines with a common difference in indentation. */
 function placesOfRows(file: string, text: string): number[] {
   const rows = (all: string) => linesOf(withEnd(all)).map(line => /^([ \t]*)(.*)\n$/.exec(line)?.slice(1) ?? ['', ''])
   const [there, wanted] = [rows(file), rows(text)]
@@ -146,7 +146,7 @@ function placesOfRows(file: string, text: string): number[] {
     }
     const isMoved = (width: number) =>
       new Set(indents.map(([from, to]) => columnsOf(to, width) - columnsOf(from, width))).size < 2
-    // One indentation of the search is one in the file.
+    // Different indentations in the file for one in the search text are no match.
     if (new Map(indents).size < new Set(indents.map(pair => pair.join('>'))).size) return false
     const isMixed = indents.flat().some(it => it.includes('\t')) && indents.flat().some(it => it.includes(' '))
     return (!isMixed && (isShifted(0) || isShifted(1))) || [2, 3, 4, 8].some(isMoved)
@@ -154,7 +154,7 @@ function placesOfRows(file: string, text: string): number[] {
   return there.flatMap((_, at) => (at + wanted.length <= there.length && fits(at) ? [at] : []))
 }
 
-/** At which rung a text is found, and in which lines it begins. */
+/** The expected rung for a text, and the lines in which it is found. */
 function reference(file: Buffer, search: string): { rung: Rung; lines: number[] } | undefined {
   const exact = places(file.toString('latin1'), Buffer.from(search).toString('latin1'))
   if (exact.length > 0) return { rung: 'exact', lines: exact }
@@ -187,7 +187,7 @@ for (const seed of [1, 2, 3, 4])
       const file = pickFile(random)
       const search = pickSearch(random, file)
       if (search === '') continue
-      // One line of it changes; the others are only there to say where.
+      // One line of it is changed; the others only locate it.
       const lines = linesOf(search)
       const at = random.below(lines.length)
       const [, indent = '', end = ''] = /^([ \t]*)[\s\S]*?(\r?\n)?$/.exec(lines[at] ?? '') ?? []
@@ -203,7 +203,7 @@ for (const seed of [1, 2, 3, 4])
         continue
       }
       seen.set(expected.rung, (seen.get(expected.rung) ?? 0) + 1)
-      // An empty line has no indentation that could be brought over.
+      // An empty line has no indentation to convert.
       if (isBlank && expected.rung !== 'exact') continue
       if ('refusals' in answer) throw new Error(`It was not made: ${say()}`)
       if (answer.made[0]?.rung !== expected.rung) throw new Error(`By another rung: ${say()}`)
@@ -216,7 +216,7 @@ for (const seed of [1, 2, 3, 4])
       const endOf = (line: string) => /\r?\n$/.exec(line)?.[0] ?? ''
       if (!young.includes('NEW') || endOf(young) !== endOf(old)) throw new Error(`Another line end: ${say()}`)
     }
-    // Each of them came about, so that the test is one.
+    // The random cases have to cover each of these.
     for (const rung of ['exact', 'line ends', 'trailing blanks', 'indentation', 'punctuation', 'several', 'none'])
       expect(seen.get(rung) ?? 0).toBeGreaterThan(5)
   })
@@ -241,7 +241,7 @@ test('random edits with any replacement are spliced in as they are, one after th
       expected = isOnce ? expected?.slice(0, first) + replace + expected?.slice(first + search.length) : undefined
     }
     const answer = applyEdits(Buffer.from(text), edits)
-    // Without a place in what the edits before it left, one may still have one in the file as it was.
+    // An edit without a place after the earlier edits may still have one in the original file.
     if (expected === undefined || 'refusals' in answer || answer.made.some(({ rung }) => rung !== 'exact')) continue
     made++
     if (answer.bytes.toString() !== expected)

@@ -1,4 +1,4 @@
-/** After how long a provider wants to be asked again, in all the ways in which it is said. */
+/** The delay before a retry, in all forms in which providers give it. */
 import { expect, test } from 'bun:test'
 import { retryAfterOf, troubleOf } from '../../../forge/ai/errors.ts'
 
@@ -23,7 +23,7 @@ const ASKED = { name: 'anthropic/m', provider: 'anthropic', address: 'https://ap
 const refusal = (statusCode: number, message: string) =>
   troubleOf({ statusCode, message }, ASKED, { hasBegun: false, text: '' })
 
-/** In a chat a person sends the message again; in a run nobody does. */
+/** In a chat the user sends the message again; a run retries or ends by itself. */
 test.each<[number, string, string, string]>([
   [401, '', 'set a valid one in forge.env, then send the message again.', 'set a valid one in forge.env.'],
   [
@@ -40,6 +40,6 @@ test.each<[number, string, string, string]>([
   const error = refusal(status, words)
   expect(error.message).toEndWith(inChat)
   expect(error.inRun).toEndWith(inRun)
-  // Also where it is passed on.
+  // Also when the error is wrapped.
   expect(troubleOf(error, ASKED, { hasBegun: true, text: 'So' })).toMatchObject({ inRun: error.inRun, text: 'So' })
 })

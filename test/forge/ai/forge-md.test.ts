@@ -1,4 +1,4 @@
-/** What FORGE.md says of checks. */
+/** The checks in FORGE.md. */
 import { expect, test } from 'bun:test'
 import { parseForgeMd } from '../../../forge/ai/forge-md.ts'
 

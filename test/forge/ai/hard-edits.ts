@@ -1,16 +1,16 @@
 /**
- * Edits that went wrong in other tools, and what must come of each. `bun test/forge/ai/hard-edits.ts` prints what each
- * rung of the ladder did.
+ * Edits that went wrong in other tools, and the expected result of each. `bun test/forge/ai/hard-edits.ts` prints the
+ * rung that found each.
  */
 import { applyEdits, type TextEdit, type Why } from '../../../forge/ai/edits.ts'
 import type { Rung } from '../../../forge/ai/places.ts'
 
 export type HardEdit = {
   name: string
-  /** Text; bytes where it is one. */
+  /** The file as text, or as bytes where it is no UTF-8. */
   file: string | Buffer
   edits: TextEdit[]
-  /** The rungs by which the edits are found and the file that comes of them, or why there is none. */
+  /** The rungs that find the edits and the resulting file, or the reason of the refusal. */
   expected: { rungs: Rung[]; file: string | Buffer } | { why: Why; says: RegExp }
 }
 
@@ -20,7 +20,7 @@ const ends = (file: string | Buffer, ...rungs: Rung[]): HardEdit['expected'] => 
 const refuses = (why: Why, says: RegExp): HardEdit['expected'] => ({ why, says })
 const many = (count: number): string => Array.from({ length: count }, (_, at) => `line ${at}\n`).join('')
 
-/** A name, a file, its edits, and what comes of it. */
+/** Name, file, edits and expected result of each case. */
 const TABLE: [string, string | Buffer, TextEdit[], HardEdit['expected']][] = [
   // Exact
   ['a line', 'a\nb\nc\n', [edit('b', 'B')], ends('a\nB\nc\n', 'exact')],

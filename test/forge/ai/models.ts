@@ -1,4 +1,4 @@
-/** Models of the scripted server, opened as the forge opens them, and requests to ask them with. */
+/** Models at the scripted server, opened as the forge opens them, and requests for them. */
 import type { Patience } from '../../../forge/ai/ask.ts'
 import { openModel } from '../../../forge/ai/providers.ts'
 import {
@@ -17,7 +17,7 @@ export const PROVIDERS: Provider[] = ['anthropic', 'openrouter', 'openai']
 /** No delays between retries, but as many retries as in production. */
 export const HASTY: Partial<Patience> = { silence: 20, firstPause: 0.002, longestPause: 0.01 }
 
-/** Settings from these variables alone: there is no forge.env. */
+/** Settings from these variables alone, without a forge.env. */
 export const settingsOf = (environment: Record<string, string>): Promise<Settings> =>
   readSettings({ XDG_CONFIG_HOME: '/nowhere/at/all', ...environment })
 
@@ -45,7 +45,7 @@ export const requestOf = (...messages: RequestMessage[]): Request => ({
   output: 1000,
 })
 
-/** What came of asking: the answer or the error, and everything that was to be seen of it. */
+/** The result of a request: the answer or the error, and all progress. */
 export type Asked = { answer?: ModelAnswer; error?: unknown; progress: Progress[] }
 
 export async function ask(model: Model, request: Request = requestOf(), signal?: AbortSignal): Promise<Asked> {
@@ -61,7 +61,7 @@ export async function ask(model: Model, request: Request = requestOf(), signal?:
   }
 }
 
-/** The error that a model ended with; fails where it answered. */
+/** The error of a request; fails where there is an answer. */
 export function troubleOf({ answer, error }: Asked): ModelError {
   if (error instanceof ModelError) return error
   throw new Error(`It should have ended with an error of the model, not with ${JSON.stringify(answer) ?? error}.`)

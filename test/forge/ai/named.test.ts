@@ -1,4 +1,4 @@
-/** Where the names of a message are defined, which the first request of a conversation says. */
+/** The definitions of names in a message, which the first request of a conversation lists. */
 import { expect, test } from 'bun:test'
 import { definitionsIn, filesNamed } from '../../../forge/ai/named.ts'
 import { commit } from '../../support/git.ts'

@@ -1,4 +1,4 @@
-/** What is only said to the providers themselves, and not to servers that speak as they do. */
+/** Options that are sent only to the providers themselves, not to compatible servers. */
 import { afterEach, expect, mock, spyOn, test } from 'bun:test'
 import { openModel } from '../../../forge/ai/providers.ts'
 import { ModelServer } from '../../doubles/model-server.ts'
@@ -6,7 +6,7 @@ import { ask, HASTY, requestOf, settingsOf, textOf, user } from './models.ts'
 
 afterEach(() => mock.restore())
 
-/** A model at the provider's own address, which leads to a server here. */
+/** Opens a model at the provider's own address, which is redirected to a local server. */
 async function openOwn(server: ModelServer, provider: 'anthropic' | 'openai', name: string) {
   const own = { anthropic: 'https://api.anthropic.com/v1', openai: 'https://api.openai.com/v1' }[provider]
   const here = server.base(provider) + (provider === 'anthropic' ? '/v1' : '')

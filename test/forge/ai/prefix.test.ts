@@ -1,4 +1,7 @@
-/** Each request begins with the one before it, so that the provider's cache holds: on the wire, over a long session. */
+/**
+ * Each request begins with the whole one before it, so that the provider's cache holds: on the wire, over a long
+ * session.
+ */
 import { describe, expect, test } from 'bun:test'
 import { beginsWith, type Heard, type Provider } from '../../doubles/model-server.ts'
 import { FILES, playLongSession, REQUESTS, Talk } from './talk.ts'
@@ -37,7 +40,7 @@ describe.each(PROVIDERS.slice(0, 2))('%s', provider => {
       const { counted } = talk.server.requests[at] ?? {}
       return counted ? counted.read / counted.input : Number.NaN
     })
-    // The first pause tells that there are pauses: what is sent after it is kept for an hour.
+    // After the first pause, the cache lifetime is an hour.
     expect(shares.slice(0, 2)).toEqual([0, 0])
     for (const share of shares.slice(2)) expect(share).toBeGreaterThan(0.9)
   }, 60_000)

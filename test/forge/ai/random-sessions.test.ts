@@ -1,6 +1,6 @@
 /**
- * Whatever happens in a session, and in whatever order: while the cache is warm, each request begins with the one
- * before, and the requests tell what is in the active files.
+ * Random sessions: while the cache is warm, each request begins with the one before, and the requests tell the content
+ * of the active files.
  */
 import { expect, test } from 'bun:test'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -33,7 +33,7 @@ const NAMES = ['AGENTS.md', 'a.ts', 'b.md', 'src/CLAUDE.md', 'src/c.ts', 'src/de
 const same = (text: string): string => text
 const usage = { input: 1, output: 1, cacheRead: 0, cacheWrite: 0 }
 
-/** What a provider reads, in its order, block by block; marks are none of it. */
+/** The content of a request in the order in which a provider reads it, block by block, without marks. */
 const piecesOf = ({ system, messages }: Request): string[] =>
   [...system, ...messages.flatMap(({ role, blocks }) => blocks.map(block => ({ role, ...block })))].map(block =>
     JSON.stringify({ ...block, mark: undefined }),
@@ -42,7 +42,7 @@ const piecesOf = ({ system, messages }: Request): string[] =>
 const STATEMENT =
   /The file ("(?:[^"\\]|\\.)+") (?:is active(?: from here on)?|has changed, not by your edits: this replaces what you had)(?: \([^)]*\):\n(`{3,})\n([\s\S]*?)\2|(?: from here on)?\. Its content is that of ("(?:[^"\\]|\\.)+"))|The file ("(?:[^"\\]|\\.)+") (?:is gone|has changed, not by your edits: read it again)/g
 
-/** The contents of files as the requests and the edits tell them. */
+/** Tracks the contents of files that requests and edits tell. */
 class Reader {
   readonly #contents = new Map<string, string>()
   readonly #gone = new Set<string>()
@@ -55,7 +55,7 @@ class Reader {
     }
   }
 
-  /** An edit of a file that was read, or was written by the model; the contents of others are not known. */
+  /** Applies an edit of a file that was read or written by the model; the contents of others are unknown. */
   edit(path: string, content: string | undefined): void {
     const name = quoted(path)
     if (content === undefined) this.#gone.add(name)
@@ -95,7 +95,7 @@ test.each(SEEDS)(
       else await vfs.writeFile(path, Buffer.from(`${random.below(5)}\n`))
       return path
     }
-    /** Packs the next request, and compares it with the one before, where nothing was swept out between them. */
+    /** Packs the next request, and compares it with the one before, unless old reasoning was dropped between them. */
     const ask = async (asks?: 'commit message') => {
       const pieces = piecesOf(await requestFor(session, await state(), asks ? { asks } : {}))
       const isWarm = before?.opening?.at === session.opening?.at
@@ -154,7 +154,7 @@ test.each(SEEDS)(
         }
         if (how === 'done') await ask('commit message')
         const message = how === 'done' && random.below(5) ? { message: `Message ${step}` } : {}
-        // Where it was asked for and nothing came of it, the next request does not have the question.
+        // A question without an answer is not in the next request.
         if (how === 'done' && !message.message && before) before.pieces.pop()
         session = withEnd(session, { turn, at: now, how, ...message, model: 'm', usage, seconds: 1 }, same)
         if (random.below(6) === 0) {

@@ -1,6 +1,4 @@
-/**
- * The tools that a repository brings, and what it takes for one to be run: the person's approval of this very content.
- */
+/** The repository's own tools, and the approval that each needs. */
 import { afterAll, afterEach, beforeEach, expect, setDefaultTimeout, test } from 'bun:test'
 import { generateKeyPairSync } from 'node:crypto'
 import { chmod, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
@@ -115,7 +113,7 @@ test('a file that can not be one says why, and the others are there all the same
     deep: 'its schema is nested too deeply.',
     imports: expect.stringContaining('A tool can import nothing'),
     throws: expect.stringContaining('Error: no'),
-    hidden: expect.stringContaining('characters in it that nobody sees'),
+    hidden: expect.stringContaining('its source has invisible characters'),
     long: "a tool's source may have 256 KiB.",
     link: 'it is no file.',
     latin: 'its source is not UTF-8.',
@@ -164,7 +162,7 @@ test('a new tool is not run before it is approved, then it runs on its own', asy
   })
   if (question) await tool.approve(vfs, question)
   expect(await run(tool, vfs)).toEqual({ text: 'ran', isError: false, words: 'mend: a', touched: ['a'] })
-  // In the next turn, from what was committed.
+  // In the next turn, from the committed approval.
   const person = { name: 'A', email: 'a@b' }
   const oid = await vfs.commit({ message: 'x\n', author: person, committer: person })
   expect(await stateOf(new WorkInProgressVfs(place.objects, oid))).toBe('approved')
@@ -203,7 +201,7 @@ test('the same content under another name is asked about', async () => {
 
 test('a branch of a stranger brings no approval: not theirs, not a forged one, not one of another tool', async () => {
   const vfs = await workOn({ 'tools/mend.ts': toolOf('mend'), 'tools/evil.ts': toolOf('evil') })
-  // The stranger has a key of their own, and approves with it as this program does.
+  // A stranger approves it with a key of their own.
   const theirs = new WorkInProgressVfs(vfs.objects, vfs.base)
   const stranger = new Approvals(join(place.folder, 'stranger'))
   const content = Buffer.from(toolOf('evil'))
@@ -225,7 +223,7 @@ test('a branch of a stranger brings no approval: not theirs, not a forged one, n
     await write(vfs, APPROVALS, JSON.stringify({ version: 1, approvals: [entry, mine] }))
     expect([await stateOf(vfs, 'tools/evil.ts'), await stateOf(vfs, 'tools/mend.ts')]).toEqual(['new', 'approved'])
   }
-  // Very many that claim to be this user's cost little, and approve nothing.
+  // Many forged entries in this user's name cost little, and approve nothing.
   const flood = Array.from({ length: 1500 }, () => ({ ...foreign, key: mine.key }))
   await write(vfs, APPROVALS, JSON.stringify({ version: 1, approvals: flood }))
   expect(await stateOf(vfs, 'tools/evil.ts')).toBe('new')

@@ -1,4 +1,4 @@
-/** The room that a tool runs in, as a turn makes it. */
+/** The context of a tool, as a turn makes it. */
 import type { ToolContext } from '../../../forge/ai/tool.ts'
 import type { WorkInProgressVfs } from '../../../forge/vfs.ts'
 

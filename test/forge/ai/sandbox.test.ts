@@ -1,4 +1,4 @@
-/** Tools of strangers in the sandbox: what they can do, and that they can do nothing else. */
+/** Hostile tools in the sandbox: what they can do, and that they can do nothing else. */
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,13 +12,16 @@ import { childrenWith, makeFolder, makePlace, type Place, until } from '../../su
 
 const SCHEMA = "export const schema = { name: 'tool', description: 'It is a tool.' }\n"
 const FILES = { 'a.txt': 'hello\n', 'src/b.ts': 'b', '.forge/x': 'x' }
-// Each run has a process of its own, and other tests want the processor, too.
+// Each run starts a process, and other tests use the processor, too.
 setDefaultTimeout(120_000)
 
 const never = new AbortController().signal
 const CHILD = 'sandbox-child.ts'
 
-/** One for all: each call has a child of its own, and so much time that other bounds end it, however busy all is. */
+/**
+ * One sandbox for all, as each call has its own child. The long time limit lets other limits apply first, even on a
+ * busy machine.
+ */
 const sandbox = new Sandbox({ seconds: 100 })
 /** For tools that never end. */
 const impatient = new Sandbox({ seconds: 0.5 })
@@ -54,7 +57,7 @@ const failureOf = async (body: string, wish: Wish = {}): Promise<SandboxError> =
   return error
 }
 
-/** The methods of a Vfs, for one in which some are others. */
+/** The methods of a Vfs, to override some of them. */
 const methodsOf = (vfs: Vfs): Vfs => ({
   objects: vfs.objects,
   entryAt: path => vfs.entryAt(path),
@@ -299,7 +302,7 @@ describe('what is too much ends it', () => {
     test(`${name}: its time is over`, async () => {
       const begun = performance.now()
       const error = await failureOf(body, { within: impatient })
-      // Memory may be over before the time is.
+      // Memory may run out before the time does.
       expect(error.message).toMatch(/took longer than 0.5 seconds|64 MB|out of memory/)
       expect(performance.now() - begun).toBeLessThan(8000)
     })
@@ -360,7 +363,7 @@ describe('its end', () => {
     await using place = await makePlace()
     const vfs = await makeWork(place)
     const before = new Set(await childrenWith(CHILD))
-    // It calls once, and then never ends: the call says that it is running.
+    // It calls once and then never ends; the call shows that it is running.
     const running = Promise.withResolvers<void>()
     const told = {
       ...methodsOf(vfs),
@@ -391,13 +394,13 @@ describe('its end', () => {
       })
       const vfs = { fileExists: async () => { console.log(children().join()); return true } }
       const sandbox = new Sandbox({ seconds: 0.5, schemaSeconds: 0.5 })
-      // It can't end its child: the clock is never looked at again.
+      // It blocks the child's own timer for good.
       const stuck = { fileExists: async path => { await vfs.fileExists(path); setTimeout(() => { for (;;); }); return true } }
       await sandbox.execute({ file: 't.ts', source: ${JSON.stringify(source)} }, {}, stuck, new AbortController().signal)`
     await using folder = await makeFolder()
     await Bun.write(join(folder.path, 'parent.ts'), script)
     const parent = Bun.spawn([process.execPath, join(folder.path, 'parent.ts')], {
-      // What it leaves behind there goes with the folder.
+      // Files that it leaves are removed with the folder.
       env: { ...process.env, TMPDIR: folder.path },
       stdout: 'pipe',
       stderr: 'inherit',
@@ -407,7 +410,7 @@ describe('its end', () => {
     expect(pids).toHaveLength(1)
     parent.kill('SIGKILL')
     await parent.exited
-    // By its processor time, of which it gets less where others want it, too.
+    // It is ended by its processor time, which takes longer on a busy machine.
     const end = Date.now() + 60_000
     while (pids.some(isRunning) && Date.now() < end) await Bun.sleep(50)
     expect(pids.filter(isRunning)).toEqual([])
@@ -423,9 +426,9 @@ describe('its end', () => {
   })
 })
 
-/** A child that has been taken over says what it likes: what this side makes of it. */
+/** The parent's handling of a child that was taken over and sends anything. */
 describe('a child that has been taken over', () => {
-  /** What it has to say anything with. */
+  /** The code with which it sends messages. */
   const SPEECH = `
     import { frameOf } from ${JSON.stringify(join(import.meta.dir, '../../../forge/ai/sandbox-messages.ts'))}
     const say = (message, bytes) => process.stdout.write(frameOf(message, bytes))
@@ -498,7 +501,7 @@ describe('a child that has been taken over', () => {
     const deaf = 'process.stdin.pause(); for (let at = 0; at < 5000; at++) call("readFile", "a.txt"); forever()'
     const before = process.memoryUsage().rss
     expect((await follow(deaf, vfs)).error?.message).toContain('took longer than 1.5 seconds')
-    // What it does not read is not piled up for it.
+    // Replies that it does not read are not buffered.
     expect([asked <= 3, process.memoryUsage().rss - before < 200 << 20]).toEqual([true, true])
   })
 

@@ -1,4 +1,4 @@
-/** What looks like a secret is blacked out, and what only looks like one at first sight stays. */
+/** Texts that look like secrets are blacked out; similar harmless ones stay. */
 import { expect, test } from 'bun:test'
 import { blackOut, MARK } from '../../../forge/ai/secrets.ts'
 import { workOf } from '../../support/times.ts'

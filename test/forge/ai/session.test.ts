@@ -1,4 +1,4 @@
-/** A conversation as it is kept in its file, and what strangers may put there. */
+/** A conversation in its file, and hostile content there. */
 import { describe, expect, test } from 'bun:test'
 import type { Usage } from '../../../forge/ai/request.ts'
 import {

@@ -1,4 +1,4 @@
-/** Keys, models and limits, as people set them and get them wrong. */
+/** Keys, models and limits, set correctly and wrongly. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

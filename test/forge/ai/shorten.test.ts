@@ -1,4 +1,4 @@
-/** A conversation that has become too long: its older part becomes a summary, or it stays as it was. */
+/** A conversation that is too long: its older part is summarised, or it stays as it was. */
 import { describe, expect, test } from 'bun:test'
 import { requestFor } from '../../../forge/ai/context.ts'
 import { prepareSession } from '../../../forge/ai/opening.ts'
@@ -17,7 +17,7 @@ const FILES = Object.fromEntries(
   Array.from({ length: 6 }, (_, at) => [`f${at}.ts`, `// File ${at}.\n${'x = 1\n'.repeat(300)}`]),
 )
 
-/** A model that answers one thing, and what it was asked. */
+/** A model with fixed answers, and the requests that it got. */
 function modelThat(answers: () => Partial<ModelAnswer>): { model: Model; requests: Request[] } {
   const requests: Request[] = []
   const ask = async (request: Request): Promise<ModelAnswer> => {
@@ -27,7 +27,7 @@ function modelThat(answers: () => Partial<ModelAnswer>): { model: Model; request
   return { model: { name: 'anthropic/claude-scripted', window: WINDOW, ask }, requests }
 }
 
-/** A talk of four turns, each of which reads four files. */
+/** A conversation of four turns, each of which reads four files. */
 async function longTalk(): Promise<Talk> {
   const talk = await Talk.open(FILES)
   for (let turn = 0; turn < 4; turn++) await talk.turn(`Read them, the ${turn}. time.`, [READ, { text: 'Read.' }])

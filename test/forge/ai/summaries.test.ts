@@ -1,4 +1,4 @@
-/** Summaries made without a model: by language, kept between starts, and of more files than fit. */
+/** Summaries made without a model: by language, cached on disk, and of more files than fit. */
 import { describe, expect, test } from 'bun:test'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -157,7 +157,7 @@ test.each(HOSTILE)('%s cost no more than their length', (_, text) => {
   expect(work / ENDINGS.length).toBeLessThan(100)
 })
 
-/** So many files, ten in each folder, three folders deep. */
+/** This many files, ten in each folder, three folders deep. */
 const manyFiles = (count: number): Files =>
   Object.fromEntries(
     Array.from({ length: count }, (_, at) => [

@@ -1,6 +1,6 @@
 /**
- * A conversation with a scripted model as the turn loop leads it, as small as can be: packed, sent on the wire, answered,
- * its tools run, committed. With a clock of its own, and restarts.
+ * A minimal conversation with a scripted model as the turn loop conducts it: packed, sent on the wire, answered, with
+ * tools run and changes committed. It has its own clock, and can restart.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -85,7 +85,7 @@ export class Talk implements AsyncDisposable {
     return { objects: this.place.objects, summaries, model, tools: TOOLS, branch, tree: await this.vfs.writeTree() }
   }
 
-  /** A person says something, and the model answers: with each of these in turn, and with a commit message last. */
+  /** The user says something, and the model gives these answers in turn, and a commit message last. */
   async turn(said: string, answers: Turn[]): Promise<void> {
     const turn = `turn-${++this.#turns}`
     this.session = await prepareSession(this.session, await this.state(), this.now)
@@ -124,7 +124,7 @@ export class Talk implements AsyncDisposable {
     this.vfs = new WorkInProgressVfs(this.place.objects, oid)
   }
 
-  /** All that is in memory is gone; the session comes back from its file. */
+  /** Drops everything in memory; the session is read back from its file. */
   restart(): void {
     this.session = readSession(writeSession(this.session)).session
     this.summaries[Symbol.dispose]()
@@ -189,7 +189,7 @@ const call = (name: string, sent: Record<string, string>) => ({ name, arguments:
 const source = (name: string, lines: number) =>
   `/** What ${name} is about. */\n${Array.from({ length: lines }, (_, at) => `export const ${name}${at} = '${name} number ${at}'\n`).join('')}`
 
-/** The files that {@link playLongSession} works on. */
+/** The files for {@link playLongSession}. */
 export const FILES: Files = {
   'AGENTS.md': '# For agents\n\nKeep lines short.\n',
   'README.md': '# The harbour\n\nShips come and go.\n',
@@ -199,8 +199,8 @@ export const FILES: Files = {
 }
 
 /**
- * Twelve turns with eight requests each: reasoning, parallel calls, edits by tools, files that become active and inactive, files
- * that somebody else changes, adds and deletes, and a restart; the pauses are shorter than a cache is warm.
+ * Twelve turns with eight requests each: reasoning, parallel calls, edits by tools, files made active and inactive,
+ * files changed, added and deleted by others, and a restart; the pauses are shorter than a cache's lifetime.
  */
 export async function playLongSession(talk: Talk): Promise<void> {
   for (let turn = 0; turn < 12; turn++) {

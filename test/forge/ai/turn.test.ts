@@ -1,4 +1,4 @@
-/** The loop of a turn by itself: what it runs, what it keeps, and that it always ends. */
+/** The loop of a turn: what it runs, what it stores, and that it always ends. */
 import { expect, test } from 'bun:test'
 import { LimitReached } from '../../../forge/ai/budget.ts'
 import { builtInTools } from '../../../forge/ai/built-in-tools.ts'
@@ -16,7 +16,7 @@ type Kept = { does: string; kinds: string[]; files: string[] }
 
 const kindsOf = ({ messages }: Session) => messages.map(({ kind }) => kind)
 
-/** Makes a turn in a repository of one file, and tells all that came of it. */
+/** Runs a turn in a repository of one file, and gives all results. */
 async function play(script: Script, more: Partial<TurnMeans> = {}) {
   await using place = await makePlace()
   const { objects, folder, path } = place
@@ -65,7 +65,7 @@ test('calls of one answer run in their order, and each step is kept before the n
   })
   expect(kept.filter(({ does }) => does === 'asks')).toHaveLength(model.requests.length)
   expect(kept[1]).toMatchObject({ does: 'works', kinds: ['user', 'answer'] })
-  // What is kept of a step has its files.
+  // A checkpoint after a result has its files.
   expect(kept.filter(({ kinds }) => kinds.at(-1) === 'result').every(({ files: so }) => so.includes('b.txt'))).toBe(
     true,
   )

@@ -1,10 +1,12 @@
-/** What goes over the wire: the same bytes for what was said before, marks where they belong, and nothing else's. */
+/**
+ * Requests on the wire: unchanged bytes for earlier content, marks in the right places, and no data of other models.
+ */
 import { describe, expect, test } from 'bun:test'
 import type { Request, RequestMessage } from '../../../forge/ai/request.ts'
 import { beginsWith, type Heard, ModelServer, type Provider, type Turn } from '../../doubles/model-server.ts'
 import { ask, openScripted, PROVIDERS, requestOf, textOf, user } from './models.ts'
 
-/** Turns of a conversation with everything in it that a model says. */
+/** Turns with everything that a model can answer. */
 const TURNS: Turn[] = [
   { reasoning: 'First I look.', calls: [{ name: 'get_lines', arguments: { path: 'a.ts', from: 1, to: 2 } }] },
   {
@@ -26,7 +28,7 @@ const without = (message: RequestMessage): RequestMessage => {
   return { ...message, blocks } as RequestMessage
 }
 
-/** The request that goes on after an answer: the marks move to its end. */
+/** Sends the request that follows an answer: the marks move to its end. */
 async function goOn(server: ModelServer, provider: Provider, turns = TURNS): Promise<void> {
   const model = await openScripted(server, provider)
   let request: Request = { ...requestOf(), system: [{ type: 'text', text: 'You work on a branch.', mark: '1h' }] }
@@ -53,7 +55,7 @@ async function goOn(server: ModelServer, provider: Provider, turns = TURNS): Pro
   }
 }
 
-/** Tools, system and messages as they stand in the body, without marks. */
+/** Tools, system and messages in the order of the body, without marks. */
 function partsOf(body: Buffer): string[] {
   const text = body.toString().replace(/,"cache_control":\{[^}]*\}/g, '')
   const { tools, system = [], messages } = JSON.parse(text)

@@ -1,4 +1,4 @@
-/** What is embedded in the page for a person with the key: the first view; and nothing without the key. */
+/** The answers embedded in the page: the first view with access, nothing without. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import * as v from 'valibot'
 import { isQuestionName, PageBeginning, questions } from '../../../forge/desk/contract/contract.ts'
@@ -28,19 +28,19 @@ afterAll(async () => {
 
 const address = () => `http://127.0.0.1:${desk.key.port}/`
 
-/** The text of the page for some way to come in. */
+/** The HTML of the page for a query and headers. */
 async function pageFor(query: string, headers: Record<string, string> = {}): Promise<string> {
   return await (await fetch(address() + query, { headers })).text()
 }
 
-/** What came with a page. */
+/** The embedded answers of a page. */
 function broughtBy(page: string): PageBeginning {
   const [, text = ''] = /<script type="application\/json" id="beginning">(.*)<\/script>/.exec(page) ?? []
   return v.parse(PageBeginning, JSON.parse(text))
 }
 
-describe.skipIf(!hasBrowser)('who comes by the address', () => {
-  test('gets the desk, its graph and its refs with the page', async () => {
+describe.skipIf(!hasBrowser)('a visit with the token in the address', () => {
+  test('gets the state of the desk, the graph and the refs embedded in the page', async () => {
     const { answers } = broughtBy(await pageFor(`?token=${desk.key.token}`))
     for (const { ask, fields, value } of answers) {
       if (!isQuestionName(ask)) throw new Error(`${ask} is no question`)
@@ -54,20 +54,20 @@ describe.skipIf(!hasBrowser)('who comes by the address', () => {
     ])
   })
 
-  test('gets nothing of the repository as HTML', async () => {
+  test('gets no content of the repository as HTML', async () => {
     const page = await pageFor(`?token=${desk.key.token}`)
     expect(page.match(/<\/script>/g)).toHaveLength(2)
     expect(page).not.toContain('<!--')
     expect(JSON.stringify(broughtBy(page))).toContain('</script><script>alert(1)</script><!-- now')
   })
 
-  test('the cookie alone gives nothing of the repository with the page', async () => {
+  test('gets nothing of the repository with the cookie alone', async () => {
     const page = await pageFor('', { cookie: cookieOf(desk.key) })
     expect(page).toContain('<script type="application/json" id="beginning"></script>')
     expect(page).not.toContain('alert(1)')
   })
 
-  test('is told whether something was said since', async () => {
+  test('can ask whether it missed news since the page was made', async () => {
     const { said } = broughtBy(await pageFor(`?token=${desk.key.token}`))
     await using window = await desk.window()
     expect(await window.ask({ ask: 'has missed', said })).toBe(false)
@@ -76,7 +76,7 @@ describe.skipIf(!hasBrowser)('who comes by the address', () => {
     await window.ask({ ask: 'delete branch', branch: 'other' })
   })
 
-  test('sees it before the page can ask for anything, and then what became of it meanwhile', async () => {
+  test('shows the embedded answers first, and then what changed meanwhile', async () => {
     await using browser = await openBrowser()
     const page = await browser.context.newPage()
     const held = Promise.withResolvers<void>()

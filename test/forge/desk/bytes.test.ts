@@ -1,4 +1,4 @@
-/** What was not touched comes out identical, whatever bytes it is made of. */
+/** Unchanged parts of a file keep their bytes, whatever these are. */
 
 import { expect, test } from 'bun:test'
 import { symlink, writeFile } from 'node:fs/promises'
@@ -26,14 +26,14 @@ const CASES: [what: string, before: string, after: string][] = [
 ]
 
 for (const [what, before, after] of CASES)
-  test(`a file with ${what} keeps all that was not touched`, async () => {
+  test(`a file with ${what} keeps all unchanged bytes`, async () => {
     const others = { 'latin1.txt': latin1('caf\xe9\n'), 'nul.bin': latin1('a\0b'), 'other.txt': latin1(before) }
     await using desk = await makeDesk({ files: { 'a.txt': latin1(before), ...others } })
     await (await edit(desk.work, 'main', 'a.txt')).type('new\n')
     await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
     expect(await bytesFrom(desk.path, 'cat-file', 'blob', 'main:a.txt')).toBe(after)
     expect(await desk.git('diff', '--name-status', 'main^', 'main')).toBe('M\ta.txt')
-    // Taking it back out again is the file as it was, and no draft.
+    // After deleting it again, the file is as before, and there is no draft.
     const editor = await edit(desk.work, 'main', 'a.txt')
     await editor.type('', editor.text.length - 4, 4)
     await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
@@ -73,7 +73,7 @@ const blob = async (repository: string, path: string): Promise<string> => {
   return bytesFrom(repository, 'cat-file', 'blob', line?.split(/[ \t]/)[2] ?? '')
 }
 
-test('modes, links and submodules stay; what is no text is not edited', async () => {
+test('modes, links and submodules stay; files that are not text are not edited', async () => {
   await using desk = await makeDesk({ files: { 'run.sh': '#!/bin/sh\n', 'a.txt': 'a\n' } })
   const module = await desk.git('rev-parse', 'main')
   await symlink('a.txt', join(desk.path, 'link'))
@@ -104,7 +104,7 @@ test('modes, links and submodules stay; what is no text is not edited', async ()
   expect(await refusedBy(ask(desk.work, 'delete', { branch: 'main', path: 'module' }))).toThrow('git rm')
 })
 
-test('attributes and configuration that would change line ends or content change nothing', async () => {
+test('attributes and configuration about line ends or filters change nothing', async () => {
   const files = {
     '.gitattributes': '* text=auto eol=crlf ident\n*.txt working-tree-encoding=ISO-8859-1\n',
     'a.txt': 'one $Id$\n',
@@ -116,7 +116,7 @@ test('attributes and configuration that would change line ends or content change
   expect(await bytesFrom(desk.path, 'cat-file', 'blob', 'main:a.txt')).toBe('one $Id$\ntwo \xc3\xa9\n')
 })
 
-test('large files are shown and not edited, larger ones are only named', async () => {
+test('large files are read-only, and larger ones are only named', async () => {
   const files = {
     big: 'x'.repeat(3 << 20),
     huge: 'y'.repeat(11 << 20),
@@ -140,7 +140,7 @@ test('large files are shown and not edited, larger ones are only named', async (
   ).toThrow("can't be edited")
 })
 
-test('a commit is shown as it was, and not edited', async () => {
+test('a commit is shown read-only', async () => {
   await using desk = await makeDesk({ files: { 'a.txt': 'a\n' } })
   const old = await desk.git('rev-parse', 'main')
   await (await edit(desk.work, 'main', 'a.txt')).type('b\n')
@@ -157,7 +157,7 @@ test('a commit is shown as it was, and not edited', async () => {
   )
 })
 
-test('names that lead out of the repository, or into git’s own folder, are refused in words', async () => {
+test('paths that lead out of the repository, or into .git, are refused with a sentence', async () => {
   await using desk = await makeDesk({ files: { 'a.txt': 'a\n' }, bare: true })
   const bad = [
     '../x',
@@ -191,7 +191,7 @@ test('names that lead out of the repository, or into git’s own folder, are ref
   expect(await desk.git('rev-list', '--count', 'main')).toBe('1')
 })
 
-test('the day works in bare, sha256 and empty repositories and in a linked worktree', async () => {
+test('a day of work in bare, sha256 and empty repositories and in a linked worktree', async () => {
   for (const options of [{ bare: true }, { format: 'sha256' as const }, { bare: true, format: 'sha256' as const }]) {
     await using desk = await makeDesk({ files: { 'a.txt': 'a\n' }, ...options })
     await (await edit(desk.work, 'main', 'a.txt')).type('b\n')
@@ -234,7 +234,7 @@ test('the first save in an empty repository makes the first commit and the branc
   }
 })
 
-test('what was not put into a commit is not there: other files in the folder stay theirs', async () => {
+test('a commit contains only what was saved: other files in the folder are not added', async () => {
   await using desk = await makeDesk({ files: { 'a.txt': 'a\n' } })
   await writeFile(join(desk.path, 'untracked'), 'mine')
   await ask(desk.work, 'new file', { branch: 'main', path: 'b.txt' })
@@ -242,7 +242,7 @@ test('what was not put into a commit is not there: other files in the folder sta
   expect(await desk.git('status', '--porcelain')).toBe('?? untracked')
 })
 
-test('a text in Latin-1 is shown with what it seems to be, and not a byte of it is changed', async () => {
+test('a text in Latin-1 is shown with a guess of its encoding, and no byte of it changes', async () => {
   const latin = Buffer.from('caf\xe9\r\n\x93x\x94\r\n', 'latin1')
   await using desk = await makeDesk({ files: { 'a.txt': latin, 'b.txt': 'b\n' }, bare: true })
   const at = { kind: 'branch', branch: 'main' } as const

@@ -1,4 +1,4 @@
-/** The command: one desk for a repository, wherever it is started, however the last one ended. */
+/** The command: one desk per repository, wherever it is started, and however the last one ended. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { chmod, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ beforeAll(async () => {
   folder = await makeFolder()
   await makePage(path('page'))
   await mkdir(path('bin'))
-  // What a browser would be told to open.
+  // Stubs that record the address to open.
   for (const name of ['xdg-open', 'open'])
     await writeFile(path('bin', name), `#!/bin/sh\necho "$1" >>${path('opened')}\n`, { mode: 0o755 })
 })
@@ -71,7 +71,7 @@ function start(
   return { child, ended, address: address.promise, stop }
 }
 
-/** Runs to the end, which comes by itself. */
+/** Runs a command that ends by itself. */
 const runToTheEnd = (cwd: string, args: string[], options?: Parameters<typeof start>[2]) =>
   start(cwd, ['--no-open', ...args], options).ended
 
@@ -83,19 +83,19 @@ async function checkout(format = 'sha1'): Promise<string> {
   return top
 }
 
-/** What the desk at an address answers to a request with its key. */
+/** The desk's response to a request with its key. */
 async function ask(address: string, route = '/key') {
   const { port, searchParams } = new URL(address)
   return await send(Number(port), request(route, ours({ port: Number(port), token: searchParams.get('token') ?? '' })))
 }
 
-/** What a browser gets that has nothing but an address. */
+/** The response to a browser that has only the address. */
 async function askAsVisitor(address: string) {
   const { port, pathname, search } = new URL(address)
   return await send(Number(port), request(`${pathname}${search}`, { Host: `127.0.0.1:${port}` }))
 }
 
-/** The address that the browser was told to open last at a desk's port, once it is another one than before. */
+/** The last address that the browser was asked to open at a desk's port, once it differs from the one before. */
 async function ticketOpened(address: string, before?: string): Promise<string> {
   const { origin } = new URL(address)
   for (const end = Date.now() + 10_000; Date.now() < end; await Bun.sleep(10)) {
@@ -133,13 +133,13 @@ describe('the command line:', () => {
     expect(end.err).toMatch(/^.*See forge --help\.\n$/)
   })
 
-  test('an option from a stranger brings no escape sequence to the terminal', async () => {
+  test('an unknown option brings no escape sequence to the terminal', async () => {
     const end = await runToTheEnd('/', ['--\u001b]0;owned\u0007'])
     expect(end.err).not.toContain('\u001b')
   })
 })
 
-describe('what makes it impossible is a sentence:', () => {
+describe('what prevents the start is reported in a sentence:', () => {
   test('no repository', async () => {
     await mkdir(path('nothing'))
     const end = await runToTheEnd(path('nothing'), [])
@@ -182,14 +182,14 @@ describe('what makes it impossible is a sentence:', () => {
     expect(end.err).toBe(`Port ${taken.port} is taken: choose another one, or none for a free one.\n`)
   })
 
-  test('a port that another desk has', async () => {
+  test('a port in use by another desk', async () => {
     using taken = Bun.serve({ hostname: '127.0.0.1', port: 0, development: false, fetch: () => new Response('other') })
     const end = await runToTheEnd(await checkout(), ['--port', `${taken.port}`], { state: 'taken by a desk' })
     expect([end.code, end.out]).toEqual([1, ''])
     expect(end.err).toBe(`Port ${taken.port} is taken: choose another one, or none for a free one.\n`)
   })
 
-  test('a state folder that can’t be made', async () => {
+  test('a state folder that can’t be created', async () => {
     await writeFile(path('no-folder'), '')
     const end = await runToTheEnd(await checkout(), [], { state: 'no-folder' })
     expect([end.code, end.out]).toEqual([1, ''])
@@ -204,12 +204,12 @@ describe('what makes it impossible is a sentence:', () => {
 })
 
 describe('one desk for a repository:', () => {
-  test('it answers, and opens the browser at what it prints', async () => {
+  test('it answers, and opens the browser at the printed address', async () => {
     const top = await checkout()
     const forge = start(top, [], { state: 'opens' })
     const address = await forge.address
     expect((await ask(address)).status).toBe(204)
-    // What a program is told as an argument can be read by every user of the machine: it is not the key.
+    // A program's arguments can be read by every user of the machine, so the address does not contain the token.
     const opened = await ticketOpened(address)
     expect((await askAsVisitor(opened)).status).toBe(200)
     expect((await askAsVisitor(opened)).status).toBe(401)
@@ -238,7 +238,7 @@ describe('one desk for a repository:', () => {
     const starts = Array.from({ length: 4 }, () => start(top, ['--no-open'], { state: 'moment' }))
     const addresses = await Promise.all(starts.map(it => it.address))
     expect(new Set(addresses).size).toBe(1)
-    // Those that only found it have ended well; the one that is it goes on.
+    // The starts that found a running desk have ended with success; that desk runs on.
     const running = starts.filter(({ child }) => child.exitCode === null)
     const ended = Promise.all(starts.map(it => it.ended))
     expect((await ask(addresses[0] ?? '')).status).toBe(204)
@@ -246,7 +246,7 @@ describe('one desk for a repository:', () => {
     expect((await ended).map(({ code }) => code).sort()).toEqual([0, 0, 0, 130])
   })
 
-  test('after kill -9, the next start is at the same address: a window that is open goes on', async () => {
+  test('after kill -9, the next start has the same address, and an open window goes on', async () => {
     const top = await checkout()
     const first = start(top, ['--no-open'], { state: 'killed' })
     const before = await first.address
@@ -257,7 +257,7 @@ describe('one desk for a repository:', () => {
     expect((await ask(before)).status).toBe(204)
   })
 
-  test('where another program has the port meanwhile, the desk has another port and another key', async () => {
+  test('if another program has taken the port, the desk has another port and another token', async () => {
     const top = await checkout()
     const before = await begunAndStopped(top, 'moved')
     await using stranger = Bun.serve({ hostname: '127.0.0.1', port: Number(before.port), fetch: () => new Response() })
@@ -269,7 +269,7 @@ describe('one desk for a repository:', () => {
     expect((await ask(`${after.origin}/${before.search}`)).status).toBe(401)
   })
 
-  test('where its state was removed, an old window is told to run forge again', async () => {
+  test('if its state was removed, an old window is told to run forge again', async () => {
     const top = await checkout()
     const before = await begunAndStopped(top, 'removed')
     await rm(path('removed'), { recursive: true })
@@ -280,7 +280,7 @@ describe('one desk for a repository:', () => {
     expect(refused.body).toContain(`run \`forge\` again in the folder of ${top.split('/').at(-1)}`)
   })
 
-  test('an address that was left behind, where another program answers now, is not believed', async () => {
+  test('an outdated address at which another program answers is not trusted', async () => {
     const top = await checkout()
     await using stranger = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => Response.json({ pid: 1 }) })
     const first = start(top, ['--no-open', '--port', `${await freePort()}`], { state: 'stranger' })
@@ -294,7 +294,7 @@ describe('one desk for a repository:', () => {
     expect(new URL(await second.address).port).not.toBe(`${stranger.port}`)
   })
 
-  test('a key that is too short to be one of ours is not taken for the next desk', async () => {
+  test('a stored token that is too short is not used by the next desk', async () => {
     const top = await checkout()
     const { port } = await begunAndStopped(top, 'short')
     const file = join(await stateOf('short'), 'desk.json')
@@ -314,7 +314,7 @@ describe('one desk for a repository:', () => {
     },
   )
 
-  test('the key is the user’s alone, on the disk too', async () => {
+  test('only the user can read the token on disk', async () => {
     const top = await checkout()
     await mkdir(path('modes'), { mode: 0o755 })
     await using forge = closing(start(top, ['--no-open'], { state: 'modes' }))
@@ -394,7 +394,7 @@ describe('its end:', () => {
     expect(await gitWith(top, ['status', '--porcelain'])).toBe('')
   })
 
-  test.each(['SIGINT', 'SIGTERM'] as const)('what was typed a moment before %s is a draft', async signal => {
+  test.each(['SIGINT', 'SIGTERM'] as const)('text typed a moment before %s is a draft', async signal => {
     const top = await checkout()
     const forge = start(top, ['--no-open'], { state: `typed-${signal}` })
     const { port, searchParams } = new URL(await forge.address)
@@ -409,7 +409,7 @@ describe('its end:', () => {
     expect(await git(top, 'show', 'main:a.txt')).toBe('one')
   })
 
-  test('an open window does not hold it up', async () => {
+  test('an open window does not delay the end', async () => {
     const forge = start(await checkout(), ['--no-open'], { state: 'held' })
     const { port, searchParams } = new URL(await forge.address)
     const { socket } = await TestWindow.open({ port: Number(port), token: searchParams.get('token') ?? '' })
@@ -431,7 +431,7 @@ test('the .env, bunfig.toml and node_modules of the folder are not loaded', asyn
   expect(await readdir(folder.path)).not.toContain('preloaded')
 })
 
-/** A desk that is ended when the test is over. */
+/** A desk that is stopped after the test. */
 const closing = (forge: Forge): Forge & AsyncDisposable => ({
   ...forge,
   [Symbol.asyncDispose]: async () => {

@@ -1,4 +1,4 @@
-/** What the contract of the page and the server refuses to compile: checked by the compiler itself. */
+/** What the types of the contract reject: checked by the compiler. */
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { makeFolder } from '../../support/repository.ts'
@@ -27,7 +27,7 @@ const RIGHT = {
   ask: "export const commit: string | undefined = (await ask('save', { branch: 'main', paths: 'all' })).commit",
 }
 
-/** Each is refused by itself. */
+/** Each is rejected separately. */
 const WRONG = {
   'a reply of another type': "export const all: typeof handlers = { ...handlers, 'abort merging': () => 7 }",
   'a reply that lacks a field':

@@ -1,6 +1,4 @@
-/**
- * What windows and the desk say to each other: what is no question, what is too much, and what wants to be an option.
- */
+/** Messages between windows and the desk: unknown questions, too large ones, and fields that look like options. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -33,7 +31,7 @@ afterAll(async () => {
 const describeDesk = async (window: TestWindow) =>
   (await window.ask({ ask: 'desk' })) as { desk: DeskInfo; layout: Layout | undefined }
 
-/** What is said instead of an answer. */
+/** The error in place of an answer. */
 const why = (answer: Promise<unknown>): Promise<string> =>
   answer.then(
     value => {
@@ -42,7 +40,7 @@ const why = (answer: Promise<unknown>): Promise<string> =>
     (error: Error) => error.message,
   )
 
-describe('what is no question', () => {
+describe('an unknown question', () => {
   test.each([
     '',
     '{',
@@ -84,15 +82,15 @@ describe('what is no question', () => {
     expect((await describeDesk(window)).desk.name).toBe('repo')
   })
 
-  test('bytes instead of text end the window', async () => {
+  test('binary messages disconnect the window', async () => {
     await using window = await desk.window()
     window.socket.send(new Uint8Array([1, 2, 3]))
     expect((await window.ended).code).toBe(1003)
   })
 })
 
-describe('what is too much', () => {
-  test('a message of more than 16 MB ends the window, and one of 15 does not', async () => {
+describe('too much', () => {
+  test('a message of more than 16 MB disconnects the window, and one of 15 MB does not', async () => {
     await using window = await desk.window()
     const paste = (megabytes: number) =>
       window.ask({
@@ -107,7 +105,7 @@ describe('what is too much', () => {
     expect((await describeDesk(other)).desk.name).toBe('repo')
   })
 
-  test('a page that has gone wild is ended, and no other window with it', async () => {
+  test('a page that sends too many messages is disconnected, and no other window with it', async () => {
     await using wild = await desk.window()
     await using other = await desk.window()
     for (let id = 1; id < 20_000; id++) wild.socket.send(`{"id":${id},"ask":"stop finding","search":0}`)
@@ -152,7 +150,7 @@ const HOSTILE = [
   '__proto__',
 ]
 
-describe('what wants to be an option, another ref or another file is a name', () => {
+describe('a name that looks like an option, another ref or another file is only a name', () => {
   const questions = (word: string): Ask[] => [
     { ask: 'folder', at: { kind: 'branch', branch: word }, path: '' },
     { ask: 'folder', at: main, path: word },
@@ -195,7 +193,7 @@ describe('what wants to be an option, another ref or another file is a name', ()
     for (const question of questions(word)) {
       const answer = await window.ask(question).catch((error: Error) => error.message)
       const text = JSON.stringify(answer) ?? ''
-      // The name itself may be in the words, the content of a file that was not asked for may not.
+      // The message may contain the name, but no content of other files.
       expect(text).not.toMatch(/root:x|usage: git|\bat .*\.ts:\d+|repositoryformatversion/)
     }
     expect(await place.git('for-each-ref', '--format=%(refname) %(objectname)', 'refs/heads')).toBe(
@@ -240,7 +238,7 @@ describe('what wants to be an option, another ref or another file is a name', ()
   })
 })
 
-describe('failures are sentences', () => {
+describe('failures are reported in sentences', () => {
   test.each<[string, () => Ask, RegExp]>([
     [
       'a branch that is not there',
@@ -280,11 +278,11 @@ describe('failures are sentences', () => {
   })
 })
 
-test('hostile names of files and branches come and go as they are', async () => {
+test('hostile names of files and branches are preserved exactly', async () => {
   await using other = await makePlace()
   const names = ['<img src=x onerror=alert(1)>', 'a\nb', '"quoted"', 'rtl\u202etxt.exe', '-rf', '$(x)', 'ünï', ' ']
   await commit(other.path, 'main', Object.fromEntries(names.map(name => [name, `${name}\n`])))
-  // One that is no UTF-8.
+  // A commit with a file name that is not UTF-8.
   const person = 'committer A <a@b> 1700000000 +0000\ndata 0\n'
   const stream = `commit refs/heads/main\n${person}from refs/heads/main^0\nM 100644 inline "b\\344d"\ndata 4\nodd\nM 100644 inline "\\033[31m"\ndata 4\nodd\n\n`
   await gitWith(other.path, ['fast-import', '--quiet'], stream)
@@ -302,7 +300,7 @@ test('hostile names of files and branches come and go as they are', async () => 
   expect(await bytesFrom(other.path, 'for-each-ref', '--format=%(refname)')).toContain(asBytes('ünï'))
 })
 
-test('ref names with line ends, planted in the files of the repository, are no branches and break nothing', async () => {
+test('ref names with line ends, planted in the repository’s files, are no branches and break nothing', async () => {
   await using other = await makePlace()
   const at = await commit(other.path, 'main', { a: 'a\n' })
   await mkdir(join(other.path, 'refs/heads'), { recursive: true })
@@ -314,7 +312,7 @@ test('ref names with line ends, planted in the files of the repository, are no b
 })
 
 describe('the desk:', () => {
-  test('says what it is', async () => {
+  test('describes itself', async () => {
     await using window = await desk.window()
     const { desk: described, layout } = await describeDesk(window)
     expect(described).toMatchObject({
@@ -339,7 +337,7 @@ describe('the desk:', () => {
     expect((await describeDesk(window)).desk.hooks).toEqual(['pre-commit'])
   })
 
-  test.each(['sha1', 'sha256'] as const)('an empty repository is one (%s)', async format => {
+  test.each(['sha1', 'sha256'] as const)('shows an empty repository as such (%s)', async format => {
     await using other = await makePlace(format)
     await using opened = await openTestDesk(other.path)
     await using window = await opened.window()
@@ -353,7 +351,7 @@ describe('the desk:', () => {
     expect(await window.ask({ ask: 'folder', at: main, path: '' })).toMatchObject([{ name: 'a.txt' }])
   })
 
-  test('keeps the layout, for the user alone, and gives it to the next window', async () => {
+  test('stores the layout, readable only by the user, and gives it to the next window', async () => {
     const layout = (active: number): Layout => ({
       tabs: [{ at: main, files: [{ path: 'a.txt', top: 1, cursor: 2 }], active: 'a.txt', folders: ['folder'] }],
       active,
@@ -371,7 +369,7 @@ describe('the desk:', () => {
     expect((await describeDesk(window)).layout).toBeUndefined()
   })
 
-  test('every window hears what one of them does', async () => {
+  test('sends the changes of one window to all', async () => {
     await using other = await makePlace()
     await commit(other.path, 'main', { 'a.txt': 'one\n' })
     await using opened = await openTestDesk(other.path)
@@ -398,7 +396,7 @@ describe('the desk:', () => {
       await one.ask({ ask: 'open', at: main, path: 'a.txt' })
       await two.ask({ ask: 'open', at: main, path: 'a.txt' })
       await two.ask({ ask: 'close', at: main, path: 'a.txt' })
-      // It can't close what the other one has open.
+      // A window can't close what another one has open.
       await two.ask({ ask: 'close', at: main, path: 'a.txt' })
     }
     const edits = [{ client: 'one', changes: [4, [0, 'x']] }]

@@ -1,4 +1,4 @@
-/** Nothing typed is lost: kill -9, a full disk, one that can't be written, a clock that is set back. */
+/** No edit is lost: kill -9, a full disk, a read-only one, a clock that is set back. */
 import { expect, test } from 'bun:test'
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ import { shortest } from '../../support/times.ts'
 
 const TYPIST = join(import.meta.dir, 'typist.ts')
 
-/** Starts a desk that types, kills it with all that it has started, and tells when each number was typed. */
+/** Starts a desk that types, kills it with its child processes, and returns when each number was typed. */
 async function typeUntilKilled(words: string[], milliseconds: number) {
   const child = Bun.spawn([process.execPath, TYPIST, ...words], {
     env: { ...process.env, ...PLAIN, ...PERSON },
@@ -33,18 +33,18 @@ async function typeUntilKilled(words: string[], milliseconds: number) {
   return { typed, killed: performance.now() }
 }
 
-test('after kill -9 at any moment, at most the last second of typing is gone', async () => {
+test('after kill -9 at any moment, at most the last second of typing is lost', async () => {
   await using desk = await makeDesk({ files: { 'a.txt': '' }, bare: true })
   await desk.work[Symbol.asyncDispose]()
   const random = randomFrom(Date.now())
   let first = 1
   for (let round = 0; round < 4; round++) {
-    // On some days it is saved now and then, on others only drafts are written.
+    // In some rounds it saves now and then, in others only drafts are written.
     const words = [desk.path, join(desk.folder, 'state'), String(first), round % 2 === 0 ? '' : 'and saves']
     const { typed, killed } = await typeUntilKilled(words, 200 + random.below(2500))
     const work = await desk.restart()
     const numbers = (await textOf(work, 'main', 'a.txt'))?.split('\n').filter(Boolean).map(Number) ?? []
-    // Each number once, in order, from the very first: nothing is missing in the middle.
+    // Each number once, in order, from the first: none is missing in between.
     expect(numbers).toEqual(numbers.map((_, at) => at + 1))
     const certain = typed.filter(({ at }) => at < killed - 1000).at(-1)?.number ?? 0
     expect(numbers.length).toBeGreaterThanOrEqual(certain)
@@ -65,7 +65,7 @@ test('a single keystroke is written within a second', async () => {
   expect(await shortest(1_000, write)).toBeLessThan(1_000)
 })
 
-test('what can’t be written is kept in memory and told once, and written as soon as it can be', async () => {
+test('text that can’t be written is kept in memory with one notice, and written as soon as possible', async () => {
   await using desk = await makeDesk({ files: { 'a.txt': 'a\n' }, bare: true })
   const editor = await edit(desk.work, 'main', 'a.txt')
   const write = await holdDrafts(desk.path)
@@ -85,14 +85,14 @@ test('what can’t be written is kept in memory and told once, and written as so
   expect(await desk.git('show', 'refs/forge/drafts/main:a.txt')).toBe('a\none\ntwo')
 })
 
-/** A disk of that many megabytes, where this system allows making one. */
+/** Mounts a disk of this many megabytes; false if the system does not allow it. */
 async function mount(folder: string, megabytes: number): Promise<boolean> {
   await mkdir(folder)
   return (await Bun.$`mount -t tmpfs -o size=${megabytes}m tmpfs ${folder}`.quiet().nothrow()).exitCode === 0
 }
 const canMount = (await Bun.$`unshare --mount true`.quiet().nothrow()).exitCode === 0
 
-test.skipIf(!canMount)('on a full disk the text stays, and a save says why it is not made', async () => {
+test.skipIf(!canMount)('on a full disk the text is kept, and a save says why it fails', async () => {
   await using desk = await makeDesk({ files: { 'a.txt': 'a\n' }, bare: true })
   const objects = join(desk.path, 'objects')
   const content = join(desk.folder, 'content')
@@ -119,7 +119,7 @@ test.skipIf(!canMount)('on a full disk the text stays, and a save says why it is
   }
 })
 
-test.skipIf(!canMount)('on a disk that can only be read the text stays, and is written when it can be', async () => {
+test.skipIf(!canMount)('on a read-only disk the text is kept, and written when possible', async () => {
   await using desk = await makeDesk({ files: { 'a.txt': 'a\n' }, bare: true })
   const content = join(desk.folder, 'content')
   await Bun.$`mv ${desk.path} ${content}`.quiet()
@@ -141,7 +141,7 @@ test.skipIf(!canMount)('on a disk that can only be read the text stays, and is w
   }
 })
 
-test('a clock that is set back changes nothing', async () => {
+test('setting the clock back changes nothing', async () => {
   await using desk = await makeDesk({ files: { 'a.txt': 'a\n' }, bare: true })
   const now = Date.now
   try {
@@ -166,7 +166,7 @@ test('a clock that is set back changes nothing', async () => {
   }
 })
 
-test('locks that a killed git left behind do not keep drafts from being written', async () => {
+test('stale locks of a killed git do not prevent drafts from being written', async () => {
   await using desk = await makeDesk({ files: { 'a.txt': 'a\n' }, bare: true })
   const editor = await edit(desk.work, 'main', 'a.txt')
   await editor.type('one\n')
@@ -180,7 +180,7 @@ test('locks that a killed git left behind do not keep drafts from being written'
   expect(await desk.git('show', 'main:a.txt')).toBe('a\none\ntwo')
 }, 120_000)
 
-test('a branch that another git holds is named, and the text stays', async () => {
+test('a branch locked by another git is named, and the text is kept', async () => {
   await using desk = await makeDesk({ files: { 'a.txt': 'a\n' }, bare: true })
   await (await edit(desk.work, 'main', 'a.txt')).type('one\n')
   await writeFile(join(desk.path, 'refs/heads/main.lock'), '')
@@ -191,7 +191,7 @@ test('a branch that another git holds is named, and the text stays', async () =>
   expect(await desk.git('show', 'main:a.txt')).toBe('a\none')
 })
 
-test('files that a killed desk had put into a folder for a command are gone after the next start', async () => {
+test('files that a killed desk prepared for a command are removed at the next start', async () => {
   await using desk = await makeDesk({ files: { 'a.txt': 'a\n' }, bare: true })
   const dead = Bun.spawn(['true'])
   await dead.exited
@@ -199,7 +199,7 @@ test('files that a killed desk had put into a folder for a command are gone afte
   const state = join(desk.folder, 'state')
   const vfs = new WorkInProgressVfs(objects, await desk.git('rev-parse', 'main'))
   await using made = await vfs.materialize(materializedIn(state))
-  // As if the process that made it were another one.
+  // Makes it belong to another process.
   const left = made.folder.replace(`-${process.pid}-`, `-${dead.pid}-`)
   await rename(made.folder, left)
   await desk.restart()

@@ -1,6 +1,4 @@
-/**
- * The same branch elsewhere: a terminal, a pull, another desk. Nothing that was typed is lost, whichever was faster.
- */
+/** Changes to the same branch by a terminal, a pull or another desk: no edit is lost, in whatever order they happen. */
 
 import { expect, test } from 'bun:test'
 import { mkdir, rename, stat, writeFile } from 'node:fs/promises'
@@ -15,7 +13,7 @@ import { shortest } from '../../support/times.ts'
 
 const LINES = 'one\ntwo\nthree\nfour\nfive\n'
 
-test('a branch that a terminal moves is noticed, and what was typed is merged onto its new tip', async () => {
+test('a branch moved in a terminal is noticed, and the drafts are merged onto its new tip', async () => {
   await using desk = await makeDesk({ files: { 'a.ts': LINES, 'b.ts': 'b\n' }, bare: true })
   const editor = await edit(desk.work, 'main', 'a.ts')
   await editor.type('typed\n')
@@ -25,13 +23,13 @@ test('a branch that a terminal moves is noticed, and what was typed is merged on
   expect(await textOf(desk.work, 'main', 'a.ts')).toBe(`${LINES.replace('one', 'ONE')}typed\n`)
   await desk.work.flush()
   expect(await desk.git('rev-parse', 'refs/forge/drafts/main^')).toBe(tip)
-  // Windows are told by an edit, so that what they have typed meanwhile stays typed.
+  // Windows receive an edit, so that their own edits are kept.
   expect(desk.news).toContainEqual(expect.objectContaining({ say: 'edited', version: 1, path: 'a.ts' }))
   await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
   expect(await desk.git('show', '--format=', '--numstat', 'main')).toBe('1\t0\ta.ts')
 })
 
-test('it is noticed within two seconds', async () => {
+test('a move is noticed within two seconds', async () => {
   await using desk = await makeDesk({ files: { 'a.ts': 'a\n' }, bare: true })
   const notice = async () => {
     const seen = desk.news.length
@@ -41,7 +39,7 @@ test('it is noticed within two seconds', async () => {
   expect(await shortest(2_000, notice)).toBeLessThan(2_000)
 })
 
-test('packing refs, and moving one twice, hides nothing', async () => {
+test('packing refs, and moving one twice, are noticed', async () => {
   await using desk = await makeDesk({ files: { 'a.ts': 'a\n' }, bare: true })
   await edit(desk.work, 'main', 'a.ts')
   await desk.git('pack-refs', '--all')
@@ -53,7 +51,7 @@ test('packing refs, and moving one twice, hides nothing', async () => {
   }
 })
 
-test('where refs are no files, the list of tables that git rewrites stands for all of them', async () => {
+test('in a repository with a reftable, the list of tables is watched for all refs', async () => {
   await using place = await makePlace()
   const tables = join(place.path, 'reftable/tables.list')
   await mkdir(dirname(tables))
@@ -64,14 +62,14 @@ test('where refs are no files, the list of tables that git rewrites stands for a
   await watch.begin()
   await watch.look()
   expect(seen).toEqual([])
-  // As git does it: under another name first.
+  // As git does: written under another name first.
   await writeFile(`${tables}.lock`, 'one\ntwo\n')
   await rename(`${tables}.lock`, tables)
   await watch.look()
   expect(seen.sort()).toEqual(['branches', 'checkouts', 'drafts', 'remotes', 'turns'])
 })
 
-test('where both changed the same lines, both ends are kept until the person has chosen', async () => {
+test('if both sides changed the same lines, both are kept until the conflict is resolved', async () => {
   await using desk = await makeDesk({ files: { 'a.ts': LINES, 'b.ts': 'b\n' }, bare: true })
   const editor = await edit(desk.work, 'main', 'a.ts')
   await editor.type('MINE', LINES.indexOf('two'), 3)
@@ -86,10 +84,10 @@ test('where both changed the same lines, both ends are kept until the person has
     text: expect.stringContaining('<<<<<<< draft\nMINE\n||||||| base\ntwo\n=======\nTHEIRS\n>>>>>>> branch\n'),
     readOnly: undefined,
   })
-  // It can't be saved by mistake, but other files can.
+  // The conflicting file can't be saved, but others can.
   expect(await refusedBy(ask(desk.work, 'save', { branch: 'main', paths: 'all' }))).toThrow('resolve')
   expect((await ask(desk.work, 'save', { branch: 'main', paths: ['b.ts'] })).commit).toBeDefined()
-  // It is the same after a restart, and after garbage was collected.
+  // The conflict survives a restart and a garbage collection.
   await desk.work.flush()
   await desk.git('-c', 'gc.pruneExpire=now', 'gc', '-q', '--prune=now')
   const work = await desk.restart()
@@ -100,7 +98,7 @@ test('where both changed the same lines, both ends are kept until the person has
   expect(await desk.git('show', 'main:a.ts')).toBe(LINES.replace('two', 'MINE and THEIRS').trimEnd())
 })
 
-test('what is typed in a file in conflict belongs to the draft', async () => {
+test('typing in a file in conflict changes the draft', async () => {
   await using desk = await makeDesk({ files: { 'a.ts': LINES }, bare: true })
   await (await edit(desk.work, 'main', 'a.ts')).type('MINE', LINES.indexOf('two'), 3)
   const theirs = LINES.replace('two', 'THEIRS')
@@ -118,7 +116,7 @@ test('what is typed in a file in conflict belongs to the draft', async () => {
   expect(await textOf(work, 'main', 'a.ts')).toBe(draft)
 })
 
-test('a save of a branch that moved at that moment is on top of what the other did', async () => {
+test('a save of a branch that moves at the same moment is on top of the other commit', async () => {
   await using desk = await makeDesk({ files: { 'a.ts': LINES }, bare: true })
   await (await edit(desk.work, 'main', 'a.ts')).type('typed\n')
   const tip = await commit(desk.path, 'main', { 'a.ts': LINES.replace('one', 'ONE') })
@@ -127,7 +125,7 @@ test('a save of a branch that moved at that moment is on top of what the other d
   expect(await desk.git('show', 'main:a.ts')).toBe(`${LINES.replace('one', 'ONE')}typed`)
 })
 
-test('a file that was deleted elsewhere while it was edited is a choice, and its text is kept', async () => {
+test('a file deleted outside while it was edited is a conflict, and its text is kept', async () => {
   await using desk = await makeDesk({ files: { 'a.ts': 'a\n', 'b.ts': 'b\n' }, bare: true })
   await (await edit(desk.work, 'main', 'a.ts')).type('typed\n')
   await commit(desk.path, 'main', { 'a.ts': null })
@@ -140,7 +138,7 @@ test('a file that was deleted elsewhere while it was edited is a choice, and its
   expect(await desk.git('show', 'main:a.ts')).toBe('a\ntyped')
 })
 
-test('a file without edits shows what the branch has now', async () => {
+test('a file without edits shows the branch’s new content', async () => {
   await using desk = await makeDesk({ files: { 'a.ts': 'a\n', 'b.ts': 'b\n' }, bare: true })
   await edit(desk.work, 'main', 'a.ts')
   await edit(desk.work, 'main', 'b.ts')
@@ -154,7 +152,7 @@ test('a file without edits shows what the branch has now', async () => {
   expect((await desk.work.describeBranches())[0]?.drafts).toEqual([])
 })
 
-test('a branch that was deleted elsewhere can be brought back with all that was typed in it', async () => {
+test('a branch deleted outside can be restored with all its drafts', async () => {
   await using desk = await makeDesk({ files: { 'a.ts': 'a\n' }, bare: true })
   const tip = await commit(desk.path, 'topic', { 'b.ts': 'b\n' }, { parents: [await desk.git('rev-parse', 'main')] })
   await desk.work.look()
@@ -176,12 +174,12 @@ test('a branch that was deleted elsewhere can be brought back with all that was 
   expect(await desk.git('show', 'topic:a.ts')).toBe('a\ntyped\nand more')
 })
 
-test('a branch without drafts comes back to where it vanished', async () => {
+test('a deleted branch without drafts is restored at its last commit', async () => {
   await using desk = await makeDesk({ files: { 'a.ts': 'a\n' }, bare: true })
   const tip = await commit(desk.path, 'topic', { 'b.ts': 'b\n' })
   await desk.work.look()
   await desk.git('branch', '-D', 'topic')
-  // A page may know it before the desk looks at the refs again.
+  // A page may know of the deletion before the desk has checked the refs.
   await ask(desk.work, 'restore branch', { branch: 'topic' })
   expect(await desk.git('rev-parse', 'topic')).toBe(tip)
   expect(await refusedBy(ask(desk.work, 'restore branch', { branch: 'never' }))).toThrow('Nobody knows')
@@ -198,7 +196,7 @@ test('two desks on one repository show each other’s drafts, and destroy none',
     expect(await textOf(work, 'main', 'a.ts')).toBe(`${LINES}from one\n`)
     expect(await textOf(work, 'main', 'b.ts')).toBe('b\nfrom two\n')
   }
-  // Different lines of one file come together; what one saves is saved for both.
+  // Different lines of a file are merged; a save by one desk saves both.
   await (await edit(other, 'main', 'a.ts')).type('TOP ', 0)
   await Promise.all([desk.work.flush(), other.flush()])
   await desk.work.look()
@@ -209,7 +207,7 @@ test('two desks on one repository show each other’s drafts, and destroy none',
   await ask(desk.work, 'operations', { from: 0, count: 1 })
 })
 
-test('what two desks type over each other is kept from both', async () => {
+test('conflicting edits of two desks are both kept', async () => {
   await using desk = await makeDesk({ files: { 'a.ts': LINES }, bare: true })
   const { work: other } = await desk.another()
   await (await edit(desk.work, 'main', 'a.ts')).type('FIRST', LINES.indexOf('two'), 3)
@@ -228,7 +226,7 @@ test('what two desks type over each other is kept from both', async () => {
   expect(await conflictsIn(desk.work, 'main')).toEqual([])
 })
 
-test('saves of two desks at once all arrive', async () => {
+test('simultaneous saves of two desks both succeed', async () => {
   await using desk = await makeDesk({ files: { 'a.ts': 'a\n', 'b.ts': 'b\n' }, bare: true })
   const { work: other } = await desk.another()
   const one = await edit(desk.work, 'main', 'a.ts')
@@ -246,7 +244,7 @@ test('saves of two desks at once all arrive', async () => {
   expect(await ask(desk.work, 'operations', { from: 0, count: 99 })).toHaveLength(8)
 })
 
-test('a branch says which of its drafts are in conflict, until none is', async () => {
+test('a branch lists its drafts in conflict, until there are none', async () => {
   await using desk = await makeDesk({ files: { 'a.ts': LINES, 'b.ts': LINES }, bare: true })
   for (const path of ['a.ts', 'b.ts']) await (await edit(desk.work, 'main', path)).type('MINE', LINES.indexOf('two'), 3)
   const other = LINES.replace('two', 'THEIRS')
@@ -291,7 +289,7 @@ test.each<[string, string | Buffer | null, unknown]>([
   }
 })
 
-/** A branch that was moved by two commits, with a draft that merges, one that conflicts, and one typed since. */
+/** A branch moved by two commits, with a draft that merges, one that conflicts, and one typed since. */
 async function movedWithDrafts() {
   const desk = await makeDesk({ files: { 'a.ts': LINES, 'b.ts': LINES, 'c.ts': LINES }, bare: true })
   const before = await desk.git('rev-parse', 'main')
@@ -313,7 +311,7 @@ const ON_NEW = [
   ['c.ts', 'c\n'],
 ] as const
 
-test('a branch that moved under drafts says from where to where, by how many commits and whose, until there are none', async () => {
+test('a branch that moved under drafts says from where to where, by how many commits and by whom, until no drafts are left', async () => {
   const { desk, before, after } = await movedWithDrafts()
   await using _ = desk
   const moved = async () => (await desk.work.describeBranches())[0]?.moved
@@ -325,12 +323,12 @@ test('a branch that moved under drafts says from where to where, by how many com
   expect(await moved()).toMatchObject({ from: before, to: newest, commits: 3, by: [expect.any(String)] })
   await ask(desk.work, 'discard', { branch: 'main', paths: ['a.ts', 'b.ts'] })
   expect(await moved()).toBeUndefined()
-  // What is typed after that was typed on the newest commit.
+  // Later edits are on the newest commit.
   await (await edit(desk.work, 'main', 'd.ts')).type('more\n')
   expect(await moved()).toBeUndefined()
 })
 
-test('the drafts of a branch that moved go to a new one where it was, and back by undo', async () => {
+test('the drafts of a branch that moved are moved to a new one at the old commit, and back by undo', async () => {
   const { desk, before, after } = await movedWithDrafts()
   await using _ = desk
   await ask(desk.work, 'drafts elsewhere', { branch: 'main', from: before, to: 'mine' })
@@ -366,13 +364,13 @@ test('the drafts of a branch that moved go to a new one where it was, and back b
   )
 })
 
-test('thousands of folders of branches are looked at about as fast as the system tells their times', async () => {
+test('thousands of branch folders are checked about as fast as the system reads their time stamps', async () => {
   await using desk = await makeDesk({ files: { 'a.ts': 'a\n' }, bare: true })
   const tip = await desk.git('rev-parse', 'main')
   const names = Array.from({ length: 4000 }, (_, number) => `refs/heads/person-${number}`)
   const moves = names.map(name => `create ${name}/work ${tip}\n`).join('')
   await gitWith(desk.path, ['update-ref', '--stdin'], moves)
-  // What was different is asked for once more.
+  // A part that changed is reported once more.
   for (let times = 0; times < 3; times++) await desk.work.look()
   const timeOf = async (task: () => Promise<unknown>) => {
     const begun = performance.now()

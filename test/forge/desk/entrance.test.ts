@@ -1,4 +1,4 @@
-/** The real desk in a real browser: how a window gets access, keeps it over restarts, and what keeps others out. */
+/** The real desk in a real browser: how a window gets access, keeps it across restarts, and how others are refused. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
@@ -78,7 +78,7 @@ describe.skipIf(!hasBrowser)('a window at the desk', () => {
     await folder?.[Symbol.asyncDispose]()
   })
 
-  test('comes in by the address, which has no token any more then', async () => {
+  test('gets access by the address, from which the token then disappears', async () => {
     expect(page.url()).toBe(`${new URL(forge.address).origin}/`)
     expect(await page.evaluate('document.cookie')).toBe('')
     const { entries } = await (await browser.context.newCDPSession(page)).send('Page.getNavigationHistory')
@@ -86,12 +86,12 @@ describe.skipIf(!hasBrowser)('a window at the desk', () => {
     expect(await page.content()).not.toContain('forge-secret')
   })
 
-  test('a second one comes in by typing the address', async () => {
+  test('gets access in a second tab by typing the address', async () => {
     const second = await open(`${new URL(forge.address).origin}/`)
     await second.close()
   })
 
-  test('shows an image, to which no address leads', async () => {
+  test('shows an image, which has no address', async () => {
     await page.getByRole('treeitem', { name: 'dot.png' }).click()
     const image = page.getByRole('img', { name: 'dot.png' })
     await image.waitFor()
@@ -102,7 +102,7 @@ describe.skipIf(!hasBrowser)('a window at the desk', () => {
     expect(status).toBe(401)
   })
 
-  test('no text becomes HTML in it, and no policy can be made that lets it', async () => {
+  test('turns no text into HTML, and can’t change the policy that prevents it', async () => {
     const tries = [
       "document.createElement('div').insertAdjacentHTML('beforeend', '<b>x</b>')",
       "document.createElement('div').innerHTML = '<b>x</b>'",
@@ -117,7 +117,7 @@ describe.skipIf(!hasBrowser)('a window at the desk', () => {
     expect(errors).toEqual(['TypeError', 'TypeError', 'TypeError', 'TypeError'])
   })
 
-  test('goes on by itself after kill -9 of the desk, with what was typed meanwhile', async () => {
+  test('goes on by itself after kill -9 of the desk, with the edits made meanwhile', async () => {
     await page.getByRole('treeitem', { name: 'a.txt' }).click()
     await page.getByRole('textbox', { name: 'Editor' }).click()
     await page.keyboard.press('Control+Home')
@@ -133,7 +133,7 @@ describe.skipIf(!hasBrowser)('a window at the desk', () => {
     expect(await page.getByRole('alert').count()).toBe(0)
   })
 
-  test('says what to do where its key is none any more, and goes on when the browser has the new one', async () => {
+  test('says what to do if its secret is not valid any more, and goes on when the browser has the new one', async () => {
     const { port } = new URL(forge.address)
     await forge.kill('SIGKILL')
     await page.getByText('The desk does not answer').waitFor()
@@ -150,7 +150,7 @@ describe.skipIf(!hasBrowser)('a window at the desk', () => {
     await other.close()
   })
 
-  test('one with the cookie but without the secret says what to do', async () => {
+  test('says what to do with the cookie but without the secret', async () => {
     const other = await open(`${new URL(forge.address).origin}/`)
     const secret = await other.evaluate<string>(`localStorage.getItem('forge-secret')`)
     await other.evaluate('localStorage.clear()')

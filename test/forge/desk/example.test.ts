@@ -1,4 +1,4 @@
-/** The repository made for looking around. */
+/** The example repository. */
 import { expect, test } from 'bun:test'
 import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ async function run(state: string, path = process.env.PATH) {
   return { out: out.trim(), err, code }
 }
 
-test('it has branches, a merge and files of all kinds, is said once, and stays as it was left', async () => {
+test('it has branches, a merge and files of all kinds, and a second call leaves it as it is', async () => {
   await using folder = await makeFolder()
   const first = await run(folder.path)
   expect([first.code, first.out]).toEqual([0, join(folder.path, 'forge/example/tides')])
@@ -30,7 +30,7 @@ test('it has branches, a merge and files of all kinds, is said once, and stays a
   expect(await git(first.out, 'rev-parse', 'main')).toBe(mine)
 })
 
-test('one that could not be made leaves nothing behind, and is made the next time', async () => {
+test('a failed creation leaves nothing behind, and the next one succeeds', async () => {
   await using folder = await makeFolder()
   const script = `#!/bin/sh\n[ "$1" = fast-import ] && exit 1\nexec ${Bun.which('git')} "$@"\n`
   await writeFile(join(folder.path, 'git'), script, { mode: 0o755 })

@@ -1,4 +1,4 @@
-/** Repositories that lack a part of their history or of their contents: only what would be wrong is refused. */
+/** Repositories without a part of their history or contents: only what would give wrong results is refused. */
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type { CommitRow } from '../../../forge/desk/contract/reading.ts'
@@ -10,7 +10,7 @@ const main = { kind: 'branch', branch: 'main' } as const
 const NOT_FETCHED =
   'This repository is a partial clone that lacks what this needs, and the desk fetches nothing: get all of it by `git fetch --refetch --no-filter`.'
 
-/** A clone of three commits, of which the second changed a.txt and the third f/b.txt, and its desk. */
+/** A clone of three commits, of which the second changed a.txt and the third f/b.txt, with its desk. */
 async function cloned(...args: string[]) {
   const folder = await makeFolder()
   const origin = join(folder.path, 'origin')
@@ -41,14 +41,14 @@ async function cloned(...args: string[]) {
 
 const edits = [{ client: 'window', changes: [[0, 'new'], 9] }]
 
-test('in a shallow clone all can be done but to say what its last commits changed', async () => {
+test('a shallow clone supports everything but the changes of its last commits', async () => {
   await using clone = await cloned('--depth=2')
   const { window, why, second, third } = clone
   const rows = async (path?: string) =>
     ((await window.ask({ ask: 'history', at: main, path, from: 0, count: 9 })) as { rows: CommitRow[] }).rows
   expect((await rows()).map(({ oid }) => oid)).toEqual([third, second])
   expect((await rows('f/b.txt')).map(({ oid }) => oid)).toEqual([third])
-  // Git would say that the oldest commit here has made all files.
+  // Git would report that the oldest commit here added all files.
   expect(await rows('a.txt')).toEqual([])
   expect(await window.ask({ ask: 'changes', to: { kind: 'commit', commit: third } })).toMatchObject([
     { path: 'f/b.txt' },
@@ -66,7 +66,7 @@ test('in a shallow clone all can be done but to say what its last commits change
   expect(await git(clone.path, 'rev-parse', 'main')).toBe(third)
 })
 
-test('in a partial clone with a checkout, files are edited and saved; what was not fetched is not guessed', async () => {
+test('in a partial clone with a checkout, files are edited and saved, and missing content is not guessed', async () => {
   await using clone = await cloned('--filter=blob:none')
   const { window, why, second, third } = clone
   expect(await window.ask({ ask: 'open', at: main, path: 'a.txt' })).toMatchObject({ text: 'one\nmore\n' })
@@ -75,7 +75,7 @@ test('in a partial clone with a checkout, files are edited and saved; what was n
   })
   await window.ask({ ask: 'save', branch: 'main', paths: 'all' })
   expect(await git(clone.path, 'show', 'main:a.txt')).toBe('newone\nmore')
-  // Which files a commit changed is known, how many lines is not.
+  // The changed files are known, but not the line counts.
   const changes = await window.ask({ ask: 'changes', to: { kind: 'commit', commit: second } })
   expect(changes).toEqual([expect.objectContaining({ path: 'a.txt', status: 'changed' })])
   expect(changes).toEqual([expect.not.objectContaining({ added: expect.anything() })])
@@ -85,16 +85,16 @@ test('in a partial clone with a checkout, files are edited and saved; what was n
   expect((await window.heard('notice')).words).toBe(NOT_FETCHED)
 })
 
-test('in a bare partial clone new files are made, and others are said not to be there', async () => {
+test('in a bare partial clone new files can be made, and missing ones are reported', async () => {
   await using clone = await cloned('--bare', '--filter=blob:none')
   const { window, why } = clone
   expect(await window.ask({ ask: 'folder', at: main, path: '' })).toMatchObject([{ name: 'f' }, { name: 'a.txt' }])
   expect(await why({ ask: 'open', at: main, path: 'a.txt' })).toBe(NOT_FETCHED)
   await window.ask({ ask: 'new file', branch: 'main', path: 'f/new.txt' })
-  // No new entry is written for content that this clone does not have, though it would be right.
+  // No tree is written with content that this clone lacks, although it would be correct.
   expect(await why({ ask: 'rename', branch: 'main', from: 'a.txt', to: 'c.txt' })).toContain(NOT_FETCHED.slice(0, -1))
   expect(await git(clone.path, 'ls-tree', '-r', '--name-only', 'main')).toBe('a.txt\nf/b.txt\nf/new.txt')
-  // What the sentence says helps.
+  // The advice in the message works.
   await git(clone.path, 'fetch', '-q', '--refetch', '--no-filter')
   expect(await window.ask({ ask: 'open', at: main, path: 'a.txt' })).toMatchObject({ text: 'one\nmore\n' })
 })

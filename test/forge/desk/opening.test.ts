@@ -1,4 +1,4 @@
-/** What a page that begins is told of what a person has just set. */
+/** A new page gets the settings that were changed a moment ago. */
 import { expect, test } from 'bun:test'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import { Desk } from '../../../forge/desk/desk.ts'
 import { commit, PLAIN } from '../../support/git.ts'
 import { makePlace } from '../../support/repository.ts'
 
-test('a page that begins is told what was set a moment ago', async () => {
+test('a new page gets settings that were changed a moment ago', async () => {
   await using place = await makePlace()
   await commit(place.path, 'main', { 'a.txt': 'a\n' })
   const state = join(place.path, 'state-of-the-desk')

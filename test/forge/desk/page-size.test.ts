@@ -1,4 +1,4 @@
-/** What the browser has to load before the page can be used. */
+/** The size of what the browser loads before the page can be used. */
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { brotliCompressSync, constants } from 'node:zlib'

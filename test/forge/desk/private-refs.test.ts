@@ -1,4 +1,4 @@
-/** What the desk keeps in refs of its own does not leave the repository by accident. */
+/** The refs of the desk do not leave the repository by accident. */
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { bare, commit, git } from '../../support/git.ts'
@@ -9,7 +9,7 @@ const refsOf = async (path: string) =>
   (await git(path, 'for-each-ref', '--format=%(refname)')).split('\n').filter(Boolean).sort()
 const hasDraft = async (path: string) => (await refsOf(path)).includes('refs/forge/drafts/main')
 
-/** A repository in which something is typed and not saved, and its desk. */
+/** A repository with an unsaved draft, and its desk. */
 async function withDraft(path: string) {
   await commit(path, 'main', { 'a.txt': 'one\n' })
   const desk = await openTestDesk(path)
@@ -43,7 +43,7 @@ test('a clone with --mirror gets no drafts, and a push with --mirror into the re
   expect(await place.git('config', '--get-all', 'transfer.hideRefs')).toBe('refs/forge')
 })
 
-test('a remote that git push mirrors to gets all refs but those of the forge, and keeps what the user has set', async () => {
+test('a remote that git push mirrors to gets all refs but the forge’s, and keeps the user’s settings', async () => {
   await using place = await makePlace()
   const { path, folder } = place
   const [mirror, other] = [await bare(join(folder, 'mirror.git')), await bare(join(folder, 'other.git'))]

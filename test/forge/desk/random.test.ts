@@ -1,4 +1,4 @@
-/** Random days: two desks and a terminal that interfere with each other. No word that was typed is lost. */
+/** Random work of two desks and a terminal that interfere with each other: no typed word is lost. */
 
 import { expect, test } from 'bun:test'
 import { closeFile } from '../../../forge/desk/branches/places.ts'
@@ -10,7 +10,7 @@ const START = Array.from({ length: 30 }, (_, at) => `line ${at}\n`).join('')
 const FILES = ['a.txt', 'b.txt', 'folder/c.txt']
 
 for (const seed of [1, 2, 3, 4])
-  test(`no word is lost on day ${seed}`, async () => {
+  test(`no word is lost in random round ${seed}`, async () => {
     const random = randomFrom(seed)
     await using desk = await makeDesk({ files: Object.fromEntries(FILES.map(path => [path, START])), bare: true })
     const works = [desk.work, (await desk.another()).work]
@@ -30,7 +30,7 @@ for (const seed of [1, 2, 3, 4])
       try {
         await editor.type(`${word}\n`, random.pick(starts))
       } catch (error) {
-        // Another desk was faster, or the file can't be edited now: the edit was refused with a reason.
+        // Another desk was first, or the file can't be edited now: the edit was refused with a reason.
         words.delete(word)
         if (!/faster|resolve/.test((error as Error).message)) throw error
       }
@@ -42,7 +42,7 @@ for (const seed of [1, 2, 3, 4])
       const lines = stdout.split('\n')
       const word = newWord('terminal')
       lines.splice(random.below(lines.length), 0, word)
-      // Where a desk was faster at this moment, git reports it in the terminal.
+      // If a desk was first, git reports it in the terminal.
       await commit(desk.path, 'main', { [path]: lines.join('\n') }).catch(() => words.delete(word))
     }
     const save = async () => {
@@ -57,7 +57,7 @@ for (const seed of [1, 2, 3, 4])
       const work = random.pick(works)
       for (const { path } of await conflictsIn(work, 'main'))
         await ask(work, 'take side', { branch: 'main', path, side: 'both' }).catch((error: Error) => {
-          // Somebody else was faster.
+          // Another desk was first.
           if (!/in no conflict/.test(error.message)) throw error
         })
     }
@@ -72,8 +72,8 @@ for (const seed of [1, 2, 3, 4])
     const steps = [type, type, type, type, byHand, save, settle, undo]
     for (let round = 0; round < 60; round++) {
       const step = random.pick(steps)
-      // Some things happen at once, some one after the other, some are written in between. Who works in the terminal
-      // writes what they have read there before: that is alone, or it would take back what was saved in between.
+      // Some steps run in parallel, some in sequence, and some are written in between. The terminal's step writes what
+      // it has read before, so it runs alone; otherwise it would revert saves in between.
       await Promise.all(step !== byHand && random.chance(0.3) ? [step(), random.pick([type, save])()] : [step()])
       if (random.chance(0.3)) await random.pick(works).flush()
       if (random.chance(0.3)) await random.pick(works).look()

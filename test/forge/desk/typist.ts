@@ -1,4 +1,4 @@
-/** Types a number a line into a.txt of a repository's main, for a test that ends it at a bad moment. */
+/** Types a number per line into a.txt of a repository's main, for a test that kills this process. */
 import { openRepository } from '../../../core/git/repository.ts'
 import { openWork } from '../../../forge/desk/work.ts'
 import { ask, edit, PERSON } from '../../support/desk.ts'

@@ -1,4 +1,4 @@
-/** A day at the desk: what is typed stays, what is saved is a commit, and all of it can be undone. */
+/** A day at the desk: edits are kept, saves are commits, and everything can be undone. */
 
 import { expect, test } from 'bun:test'
 import { openFile } from '../../../forge/desk/branches/places.ts'
@@ -17,7 +17,7 @@ test('a file is opened, edited and saved: the commit is in git log, by the user'
   expect((await ask(desk.work, 'save', { branch: 'main', paths: 'all' })).commit).toBeUndefined()
 })
 
-test('what was typed is there after a restart, and is not in the branch', async () => {
+test('edits are there after a restart, but not in the branch', async () => {
   await using desk = await makeDesk({ files: { 'a.ts': 'one\n', 'b.ts': 'two\n' } })
   await (await edit(desk.work, 'main', 'a.ts')).type('typed\n')
   const work = await desk.restart()
@@ -28,7 +28,7 @@ test('what was typed is there after a restart, and is not in the branch', async 
   expect(await desk.git('rev-parse', 'refs/forge/drafts/main^')).toBe(await desk.git('rev-parse', 'main'))
 })
 
-test('undo of a save takes the commit back and leaves the text as a draft; redo saves it again', async () => {
+test('undo of a save reverts the commit and leaves the text as a draft; redo saves it again', async () => {
   await using desk = await makeDesk({ files: { 'a.ts': 'one\n' } })
   const before = await desk.git('rev-parse', 'main')
   await (await edit(desk.work, 'main', 'a.ts')).type('two\n')

@@ -1,6 +1,6 @@
 /**
- * How many bytes each kind of request takes on a small repository that never changes, by part. Where one takes more than
- * is written down here, the test names the part that grew: either that was not meant, or it is written down anew.
+ * The bytes of each kind of request on a small fixed repository, by part. Where one has grown, the test names the part:
+ * either that was an accident, or the number here is updated.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { builtInTools } from '../../../forge/ai/built-in-tools.ts'
@@ -18,7 +18,7 @@ import { commit, type Files } from '../../support/git.ts'
 import { makePlace, type Place } from '../../support/repository.ts'
 import { bytesByPart, partsOf } from '../../support/request-parts.ts'
 
-/** Bytes that each part may have. */
+/** The most bytes of each part. */
 const MOST: Record<string, Record<string, number>> = {
   plan: { all: 17848, instructions: 236, 'list of files': 4260, orders: 238, system: 5236, tools: 7878 },
   outline: { all: 9672, files: 2857, instructions: 139, related: 301, run: 402, system: 2178, task: 1220, tools: 2575 },
@@ -51,7 +51,7 @@ const MOST: Record<string, Record<string, number>> = {
     tools: 3571,
   },
 }
-/** Of so many bytes more nothing is said. */
+/** A larger part is accepted up to this many bytes. */
 const TOLERANCE = 40
 
 const unit = (name: string, at: number): string =>

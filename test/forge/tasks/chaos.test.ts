@@ -1,6 +1,6 @@
 /**
- * Nothing is lost and little is paid twice, whatever is killed, deleted or full. Here a sample of the kills; all of
- * them: `bun test/support/chaos-kills.ts`.
+ * Nothing is lost and little is paid twice, whatever is killed, deleted or full. This is a sample of the kills; for
+ * all: `bun test/support/chaos-kills.ts`.
  */
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
@@ -75,7 +75,7 @@ describe.skipIf(hasNoTemporal)('a run of a dozen tasks', () => {
       })
       expect(await world.forge(['attach', run])).toMatchObject({ code: 0 })
       expect(await world.git('rev-parse', `forge/${run}/result^{tree}`)).toBe(tree)
-      // What was under way when all was ended in order may be asked again.
+      // Requests under way at an orderly end may be repeated.
       expect(world.model.requests.length).toBeLessThanOrEqual(STEPS + IN_FLIGHT)
       const { git: written } = await world.journal(run)
       expect(new Set(written.map(({ id }) => id)).size).toBe(written.length)
@@ -93,7 +93,7 @@ describe.skipIf(hasNoTemporal)('a run of a dozen tasks', () => {
       await rm(await openRunFolder(world.repository, run, world.env), { recursive: true })
       const { code, out, err } = await world.forge(['attach', run])
       expect({ code, err }).toEqual({ code: 4, err: '' })
-      // What was signed for was in there, and nothing else can say so.
+      // The signatures were in the deleted folder, and nothing else proves them.
       expect(out).toContain('These commands have not been approved yet')
       expect(out).toContain(`forge resume ${run}`)
       for (let last: number | null = 4, times = 0; last !== 0; times++) {
@@ -106,7 +106,7 @@ describe.skipIf(hasNoTemporal)('a run of a dozen tasks', () => {
       }
       expect(await world.git('rev-parse', `forge/${run}/result^{tree}`)).toBe(tree)
       expect(world.model.requests.length).toBeLessThanOrEqual(STEPS + IN_FLIGHT)
-      // The story is whole, in git and in the new folder.
+      // The journal is complete, in git and in the new folder.
       const { git: written, file } = await world.journal(run)
       expect(new Set(written.map(({ id }) => id)).size).toBe(written.length)
       expect(file.map(({ id }) => id).sort()).toEqual(written.map(({ id }) => id).sort())
@@ -125,7 +125,7 @@ describe.skipIf(hasNoTemporal)('a run of a dozen tasks', () => {
       await world.model.asked(STEPS / 3)
       await writeFile(clock, '-86400000')
       await world.model.asked((STEPS * 2) / 3)
-      // With a worker that knows of no other time.
+      // With a new worker.
       await world.kill('worker')
       expect(await world.forge(['attach', run])).toMatchObject({ code: 0, err: '' })
       expect(await world.git('rev-parse', `forge/${run}/result^{tree}`)).toBe(tree)

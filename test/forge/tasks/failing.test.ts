@@ -1,6 +1,6 @@
 /**
- * A run of many tasks that all fail twice, by answers of 100 KB that can't be applied: it ends in an orderly way, its
- * histories stay far below the server's limits, and nothing of a file or an answer is in them.
+ * A run of many tasks that all fail twice, with answers of 100 KB that can't be applied: it ends in an orderly way, its
+ * histories stay far below the server's limits, and they contain nothing of a file or an answer.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { writeFile } from 'node:fs/promises'
@@ -12,13 +12,13 @@ import { runIn, TaskScene } from '../../support/tasks.ts'
 import { hasNoTemporal } from '../../support/temporal.ts'
 import { until } from '../../support/world.ts'
 
-/** FORGE_TEST_FAILING=1000 takes minutes, and says what it measured. */
+/** FORGE_TEST_FAILING=1000 takes minutes and prints measurements. */
 const TASKS = Number(process.env.FORGE_TEST_FAILING || 30)
 const LONG = 120_000 + TASKS * 8000
 const ANSWER_BYTES = 100_000
-/** No event of a history may be larger, in bytes. */
+/** At most this many bytes in an event of a history. */
 const MAX_EVENT_BYTES = 64 << 10
-/** Stands in a file of the repository, and in each answer. */
+/** Text in a file of the repository and in each answer. */
 const CONTENT = 'the content of a file which no history may have'
 
 describe.skipIf(hasNoTemporal)('a run whose tasks all fail twice', () => {
@@ -55,7 +55,7 @@ describe.skipIf(hasNoTemporal)('a run whose tasks all fail twice', () => {
         },
       })
       const begin = await scene.forge(['run', '--yes', '--budget', '100000', '--at-most', '8', 'failing'])
-      // It asks whether to go on, since so many fail.
+      // It asks whether to continue, since so many fail.
       expect(begin).toMatchObject({ code: 4, out: expect.stringContaining('tasks failed at their first attempt') })
       const run = runIn(begin.err)
       const { client } = scene.temporal
@@ -81,7 +81,7 @@ describe.skipIf(hasNoTemporal)('a run whose tasks all fail twice', () => {
       expect((await scene.forge(['show', run])).code).toBe(0)
       expect((await scene.forge(['stop', run])).code).toBe(0)
       expect((await scene.status(run)).state).toBe('stopped')
-      // A person is not asked again and again about the same.
+      // The user is not asked again and again about the same.
       expect(times).toBeLessThan(12)
       if (!process.env.FORGE_TEST_FAILING) return
       const store = Number(await scene.git('rev-list', '--objects', '--disk-usage', `refs/forge/runs/${run}/store`))

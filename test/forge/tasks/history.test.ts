@@ -1,12 +1,11 @@
 /**
- * A history that people made, done once more as a run: each commit is a task, a scripted model answers with its own
- * edits, and in the end the tree must be the very same one. Also when tasks end in any order, some attempts fail, and a
- * person is asked.
+ * A real history, repeated as a run: each commit is a task, a scripted model answers with its edits, and the final tree
+ * must be the same. Also with tasks that end in any order, failing attempts, and questions to the user.
  *
  *   FORGE_TEST_HISTORY=/path/to/a/clone FORGE_TEST_COMMITS=200 bun test test/forge/tasks/history.test.ts
  *
- * takes the newest commits of that repository, and does all of it four times. Without these, it is the history of this
- * project, or where its clone has too little of that, one that nobody would think of.
+ * uses the newest commits of that repository, four times. Without these variables, it is this project's history, or a
+ * made-up one where the clone is too shallow.
  */
 import { describe, expect, test } from 'bun:test'
 import { mkdir, symlink } from 'node:fs/promises'
@@ -34,16 +33,16 @@ import { PROJECT } from '../../support/world.ts'
 
 const { FORGE_TEST_HISTORY: GIVEN, FORGE_TEST_COMMITS, FORGE_TEST_SEED = '1' } = process.env
 const COUNT = Number(FORGE_TEST_COMMITS ?? 16)
-/** Of this project's own history: its newest commits may be merges of hundreds of files, which take their time. */
+/** Few commits of this project's history, as some are merges of hundreds of files. */
 const OWN_COUNT = 8
 const SEED = Number(FORGE_TEST_SEED)
 const MINUTES = GIVEN ? 60 : 5
-/** Milliseconds that a model may take. */
+/** The longest answer time of the model, in milliseconds. */
 const LONGEST = GIVEN ? 1500 : 500
-/** Tasks at a time. */
+/** The most tasks at the same time. */
 const AT_MOST = 8
 
-/** What goes otherwise than straight on. */
+/** Deviations from the straight way. */
 type Trouble = { isShuffled?: boolean; failing?: number; questions?: number }
 
 type Done = {
@@ -51,13 +50,13 @@ type Done = {
   history: HistoryPlan
   tree: string
   requests: number
-  /** Pairs of tasks that ended in another order than their commits were made in. */
+  /** `turned`: pairs of tasks that ended in another order than their commits. */
   turned: number
   seconds: number
 }
 
 describe.skipIf(hasNoTemporal)('a history that is done once more ends in the tree of its newest commit', () => {
-  // A few more failures than in life, so that each kind is among them.
+  // More failures than in practice, so that each kind occurs.
   const all: Trouble = { isShuffled: true, failing: 0.25, questions: 4 }
   if (!GIVEN) {
     const limit = MINUTES * 60_000
@@ -92,7 +91,7 @@ async function seen(make: (path: string) => Promise<unknown>, trouble: Trouble, 
   expect(tree).toBe(history.tree)
   expect(requests).toBe(tasks.length + failing.size)
   const attempts = status.tasks.filter(({ attempt }) => attempt > 1).map(({ id }) => id)
-  // What can't be used is asked for once more within its step; only the others cost an attempt.
+  // An unusable answer is asked for again within its step; only other failures cost an attempt.
   const costly = [...failing].filter(([id, kind]) => !WITHIN.includes(kindFor(history, id, kind)))
   expect(attempts.sort()).toEqual(costly.map(([id]) => id).sort())
 }
@@ -114,7 +113,7 @@ async function randomHistoryAt(path: string): Promise<void> {
 
 type Kind = 'beyond' | 'nowhere' | 'gives up' | 'no answer' | 'asks'
 
-/** Which tasks do not go straight on, and how: the same ones for the same seed. */
+/** The tasks with trouble, and its kind; the same for the same seed. */
 function troubled(ids: readonly TaskId[], { failing = 0, questions = 0 }: Trouble): Map<TaskId, Kind> {
   const left = [...ids]
   const random = randomFrom(SEED)
@@ -128,7 +127,7 @@ function troubled(ids: readonly TaskId[], { failing = 0, questions = 0 }: Troubl
   return new Map([...failures, ...asking])
 }
 
-/** Troubles that end within the step that they come in. */
+/** Troubles that end within their step. */
 const WITHIN: readonly Kind[] = ['nowhere', 'no answer']
 
 /** A task without boundaries can't go beyond them. */
@@ -139,10 +138,10 @@ function kindFor({ plan }: HistoryPlan, id: TaskId, kind: Kind): Kind {
 
 const answerOf = (id: TaskId): string => `Go on with ${id}.`
 
-/** Whether it is about the plan as a whole, every few tasks: a summary of what was done, and whether it is still right. */
+/** Whether a request is about the whole plan: a summary of finished work, or the check of the plan. */
 const isLook = (asked: string): boolean => /answer (?:with the summary|whether the plan is right), by/i.test(asked)
 
-/** Answers each task with its commit's edits; those in trouble only when they are asked again. */
+/** Answers each task with its commit's edits; tasks with trouble only when asked again. */
 function modelOf(history: HistoryPlan, trouble: Trouble, random: Random): (heard: Heard) => Turn {
   const { edits, plan } = history
   const kinds = troubled(
@@ -194,7 +193,7 @@ async function doOnceMore(make: (path: string) => Promise<unknown>, trouble: Tro
   const repository = await openRepository(path)
   await using objects = openObjects(repository)
   const history = await planOf(objects, await commitsOf(path, count))
-  // The usual key of the double stands in this project's own files, and no answer may have a key in it.
+  // A unique key, since the double's usual one is in this project's own files, and no answer may contain a key.
   const key = `key-of-this-run-${crypto.randomUUID()}`
   await using model = await ModelServer.start(modelOf(history, trouble, randomFrom(SEED + 1)), { key })
   const env = { ...temporal.env, ...(await dockerIn(temporal.folder)), ...model.environment('openai') }
@@ -236,7 +235,7 @@ async function doOnceMore(make: (path: string) => Promise<unknown>, trouble: Tro
   return { status, history, tree, requests, turned: turnedIn(model), seconds }
 }
 
-/** The person: answers each question when it comes, until the run has ended. Throws where it waits for more. */
+/** The user: answers each question until the run has ended. Throws where it waits for anything else. */
 async function answerAll(
   client: Client,
   run: string,
@@ -247,13 +246,13 @@ async function answerAll(
     if (status.name !== 'RUNNING') return
     const { state, words, tasks } = await queryRun<RunStatus>(client, run, 'status')
     const asking = tasks.filter(task => task.state === 'asks')
-    // Many of the first ones may be among those that fail.
+    // The run asks this where many of the first tasks happen to fail: continue.
     if (state === 'asks' && words.includes('is the plan right?')) await updateRun(client, run, 'resume', [undefined])
     else if (state === 'paused' || (state === 'asks' && asking.length === 0))
       throw new Error(`The run is in state ${state}: ${words}`)
     for (const { id, question, words } of asking) {
       const asked = question ? await store.readText(question) : ''
-      // What a task asks after two failures is no question of its own.
+      // A question after two failures is not one that the model has asked.
       if (asked.trim() !== `Shall ${id} be done?`) throw new Error(`${words}\n${asked}`)
       const answer = await store.put('answer', answerOf(id))
       await approved.signAnswer(id, answer.oid)
@@ -264,7 +263,7 @@ async function answerAll(
 
 const wordsOf = (heard: Heard | undefined): string => heard?.messages.map(({ text }) => text).join('\n') ?? ''
 
-/** How many pairs of answers went out in another order than that of their tasks. */
+/** How many pairs of answers were sent in another order than their tasks. */
 function turnedIn(model: ModelServer): number {
   const order = model.requests.map(({ heard }) => {
     return Array.from(wordsOf(heard).matchAll(/^# The task c(\d{4}):/gm)).at(-1)?.[1] ?? ''
@@ -272,7 +271,7 @@ function turnedIn(model: ModelServer): number {
   return order.reduce((sum, one, at) => sum + order.slice(at + 1).filter(other => other < one).length, 0)
 }
 
-/** The stand-in of docker, as the first on a PATH. */
+/** The stand-in for docker, first in a PATH. */
 async function dockerIn(folder: string): Promise<Record<string, string>> {
   const bin = join(folder, 'bin')
   await mkdir(bin)

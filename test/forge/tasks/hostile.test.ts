@@ -1,4 +1,4 @@
-/** Strangers around a run: in the repository, in the model's answers, and at the port of the local server. */
+/** Attackers around a run: in the repository, in the model's answers, and at the local server's port. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -21,7 +21,7 @@ import { hasNoTemporal } from '../../support/temporal.ts'
 const KEY = 'sk-test-0000-A-KEY-OF-NOBODY-1111'
 const MINUTES = 5 * 60_000
 
-/** All bytes below a folder. A loose object may be gone when it is read: it is in a pack then. */
+/** All bytes below a folder. A loose object may be gone when it is read, as it is in a pack then. */
 async function contentsOf(folder: string): Promise<[name: string, bytes: Buffer][]> {
   const names = await readdir(folder, { recursive: true, withFileTypes: true })
   const files = names.filter(it => it.isFile()).map(it => join(it.parentPath, it.name))
@@ -42,7 +42,7 @@ describe.skipIf(hasNoTemporal)('at the port of the local server', () => {
     expect(await world.forge(['run', '--yes', '--requests', '100', 'Write a dozen notes'])).toMatchObject({ code: 0 })
     run = await world.run()
     const server = await findRunning(await openServerPlace(world.env))
-    // Another user of the machine: no key, no file of the run's owner, only the port.
+    // Another user of the machine: without a key or access to the owner's files, only the port.
     connection = await Connection.connect({ address: `127.0.0.1:${server?.port}` })
     client = new Client({ connection, namespace: 'forge' })
   }, MINUTES)
@@ -54,7 +54,7 @@ describe.skipIf(hasNoTemporal)('at the port of the local server', () => {
   const submit = async (input: object, id: string) =>
     client.workflow.start('forgeRun', { taskQueue: await queueOf(world.repository), workflowId: id, args: [input] })
 
-  /** A run's state, as soon as it rests. */
+  /** Waits until a run rests, and gives its state. */
   async function rests(id: string): Promise<{ state: string; words: string }> {
     for (;;) {
       const status = await client.workflow.getHandle(id).query<{ state: string; words: string }>('status')
@@ -77,7 +77,7 @@ describe.skipIf(hasNoTemporal)('at the port of the local server', () => {
       const { state, words } = await rests('strange')
       expect({ state, words }).toMatchObject({
         state: 'paused',
-        words: expect.stringMatching(/^Nobody has asked for strange/),
+        words: expect.stringMatching(/^You have not asked for strange/),
       })
       expect(world.model.requests).toHaveLength(requests)
       await client.workflow.getHandle('strange').terminate()
@@ -93,12 +93,12 @@ describe.skipIf(hasNoTemporal)('at the port of the local server', () => {
       const limits = { ...input.limits, requests: 100_000, cost: 10_000 }
       await submit({ ...input, limits }, `forge-run-${run}`)
       const { words } = await rests(`forge-run-${run}`)
-      expect(words).toStartWith(`Nobody has asked for ${run} with such limits`)
+      expect(words).toStartWith(`You have not asked for ${run} with these limits`)
       await client.workflow.getHandle(`forge-run-${run}`).terminate()
-      // Nor by an update of one that is under way with the right ones.
+      // Nor by an update of a running run that was begun with the right ones.
       const right = await submit({ ...input, onlyPlan: false }, `forge-run-${run}`)
       expect(await refusedBy(right.executeUpdate('raise', { args: [{ requests: 100_000 }] }))).toThrow()
-      // It has found all that was done before, and may have ended by itself.
+      // It has found all earlier results, and may have ended by itself.
       await right.terminate().catch(() => undefined)
     },
     MINUTES,
@@ -160,7 +160,7 @@ describe.skipIf(hasNoTemporal)('who makes the user’s worker do things of their
         const workflowId = `neighbour-${crypto.randomUUID()}`
         return await client.workflow.execute('call', { taskQueue: 'neighbour', workflowId, args })
       } catch (error) {
-        // The innermost is the activity's own sentence.
+        // The innermost error has the activity's own sentence.
         let inner = error as Error
         while (inner.cause instanceof Error) inner = inner.cause
         throw inner
@@ -177,18 +177,18 @@ describe.skipIf(hasNoTemporal)('who makes the user’s worker do things of their
     const { code, err } = await world.forge(['land', run, ...words, '--yes'])
     return { code, why: /not checked by you, as (.+?)\. forge land/.exec(err)?.[1] ?? err }
   }
-  /** What an activity says to it. */
+  /** The refusal of an activity for an input. */
   const refusal = (activity: string, input: object) =>
     call(activity, input).then(
       () => 'It was done.',
       error => (error as Error).message,
     )
-  /** The result of a run as its activity checks it, of these results of tasks. */
+  /** Calls the activity that combines the results of a run. */
   const finish = async (input: { base: string; plan: unknown; results: { task: string; head: string }[] }) => {
     const results = await call('keepItems', { kind: 'results', items: input.results })
     return await call('finish', { ...input, results })
   }
-  /** The whole result with one file of the neighbour's. */
+  /** A commit of the whole result with the attacker's files. */
   const made = async (files: Record<string, string>) => {
     await world.git('update-ref', 'refs/heads/neighbour', result)
     return await commit(world.folder, 'neighbour', files)
@@ -226,7 +226,7 @@ describe.skipIf(hasNoTemporal)('who makes the user’s worker do things of their
       const said = await finish({ base, plan, results: [{ task: 'alpha', head }] })
       expect(said).toMatchObject({ isGood: true, head })
       expect(await land()).toEqual({ code: 1, why: 'there is work in it that was not checked' })
-      // Nor where it is taken for the base, or for what was merged.
+      // Nor where it is taken for the base, or for a merged result.
       await finish({ base: head, plan, results: [] })
       expect((await land()).why).toBe('there is work in it that was not checked')
       await call('gather', { task: 'beta', attempt: 7, base: head, results: [result], plan })
@@ -247,7 +247,7 @@ describe.skipIf(hasNoTemporal)('who makes the user’s worker do things of their
       const words = JSON.stringify({ ...mine, contract })
       const kept = await call('keepWords', { attempt: 1, step: 'x', kind: 'plan', words })
       const approval = await refusal('remember', { kind: 'approval', task: '', count: 9, answer: kept })
-      expect(approval).toStartWith(`Somebody has said yes to a plan of ${run}, and it was not you`)
+      expect(approval).toStartWith(`A plan of ${run} was approved, but not by you`)
       expect(await readPlan(new RunStore(objects, run))).toEqual(mine)
       const head = await made({ 'notes/beta.md': 'nothing\n' })
       expect(await finish({ base, plan: kept, results: [{ task: 'beta', head }] })).toMatchObject({
@@ -278,7 +278,7 @@ describe.skipIf(hasNoTemporal)('who makes the user’s worker do things of their
       await using objects = openObjects(world.repository)
       const input = await readRunInput(new RunStore(objects, run))
       const begun = await refusal('begin', { ...input, base: await made({ 'x.txt': 'x' }) })
-      expect(begun).toStartWith(`Nobody has asked for ${run}`)
+      expect(begun).toStartWith(`You have not asked for ${run}`)
       expect(world.model.requests).toHaveLength(requests)
     },
     MINUTES,
@@ -296,7 +296,7 @@ describe.skipIf(hasNoTemporal)('who makes the user’s worker do things of their
   )
 })
 
-/** Answers with what a stranger would like to happen; each once, then the usual. */
+/** Answers with an attack, each once; then the usual ones. */
 const NASTY: Record<string, object[]> = {
   alpha: [{ kind: 'write', path: '.git/hooks/pre-commit', content: '#!/bin/sh\ntouch /tmp/owned\n', executable: true }],
   beta: [{ kind: 'write', path: '../outside.md', content: 'out' }],
@@ -328,11 +328,11 @@ test.skipIf(hasNoTemporal)(
       '.gitattributes': '* filter=owned diff=owned merge=owned\n',
       'odd\x1b[31m name\n.md': 'odd\n',
       'key.txt': `the key is ${KEY}\n`,
-      // A stranger's word for what may run.
+      // A forged approval of commands.
       '.forge/approved_tools.json': '{"version":1,"approvals":[]}\n',
     }
     await using world = await TasksWorld.make({ script, files, env: {} })
-    // The key is one that is known, and stands in a file that models see.
+    // The key is known to the process, and is in a file that models see.
     await writeFile(join(world.root, 'config/forge.env'), '')
     for (const name of ['clean', 'smudge', 'process'])
       await world.git('config', `filter.owned.${name}`, `touch ${join(world.root, 'owned')}; cat`)
@@ -343,7 +343,7 @@ test.skipIf(hasNoTemporal)(
         mode: 0o755,
       })
     const before = await world.git('status', '--porcelain')
-    // The person's own git may run their filters and hooks; nothing of the forge does.
+    // The user's own git may run filters and hooks; the forge runs none.
     await rm(join(world.root, 'owned'), { force: true })
     const { code, out } = await world.forge(['run', '--yes', 'Write a dozen notes \x1b[31m'])
     const run = await world.run()
@@ -381,7 +381,7 @@ test.skipIf(hasNoTemporal)(
       )
       commands += found.join('\n')
       const asked = heard.messages.map(({ text }) => text).join('\n')
-      // The model says the key, where it can.
+      // The model repeats the key where it sees it.
       if (asked.includes('# The task alpha:')) {
         const edits = [{ kind: 'write', path: 'notes/alpha.md', content: `by alpha ${KEY}\n` }]
         return saying({ signal: 'success', words: `The key is ${KEY}.`, edits })

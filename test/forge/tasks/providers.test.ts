@@ -1,4 +1,4 @@
-/** Providers that say too often that it is too much, limits that hold with many requests under way, broken answers. */
+/** Providers with many refusals, limits with many requests under way, and broken answers. */
 import { describe, expect, test } from 'bun:test'
 import type { Heard, Turn } from '../../doubles/model-server.ts'
 import { fansOut, saying, turnFor } from '../../support/chaos-model.ts'
@@ -6,7 +6,7 @@ import { TasksWorld } from '../../support/tasks-world.ts'
 import { hasNoTemporal } from '../../support/temporal.ts'
 
 const isVoice = ({ system }: Heard): boolean => system.includes('# Your task: a text')
-/** The plan, two tasks that ask and write. */
+/** Requests besides: the plan, and two tasks that ask and write. */
 const OTHERS = 5
 const MINUTE = 60_000 * 3
 
@@ -15,7 +15,7 @@ describe.skipIf(hasNoTemporal)('requests by the dozen', () => {
     'a limit of requests is held with sixty-four of them under way, and a higher one goes on',
     async () => {
       const answer = fansOut(2, 40)
-      // None is answered before most of what a worker does at a time has come.
+      // No request is answered before most of those that a worker sends at once have arrived.
       const many = Promise.withResolvers<void>()
       let asked = 0
       const script = async (heard: Heard): Promise<Turn> => {
@@ -37,7 +37,7 @@ describe.skipIf(hasNoTemporal)('requests by the dozen', () => {
       })
       expect(await world.forge(['resume', 'last', '--requests', '1000'])).toMatchObject({ code: 0 })
       expect((await world.forge(['attach', 'last'])).code).toBe(0)
-      // None of those that were answered was asked again.
+      // No answered request was sent again.
       expect(world.model.requests).toHaveLength(2 * 40 + OTHERS)
     },
     MINUTE,
@@ -52,7 +52,7 @@ describe.skipIf(hasNoTemporal)('requests by the dozen', () => {
       const answer = fansOut(2, 32)
       let refused = 0
       let isStormy = true
-      // Everything that comes together is refused, until one comes by itself.
+      // Concurrent requests are refused, until one comes alone.
       let inside = 0
       const script = async (heard: Heard): Promise<Turn> => {
         if (!isVoice(heard)) return saying(answer(heard))
@@ -69,7 +69,7 @@ describe.skipIf(hasNoTemporal)('requests by the dozen', () => {
       const { code } = await world.forge(['run', '--yes', 'Ask many'])
       expect(code).toBe(0)
       expect(refused).toBeGreaterThan(1)
-      // Those that were under way when it began, and no more.
+      // Only those under way at the beginning.
       expect(refused).toBeLessThanOrEqual(64)
       expect(world.model.requests).toHaveLength(2 * 32 + OTHERS + refused)
     },
@@ -77,7 +77,7 @@ describe.skipIf(hasNoTemporal)('requests by the dozen', () => {
   )
 })
 
-/** What goes wrong, once for each task. */
+/** The troubles, one for each task. */
 const TROUBLES: Record<string, Turn> = {
   alpha: { cut: { at: 200, how: 'reset' } },
   beta: { cut: { at: 200, how: 'close' } },
@@ -107,7 +107,7 @@ test.skipIf(hasNoTemporal)(
     await using world = await TasksWorld.make({ script })
     const first = await world.forge(['run', '--yes', 'Write a dozen notes'])
     let { code, out } = first
-    // A person says of each halt that it may go on.
+    // The user lets it continue after each halt.
     for (let times = 0; code === 4 && times < 4; times++) {
       await world.forge(['resume', 'last'])
       const { code: next, out: more } = await world.forge(['attach', 'last'])

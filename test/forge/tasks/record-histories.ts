@@ -1,10 +1,12 @@
 #!/usr/bin/env bun
 /**
- * Records the histories in histories/ anew, a file for each workflow: runs that are small and have what flows do. They are
- * replayed by the tests, so that a change of a flow that would break runs under way is found. Record them anew only with
- * a release that may break those; what is new in a flow gets a name of its own, and is recorded alone.
+ * Records the histories in histories/ again, a file for each workflow: small runs with all features of flows. Tests
+ * replay them, to find a change of a flow that would break running runs. Record them again only for a release that may
+ * break those; a new feature of a flow gets its own name, and is recorded alone.
  *
- *   test/forge/tasks/record-histories.ts [NAME …]        needs a Temporal server's binary, as the tests of flows do
+ *   test/forge/tasks/record-histories.ts [NAME …]
+ *
+ * It needs a Temporal server's binary, like the tests of flows.
  */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -16,7 +18,7 @@ type Recorded = { script: (asked: Asked) => Said; overrides?: Overrides; during?
 
 const isAgain = ({ step }: Asked) => step.endsWith('/again')
 
-/** By the name of the file that each becomes. */
+/** By the name of the file. */
 const RECORDED: Record<string, Recorded> = {
   'plan-and-run': {
     script: ({ kind }) => {
@@ -68,7 +70,7 @@ const RECORDED: Record<string, Recorded> = {
 type Execution = { workflowId: string; runId?: string }
 type History = { workflowId: string; type: string; history: unknown }
 
-/** The history of a workflow and of all that it has started. */
+/** The history of a workflow and of all its children. */
 async function recordedFrom(server: FlowServer, { workflowId, runId }: Execution): Promise<History[]> {
   const history = await server.client.workflow.getHandle(workflowId, runId).fetchHistory()
   const events = history.events ?? []

@@ -1,4 +1,4 @@
-/** A run whose worker is replaced in the middle by one of another version of the code. */
+/** A run whose worker is replaced by one of another version of the code. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { cp, mkdir, mkdtemp, readFile, realpath, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -14,7 +14,7 @@ import { PROJECT, until } from '../../support/world.ts'
 
 const MINUTES = 8 * 60_000
 
-/** Another installation of this code: what a command and a worker run, at another time of its making. */
+/** Another installation of this code, with other file times, for a command and a worker. */
 async function install(folder: string): Promise<string> {
   await mkdir(join(folder, '.tools'), { recursive: true })
   for (const name of ['forge.ts', 'forge', 'core', 'package.json', 'bun.lock', '.tools/tasks'])
@@ -53,7 +53,7 @@ describe.skipIf(hasNoTemporal)('a run', () => {
       expect(second?.process.pid).not.toBe(first?.process.pid)
       expect(second?.version).not.toBe(first?.version)
       await world.model.asked(STEPS / 2)
-      // And back again, as two checkouts of the code do that are used in turns.
+      // And back again, as with two checkouts of the code used in turns.
       expect(await world.forge(['attach', run])).toMatchObject({ code: 0 })
       const third = await workerOf(world)
       expect(third?.version).toBe(first?.version as string)
@@ -68,7 +68,7 @@ describe.skipIf(hasNoTemporal)('a run', () => {
     MINUTES,
   )
 
-  /** An installation whose flows have one more step than the one that a run was begun with. */
+  /** An installation whose flows have one step more than those that a run was begun with. */
   async function installChanged(file: string, before: string, more: string): Promise<string> {
     const folder = join(root, `changed-${basename(file, '.ts')}`)
     const changed = await install(folder)
@@ -88,7 +88,8 @@ describe.skipIf(hasNoTemporal)('a run', () => {
     'that another version would go on with otherwise says so (%s), and goes on when it is resumed',
     async (file, before, more) => {
       const changed = await installChanged(file, before, more)
-      // What was asked before the other version comes is answered after that: it has to go on with these steps.
+      // A request sent before the other version starts is answered after that, which then has to continue with these
+      // steps.
       const hasCome = Promise.withResolvers<void>()
       const script = async (heard: Heard, count: number): Promise<Turn> => {
         if (count >= STEPS / 3) await hasCome.promise
@@ -101,9 +102,9 @@ describe.skipIf(hasNoTemporal)('a run', () => {
       hasCome.resolve()
       const attach = () => world.forge(['attach', run], {}, changed)
       let attached = await attach()
-      // A machine that is busy replays for longer than a command waits for an answer.
+      // On a busy machine a replay takes longer than a command waits for an answer.
       while (attached.err.includes('does not answer')) attached = await attach()
-      // A task of the run is halted, or the run itself is not under way any more.
+      // A task of the run is halted, or the run has ended.
       expect(attached.code === 4 || attached.code === 1).toBe(true)
       if (attached.code === 4) expect(attached.out).toContain('Another version of Forge')
       expect(`${attached.out}${attached.err}`).toContain(`forge resume ${run}`)

@@ -1,7 +1,7 @@
 /**
- * Plans that are slightly wrong, carried out by the real command, server and worker: each comes to its end by the
- * shortest way out, nothing that passed is paid for again, and the journal tells what happened. All of them share one
- * server, one worker and one repository, and run at the same time.
+ * Slightly wrong plans, carried out by the real command, server and worker: each ends by the shortest way out, finished
+ * work is not paid for again, and the journal tells what happened. All share one server, worker and repository, and run
+ * at the same time.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { appendFile, writeFile } from 'node:fs/promises'
@@ -20,7 +20,7 @@ import { hasNoTemporal } from '../../support/temporal.ts'
 import { type Person, WRONG_PLANS, type WrongPlan } from './wrong-plans.ts'
 
 const LONG = 240_000
-/** A file to which the whole stories are written, for whoever wants to read them. */
+/** A file to which the whole stories are written, for reading. */
 const { FORGE_TEST_STORIES } = process.env
 
 describe.skipIf(hasNoTemporal)('a run by a plan with', () => {
@@ -52,7 +52,7 @@ describe.skipIf(hasNoTemporal)('a run by a plan with', () => {
         expect(begun).toMatchObject({ code: 4 })
         const answered = await scene.forge(await wordsOf(run, wrong.person))
         expect(answered).toMatchObject({ code: 0, err: '' })
-        // To wait for the end costs nothing; a command that follows it takes a processor for a second.
+        // Awaiting the end costs nothing; a command that follows the run takes a processor for a second.
         if (wrong.code === undefined) expect((await handleOf(run).result()).state).toBe('done')
         else expect(await scene.forge(['attach', run])).toMatchObject({ code: wrong.code })
       } else expect(begun).toMatchObject({ code: wrong.code ?? 0 })
@@ -71,7 +71,7 @@ describe.skipIf(hasNoTemporal)('a run by a plan with', () => {
   const timesOf = (name: string, { kind, task }: AskedStep): number =>
     scene.model.asked(name).filter(it => it === `${kind} ${task}`).length
 
-  /** What a person types. */
+  /** The arguments that the user types. */
   async function wordsOf(run: string, person: Person): Promise<string[]> {
     if ('types' in person) return person.types(run)
     const plan = JSON.parse(await scene.git('show', `refs/forge/runs/${run}/store:plan.json`))
@@ -80,7 +80,7 @@ describe.skipIf(hasNoTemporal)('a run by a plan with', () => {
     return ['plan', run, '--file', file, '--yes']
   }
 
-  /** What git has of a run that rests: its journal, and how its tasks are. */
+  /** The data in git of a run that rests: its journal and the states of its tasks. */
   async function keptOf(run: string) {
     await using objects = openObjects(await openRepository(scene.folder))
     const store = new RunStore(objects, run)
@@ -108,7 +108,7 @@ function countsOf(asked: string[]): Record<string, number> {
   return counts
 }
 
-/** Those of the parts that lines have, each in or behind the line of the one before. */
+/** Those of `parts` that occur in the lines in this order. */
 function inOrder(lines: string[], parts: string[]): string[] {
   let from = 0
   return parts.filter(part => {

@@ -1,6 +1,6 @@
 /**
- * Plans that are slightly wrong, each with the shortest way out of it: what the model says, or the one command that a
- * person types. All other steps are done well, so whatever is asked beyond that would be paid for in vain.
+ * Slightly wrong plans, each with the shortest way out: an answer of the model, or one command of the user. All other
+ * steps succeed, so any further request would be wasted.
  */
 import {
   type AskedStep,
@@ -18,37 +18,37 @@ type PlanJson = {
   tasks: (Record<string, unknown> & { id: string })[]
 }
 
-/** What a person types: words of a command behind `forge`, or a change of the plan that is given by `forge plan --file`. */
+/** The user's action: arguments of `forge`, or a change of the plan for `forge plan --file`. */
 export type Person = { types: (run: string) => string[] } | { edits: (plan: PlanJson) => PlanJson }
 
-/** How a step is answered; `times`: which time it is asked, from 1. */
+/** The answer to a step; `times`: the number of this request, from 1. */
 type Does = (asked: AskedStep & { times: number }) => ModelAnswer | undefined
 
 export type WrongPlan = {
-  /** Also the name of its piece of work, in which only letters, digits and blanks stand. */
+  /** A description; also the name of the run's work, so only letters, digits and blanks. */
   what: string
-  /** The tasks of the plan as it is carried out at first. */
+  /** The tasks of the first plan that is carried out. */
   tasks: PlannedTask[]
-  /** In place of what {@link planOf} makes of the tasks. */
+  /** Makes the plan; by default {@link planOf} does, from the tasks. */
   plan?: (name: string) => Record<string, unknown>
-  /** A plan that the linter has to refuse before that one. */
+  /** A plan before that one, which the linter has to refuse. */
   refused?: (name: string) => Record<string, unknown>
-  /** How its tasks' own steps are answered; undefined: well. */
+  /** Answers the steps of its tasks; undefined: they succeed. */
   does?: Does
-  /** What a planner makes of the plan while it is carried out. */
+  /** A planner's new plan during the run. */
   replanned?: (name: string) => Record<string, unknown>
-  /** How any other step is answered. */
+  /** Answers any other step. */
   answers?: Does
   args?: string[]
-  /** Nothing where the model finds the way out. */
+  /** Undefined where the model finds the way out. */
   person?: Person
-  /** What is asked of models each with how often; one plan, where it does not stand here: nothing that passed is asked again. */
+  /** The expected requests with their counts (by default one plan): finished work is not requested again. */
   asked: Record<string, number>
-  /** What the journal has to tell, in this order: parts of its lines. */
+  /** Parts of the journal's lines, in the expected order. */
   story: string[]
-  /** The exit code of the command that follows it to where it rests, by default 0. */
+  /** The exit code of the command that follows it until it rests; by default 0. */
   code?: number
-  /** Tasks that are done in the end, by default those of the plan. */
+  /** The tasks that are done in the end; by default those of the plan. */
   isDone?: string[]
 }
 
@@ -63,18 +63,18 @@ const helps =
     asked.task === id ? made(id, HELPER) : undefined
 const found = (words: string) =>
   says('new_tasks_discovered', words, { discovered: [{ title: 'Change the plan', why: words }] })
-/** Says that of a task at its first attempt. */
+/** The task's first attempt gets this answer. */
 const saysFirst =
   (id: string, answer: ModelAnswer): Does =>
   asked =>
     asked.task === id && asked.times === 1 ? answer : undefined
-/** Until the task's request has these words in it, it fails. */
+/** The task fails until its request contains these words. */
 const untilTold =
   (id: string, words: string, why: string): Does =>
   asked =>
     asked.task === id && !asked.text.includes(words) ? says('failure_retryable', why) : undefined
 
-/** A task whose part of the plan has other fields. */
+/** A task with other fields in the plan. */
 const withFields = (one: PlannedTask, fields: Record<string, unknown>): PlannedTask => ({ ...one, ...fields })
 const writing = (one: PlannedTask, ...globs: string[]): PlannedTask =>
   withFields(one, { boundaries: { write: [`${one.id}.txt`, ...globs] } })
@@ -82,7 +82,7 @@ const checkedBy = (plan: Record<string, unknown>, id: string, command: string): 
   const { contract } = plan as PlanJson
   return { ...plan, contract: contract.map(it => (it.id === id ? { ...it, how: { kind: 'command', command } } : it)) }
 }
-/** Other fields of a task, by a person. */
+/** A user's change of a task's fields. */
 const change =
   (id: string, fields: (task: PlanJson['tasks'][number]) => Record<string, unknown>) =>
   (plan: PlanJson): PlanJson => ({
@@ -90,7 +90,7 @@ const change =
     tasks: plan.tasks.map(it => (it.id === id ? { ...it, ...fields(it) } : it)),
   })
 
-/** Three texts are there with what a and b write, and a fourth one mends that. */
+/** A check that fails with exactly the three texts of a and b, and passes with a fourth one. */
 const TWO_ALONE = 'grep -q done a.txt && { ! test $(ls *.txt | wc -l) = 3; }'
 
 const REPLANNED = 'replanned There is a new plan; changed, with 2 fresh attempts: '
@@ -470,7 +470,7 @@ export const WRONG_PLANS: WrongPlan[] = [
     what: 'a task that is missing as only the whole shows',
     tasks: [task('a'), task('b')],
     plan: name => {
-      // What b writes undoes what a has made true, so that the contract does not hold of both together.
+      // The result of b undoes what a has made true, so that the contract fails for both together.
       const plan = planOf(name, [task('a'), task('b')])
       return checkedBy(plan, 'A1', TWO_ALONE)
     },

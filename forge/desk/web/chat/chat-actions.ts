@@ -1,4 +1,4 @@
-/** What a person can do with the AI of a branch, each as the questions and dialogs that it takes. */
+/** Actions on the AI of a branch, with their questions and dialogs. */
 import { effect } from '@preact/signals'
 import type { Approval } from '../../contract/chat.ts'
 import { attempt, sentence } from '../page/actions.ts'
@@ -9,16 +9,16 @@ import { reversalOf } from '../page/undo.ts'
 import { baseName, readable } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 
-/** How long Escape waits for its second press, in milliseconds. */
-const SECOND_PRESS = 3_000
+/** Time to press Escape a second time, in milliseconds. */
+const SECOND_PRESS_MS = 3_000
 
-/** Shows the chat, to be typed into: where it is docked, there. */
+/** Shows the chat and focuses its message field, also in the docked chat. */
 export function focusMessage(page: Page, tab: Tab): void {
   if (!page.isDocked.peek() || !page.isWide.peek()) tab.show({ kind: 'chat' })
   tab.composer.focus()
 }
 
-/** Why nothing can be sent now, where something was written. */
+/** Why the message can't be sent now; undefined if it can. */
 export function offReason(page: Page, tab: Tab): string | undefined {
   const { head, problem } = tab.conversation
   if (!page.connection.isUp.value) return 'The desk does not answer.'
@@ -27,7 +27,7 @@ export function offReason(page: Page, tab: Tab): string | undefined {
   return conflictsIn(page, branchOf(tab) ?? '').length > 0 ? 'Resolve the conflicts first.' : undefined
 }
 
-/** Sends what is written; while a turn runs, it is sent when that has ended. */
+/** Sends the message; while a turn runs, it is sent when that has ended. */
 export async function send(page: Page, tab: Tab): Promise<void> {
   const branch = branchOf(tab)
   const { composer, conversation } = tab
@@ -40,7 +40,7 @@ export async function send(page: Page, tab: Tab): Promise<void> {
   if (offReason(page, tab) !== undefined) return
   if (conversation.isUnfinished.peek()) return await endUnfinished(page, tab, branch)
   const drafts = draftsOf(page, branch)
-  if (drafts.length > 0) askForDrafts(page, tab, branch, drafts)
+  if (drafts.length > 0) askAboutDrafts(page, tab, branch, drafts)
   else await sendNow(page, tab, branch)
 }
 
@@ -60,8 +60,8 @@ async function sendNow(page: Page, tab: Tab, branch: string): Promise<void> {
 }
 
 /**
- * The next message ends a turn that did not end well: what it changed is kept or discarded by the person's word. Where
- * it changed nothing, what the AI said is kept; a mere failure is discarded, so that it is in no commit.
+ * Ends an unfinished turn before the next message: if it changed files, asks whether to keep or discard them. Without
+ * changes, an answer is kept; a failure without an answer is discarded, so that it is in no commit.
  */
 async function endUnfinished(page: Page, tab: Tab, branch: string): Promise<void> {
   const { composer, conversation } = tab
@@ -69,7 +69,7 @@ async function endUnfinished(page: Page, tab: Tab, branch: string): Promise<void
   const end = async (keep: boolean) => {
     await page.connection.ask('end turn', { branch, keep })
     await conversation.refresh()
-    if (keep && files.length > 0) askForDrafts(page, tab, branch, files)
+    if (keep && files.length > 0) askAboutDrafts(page, tab, branch, files)
     else await send(page, tab)
   }
   if (files.length === 0) {
@@ -92,25 +92,25 @@ async function endUnfinished(page: Page, tab: Tab, branch: string): Promise<void
   }
 }
 
-/** Whether the AI has said or done anything in the last turn. */
+/** Whether the last turn has an answer or a tool call. */
 function hasAnswer({ conversation }: Tab): boolean {
   const items = conversation.sections.peek().at(-1)?.items.peek() ?? []
   return items.some(({ kind }) => kind === 'text' || kind === 'call')
 }
 
-/** What was asked in a turn that failed is in the field for the message again, unless something else is written there. */
+/** Puts the request of a failed turn back into the message field, unless it contains another text. */
 export function watchFailed(page: Page): () => void {
   const seen = new Set<string>()
   return effect(() => {
     for (const tab of page.tabs.value) {
       const { conversation, composer, at } = tab
-      // What is on its way is still in the field.
+      // A message being sent is still in the field.
       if (!conversation.isUnfinished.value || composer.isSending.value || at.kind === 'commit') continue
       const section = conversation.sections.value.at(-1)
       if (!section || seen.has(section.turn)) continue
       seen.add(section.turn)
       const asked = section.items.peek().find(item => item.kind === 'user')
-      // A merge's request was written by the desk.
+      // The request of a merge was written by the desk.
       const isOwn = page.branch(at.branch)?.merging === undefined
       const how = section.end?.how
       const hasFailed = how === 'failed' || (how !== 'done' && how !== 'limit' && !hasAnswer(tab))
@@ -119,8 +119,8 @@ export function watchFailed(page: Page): () => void {
   })
 }
 
-/** A turn works on what is saved. */
-function askForDrafts(page: Page, tab: Tab, branch: string, drafts: string[]): void {
+/** Asks whether to save or discard the drafts before sending, since the AI sees only what is saved. */
+function askAboutDrafts(page: Page, tab: Tab, branch: string, drafts: string[]): void {
   const save = async () => {
     await settle(page, branch, 'all')
     const message = tab.message.peek()?.trim()
@@ -145,7 +145,7 @@ function askForDrafts(page: Page, tab: Tab, branch: string, drafts: string[]): v
   }
 }
 
-/** Sends what was written while a turn ran, when that has ended, whatever the window shows then. */
+/** Sends a message queued during a turn when that has ended, whatever the window shows then. */
 export function watchQueued(page: Page): () => void {
   return effect(() => {
     for (const tab of page.tabs.value) {
@@ -154,7 +154,7 @@ export function watchQueued(page: Page): () => void {
   })
 }
 
-/** A turn has ended: what was written meanwhile is sent, if it ended well. */
+/** Sends the queued message if the turn ended well. */
 async function sendQueued(page: Page, tab: Tab): Promise<void> {
   const { composer, conversation } = tab
   if (!composer.isQueued.peek() || conversation.isBusy.peek()) return
@@ -170,7 +170,7 @@ export function stop(page: Page, tab: Tab): Promise<void> {
   return attempt(page, () => page.connection.ask('stop turn', { branch }), { branch })
 }
 
-/** Escape: the first one says what the second one does. */
+/** Handles Escape: the first press shows what the second one does, which is to stop the turn. */
 export function stopByEscape(page: Page, tab: Tab): void {
   const { isStopNear } = tab.composer
   if (isStopNear.peek()) {
@@ -180,14 +180,14 @@ export function stopByEscape(page: Page, tab: Tab): void {
   isStopNear.value = true
   setTimeout(() => {
     isStopNear.value = false
-  }, SECOND_PRESS)
+  }, SECOND_PRESS_MS)
 }
 
 export function keepTurn(page: Page, tab: Tab): Promise<void> {
   return endTurn(page, tab, true)
 }
 
-/** Asks once more where files would be lost. */
+/** Discards an unfinished turn; asks first if files would be lost. */
 export async function discardTurn(page: Page, tab: Tab): Promise<void> {
   const files = tab.conversation.head.peek()?.turn?.files ?? []
   if (files.length === 0) return await endTurn(page, tab, false)
@@ -252,7 +252,7 @@ export function chooseModel(page: Page, tab: Tab, model: string): Promise<void> 
   )
 }
 
-/** Whether the AI has all of a file before it, or at most its summary. */
+/** Sets whether a file is in the AI's context as a whole, or at most as a summary. */
 export function setContext(page: Page, tab: Tab, path: string, isWhole: boolean): Promise<void> {
   const branch = branchOf(tab)
   if (branch === undefined) return Promise.resolve()
@@ -268,7 +268,7 @@ export function setContext(page: Page, tab: Tab, path: string, isWhole: boolean)
   )
 }
 
-/** Whether a file is whole in the context, by what the page knows. */
+/** Whether the whole file is in the AI's context, according to the page. */
 export function isInContext(tab: Tab, path: string): boolean {
   const files = tab.conversation.head.value?.context.files ?? []
   return files.some(file => file.path === path)
@@ -286,7 +286,10 @@ export async function decideOnTool(page: Page, tab: Tab, approval: Approval, isA
   await tab.conversation.refresh()
 }
 
-/** Commands run in a container, but still run what the repository says: switched on by a person, once. */
+/**
+ * Asks to allow commands in this repository. They run in a container, but the repository's own code decides what they
+ * do.
+ */
 export function allowCommands(page: Page, tab: Tab): void {
   const commands = tab.conversation.head.peek()?.commands
   if (!commands) return
@@ -312,7 +315,7 @@ export function allowCommands(page: Page, tab: Tab): void {
   }
 }
 
-/** Shows what a turn's commit changed, at one of its files or at the first. */
+/** Shows the changes of a turn's commit, at `path` or at its first file. */
 export function showCommit(tab: Tab, oid: string, path?: string): void {
   tab.review.kind.value = 'commit'
   tab.review.commit.value = oid

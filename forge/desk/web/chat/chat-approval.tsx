@@ -1,5 +1,7 @@
-/** A tool of the repository, to be looked at before it runs: its source, and what changed since it was approved. */
-import { useSignal } from '@preact/signals'
+/**
+ * The dialog to review a tool of the repository before it may run: its source, and the changes since it was approved.
+ */
+import { type Signal, useSignal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Approval } from '../../contract/chat.ts'
 import { type Tab, usePage } from '../page/state.ts'
@@ -14,7 +16,9 @@ import { CodeBlock } from './code-block.tsx'
 
 export function ApprovalDialog({ tab, path, close }: { tab: Tab; path: string; close: () => void }) {
   const approval = tab.conversation.approvals.find(one => one.path === path)
-  // It was settled meanwhile, in another window or by the end of the turn.
+  // The reason why the last decision was refused stays when another source is shown.
+  const problem = useSignal<string | undefined>(undefined)
+  // The tool was approved or refused in another window, or the turn has ended.
   if (!approval) {
     return (
       <DialogFrame title="Nothing waits for you any more" close={close} look="narrow">
@@ -28,16 +32,17 @@ export function ApprovalDialog({ tab, path, close }: { tab: Tab; path: string; c
       </DialogFrame>
     )
   }
-  return <Looking key={approval.oid} tab={tab} approval={approval} close={close} />
+  return <Looking key={approval.oid} tab={tab} approval={approval} problem={problem} close={close} />
 }
 
-function Looking({ tab, approval, close }: { tab: Tab; approval: Approval; close: () => void }) {
+type LookingProps = { tab: Tab; approval: Approval; problem: Signal<string | undefined>; close: () => void }
+
+function Looking({ tab, approval, problem, close }: LookingProps) {
   const page = usePage()
   const safe = useRef<HTMLButtonElement>(null)
   const { before, source, path } = approval
   const showsChange = useSignal(before !== undefined)
   const count = useSignal({ added: 0, deleted: 0 })
-  const problem = useSignal<string | undefined>(undefined)
   const isBusy = useSignal(false)
   useLayoutEffect(() => safe.current?.focus(), [])
   const name = readable(baseName(path)).replace(/\.ts$/, '')

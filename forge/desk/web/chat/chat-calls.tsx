@@ -1,4 +1,4 @@
-/** The tools that a model called: one line each, which opens to what the tool said. */
+/** The tool calls of a model: one line each, which opens to the result. */
 import { useSignal } from '@preact/signals'
 import { useId, useRef } from 'preact/hooks'
 import type { Call } from '../../contract/chat.ts'
@@ -11,7 +11,7 @@ import { useClock } from '../ui/use-clock.ts'
 import { Button } from '../ui/words.tsx'
 import { lookAtTool } from './chat-actions.ts'
 
-/** Of the output of what runs, the last lines. */
+/** At most this many lines of a running command's output are shown, the last ones. */
 const LAST_LINES = 12
 const MAX_RESULT_LENGTH = 20_000
 const MAX_LINE_LENGTH = 400
@@ -34,7 +34,7 @@ export function Calls({ tab, calls }: { tab: Tab; calls: Call[] }) {
   )
 }
 
-/** A step that did not come to its end, in a turn that goes on no more, ended all the same. */
+/** Shows an unfinished call of a turn that is over as ended. */
 function asItIs(tab: Tab, call: Call): Call {
   const isOver = !tab.conversation.isBusy.value
   const isOpen = call.state === 'coming' || call.state === 'runs' || call.state === 'waits'
@@ -82,16 +82,16 @@ function CallRow({ tab, call: told }: { tab: Tab; call: Call }) {
   )
 }
 
-/** What it is about, without its name, which stands before it. */
+/** The title of a call without the tool's name, which is shown before it. */
 function titleOf({ name, title }: Call): string {
   const words = title.startsWith(`${name} `) ? title.slice(name.length + 1) : title
   return visible(words === name ? '' : words.slice(0, MAX_LINE_LENGTH))
 }
 
-/** What came of it; lines that came and went have their colours. */
+/** The result of a call in a few words, with the colours of added and deleted lines. */
 function CallWords({ call }: { call: Call }) {
   const words = visible((call.words ?? '').slice(0, MAX_LINE_LENGTH))
-  // A tool of the repository has nothing to say but its name, which stands there already.
+  // Without words, or with the name alone, the state is shown.
   if (words === '' || words === call.name)
     return <>{call.state === 'runs' || call.state === 'waits' ? LOOKS[call.state].words : ''}</>
   return words.split(/((?<!\S)[+−-]\d+(?!\S))/).map((piece, index) => {

@@ -1,4 +1,4 @@
-/** What can be done with the AI of a branch, by keys and in the palette. */
+/** The actions on the AI of a branch, for keys and the palette. */
 import type { Approval, Conversation } from '../../contract/chat.ts'
 import type { Page, Tab } from '../page/state.ts'
 import type { Actions } from '../ui/action.ts'
@@ -72,12 +72,12 @@ export const chatActions = {
   },
   lookAtTool: {
     label: 'Review the tool that needs your approval…',
-    inPalette: ({ tab }) => `Review the tool ${readable(baseName(toolOf(tab)?.path ?? ''))}…`,
+    inPalette: ({ tab }) => `Review the tool ${readable(baseName(pendingApproval(tab)?.path ?? ''))}…`,
     keys: 'Alt+Y',
     icon: 'shield',
-    isPossible: ({ tab }) => toolOf(tab) !== undefined,
+    isPossible: ({ tab }) => pendingApproval(tab) !== undefined,
     run: ({ page, tab }) => {
-      const tool = toolOf(tab)
+      const tool = pendingApproval(tab)
       if (tool) lookAtTool(page, tool)
     },
   },
@@ -103,7 +103,7 @@ export const chatActions = {
     isPossible: ({ tab }) => modelOf(tab) !== undefined,
     run: ({ page, tab }) => {
       tab.show({ kind: 'chat' })
-      // The chat is in the page after it was drawn.
+      // After rendering, when the chat is in the document.
       setTimeout(() => page.places.focus('model'))
     },
   },
@@ -121,18 +121,18 @@ export const chatActions = {
   },
 } satisfies Actions<InTab>
 
-/** The first of the repository's tools that wait for an approval. */
-function toolOf({ conversation }: Tab): Approval | undefined {
+/** The first tool of the repository that waits for approval. */
+function pendingApproval({ conversation }: Tab): Approval | undefined {
   return conversation.approvals[0]
 }
 
-/** The conversation, where it has a model. */
+/** The conversation, if it has a model. */
 function modelOf({ conversation }: Tab): Conversation | undefined {
   const head = conversation.head.value
   return head?.missing === undefined ? head : undefined
 }
 
-/** The file that the explorer points at, which is the one that is shown, mostly. */
+/** The file that the action applies to: the one selected in the explorer, else the shown one. */
 function pathInQuestion(tab: Tab): string | undefined {
   const selected = tab.tree.selected.value
   if (selected === tab.path) return tab.path

@@ -1,4 +1,4 @@
-/** The commit of a turn, below its answer: what changed, its diff, and how to take it back. */
+/** The commit of a turn, below its answer: the changed files, the diff, and Undo. */
 import { useId } from 'preact/hooks'
 import type { End } from '../page/conversation-state.ts'
 import { type Tab, usePage } from '../page/state.ts'
@@ -15,10 +15,10 @@ type Commit = NonNullable<End['commit']>
 type File = Commit['files'][number]
 
 const MAX_FILES = 12
-/** How wide the bars of added and deleted lines are together, at most. */
-const WIDEST = 44
-/** So many lines fill them. */
-const FULL = 60
+/** The largest width of both bars together, in pixels. */
+const MAX_BARS_WIDTH_PX = 44
+/** The number of lines that fill the bars. */
+const FULL_BARS_LINES = 60
 
 export function CommitCard({ tab, end, commit }: { tab: Tab; end: End; commit: Commit }) {
   const page = usePage()
@@ -29,7 +29,7 @@ export function CommitCard({ tab, end, commit }: { tab: Tab; end: End; commit: C
   const hidden = commit.files.length - files.length
   const isBranch = tab.at.kind === 'branch'
   const isBusy = tab.conversation.isBusy.value
-  // The server does not know yet that a turn is asked for.
+  // A message was sent, but the server's state does not show the turn yet.
   const why = isBusy ? 'A turn is running.' : commit.why
   const canUndo = commit.canUndo && !isBusy
   return (
@@ -97,7 +97,7 @@ export function CommitCard({ tab, end, commit }: { tab: Tab; end: End; commit: C
 
 function FileRow({ file, open }: { file: File; open: () => void }) {
   const { added = 0, deleted = 0 } = file
-  const scale = WIDEST / Math.max(FULL, added + deleted)
+  const scale = MAX_BARS_WIDTH_PX / Math.max(FULL_BARS_LINES, added + deleted)
   const [more, less] = [added * scale, deleted * scale]
   return (
     <button type="button" class="filerow" title={readable(file.path)} onClick={open}>
@@ -105,7 +105,7 @@ function FileRow({ file, open }: { file: File; open: () => void }) {
       <Path of={file.path} />
       <span class="num add-n">{added > 0 ? `+${added}` : ''}</span>
       <span class="num del-n">{deleted > 0 ? `−${deleted}` : ''}</span>
-      <svg class="bars" viewBox={`0 0 ${WIDEST} 4`} aria-hidden="true">
+      <svg class="bars" viewBox={`0 0 ${MAX_BARS_WIDTH_PX} 4`} aria-hidden="true">
         <rect class="ba" width={more} height="4" />
         <rect class="bd" x={more} width={less} height="4" />
       </svg>
@@ -113,7 +113,7 @@ function FileRow({ file, open }: { file: File; open: () => void }) {
   )
 }
 
-/** The last part of a model's name, which is what people call it. */
+/** The last part of a model's id. */
 export function modelName(model: string): string {
   return withoutTricks(model.slice(model.lastIndexOf('/') + 1))
 }

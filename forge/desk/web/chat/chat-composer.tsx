@@ -1,4 +1,4 @@
-/** Where a person writes to the AI: one field, and one button that sends or stops. */
+/** The message to the AI: a field, and a button to send or stop. */
 import { useId, useLayoutEffect } from 'preact/hooks'
 import { keep, kept } from '../page/composer-state.ts'
 import { usePlace } from '../page/places.ts'
@@ -85,7 +85,7 @@ interface FieldProps {
 function Field({ tab, branch, describedBy }: FieldProps) {
   const page = usePage()
   const { composer, conversation } = tab
-  // Beside an editor, the editor has the focus.
+  // In the docked chat the field is not a focus target: the editor beside it is.
   const field = usePlace<HTMLTextAreaElement>(...(tab.pane.kind === 'chat' ? (['message'] as const) : []))
   const text = composer.text.value
   const wanted = composer.focusWanted.value
@@ -94,7 +94,7 @@ function Field({ tab, branch, describedBy }: FieldProps) {
     composer.focusGiven = wanted
     field.current?.focus()
   }, [composer, wanted])
-  // As high as its text, up to a bound: measured, because not all browsers know field-sizing.
+  // Sets the height to that of the text, up to a limit. Measured, since not all browsers have field-sizing.
   useLayoutEffect(() => {
     const element = field.current
     if (!element) return
@@ -128,7 +128,7 @@ function placeholderOf(isBusy: boolean, branch: string): string {
   return `What should change on ${readable(branch)}?`
 }
 
-/** How far the turn is: what it does, since when, and what it has cost. */
+/** The progress of a turn: its current action, the elapsed time, and the cost. */
 function Progress({ tab }: { tab: Tab }) {
   const turn = tab.conversation.head.value?.turn
   const now = useClock(turn !== undefined)
@@ -168,7 +168,7 @@ function ModelChoice({ tab }: { tab: Tab }) {
   )
 }
 
-/** Said once in this browser, and by the server only where it is new. */
+/** Shown until it is dismissed in this browser. */
 function PublicNote({ tab }: { tab: Tab }) {
   const page = usePage()
   const { isShown: isRead, show } = useShown()

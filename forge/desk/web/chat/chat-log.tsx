@@ -1,4 +1,4 @@
-/** The conversation: its turns under each other, the newest at the end, where it stays for as long as one is there. */
+/** The log of the conversation, oldest turn first. It stays scrolled to the end unless it was scrolled up. */
 import { useSignal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Section } from '../page/conversation-state.ts'
@@ -10,9 +10,9 @@ import { useClock } from '../ui/use-clock.ts'
 import { SectionView } from './chat-section.tsx'
 import { Letter } from './letter.tsx'
 
-/** So many items are in the page at first, in whole turns; earlier ones come when one scrolls up to them. */
+/** About this many items are in the document at first, in whole turns; scrolling up adds earlier ones. */
 const MAX_FIRST_ITEMS = 150
-/** So near to the end counts as there, in pixels. */
+/** Within this distance the log counts as scrolled to the end, in pixels. */
 const END_DISTANCE_PX = 48
 
 export function ChatLog({ tab }: { tab: Tab }) {
@@ -61,7 +61,7 @@ export function ChatLog({ tab }: { tab: Tab }) {
   )
 }
 
-/** The first turn that is in the page: as many as have so many items, but at least the last one. */
+/** The index of the first turn to render, so that at least `wanted` items are there, or all. */
 function firstShown(sections: readonly Section[], wanted: number): number {
   let count = 0
   for (let index = sections.length - 1; index > 0; index--) {
@@ -71,7 +71,7 @@ function firstShown(sections: readonly Section[], wanted: number): number {
   return 0
 }
 
-/** Shows more where one has scrolled to the beginning, without moving what is read. */
+/** Adds earlier turns when scrolled to the start, keeping the visible content in place. */
 function useEarlier(box: { current: HTMLDivElement | null }, from: number, more: () => void): () => void {
   const below = useRef<number | undefined>(undefined)
   useLayoutEffect(() => {
@@ -90,7 +90,7 @@ function useEarlier(box: { current: HTMLDivElement | null }, from: number, more:
   }
 }
 
-/** Follows what comes, unless the person has scrolled up to read. */
+/** Scrolls to new content, unless the user has scrolled up. */
 function useStayingAtTheEnd(box: { current: HTMLDivElement | null }, thread: { current: HTMLDivElement | null }): void {
   useLayoutEffect(() => {
     const element = box.current
@@ -103,7 +103,7 @@ function useStayingAtTheEnd(box: { current: HTMLDivElement | null }, thread: { c
     let top = 0
     const look = () => {
       const isNear = element.scrollHeight - element.scrollTop - element.clientHeight < END_DISTANCE_PX
-      // What came meanwhile makes it far from the end, too: only who has scrolled up wants to stay.
+      // New content also increases the distance from the end: only scrolling up ends the following.
       if (isNear || element.scrollTop < top) isAtTheEnd = isNear
       top = element.scrollTop
     }
@@ -119,7 +119,7 @@ function useStayingAtTheEnd(box: { current: HTMLDivElement | null }, thread: { c
   }, [box, thread])
 }
 
-/** What goes on now: a row of its own, so that nothing jumps when the words become others. */
+/** The current action, in a row of its own, so that nothing moves when its text changes. */
 function Doing({ tab }: { tab: Tab }) {
   const { head, again } = tab.conversation
   const turn = head.value?.turn

@@ -1,4 +1,4 @@
-/** The conversation of a branch or a commit, with what there is to do about it. */
+/** The conversation of a branch or a commit, with its actions. */
 import { useEffect } from 'preact/hooks'
 import { newBranch } from '../page/actions.ts'
 import { type Tab, usePage } from '../page/state.ts'
@@ -16,7 +16,7 @@ import { hasLetter } from './letter.tsx'
 
 interface Props {
   tab: Tab
-  /** Beside an editor there is no room for more than the conversation. */
+  /** Whether the chat is beside an editor, where there is room for the conversation only. */
   isDocked: boolean
 }
 
@@ -75,7 +75,7 @@ function Beginning({ tab }: { tab: Tab }) {
   )
 }
 
-/** What was said up to a commit can be gone on with in a branch that begins there. */
+/** Offers to continue the conversation up to a commit, in a new branch that begins there. */
 function ThenBar({ tab }: { tab: Tab }) {
   const page = usePage()
   if (tab.at.kind === 'branch') return null
@@ -93,14 +93,14 @@ function ThenBar({ tab }: { tab: Tab }) {
   )
 }
 
-/** A turn that did not end well: what happened, what is kept, and what to do about it. */
+/** A turn that did not end well: what happened, what is kept, and the actions. */
 function Unfinished({ tab }: { tab: Tab }) {
   const page = usePage()
   const { head, isUnfinished } = tab.conversation
   const turn = head.value?.turn
   const isThere = isUnfinished.value
   useEffect(() => {
-    // The focus goes to the message only from the message's own form, or from nowhere.
+    // The message field is focused only if the focus was in its form, or nowhere.
     const composer = page.places.find('message')?.closest('form')
     const isAtComposer = composer?.contains(document.activeElement) === true
     if (isThere && (isAtComposer || isFocusLost())) tab.composer.focus()
@@ -129,7 +129,7 @@ function Unfinished({ tab }: { tab: Tab }) {
   )
 }
 
-/** Tools of the repository that are to be looked at: those that no step in the log asks for. */
+/** The tools of the repository that wait for approval, except those of a call in the log. */
 function Approvals({ tab }: { tab: Tab }) {
   const page = usePage()
   const approvals = tab.conversation.approvals.filter(({ call }) => call === undefined)

@@ -1,4 +1,4 @@
-/** What stands beside the conversation where there is room: its turns, what they cost, and what the AI knows. */
+/** The side of the conversation, if there is room: its turns, their cost, and the AI's context. */
 
 import type { Section } from '../page/conversation-state.ts'
 import type { Tab } from '../page/state.ts'

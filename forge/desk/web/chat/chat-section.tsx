@@ -1,4 +1,4 @@
-/** A turn in the log: what the person asked, the steps, the answers, and how it ended. */
+/** A turn in the log: the request, the steps, the answers, and the end. */
 import { useSignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
 import type { Call, Item } from '../../contract/chat.ts'
@@ -14,7 +14,7 @@ import { Calls } from './chat-calls.tsx'
 import { CommitCard } from './chat-commit.tsx'
 import { Markdown } from './markdown.tsx'
 
-/** Of a turn with more steps than these, the earlier ones are shown when they are asked for. */
+/** At most this many steps of a turn are shown; earlier ones on request. */
 const MAX_SHOWN_STEPS = 120
 const MORE_STEPS = 60
 const MAX_QUESTION_LENGTH = 4_000
@@ -23,7 +23,7 @@ interface SectionProps {
   tab: Tab
   section: Section
   number: number
-  /** Whether more of it may come. */
+  /** Whether more content may follow. */
   isLive: boolean
 }
 
@@ -40,7 +40,7 @@ export function SectionView({ tab, section, number, isLive }: SectionProps) {
       class="turn"
       aria-label={`Turn ${number}${isLive ? ', running' : ''}`}
       data-turn={section.turn}
-      // The log's own keys are those of what scrolls.
+      // Focusable by script only: the scrolling log handles the keys.
       tabIndex={-1}
     >
       {items.slice(0, Math.max(0, first)).map((item, index) => (
@@ -70,12 +70,12 @@ export function SectionView({ tab, section, number, isLive }: SectionProps) {
 
 type Piece = { kind: 'calls'; key: string; calls: Call[] } | { kind: 'item'; key: string; item: Item }
 
-/** In steps, so that not every new item moves all of those that are shown. */
+/** The number of hidden steps. It grows in increments, so that not every new item moves the shown ones. */
 function hiddenOf(length: number, shown: number): number {
   return Math.max(0, Math.ceil((length - shown) / MORE_STEPS) * MORE_STEPS)
 }
 
-/** Calls that follow each other are one list. */
+/** Groups consecutive calls into lists. */
 function piecesOf(items: readonly Item[], from: number): Piece[] {
   const pieces: Piece[] = []
   for (const [index, item] of items.entries()) {

@@ -1,4 +1,4 @@
-/** For those who hear the page: what the AI says and does, in whole pieces. */
+/** Announces what the AI says and does to screen readers. */
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Tab } from '../page/state.ts'
@@ -6,10 +6,7 @@ import { readableProse } from '../ui/prose.ts'
 
 const MAX_SPOKEN_LENGTH = 600
 
-/**
- * What comes is said once it is a whole block, not at each letter: the log itself is silent, because it changes many
- * times a second.
- */
+/** Announces text by whole blocks. The log itself is silent, since it changes many times a second. */
 export function Spoken({ tab }: { tab: Tab }) {
   const { conversation } = tab
   const words = useSignal('')
@@ -31,7 +28,7 @@ export function Spoken({ tab }: { tab: Tab }) {
       said.current = 0
     }
     if (last?.kind !== 'text') return
-    // What comes behind the last empty line is not whole.
+    // The text after the last empty line is not complete yet.
     const end = last.text.lastIndexOf('\n\n')
     if (end <= said.current) return
     words.value = readableProse(last.text.slice(said.current, end).slice(-MAX_SPOKEN_LENGTH))

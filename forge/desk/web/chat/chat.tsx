@@ -1,4 +1,4 @@
-/** The AI chat of a branch or a commit: the conversation, or what to set where there is no model. */
+/** The AI chat of a branch or a commit: the conversation, or the settings to make if there is no model. */
 
 import { copy } from '../page/actions.ts'
 import { branchOf } from '../page/branch-facts.ts'
@@ -13,7 +13,7 @@ import { ActionWay, Empty, IconButton } from '../ui/words.tsx'
 import { chatActions } from './chat-commands.ts'
 import { ChatPane } from './chat-pane.tsx'
 
-/** Each needs both of its lines: where to ask, and whom. */
+/** Ways to set up a model. Each needs two settings: the provider's key or address, and the model. */
 const WAYS: { icon: IconName; setting: string; model: string; words: string }[] = [
   { icon: 'key', setting: 'ANTHROPIC_API_KEY=', model: 'anthropic/NAME', words: 'Anthropic, directly' },
   {
@@ -36,7 +36,7 @@ export function ChatView({ tab }: { tab: Tab }) {
     const again = () => tab.conversation.refresh()
     return <Failed title="The conversation cannot be shown" problem={problem.value} again={again} />
   }
-  // What is written while the conversation is on its way is in the field already.
+  // While the conversation is loading, the field already takes text.
   if (!head.value) return <ChatPane tab={tab} isDocked={false} />
   const hasStuck = tab.merging.latest.value?.forklift?.stuck !== undefined
   const isFirst =
@@ -46,7 +46,7 @@ export function ChatView({ tab }: { tab: Tab }) {
   return <NoModel tab={tab} branch={branchOf(tab) ?? ''} words={head.value.missing ?? ''} />
 }
 
-/** Beside the editor. */
+/** The chat beside the editor. */
 export function DockedChat({ tab }: { tab: Tab }) {
   const page = usePage()
   return (
@@ -65,7 +65,7 @@ export function DockedChat({ tab }: { tab: Tab }) {
   )
 }
 
-/** What a branch opens on where there is no model and no conversation: the ways to its files. */
+/** The first view of a branch without a model and a conversation: ways to its files. */
 function Start({ tab }: { tab: Tab }) {
   const page = usePage()
   const branch = branchOf(tab) ?? ''
@@ -136,7 +136,7 @@ function Way({ icon, setting, model, words }: (typeof WAYS)[number]) {
   )
 }
 
-/** What is written before there is a model is kept as any message is, to be sent when there is one. */
+/** The message field without a model: the text is kept, to be sent when there is one. */
 function NoComposer({ tab: { composer }, branch, words }: { tab: Tab; branch: string; words: string }) {
   const field = usePlace<HTMLTextAreaElement>('message')
   return (

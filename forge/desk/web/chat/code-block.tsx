@@ -1,4 +1,4 @@
-/** Code in an answer: in the colours of the editor, with a button that copies all of it. */
+/** A block of code in an answer, coloured as in the editor, with a button to copy it. */
 import { Text } from '@codemirror/state'
 import { useSignal } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
@@ -10,7 +10,7 @@ import { visible } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 import { useShown } from '../ui/use-shown.ts'
 
-/** What is called otherwise than the end of a file's name. */
+/** Names of languages that differ from the ending of their files. */
 const ENDINGS: Record<string, string> = {
   typescript: 'ts',
   javascript: 'js',
@@ -30,7 +30,7 @@ const ENDINGS: Record<string, string> = {
   perl: 'pl',
 }
 
-/** While code is coming it gets its colours so often, in milliseconds. */
+/** The interval between colourings while code is arriving, in milliseconds. */
 const COLOUR_DELAY_MS = 150
 const MAX_LINES = 1_000
 const MAX_LINE_LENGTH = 2_000
@@ -38,7 +38,7 @@ const NO_COLOURS: Colours = new Map()
 
 interface Props {
   text: string
-  /** As the model named it: ts, or ts src/lease.ts. */
+  /** The info string of the code block: ts, or ts src/lease.ts. */
   language: string
   isLive: boolean
 }
@@ -105,7 +105,7 @@ function fileNameOf(language: string): string {
   return ending === 'dockerfile' ? 'dockerfile' : `code.${ending}`
 }
 
-/** The colours of what is there; those of a moment ago until they are known. */
+/** The colours of a text. While they are computed, those of the text before are returned. */
 function useColours(fileName: string, document: Text, isLive: boolean): Colours {
   const colours = useSignal(NO_COLOURS)
   const last = useRef(0)

@@ -1,4 +1,4 @@
-/** The files that an AI has whole, each with what it takes. */
+/** The files that are in an AI's context as a whole, each with its size. */
 
 import { type Tab, usePage } from '../page/state.ts'
 import { tokens } from '../ui/figures.ts'

@@ -1,4 +1,4 @@
-/** What an AI has before it: a circle at each file, and how full its window is. */
+/** What is in an AI's context: a circle at each file, and how full the model's window is. */
 
 import { type Tab, usePage } from '../page/state.ts'
 import type { TreeRow } from '../page/tree.ts'
@@ -15,16 +15,16 @@ const WORDS = {
   whole: 'whole in the AI’s context',
 }
 
-/** For those who do not see the circle. */
+/** The circle in words, for assistive technology. */
 export function contextWords(context: TreeRow['context']): string | undefined {
   return context && WORDS[context]
 }
 
-/** Empty, half or full. It is for the mouse; the keyboard has keys for it, and the row says the same in words. */
+/** The circle: empty, half or full. For the mouse; the keyboard has a key for it, and the row says it in words. */
 export function ContextCircle({ tab, row }: { tab: Tab; row: TreeRow }) {
   const page = usePage()
   const { context, path } = row
-  // Its place stays where nothing is known, so that the marks before it stand in one column.
+  // An empty element keeps the marks before it in one column.
   if (!context || row.kind !== 'file') return <span class="ctx-place" />
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: see above

@@ -1,4 +1,7 @@
-/** What Forklift's agent could not decide, as a letter before the conversation: STUCK.md, as a stranger wrote it. */
+/**
+ * The report of Forklift's agent on conflicts it could not resolve (STUCK.md), above the conversation. Its text is
+ * untrusted.
+ */
 
 import type { Tab } from '../page/state.ts'
 import { Icon } from '../ui/icons.tsx'
@@ -28,7 +31,7 @@ export function hasLetter(tab: Tab): boolean {
   return tab.merging.latest.value?.forklift?.stuck !== undefined
 }
 
-/** A run's name ends with when it began, by the clock of its machine. */
+/** The start of a run, which ends its name, in the clock of its machine. */
 function timeOf(run: string): number | undefined {
   const [, year, month, day, hour, minute, second] =
     /_(\d{4})(\d\d)(\d\d)_(\d\d)(\d\d)(\d\d)$/.exec(run)?.map(Number) ?? []

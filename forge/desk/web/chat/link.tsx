@@ -1,6 +1,6 @@
 /**
- * A link that somebody else wrote: shown with its address, and followed by a click alone. It has no `href`, because a
- * browser looks up the host of each one in the page, which would tell its owner that it was read.
+ * A link in untrusted text: shown with its address and opened only by a click. It has no `href`, since browsers look up
+ * the hosts of links, which would tell the host's owner that the text was read.
  */
 import type { ComponentChildren } from 'preact'
 import { copy } from '../page/actions.ts'
@@ -36,7 +36,7 @@ export function Link({ href, children }: { href: string; children: ComponentChil
   )
 }
 
-/** An address that stands for itself is not said twice. */
+/** If the text of the link is its address, the address is not shown twice. */
 function isTheAddress(children: ComponentChildren[], href: string): boolean {
   const [only] = children
   if (children.length !== 1 || typeof only !== 'object' || only === null || !('props' in only)) return false

@@ -1,7 +1,6 @@
 /**
- * Markdown that a model wrote, as elements of the page. It never is HTML on the way, so nothing in it can become more
- * than text: tags are shown as they were written, images are told and never loaded, links lead nowhere until they are
- * clicked.
+ * Renders Markdown of a model as elements. No HTML is produced, so tags are shown as text, images are named but never
+ * loaded, and links do nothing until they are clicked.
  */
 import type { Token, Tokens } from 'marked'
 import type { ComponentChildren } from 'preact'
@@ -13,14 +12,14 @@ import { useShown } from '../ui/use-shown.ts'
 import { CodeBlock } from './code-block.tsx'
 import { Link } from './link.tsx'
 
-/** Of an answer with more blocks or characters than these, what is between is shown when it is asked for. */
+/** Of an answer with more blocks or characters than these two together, the middle is shown on request. */
 const FIRST_SHOWN = { blocks: 40, characters: 10_000 }
 const LAST_SHOWN = { blocks: 200, characters: 40_000 }
-/** Deeper than this, what is inside is shown as it was written. */
+/** Deeper content is shown as source. */
 const MAX_DEPTH = 40
 const MAX_TABLE_ROWS = 400
 
-/** `isLive`: more of the text may come. */
+/** `isLive`: more text may follow. */
 export function Markdown({ text, isLive = false }: { text: string; isLive?: boolean }) {
   const reader = useRef<MarkdownBlocks | undefined>(undefined)
   const blocks = useMemo(() => {
@@ -48,7 +47,7 @@ export function Markdown({ text, isLive = false }: { text: string; isLive?: bool
   )
 }
 
-/** How many blocks there is room for; at least one. */
+/** How many of the blocks fit; at least one. */
 function countOf(blocks: readonly Block[], room: { blocks: number; characters: number }): number {
   let characters = 0
   const end = blocks.findIndex(({ raw }, index) => {
@@ -58,7 +57,7 @@ function countOf(blocks: readonly Block[], room: { blocks: number; characters: n
   return end < 0 ? blocks.length : end
 }
 
-/** A block is drawn once for its words; what is drawn is the same object, which is not compared again. */
+/** Renders a block once for its source: the same node is returned, which is not compared again. */
 function BlockOf({ block, isLive }: { block: Block; isLive: boolean }) {
   return useMemo(() => {
     const token = inlineTokens(block)
@@ -106,7 +105,7 @@ function blocksIn(tokens: Token[] | undefined, depth: number): ComponentChildren
   return (tokens ?? []).map((token, index) => <BlockToken key={index} token={token} depth={depth + 1} />)
 }
 
-/** The headings of an answer stand below those of the page. */
+/** Headings of an answer are below the levels of the page's own. */
 function Heading({ depth, children }: { depth: number; children: ComponentChildren }) {
   if (depth <= 1) return <h3 dir="auto">{children}</h3>
   if (depth === 2) return <h4 dir="auto">{children}</h4>
@@ -133,8 +132,8 @@ function Table({ table, depth }: { table: Tokens.Table; depth: number }) {
   const rows = isShown ? table.rows : table.rows.slice(0, MAX_TABLE_ROWS)
   const hidden = table.rows.length - rows.length
   return (
-    // It scrolls by itself, where it is too wide.
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard
+    // A wide table scrolls.
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must be able to focus what scrolls
     <section class="table" tabIndex={0} aria-label="Table">
       <table>
         <thead>
@@ -196,7 +195,10 @@ function InlineToken({ token, depth }: { token: Token; depth: number }) {
   }
 }
 
-/** To load it would tell its address's owner that it was read, and what is in the address. */
+/**
+ * An image's description and address. It is not loaded, since that would tell the address's owner that it was read, and
+ * could carry data.
+ */
 function Image({ alt, address }: { alt: string; address: string }) {
   return (
     <span class="not-loaded" title="Images in answers are not loaded">

@@ -1,4 +1,4 @@
-/** The sign of a turn at the end of a tab: an arc while an AI works there, a question while it waits for a person. */
+/** The sign of a turn at the end of a tab: an arc while an AI works, a question mark while it waits for an answer. */
 
 import { type Page, usePage } from '../page/state.ts'
 import { Icon, type IconName } from '../ui/icons.tsx'
@@ -15,7 +15,7 @@ const SIGNS: Record<'running' | 'waits' | 'unfinished', Sign> = {
   unfinished: { icon: 'warning', tone: 'is-warn', words: 'the last turn was not completed' },
 }
 
-/** Of a file that can't be changed while the AI works. */
+/** The sign of a file that is read-only while the AI works. */
 export const LOCKED: Sign = { icon: 'hourglass', tone: '', words: 'read-only while the AI works' }
 
 export function turnSign(page: Page, branch: string): Sign | undefined {
@@ -28,7 +28,7 @@ export function TurnWord({ branch }: { branch: string }) {
   return sign ? <span class="vh">, {sign.words}</span> : null
 }
 
-/** The chat's tab can't be closed: its end has the sign alone. */
+/** The chat's tab can't be closed, so its end shows only the sign. */
 export function ChatEnd({ sign }: { sign: Sign | undefined }) {
   if (!sign) return null
   return (

@@ -1,4 +1,4 @@
-/** What the AI of a branch is doing and what it has cost, for whoever looks at something else than the chat. */
+/** What the AI of a branch is doing and what it has cost, for views other than the chat. */
 
 import type { Notice, Page, Tab } from '../page/state.ts'
 import { cacheShare, money, tokens } from '../ui/figures.ts'
@@ -6,7 +6,7 @@ import { Icon } from '../ui/icons.tsx'
 import { withoutTricks } from '../ui/names.ts'
 import { focusMessage } from './chat-actions.ts'
 
-/** In the status bar: what it does now. */
+/** In the status bar: the AI's current action. */
 export function AiDoing({ tab }: { tab: Tab }) {
   const { head, isBusy, sections } = tab.conversation
   const turn = head.value?.turn
@@ -23,7 +23,7 @@ export function AiDoing({ tab }: { tab: Tab }) {
   )
 }
 
-/** In the status bar: how full the context is, tokens, and money. */
+/** In the status bar: how full the context is, tokens, and cost. */
 export function AiFigures({ tab }: { tab: Tab | undefined }) {
   const head = tab?.conversation.head.value
   if (!head || head.missing !== undefined) {
@@ -52,7 +52,7 @@ export function AiFigures({ tab }: { tab: Tab | undefined }) {
   )
 }
 
-/** What is said above the editor of a turn that waits for a word, or that did not end well. */
+/** The notice of a turn that waits for an answer or did not end well. */
 export function turnNotice(page: Page, tab: Tab): Notice | undefined {
   const turn = tab.conversation.head.value?.turn
   if (!turn || turn.state === 'running') return undefined

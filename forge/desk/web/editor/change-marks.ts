@@ -1,4 +1,4 @@
-/** Marks beside the lines that are different from the branch's last commit, and the way from one to the next. */
+/** Marks beside the lines that differ from the branch's last commit, and the command that goes to the next one. */
 import { Chunk } from '@codemirror/merge'
 import {
   type EditorState,
@@ -14,7 +14,7 @@ import { EditorView, GutterMarker, gutter } from '@codemirror/view'
 import { goToLine } from './gutter-clicks.ts'
 import { type Hunk, hunkOf } from './hunks.ts'
 
-// A bound on the work of one comparison: beyond it, the differences are coarser.
+// Limits of one comparison (lines to scan, milliseconds); beyond them the differences are coarser.
 const DIFF = { scanLimit: 500, timeout: 50 }
 const MAX_MARKS = 20_000
 
@@ -45,7 +45,7 @@ const CHANGED = new Mark('mark-changed')
 const DELETED = new Mark('mark-deleted')
 const DELETED_ABOVE = new Mark('mark-deleted-above')
 
-/** The text of the last commit is another one. */
+/** Sets the text of the last commit, which the document is compared with. */
 export const setSaved = StateEffect.define<Text>()
 
 const changes = StateField.define<Changes>({
@@ -82,7 +82,7 @@ function describe(saved: Text, doc: Text, chunks: readonly Chunk[]): Changes {
   return { saved, chunks, hunks, markers: builder.finish(), counts }
 }
 
-/** The empty line behind the last line end is none where lines came in its place, or went and left it. */
+/** Leaves the empty line after the last line end out of a hunk, unless it is the only difference. */
 function withoutEnd(saved: Text, doc: Text, hunk: Hunk): Hunk {
   const { fromA, toA, fromB, toB } = hunk
   if (toA === saved.lines && toA > fromA && toB > fromB && isEmptyAt(saved, toA)) return { ...hunk, toA: toA - 1 }
@@ -128,7 +128,19 @@ export function isDifferent(state: EditorState): boolean {
   return (state.field(changes, false)?.chunks.length ?? 0) > 0
 }
 
-/** The place of the next change after the cursor, or of the first one. */
+/** The number of a line in the text of the last commit; undefined if the line differs from that. */
+export function savedLineOf(state: EditorState, line: number): number | undefined {
+  const hunks = state.field(changes, false)?.hunks ?? []
+  let shift = 0
+  for (const { toA, fromB, toB } of hunks) {
+    if (line <= fromB) break
+    if (line <= toB) return undefined
+    shift = toA - toB
+  }
+  return line + shift
+}
+
+/** Moves the cursor to the next change after it, wrapping around. */
 export function nextChange(state: EditorState): TransactionSpec | undefined {
   const hunks = state.field(changes, false)?.hunks ?? []
   const { doc } = state

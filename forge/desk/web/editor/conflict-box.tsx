@@ -1,4 +1,4 @@
-/** A conflict in a text: both sides, what they were made from, and the choice between them. */
+/** A conflict in a text: both sides, their base, and the buttons to choose. */
 import { Text } from '@codemirror/state'
 import { useSignal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
@@ -9,7 +9,7 @@ import type { ConflictRegion, SideChoice } from './conflict-regions.ts'
 import { changedWords } from './conflict-words.ts'
 
 const NO_COLOURS: Colours = new Map()
-/** Of a longer side this many lines are shown. */
+/** At most this many lines of a side are shown. */
 const MAX_LINES = 400
 
 export interface ConflictBoxProps {
@@ -17,12 +17,12 @@ export interface ConflictBoxProps {
   region: ConflictRegion
   number: number
   of: number
-  /** How a person calls the sides. */
+  /** The names of the sides on the screen. */
   names: { ours: string; theirs: string }
   choose: (choice: SideChoice) => void
-  /** Left out where the AI can't be asked. */
+  /** Undefined if the AI can't be asked. */
   askAi?: (() => void) | undefined
-  /** Back into the text around it. */
+  /** Moves the focus to the text around the block. */
   leave: () => void
 }
 
@@ -35,7 +35,7 @@ const CHOICES: { choice: SideChoice; words: string; key: string }[] = [
 export function ConflictBox({ path, region, number, of, names, choose, askAi, leave }: ConflictBoxProps) {
   const sides = useMemo(() => withoutIndentation(region), [region.ours, region.base, region.theirs])
   return (
-    // Its keys choose, and the way from one conflict to the next leads to it.
+    // Focusable: its keys choose a side, and going to a conflict focuses it.
     <section
       class="conflict-box"
       aria-label={`Conflict ${number} of ${of}`}
@@ -116,7 +116,7 @@ interface SideProps {
   title: string
   name: string
   text: string
-  /** What its words are compared with: the base, or the other side where the base has nothing there. */
+  /** The text that the side is compared with word by word: the base, or the other side if the base is empty here. */
   before: string | undefined
 }
 
@@ -165,7 +165,7 @@ function useColours(path: string, text: string): Colours {
   return colours.value
 }
 
-/** The lines of a side; the \r of a line end is none of a line's characters. */
+/** The lines of a side, without the \r of their line ends. */
 function linesOf(text: string): string[] {
   if (text === '') return []
   return text
@@ -180,7 +180,7 @@ function firstLineOf(text: string): string {
   return lines.length === 0 ? '(nothing)' : `${visible((lines[0] ?? '').trim())}${more}`
 }
 
-/** The sides without the indentation that all of their lines have, for the eye. */
+/** The sides without their common indentation, to show. */
 function withoutIndentation({ ours, base, theirs }: ConflictRegion): Pick<ConflictRegion, 'ours' | 'base' | 'theirs'> {
   const lines = [ours, base ?? '', theirs].flatMap(text => text.split('\n')).filter(line => line.trim() !== '')
   const shared = Math.min(...lines.map(line => line.length - line.trimStart().length), 1_000)
@@ -193,22 +193,23 @@ function withoutIndentation({ ours, base, theirs }: ConflictRegion): Pick<Confli
 }
 
 export interface SettledBoxProps {
-  /** How it was settled, and by whom. */
+  /** How it was resolved, and by what. */
   words: string
   number: number
   of: number
-  /** Whether an AI did it. */
+  /** Whether an AI resolved it. */
   isByAi: boolean
   change: () => void
-  /** Back into the text around it. */
+  /** Moves the focus to the text around the line. */
   leave: () => void
   undo: () => void
 }
 
-/** What stands above a conflict that is settled. */
+/** The line above a resolved conflict. */
 export function SettledBox({ words, number, of, isByAi, change, leave, undo }: SettledBoxProps) {
   return (
-    // It has the focus after a choice: a choice too many is not typed into the text, and all else that is typed is.
+    // Focused after a choice, so that a key pressed once too often is not typed into the text; other typing goes to the
+    // text.
     <section
       class="done-box"
       aria-label={`Conflict ${number} of ${of}, resolved`}

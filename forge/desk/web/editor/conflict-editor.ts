@@ -1,7 +1,7 @@
 /**
- * The conflicts of a merge in the editor: each is a block with both sides in the place of its marks, what is settled
- * has a line above it that takes it back, and the rest of the file is edited as ever. Marks are not typed into: a
- * conflict goes by a choice.
+ * Merge conflicts in the editor: each is shown as a block with both sides instead of its markers; a resolved one has a
+ * line above it with Undo; the rest of the file can be edited. Markers can't be edited: a conflict is resolved only by
+ * choosing.
  */
 import { undo } from '@codemirror/commands'
 import {
@@ -32,32 +32,32 @@ import {
 
 export interface ConflictSettings {
   path: string
-  /** How many characters a mark has. */
+  /** The length of a conflict marker, in characters. */
   mark: number
-  /** The text as the merge left it: what is settled is known by it. */
+  /** The text with markers, as the merge left it. Resolved conflicts are found by comparing with it. */
   marked: Text
-  /** Whether that is what is saved, and is another text when that is. */
+  /** Whether `marked` is the committed text, so that it changes when that does. */
   isSaved: boolean
   ends: FinalNewlines
   names: { ours: string; theirs: string }
-  /** The model that settled what no person did. */
+  /** The name of the model that resolved the conflicts that were not resolved by hand. */
   by: string | undefined
-  /** Asks for one of the conflicts that are left, the first is 0. */
+  /** Asks the AI to resolve one of the open conflicts, by its index from 0. */
   askAi: ((only: number) => void) | undefined
-  /** The number of conflicts that are left is another one. */
+  /** Called when the number of open conflicts changes. */
   onCount: () => void
 }
 
-/** So many frames at most pass until what is gone to is drawn. */
+/** At most this many frames are waited for until a conflict that was gone to is drawn. */
 const MAX_FRAMES_TO_DRAW = 20
 
-/** A conflict that is left, and its number among all of the file. */
+/** An open conflict, and its number among all of the file, from 1. */
 export interface OpenConflict {
   region: ConflictRegion
   number: number
 }
 
-/** One that is settled: what it was, and where it stood. */
+/** A resolved conflict: its two sides, and the range of the resolution. */
 interface SettledConflict {
   region: ConflictRegion
   lines: string
@@ -104,8 +104,8 @@ export function conflictsOf(state: EditorState): ConflictsOfFile {
 }
 
 /**
- * The number that a line of the editor has in the file as it is on our side: of an open conflict above it, only the
- * lines of ours count. A line inside a conflict has the number of the conflict's first line.
+ * Converts a line number of the editor to one of our side of the file: in an open conflict above it, only our lines
+ * count. Lines inside a conflict have the number of its first line.
  */
 export function lineInFile(state: EditorState, line: number): number {
   const { doc } = state
@@ -121,10 +121,10 @@ export function lineInFile(state: EditorState, line: number): number {
 
 const linesIn = (text: string): number => (text === '' ? 0 : text.replace(/\n$/, '').split('\n').length)
 
-/** What stands beside a line: nothing beside a conflict that is left. */
+/** The line number in the gutter; empty beside an open conflict. */
 function numberBeside(line: number, state: EditorState): string {
   const { doc } = state
-  // The editor asks for the widest number, too, which may be larger than that of any line.
+  // The editor also asks for the widest number, which may be higher than any line's.
   if (line > doc.lines) return String(line)
   const { from } = doc.line(line)
   const isInConflict = conflictsOf(state).open.some(({ region }) => from >= region.from && from <= region.to)
@@ -145,8 +145,7 @@ export function conflictExtension(settings: ConflictSettings): Extension {
   ]
 }
 
-// --- What is there
-// ------------------------------------------------------------------------------------------------
+// --- State ---
 
 function show(settings: ConflictSettings, marked: string, doc: Text): Shown {
   const found = read(settings, marked, doc.toString())
@@ -182,7 +181,7 @@ function decorationsFor(settings: ConflictSettings, { open, settled, strays, all
   }
   for (const conflict of settled) {
     const line = doc.lineAt(conflict.from)
-    // What is settled as nothing at the end of a file without a line end has no line of its own.
+    // A conflict resolved to nothing at the end of a file without a final line end has no line of its own.
     const isLineStart = line.from === conflict.from
     const widget = new SettledWidget(settings, conflict, all)
     ranges.push(Decoration.widget({ widget, block: true, side: isLineStart ? -1 : 1 }).range(conflict.from))
@@ -198,10 +197,10 @@ function openRanges(state: EditorState) {
   return Decoration.set(open.map(({ region: { from, to } }) => Decoration.mark({}).range(from, to)))
 }
 
-/** What is typed or deleted changes no mark, nor what stands between marks, nor the line ends around them. */
+/** Rejects edits that would change a marker, the text between markers, or the line ends around them. */
 function marksAreNotTyped(transaction: Transaction): readonly number[] | true {
   const { open } = conflictsOf(transaction.startState)
-  // A choice is meant. What is undone, and what comes from the server, passes no filter.
+  // A choice may change markers. Undo and edits from the server do not pass filters.
   if (open.length === 0 || transaction.isUserEvent('choose') || transaction.isUserEvent(TYPED_IN_OURS)) return true
   return open.flatMap(({ region: { from, to } }) => [from - 1, to + 1])
 }
@@ -209,8 +208,8 @@ function marksAreNotTyped(transaction: Transaction): readonly number[] | true {
 const TYPED_IN_OURS = 'input.type.ours'
 
 /**
- * A conflict came to stand around the line that a person is typing in: what is typed on goes on in our side of it. The
- * cursor gets into a conflict in no other way.
+ * If an update has put conflict markers around the line being typed in, the typing continues in our side. The cursor
+ * can't enter a conflict otherwise.
  */
 function typeOnInOurs(event: InputEvent, view: EditorView): boolean {
   const { data, inputType } = event
@@ -229,10 +228,9 @@ function typeOnInOurs(event: InputEvent, view: EditorView): boolean {
   return true
 }
 
-// --- What is done
-// --------------------------------------------------------------------------------------------------
+// --- Actions ---
 
-/** Settles a conflict, and goes on to the next one. */
+/** Resolves a conflict and goes to the next one. */
 function choose(view: EditorView, number: number, choice: SideChoice): void {
   const value = view.state.field(shown, false)
   const conflict = value?.open.find(it => it.number === number)
@@ -246,12 +244,12 @@ function choose(view: EditorView, number: number, choice: SideChoice): void {
   else focusBlock(view, `[data-settled="${number}"]`)
 }
 
-/** Brings back a conflict that was settled. */
+/** Reopens a resolved conflict. */
 function change(view: EditorView, number: number): void {
   const conflict = conflictsOf(view.state).settled.find(it => it.number === number)
   if (!conflict || view.state.readOnly) return
   const { from, to, lines } = conflict
-  // Where the last line of the file lost its end, the marks get it back.
+  // If the last line of the file lost its line end, it is added, since markers need a line of their own.
   const isBehindText = from > 0 && view.state.doc.sliceString(from - 1, from) !== '\n'
   const isBeforeText = to < view.state.doc.length && !lines.endsWith('\n')
   const insert = `${isBehindText ? '\n' : ''}${lines}${isBeforeText ? '\n' : ''}`
@@ -260,7 +258,7 @@ function change(view: EditorView, number: number): void {
   if (again) showConflict(view, again)
 }
 
-/** Goes to the next conflict that is left behind the cursor, or before it: around the end, where there is none. */
+/** Goes to the next (1) or previous (-1) open conflict from the cursor, wrapping around. */
 export function moveToConflict(view: EditorView, by: 1 | -1): void {
   const { open } = conflictsOf(view.state)
   const focused = focusedNumber(view)
@@ -278,7 +276,7 @@ function focusedNumber(view: EditorView): number | undefined {
   return box && view.dom.contains(box) ? Number(box.dataset.conflict) : undefined
 }
 
-/** Shows a conflict, and gives its block the focus: its keys choose. */
+/** Scrolls to a conflict and focuses its block, so that its keys work. */
 function showConflict(view: EditorView, { region, number }: OpenConflict): void {
   view.dispatch({
     selection: { anchor: region.from },
@@ -289,21 +287,21 @@ function showConflict(view: EditorView, { region, number }: OpenConflict): void 
 
 function focusBlock(view: EditorView, selector: string): void {
   const { activeElement: before } = document
-  // Who goes elsewhere meanwhile stays there.
+  // If the focus has moved elsewhere meanwhile, it stays there.
   const isHere = () => document.activeElement === before || view.dom.contains(document.activeElement)
   const focus = (frames: number) => {
     const box = view.dom.querySelector<HTMLElement>(selector)
     if (box) box.focus({ preventScroll: true })
-    // What is far away is drawn when it is scrolled to, and what was just opened when it is laid out.
+    // A distant conflict is drawn only after scrolling, and a new view only after layout: tried again in the next
+    // frame.
     else if (frames > 0 && isHere()) requestAnimationFrame(() => focus(frames - 1))
   }
   focus(MAX_FRAMES_TO_DRAW)
 }
 
-// --- How it is drawn
-// -----------------------------------------------------------------------------------------------
+// --- Drawing ---
 
-/** A block as wide as what is in view of the editor, however long its lines are. */
+/** Makes the blocks as wide as the visible part of the editor, however long its lines are. */
 export function fitBoxes(view: EditorView): void {
   view.requestMeasure({
     key: 'width of conflicts',
@@ -312,7 +310,7 @@ export function fitBoxes(view: EditorView): void {
   })
 }
 
-/** Where the content of what scrolls begins, however far it is scrolled. */
+/** The left edge of a scroller's content, independent of the scroll position. */
 function leftOf(scroller: HTMLElement): number {
   return scroller.getBoundingClientRect().left - scroller.scrollLeft
 }
@@ -337,12 +335,12 @@ abstract class Block extends WidgetType {
     render(null, box)
   }
 
-  /** All of its events are its own. */
+  /** The block handles all of its events. */
   override ignoreEvent(): boolean {
     return true
   }
 
-  /** Its left edge: what goes to it scrolls the text around it to no side. */
+  /** Gives the block's left edge, so that going to it does not scroll the text sideways. */
   override coordsAt(box: HTMLElement): Rect {
     const { left, top, bottom } = box.getBoundingClientRect()
     return { left, right: left, top, bottom }
@@ -370,7 +368,7 @@ class OpenWidget extends Block {
     return isSame && this.number === other.number && this.all === other.all && this.settings === other.settings
   }
 
-  /** The editor may draw a conflict anew: a person who is in it stays in it. */
+  /** The editor may redraw a conflict that has the focus: it is focused again. */
   override destroy(box: HTMLElement): void {
     const editor = box.contains(document.activeElement) ? box.closest('.cm-editor') : null
     super.destroy(box)

@@ -1,6 +1,6 @@
 /**
- * The colours of a text with conflicts: its language is read as if the marks, the base and their side were not there,
- * so that what stands behind a conflict is understood as in a file without one.
+ * Syntax colours of a text with conflicts: the parser skips the markers, the base and the other side, so that the text
+ * after a conflict is coloured as in a file without one.
  */
 import { Language } from '@codemirror/language'
 import { Compartment, type Extension, Prec } from '@codemirror/state'
@@ -10,7 +10,7 @@ import { outsideConflicts } from './conflict-regions.ts'
 
 type Parser = Language['parser']
 
-/** Goes before the language that the editor has anyway. `mark`: how many characters a mark has. */
+/** Must have precedence over the editor's language. `mark`: the length of a conflict marker, in characters. */
 export function coloursAroundConflicts(path: string, mark: number): Extension {
   const own = new Compartment()
   const none: Extension = []
@@ -32,15 +32,15 @@ export function coloursAroundConflicts(path: string, mark: number): Extension {
   return [Prec.high(own.of(none)), load]
 }
 
-/** A language that is read around the conflicts of a text. */
+/** Wraps a language so that it is parsed around the conflicts of a text. */
 export function aroundConflicts({ data, parser, name }: Language, mark: number): Language {
   const createParse: Parser['createParse'] = (input, fragments, ranges) => {
     const outside = outsideConflicts(input.read(0, input.length), mark)
     if (outside.length === 1) return parser.createParse(input, fragments, ranges)
-    // The parser of Markdown moves all places by where the first range begins: with an empty one at 0, by nothing.
+    // Markdown's parser shifts all positions by the start of the first range: an empty range at 0 makes this 0.
     const [first] = outside
     if (name === 'markdown' && first && first.from > 0) outside.unshift({ from: 0, to: 0 })
-    // Nothing of an earlier parse is used again: it may have been one of other ranges.
+    // No fragment of an earlier parse is reused, since it may belong to other ranges.
     return parser.createParse(input, [], outside)
   }
   const around: Parser = Object.create(parser, { createParse: { value: createParse } })

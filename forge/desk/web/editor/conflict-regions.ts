@@ -1,24 +1,25 @@
 /**
- * Conflicts in a text, between marks of exactly so many characters as the server says: only these are ours. Lines that
- * look alike with more or fewer are the file's own. Places are offsets in the text, whose lines end with \n.
+ * Conflicts in a text. Only lines with markers of exactly the length that the server gives count; markers of other
+ * lengths are content of the file. Positions are offsets in the text, whose lines end with
+ * .
  */
 import { type Change, diff } from '@codemirror/merge'
 
-/** One conflict. `from` is where its first mark begins, `to` the end of its last mark's line, without the line end. */
+/** A conflict: from the start of its first marker line to the end of its last one, without the line end. */
 export interface ConflictRegion {
   from: number
   to: number
-  /** What each side has there, whole lines. `base` is undefined where somebody has taken out its mark. */
+  /** The lines of each side. `base` is undefined if its marker was removed. */
   ours: string
   base: string | undefined
   theirs: string
 }
 
-/** The line of a mark that belongs to no conflict. */
+/** A marker line that belongs to no conflict. */
 export interface StrayMark {
   from: number
   to: number
-  /** Counted from 1. */
+  /** The line number, from 1. */
   line: number
 }
 
@@ -33,14 +34,14 @@ interface MarkLine {
   sign: string
   from: number
   to: number
-  /** Where the next line begins. */
+  /** The offset of the next line. */
   next: number
 }
 
-/** Which signs may follow which. The base's own mark may be missing. */
+/** The markers that may follow each marker. The base's marker may be missing. */
 const FOLLOWING: Record<string, string> = { '': '<', '<': '|=', '|': '=', '=': '>' }
 
-/** All conflicts of a text, and the marks that are left over. */
+/** Finds all conflicts of a text, and the markers that belong to none. */
 export function parseConflicts(text: string, mark: number): Conflicts {
   const regions: ConflictRegion[] = []
   const strays: MarkLine[] = []
@@ -48,7 +49,7 @@ export function parseConflicts(text: string, mark: number): Conflicts {
   for (const line of markLines(text, mark)) {
     const expected = FOLLOWING[open.at(-1)?.sign ?? ''] ?? ''
     if (!expected.includes(line.sign)) {
-      // What was begun has no end: a conflict may begin anew here.
+      // The conflict begun before has no end: a new one may begin here.
       strays.push(...open)
       open = []
       if (line.sign === '<') open = [line]
@@ -65,13 +66,13 @@ export function parseConflicts(text: string, mark: number): Conflicts {
   return { regions, strays: numbered(text, strays) }
 }
 
-/** The line, counted from 1, in which the first conflict of a text begins; undefined where there is none. */
+/** The line number, from 1, of the first conflict of a text; undefined if there is none. */
 export function firstConflictLine(text: string, mark: number): number | undefined {
   const [first] = parseConflicts(text, mark).regions
   return first && text.slice(0, first.from).split('\n').length
 }
 
-/** The lines that are a mark: its characters, and then a blank with words, or nothing. */
+/** The marker lines: a marker alone, or with a blank and words after it. */
 function markLines(text: string, mark: number): MarkLine[] {
   const pattern = new RegExp(
     `(?<=^|\\n)(?:<{${mark}}|\\|{${mark}}|={${mark}}|>{${mark}})(?= |\\r?(?:\\n|$))[^\\n]*`,
@@ -110,12 +111,12 @@ function numbered(text: string, strays: MarkLine[]): StrayMark[] {
   })
 }
 
-/** Where the line behind a conflict begins: all before it is the conflict's. */
+/** The offset after a conflict, including its line end. */
 export function endOf(text: string, { to }: ConflictRegion): number {
   return Math.min(to + 1, text.length)
 }
 
-/** What stands in a conflict's place when it is settled: ours first, where both are wanted. */
+/** The text that resolves a conflict by a choice: for both sides, ours comes first. */
 export function chosen({ ours, theirs }: ConflictRegion, choice: SideChoice): string {
   if (choice === 'ours') return ours
   if (choice === 'theirs') return theirs
@@ -123,15 +124,15 @@ export function chosen({ ours, theirs }: ConflictRegion, choice: SideChoice): st
   return isCut ? `${ours}\n${theirs}` : ours + theirs
 }
 
-/** Whether the sides' own texts end with a line end. */
+/** Whether each side's own text ends with a line end. */
 export interface FinalNewlines {
   ours: boolean
   theirs: boolean
 }
 
 /**
- * The edit that settles a conflict. Git ends the last line of each side so that a mark can follow: where the conflict
- * is the end of the file, the last line ends as the side's own does.
+ * The edit that resolves a conflict. In a conflict at the end of the file, git adds a line end to each side so that a
+ * marker can follow: the resolution ends as the chosen side's own text does.
  */
 export function settling(
   text: string,
@@ -147,7 +148,7 @@ export function settling(
   return { from: region.from, to, insert }
 }
 
-/** How a conflict was settled, by what stands in its place now. */
+/** Describes how a conflict was resolved, by comparing its range with its sides. */
 export function wordsOfSettled(region: ConflictRegion, now: string): string {
   const is = (words: string) => now.replace(/\r?\n$/, '') === words.replace(/\r?\n$/, '')
   if (is(region.ours)) return 'Ours'
@@ -157,12 +158,15 @@ export function wordsOfSettled(region: ConflictRegion, now: string): string {
   return now.trim() === '' ? 'Neither' : 'Edited by hand'
 }
 
-// A bound on the work of one comparison: beyond it, places are coarser.
+// Limits of one comparison (lines to scan, milliseconds); beyond them the ranges are coarser.
 const DIFF = { scanLimit: 500, timeout: 50 }
-/** Each line that is different from all others becomes one character: there are not more. */
+/** Each distinct line is mapped to one UTF-16 character, of which there are this many below the surrogates. */
 const MAX_DISTINCT_LINES = 0xd800
 
-/** Where the conflicts of a text are in what has become of it: a place each, or none at all in an enormous file. */
+/**
+ * Finds the conflicts of a text in its edited version: a range for each; empty if the texts have too many distinct
+ * lines.
+ */
 export function placesAfter(
   before: string,
   regions: readonly ConflictRegion[],
@@ -198,7 +202,7 @@ function linesAsCharacters(text: string, known: Map<string, number>): Coded {
   return { code, starts }
 }
 
-/** The number of the line that begins at or behind an offset, from 0. */
+/** The index of the first line that begins at or after an offset. */
 function lineAt({ starts }: Coded, offset: number): number {
   const index = starts.findIndex(start => start >= offset)
   return index < 0 ? starts.length : index
@@ -206,7 +210,9 @@ function lineAt({ starts }: Coded, offset: number): number {
 
 type Replaced = Pick<Change, 'fromA' | 'toA' | 'fromB' | 'toB'>
 
-/** Where the lines from..to are after some changes. What was put in right before or behind them is no part of it. */
+/**
+ * The range of the lines from..to after some changes. Text inserted directly before or after them is not part of it.
+ */
 function placeOf(
   { from, to }: { from: number; to: number },
   changes: readonly Replaced[],
@@ -224,7 +230,7 @@ function placeOf(
   return { from: before, to: Math.max(before, behind) }
 }
 
-/** What of a text is code: all but its conflicts, and of those our side, or theirs where we have nothing. */
+/** The ranges to parse as code: all but the conflicts, and of each conflict our side, or theirs if ours is empty. */
 export function outsideConflicts(text: string, mark: number): { from: number; to: number }[] {
   const ranges: { from: number; to: number }[] = []
   let at = 0

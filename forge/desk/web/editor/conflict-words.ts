@@ -1,25 +1,27 @@
-/** Which words of a side of a conflict differ from what the sides began with: all that differ, however little. */
+/** The words of a conflict's side that differ from the base. */
 import { diff } from '@codemirror/merge'
 import type { Range } from '../ui/coloured.ts'
 
-/** A bound on the work: beyond it differences are coarser, and none is left out. */
+/**
+ * Limits of one comparison (words to scan, milliseconds); beyond them the differences are coarser, but none is omitted.
+ */
 const DIFF = { scanLimit: 1_000, timeout: 50 }
-/** Where more than this part of a line is new, all of the line is marked. */
+/** If a larger share of a line is new, the whole line is marked. */
 const MAX_MARKED_SHARE = 0.7
-/** Each word that is different from all others becomes one character, and there are no more characters than these. */
+/** Each distinct word is mapped to one UTF-16 character, of which there are this many below the surrogates. */
 const MAX_DISTINCT_WORDS = 0xd800
 
-/** A word, blanks, the end of a line, or signs that stand together such as === and =>. */
+/** A word, blanks, a line end, or an operator such as === and =>. */
 const WORDS = /[\p{L}\p{N}_$]+|[^\S\n]+|\n|[=<>!&|+\-*/%^~?:.]+|./gsu
 
 interface Words {
   /** One character for each word. */
   code: string
-  /** Where each word begins, and behind the last one where the text ends. */
+  /** The offset of each word, and of the end of the text. */
   starts: number[]
 }
 
-/** The places in each line of a side that differ from another text; none where that is not there to compare with. */
+/** The ranges in each line of a side that differ from another text; empty without one. */
 export function changedWords(before: string | undefined, text: string): Range[][] {
   const lines = text.split('\n')
   if (before === undefined || before === '') return lines.map(() => [])
@@ -38,7 +40,7 @@ export function changedWords(before: string | undefined, text: string): Range[][
   })
 }
 
-/** Where words are gone there is none to mark: the word before the gap is, or else the one behind it. */
+/** The range to mark where words were deleted: the word before the gap, or else the one after it. */
 function besideGap({ starts }: Words, text: string, at: number): Range {
   const isMarkable = (index: number) => /\S/.test(text.slice(starts[index], starts[index + 1]))
   const lineEndsAt = (index: number) => text.slice(starts[index], starts[index + 1]) === '\n'

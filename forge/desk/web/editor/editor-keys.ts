@@ -1,4 +1,4 @@
-/** Keys that the editor hears itself: most of them are CodeMirror's own. */
+/** The keys that the editor handles itself, most of them CodeMirror's defaults. */
 export const EDITOR_KEYS = {
   find: { label: 'Find and replace in the file', keys: 'Ctrl+F' },
   goToLine: { label: 'Go to a line', keys: 'Alt+G' },

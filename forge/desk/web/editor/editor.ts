@@ -1,4 +1,4 @@
-/** What the editor can do, as extensions of CodeMirror. How it looks is in look/editor.css. */
+/** The editor's features, as extensions of CodeMirror. Its styles are in editor/editor.css. */
 import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from '@codemirror/autocomplete'
 import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands'
 import { bracketMatching, foldGutter, foldKeymap, indentOnInput, indentUnit } from '@codemirror/language'
@@ -23,10 +23,10 @@ import { changeMarks } from './change-marks.ts'
 import { goToLine, keepFocus, selectLines } from './gutter-clicks.ts'
 import { byteForm, refusedText } from './refused-text.ts'
 
-/** What stands where lines are not wrapped. */
+/** The extension used when lines are not wrapped. */
 export const NOT_WRAPPED: Extension = []
 
-/** What of an editor is changed while it is open. Each editor has its own. */
+/** The parts of an editor that change while it is open. Each editor has its own. */
 export class Adjustable {
   readonly language = new Compartment()
   readonly collaboration = new Compartment()
@@ -34,7 +34,9 @@ export class Adjustable {
   readonly wrapping = new Compartment()
   /** How the file's bytes differ from its text. */
   readonly form = new Compartment()
-  /** What is in an editor only in some places, such as the conflicts of a merge. */
+  /** The gutter with the commits of the lines. */
+  readonly blame = new Compartment()
+  /** Extensions of some files only, such as the conflicts of a merge. */
   readonly more = new Compartment()
 }
 
@@ -43,16 +45,16 @@ export interface EditorSettings {
   saved: Text | undefined
   isReadOnly: boolean
   isWrapped: boolean
-  /** How the file's bytes differ from its text; undefined where it is only shown. */
+  /** How the file's bytes differ from its text; undefined if it is read-only. */
   form: Form | undefined
   collaboration: Extension
   adjustable: Adjustable
 }
 
-/** Pasted text comes with the line ends of the system that it was copied on. */
+/** Pasted text has the line ends of its origin. */
 const pasteWithoutReturns = EditorView.clipboardInputFilter.of(text => text.replace(/\r\n?/g, '\n'))
 
-/** Says whether something is selected: then no other colour of the cursor's line lies above the selection. */
+/** Adds a class while text is selected, since the active line's background would cover the selection. */
 const selectionShown = EditorView.editorAttributes.of(view => {
   const hasSelection = view.state.selection.ranges.some(range => !range.empty)
   return hasSelection ? { class: 'has-selection' } : null
@@ -60,7 +62,7 @@ const selectionShown = EditorView.editorAttributes.of(view => {
 
 const SHORT: Record<string, string> = { '\r': '\\r', '\u0000': '\\0', '\u200b': '\\u200b' }
 
-/** A character that can't be seen, as its escape. */
+/** Shows an invisible character as its escape. */
 function shownCharacter(code: number, words: string | null): HTMLElement {
   const sign = document.createElement('span')
   const character = String.fromCodePoint(code)
@@ -71,7 +73,7 @@ function shownCharacter(code: number, words: string | null): HTMLElement {
   return sign
 }
 
-/** The words of the search in a file, by those that CodeMirror has for them. */
+/** The texts of the search panel, by CodeMirror's phrases. */
 const SEARCH_WORDS = EditorState.phrases.of({
   next: 'Next',
   previous: 'Previous',
@@ -89,10 +91,12 @@ export function editorExtensions(settings: EditorSettings): Extension {
   return [
     EditorView.cspNonce.of(settings.nonce),
     EditorView.contentAttributes.of({ 'aria-label': 'Editor' }),
-    // Only \n ends a line: a \r is a character of the text, and is shown.
+    // Only
+    //  ends a line: a \r is a character of the text, and is shown.
     EditorState.lineSeparator.of('\n'),
     EditorState.allowMultipleSelections.of(true),
     pasteWithoutReturns,
+    adjustable.blame.of([]),
     lineNumbers({ domEventHandlers: { mousedown: selectLines } }),
     settings.saved === undefined
       ? gutter({ class: 'cm-marks', renderEmptyElements: true, domEventHandlers: { mousedown: goToLine } })
@@ -133,7 +137,7 @@ export function editorExtensions(settings: EditorSettings): Extension {
   ]
 }
 
-/** How the text indents, so that Tab does the same. */
+/** Detects the indentation of a text, so that Tab does the same. */
 export function indentationOf(text: string): Extension {
   const first = /^(\t+| {2,8})\S/m.exec(text.slice(0, 20_000))
   const unit = first?.[1]

@@ -1,8 +1,8 @@
-/** What a click beside the text does. Whatever it is, the editor keeps the focus: what is typed next goes into the text. */
+/** Clicks in the gutter. The editor always keeps the focus, so that typing goes into the text. */
 import { EditorSelection } from '@codemirror/state'
 import type { BlockInfo, EditorView } from '@codemirror/view'
 
-/** A click on a line's number selects the line; with Shift, or dragged, all lines from where the selection began. */
+/** Selects the line whose number is clicked; with Shift or by dragging, all lines from the start of the selection. */
 export function selectLines(view: EditorView, { from }: BlockInfo, event: Event): boolean {
   if (!isMainButton(event)) return false
   const anchor = event.shiftKey ? view.state.selection.main.anchor : from
@@ -21,14 +21,14 @@ export function selectLines(view: EditorView, { from }: BlockInfo, event: Event)
   return keepFocus(view, null, event)
 }
 
-/** A click on a change mark puts the cursor into its line. */
+/** Moves the cursor to the line whose change mark is clicked. */
 export function goToLine(view: EditorView, { from }: BlockInfo, event: Event): boolean {
   if (!isMainButton(event)) return false
   view.dispatch({ selection: { anchor: from }, userEvent: 'select.pointer' })
   return keepFocus(view, null, event)
 }
 
-/** The browser would give the focus to the page. */
+/** By default the browser would move the focus to the page. */
 export function keepFocus(view: EditorView, _line: BlockInfo | null, event: Event): boolean {
   event.preventDefault()
   view.focus()

@@ -1,8 +1,8 @@
-/** Which lines of two texts differ, made from the places that @codemirror/merge finds. */
+/** Converts the chunks of @codemirror/merge to differing lines. */
 import type { Chunk } from '@codemirror/merge'
 import type { Text } from '@codemirror/state'
 
-/** Lines of one text that became lines of another: counted from 0, `to` is the first one behind. */
+/** Lines of text A replaced by lines of text B: from 0, `to` exclusive. */
 export interface Hunk {
   fromA: number
   toA: number
@@ -11,8 +11,8 @@ export interface Hunk {
 }
 
 /**
- * The lines of a chunk that differ. A chunk at the end of a text takes the last unchanged line with it where no line
- * end stands behind that: such a line is left out.
+ * The differing lines of a chunk. A chunk at the end of a text without a final line end includes the last unchanged
+ * line, which is left out here.
  */
 export function hunkOf(one: Text, other: Text, chunk: Chunk): Hunk {
   let [fromA, fromB] = [lineIndex(one, chunk.fromA), lineIndex(other, chunk.fromB)]
@@ -28,7 +28,7 @@ export function hunkOf(one: Text, other: Text, chunk: Chunk): Hunk {
   return { fromA, toA, fromB, toB }
 }
 
-/** How many lines begin before a place. */
+/** The number of lines that begin before a position. */
 export function lineIndex(text: Text, at: number): number {
   if (text.length === 0 && at === 0) return 0
   return at > text.length ? text.lines : text.lineAt(at).number - 1

@@ -1,7 +1,7 @@
 /**
- * An open file. What is typed goes to the server as it is typed, by the protocol of @codemirror/collab: edits are
- * numbered by the server, each window applies all of them in that order. Nothing typed is forgotten before the server
- * has confirmed it: after a break, or when the server has another text altogether, what it lacks is sent again.
+ * An open file. Edits are sent as they are typed, with the protocol of @codemirror/collab: the server numbers them, and
+ * each window applies them in that order. Edits are kept until the server confirms them: after a break, or if the
+ * server's text is another one, the missing ones are sent again.
  */
 import { collab, getSyncedVersion, receiveUpdates, sendableUpdates } from '@codemirror/collab'
 import { diff } from '@codemirror/merge'
@@ -19,11 +19,13 @@ import { EditorView } from '@codemirror/view'
 import { effect, type Signal, signal } from '@preact/signals'
 import type { Edit, File } from '../../contract/branches.ts'
 import { type Form, insertedBy } from '../../contract/editable-text.ts'
+import type { Blame, BlamedCommit } from '../../contract/reading.ts'
 import type { At } from '../../contract/values.ts'
 import { loadLanguage, MAX_COLOURED_LENGTH } from '../ui/languages.ts'
 import { baseName, named } from '../ui/names.ts'
 import type { Connection } from '../ui/socket.ts'
 import { Disconnected } from '../ui/socket.ts'
+import { blameGutter, commitOfLine, type LineCommits, lineCommits } from './blame-gutter.ts'
 import { type ChangedLines, countsOf, isDifferent, nextChange, setSaved } from './change-marks.ts'
 import { type ConflictsOfFile, conflictsOf, lineInFile, moveToConflict } from './conflict-editor.ts'
 import { Adjustable, editorExtensions, indentationOf, NOT_WRAPPED } from './editor.ts'
@@ -32,20 +34,20 @@ import { type CodeSymbol, symbolsAt, symbolsOf } from './symbols.ts'
 
 type TextFile = Extract<File, { kind: 'text' }>
 
-/** Texts that the server had, which are remembered to know which of its edits it has lost. */
+/** At most this many earlier texts of the server are kept, to detect that it has lost edits. */
 const MAX_EARLIER_TEXTS = 200
-/** Milliseconds after which the file is asked for, where the server has not told an edit that it accepted. */
+/** Time to wait for the news of an accepted edit before the file is loaded again, in milliseconds. */
 const TELL_TIMEOUT_MS = 2_000
-/** Milliseconds after which what was typed since the server refused it is sent, together with that. */
+/** Delay before refused edits and those typed since are sent again, in milliseconds. */
 const SEND_AGAIN_MS = 2_000
-/** Characters in the edits of one message; a single edit may have more. */
+/** At most this many characters in the edits of one message; a single edit may have more. */
 const MAX_CHARACTERS_SENT = 1 << 20
 
-/** Something typed is not with the server, and why. */
+/** Typed text did not reach the server; the message says why. */
 export class NotSent extends Error {}
 
 export interface Cursor {
-  /** In the file: of a conflict that is left above it, only the lines of our side count. */
+  /** As in the file: of an open conflict above, only our lines count. */
   line: number
   column: number
 }
@@ -58,22 +60,24 @@ export interface EditorChoices {
 export class OpenFile {
   readonly at: At
   #path: string
-  /** What the server said is there; its text is only what it was when it was opened. */
+  /** The server's answer; its text is that of the moment of opening. */
   readonly file = signal<File | undefined>(undefined)
-  /** Why it could not be opened, or why what is typed can't be kept at the moment. */
+  /** Why the file could not be opened, or why edits can't be kept at the moment. */
   readonly problem = signal<string | undefined>(undefined)
   readonly counts = signal<ChangedLines>({ added: 0, deleted: 0 })
-  /** Whether the text is another one than in the last commit. */
+  /** Whether the text differs from the last commit. */
   readonly isDraft = signal(false)
   readonly cursor = signal<Cursor>({ line: 1, column: 1 })
-  /** The functions, classes or headings that the cursor is in, the outermost first. */
+  /** The functions, classes or headings around the cursor, the outermost first. */
   readonly symbols = signal<CodeSymbol[]>([])
-  /** In a branch that is merging: the conflicts of the file, what is left of them and what is settled. */
+  /** The commit of the cursor's line in a blame; undefined for an unsaved line, null without a blame. */
+  readonly blamed = signal<BlamedCommit | undefined | null>(null)
+  /** In a branch with a waiting merge: the file's open and resolved conflicts. */
   readonly conflicts = signal<ConflictsOfFile>({ open: [], settled: [], strays: [], all: 0 })
-  /** Where the window was scrolled to, in pixels. */
+  /** The scroll position, in pixels. */
   top: number
   state: EditorState | undefined
-  /** What was typed while it was being opened. */
+  /** Keys typed while the file was loading. */
   #early = ''
 
   readonly #connection: Connection
@@ -81,27 +85,30 @@ export class OpenFile {
   readonly #adjustable = new Adjustable()
   readonly #firstCursor: number
   #conflictWanted: 1 | -1 | undefined
+  #blame: LineCommits | undefined
   #view: EditorView | undefined
-  /** The text as the server has it, by all that is known, and what it was before that. */
+  /** The server's text according to all that was received. */
   #confirmed = Text.empty
   #earlier: Text[] = []
   #isSending = false
-  /** The server has refused what is typed, as it is: nothing is sent before something is different. */
+  /** The server refused the edits: nothing is sent until something changes. */
   #isRefused = false
-  /** An edit among those of the last message was refused: which one, is found out by sending them one by one. */
+  /** An edit of the last message was refused: they are sent one by one, to find out which. */
   #isOneByOne = false
-  /** The collaboration is taken out and put in again: nothing is sent meanwhile. */
+  /** The collaboration extension is being replaced: nothing is sent meanwhile. */
   #isAdopting = false
-  /** The version that the edits under way lead to, once the server has accepted them. */
+  /** The version after the edits under way, once the server has accepted them. */
   #awaited = 0
   #waiting: { resolve: () => void; reject?: (why: NotSent) => void }[] = []
   #form: Form | undefined
   #retry: ReturnType<typeof setTimeout> | undefined
-  /** How often the connection had broken when the file was opened last: the server forgets what a window has open. */
+  /**
+   * The number of breaks of the connection when the file was last opened: after a break, the server has forgotten that.
+   */
   #openedAfterBreaks = 0
   #isClosed = false
   #isLocked = false
-  /** What else the editor shows, and what it is known by. */
+  /** Additional extensions, with the key that identifies them. */
   #more: { key: string; extension: Extension } = { key: '', extension: [] }
 
   constructor(
@@ -123,7 +130,7 @@ export class OpenFile {
     return this.#path
   }
 
-  /** It has another name, and is open under that. `isAfterBreak`: it is asked for before anything is sent. */
+  /** Follows a rename. `isAfterBreak`: the file is loaded before anything is sent. */
   moveTo(path: string, isAfterBreak: boolean): void {
     this.#path = path
     if (!isAfterBreak) this.sendAgain()
@@ -131,8 +138,8 @@ export class OpenFile {
   }
 
   /**
-   * Asks for the file: at first, and when its branch has another commit. After a break the server may have lost what
-   * it had confirmed.
+   * Loads the file: on opening, and when its branch has a new commit. After a break the server may have lost confirmed
+   * edits.
    */
   async ask(isAfterBreak = false): Promise<void> {
     try {
@@ -148,7 +155,7 @@ export class OpenFile {
     }
   }
 
-  /** Resolves when it is there, or can't be. */
+  /** Resolves when the file is loaded, or can't be. */
   async opened(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     const stop = effect(() => {
@@ -158,9 +165,9 @@ export class OpenFile {
     stop()
   }
 
-  /** The file as the server has it now. */
+  /** Applies the server's answer. */
   take(file: File, isAfterBreak = false): void {
-    // While nobody may write to it, what was refused would be refused again.
+    // In a read-only file, refused edits would be refused again.
     const isHeld = file.kind === 'text' && file.readOnly !== undefined
     if (!isHeld || !this.#isRefused) this.problem.value = undefined
     this.#isRefused = this.#isRefused && isHeld
@@ -174,7 +181,7 @@ export class OpenFile {
     this.#push()
   }
 
-  /** Edits that the server has numbered, our own among them: the first leads from `version` to the next. */
+  /** Applies edits numbered by the server, this window's among them. The first leads from `version` to the next one. */
   receive(version: number, edits: Edit[]): void {
     if (!this.state) return
     const known = getSyncedVersion(this.state) - version
@@ -190,7 +197,7 @@ export class OpenFile {
       for (const { changes } of updates) this.#confirm(changes.apply(this.#confirmed))
       this.dispatch(receiveUpdates(this.state, updates))
     } catch {
-      // They do not fit our text: theirs is asked for.
+      // The edits do not fit this text: the file is loaded again.
       this.ask()
       return
     }
@@ -198,8 +205,8 @@ export class OpenFile {
   }
 
   /**
-   * Resolves when the server has all that was typed; it is sent once more where it was refused. Rejects with
-   * {@link NotSent} where the server refuses it.
+   * Sends all edits, refused ones once more. Resolves when the server has them. Rejects with {@link NotSent} if it
+   * refuses some.
    */
   settled(): Promise<void> {
     if (!this.isUnsettled) return Promise.resolve()
@@ -209,12 +216,12 @@ export class OpenFile {
     return promise
   }
 
-  /** Resolves when the server has all that was typed, however often it refuses it before. */
+  /** Resolves when the server has all edits, however often it refuses them before. */
   async sent(): Promise<void> {
     if (this.isUnsettled) await new Promise<void>(resolve => this.#waiting.push({ resolve }))
   }
 
-  /** Sends what the server has refused: a person wants it, or something is different now. */
+  /** Sends refused edits again, on request or because something has changed. */
   sendAgain(): void {
     const couldNotOpen = this.#isRefused && this.isFromBeforeBreak
     this.#isRefused = false
@@ -222,17 +229,17 @@ export class OpenFile {
     else this.#push()
   }
 
-  /** Whether a text that could not be taken still stands in the editor. */
+  /** Whether a box with refused text is still in the editor. */
   get hasRefusedText(): boolean {
     return this.state !== undefined && refusedTextOf(this.state).length > 0
   }
 
-  /** Whether the connection broke since it was opened: nothing is sent before it is opened again. */
+  /** Whether the connection broke since the file was opened: nothing is sent until it is opened again. */
   get isFromBeforeBreak(): boolean {
     return this.#openedAfterBreaks < this.#connection.breaks
   }
 
-  /** Whether something typed is not yet with the server. */
+  /** Whether some edits have not reached the server. */
   get isUnsettled(): boolean {
     return this.state !== undefined && sendableUpdates(this.state).length > 0
   }
@@ -247,13 +254,13 @@ export class OpenFile {
     this.#say()
   }
 
-  /** The view was made with the state of this file. */
+  /** Attaches the view that shows this file's state. */
   show(view: EditorView): void {
     this.#view = view
     this.#goToWantedConflict()
     this.#wrap(this.#choices.isWrapped.peek())
     const { top } = this
-    // Where it is already.
+    // The view starts at the top.
     if (top === 0) return
     view.requestMeasure({
       read: () => {},
@@ -263,7 +270,7 @@ export class OpenFile {
     })
   }
 
-  /** A key of somebody who types on while the file is just coming. Answers whether it is kept for it. */
+  /** Keeps a key typed while the file is loading. Returns whether it was kept. */
   typeEarly(key: string): boolean {
     if (this.state) return false
     if (key === 'Backspace' && this.#early !== '') this.#early = this.#early.slice(0, -1)
@@ -273,7 +280,7 @@ export class OpenFile {
     return true
   }
 
-  /** What was typed early comes in where the cursor is; nothing does where nobody could type. */
+  /** Inserts the early keys at the cursor, unless the file is read-only. */
   #takeEarly(): void {
     const text = this.#early
     this.#early = ''
@@ -286,8 +293,8 @@ export class OpenFile {
   }
 
   /**
-   * Its view was scrolled. Where to, is asked then, and not when it goes: the browser would have to lay out what comes
-   * instead of it first, and once more when all of that is there.
+   * Records the scroll position. Read on scrolling rather than on leaving, where it would force a layout of the next
+   * view.
    */
   scrolled(): void {
     if (this.#view) this.top = Math.round(this.#view.scrollDOM.scrollTop)
@@ -297,16 +304,24 @@ export class OpenFile {
     this.#view?.focus()
   }
 
-  /** Where the window is now, to be there again after a restart. */
+  /** The scroll position and cursor, to restore after a restart. */
   get position(): { top: number; cursor: number } {
     return { top: this.top, cursor: this.state?.selection.main.head ?? 0 }
+  }
+
+  /** Shows the commits beside the lines (`open`: shows one of them); undefined hides them. */
+  showBlame(blame: Blame | undefined, open: (commit: BlamedCommit) => void): void {
+    this.#blame = blame && lineCommits(blame)
+    if (!this.state) return
+    const shown = this.#blame ? blameGutter(this.#blame, open) : []
+    this.dispatch({ effects: this.#adjustable.blame.reconfigure(shown) })
   }
 
   set isWrapped(isWrapped: boolean) {
     this.#wrap(isWrapped)
   }
 
-  /** While an AI works in the branch, nobody else writes to its files. */
+  /** While an AI works in the branch, its files are read-only. */
   set isLocked(isLocked: boolean) {
     this.#isLocked = isLocked
     const file = this.file.peek()
@@ -319,7 +334,7 @@ export class OpenFile {
     return this.at.kind === 'commit' || file.readOnly !== undefined || this.#isLocked
   }
 
-  /** Goes to a place that was found: a line, counted from one, and where in it. */
+  /** Goes to a match: its line, from 1, and the range within it. */
   goTo(line: number, range?: [number, number]): void {
     if (!this.state) return
     const { doc } = this.state
@@ -337,7 +352,7 @@ export class OpenFile {
     this.dispatch({ selection: { anchor }, effects: EditorView.scrollIntoView(anchor, { y: 'center' }) })
   }
 
-  /** Shows something else in the editor: conflicts of a merge. What has the same key is there already. */
+  /** Adds extensions to the editor, such as a merge's conflicts. Does nothing if those of the same key are there. */
   extend(key: string, make: () => Extension): void {
     if (!this.state || key === this.#more.key) return
     this.#more = { key, extension: make() }
@@ -346,7 +361,7 @@ export class OpenFile {
     this.#goToWantedConflict()
   }
 
-  /** Also before the editor is there, or shows conflicts: then it goes there as soon as it does. */
+  /** Goes to the next or previous conflict, as soon as the editor shows conflicts. */
   goToConflict(by: 1 | -1): void {
     const view = this.#view
     const isShown = view !== undefined && conflictsOf(view.state).open.length > 0
@@ -356,7 +371,7 @@ export class OpenFile {
 
   #goToWantedConflict(): void {
     const by = this.#conflictWanted
-    // When all that comes with the editor is done: what else would give it the focus, too.
+    // In the next frame, since the opening editor takes the focus itself.
     if (by !== undefined) requestAnimationFrame(() => this.goToConflict(by))
   }
 
@@ -421,7 +436,7 @@ export class OpenFile {
   }
 
   #collaboration(startVersion: number) {
-    // A name of its own each time: edits of before a break are not taken for those of after it.
+    // A new client id each time, so that edits from before a break are not confused with those after it.
     return this.at.kind === 'commit' ? [] : collab({ startVersion, clientID: crypto.randomUUID() })
   }
 
@@ -444,12 +459,12 @@ export class OpenFile {
     else this.#adopt(theirs, file.version, isAfterBreak)
   }
 
-  /** Goes on from the server's text, and types again on top of it what the server lacks. */
+  /** Continues from the server's text, and adds the edits that it lacks. */
   #adopt(theirs: Text, version: number, isAfterBreak: boolean): void {
     this.#goOnFrom(theirs, version, this.#lackingIn(theirs, isAfterBreak))
   }
 
-  /** Goes on from a text that the server has, with a change on top of it that is to be sent. */
+  /** Continues from a text of the server, with a change on top that is to be sent. */
   #goOnFrom(theirs: Text, version: number, lacking: ChangeSet): void {
     const state = this.state as EditorState
     const target = lacking.apply(theirs)
@@ -474,7 +489,7 @@ export class OpenFile {
     }
   }
 
-  /** What of our text is to be done to the server's: all that was typed and is not in it. */
+  /** The change to the server's text that adds the edits that it lacks. */
   #lackingIn(theirs: Text, isAfterBreak: boolean): ChangeSet {
     const { doc } = this.state as EditorState
     const pending = sendableUpdates(this.state as EditorState)
@@ -486,12 +501,12 @@ export class OpenFile {
     return typed.map(changesBetween(this.#confirmed, theirs))
   }
 
-  /** Whether the server had this text once: then it has lost what came after it. */
+  /** Whether this is an earlier text of the server, so that it has lost the edits after it. */
   #hadBefore(theirs: Text): boolean {
     return this.#confirmed.eq(theirs) || this.#earlier.some(text => text.eq(theirs))
   }
 
-  /** Whether the server has some of the edits that were under way. */
+  /** Whether the server's text contains some of the unconfirmed edits. */
   #isOnTheWay(theirs: Text): boolean {
     let text = this.#confirmed
     for (const { changes } of sendableUpdates(this.state as EditorState)) {
@@ -531,21 +546,21 @@ export class OpenFile {
       this.problem.value = undefined
       this.#isSending = false
       if (refused === undefined) {
-        // Either ours or those of others come by themselves now.
+        // News of this window's edits, or of others', will follow.
         this.#awaited = Math.max(this.#awaited, version + (accepted ? edits.length : 1))
         this.#askLater()
       } else if (edits.length === 1) this.#takeOut(refused)
       else this.#isOneByOne = true
     } catch (error) {
       this.#isSending = false
-      // After a break the file is asked for when the desk is there again.
+      // After a break the file is loaded on reconnecting.
       const isUnderOldName = path !== this.path
       if (!(error instanceof Disconnected || isUnderOldName)) this.#refused((error as Error).message)
     }
     this.#push()
   }
 
-  /** Nothing can be typed in the file now: an AI is at work in its branch, for example. */
+  /** The file can't be edited now, for example because an AI works in its branch. */
   #refused(why: string): void {
     this.#isRefused = true
     this.problem.value = why
@@ -556,12 +571,12 @@ export class OpenFile {
     this.#waiting = this.#waiting.filter(({ reject }) => !reject)
   }
 
-  /** The first edit that was to be sent can't be in the text: it comes out of it, into a box at its place. */
+  /** Takes the first unsent edit, which can't be accepted, out of the text and into a box at its position. */
   #takeOut(why: string): void {
     const state = this.state as EditorState
     const [first, ...rest] = sendableUpdates(state)
     if (!first) return
-    // What was typed after the refused text stays, moved to where it stands without that text.
+    // Later edits stay, moved to their position without the refused text.
     let undoing = first.changes.invert(this.#confirmed)
     let others = ChangeSet.empty(this.#confirmed.length)
     for (const { changes } of rest) {
@@ -577,13 +592,13 @@ export class OpenFile {
     this.dispatch({ effects: refuse.of(refused) })
   }
 
-  /** A person types on: that is sent at once, or a little later with what was refused before. */
+  /** After an edit: sends it at once, or after a delay together with refused ones. */
   #typed(): void {
     if (!this.#isRefused || !this.isUnsettled) this.#push()
     else this.#later(SEND_AGAIN_MS, () => this.sendAgain())
   }
 
-  /** Where the server's word does not come, the file is asked for, and what it lacks is sent again. */
+  /** If the server's news does not come, the file is loaded again, and what it lacks is sent again. */
   #askLater(): void {
     this.#forgetLater()
     this.#later(TELL_TIMEOUT_MS, () => {
@@ -596,7 +611,7 @@ export class OpenFile {
     this.#retry = undefined
   }
 
-  /** Unless something is to be done later already. */
+  /** Does nothing if an action is already scheduled. */
   #later(milliseconds: number, run: () => void): void {
     this.#retry ??= setTimeout(() => {
       this.#retry = undefined
@@ -616,6 +631,7 @@ export class OpenFile {
     const was = this.cursor.peek()
     if (was.line !== cursor.line || was.column !== cursor.column) this.cursor.value = cursor
     this.conflicts.value = conflictsOf(this.state)
+    this.blamed.value = this.#blame ? commitOfLine(this.state, this.#blame, line.number) : null
     const symbols = symbolsAt(this.state, head)
     const isSame =
       symbols.map(({ name }) => name).join('\0') ===
@@ -627,7 +643,7 @@ export class OpenFile {
   }
 }
 
-/** As many edits, from the first on, as one message should have. */
+/** The first edits, as many as fit in one message. */
 function fitting<Edit extends { changes: ChangeSet }>(edits: readonly Edit[]): readonly Edit[] {
   let characters = 0
   const end = edits.findIndex(({ changes }, index) => {

@@ -1,4 +1,4 @@
-/** A text that could not be taken into a file, at the place where it was to be. */
+/** Text that could not be inserted into a file, in a box at its position. */
 import { useSignal } from '@preact/signals'
 import type { Instead } from '../../contract/editable-text.ts'
 import { Icon } from '../ui/icons.tsx'
@@ -8,23 +8,23 @@ import { plural } from '../ui/times.ts'
 import { Button, IconButton } from '../ui/words.tsx'
 import { EDITOR_KEYS } from './editor-keys.ts'
 
-/** So much of a text is shown, in characters. */
+/** At most this many characters of the text are shown. */
 const MAX_SHOWN = 120
 
-/** A text that is not in the file, and where it was to be. */
+/** A refused text, and where it was to be inserted. */
 export interface RefusedText {
   at: number
   text: string
   why: string
-  /** The same text as it could be taken: without its NUL characters, for example. */
+  /** A variant that can be inserted: without NUL characters, for example. */
   instead?: Instead
-  /** Whether it was in the editor before the server refused it: then it can be tried again. */
+  /** Whether the text was in the editor until the server refused it: it can then be tried again. */
   isTakenOut?: boolean
 }
 
 interface Props {
   refused: RefusedText
-  /** Where it can be taken in another form, or tried again. */
+  /** Undefined if there is no variant to insert, and it can't be tried again. */
   insert?: () => void
   dismiss: () => void
 }
@@ -66,7 +66,7 @@ export function RefusedBox({ refused, insert, dismiss }: Props) {
   )
 }
 
-/** The beginning of a text, and how much there is of it. */
+/** The beginning of a text, and its size. */
 function shortened(text: string): string {
   const lines = text.split('\n')
   const [first = ''] = lines

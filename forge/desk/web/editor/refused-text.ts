@@ -1,6 +1,6 @@
 /**
- * Text that can't be taken into a file, such as a paste with a NUL in it. It stays out of the editor's text, so that
- * nothing typed elsewhere waits for it, and stands in a box at its place, with the reason and what can be done.
+ * Text that can't be inserted into a file, such as a paste with a NUL. It stays out of the editor's text, so that other
+ * edits are not held up, and is shown in a box at its position, with the reason and the actions.
  */
 import {
   type EditorState,
@@ -23,7 +23,7 @@ const SMALL_FORM: Form = { lineEnd: 'LF', bom: false }
 /** How the bytes of the file differ from the text. */
 export const byteForm = Facet.define<Form, Form>({ combine: ([form]) => form ?? SMALL_FORM })
 
-/** The bytes of the file with this text. */
+/** The size of the file with this text, in bytes. */
 const size = StateField.define<number>({
   create: state => byteSizeOf(state.doc, state.facet(byteForm)),
   update(bytes, transaction) {
@@ -61,7 +61,7 @@ const refusedTexts = StateField.define<readonly RefusedText[]>({
 const isSame = (one: RefusedText, other: RefusedText): boolean =>
   one.at === other.at && one.text === other.text && one.why === other.why
 
-/** What is typed letter by letter where nothing can be typed comes into one box. */
+/** Letters typed one by one where no text is accepted go into one box. */
 function added(texts: readonly RefusedText[], text: RefusedText): readonly RefusedText[] {
   const last = texts.findIndex(({ at, isTakenOut }) => at === text.at && !isTakenOut)
   const before = texts[last]
@@ -70,10 +70,10 @@ function added(texts: readonly RefusedText[], text: RefusedText): readonly Refus
   return texts.with(last, { ...text, text: before.text + text.text })
 }
 
-/** Of a box with one line of words, in pixels, with what is around it. */
+/** The height of a box with one line of text, including margins, in pixels. */
 const BOX_HEIGHT = 90
 
-/** Each change that a person makes is checked before it is in the text. What comes from the server has been. */
+/** Checks each edit before it is applied. Edits from the server are checked there. */
 const check = State.transactionFilter.of(transaction => {
   if (!transaction.docChanged || transaction.annotation(Transaction.remote)) return transaction
   const { startState, changes, newDoc } = transaction
@@ -92,7 +92,7 @@ export function refusedTextOf(state: EditorState): readonly RefusedText[] {
   return state.field(refusedTexts, false) ?? []
 }
 
-/** Puts a refused text into the file as it can be taken. */
+/** Inserts a refused text in its acceptable variant. */
 function insertInstead(view: EditorView, refused: RefusedText): void {
   const insert = refused.instead?.text ?? refused.text
   const at = Math.min(refused.at, view.state.doc.length)
@@ -111,7 +111,7 @@ function putAway(view: EditorView, refused: RefusedText): void {
   view.focus()
 }
 
-/** The box whose keys these are: the one nearest before the cursor, or the first. */
+/** The box that the keys act on: the nearest one before the cursor, or the first. */
 function boxAtCursor(state: EditorState): RefusedText | undefined {
   const texts = refusedTextOf(state)
   const { head } = state.selection.main
@@ -176,13 +176,13 @@ class RefusedWidget extends WidgetType {
     render(null, box)
   }
 
-  /** All of its events are its own. */
+  /** The box handles all of its events. */
   override ignoreEvent(): boolean {
     return true
   }
 }
 
-/** A box is as wide as what is in view: its buttons are never beyond it. */
+/** A box is as wide as the visible part of the editor, so that its buttons are in view. */
 const fit = EditorView.updateListener.of(({ geometryChanged, view }) => {
   if (geometryChanged && refusedTextOf(view.state).length > 0) fitBoxes(view)
 })

@@ -1,6 +1,5 @@
 /**
- * What a file is made of (functions, classes, headings), by the syntax tree that the editor has for its colours. A
- * language without such a tree has no symbols.
+ * The symbols of a file (functions, classes, headings), from the editor's syntax tree. Without a tree, a file has none.
  */
 import { ensureSyntaxTree, syntaxTree } from '@codemirror/language'
 import type { EditorState } from '@codemirror/state'
@@ -9,21 +8,21 @@ type SyntaxNode = ReturnType<typeof syntaxTree>['topNode']
 
 export interface CodeSymbol {
   name: string
-  /** Where it begins in the text. */
+  /** The symbol's offset in the text. */
   from: number
-  /** How many symbols it is inside of. */
+  /** The number of symbols around it. */
   depth: number
 }
 
-/** So many are listed; more nobody reads. */
+/** At most this many symbols are listed. */
 const MAX_SYMBOLS = 5_000
-/** So many nodes are looked at for the headings above a place. */
+/** At most this many nodes are visited to find the headings above a position. */
 const MAX_NODES = 20_000
 const MAX_NAME_LENGTH = 80
-/** How long a text may be parsed for its symbols, in milliseconds. */
+/** The time limit for parsing a text for its symbols, in milliseconds. */
 const PARSE_TIMEOUT_MS = 200
 
-/** Nodes that are symbols, as the grammars of the languages call them. */
+/** The types of nodes that are symbols, by the names in the languages' grammars. */
 const SYMBOLS = new Set([
   // JavaScript, TypeScript, Java, PHP
   'FunctionDeclaration',
@@ -75,10 +74,10 @@ const AROUND_NAMES = new Set(['FunctionDeclarator', 'PointerDeclarator', 'Refere
 const BODIES = new Set(['ArrowFunction', 'FunctionExpression', 'ClassExpression'])
 const HEADING = /^(?:ATX|Setext)Heading([1-6])$/
 
-/** The symbols around a place, the outermost first. */
+/** The symbols around a position, the outermost first. */
 export function symbolsAt(state: EditorState, at: number): CodeSymbol[] {
   const tree = syntaxTree(state)
-  // Between two nodes, the place belongs to the one that is inside of more.
+  // Between two nodes, the position belongs to the more deeply nested one.
   const [before, after] = [around(state, tree.resolveInner(at, -1)), around(state, tree.resolveInner(at, 1))]
   const all = [...headingsAbove(state, tree.topNode, at), ...(after.length > before.length ? after : before)]
   return all.map((symbol, depth) => ({ ...symbol, depth }))
@@ -93,7 +92,7 @@ function around(state: EditorState, innermost: SyntaxNode): CodeSymbol[] {
   return found
 }
 
-/** All symbols of a text, in their order, as far as it could be parsed in a moment. */
+/** All symbols of a text in their order, as far as it could be parsed in time. */
 export function symbolsOf(state: EditorState): CodeSymbol[] {
   const tree = ensureSyntaxTree(state, state.doc.length, PARSE_TIMEOUT_MS) ?? syntaxTree(state)
   const found: CodeSymbol[] = []
@@ -128,12 +127,12 @@ function nameOf(state: EditorState, node: SyntaxNode): string | undefined {
     return holds(node, BODIES) ? textOf(state, childIn(node, NAMES)) : undefined
   }
   if (!SYMBOLS.has(node.name)) return undefined
-  // It has no name of its own: all of `impl Display for Lease`.
+  // An impl has no name: its whole head is used, such as `impl Display for Lease`.
   if (node.name === 'ImplItem') return short(state.sliceDoc(node.from, node.lastChild?.from ?? node.to))
   return textOf(state, childIn(node, NAMES) ?? nameWithin(node))
 }
 
-/** The name of a function in C stands inside of what it gives back. */
+/** In C, the name of a function is nested inside its declarator. */
 function nameWithin(node: SyntaxNode): SyntaxNode | undefined {
   let declarator = childIn(node, AROUND_NAMES)
   while (declarator) {
@@ -171,7 +170,7 @@ function headingOf(state: EditorState, node: SyntaxNode): string {
   return short(line.replace(/^\s*#+\s*/, '').replace(/\s+#+\s*$/, ''))
 }
 
-/** The headings of the section that a place is in. */
+/** The headings of the sections around a position. */
 function headingsAbove(state: EditorState, top: SyntaxNode, at: number): CodeSymbol[] {
   if (top.name !== 'Document') return []
   const found: CodeSymbol[] = []

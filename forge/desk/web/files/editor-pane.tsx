@@ -1,17 +1,20 @@
-/** A file: as text in the editor, as a picture, or as a sentence that says what it is. */
+/** A file: text in the editor, an image, or a sentence that describes its content. */
 
 import { EditorView } from '@codemirror/view'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { File } from '../../contract/branches.ts'
+import type { BlamedCommit } from '../../contract/reading.ts'
+import { blameWords, NOT_SAVED } from '../editor/blame-gutter.ts'
 import type { OpenFile } from '../editor/open-file.ts'
 import { ConflictBar, useConflicts, useMergingFile, WholeConflict } from '../merging/merging-pane.tsx'
 import { isAtWork } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
-import { type Tab, usePage } from '../page/state.ts'
+import { type Page, type Tab, usePage } from '../page/state.ts'
 import { BlobImage } from '../ui/blob-image.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { shownKeys } from '../ui/keys.ts'
 import { baseName, readable, shortId, withoutTricks } from '../ui/names.ts'
+import { useServerValue } from '../ui/server-value.ts'
 import { ActionIcon, Button, Empty, Waiting } from '../ui/words.tsx'
 import { fileActions } from './file-actions.ts'
 
@@ -58,6 +61,7 @@ function Crumbs({ tab, file }: { tab: Tab; file: OpenFile }) {
         <span class="here">{readable(baseName(file.path))}</span>
       </bdi>
       <SymbolCrumbs file={file} />
+      <BlameOfLine tab={tab} file={file} />
       <span class="grow" />
       {branch && isAtWork(page, branch.name) ? <span class="meta">read-only while the AI works</span> : null}
       {branch && added + deleted > 0 ? (
@@ -68,6 +72,7 @@ function Crumbs({ tab, file }: { tab: Tab; file: OpenFile }) {
       {isText ? (
         <>
           <ActionIcon action={fileActions.nextChange} about={about} />
+          <ActionIcon action={fileActions.blame} about={about} isPressed={page.isBlamed.value} />
           <ActionIcon action={fileActions.wordWrap} about={about} isPressed={page.isWrapped.value} />
         </>
       ) : null}
@@ -96,7 +101,61 @@ function NotYet({ tab, file }: { tab: Tab; file: OpenFile }) {
   )
 }
 
-/** The functions, classes or headings that the cursor is in. */
+/** Opens a commit at the file, by the path it had there. */
+function openBlamed(page: Page, file: OpenFile, { oid, path = file.path }: Pick<BlamedCommit, 'oid' | 'path'>): void {
+  page.open({ kind: 'commit', commit: oid }).edit(path)
+}
+
+/** Loads the blame while it is shown, and again when the branch has a new commit. */
+function useBlame(tab: Tab, file: OpenFile): string | undefined {
+  const page = usePage()
+  const { at } = tab
+  const tip = at.kind === 'branch' ? page.branch(at.branch)?.tip : at.commit
+  const isMerging = at.kind === 'branch' && page.branch(at.branch)?.merging !== undefined
+  const isWanted = page.isBlamed.value && !isMerging && file.file.value?.kind === 'text'
+  const asked = useServerValue(isWanted ? () => page.connection.ask('blame', { at, path: file.path }) : undefined, [
+    `${tip} ${file.path} ${isWanted}`,
+  ])
+  const blame = isWanted ? asked.latest.value : undefined
+  useEffect(() => file.showBlame(blame, commit => openBlamed(page, file, commit)), [file, page, blame])
+  return isWanted ? asked.problem.value : undefined
+}
+
+/** The commit of the cursor's line, and a button to the commit before it. */
+function BlameOfLine({ tab, file }: { tab: Tab; file: OpenFile }) {
+  const page = usePage()
+  const problem = useBlame(tab, file)
+  const { value: commit } = file.blamed
+  if (problem !== undefined) return <span class="is-bad cut">{problem}</span>
+  if (commit === null) return null
+  if (commit === undefined) return <span class="meta">{NOT_SAVED}</span>
+  const words = `${blameWords(commit)}: ${withoutTricks(commit.subject)}`
+  const { previous } = commit
+  return (
+    <>
+      <button
+        type="button"
+        class="crumb-symbols cut"
+        aria-label={`This line: ${words}`}
+        title={`${shortId(commit.oid)} ${words}`}
+        onClick={() => openBlamed(page, file, commit)}
+      >
+        <Icon name="commit" size="xs" />
+        <bdi class="cut">{words}</bdi>
+      </button>
+      {previous === undefined ? null : (
+        <Button
+          look="small"
+          words="Before this"
+          title={`Blame this file as it was before ${shortId(commit.oid)}`}
+          onClick={() => openBlamed(page, file, previous)}
+        />
+      )}
+    </>
+  )
+}
+
+/** The functions, classes or headings around the cursor. */
 function SymbolCrumbs({ file }: { file: OpenFile }) {
   const page = usePage()
   const names = file.symbols.value.map(({ name }) => withoutTricks(name))
@@ -121,7 +180,7 @@ function SymbolCrumbs({ file }: { file: OpenFile }) {
   )
 }
 
-/** Why the file can't be edited, where it looks as if it could. */
+/** Why a file that looks editable is read-only. */
 function ReadOnlyReason({ tab, file }: { tab: Tab; file: OpenFile }) {
   const shown = file.file.value
   const reason = shown?.kind === 'text' ? shown.readOnly : undefined
@@ -218,7 +277,7 @@ function TextEditor({ tab, file }: { tab: Tab; file: OpenFile }) {
     if (isCovered || wanted <= tab.focusGiven) return
     tab.focusGiven = wanted
     file.focus()
-    // A dialog that just went gives the focus back to what had it before.
+    // A closing dialog returns the focus to the previous element: the content asks for it afterwards.
     page.wantFocus()
   }, [page, tab, file, wanted, isCovered])
 

@@ -1,4 +1,4 @@
-/** The files of a branch or a commit as a tree. Only the rows in view are in the page, however large a folder is. */
+/** The explorer: the files of a branch or a commit as a tree. Only visible rows are in the document. */
 import { useEffect } from 'preact/hooks'
 import { ContextCircle, ContextMeter, contextWords } from '../chat/context.tsx'
 import { hasDraft, isInConflict } from '../page/branch-facts.ts'
@@ -91,7 +91,7 @@ function TreeRows({ tab }: { tab: Tab }) {
   )
 }
 
-/** What stands where no file is. */
+/** The explorer without files. */
 function NoRow({ tab }: { tab: Tab }) {
   const { isThere } = tab.tree
   const page = usePage()
@@ -118,14 +118,14 @@ function openMenu(page: Page, tab: Tab, row: TreeRow | undefined, event: MouseEv
   page.openMenu(rowMenu(page, tab, row), placeOfMenu(event, element), tree)
 }
 
-/** Answers whether the key was one of an action with the row. */
+/** Runs an action of the row by its key. Returns whether there is one. */
 function runOn(page: Page, tab: Tab, row: TreeRow | undefined, event: KeyboardEvent): boolean {
   const run = row && actionFor(fileActions, { page, tab, path: row.path, row }, event)
   run?.()
   return run !== undefined
 }
 
-/** The keys of a tree. Answers whether the key was one of them. */
+/** Handles the keys of a tree. Returns whether the key is one of them. */
 function moveBy(event: KeyboardEvent, tab: Tab, rows: TreeRow[], active: number): boolean {
   if (event.altKey || event.ctrlKey || event.metaKey) return false
   const row = rows[active]
@@ -166,7 +166,7 @@ function closeOrLeave(tab: Tab, rows: TreeRow[], row: TreeRow, index: number): v
   if (above >= 0) select(tab, rows, above)
 }
 
-/** Typing a letter goes to the next name that begins with it. */
+/** A typed letter goes to the next name that begins with it. */
 function find(tab: Tab, rows: TreeRow[], active: number, letter: string): boolean {
   const begins = ({ name }: TreeRow) => name.toLowerCase().startsWith(letter.toLowerCase())
   const after = rows.findIndex((row, index) => index > active && begins(row))
@@ -184,7 +184,7 @@ function activate(tab: Tab, row: TreeRow): void {
 function ExplorerRow({ tab, row, index }: { tab: Tab; row: TreeRow; index: number }) {
   const page = usePage()
   const isSelected = tab.tree.selected.value === row.path
-  // What was typed just now is not yet known to the tree.
+  // The tree does not know of the newest edits yet.
   const isDraft = row.kind === 'folder' ? row.isDraft : hasDraft(page, tab.at, row.path)
   const hasConflict = isInConflict(page, tab) && isOpenConflictIn(tab, row)
   const hiddenWords = hasConflict ? ', in conflict' : !isDraft ? '' : row.kind === 'folder' ? ', has drafts' : ', draft'
@@ -204,7 +204,7 @@ function ExplorerRow({ tab, row, index }: { tab: Tab; row: TreeRow; index: numbe
       title={readable(row.path)}
       style={{ paddingLeft: `${8 + row.depth * 14}px` }}
       onMouseDown={event => {
-        // The tree keeps the focus.
+        // Keeps the focus in the tree.
         event.preventDefault()
         if (event.button !== 0) return
         event.currentTarget.closest<HTMLElement>('[role="tree"]')?.focus()
@@ -217,7 +217,7 @@ function ExplorerRow({ tab, row, index }: { tab: Tab; row: TreeRow; index: numbe
       <Twist row={row} />
       <Name of={row.name} class={`grow ${isDraft ? 'changed' : ''}`} />
       {hiddenWords === '' ? null : <span class="vh">{hiddenWords}</span>}
-      {/* For the mouse and the finger; the keyboard has keys for the menu. */}
+      {/* For mouse and touch; the keyboard has the menu keys. */}
       <span class="more" title="More" aria-hidden="true">
         <Icon name="more" />
       </span>
@@ -236,7 +236,7 @@ function Twist({ row }: { row: TreeRow }) {
   return <Icon name={row.isOpen ? 'chevron-down' : 'chevron-right'} tone="twist" />
 }
 
-/** Whether conflicts are left in a file, or in one of a folder's. */
+/** Whether a file, or a file in the folder, has open conflicts. */
 function isOpenConflictIn({ merging }: Tab, { kind, path }: TreeRow): boolean {
   const open = merging.latest.value?.files.filter(({ state }) => state === 'open') ?? []
   return open.some(file => file.path === path || (kind === 'folder' && file.path.startsWith(`${path}/`)))

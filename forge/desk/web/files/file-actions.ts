@@ -1,4 +1,4 @@
-/** What can be done with a file or folder: one that is shown in a tab, or one of the explorer. */
+/** Actions on a file or folder, in a tab or the explorer. */
 
 import { copy } from '../page/actions.ts'
 import { branchOf, draftsOf } from '../page/branch-facts.ts'
@@ -10,7 +10,7 @@ import type { Offer } from '../ui/menu-content.ts'
 import { baseName, folderOf, named, readable } from '../ui/names.ts'
 import { deleteFile, discard, newFile, newFolder, renameFile } from './file-dialogs.ts'
 
-/** `row`: of the explorer. */
+/** The row, if it is in the explorer. */
 export interface OneFile {
   page: Page
   tab: Tab
@@ -80,6 +80,16 @@ export const fileActions = {
       page.isWrapped.value = !page.isWrapped.peek()
     },
   },
+  blame: {
+    label: 'Blame',
+    inPalette: ({ page }) => (page.isBlamed.value ? 'Hide the blame' : 'Blame: the commit of each line'),
+    keys: 'Ctrl+Alt+B',
+    icon: 'user',
+    isPossible: about => isShown(about) && about.page.files.find(about.tab.at, about.path)?.file.value?.kind === 'text',
+    run: ({ page }) => {
+      page.isBlamed.value = !page.isBlamed.peek()
+    },
+  },
   discard: {
     label: 'Discard the draft…',
     inPalette: about => `Discard the draft of ${nameOf(about)}`,
@@ -113,7 +123,7 @@ export const fileActions = {
   },
 } satisfies Actions<OneFile>
 
-/** A folder in which something is made: one of the explorer, or (left out) the one that is selected there. */
+/** The folder in which something is created; undefined: the one selected in the explorer. */
 export interface InFolder {
   page: Page
   tab: Tab
@@ -139,7 +149,7 @@ export const folderActions = {
   },
 } satisfies Actions<InFolder>
 
-/** The menu of a row of the explorer; without one, of the explorer itself. */
+/** The menu of a row of the explorer; without a row, of the explorer itself. */
 export function rowMenu(page: Page, tab: Tab, row: TreeRow | undefined): Offer {
   const folder = row === undefined ? '' : row.kind === 'folder' ? `${row.path}/` : folderOf(row.path)
   const making = itemsWith({ page, tab, folder }, [folderActions.newFile, folderActions.newFolder], 'list')

@@ -1,4 +1,4 @@
-/** Text in all files of a branch or a commit: results as they come, by file. */
+/** The search in all files of a branch or a commit: results as they arrive, by file. */
 import { useSignal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Match } from '../../contract/reading.ts'
@@ -11,9 +11,9 @@ import { VirtualList } from '../ui/virtual-list.tsx'
 import { Path } from '../ui/words.tsx'
 
 const ROW_HEIGHT = 24
-/** How long after the last letter a search begins. */
+/** Delay after the last key before a search starts, in milliseconds. */
 const SEARCH_DELAY_MS = 200
-/** So much of a line is shown before and after what was found. */
+/** At most this many characters of a line are shown before a match, and after its start. */
 const MAX_CHARACTERS_BEFORE = 40
 const MAX_CHARACTERS_AFTER = 240
 
@@ -36,7 +36,7 @@ function FindBar({ search }: { search: TextSearch }) {
   const field = usePlace<HTMLInputElement>('search field')
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
   const wanted = search.focusWanted.value
-  // Before the browser paints: letters that are typed at once are meant for the field.
+  // A layout effect: letters typed right after the key are meant for the field.
   useLayoutEffect(() => {
     if (wanted === 0) return
     field.current?.focus()
@@ -163,7 +163,7 @@ function Results({ tab, rows }: { tab: Tab; rows: Row[] }) {
         const row = rows[index]
         if (!row) return null
         return (
-          // The keys of the rows are those of the list, which has the focus.
+          // The list has the focus and handles the keys of its rows.
           // biome-ignore lint/a11y/useKeyWithClickEvents: see above
           <div
             key={index}
@@ -203,7 +203,7 @@ function MatchLine({ match }: { match: Match }) {
   )
 }
 
-/** The line around what was found, without its indentation. */
+/** The line around its first match, without indentation, in pieces. */
 function piecesOf({ text, ranges }: Match) {
   const first = ranges[0]?.[0] ?? 0
   const indentation = /^\s*/.exec(text)?.[0].length ?? 0
@@ -230,7 +230,7 @@ async function openMatch(page: Page, tab: Tab, match: Match): Promise<void> {
   file.goTo(match.line, match.ranges[0])
 }
 
-/** By file, in the order in which the first of each came. */
+/** The matches grouped by file, in the order of each file's first match. */
 function rowsOf(matches: Match[]): Row[] {
   const byFile = Map.groupBy(matches, ({ path }) => path)
   return [...byFile].flatMap(([path, found]): Row[] => [

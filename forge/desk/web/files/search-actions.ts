@@ -1,4 +1,4 @@
-/** How a search in all files looks for what is typed. */
+/** The options of the search in all files. */
 import type { Tab } from '../page/state.ts'
 import type { Action, Actions } from '../ui/action.ts'
 

@@ -1,4 +1,4 @@
-/** Says which moment of history a tab shows. */
+/** The bar that says which commit a tab shows. */
 import { useCommit } from '../review/use-commit.ts'
 import { Icon } from '../ui/icons.tsx'
 import { shortId, withoutTricks } from '../ui/names.ts'

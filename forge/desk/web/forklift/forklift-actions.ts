@@ -1,4 +1,4 @@
-/** What a person can do with Forklift: run it, stop it, go on with a run that did not end well, publish. */
+/** Actions on Forklift: run, stop, continue a run that did not end well, publish. */
 
 import type { Forklift } from '../../contract/forklift.ts'
 import { attempt } from '../page/actions.ts'
@@ -26,7 +26,10 @@ export function stopForklift(page: Page): Promise<void> {
   return attempt(page, () => page.connection.ask('stop forklift', {}), { topic: TOPIC })
 }
 
-/** Opens a run as a branch in `merging`, or the branch that it is open as. The letter stands in its chat. */
+/**
+ * Opens a run as a branch with a waiting merge, or shows the branch that it is open as. The agent's report is in its
+ * chat.
+ */
 export function openRun(page: Page, run: string, known?: string): Promise<void> {
   return attempt(
     page,
@@ -55,7 +58,7 @@ export function publish(page: Page, tab: Tab): Promise<void> {
   )
 }
 
-/** The fork; undefined where this is none, or where it is not known yet. */
+/** Forklift's state; undefined if the repository is not a fork, or the state is not known yet. */
 function forkOf(page: Page): Forklift | undefined {
   const info = page.forklift.latest.value
   return info?.missing === undefined ? info : undefined
@@ -78,10 +81,10 @@ export const forkliftActions = {
   },
 } satisfies Actions<Page>
 
-/** The last runs that can be gone on with, at most so many. */
+/** At most this many runs are offered to continue. */
 const MAX_LISTED_RUNS = 3
 
-/** Where the window is narrow, the runs stand nowhere else but in the palette. */
+/** The runs that can be continued, for the palette. In a narrow window this is the only place that lists them. */
 export function runsToGoOnWith(page: Page): OneRun[] {
   const runs = forkOf(page)?.runs.filter(({ canOpen, isByHand }) => canOpen && !isByHand) ?? []
   return runs.slice(0, MAX_LISTED_RUNS).map(run => ({ page, run }))
@@ -99,7 +102,7 @@ export const goOnWithRun = {
   run: ({ page, run: { run, branch } }) => openRun(page, run, branch),
 } satisfies Action<OneRun>
 
-/** In the tab of a branch that goes on with a run of Forklift. */
+/** Actions in the tab of a branch that continues a run of Forklift. */
 export const publishActions = {
   publish: {
     label: 'Publish by Forklift',

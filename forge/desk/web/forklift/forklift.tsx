@@ -1,4 +1,4 @@
-/** Forklift in the repository view and in a branch that goes on with one of its runs. */
+/** Forklift in the repository view, and in a branch that continues one of its runs. */
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { Forklift, ForkliftRun } from '../../contract/forklift.ts'
 import { Link } from '../chat/link.tsx'
@@ -11,7 +11,7 @@ import { age, digits, plural, timeTitle } from '../ui/times.ts'
 import { Button, Name } from '../ui/words.tsx'
 import { openRun, publish, runForklift, stopForklift } from './forklift-actions.ts'
 
-/** So many of the last runs are listed. */
+/** At most this many runs are listed. */
 const MAX_RUNS = 5
 
 const SIGNS: Record<ForkliftRun['end'], { icon: IconName; tone: string; word: string }> = {
@@ -24,7 +24,7 @@ const SIGNS: Record<ForkliftRun['end'], { icon: IconName; tone: string; word: st
   running: { icon: 'arc', tone: 'by-ai spin', word: 'Running' },
 }
 
-/** The fork: how far upstream is ahead, the last runs, and Run. */
+/** The fork's state: how far upstream is ahead, the last runs, and the button Run. */
 export function ForkliftPanel() {
   const page = usePage()
   const { latest, problem } = page.forklift
@@ -74,13 +74,13 @@ export function ForkliftPanel() {
   )
 }
 
-/** A run that can be gone on with is a button, one with a pull request a link. */
+/** A run: a button if it can be continued, a link if it has a pull request. */
 function RunRow({ run }: { run: ForkliftRun }) {
   const page = usePage()
   const { end, started, canOpen, branch, isByHand, pullRequest } = run
   const { icon, tone, word } = SIGNS[end]
   const words = withoutTricks(run.words)
-  // Its process may be one of a terminal, or of a machine that was switched off.
+  // The run may belong to a terminal, or was interrupted by a shutdown.
   const isElsewhere = end === 'running' && page.forklift.latest.value?.isRunning === false
   const title = isElsewhere ? 'Running elsewhere, or interrupted' : words
   const isOpenable = !isByHand && (canOpen || branch !== undefined)
@@ -116,10 +116,10 @@ function RunRow({ run }: { run: ForkliftRun }) {
   )
 }
 
-/** The number of a pull request, as it is called. */
+/** The number of a pull request, with #. */
 const numberOf = (address: string): string => `#${/(\d+)\/?$/.exec(address)?.[1] ?? ' pull request'}`
 
-/** What the one that was started here says, line by line. */
+/** The output of the run that was started here, by line. */
 function Said({ info: { said, isRunning } }: { info: Forklift }) {
   const box = useRef<HTMLDivElement>(null)
   const count = said?.lines.length ?? 0
@@ -147,7 +147,7 @@ function Said({ info: { said, isRunning } }: { info: Forklift }) {
   )
 }
 
-/** How Forklift's exit codes read. */
+/** Forklift's exit codes in words. */
 const ENDS: Record<number, string> = {
   0: 'Ended well.',
   1: 'Ended with an error, before or after the agent.',
@@ -161,7 +161,7 @@ const ENDS: Record<number, string> = {
 
 const wordsOfEnd = (code: number): string => ENDS[code] ?? `Ended with exit code ${code}.`
 
-/** In a branch that goes on with a run: when it is finished, it can be published. */
+/** The strip above a branch that continues a run: once it is finished, it can be published. */
 export function PublishStrip({ tab }: { tab: Tab }) {
   const page = usePage()
   const branch = branchOf(tab)

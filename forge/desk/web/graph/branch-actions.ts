@@ -1,4 +1,4 @@
-/** What can be done with a branch as a whole: for its tab's menu, the status bar, the graph and the palette. */
+/** Actions on a branch as a whole: for its tab's menu, the status bar, the graph and the palette. */
 import type { BranchInfo } from '../../contract/branches.ts'
 import type { Page } from '../page/state.ts'
 import type { Action, Actions } from '../ui/action.ts'
@@ -7,7 +7,7 @@ import { deleteBranch, renameBranch } from './branch-dialogs.ts'
 import { cherryPickOnto, chooseTarget, fetchRemotes, mergeInto, pull, push, rebaseOnto } from './graph-steps.ts'
 import { branchSource, type Way } from './step-ways.ts'
 
-/** A branch by its name. */
+/** A branch, by its name. */
 export interface OneBranch {
   page: Page
   branch: string
@@ -18,7 +18,7 @@ const upstreamOf = (about: OneBranch): BranchInfo['upstream'] => infoOf(about)?.
 
 const isThere = ({ page, branch }: OneBranch): boolean => !page.isGone({ kind: 'branch', branch })
 
-/** While a merge waits in a branch, only what moves nothing in it can be done. */
+/** While a merge waits in a branch, only actions that do not move it are possible. */
 function canMove(about: OneBranch): boolean {
   const info = infoOf(about)
   return info !== undefined && info.merging === undefined
@@ -126,9 +126,9 @@ export const branchActions = {
 } satisfies Actions<OneBranch>
 
 const { pull: pulling, push: pushing, publish, fetch } = branchActions
-/** Pull, push and fetch; without an upstream there is only a push. */
+/** Pull, push and fetch; without an upstream only Publish. */
 export const REMOTE: readonly Action<OneBranch>[] = [publish, pulling, pushing, fetch]
 
 const { mergeInto: merging, rebase, cherryPick, merge, land } = branchActions
-/** What moves a branch, or brings it to another one. */
+/** The steps that move a branch, or bring it to another one. */
 export const STEPS: readonly Action<OneBranch>[] = [merging, rebase, cherryPick, merge, land]

@@ -1,10 +1,10 @@
-/** What can be done in the repository view, by the palette, the list of commits, and the bar above it. */
+/** The actions of the repository view, for the palette, the list of commits, and its toolbar. */
 import type { Page } from '../page/state.ts'
 import type { Actions } from '../ui/action.ts'
 import { readable } from '../ui/names.ts'
 import { fetchRemotes, pull, push } from './graph-steps.ts'
 
-/** The branch that pull and push are about: that of the selected commit, else the one that is checked out. */
+/** The branch that pull and push apply to: that of the selected commit, else the checked out one. */
 export function branchInView(page: Page): string | undefined {
   const { oid } = page.graph.selected.value
   const label = oid === undefined ? undefined : page.graph.labels.value.get(oid)?.find(({ kind }) => kind === 'branch')
@@ -61,7 +61,7 @@ export const graphActions = {
   },
 } satisfies Actions<Page>
 
-/** Keys of the list of commits alone, which say nothing in the palette. */
+/** Actions with keys in the list of commits only, which the palette does not offer. */
 export const graphListActions = {
   nextFound: { label: 'Next result', listKeys: 'N', icon: 'arrow-down', run: ({ graph }) => graph.findNext(1) },
   previousFound: {
@@ -77,7 +77,7 @@ export const graphListActions = {
   panLeft: { label: 'Scroll the lanes left', listKeys: 'ArrowLeft', icon: 'arrow-up', run: pan(-2) },
 } satisfies Actions<Page>
 
-/** By half a lane's width so many times. */
+/** Pans by this many lanes. */
 function pan(lanes: number) {
   return ({ graph }: Page): void => graph.panBy(lanes * graph.laneGap.peek())
 }

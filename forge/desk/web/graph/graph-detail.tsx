@@ -1,4 +1,4 @@
-/** The commit that is selected: its message, what is known of it, its files, and what changed in each. */
+/** The selected commit: its message, author and dates, and the changes of each file. */
 import { useLayoutEffect } from 'preact/hooks'
 import type { Answer } from '../../contract/contract.ts'
 import type { GraphRow } from '../../contract/graph.ts'
@@ -16,7 +16,7 @@ import { ActionButton, IconButton } from '../ui/words.tsx'
 import { commitActions, commitMenu, sourceActions } from './graph-menus.ts'
 import { commitSource } from './step-ways.ts'
 
-/** A key that is held down passes many commits: only the one that stays is asked for. */
+/** Delay before a selected commit is loaded, in milliseconds, so that a held key loads only the last one. */
 const ASK_AFTER_MS = 60
 
 export function GraphDetail() {
@@ -29,13 +29,13 @@ export function GraphDetail() {
   const width = isLarge ? undefined : panes.widthOf('commit')
   const style = { width: width === undefined ? '' : `${width}px` }
   const pane = usePlace<HTMLElement>('commit')
-  // In a narrow window it covers the list, and takes the keys.
+  // In a narrow window the pane covers the list, so it takes the focus.
   useLayoutEffect(() => {
     if (isLarge && page.places.find('home')?.offsetParent === null) pane.current?.focus()
   }, [isLarge])
   if (!row) return <aside class="detail" aria-label="Commit" style={style} />
   return (
-    // It scrolls: the keyboard must be able to reach it.
+    // The pane scrolls, so the keyboard must be able to focus it.
     <aside
       ref={pane}
       class="detail"
@@ -74,8 +74,8 @@ export function GraphDetail() {
 }
 
 /**
- * What follows the first line: beside the graph with its lines joined as they fit, without the trailers that are said
- * as facts; large as it was written.
+ * The message after its first line: in the narrow pane with joined lines and without the trailers shown as facts; in
+ * the large one as written.
  */
 function Body({ message, isLarge }: { message: string; isLarge: boolean }) {
   const text = message.slice(message.indexOf('\n') + 1)
@@ -87,7 +87,7 @@ function Body({ message, isLarge }: { message: string; isLarge: boolean }) {
   return <MessageBody text={text} />
 }
 
-/** `isRead`: all of the commit is there, not its row alone. Then there is time for what takes some. */
+/** `isRead`: the whole commit is loaded, not just its row; only then slower facts are computed. */
 function Facts({ row, isRead }: { row: GraphRow; isRead: boolean }) {
   const page = usePage()
   const { oid, parents, author, model, committed, abandoned } = row

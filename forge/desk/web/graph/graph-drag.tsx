@@ -1,4 +1,4 @@
-/** Dragging a commit or a label onto a branch, by the pointer. What it shows at the pointer, and where it may go. */
+/** Dragging a commit or a label onto a branch: the pointer's handling, and what is shown beside it. */
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Source } from '../../contract/steps.ts'
 import { type Page, usePage } from '../page/state.ts'
@@ -13,13 +13,13 @@ import { outlookLook } from './step-words.tsx'
 
 /** A press that moves less than this is a click. */
 const CLICK_SLACK_PX = 5
-/** A finger that stays for so long, in milliseconds, picks up: before a browser would ask for a menu. */
+/** Holding a touch this long starts a drag, in milliseconds: shorter than the browser's delay for a context menu. */
 const HOLD_MS = 400
-/** Nearer than this to its edge, the list scrolls. */
+/** Within this distance of its edge, the list scrolls. */
 const SCROLL_EDGE_PX = 36
 const MAX_FILES = 8
 
-/** Begins to follow the pointer, where it is on something that can be dragged. */
+/** Starts to follow the pointer, if it is on something that can be dragged. */
 export function pressOn(page: Page, event: PointerEvent): void {
   const root = event.currentTarget
   if (event.button !== 0 || !event.isPrimary || !(root instanceof HTMLElement)) return
@@ -29,12 +29,12 @@ export function pressOn(page: Page, event: PointerEvent): void {
   else follow(page, root, grip, event)
 }
 
-/** A finger that stays for a moment picks up what is below it; one that moves before scrolls, as ever. */
+/** A touch that is held starts a drag; one that moves before that scrolls. */
 function hold(page: Page, root: HTMLElement, grip: Grip, start: PointerEvent): void {
   const { target } = start
   if (!(target instanceof Element)) return
   let isHeld = false
-  // Touches go to where they began, also when that is not in the page any more.
+  // Touch events go to the element where the touch began, even after it has left the page.
   const keepFromScrolling = (event: Event) => {
     if (isHeld) event.preventDefault()
   }
@@ -51,11 +51,11 @@ function hold(page: Page, root: HTMLElement, grip: Grip, start: PointerEvent): v
   }
   const timer = setTimeout(() => {
     isHeld = true
-    // No click comes of it, which would close the menu.
+    // Without this a click would follow, which closes the menu.
     target.addEventListener('touchend', event => event.preventDefault(), { once: true })
     follow(page, root, grip, start, () => {
       letGo()
-      // It was only held: that asks for the menu.
+      // Held without moving: opens the context menu.
       const { clientX, clientY } = start
       target.dispatchEvent(new MouseEvent('contextmenu', { bubbles: true, cancelable: true, clientX, clientY }))
     })
@@ -66,13 +66,13 @@ function hold(page: Page, root: HTMLElement, grip: Grip, start: PointerEvent): v
   window.addEventListener('contextmenu', noMenuYet, { capture: true })
 }
 
-/** What is dragged, and what a drop of it would do at first. */
+/** The dragged source, and the default step of its drop. */
 interface Grip {
   source: Source
   way: DragWay
 }
 
-/** A label is what it names, with all commits that lead to it; a row is its commit alone, unless that is a merge. */
+/** A label stands for its ref with all commits of its history; a row for its commit alone, unless that is a merge. */
 function gripAt({ graph }: Page, target: EventTarget | null): Grip | undefined {
   if (!(target instanceof Element)) return undefined
   const ref = target.closest<HTMLElement>('[data-ref]')?.dataset.ref
@@ -88,8 +88,8 @@ function gripAt({ graph }: Page, target: EventTarget | null): Grip | undefined {
 }
 
 /**
- * Follows the pointer until it is let go, or Escape is pressed. `held`: it is a finger that has picked up already, and
- * this is called when it is let go where it was.
+ * Follows the pointer until it is released or Escape is pressed. `held`: for a touch; called if it is released without
+ * having moved.
  */
 function follow(page: Page, root: HTMLElement, { source, way }: Grip, start: PointerEvent, held?: () => void): void {
   const { drag } = page.graph
@@ -157,7 +157,7 @@ function scrollAtEdge(root: HTMLElement, y: number | undefined): void {
   else if (y < bottom && y > bottom - SCROLL_EDGE_PX) list.scrollTop += 26
 }
 
-/** The branches that can be seen, those near the pointer first. */
+/** The visible branches, those near the pointer first. */
 function targetsInView(root: HTMLElement, y: number): string[] {
   const found: { branch: string; away: number }[] = []
   for (const element of root.querySelectorAll<HTMLElement>('[data-branch]')) {
@@ -176,7 +176,7 @@ function targetAt(x: number, y: number): string | undefined {
   return label?.dataset.branch ?? element?.closest<HTMLElement>('[data-onto]')?.dataset.onto
 }
 
-/** What follows the pointer: the name of what is dragged, and what a drop would do. */
+/** The elements beside the pointer: the name of the source, and what a drop would do. */
 export function DragLayer() {
   const page = usePage()
   const { drag } = page.graph
@@ -188,7 +188,7 @@ export function DragLayer() {
   useLayoutEffect(() => {
     if (!dragged) return
     const { x, y, isTouch } = dragged
-    // Not where the finger is.
+    // For touch, placed above the finger.
     put(ghost.current, x + 8, isTouch ? y - 44 : y + 12)
     put(card.current, x + 8, isTouch ? y - 52 - (card.current?.offsetHeight ?? 0) : y + 40)
   })
@@ -260,7 +260,7 @@ function PreviewFiles() {
   )
 }
 
-/** At a place, but inside the window. */
+/** Moves an element to a position, kept inside the window. */
 function put(element: HTMLElement | null, x: number, y: number): void {
   if (!element) return
   const { offsetWidth, offsetHeight } = element

@@ -1,8 +1,8 @@
-/** Draws the lanes of some rows: lines as curves from row to row, and a dot for each commit. */
+/** Draws the lanes of rows: lines as curves from row to row, and a dot for each commit. */
 import type { GraphRow } from '../../contract/graph.ts'
 
 const LINE = 1.6
-/** Pixels from the edges of the column to the tracks of the lanes that it has no room for. */
+/** The distance of the tracks for lanes without room from the edges of the column, in pixels. */
 const TRACK_INSET_PX = 8
 const [DOT, MERGE_DOT] = [5, 4]
 
@@ -12,7 +12,7 @@ export interface GraphColours {
   lost: string
 }
 
-/** The colours as the style has them now: a canvas does not know of variables. */
+/** The current colours of the style, as values, since a canvas can't use CSS variables. */
 export function paletteOf(element: Element): GraphColours {
   const probe = document.createElement('span')
   probe.className = 'lane-probe'
@@ -28,7 +28,7 @@ export function paletteOf(element: Element): GraphColours {
 }
 
 export interface Drawing {
-  /** The row above the first one, whose lines come in from the top. */
+  /** The row above the first one, whose lines enter at the top. */
   above: GraphRow | undefined
   rows: readonly (GraphRow | undefined)[]
   rowHeight: number
@@ -44,12 +44,12 @@ export function drawLanes(canvas: HTMLCanvasElement, drawing: Drawing, palette: 
   const size = [Math.ceil(width * ratio), Math.ceil(rows.length * rowHeight * ratio)] as const
   const context = canvas.getContext('2d')
   if (!context) return
-  // A canvas that is given a size is a new one: that costs more than to draw on it.
+  // Setting a canvas's size clears and reallocates it, which costs more than drawing.
   if (canvas.width !== size[0]) canvas.width = size[0]
   if (canvas.height !== size[1]) canvas.height = size[1]
   context.setTransform(ratio, 0, 0, ratio, 0, 0)
   context.clearRect(0, 0, width, rows.length * rowHeight)
-  // Lanes without room share a track at the edge: each commit has its dot, wherever its lane is.
+  // Lanes without room share a track at the edge, so that each commit has a dot.
   const xOf = (lane: number) => Math.max(TRACK_INSET_PX, Math.min(14 + lane * gap - pan, width - TRACK_INSET_PX))
   const isAtEdge = (x: number) => x === TRACK_INSET_PX || x === width - TRACK_INSET_PX
   const middle = rowHeight / 2

@@ -1,6 +1,6 @@
 /**
- * The graph: rows of one height, of which only those in view are in the page, over tiles with their lanes. A tile is
- * drawn once and then scrolls with the rows, so that scrolling draws nothing but what is new.
+ * The graph: rows of equal height, of which only the visible ones are in the document, over canvases (tiles) with their
+ * lanes. A tile is drawn once and scrolls with the rows, so that scrolling draws only what is new.
  */
 import { useSignal } from '@preact/signals'
 import type { VNode } from 'preact'
@@ -18,13 +18,16 @@ import { commitActions, commitMenu, labelMenu, sourceActions, sourceAt, stepActi
 import { Row, RowToCome } from './graph-row.tsx'
 import { commitSource } from './step-ways.ts'
 
-/** The view moves in steps of so many rows: between two of them nothing is made anew. */
+/** The rendered range moves in steps of this many rows; scrolling within a step renders nothing. */
 const STEP_ROWS = 8
-/** So many rows above and below the view are there already: not while one scrolls past them in one frame. */
+/** Rows rendered above and below the view, except while scrolling fast. */
 const MARGIN_ROWS = 16
-/** Who has not scrolled for so many milliseconds is there. So is who has just come: what is in view is made first. */
+/**
+ * Render the margin after this many milliseconds without scrolling, and this long after the first render, which does
+ * only the visible rows.
+ */
 const REST_MS = 120
-/** The rows of a tile, and the canvases that there are: as many as tiles can be in view. */
+/** The rows of a tile. */
 const TILE_ROWS = 50
 const CANVASES = 8
 
@@ -36,7 +39,7 @@ export function GraphList() {
   const box = usePlace<HTMLDivElement>('home')
   const height = useSignal(800)
   const { value: rowHeight } = graph.rowHeight
-  // Read here: what is shown changes with them.
+  // Read here, so that the list is rendered when it changes.
   graph.version.value
   const count = graph.count
   const visible = Math.ceil(height.value / rowHeight)
@@ -47,7 +50,7 @@ export function GraphList() {
   useEffect(() => graph.view(from, to, first), [graph, from, to])
   useSize(box, height)
   useScroll(box, graph)
-  // Enough for the smallest rows: with another number each row would be another element when it is zoomed.
+  // Enough for the smallest row height: a number that depends on the zoom would replace all elements on each zoom.
   const rows = useRows(from, to, Math.ceil(height.value / HEIGHTS[0]) + STEP_ROWS + 2 * MARGIN_ROWS)
 
   return (
@@ -78,7 +81,7 @@ export function GraphList() {
   )
 }
 
-/** The first row in view, and how many above and below the view are wanted. */
+/** The first visible row, and the rows wanted above and below the view. */
 function useFirst(rowHeight: number) {
   const view = useSignal({ first: 0, margin: 0 })
   const rest = useRef<ReturnType<typeof setTimeout>>(undefined)
@@ -109,14 +112,14 @@ interface Made {
 }
 
 /**
- * The rows in view, at most so many. One that is as it was is the same node: nobody looks at it again. One that comes
- * into view takes the elements of one that goes out of it, which costs half of making them.
+ * The visible rows, at most `most`. An unchanged row keeps its node, so that it is not rendered. A row that comes into
+ * view reuses the elements of one that leaves it, which costs half of creating them.
  */
 function useRows(from: number, to: number, most: number): VNode[] {
   const { graph } = usePage()
   const made = useRef(new Map<number, Made>())
   const keys = useRef({ from, base: 0 })
-  // Where nearly all of it is new, each element stays in its place; else those that go out on one side come in on the
+  // After a jump, each element keeps its position; after a small scroll, those that leave on one side enter on the
   // other.
   const { from: before, base: known } = keys.current
   const base = Math.abs(from - before) > most / 2 ? known + from - before : known
@@ -160,8 +163,7 @@ function useRows(from: number, to: number, most: number): VNode[] {
 
 function useSize(box: { current: HTMLDivElement | null }, height: { value: number }): void {
   const { graph } = usePage()
-  // The observer is called before the first frame, when all of the page is laid out: to ask before that would have it
-  // laid out once more.
+  // The observer is called before the first frame, after layout: measuring earlier would force an additional layout.
   useLayoutEffect(() => {
     const element = box.current
     if (!element) return undefined
@@ -180,7 +182,7 @@ function useSize(box: { current: HTMLDivElement | null }, height: { value: numbe
   }, [box, rowHeight, width])
 }
 
-/** Scrolls where the selection, or what came above, wants it; zooms and pans by the wheel. */
+/** Scrolls to the selection or by rows that were added above; zooms and pans by the wheel. */
 function useScroll(box: { current: HTMLDivElement | null }, graph: GraphState): void {
   const rowHeight = graph.rowHeight.value
   const reveal = graph.revealWanted.value
@@ -206,7 +208,7 @@ function useScroll(box: { current: HTMLDivElement | null }, graph: GraphState): 
     const old = before.current
     before.current = rowHeight
     if (!element || old === rowHeight) return
-    // What is there stays there: what the pointer is at, else what is selected, else the middle of the view.
+    // The row that stays in place: the one at the pointer, else the selected one, else the one in the middle.
     const selected = (graph.selected.peek().row + 0.5) * old - element.scrollTop
     const isSeen = selected >= 0 && selected <= element.clientHeight
     const around = graph.zoomedAround ?? (isSeen ? selected : element.clientHeight / 2)
@@ -237,14 +239,15 @@ function useScroll(box: { current: HTMLDivElement | null }, graph: GraphState): 
   }, [box, graph])
 }
 
-// --- Lanes -----------------------------------------------------------------------------------------------------------
+// --- Lanes ---
 
 function Tiles({ from, to, count }: { from: number; to: number; count: number }) {
   const { graph } = usePage()
   const holder = useRef<HTMLDivElement>(null)
   const palette = usePalette(holder)
   graph.version.value
-  // Canvases stay: to make one costs more than to draw on it. What is out of view is drawn when it comes into view.
+  // Canvases are reused, since creating one costs more than drawing. A tile out of view is drawn when it comes into
+  // view.
   const tiles = useRef<TileProps[]>([])
   for (let tile = Math.floor(from / TILE_ROWS); tile * TILE_ROWS < to; tile++) {
     const start = tile * TILE_ROWS
@@ -288,8 +291,8 @@ function Tile({ start, rows, above, palette, isInView }: TileProps & { palette: 
 }
 
 /**
- * The colours, anew when the system's wish for light or dark is another one. The observer is called before the first
- * frame, when all of the page has its style already.
+ * The colours, updated when the system changes between light and dark. The observer is called before the first frame,
+ * when styles are computed.
  */
 function usePalette(holder: { current: HTMLElement | null }): GraphColours | undefined {
   const palette = useSignal<GraphColours | undefined>(undefined)
@@ -314,7 +317,7 @@ function usePalette(holder: { current: HTMLElement | null }): GraphColours | und
   return palette.value
 }
 
-// --- Keys and menus --------------------------------------------------------------------------------------------------
+// --- Keys and menus ---
 
 function rowOf({ target }: Event): number | undefined {
   const element = target instanceof Element ? target.closest<HTMLElement>('[data-row]') : null
@@ -361,7 +364,7 @@ function onKey(page: Page, event: KeyboardEvent, visible: number): void {
   event.stopPropagation()
 }
 
-/** Answers whether the key was one that moves through the list. */
+/** Moves through the list by a key. Returns whether the key is one of them. */
 function moveBy(page: Page, key: string, visible: number): boolean {
   const { graph } = page
   const { row: index } = graph.selected.peek()
@@ -380,7 +383,7 @@ function moveBy(page: Page, key: string, visible: number): boolean {
   return true
 }
 
-/** What a key does with the list, or with the commit that is selected. */
+/** The action of a key on the list or the selected commit. */
 function actionOf(page: Page, event: KeyboardEvent): (() => void) | undefined {
   const ofList = actionFor({ ...graphActions, ...graphListActions }, page, event)
   const { row } = page.graph

@@ -1,4 +1,4 @@
-/** What can be done with a commit and with each label that stands at it: actions, and the menus that offer them. */
+/** Actions on a commit and on the labels at it, and their menus. */
 import type { GraphRow } from '../../contract/graph.ts'
 import type { Source } from '../../contract/steps.ts'
 import { copy, newBranch } from '../page/actions.ts'
@@ -42,7 +42,7 @@ function showDetail({ page }: OneCommit): void {
   requestAnimationFrame(() => page.places.focus('commit'))
 }
 
-/** A branch or a commit as what something is made at, merged or moved to. */
+/** A branch or a commit as the source of a new branch, a merge or a move. */
 export interface OneSource {
   page: Page
   source: Source
@@ -77,7 +77,7 @@ export const stepActions = {
   move: stepAction('move', 'move', 'V'),
 } satisfies Actions<OneSource>
 
-/** A commit as what is merged or moved to: what is done with a branch that stands there is done in its name. */
+/** A commit as a source. If a local branch is at the commit, the step names that branch. */
 export function sourceAt({ graph }: Page, { oid }: GraphRow): Source {
   const branch = graph.labels.value.get(oid)?.find(label => label.kind === 'branch')
   return branch ? sourceOf(branch) : commitSource(oid)
@@ -107,7 +107,7 @@ export function commitMenu(page: Page, row: GraphRow): Offer {
   }
 }
 
-/** A menu that opens where the one before it was. */
+/** Opens a menu where the previous one was. */
 function openAgain(page: Page, offer: Offer): void {
   const active = document.activeElement
   const element = page.places.find('home')?.querySelector('[aria-selected="true"]') ?? active
@@ -115,7 +115,7 @@ function openAgain(page: Page, offer: Offer): void {
   page.openMenu(offer, { x: left + 120, y: bottom }, active instanceof HTMLElement ? active : undefined)
 }
 
-/** A branch, a branch of a remote or a tag, where it stands in the graph. */
+/** A branch, remote branch or tag in the graph. */
 interface OneLabel {
   page: Page
   label: Label
@@ -149,7 +149,7 @@ export const labelActions = {
   },
 } satisfies Actions<OneLabel>
 
-/** Without keys: those of the list are about the commit that is selected. */
+/** Shown without keys: the list's keys apply to the selected commit. */
 export function labelMenu(page: Page, label: Label): Offer {
   const about = { page, label }
   const source = { page, source: sourceOf(label) }

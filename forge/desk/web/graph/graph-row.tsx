@@ -1,4 +1,4 @@
-/** A row of the graph: the labels that stand at its commit, its subject, who made it and when. Lanes are beside it. */
+/** A row of the graph: the labels at its commit, its subject, its author and age. The lanes are drawn beside it. */
 import type { GraphRow } from '../../contract/graph.ts'
 import { runOfBranch } from '../page/branches-of-runs.ts'
 import { foldLabels, KINDS, type Label, labelWords, type ShownLabel, shortName } from '../page/graph-labels.ts'
@@ -65,7 +65,7 @@ export function Row({ row, index, total, labels, isSelected, isFound }: Props) {
   )
 }
 
-/** What the lanes beside a row say, for those who do not see them. */
+/** The lanes beside a row in words, for assistive technology. */
 function hiddenWords({ parents, abandoned }: GraphRow): string {
   const kind = parents.length > 1 ? `merge of ${parents.length} commits` : parents.length === 0 ? 'first commit' : ''
   const lost = abandoned === undefined ? '' : 'unreachable'
@@ -85,7 +85,7 @@ function ShownLabelAt({ shown }: { shown: ShownLabel }) {
   )
 }
 
-/** A label in the graph. A branch is a target for what is dragged: then it says how a merge into it would come out. */
+/** A label in the graph. A branch is a drop target: during a drag it shows the outcome of a merge into it. */
 function LabelAt({ label, remotes }: { label: Label; remotes: readonly string[] }) {
   const { drag } = usePage().graph
   if (label.kind !== 'branch') {
@@ -138,7 +138,7 @@ function iconOf({ name, isHead }: { name: string; isHead: boolean }, hasSession:
 const titleOf = (name: string, remotes: readonly string[]): string =>
   remotes.length === 0 ? readable(name) : `${readable(name)}, the same on ${remotes.map(readable).join(', ')}`
 
-/** What a row is called when it is not there yet. */
+/** The placeholder of a row that is loading. */
 export function RowToCome({ index }: { index: number }) {
   return (
     <div

@@ -1,4 +1,4 @@
-/** The side of the repository view: its branches, remotes and tags. Each leads to its commit in the graph. */
+/** The side bar of the repository view: branches, remotes and tags. Each selects its commit in the graph. */
 import { type Signal, useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useMemo } from 'preact/hooks'
@@ -19,7 +19,7 @@ import { graphActions } from './graph-actions.ts'
 import { labelMenu } from './graph-menus.ts'
 import { outlookLook, outlookWord } from './step-words.tsx'
 
-/** So many of each kind are there at first, and so many more each time. */
+/** The number of entries of each kind shown at first, and added by Show more. */
 const FIRST_SHOWN = { branches: 14, runs: 4, tags: 4, remote: 20 }
 const MORE_SHOWN = 100
 
@@ -67,7 +67,7 @@ function Branches() {
   )
 }
 
-/** The branches of each run of the tasks behind its name, the newest run first. */
+/** The branches of each run of the tasks, folded under its name, newest run first. */
 function Runs() {
   const page = usePage()
   const shown = useSignal(FIRST_SHOWN.runs)
@@ -94,7 +94,7 @@ function RunBranches({ run, branches }: { run: string; branches: readonly Branch
   const isOpen = useSignal(false)
   const shown = useSignal(FIRST_SHOWN.remote)
   const head = page.desk.value?.head
-  // One that is checked out, or merged into right now, is never out of sight.
+  // The checked out branch and branches with a waiting merge are always listed.
   const isNeeded = ({ name, merging }: BranchInfo) => name === head || merging
   const listed = isOpen.value ? branches.toSorted(byName).slice(0, shown.value) : branches.filter(isNeeded)
   return (
@@ -127,7 +127,7 @@ function RunBranches({ run, branches }: { run: string; branches: readonly Branch
   )
 }
 
-/** The words of a run's name, which tell it from others, and the day that it begins with. */
+/** A run's name without its date. */
 const wordsOfRun = (run: string): string => run.replace(/^\d{8}-/, '')
 const dayOfRun = (run: string): string => run.replace(/^\d{4}(\d\d)(\d\d)-.*$/, '$1-$2')
 
@@ -136,7 +136,7 @@ const byName = (one: BranchInfo, other: BranchInfo): number => (one.name < other
 interface BranchRefProps {
   branch: BranchInfo
   isHead: boolean
-  /** Behind its run, without that. */
+  /** The name without the prefix of its run. */
   shownName?: string
 }
 
@@ -198,12 +198,12 @@ function Remotes() {
 
 type RemoteRefs = NonNullable<Page['graph']['refs']['value']>['remotes'][number]
 
-/** A branch of a remote is stale when its tip is older than the newest one there by this many seconds. */
+/** A remote branch is stale if its tip is this many seconds older than the newest one of the remote. */
 const STALE_AGE_S = 90 * 24 * 3600
 
 type RemoteBranch = RemoteRefs['branches'][number]
 
-/** The branches of a remote, the newest first, and those that nothing came to for long. */
+/** Splits the branches of a remote into fresh ones, newest first, and stale ones. */
 function splitByAge(branches: readonly RemoteBranch[]): { fresh: RemoteBranch[]; stale: RemoteBranch[] } {
   const timeOf = ({ committed = 0 }: RemoteBranch) => committed
   const sorted = branches.toSorted((one, other) => timeOf(other) - timeOf(one))
@@ -351,7 +351,7 @@ async function showRef(page: Page, { ref, name }: Label): Promise<void> {
   if (!isThere) page.spoken.value = `${readable(name)} is not among the refs that are shown`
 }
 
-/** The arrows go from line to line. */
+/** Moves the focus from line to line by the arrow keys. */
 function moveFocus(event: KeyboardEvent): void {
   const by = { ArrowDown: 1, ArrowUp: -1 }[event.key]
   if (by === undefined || !(event.currentTarget instanceof Element)) return

@@ -1,4 +1,4 @@
-/** What can be done with commits, branches, tags and remotes: each by a dialog that shows it before it happens. */
+/** The steps on commits, branches, tags and remotes: each opens a dialog with a preview. */
 import { signal } from '@preact/signals'
 import type { BranchInfo } from '../../contract/branches.ts'
 import type { CommitRow } from '../../contract/reading.ts'
@@ -11,7 +11,7 @@ import type { Page } from '../page/state.ts'
 import { readable, shortId, toName, withoutTricks } from '../ui/names.ts'
 import { branchSource, buttonOf, commitSource, explain, stepOf, titleInto, WAYS, type Way } from './step-ways.ts'
 
-/** Opens the dialog of a source that was dropped on a branch, or that one was chosen for. */
+/** Opens the dialog of a source dropped on a branch, or for which a branch was chosen. */
 export function openSteps(page: Page, source: Source, onto: string, first: Way = 'merge'): void {
   const target = page.branch(onto)
   const ways = WAYS.flatMap((way): StepWay[] => {
@@ -35,7 +35,7 @@ function finish(page: Page, done: DoneStep): void {
   if (done.merging === undefined) page.graph.focusWanted.value++
 }
 
-/** Asks for the branch first: each with the word of how this would come out there. */
+/** Asks for the target branch, and shows the outcome at each. */
 export function chooseTarget(page: Page, source: Source, way: Way): void {
   page.dialog.value = {
     kind: 'pick',
@@ -57,7 +57,7 @@ export function chooseTarget(page: Page, source: Source, way: Way): void {
   }
 }
 
-/** Local branches: the one that HEAD is on first, those of runs last. */
+/** The local branches: that of HEAD first, those of runs last. */
 function branchesToPick(page: Page): BranchInfo[] {
   const head = page.desk.value?.head
   const { own, ofRuns } = splitByRun(page.desk.value?.branches ?? [])
@@ -72,7 +72,7 @@ const choiceOf = ({ name, session }: BranchInfo) => ({
   isRare: runOfBranch(name) !== undefined,
 })
 
-/** All that a branch can be merged with or rebased onto: other branches, remote branches and tags. */
+/** Everything that can be merged into a branch or be a rebase's new base: other branches, remote branches and tags. */
 function sourcesFor(page: Page, branch: string): (Omit<Choice, 'run'> & { source: Source })[] {
   const refs = page.graph.refs.value
   const local = branchesToPick(page)
@@ -90,7 +90,7 @@ function sourcesFor(page: Page, branch: string): (Omit<Choice, 'run'> & { source
   return [...local, ...remote, ...tags]
 }
 
-/** Picks what is merged into a branch. */
+/** Asks what to merge into a branch. */
 export function mergeInto(page: Page, branch: string): void {
   page.graph.needRefs()
   page.dialog.value = {
@@ -108,7 +108,7 @@ export function mergeInto(page: Page, branch: string): void {
   }
 }
 
-/** Picks what a branch is rebased onto. */
+/** Asks what to rebase a branch onto. */
 export function rebaseOnto(page: Page, branch: string): void {
   page.graph.needRefs()
   page.dialog.value = {
@@ -136,7 +136,7 @@ function openRebase(page: Page, branch: string, onto: Source): void {
   }
 }
 
-/** Picks a branch, and then one of its commits that another branch does not have, to be cherry-picked onto that. */
+/** Asks for a branch and one of its commits that `branch` lacks, and cherry-picks it. */
 export function cherryPickOnto(page: Page, branch: string): void {
   page.graph.needRefs()
   page.dialog.value = {
@@ -153,7 +153,7 @@ export function cherryPickOnto(page: Page, branch: string): void {
   }
 }
 
-/** The newest commits of a branch that can be picked from a list. */
+/** At most this many commits of a branch are offered, the newest. */
 const MAX_COMMITS_TO_PICK = 300
 
 function pickCommit(page: Page, branch: string, from: Source): void {
@@ -216,7 +216,7 @@ export function deleteTag(page: Page, name: string): void {
   }
 }
 
-/** Fetches at once: it moves no branch of this machine. */
+/** Fetches without a preview, since no local branch moves. */
 export async function fetchRemotes(
   page: Page,
   { remote, branch }: { remote?: string; branch?: string } = {},
@@ -240,7 +240,7 @@ async function hasUpstream(page: Page, branch: string): Promise<boolean> {
   return offers !== 'publish'
 }
 
-/** Without an upstream branch there is nothing to pull: the way to one is to publish the branch. */
+/** Without an upstream branch there is nothing to pull: offers to publish the branch. */
 function offerToPublish(page: Page, branch: string): void {
   const name = readable(branch)
   page.dialog.value = {
@@ -253,7 +253,7 @@ function offerToPublish(page: Page, branch: string): void {
 }
 
 export async function pull(page: Page, branch: string): Promise<void> {
-  // The page knows of an upstream branch only once it is known how far that is.
+  // The desk's state names the upstream only after its distance was counted, so the server is asked.
   if (!page.branch(branch)?.upstream && !(await hasUpstream(page, branch))) {
     offerToPublish(page, branch)
     return

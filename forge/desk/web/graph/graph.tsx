@@ -1,4 +1,4 @@
-/** The repository: all of its history as a graph, its refs at the side, and the commit that is selected. */
+/** The repository view: the history as a graph, its refs at the side, and the selected commit. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { newBranch } from '../page/actions.ts'
@@ -21,10 +21,10 @@ import { GraphList } from './graph-list.tsx'
 import { GraphSide } from './graph-side.tsx'
 import { stopStep } from './graph-steps.ts'
 
-/** How long after the last letter is looked for what was typed. */
+/** Delay after the last key before a search starts, in milliseconds. */
 const FIND_DELAY_MS = 200
 
-/** `notices`: what is said above the graph. */
+/** `notices`: shown above the graph. */
 export function RepositoryView({ notices }: { notices: ComponentChildren }) {
   const page = usePage()
   const { graph } = page
@@ -210,7 +210,7 @@ function FindBar() {
   const { graph } = page
   const field = useRef<HTMLInputElement>(null)
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
-  // Before the next key is pressed.
+  // A layout effect, so that the next key goes to the field.
   useLayoutEffect(() => field.current?.focus(), [])
   useEffect(() => {
     return () => {

@@ -1,4 +1,4 @@
-/** A step before it is done: in which of its ways, what would come of it, and what its commit says. */
+/** The dialog of a step: the ways to run it, their preview, and the commit message. */
 import { useSignal } from '@preact/signals'
 import { useEffect, useId, useRef } from 'preact/hooks'
 import type { Preview, Step } from '../../contract/steps.ts'
@@ -66,7 +66,7 @@ export function StepDialog({ content, close }: Props) {
     }
     try {
       const words = message.current?.value.trim()
-      // Without its message a rewritten commit would be made anew for nothing.
+      // A rewritten commit whose message did not change need not be made again.
       const isOther = step.step === 'rewrite' || words !== preview?.message?.trim()
       const isEdited = words !== undefined && words !== '' && isOther
       const asked = isEdited && 'message' in MESSAGES[step.step] ? { ...step, message: words } : step
@@ -75,12 +75,12 @@ export function StepDialog({ content, close }: Props) {
       const fields = { step: asked as Step, ...seen }
       const { words: said, commit, merging } = await page.connection.ask('do', fields)
       close()
-      // A pull may have found nothing new: then there is nothing of it to undo.
+      // A pull that found nothing new can't be undone.
       const isUndoable = step.step !== 'push' && (merging !== undefined || commit !== preview.before)
       content.isDone({ words: said, isUndoable, ...(merging !== undefined && { merging }) })
     } catch (error) {
       problem.value = (error as Error).message
-      // What was previewed may be another by now.
+      // The preview may be stale by now.
       look()
     }
     isBusy.value = false
@@ -189,7 +189,7 @@ export function StepDialog({ content, close }: Props) {
               look="stop"
               onClick={() => {
                 page.connection.ask('stop step', {}).catch(error => page.complain(error))
-                // Without what is fetched there is nothing to preview.
+                // Without the fetch there is nothing to preview.
                 if (!fetch.isDone) close()
               }}
             />
@@ -212,7 +212,7 @@ export function StepDialog({ content, close }: Props) {
   )
 }
 
-/** The branch that a step is done to; empty for one that is done to none. */
+/** The name of the branch that a step moves; '' if it moves none. */
 function targetOf(step: Step): string {
   if ('onto' in step && typeof step.onto === 'string') return step.onto
   return ('branch' in step ? step.branch : undefined) ?? ''
@@ -222,7 +222,7 @@ function buttonWords({ button }: StepWay, preview: Preview | undefined): string 
   return preview?.is === 'conflicts' ? `${button} and resolve ${plural(preview.conflicts, 'file')}` : button
 }
 
-/** Fetches what a branch follows, once, before anything is previewed. Without a branch it is done at once. */
+/** Fetches the upstream of a branch once, before the preview. Without a branch, it is done at once. */
 function useFetch(branch: string | undefined) {
   const page = usePage()
   const isDone = useSignal(branch === undefined)
@@ -241,7 +241,7 @@ function useFetch(branch: string | undefined) {
   return { isDone: isDone.value, problem: problem.value, begin }
 }
 
-/** The steps whose commit has a message of the person's. */
+/** The steps that make a commit with an editable message. */
 const MESSAGES: Record<Step['step'], object> = {
   merge: { message: true },
   land: { message: true },
@@ -258,7 +258,7 @@ const MESSAGES: Record<Step['step'], object> = {
 
 const NO_PREVIEW = { conflicts: 0, commits: 0, conflictsIn: [], warnings: [] }
 
-/** Why a step can't be previewed, in the place of its preview. */
+/** A preview that says why there is none. */
 const impossible = (words: string): Preview => ({ ...NO_PREVIEW, is: 'impossible', words })
 
 function Conflicts({ preview: { conflictsIn } }: { preview: Preview }) {

@@ -1,4 +1,4 @@
-/** Picks a branch or a commit from a list, by keyboard or mouse: each with how a step with it would come out. */
+/** The dialog to choose a branch or a commit from a list, with the outcome of the step for each. */
 import { useSignal } from '@preact/signals'
 import { useEffect, useId, useRef } from 'preact/hooks'
 import type { Outlook } from '../../contract/steps.ts'
@@ -17,9 +17,9 @@ interface Props {
 }
 
 const ROW_HEIGHT = 28
-/** How many choices above and below the active one have their outlook asked for. */
+/** Outcomes are loaded for this many choices above and below the active one. */
 const NEAR_CHOICES = 12
-/** Outlooks asked for at a time: where history is long, each takes its time. */
+/** At most this many outcomes are requested at a time, since each takes long in a long history. */
 const OUTLOOKS_AT_ONCE = 4
 
 export function PickDialog({ content, close }: Props) {
@@ -84,7 +84,7 @@ export function PickDialog({ content, close }: Props) {
               const choice = choices[index]
               if (!choice) return null
               return (
-                // The keys are those of the field, which has the focus.
+                // The field has the focus and handles the keys.
                 // biome-ignore lint/a11y/useKeyWithClickEvents: see above
                 <div
                   key={choice.key}
@@ -133,7 +133,7 @@ function OutlookWord({ outlook }: { outlook: Outlook | undefined }) {
   )
 }
 
-/** How the steps of some choices would come out, by the choices' keys; each is asked for once. */
+/** The outcomes of the choices' steps, by key; each is loaded once. */
 function useOutlooks(near: readonly Choice[]): ReadonlyMap<string, Outlook> {
   const page = usePage()
   const known = useSignal<ReadonlyMap<string, Outlook>>(new Map())
@@ -150,7 +150,7 @@ function useOutlooks(near: readonly Choice[]): ReadonlyMap<string, Outlook> {
         known.value = new Map([...known.peek(), ...pairs])
       }
     }
-    // Without outlooks a choice can still be made: its preview says why there is none.
+    // A choice can be made without its outcome: the preview then says what failed.
     ask().catch(() => {})
   }, [steps.map(({ key }) => key).join('\0')])
   return known.value

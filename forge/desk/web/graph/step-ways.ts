@@ -1,4 +1,4 @@
-/** What a source (a branch, or any commit) and a branch can be brought together by: the steps, and their words. */
+/** The steps that combine a source (a branch or any commit) with a branch, and their texts. */
 import type { BranchStep, Source } from '../../contract/steps.ts'
 import type { Label } from '../page/graph-labels.ts'
 import { readable, shortId } from '../ui/names.ts'
@@ -6,15 +6,15 @@ import { readable, shortId } from '../ui/names.ts'
 export const branchSource = (name: string, tip: string): Source => ({ commit: tip, branch: name, words: name })
 export const commitSource = (commit: string): Source => ({ commit, words: shortId(commit) })
 
-/** A label as what is merged, landed, or moved to. */
+/** A label as the source of a merge, a landing or a move. */
 export function sourceOf(label: Label): Source {
   if (label.kind === 'branch') return branchSource(label.name, label.tip)
   return { commit: label.tip, words: label.name }
 }
 
-/** In the order in which a dialog offers them; a rebase is of branches alone. */
+/** In the order in which a dialog offers them; rebase only for branches. */
 export const WAYS = ['merge', 'land', 'rebase', 'cherry-pick', 'move'] as const
-/** What a person has in mind with a source and a branch. */
+/** The ways to combine a source and a branch. */
 export type Way = (typeof WAYS)[number]
 
 const WORDS: Record<Way, { button: string; into: string; title: (source: string) => string }> = {
@@ -30,11 +30,11 @@ const WORDS: Record<Way, { button: string; into: string; title: (source: string)
 }
 
 export const buttonOf = (way: Way): string => WORDS[way].button
-/** Of a menu's item that asks for the branch. */
+/** The label of the menu item that asks for the branch. */
 export const wordsInto = (way: Way): string => WORDS[way].into
 export const titleInto = (way: Way, { words }: Source): string => WORDS[way].title(readable(words))
 
-/** The step that it is, with a branch that is at `tip`; undefined where there is none. */
+/** The step of a way, with a branch that is at `tip`; undefined if there is none. */
 export function stepOf(way: Way, source: Source, onto: string, tip: string | undefined): BranchStep | undefined {
   switch (way) {
     case 'merge':
@@ -51,7 +51,7 @@ export function stepOf(way: Way, source: Source, onto: string, tip: string | und
   }
 }
 
-/** What comes of it, in a sentence. */
+/** The effect of a step, in a sentence. */
 export function explain(way: Way, { words, commit }: Source, onto: string): string {
   const [source, target] = [readable(words), readable(onto)]
   switch (way) {

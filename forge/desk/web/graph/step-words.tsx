@@ -1,4 +1,4 @@
-/** How a step would come out, as a glyph, a colour and a word. */
+/** The outcome of a step, as an icon, a colour and a word. */
 import type { Outlook } from '../../contract/steps.ts'
 import { Icon, type IconName } from '../ui/icons.tsx'
 import { readable } from '../ui/names.ts'
@@ -14,7 +14,7 @@ const LOOKS: Record<Outlook['is'], { icon: IconName; tone: string; label: string
 
 export const outlookLook = (outlook: Outlook) => LOOKS[outlook.is]
 
-/** The short word on a target. */
+/** The short word on a drop target. */
 export function outlookWord({ is, conflicts, words }: Outlook): string {
   switch (is) {
     case 'clean':

@@ -1,4 +1,4 @@
-/** What a step would do, as the server says it, and the files that it would change. */
+/** Loads the preview of a step, and the files that it would change. */
 import { useEffect } from 'preact/hooks'
 import type { Preview, Step } from '../../contract/steps.ts'
 import type { Change } from '../../contract/values.ts'
@@ -12,13 +12,13 @@ interface Previewed {
   changes: Change[] | undefined
   /** Why there is no preview. */
   problem: string | undefined
-  /** Asks again. */
+  /** Loads the preview again. */
   look: () => Promise<void>
 }
 
 const SETTINGS = { forgetsOnChange: true }
 
-/** Without a step nothing is asked for. */
+/** Without a step, nothing is loaded. */
 export function usePreview(step: Step | undefined): Previewed {
   const page = usePage()
   const key = step && JSON.stringify(step)
@@ -32,7 +32,7 @@ export function usePreview(step: Step | undefined): Previewed {
       if (!asked.latest.peek()) page.connection.ask('stop preview', {}).catch(() => {})
     }
   }, [key])
-  // Another window may move its branches while it is shown.
+  // Another window may move the branches meanwhile: the preview is then loaded again.
   const version = page.graph.version.value
   useEffect(() => {
     if (asked.latest.peek()) asked.refresh()

@@ -1,20 +1,20 @@
-/** What the page shows after a step was done to a branch: that it is done, or the conflicts that wait. */
+/** What the page shows after a step on a branch: a notice that it is done, or the waiting conflicts. */
 import { sentence } from '../page/actions.ts'
 import type { Page } from '../page/state.ts'
 import { undo, untilMore } from '../page/undo.ts'
 import { goToFirstConflict } from './merging-actions.ts'
 
-/** The topic of these notices: a new one replaces the one before it. */
+/** The topic of these notices: a newer one replaces the one before. */
 export const STEP_TOPIC = 'step'
 
 export interface DoneStep {
   words: string
-  /** The branch in which conflicts wait. */
+  /** The branch in which a merge waits because of conflicts. */
   merging?: string
   isUndoable: boolean
 }
 
-/** Shows a notice with Undo, or goes to the first conflict where some wait. */
+/** Shows a notice with Undo, or goes to the first conflict if there are any. */
 export function showDone(page: Page, { words, merging, isUndoable }: DoneStep): void {
   if (merging === undefined) {
     page.tell({
@@ -25,7 +25,7 @@ export function showDone(page: Page, { words, merging, isUndoable }: DoneStep): 
     })
     return
   }
-  // The branch's tab has all of it, with Abort.
+  // The branch's tab shows the waiting merge, with Abort.
   page.solved(STEP_TOPIC)
   page.spoken.value = words
   goToFirstConflict(page, page.open({ kind: 'branch', branch: merging }))

@@ -1,4 +1,4 @@
-/** What a person can do with a merge that waits: settle a file, ask the AI, finish, abort. */
+/** Actions on a waiting merge: resolve a file, ask the AI, finish, abort. */
 import { attempt } from '../page/actions.ts'
 import { branchOf } from '../page/branch-facts.ts'
 import { settle } from '../page/saving.ts'
@@ -8,13 +8,13 @@ import { plural } from '../ui/times.ts'
 
 const TOPIC = 'merging'
 
-/** Shows the conflicts of drafts with their branch, at the first of them. */
+/** Shows the conflicts of drafts with the branch's new commit, starting at the first. */
 export async function resolveDrafts(page: Page, tab: Tab): Promise<void> {
   tab.merging.showsExplorer.value = false
   await goToFirstConflict(page, tab)
 }
 
-/** The whole file becomes what one side has there, or stays what git has left. */
+/** Resolves a whole file with one side, or with what git left. */
 export async function takeSide(
   page: Page,
   tab: Tab,
@@ -32,8 +32,8 @@ export async function takeSide(
 }
 
 /**
- * Asks the AI for what is left in one file, or in all; `only`: for one of the conflicts that are left in a file. The
- * conversation shows what it does.
+ * Asks the AI to resolve the open conflicts of some files or of all; `only`: one open conflict of a file, by index. The
+ * conversation shows its work.
  */
 export async function askAi(page: Page, tab: Tab, paths: string[] | 'all', only?: number): Promise<void> {
   const branch = branchOf(tab)
@@ -48,7 +48,7 @@ export async function askAi(page: Page, tab: Tab, paths: string[] | 'all', only?
   await attempt(page, ask, { branch, topic: TOPIC })
 }
 
-/** Makes the commit of it; a rebase goes on to its next conflict or its end. */
+/** Commits the merge; a rebase continues to its next conflict or its end. */
 export async function finish(page: Page, tab: Tab): Promise<void> {
   const branch = branchOf(tab)
   const { merging } = tab
@@ -100,17 +100,17 @@ export function abort(page: Page, tab: Tab): void {
   }
 }
 
-/** Shows where a person goes on, once that is known: a merge waits in a tab since a moment. */
+/** Goes to the first conflict of a merge that has just begun to wait, once it is loaded. */
 export async function goToFirstConflict(page: Page, tab: Tab): Promise<void> {
   await tab.merging.refresh()
   await goToConflict(page, tab, 1)
 }
 
-/** Shows the next conflict that is left: in this file, else in the next one that has some. */
+/** Goes to the next or previous open conflict: in this file, else in another one. */
 export async function goToConflict(page: Page, tab: Tab, by: 1 | -1): Promise<void> {
   const shown = tab.active.peek()
   const known = tab.merging.latest.peek() ?? (await tab.merging.known())
-  // Who was faster than the list, and went elsewhere then, stays there.
+  // If the view has changed meanwhile, it stays.
   if (page.tab.peek() !== tab || tab.active.peek() !== shown) return
   const { path } = tab
   const file = path === undefined ? undefined : page.files.find(tab.at, path)
@@ -128,6 +128,6 @@ export async function goToConflict(page: Page, tab: Tab, by: 1 | -1): Promise<vo
   }
   tab.merging.goingTo = { path: next.path, by }
   tab.show({ kind: 'file', path: next.path })
-  // A conflict of a text takes the focus itself, as soon as it is there.
+  // A conflict in a text focuses itself when it is drawn.
   if (next.kind !== 'text') page.wantFocus()
 }

@@ -1,4 +1,4 @@
-/** What can be done in a branch in which a merge waits, by keys and in the palette. */
+/** The actions in a branch with a waiting merge, for keys and the palette. */
 
 import { canAskAi, isInConflict, isMerging } from '../page/branch-facts.ts'
 import type { Page, Tab } from '../page/state.ts'
@@ -12,7 +12,7 @@ interface InTab {
 
 const isOn = ({ page, tab }: InTab): boolean => isMerging(page, tab)
 
-/** Before the list of files is there, there may be some. */
+/** Until the list of files is loaded, conflicts may be left. */
 function mayBeLeft(about: InTab): boolean {
   const merging = about.tab.merging.latest.value
   return (

@@ -1,4 +1,4 @@
-/** A file of a merge that waits: what is left in it, and where it is no text, the sides of the whole file. */
+/** A file of a waiting merge: its open conflicts, or, if it is not text, its sides as a whole. */
 
 import { Text } from '@codemirror/state'
 import { useEffect, useLayoutEffect } from 'preact/hooks'
@@ -20,7 +20,7 @@ interface Props {
   file: OpenFile
 }
 
-/** The file among those of the merge that waits here, if one does and the file is one of its. */
+/** The entry of a file in the merge that waits in the tab's branch, if there is one. */
 export function useMergingFile(tab: Tab, path: string): MergingFile | undefined {
   const page = usePage()
   const isOn = isInConflict(page, tab)
@@ -31,12 +31,12 @@ export function useMergingFile(tab: Tab, path: string): MergingFile | undefined 
   const isKnown = file !== undefined && file.kind !== NO_CONFLICT
   useEffect(() => {
     if (isKnown) tab.merging.askFor(path)
-    // Asked again when the merge is at another commit: what was known of it is forgotten then.
+    // Loaded again when the merge is at another commit, which clears the sides.
   }, [tab, path, isKnown, tab.merging.files.value.has(path)])
   return file
 }
 
-/** A file that no side changed otherwise than the other, and that became another one all the same. */
+/** The kind of a file that changed without a conflict. */
 const NO_CONFLICT = 'no conflict'
 
 /** Shows the conflicts of a text in its editor. */
@@ -73,7 +73,7 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
   const { length: left } = file.conflicts.value.open
   const isKnown = known !== undefined
   useEffect(() => {
-    // The server counts what it has.
+    // The server counts the conflicts in its copy, so it is asked again when it has all edits.
     if (isKnown) file.sent().then(() => tab.merging.touch())
   }, [tab, file, isKnown, left])
   useEffect(() => {
@@ -89,7 +89,7 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
 
 const endsWithLine = (side: ConflictFile['ours']): boolean => side.is !== 'text' || /(^|\n)$/.test(side.text)
 
-/** Above the file: its name, what is left in it, and the way from one conflict to the next. */
+/** The bar above the file: its name, its open conflicts, and the buttons to go from one to the next. */
 export function ConflictBar({ tab, file, known }: Props & { known: MergingFile }) {
   const page = usePage()
   const { open, strays, all } = file.conflicts.value
@@ -142,10 +142,10 @@ const SIDES = [
   { side: 'both', words: 'Both', key: '3' },
 ] as const
 
-/** What git leaves where it can't merge is not both: then it is said for what it is. */
+/** The kinds of conflict in which git keeps both sides; for others the choice is called Keep as is. */
 const KEEPS_BOTH = ['text', 'file/folder', 'file/link', 'rename/rename']
 
-/** Of a draft git has left nothing but what it is. */
+/** The choices for a file. Conflicts of drafts have no result of git, so "both" is not offered. */
 function offered(sides: ConflictFile, isMerge: boolean) {
   const isBoth = KEEPS_BOTH.includes(sides.kind)
   const three = SIDES.filter(({ side }) => isMerge || side !== 'both').map(it =>
@@ -165,7 +165,7 @@ function WholeChoices({ tab, path, sides }: { tab: Tab; path: string; sides: Con
   )
 }
 
-/** A file that is no text on some side: the whole of it is chosen. */
+/** A file that is not text on some side: one side is chosen as a whole. */
 export function WholeConflict({ tab, sides, known }: { tab: Tab; sides: ConflictFile; known: MergingFile }) {
   const page = usePage()
   const merging = tab.merging.latest.value
@@ -175,7 +175,7 @@ export function WholeConflict({ tab, sides, known }: { tab: Tab; sides: Conflict
   const choices = offered(sides, isMerging(page, tab))
   const choose = (side: (typeof choices)[number]['side']) => takeSide(page, tab, path, side)
   return (
-    // Its keys choose, as in a conflict of a text.
+    // Focusable: its keys choose a side, as in a text's conflict.
     <section
       class="one-side"
       aria-label="Conflict"
@@ -214,7 +214,7 @@ export function WholeConflict({ tab, sides, known }: { tab: Tab; sides: Conflict
   )
 }
 
-/** Of a text that is chosen as a whole so many lines are shown. */
+/** At most this many lines of a whole side are shown. */
 const MAX_LINES = 200
 
 interface WholeSideProps {

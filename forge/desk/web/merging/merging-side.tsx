@@ -1,4 +1,4 @@
-/** The files of a merge that waits, at the side where the explorer is otherwise: what is to do, and how it ends. */
+/** The side bar of a waiting merge: its files, what is left, Finish and Abort. */
 import { useEffect, useId } from 'preact/hooks'
 import type { Merging, MergingFile } from '../../contract/merging.ts'
 import { isAtWork, tallyOf } from '../page/branch-facts.ts'
@@ -124,7 +124,7 @@ function Glyph({ file: { state, by } }: { file: MergingFile }) {
   return by === undefined ? <Icon name="check" size="xs" /> : <Icon name="bot" size="xs" tone="by-ai" />
 }
 
-/** Abort is always there, Finish when nothing is left; beside it stands why not yet, and what is odd. */
+/** Abort is always offered, Finish once nothing is open; otherwise the reason is shown, and files to review. */
 function End({ tab, merging }: { tab: Tab; merging: Merging }) {
   const page = usePage()
   const why = useId()
@@ -178,7 +178,7 @@ function End({ tab, merging }: { tab: Tab; merging: Merging }) {
   )
 }
 
-/** What became otherwise than such a merge makes it: to be looked at, nothing is in the way. */
+/** Lists results that differ from what such a merge makes. They should be reviewed, but do not prevent Finish. */
 function Odd({ tab, merging: { files, odd } }: { tab: Tab; merging: Merging }) {
   const some = files.filter(({ state }) => state === 'odd')
   if (some.length + odd.length === 0) return null

@@ -11,7 +11,7 @@ export interface Base {
   kind: 'branch' | 'remote branch' | 'tag' | 'commit'
   /** The name on the screen, a byte string, such as origin/main or abc12345. */
   name: string
-  /** Its location: a local branch is followed, anything else stays at the commit it had when chosen. */
+  /** Where the base is: a local branch is followed, anything else stays at the commit it had when chosen. */
   at: At
   committed?: number | undefined
 }

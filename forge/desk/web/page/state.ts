@@ -205,6 +205,8 @@ export class Page {
   /** Increases when the content in the middle should get the focus. */
   readonly focusWanted = signal(0)
   readonly isWrapped = signal(false)
+  /** Whether the editor shows the commits beside the lines. */
+  readonly isBlamed = signal(false)
   /** The saves that run or are queued, by branch. */
   readonly saves = new Saves()
   /** Whether the chat stands beside the editor when there is room. */

@@ -7,6 +7,8 @@ import type { Connection } from '../ui/socket.ts'
 
 /** Delay between two polls, in milliseconds: while a run is active, while none is, and after an error. */
 const PAUSE_MS = { busy: 1_500, quiet: 3_000, trouble: 10_000 }
+/** Milliseconds after which the page says that the runs have not answered: the Temporal server may hang. */
+const SLOW_MS = 4_000
 /** The states in which a run has ended. A run in any other state may change without news from the desk. */
 const ENDED = ['done', 'failed', 'stopped']
 /** Delay after news of changed branches before the runs are loaded again, in milliseconds. */
@@ -27,13 +29,15 @@ export class TasksState {
   readonly journal = signal<JournalLine[] | undefined>(undefined)
   /** Why the runs can't be shown, as a sentence. */
   readonly problem = signal<string | undefined>(undefined)
+  /** Whether the runs have not answered for a while: what is shown may be out of date. */
+  readonly isSlow = signal(false)
   /** Whether an answer or a decision is being sent to a run. */
   readonly isTelling = signal(false)
   /** Increases when the answer's field should get the focus. */
   readonly answerWanted = signal(0)
   /** The run whose plan is being edited. */
   readonly editedRun = signal<string | undefined>(undefined)
-  /** Typed answers, by run and task, and the fields below them. */
+  /** The typed answers and additions, by run and task. */
   readonly answers = new Map<string, string>()
   readonly state = computed(() => this.run.value?.tasks.find(({ id }) => id === this.chosenTask.value))
 
@@ -89,6 +93,9 @@ export class TasksState {
     if (!this.#isShown || document.visibilityState === 'hidden') return
     let pause = PAUSE_MS.trouble
     const begun = performance.now()
+    const slow = setTimeout(() => {
+      this.isSlow.value = true
+    }, SLOW_MS)
     try {
       const { mark } = await this.#connection.ask('tasks mark', {})
       if (mark !== this.#mark || this.isBusy || this.#isOpen || this.runs.peek() === undefined) await this.refresh()
@@ -97,6 +104,9 @@ export class TasksState {
       pause = this.isBusy ? PAUSE_MS.busy : PAUSE_MS.quiet
     } catch (error) {
       this.problem.value = (error as Error).message
+    } finally {
+      clearTimeout(slow)
+      this.isSlow.value = false
     }
     // Each poll starts programs on the server: at least half of the time is left to other work.
     this.lookSoon(Math.max(pause, performance.now() - begun))

@@ -1,4 +1,4 @@
-/** Chooses what a review compares with, by a few letters: any branch, remote branch or tag, and any commit. */
+/** The dialog to choose the base of a review by a few letters: any branch, remote branch, tag or commit. */
 import { useSignal } from '@preact/signals'
 import { useEffect, useId, useMemo } from 'preact/hooks'
 import type { DialogContent } from '../page/dialog-content.ts'
@@ -89,7 +89,7 @@ export function BaseDialog({ content, close }: Props) {
             const base = options[index]
             if (!base) return null
             return (
-              // The keys are those of the field, which has the focus.
+              // The field has the focus and handles the keys.
               // biome-ignore lint/a11y/useKeyWithClickEvents: see above
               <div
                 key={`${base.kind} ${base.name}`}
@@ -125,6 +125,6 @@ export function BaseDialog({ content, close }: Props) {
 }
 
 export function BaseName({ of: { kind, name } }: { of: Base }) {
-  // A commit's name has its subject in it, which is text already.
+  // The name of a commit includes its subject, which is text rather than a byte string.
   return kind === 'commit' ? <bdi class="cut">{withoutTricks(name)}</bdi> : <RefName of={name} />
 }

@@ -1,4 +1,4 @@
-/** The diff of one file, whose contents are asked for when it comes into view. */
+/** The diff of one file, loaded when it comes into view. */
 import type { Change } from '../../contract/values.ts'
 import { firstConflictLine } from '../editor/conflict-regions.ts'
 import { usePage } from '../page/state.ts'
@@ -12,14 +12,14 @@ type Texts = { before: Side; after: Side }
 
 interface BlobsProps {
   change: Change
-  /** How long the marks of conflicts are in it, where some are left. */
+  /** The length of the conflict markers in the file, in characters, if conflicts are open. */
   mark?: number | undefined
   isSideBySide: boolean
   ignoresBlanks: boolean
   onCount?: (count: { added: number; deleted: number }) => void
 }
 
-/** The diff of one file. The two contents are asked for when it comes into view. */
+/** The diff of one file. Its two contents are loaded when it comes into view. */
 export function Blobs({ change, mark, isSideBySide, ignoresBlanks, onCount }: BlobsProps) {
   const page = usePage()
   const text = async (oid: string | undefined): Promise<Side> =>
@@ -55,7 +55,7 @@ export function Blobs({ change, mark, isSideBySide, ignoresBlanks, onCount }: Bl
   )
 }
 
-/** What looks the same may have other bytes, where one of the two is no UTF-8. */
+/** If a content is not UTF-8, equal text may stand for different bytes. */
 function Guessed({ before, after }: Texts) {
   if (before.encoding === undefined && after.encoding === undefined) return null
   const isBoth = before.encoding === after.encoding

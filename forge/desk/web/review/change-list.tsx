@@ -1,4 +1,4 @@
-/** The files that something changed, a line each; where there is room, with the diff of each below its line. */
+/** The list of changed files, one line each; where there is room, with each diff below its line. */
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Change } from '../../contract/values.ts'
@@ -8,7 +8,7 @@ import { Blobs } from './blobs.tsx'
 import { LineCounts } from './line-counts.tsx'
 import { ChangeLetter } from './review-side.tsx'
 
-/** More files than these are only counted. */
+/** At most this many files are listed; the rest is only counted. */
 const MAX_FILES = 300
 
 interface Props {
@@ -16,7 +16,7 @@ interface Props {
   most?: number
 }
 
-/** The files alone. */
+/** The files without diffs. */
 export function ChangeList({ changes, most = MAX_FILES }: Props) {
   return (
     <>
@@ -30,7 +30,7 @@ export function ChangeList({ changes, most = MAX_FILES }: Props) {
   )
 }
 
-/** Which diffs are open at first: that of the first file, all of them, or that of one path. */
+/** The diffs that are open at first: the first file's, all, or that of one path. */
 type Opened = 'first' | 'all' | { path: string }
 
 /** The files, each a button that opens and closes its diff below. */
@@ -41,7 +41,7 @@ export function ChangesWithDiffs({ changes, most = MAX_FILES, open = 'first' }: 
   const shownAt = useSignal<string | undefined>(undefined)
   const toggle = (path: string) => {
     const next = new Set(opened.peek())
-    // Where all are open, a row leads to its diff.
+    // If all are open, a click scrolls to the diff.
     if (open === 'all' || !next.has(path)) {
       next.add(path)
       shownAt.value = path
@@ -96,7 +96,7 @@ export function ChangesWithDiffs({ changes, most = MAX_FILES, open = 'first' }: 
   )
 }
 
-/** The diff of a file, once it is near what is in view. */
+/** The diff of a file, rendered once it is near the view. */
 function Diff({ change }: { change: Change }) {
   const place = useRef<HTMLDivElement>(null)
   const isNear = useSignal(false)
@@ -127,12 +127,12 @@ function ChangeCells({ change }: { change: Change }) {
 
 const BAR = 44
 
-/** How much was added and deleted, as lengths that grow slower than the numbers do. */
+/** Bars for the added and deleted lines, whose length grows slower than their number. */
 function Bars({ change }: { change: Change }) {
   const { added = 0, deleted = 0 } = change
   const all = added + deleted
   const length = all === 0 ? 0 : Math.min(BAR, 6 + 6 * Math.log2(1 + all))
-  // Each from its own share: by subtraction, rounding would make the second one less than nothing.
+  // Each length is computed from its own share: a difference could be negative by rounding.
   const [first, second] = all === 0 ? [0, 0] : [(length * added) / all, (length * deleted) / all]
   return (
     <svg class="bars" viewBox="0 0 44 4" aria-hidden="true">
@@ -142,7 +142,7 @@ function Bars({ change }: { change: Change }) {
   )
 }
 
-/** The lines of all files together. */
+/** The added and deleted lines of all files. */
 export function ChangeSum({ changes }: { changes: readonly Change[] }) {
   const sum = (side: 'added' | 'deleted') => changes.reduce((all, change) => all + (change[side] ?? 0), 0)
   const [added, deleted] = [sum('added'), sum('deleted')]

@@ -1,4 +1,4 @@
-/** A file's diff: lines under each other, or before and after side by side. Nothing of it is ever HTML. */
+/** The diff of a file, unified or side by side. Content is never rendered as HTML. */
 import { useSignal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
 import type { Range } from '../ui/coloured.ts'
@@ -14,15 +14,15 @@ interface Props {
   after: string
   isSideBySide: boolean
   ignoresBlanks: boolean
-  /** The line of the text after from which on no line has a number: a conflict in it is not settled yet. */
+  /** From this line of the new text on, no line numbers are shown, since an open conflict is above. */
   unnumberedFrom?: number | undefined
-  /** Told how many lines are shown as new and as gone. */
+  /** Called with the number of lines shown as added and deleted. */
   onCount?: (count: { added: number; deleted: number }) => void
 }
 
-/** A diff with more lines than this is shown when it is asked for. */
+/** A diff with more lines is shown on request only. */
 const MAX_LINES = 3_000
-/** A line longer than this is cut: nobody reads it, and the browser would have to lay it out. */
+/** A longer line is cut, since laying it out takes the browser long. */
 const MAX_LINE_LENGTH = 2_000
 
 interface Sides {
@@ -84,7 +84,7 @@ const END_WORDS = {
   removed: 'The newline at the end of the file was removed.',
 }
 
-/** What differs and is no line. */
+/** Differences that are not lines, in words. */
 function notesOf({ end, lineEnds }: Diff): string[] {
   return [
     ...(lineEnds ? [`All line endings changed: ${lineEnds[0]} → ${lineEnds[1]}.`] : []),
@@ -123,7 +123,7 @@ function Fold({ part, open }: { part: DiffPart; open: () => void }) {
 
 type ShownDiff = Diff & { unnumberedFrom: number }
 
-/** The number of a line in the text after, where that is known. */
+/** The number of a line in the new text, if known. */
 function numberAfter({ unnumberedFrom }: ShownDiff, { after }: DiffLine): number | undefined {
   return after !== undefined && after < unnumberedFrom ? after : undefined
 }
@@ -209,7 +209,9 @@ interface Pair {
   right: DiffLine | undefined
 }
 
-/** What stands beside what: unchanged lines beside themselves, deleted ones beside those that came for them. */
+/**
+ * Pairs lines for the side-by-side view: unchanged lines with themselves, deleted ones with those that replaced them.
+ */
 function pairsOf(lines: DiffLine[]): Pair[] {
   const pairs: Pair[] = []
   let at = 0

@@ -1,32 +1,32 @@
-/** Two texts as the lines of a diff: what changed, line by line and word by word, and what may be folded between. */
+/** Computes the lines of a diff: the changes by line and by word, and what can be folded between them. */
 import { Chunk } from '@codemirror/merge'
 import { Text } from '@codemirror/state'
 import { type Hunk, hunkOf } from '../editor/hunks.ts'
 import type { Range } from '../ui/coloured.ts'
 
-/** A bound on the work: beyond it the differences are coarser. */
+/** Limits of the comparison (lines to scan, milliseconds); beyond them the differences are coarser. */
 const DIFF = { scanLimit: 1_000, timeout: 200 }
-/** Unchanged lines that stay around a change. */
+/** The number of unchanged lines shown around a change. */
 const CONTEXT = 3
-/** Where more than this part of a line is new, marking its words would say nothing. */
+/** If a larger share of a line is new, its words are not marked. */
 const MAX_MARKED_SHARE = 0.7
-/** Fewer lines than this are not worth a fold. */
+/** Fewer lines than this are not folded. */
 const SHORTEST_FOLD = 4
 
 export interface DiffLine {
   kind: 'same' | 'added' | 'deleted'
-  /** Numbers in the text before and after, from one. */
+  /** The line numbers in the old and the new text, from 1; undefined where the line is missing. */
   before: number | undefined
   after: number | undefined
-  /** The words in it that changed. */
+  /** The ranges of the changed words. */
   words: Range[]
 }
 
-/** Lines that are shown, or unchanged ones that are folded. */
+/** Lines to show, or unchanged lines to fold. */
 export interface DiffPart {
   kind: 'lines' | 'fold'
   lines: DiffLine[]
-  /** Of a fold: the line that says what it is in. */
+  /** For a fold: the line that begins the function or class it ends in. */
   where: string
 }
 
@@ -36,17 +36,17 @@ export interface Diff {
   parts: DiffPart[]
   added: number
   deleted: number
-  /** Whether the last line got a line end, or lost it. */
+  /** Whether the final line end was added or removed. */
   end: 'added' | 'removed' | undefined
-  /** Where all lines end in one way before and in another one after: both ways. */
+  /** The old and the new kind of line end, if all lines changed it. */
   lineEnds: [LineEnd, LineEnd] | undefined
 }
 
 export type LineEnd = 'LF' | 'CRLF'
 
 /**
- * The diff of two texts. `ignoresBlanks`: changes of nothing but blanks count as none. Where all lines of a text end in
- * the same way, that way is no part of its lines: it is compared for the whole.
+ * Compares two texts. `ignoresBlanks`: changes in blanks are ignored. If all lines of a text end alike, their line end
+ * is not compared by line, but once for the whole text.
  */
 export function diffOf(before: string, after: string, ignoresBlanks: boolean): Diff {
   const ends = [lineEndOf(before), lineEndOf(after)] as const
@@ -102,7 +102,7 @@ function diffOfLines(before: string, after: string, ignoresBlanks: boolean): Dif
   }
 }
 
-/** A text that was not there, or is not any more: it has no lines, not one empty line. */
+/** The diff of a text that was created or deleted: it has no lines before or after, not one empty line. */
 function wholeOf(before: string, after: string): Diff {
   const one = textOf(before)
   const other = textOf(after)
@@ -126,14 +126,14 @@ function wholeOf(before: string, after: string): Diff {
   }
 }
 
-/** What became of the line end at the end of the file. */
+/** Whether the final line end was added or removed. */
 function endOf(before: string, after: string): Diff['end'] {
   const [had, has] = [before.endsWith('\n'), after.endsWith('\n')]
   if (had === has) return undefined
   return has ? 'added' : 'removed'
 }
 
-/** A text that ends with a line end has no line behind it. */
+/** A text with a final line end has no empty line after it. */
 function textOf(text: string): Text {
   if (text === '') return Text.empty
   return Text.of((text.endsWith('\n') ? text.slice(0, -1) : text).split('\n'))
@@ -158,17 +158,17 @@ function changedLines(one: Text, other: Text, chunk: Chunk, { fromA, toA, fromB,
     const words = chunk.changes.map(({ fromB, toB }): Range => [chunk.fromB + fromB, chunk.fromB + toB])
     return { kind: 'added', before: undefined, after: number, words: within(words, from, to) }
   })
-  // Where all of it is new, no word of it is more so than another.
+  // If lines were only added or only deleted, no words are marked.
   const isOneSided = deleted.length === 0 || added.length === 0
   return [...deleted, ...added].map(line => (isOneSided ? { ...line, words: [] } : line))
 }
 
-/** The numbers, from one, of lines that are counted from zero. */
+/** Line numbers, from 1, of a range of indices from 0. */
 function numbersOf(from: number, to: number): number[] {
   return Array.from({ length: to - from }, (_, index) => from + index + 1)
 }
 
-/** The parts of ranges that are in a line, counted from its beginning; none where that is most of it. */
+/** The parts of ranges inside a line, relative to its start; empty if they cover most of it. */
 function within(ranges: Range[], from: number, to: number): Range[] {
   const inside = ranges.flatMap(([start, end]): Range[] => {
     const range: Range = [Math.max(start, from) - from, Math.min(end, to) - from]
@@ -183,7 +183,7 @@ interface Place {
   isLast: boolean
 }
 
-/** Unchanged lines from one to another, of which those far from a change are folded. */
+/** A run of unchanged lines; those far from a change are folded. */
 function unchanged(after: Text, start: number, end: number, shift: number, { isFirst, isLast }: Place): DiffPart[] {
   const lines = Array.from({ length: Math.max(0, end - start) }, (_, index): DiffLine => {
     const before = start + index + 1
@@ -200,7 +200,7 @@ function unchanged(after: Text, start: number, end: number, shift: number, { isF
   ]
 }
 
-/** The last folded line that begins at the left with a word: a function or a class, mostly. */
+/** The last folded line that starts with an unindented word: mostly a function or a class. */
 function scopeOf(after: Text, folded: DiffLine[]): string {
   const line = folded.findLast(
     ({ after: number }) => number !== undefined && /^[\p{L}_$#]/u.test(textAt(after, number)),
@@ -215,7 +215,7 @@ function textAt(text: Text, number: number): string {
   return number >= 1 && number <= text.lines ? text.line(number).text : ''
 }
 
-/** Lines beside lines are one part. */
+/** Joins adjacent parts with lines. */
 function joined(parts: DiffPart[]): DiffPart[] {
   const all: DiffPart[] = []
   for (const part of parts) {

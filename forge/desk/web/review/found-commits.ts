@@ -1,16 +1,16 @@
-/** The search for commits by words, as the palette and the choice of a review's base have it. */
+/** The search for commits by words, for the palette and the choice of a base. */
 import type { CommitRow } from '../../contract/reading.ts'
 import { usePage } from '../page/state.ts'
 import { useServerValue } from '../ui/server-value.ts'
 
-/** All history is searched this many milliseconds after the last letter. */
+/** Delay after the last key before all history is searched, in milliseconds. */
 const SEARCH_AFTER_MS = 150
 const MIN_WORDS_LENGTH = 2
 const MAX_WORDS_LENGTH = 400
 
 /**
- * The commits of all refs that have some words in their message or author, or whose hash begins with them: the newest
- * `count` of them. A search that fails finds nothing: names are found all the same.
+ * The newest `count` commits of all refs with some words in their message or author, or at the start of their hash. A
+ * failed search finds none, since other results are still useful.
  */
 export function useFoundCommits(words: string, count: number): { commits: CommitRow[]; isWaiting: boolean } {
   const page = usePage()

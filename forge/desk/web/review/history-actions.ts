@@ -1,4 +1,4 @@
-/** What can be done with commits in the history of a branch: open them, copy them, and rewrite them where they are. */
+/** Actions on commits in a branch's history: open, copy, and rewrite them. */
 import type { CommitRow } from '../../contract/reading.ts'
 import type { Rewriting } from '../../contract/steps.ts'
 import { STEP_TOPIC, showDone } from '../merging/after-step.ts'
@@ -12,17 +12,17 @@ import type { Offer } from '../ui/menu-content.ts'
 import { readable, shortId, withoutTricks } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 
-/** Commits that are selected in a history, newest first. */
+/** The commits selected in a history, newest first. */
 export interface ChosenCommits {
   page: Page
   chosen: readonly CommitRow[]
-  /** The branch whose history it is; undefined for the history of a file, of a commit, or found by a search. */
+  /** The branch of the history; undefined for that of a file or a commit, and for search results. */
   branch: string | undefined
-  /** The commits of the branch's line of first parents that are loaded, newest first. */
+  /** The loaded commits of the branch's first-parent history, newest first. */
   line: readonly CommitRow[]
 }
 
-/** The commits that a list has of the line of first parents, from its first commit on. */
+/** The commits of a list that are in the first-parent history of its first commit. */
 export function lineOf(rows: readonly CommitRow[]): CommitRow[] {
   const byOid = new Map(rows.map(row => [row.oid, row]))
   const line: CommitRow[] = []
@@ -37,21 +37,21 @@ const idsOf = (commits: readonly CommitRow[]): string[] => commits.map(({ oid })
 const wordsOf = (commits: readonly CommitRow[]): string =>
   commits.length === 1 ? `${shortId(commits[0]?.oid ?? '')}` : plural(commits.length, 'commit')
 
-/** Whether a branch can be rewritten at all of these commits. */
+/** Whether all of these commits can be rewritten in the branch. */
 function areOnLine({ page, branch, chosen, line }: ChosenCommits): boolean {
   const info = branch === undefined ? undefined : page.branch(branch)
   if (info === undefined || info.merging !== undefined || chosen.length === 0) return false
   return chosen.every(commit => line.includes(commit))
 }
 
-/** The commits to be squashed: the selected ones, or the selected one with its parent. */
+/** The commits to squash: the selected ones, or the only selected one and its parent. */
 function toSquash({ chosen, line }: ChosenCommits): CommitRow[] {
   if (chosen.length > 1) return [...chosen]
   const at = chosen[0] ? line.indexOf(chosen[0]) : -1
   return line.slice(at, at + 2)
 }
 
-/** Where the selected commits go by one place: the commit that they are put after. Undefined where there is none. */
+/** The commit after which the selected ones are when moved by one place; undefined if there is none. */
 function placeBeside({ chosen, line }: ChosenCommits, by: 'newer' | 'older'): string | undefined {
   const places = chosen.map(commit => line.indexOf(commit))
   const [newest, oldest] = [Math.min(...places), Math.max(...places)]
@@ -142,7 +142,7 @@ export function historyMenu(about: ChosenCommits): Offer {
   }
 }
 
-/** The dialog that shows what a rewriting would do before it is done. */
+/** Opens the dialog with the preview of a rewriting. */
 function rewrite({ page }: ChosenCommits, title: string, ways: StepWay[]): void {
   page.dialog.value = { kind: 'step', title, ways, first: 0, isDone: done => showDone(page, done) }
 }
@@ -184,14 +184,14 @@ function dropWay(about: ChosenCommits): StepWay {
   return wayOf(about, way, { do: 'drop', commits: idsOf(about.chosen) })
 }
 
-/** Whether the selected commits can be put after another one: one of the same branch that is not selected itself. */
+/** Whether the selected commits can be moved after another one, which is in the same branch and not selected. */
 export function canReorder(about: ChosenCommits, after: string): boolean {
   const { chosen, line } = about
   if (!areOnLine(about) || chosen.some(({ oid }) => oid === after)) return false
   return after === 'before the first' ? line.at(-1)?.parents.length === 0 : line.some(({ oid }) => oid === after)
 }
 
-/** Puts the selected commits right after another one of the branch, or before its first. */
+/** Moves the selected commits after another commit of the branch, or before its first one. */
 export function reorder(about: ChosenCommits, after: string): void {
   const place = after === 'before the first' ? 'before the first commit' : `after ${shortId(after)}`
   const explains = `Puts ${wordsOf(about.chosen)} ${place}. The commits in between get new hashes.`
@@ -200,10 +200,10 @@ export function reorder(about: ChosenCommits, after: string): void {
   rewrite(about, `Reorder ${wordsOf(about.chosen)}`, [wayOf(about, way, { do: 'reorder', commits, after })])
 }
 
-/** Amends the newest commit of a branch: its message, and with what is typed and not saved. */
+/** Amends the newest commit of a branch: its message, and optionally with the drafts. */
 export async function amendLast(page: Page, branch: string): Promise<void> {
   const drafts = draftsOf(page, branch)
-  // The preview has what is typed once the desk has it.
+  // The preview needs all edits, so they are sent first.
   if (drafts.length > 0) await attempt(page, () => settle(page, branch, drafts), { branch, topic: STEP_TOPIC })
   const name = readable(branch)
   const way = (isWithDrafts: boolean, words: string, explains: string): StepWay => ({

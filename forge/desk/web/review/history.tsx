@@ -1,4 +1,4 @@
-/** The commits of a branch or a file, and what each of them is. A commit opens as it was, in a tab of its own. */
+/** The history of a branch or a file. A commit opens in a tab of its own. */
 import { type Signal, useSignal } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import type { Answer } from '../../contract/contract.ts'
@@ -20,10 +20,10 @@ import { MessageBody } from './message-body.tsx'
 import { useCommit } from './use-commit.ts'
 
 const ROW_HEIGHT = 26
-/** By how many rows a key moves the selection. */
+/** The number of rows by which a key moves the selection. */
 const STEPS: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: 20, PageUp: -20 }
 const COMMITS_AT_ONCE = 200
-/** The history is asked for this many milliseconds after the last letter of a search. */
+/** Delay after the last key of a search before the history is loaded, in milliseconds. */
 const FIND_DELAY_MS = 200
 
 export function HistoryView({ tab, path }: { tab: Tab; path: string | undefined }) {
@@ -31,7 +31,7 @@ export function HistoryView({ tab, path }: { tab: Tab; path: string | undefined 
   const words = useSignal('')
   const { rows, problem, again, isComplete, more } = useHistory(page, tab, path, words.value)
   const selected = useSignal(0)
-  // Where a selection of several commits began: it goes from there to the selected one.
+  // The first row of a selection of several commits, which extends from here to the selected row.
   const anchor = useSignal(0)
   const dropAt = useSignal<number | undefined>(undefined)
   const list = usePlace<HTMLDivElement>('list')
@@ -145,7 +145,7 @@ export function HistoryView({ tab, path }: { tab: Tab; path: string | undefined 
   )
 }
 
-/** Opens a commit; of a file's history, with that file. */
+/** Opens a commit; from a file's history, with that file. */
 function travel(page: Page, tab: Tab, { oid }: CommitRow, path: string | undefined): void {
   const there = page.open({ kind: 'commit', commit: oid })
   const shown = path ?? (there.panes.peek().length === 1 ? tab.panes.peek().findLast(isFile)?.path : undefined)
@@ -159,7 +159,7 @@ function isFile(pane: { kind: string }): pane is { kind: 'file'; path: string } 
 interface SearchProps {
   words: Signal<string>
   found: number | undefined
-  /** To what was found. */
+  /** Moves the focus to the results. */
   leave: () => void
 }
 
@@ -208,7 +208,7 @@ function useHistory(page: Page, tab: Tab, path: string | undefined, words: strin
   const isAsking = useRef(false)
   const branch = tab.at.kind === 'branch' ? page.branch(tab.at.branch) : undefined
   const tip = branch?.tip
-  // What a merge that waits has so far is no commit of the branch's yet.
+  // While a merge waits, the history is that of the branch's tip: the merge is not a commit yet.
   const at: Tab['at'] = branch?.merging && tip !== undefined ? { kind: 'commit', commit: tip } : tab.at
 
   const round = useRef(0)
@@ -225,7 +225,7 @@ function useHistory(page: Page, tab: Tab, path: string | undefined, words: strin
         ...(words !== '' && { words }),
       }
       const answer = await page.connection.ask('history', fields)
-      // Something else is wanted by now.
+      // A newer request has been made.
       if (own !== round.current) return
       problem.value = undefined
       rows.value = [...rows.peek().slice(0, from), ...answer.rows]
@@ -235,7 +235,7 @@ function useHistory(page: Page, tab: Tab, path: string | undefined, words: strin
     }
     isAsking.current = false
   }
-  // Asked again when the branch has another commit, or other words are looked for.
+  // Loaded again when the branch has a new commit, or other words are searched.
   useEffect(() => {
     ask(0)
   }, [tip, words])
@@ -245,7 +245,7 @@ function useHistory(page: Page, tab: Tab, path: string | undefined, words: strin
   return { rows: rows.value, problem: problem.value, again: () => ask(0), isComplete: isComplete.value, more }
 }
 
-/** Commits that are dragged to another place of the list; a place is the index of the row below it. */
+/** Dragging commits to another place of the list, which is given as the index of the row below it. */
 interface RowDrag {
   isPossible: boolean
   begin: (index: number) => void
@@ -257,16 +257,16 @@ interface HistoryRowProps {
   row: CommitRow
   index: number
   isSelected: boolean
-  /** The side of the row at which dragged commits would be put. */
+  /** The side of the row at which a drop would insert the dragged commits. */
   dropPlace: 'above' | 'below' | undefined
   drag: RowDrag
-  /** `isExtended`: together with those that are selected. */
+  /** `isExtended`: extends the selection to this commit. */
   select: (isExtended: boolean) => void
   open: () => void
   openMenu: (index: number, event: MouseEvent, element: HTMLElement) => void
 }
 
-/** The place of a drop at the pointer: above the row in its upper half, else below it. */
+/** The place of a drop: above the row if the pointer is in its upper half, else below it. */
 function placeAt(event: DragEvent & { currentTarget: HTMLElement }, index: number): number {
   const { top, height } = event.currentTarget.getBoundingClientRect()
   return event.clientY < top + height / 2 ? index : index + 1
@@ -275,7 +275,7 @@ function placeAt(event: DragEvent & { currentTarget: HTMLElement }, index: numbe
 function HistoryRow({ row, index, isSelected, dropPlace, drag, select, open, openMenu }: HistoryRowProps) {
   const { oid, subject, author, committed, model, parents } = row
   return (
-    // The keys of the rows are those of the list, which has the focus.
+    // The list has the focus and handles the keys of its rows.
     // biome-ignore lint/a11y/useKeyWithClickEvents: see above
     <div
       role="option"
@@ -354,7 +354,7 @@ function showChanges(page: Page, { oid }: CommitRow): void {
   page.open({ kind: 'commit', commit: oid }).show({ kind: 'review' })
 }
 
-/** Each opens its diff below; in the history of a file, the file's own is open. */
+/** The changed files, each with its diff below; in a file's history, its own diff is open. */
 function Files({ commit, path }: { commit: Answer<'commit'> | undefined; path: string | undefined }) {
   if (!commit) return null
   const { changes } = commit

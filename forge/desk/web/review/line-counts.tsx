@@ -1,4 +1,4 @@
-/** How many lines of a file were added and deleted. */
+/** The added and deleted lines of a file. */
 import type { LineCount } from '../page/review-state.ts'
 
 export function LineCounts({ count }: { count: LineCount }) {

@@ -1,8 +1,8 @@
-/** What follows the first line of a commit's message, wrapped for the pane that it is in. */
+/** The commit message after its first line, wrapped to the pane's width. */
 import { visible } from '../ui/names.ts'
 import { joinWrappedLines } from '../ui/reflow.ts'
 
-/** The trailers of the desk are left out: the page says them as facts. */
+/** The desk's trailers are removed, since the page shows them as facts. */
 export function MessageBody({ text }: { text: string }) {
   const blocks = joinWrappedLines(text.replace(/^Forge-(Model|Turn): .*\n?/gm, ''))
   if (blocks.length === 0) return null

@@ -1,4 +1,4 @@
-/** What can be done with a review: what it shows, and how. */
+/** The actions of a review. */
 import type { Signal } from '@preact/signals'
 import type { Kind } from '../page/review-state.ts'
 import type { Tab } from '../page/state.ts'

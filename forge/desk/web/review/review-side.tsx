@@ -1,4 +1,4 @@
-/** The files that a review is about, at the side where the explorer is otherwise. */
+/** The side bar of a review: its files. */
 import type { Change } from '../../contract/values.ts'
 import { MAX_COMMITS_ONE_BY_ONE, type ReviewState } from '../page/review-state.ts'
 import { type Tab, usePage } from '../page/state.ts'
@@ -51,7 +51,7 @@ export function ReviewSide({ tab }: { tab: Tab }) {
   )
 }
 
-/** A letter for what happened to a file, and the word for those who can't see it. */
+/** A letter for the kind of change, and the word for assistive technology. */
 export function ChangeLetter({ status }: { status: Change['status'] }) {
   const { letter, look } = LETTERS[status]
   return (

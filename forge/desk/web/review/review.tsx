@@ -1,4 +1,4 @@
-/** What changed: a list of files at the side, and the diff of each, under each other. */
+/** The review: the list of files at the side, and their diffs one below the other. */
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
@@ -21,10 +21,10 @@ import { LineCounts } from './line-counts.tsx'
 import { reviewActions } from './review-actions.ts'
 
 const SESSION = '.forge/session.json'
-/** So many files have their diff in the page at first; more come when they are asked for. */
+/** At most this many diffs are in the document at first; more on request. */
 const FILES_AT_ONCE = 100
 
-/** `children`: what is said of the branch above its changes. */
+/** `children`: shown above the changes. */
 export function ReviewPane({ tab, children }: { tab: Tab; children: ComponentChildren }) {
   const { review } = tab
   useEffect(() => review.watch(), [review])
@@ -144,7 +144,7 @@ function Diffs({ tab }: { tab: Tab }) {
   const more = (changes?.length ?? 0) - count.value
   const isAsking = changes === undefined && review.problem.value === undefined
   return (
-    // It scrolls, and stays while what is compared becomes another: the keyboard must be able to reach it.
+    // The section scrolls, and stays when the comparison changes, so the keyboard must be able to focus it.
     // biome-ignore lint/a11y/noNoninteractiveTabindex: see above
     <section ref={box} class="diffs" tabIndex={0} aria-label="Diff" aria-busy={isAsking}>
       {review.problem.value === undefined ? null : (
@@ -181,7 +181,7 @@ function NoChanges({ review, branch }: { review: ReviewState; branch: string | u
   )
 }
 
-/** A branch that has no commit of its own: how its commits came to the other one, and what can be reviewed of it. */
+/** For a branch without commits of its own: says which merge brought them to the base, and offers to review that. */
 function Contained({ review, branch, merge }: { review: ReviewState; branch: string; merge: CommitRow | undefined }) {
   const before = merge?.parents[0]
   return (
@@ -216,7 +216,7 @@ function FileDiff({ tab, change }: { tab: Tab; change: Change }) {
   const element = useRef<HTMLElement>(null)
   const isNear = useSignal(false)
   const isLookedAt = review.isLookedAt(change)
-  // The record of a conversation is read in the chat: here it is there to be opened, and not in the way of the code.
+  // The record of a conversation is folded at first: it is read in the chat.
   const isOpen = useSignal(!isLookedAt && change.path !== SESSION)
   const isCurrent = review.current.value === change.path
   const isOfDrafts = review.kind.value === 'all' || review.kind.value === 'unsaved'

@@ -1,9 +1,9 @@
-/** A commit with its message and its changes, by its id. */
+/** Loads a commit with its message and changes. */
 import type { Answer } from '../../contract/contract.ts'
 import { usePage } from '../page/state.ts'
 import { type ServerValue, type ServerValueSettings, useServerValue } from '../ui/server-value.ts'
 
-/** What is known of one commit; of another one, which was shown before, nothing. */
+/** A commit and its request. While another commit is loading, `commit` is undefined. */
 export interface KnownCommit {
   commit: Answer<'commit'> | undefined
   asked: ServerValue<Answer<'commit'>>

@@ -1,4 +1,4 @@
-/** A plan as a file in an editor: lines with what is wrong with them below, as the linter says it. */
+/** A plan in an editor, with the linter's messages below their lines. */
 import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands'
 import { EditorState, type Extension, StateEffect, StateField } from '@codemirror/state'
 import { Decoration, EditorView, keymap, lineNumbers, WidgetType } from '@codemirror/view'
@@ -28,7 +28,7 @@ class ComplaintBelow extends WidgetType {
   }
 }
 
-/** Complaints stay at their lines while the text around them is edited. */
+/** Messages stay at their lines while the text is edited. */
 const complaintsBelow = StateField.define({
   create: () => Decoration.none,
   update(shown, transaction) {
@@ -51,7 +51,7 @@ const complaintsBelow = StateField.define({
 
 export interface PlanCode {
   text: () => string
-  /** Shows what is wrong, each below its line, and goes to the first. */
+  /** Shows the messages, each below its line, and goes to the first. */
   complain: (complaints: Complaints) => void
   goTo: (line: number) => void
   focus: () => void
@@ -63,11 +63,11 @@ export interface PlanCodeOptions {
   text: string
   nonce: string
   onChange: () => void
-  /** Ctrl+Enter. */
+  /** Called on Ctrl+Enter. */
   submit: () => void
 }
 
-/** An editor of a plan in an element. */
+/** Creates an editor for a plan inside an element. */
 export function openPlanCode({ parent, text, nonce, onChange, submit }: PlanCodeOptions): PlanCode {
   const extensions: Extension = [
     EditorView.cspNonce.of(nonce),

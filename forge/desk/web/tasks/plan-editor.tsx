@@ -1,6 +1,6 @@
 /**
- * The plan of a run as a person changes it, at any time: first as a file, with what the linter says below its lines,
- * then whole, with each command that would run. What it approves is signed for with the person's key.
+ * The editor of a run's plan: first as a file with the linter's messages, then as a whole, with each command that would
+ * run. Approving signs the plan with the user's key.
  */
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
@@ -24,7 +24,7 @@ export function PlanEditor({ run, tasks }: { run: Run; tasks: TasksState }) {
   const isBusy = useSignal(true)
   const name = run.run
 
-  /** What it throws is said; meanwhile nothing else can be done. */
+  /** Runs a task and shows its error; the buttons are disabled meanwhile. */
   const busy = async (task: () => Promise<void>) => {
     isBusy.value = true
     problem.value = undefined
@@ -50,7 +50,7 @@ export function PlanEditor({ run, tasks }: { run: Run; tasks: TasksState }) {
       try {
         await page.connection.ask('tell tasks', { word: { tell: 'plan', run: name, text, seen } })
       } catch (error) {
-        // Why it was refused is about the text: that is shown again.
+        // The refusal concerns the text, which is shown again.
         checked.value = undefined
         throw error
       }
@@ -137,7 +137,7 @@ export function PlanEditor({ run, tasks }: { run: Run; tasks: TasksState }) {
   )
 }
 
-/** What is wrong as a whole; what has a line stands there, too, and is gone to from here. */
+/** The linter's messages in a list; one that has a line is a link to it. */
 function Complaints({ complaints, goTo }: { complaints: CheckedPlan['complaints']; goTo: (line: number) => void }) {
   if (complaints.length === 0) return null
   return (

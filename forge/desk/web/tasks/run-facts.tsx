@@ -1,4 +1,4 @@
-/** Above the review of what a run or a task came to: what its checks do not show, and the way to land it. */
+/** Above the review of a run's or a task's result: what its checks do not cover, and the button Land. */
 import { resultBranch } from '../../contract/tasks.ts'
 import { branchOf } from '../page/branch-facts.ts'
 import { runOfBranch, splitByRun } from '../page/branches-of-runs.ts'
@@ -9,7 +9,7 @@ import { useServerValue } from '../ui/server-value.ts'
 import { Button } from '../ui/words.tsx'
 import { Doubts } from './tasks-landing.tsx'
 
-/** The task of which a branch is the result; undefined for that of a whole run, and for any other branch. */
+/** The task whose result a branch is; undefined for the result of a whole run, and for any other branch. */
 const taskOf = (branch: string): string | undefined => /\/([^/]+)\/done$/.exec(branch)?.[1]
 
 export function RunFacts({ tab }: { tab: Tab }) {
@@ -24,7 +24,7 @@ export function RunFacts({ tab }: { tab: Tab }) {
     run === undefined || branch !== resultBranch(run, task) || onto === undefined
       ? undefined
       : () => page.tasks.seeLanding({ run, ...(task !== undefined && { task }), onto })
-  // The dialog that lands it says why it can't be landed.
+  // If this fails, the landing's dialog says why.
   const landing = useServerValue(ask, [branch, onto, tips], { forgetsOnChange: true }).latest.value
   if (!landing || run === undefined) return null
   const { doubts, unchecked, tree } = landing

@@ -1,4 +1,4 @@
-/** What a person can do with a run: answer, pause, go on, stop, look at a result, land it. */
+/** Actions on a run: answer, pause, resume, stop, review a result, land it. */
 import type { TasksWord } from '../../contract/tasks.ts'
 import { type RaisableLimit, type Run, type RunTask, resultBranch } from '../../contract/tasks.ts'
 import type { At } from '../../contract/values.ts'
@@ -10,7 +10,10 @@ import { withoutTricks } from '../ui/names.ts'
 
 const TOPIC = 'tasks'
 
-/** Tells a run something, and looks what came of it. Gives what `forge` said; undefined where it said no. */
+/**
+ * Sends an answer or a decision to a run, and loads the run again. Returns the output of `forge`; undefined if it
+ * failed.
+ */
 export async function tell(page: Page, tasks: TasksState, word: TasksWord): Promise<string[] | undefined> {
   if (tasks.isTelling.peek()) return undefined
   let said: string[] | undefined
@@ -30,7 +33,7 @@ export async function tell(page: Page, tasks: TasksState, word: TasksWord): Prom
   return said
 }
 
-/** Of the run as a whole, or of one of its tasks. */
+/** A run, or one of its tasks. */
 interface About {
   run: Run
   task?: RunTask | undefined
@@ -46,13 +49,13 @@ function pause(page: Page, tasks: TasksState, about: About): void {
   tell(page, tasks, { tell: 'pause', ...wordsOf(about) })
 }
 
-/** Approves the plan that is shown, and no other. */
+/** Approves exactly the plan that is shown. */
 export function approve(page: Page, tasks: TasksState, run: Run): void {
   const plan = tasks.plan.peek()
   if (plan?.waits) tell(page, tasks, { tell: 'approve', run: run.run, seen: plan.seen })
 }
 
-/** How a limit is asked for: its unit, what was taken of it, and how a person writes it. */
+/** The limits that can be raised: label, use so far, format, and error message. */
 const LIMITS: Record<RaisableLimit, { label: string; taken: (run: Run) => string; isGood: RegExp; wrong: string }> = {
   cost: {
     label: 'New budget of the whole run, in dollars',
@@ -74,7 +77,7 @@ const LIMITS: Record<RaisableLimit, { label: string; taken: (run: Run) => string
   },
 }
 
-/** Where a limit is reached, a run goes on with a higher one. */
+/** Resumes a run; if it reached a limit, asks for a higher one. */
 function resume(page: Page, tasks: TasksState, about: About): void {
   if (about.task || about.run.state !== 'out of budget') {
     tell(page, tasks, { tell: 'resume', ...wordsOf(about) })
@@ -122,7 +125,7 @@ function stop(page: Page, tasks: TasksState, about: About): void {
   }
 }
 
-/** Where a result is: a branch, or for a task of a run that has ended, a commit. Undefined where there is none. */
+/** Where a result is: a branch, or, for a task of an ended run, a commit. Undefined if there is none. */
 function placeOfResult(page: Page, { run, task }: About): At | undefined {
   const branch = resultBranch(run.run, task?.id)
   const hasOne = task ? task.tip !== undefined : run.hasResult
@@ -130,7 +133,7 @@ function placeOfResult(page: Page, { run, task }: About): At | undefined {
   return task?.tip === undefined ? undefined : { kind: 'commit', commit: task.tip }
 }
 
-/** Opens the review of a result: all that it changes, against the branch that is checked out. */
+/** Opens the review of a result: all its changes, compared with the checked out branch. */
 function review(page: Page, about: About): void {
   const place = placeOfResult(page, about)
   if (place === undefined) return
@@ -160,7 +163,7 @@ function canStop({ run, task }: About): boolean {
   return !ENDED.includes(run.state) && !(task && ENDED.includes(task.state))
 }
 
-/** A run, or one of its tasks, and where it is shown. */
+/** A run, or one of its tasks, with the page that shows it. */
 export interface OneRun extends About {
   page: Page
   tasks: TasksState
@@ -168,7 +171,7 @@ export interface OneRun extends About {
 
 const hasResult = (about: OneRun): boolean => placeOfResult(about.page, about) !== undefined
 
-/** What is done with a run: the verb alone on its buttons, and with its title in the palette. */
+/** The label of an action on a run: the verb alone on buttons, and with the run's title in the palette. */
 function of(verb: string) {
   const [words, dots = ''] = verb.split(/(?=…)/)
   return (about: OneRun): string => `${words} ${titleOf(about)}${dots}`

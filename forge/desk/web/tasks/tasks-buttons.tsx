@@ -1,14 +1,14 @@
-/** Buttons for what can be done with a run or with one of its tasks. */
+/** Buttons for the actions on a run or one of its tasks. */
 
 import { isPossible } from '../ui/action.ts'
 import { Button } from '../ui/words.tsx'
 import { type OneRun, runActions } from './tasks-actions.ts'
 
 const { review, land, pause, resume, stop } = runActions
-/** Looking at a result need not wait for what is being told to the run. */
+/** Actions that only show a result, which are possible while a decision is being sent to the run. */
 const LOOKING: readonly unknown[] = [review, land]
 
-/** `hasLand`: whether Land is among them; the head of a run has a button of its own for it. */
+/** `hasLand`: whether Land is included; the head of a run has a button of its own for it. */
 export function TasksButtons({ about, hasLand }: { about: OneRun; hasLand: boolean }) {
   const isTelling = about.tasks.isTelling.value
   const actions = [review, ...(hasLand ? [land] : []), pause, resume, stop]

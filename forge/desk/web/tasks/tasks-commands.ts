@@ -1,4 +1,4 @@
-/** What can be done in the tab of the tasks, by keys and in the palette. */
+/** The actions of the Tasks tab, for keys and the palette. */
 import type { Page } from '../page/state.ts'
 import { type Actions, type Command, commandsWith } from '../ui/action.ts'
 import { type OneRun, runActions, titleOf } from './tasks-actions.ts'
@@ -13,7 +13,7 @@ export const runsActions = {
     isPossible: page => runCount(page) > 0,
     run: ({ places }) => places.focus('runs'),
   },
-  // Also while a run is still on its way: who pages through the runs is faster than they come.
+  // Possible while a run is loading, so that paging through the runs need not wait.
   next: {
     label: 'Next run',
     keys: 'Alt+PageDown',
@@ -30,12 +30,12 @@ export const runsActions = {
   },
 } satisfies Actions<Page>
 
-/** States in which no plan can be changed. */
+/** States in which the plan can't be changed. */
 const CLOSED: readonly string[] = ['planning', 'done', 'failed', 'stopped', 'unreachable']
 
 const waitsForApproval = ({ run }: OneRun): boolean => run.state === 'approving'
 
-/** Of the run that is shown; what is done with it as a whole, or with the task that is shown, is in {@link runActions}. */
+/** Actions on the shown run that do not apply to its tasks; the others are in {@link runActions}. */
 export const shownRunActions = {
   goToTasks: {
     label: 'Go to the tasks of the run',

@@ -1,4 +1,4 @@
-/** What is known of a run, or of one of its tasks: what it asks, how it was meant, what can be done, its journal. */
+/** The details of a run or one of its tasks: its question, its description, its actions, and its journal. */
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import type { JournalLine, Run, RunTask, TaskDetail } from '../../contract/tasks.ts'
 import { usePage } from '../page/state.ts'
@@ -30,8 +30,7 @@ export function TasksDetail({ run, tasks }: { run: Run; tasks: TasksState }) {
   )
 }
 
-// --- The run
-// ----------------------------------------------------------------------------------------------------------
+// --- The run ---
 
 function OfRun({ run, tasks }: { run: Run; tasks: TasksState }) {
   const { icon, tone, word } = RUN_SIGNS[run.state]
@@ -74,12 +73,11 @@ function OfRun({ run, tasks }: { run: Run; tasks: TasksState }) {
   )
 }
 
-/** A run asks for itself where none of its tasks does. */
+/** Whether the run itself can be answered: it waits for approval, or asks without a task that does. */
 const canAnswer = ({ state, asks, tasks }: Run): boolean =>
   state === 'approving' || (state === 'asks' && (asks !== undefined || !tasks.some(task => task.state === 'asks')))
 
-// --- A task
-// ----------------------------------------------------------------------------------------------------------
+// --- A task ---
 
 function OfTask({ run, state, tasks }: { run: Run; state: RunTask; tasks: TasksState }) {
   const page = usePage()
@@ -156,10 +154,9 @@ function Planned({ detail, run }: { detail: TaskDetail; run: Run }) {
   )
 }
 
-// --- Pieces
-// ----------------------------------------------------------------------------------------------------------
+// --- Parts ---
 
-/** What has passed by the word of the server alone. */
+/** The warning that checks passed only according to the server. */
 function Unchecked({ why }: { why: string | undefined }) {
   if (why === undefined) return null
   return (
@@ -192,7 +189,7 @@ function List({ items, title, isCode }: { items: readonly string[]; title?: stri
   )
 }
 
-/** Globs or paths, as a person writes several of them. */
+/** Splits globs or paths that were typed. */
 const partsOf = (words: string): string[] =>
   words
     .split(/[,\n]/)
@@ -208,7 +205,7 @@ function Answer({ run, task, tasks }: { run: Run; task?: RunTask; tasks: TasksSt
   const isPlan = run.state === 'approving'
   const wanted = tasks.answerWanted.value
   const given = useRef(wanted)
-  // Before the next key, which is meant for it.
+  // A layout effect, so that the next key goes to the field.
   useLayoutEffect(() => {
     if (given.current === wanted) return
     given.current = wanted
@@ -220,7 +217,7 @@ function Answer({ run, task, tasks }: { run: Run; task?: RunTask; tasks: TasksSt
       with: partsOf(files.current?.value ?? ''),
     }
     const hasAdditions = additions.mayWrite.length + additions.with.length > 0
-    // What is added says enough by itself.
+    // With additions, an answer in words is not needed.
     const text = field.current?.value.trim() || (hasAdditions ? 'Go on with what is added.' : '')
     if (text === '') return
     const word = { tell: 'answer', run: run.run, ...(task && { task: task.id }), text } as const
@@ -295,7 +292,7 @@ interface AdditionsProps {
   onKeyDown: (event: KeyboardEvent) => void
 }
 
-/** Files that are added to a task, with commas between them. */
+/** A field for files to add to a task, separated by commas. */
 function Additions({ field, label, placeholder, value, onChange, onKeyDown }: AdditionsProps) {
   const id = useId()
   return (
@@ -350,7 +347,7 @@ function Decision({ line, before, hasTask, isSettled }: DecisionProps) {
   const { icon, tone } = journalSign(line, isSettled)
   const { at, what, words, why, task, attempt } = line
   const label = withoutTricks(what).replaceAll('_', ' ')
-  // Of a task, each attempt has a heading; of a run, each line says whose it is.
+  // In a task's journal each attempt has a heading; in a run's, each line names its task.
   const heading = hasTask && attempt !== undefined && attempt !== before?.attempt ? `Attempt ${attempt}` : undefined
   return (
     <>

@@ -1,4 +1,4 @@
-/** The tasks of a run as what they wait for: a list, drawn in columns with light lines between them. */
+/** The tasks of a run with their dependencies: a list, drawn in columns with lines between them. */
 import { useMemo, useRef } from 'preact/hooks'
 import type { Run } from '../../contract/tasks.ts'
 import { usePlace } from '../page/places.ts'
@@ -12,7 +12,7 @@ export function TaskGraphView({ run, tasks }: { run: Run; tasks: TasksState }) {
   const list = useRef<HTMLOListElement>(null)
   const layout = useMemo(() => layOut(run.tasks), [run.tasks])
   const chosen = tasks.chosenTask.value
-  // One of them is reached by Tab, the others by the arrow keys.
+  // Tab reaches one task, the arrow keys the others.
   const home = layout.nodes.some(({ task }) => task.id === chosen) ? chosen : layout.nodes[0]?.task.id
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.altKey || event.ctrlKey || event.metaKey) return

@@ -1,4 +1,7 @@
-/** Landing what a run or a task came to: what is to be true, how that was checked, the files, and then one commit. */
+/**
+ * The landing of a run's or a task's result: the contract, how it was checked, the files, and the button that makes one
+ * commit.
+ */
 import { useSignal } from '@preact/signals'
 import { useId } from 'preact/hooks'
 import type { TasksWord } from '../../contract/tasks.ts'
@@ -55,7 +58,7 @@ export function LandingDialog({ content, tasks, close }: Props) {
       const lasts = untilMore(page)
       const { words: said } = await page.connection.ask('tell tasks', { word })
       close()
-      // How it is undone on a terminal has a button here.
+      // The line with the command to undo is left out, since the notice has a button.
       const title = said.findLast(line => !line.startsWith('To undo:')) ?? 'Landed'
       page.tell({
         ...{ title, lasts },
@@ -77,7 +80,7 @@ export function LandingDialog({ content, tasks, close }: Props) {
     isBusy.value = false
   }
 
-  /** The conflicts are resolved in the branch that it goes to, as those of any landing. */
+  /** Conflicts are resolved in the target branch, as in any landing. */
   const resolve = () => {
     if (source === undefined) return
     close()
@@ -172,7 +175,7 @@ export function LandingDialog({ content, tasks, close }: Props) {
 const conflictWords = (onto: string): string =>
   `${readable(onto)} has changed since, and some files conflict with the result. Resolve the conflicts to land it.`
 
-/** What the checks do not show, before anything else. */
+/** What the checks do not cover: shown first. */
 export function Doubts({ doubts }: { doubts: readonly string[] }) {
   return (
     <section class="landing-doubts" aria-label="Check before landing">
@@ -189,7 +192,10 @@ export function Doubts({ doubts }: { doubts: readonly string[] }) {
   )
 }
 
-/** What is to be true and how that was checked; how it went is folded, and git's table is left to the diff below. */
+/**
+ * The contract and how it was checked. The run's history is folded, and git's table of files is left out if the diff is
+ * shown.
+ */
 function LandingWords({ words, hasDiff }: { words: readonly string[]; hasDiff: boolean }) {
   const places = [words.findIndex(line => line.startsWith('How it went')), words.findIndex(line => STAT.test(line))]
   const [wentAt = words.length, statAt = words.length] = places.map(at => (at < 0 ? words.length : at))
@@ -208,10 +214,10 @@ function LandingWords({ words, hasDiff }: { words: readonly string[]; hasDiff: b
   )
 }
 
-/** The line above git's own table of the files. */
+/** The line before git's table of files. */
 const STAT = /^\d[\d,]* commits? becomes? one:/
 
-/** Branches that something can be landed on: no run's own. */
+/** The branches to land on: all except those of runs. */
 function targets(page: Page): string[] {
   return splitByRun(page.desk.value?.branches ?? [])
     .own.map(({ name }) => name)
@@ -223,7 +229,7 @@ function firstTarget(page: Page): string {
   return head !== undefined && targets(page).includes(head) ? head : (targets(page)[0] ?? '')
 }
 
-/** What `forge land` shows, and the files as other landings show them. */
+/** The output of `forge land`, and the files as in any preview. */
 function useLanding(tasks: TasksState, { run, task, tip: hidden }: Props['content'], onto: string) {
   const page = usePage()
   const branch = resultBranch(run, task)
@@ -236,7 +242,7 @@ function useLanding(tasks: TasksState, { run, task, tip: hidden }: Props['conten
   const step = source && ({ step: 'land', source, onto } as const)
   const { preview, changes, problem } = usePreview(step)
   const landing = told.latest.value
-  // That there are conflicts says more than the sentence of the tasks: that is shown when it is known.
+  // A conflict is more important than the refusal of the tasks, so that waits for the preview.
   const isPreviewed = step === undefined || preview !== undefined || problem !== undefined
   return {
     source,

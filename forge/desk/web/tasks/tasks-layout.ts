@@ -1,11 +1,11 @@
-/** Where the tasks of a run stand: in columns by what they wait for, with a line from each to what follows it. */
+/** The layout of a run's tasks: columns by dependencies, with a line from each task to those that wait for it. */
 import type { RunTask } from '../../contract/tasks.ts'
 
-/** Sizes in pixels, as look/tasks.css has them. */
+/** Sizes in pixels, as in tasks/tasks.css. */
 const NODE = { width: 139, height: 62 }
 const GAP = { x: 26, y: 14 }
 const EDGE_PX = 16
-/** In larger plans all lines are drawn: to find those that others imply would take too long. */
+/** In larger plans all lines are drawn, since finding those that others imply takes too long. */
 const MAX_TASKS_WITHOUT_IMPLIED_LINES = 300
 
 export interface Placed {
@@ -24,14 +24,14 @@ export interface Line {
 }
 
 export interface TaskLayout {
-  /** Column by column, and in each from the top. */
+  /** By column, and in each from the top. */
   nodes: Placed[]
   lines: Line[]
   width: number
   height: number
 }
 
-/** Lays out a plan. What it names and does not have, and circles, are a stranger's mistakes: they are passed over. */
+/** Lays out a plan. Its content is untrusted: unknown dependencies and cycles are ignored. */
 export function layOut(tasks: readonly RunTask[]): TaskLayout {
   const columns = columnsOf(tasks)
   const rows = rowsOf(tasks, columns)
@@ -53,7 +53,7 @@ const placed = (task: RunTask, column: number, row: number): Placed => ({
   top: EDGE_PX + row * (NODE.height + GAP.y),
 })
 
-/** A task stands right of all that it waits for. */
+/** Assigns columns: a task is to the right of all its dependencies. */
 function columnsOf(tasks: readonly RunTask[]): Map<string, number> {
   const columns = new Map<string, number>()
   const known = new Set(tasks.map(({ id }) => id))
@@ -61,7 +61,7 @@ function columnsOf(tasks: readonly RunTask[]): Map<string, number> {
   for (let column = 0; left.length > 0; column++) {
     const waits = (task: RunTask) => task.dependsOn.some(id => known.has(id) && !columns.has(id))
     const next = left.filter(task => !waits(task))
-    // In a circle nobody is first.
+    // In a cycle no task comes first: the remaining ones share a column.
     const here = next.length > 0 ? next : left
     for (const { id } of here) columns.set(id, column)
     left = left.filter(({ id }) => !columns.has(id))
@@ -69,7 +69,7 @@ function columnsOf(tasks: readonly RunTask[]): Map<string, number> {
   return columns
 }
 
-/** In each column a task stands near what it waits for, so that lines cross less. */
+/** Assigns rows: in each column a task is near its dependencies, so that fewer lines cross. */
 function rowsOf(tasks: readonly RunTask[], columns: ReadonlyMap<string, number>): Map<string, number> {
   const rows = new Map<string, number>()
   const byColumn = Map.groupBy(tasks, ({ id }) => columns.get(id) ?? 0)
@@ -79,7 +79,7 @@ function rowsOf(tasks: readonly RunTask[], columns: ReadonlyMap<string, number>)
       return before.length > 0 ? before.reduce((sum, row) => sum + row, 0) / before.length : Number.POSITIVE_INFINITY
     }
     const wished = here.map((task, at) => ({ task, at, row: wish(task) }))
-    // Those that wait for nothing keep the order of the plan.
+    // Equal rows keep the order of the plan.
     wished.sort((a, b) => (a.row === b.row ? a.at - b.at : a.row - b.row))
     for (const [row, { task }] of wished.entries()) rows.set(task.id, row)
   }
@@ -98,10 +98,10 @@ function linesOf(nodes: readonly Placed[]): Line[] {
   })
 }
 
-/** For each task all that it waits for, directly or not. */
+/** For each task, all its direct and indirect dependencies. */
 function ancestorsOf(nodes: readonly Placed[], byId: ReadonlyMap<string, Placed>): Map<string, Set<string>> {
   const above = new Map<string, Set<string>>()
-  // Columns come in order: what a task waits for is known before it.
+  // Nodes are ordered by column, so dependencies come first.
   for (const { task, column } of nodes) {
     const all = new Set<string>()
     for (const id of task.dependsOn)
@@ -115,7 +115,7 @@ function lineBetween(from: Placed, to: Placed): Line {
   const [x1, y1] = [from.left + NODE.width, from.top + NODE.height / 2]
   const [x2, y2] = [to.left, to.top + NODE.height / 2]
   const bend = GAP.x / 2
-  // The bend is in the gap before what follows: a long line runs level until then.
+  // The curve is in the last gap: a long line is horizontal until there.
   const path = `M${x1} ${y1}H${x2 - GAP.x}C${x2 - bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`
   return { from: from.task.id, to: to.task.id, path, isDone: from.task.state === 'done' }
 }
@@ -127,7 +127,7 @@ const STEPS: Record<string, readonly [dx: number, dy: number]> = {
   ArrowDown: [0, 1],
 }
 
-/** Where an arrow key leads from a task; undefined where there is nothing. */
+/** The task that an arrow key leads to; undefined if there is none. */
 export function neighbour({ nodes }: TaskLayout, id: string | undefined, key: string): string | undefined {
   const at = nodes.find(({ task }) => task.id === id) ?? nodes[0]
   if (!at) return undefined

@@ -1,4 +1,4 @@
-/** What the status bar says while the tab of the tasks is shown. */
+/** What the status bar shows in the Tasks tab. */
 
 import type { TasksState } from '../page/tasks-state.ts'
 import { Icon } from '../ui/icons.tsx'

@@ -1,6 +1,6 @@
 /**
- * A plan that waits for a yes, whole: what must be true, the tasks in their order, each command that would run, what it
- * may cost. The button is behind all of it; what it approves is signed for with the person's key.
+ * A plan that waits for approval, as a whole: the contract, the tasks in order, each command that would run, and the
+ * cost limit. The button comes after all of it, and signs the plan with the user's key.
  */
 import type { ComponentChildren } from 'preact'
 import type { PlannedTask, Run, ShownPlan } from '../../contract/tasks.ts'
@@ -55,7 +55,7 @@ export function WholePlan({ run, tasks }: { run: Run; tasks: TasksState }) {
   )
 }
 
-/** All of a plan that a person says yes to. */
+/** The whole text of the plan to approve. */
 export function PlanText({ plan }: { plan: ShownPlan }) {
   return (
     <section
@@ -113,7 +113,7 @@ function WhatMustBeTrue({ plan }: { plan: ShownPlan }) {
   )
 }
 
-/** Commands stand once in the plan, below their tasks, with a number. */
+/** The number of a command. Each is listed once, below the tasks. */
 function numberOf({ commands }: ShownPlan, command: string): string {
   const at = commands.findIndex(it => it.command === command)
   return at < 0 ? withoutTricks(command) : `[${at + 1}]`
@@ -181,7 +181,7 @@ function Commands({ plan: { commands, others, hasNetwork } }: { plan: ShownPlan 
   )
 }
 
-/** In all its lines, each as harmless characters: who says yes has to see all of it. */
+/** A command in full, with invisible characters escaped, since approving requires to see all of it. */
 function Command({ command, name }: { command: string; name: string }) {
   return (
     <>

@@ -1,4 +1,4 @@
-/** How runs and tasks are: a sign and a word for each state, and texts of strangers as they are shown. */
+/** The states of runs and tasks as signs and words, and untrusted text made safe to show. */
 import type { JournalLine, RunRow, RunState, RunTask, TaskState } from '../../contract/tasks.ts'
 import { money } from '../ui/figures.ts'
 import type { IconName } from '../ui/icons.tsx'
@@ -37,7 +37,7 @@ const UNKNOWN: StateSign = { icon: 'dashed', tone: '', word: 'not running' }
 
 export const runSign = ({ state }: Pick<RunRow, 'state'>): StateSign => (state ? RUN_SIGNS[state] : UNKNOWN)
 
-/** What a task is at, in a few words. */
+/** The state of a task in a few words. */
 export function taskWords(task: RunTask, tasks: readonly RunTask[]): string {
   const { word } = TASK_SIGNS[task.state]
   const again = task.attempt > 1 ? `attempt ${task.attempt}` : ''
@@ -68,16 +68,16 @@ const JOURNAL_SIGNS: Record<string, Omit<StateSign, 'word'>> = {
   stopped: { icon: 'stop', tone: '' },
 }
 
-/** What ends the wait for a person. */
+/** Journal entries after which a question is closed. */
 const ANSWERS = ['answered', 'approved', 'passed', 'failed', 'stopped', 'success']
 
-/** Whether something that a person was asked in a line was answered, or is no matter any more, by a later one. */
+/** Whether a question in a line was answered, or became irrelevant, in a later line. */
 export const isAnswered = (line: JournalLine, later: readonly JournalLine[]): boolean =>
   later.some(({ what, task }) => task === line.task && ANSWERS.includes(what))
 
 /**
- * A run and a task ask a person by the word that a step asks a model by: the step's says for which step. Amber is only
- * what still waits.
+ * The sign of a journal line. `asks` is a question to the user if its id ends with /asks, else a step's request to a
+ * model. Only an open question is amber.
  */
 export function journalSign({ what, id }: JournalLine, isSettled: boolean): Omit<StateSign, 'word'> {
   if (what === 'asks' && id.endsWith('/asks')) return { icon: 'question', tone: isSettled ? '' : 'is-warn' }
@@ -85,13 +85,13 @@ export function journalSign({ what, id }: JournalLine, isSettled: boolean): Omit
   return JOURNAL_SIGNS[what] ?? { icon: 'commit', tone: '' }
 }
 
-/** What was spent, where the provider tells prices; else how many requests it took. */
+/** The cost, if the provider has prices; else the number of requests. */
 export function spentWords({ cost, requests }: { cost: number; requests: number }): string {
   const price = cost > 0 ? money(cost) : undefined
   return price ?? (requests === 0 ? '' : `${requests.toLocaleString('en')} ${requests === 1 ? 'request' : 'requests'}`)
 }
 
-/** A text of several lines, as harmless characters. */
+/** Text of several lines, with invisible characters escaped. */
 export function Told({ text, class: look = '' }: { text: string; class?: string }) {
   return <div class={`told ${look}`}>{text.trim().split('\n').map(visible).join('\n')}</div>
 }

@@ -1,4 +1,4 @@
-/** The tab `Tasks`: the runs at the side, one of them in the middle, and what is asked and decided beside it. */
+/** The Tasks tab: the runs at the side, one of them in the middle, and its questions and decisions beside it. */
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import type { PlanAssertion, Run, RunRow } from '../../contract/tasks.ts'
@@ -22,7 +22,7 @@ import { TaskGraphView } from './tasks-graph.tsx'
 import { WholePlan } from './tasks-plan.tsx'
 import { RUN_SIGNS, runSign, spentWords, TASK_SIGNS } from './tasks-words.tsx'
 
-/** `notices`: what is said above the run. */
+/** `notices`: shown above the run. */
 export function TasksView({ tasks, notices }: { tasks: TasksState; notices: ComponentChildren }) {
   const page = usePage()
   useEffect(() => tasks.begin(), [tasks])
@@ -39,6 +39,7 @@ export function TasksView({ tasks, notices }: { tasks: TasksState; notices: Comp
       <section class="middle" aria-label="Run">
         {notices}
         <FailedLine problem={tasks.problem.value} again={() => tasks.lookSoon(0)} />
+        {tasks.isSlow.value ? <Slow hasRuns={hasRuns} /> : null}
         {runs && !hasRuns ? <NoRuns missing={runs.missing} /> : null}
         {run ? (
           <Boundary part="The run" about={run.run}>
@@ -65,7 +66,17 @@ export function TasksView({ tasks, notices }: { tasks: TasksState; notices: Comp
   )
 }
 
-/** `missing`: why there can be none. */
+/** The commands that read the runs ask the Temporal server, and wait for it for some seconds. */
+function Slow({ hasRuns }: { hasRuns: boolean }) {
+  return (
+    <p class="notice" role="status">
+      <Icon name="hourglass" />
+      The Temporal server has not answered yet. {hasRuns ? 'What is shown may be out of date.' : ''}
+    </p>
+  )
+}
+
+/** `missing`: why no run is possible. */
 function NoRuns({ missing }: { missing: string | undefined }) {
   return (
     <Empty title={missing === undefined ? 'No runs yet' : 'Tasks are not available here'}>
@@ -81,8 +92,7 @@ function NoRuns({ missing }: { missing: string | undefined }) {
   )
 }
 
-// --- The runs
-// ---------------------------------------------------------------------------------------------------------
+// --- The runs ---
 
 function RunList({ tasks, runs }: { tasks: TasksState; runs: RunRow[] }) {
   const chosen = tasks.chosen.value
@@ -136,8 +146,7 @@ function RunWords({ row }: { row: RunRow }) {
   )
 }
 
-// --- One of them
-// ------------------------------------------------------------------------------------------------------
+// --- The shown run ---
 
 function RunHead({ run, tasks }: { run: Run; tasks: TasksState }) {
   const page = usePage()
@@ -186,7 +195,7 @@ function RunHead({ run, tasks }: { run: Run; tasks: TasksState }) {
           onClick={() => land.run(about)}
         />
       </div>
-      {/* Where a task is shown beside it, nothing else says why the run is as it is. */}
+      {/* Shown if a task or the plan's editor is shown beside it: otherwise the details say it. */}
       {run.words && (tasks.state.value || tasks.editedRun.value) ? (
         <p class={`run-words ${tone}`} role="status">
           {withoutTricks(run.words)}
@@ -223,7 +232,7 @@ function Gauges({ run: { tasks, spent, limits, contract, began } }: { run: Run }
   )
 }
 
-/** How long a run has been at work, in seconds, minutes or hours; of its limit in minutes, if it has one. */
+/** The elapsed time of a run; if it has a limit, in minutes of that. */
 function Elapsed({ began, of }: { began: number; of: number | undefined }) {
   const seconds = Math.max(0, Math.floor(useClock(true) / 1000 - began))
   const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60)]
@@ -273,7 +282,7 @@ function Gauge({ name, value, of, look, words = plain }: GaugeProps) {
   )
 }
 
-/** What must be true in the end. An assertion holds when its task has passed: nothing less has shown it. */
+/** The contract: an assertion holds once its task has passed. */
 function Contract({ run: { contract, tasks } }: { run: Run }) {
   const stateOf = ({ task }: PlanAssertion) => tasks.find(({ id }) => id === task)?.state ?? 'waits'
   if (contract.length === 0) return <div class="contract" />

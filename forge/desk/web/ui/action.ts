@@ -11,18 +11,18 @@ type Of<About, Value> = Value | ((about: About) => Value)
 
 /** `About`: the argument of the action, such as a file of a tab. */
 export interface Action<About> {
-  /** Its name on buttons and in docs/desk.md. It ends with … if the action asks for something first. */
+  /** The name on buttons and in docs/desk.md. It ends with … if the action asks for something first. */
   label: string
-  /** Its name in a menu, if different. */
+  /** The name in a menu, if different. */
   inMenu?: Of<About, string>
-  /** Its name in the palette, if it has to name its object there. */
+  /** The name in the palette, if it has to include the object there. */
   inPalette?: Of<About, string>
   icon: Of<About, IconName>
   /** The keys that run it everywhere in the page, in the notation of keys.ts: Ctrl is the command key on a Mac. */
   keys?: string
   /** The keys that run it while the list with its object has the focus. */
   listKeys?: string
-  /** Whether it is possible now. Undefined: always. */
+  /** Whether the action is possible now. Undefined: always. */
   isPossible?: (about: About) => boolean
   run: (about: About) => unknown
 }

@@ -45,7 +45,7 @@ export function DialogFrame({ title, close, children, look = '' }: FrameProps) {
 
 interface CloseButtonProps {
   words?: string
-  /** Whether it has the focus when its dialog opens. */
+  /** Whether the button has the focus when its dialog opens. */
   isFirst?: boolean
   close: () => void
 }

@@ -4,8 +4,13 @@ import { baseName } from './names.ts'
 
 type Load = () => Promise<LanguageSupport>
 
-const stream = (load: () => Promise<StreamParser<unknown>>): Load => {
-  return async () => new LanguageSupport(StreamLanguage.define(await load()))
+/** `comments`: the comment tokens, if the mode does not name them. They are what Ctrl+/ inserts. */
+const stream = (load: () => Promise<StreamParser<unknown>>, comments?: { line: string }): Load => {
+  return async () => {
+    const parser = await load()
+    const languageData = { ...parser.languageData, ...(comments && { commentTokens: comments }) }
+    return new LanguageSupport(StreamLanguage.define({ ...parser, languageData }))
+  }
 }
 
 const javascript = (options: { jsx?: boolean; typescript?: boolean }): Load => {
@@ -25,7 +30,10 @@ const clike = async () => await import('@codemirror/legacy-modes/mode/clike')
 const toml = stream(async () => (await import('@codemirror/legacy-modes/mode/toml')).toml)
 const ruby = stream(async () => (await import('@codemirror/legacy-modes/mode/ruby')).ruby)
 const docker = stream(async () => (await import('@codemirror/legacy-modes/mode/dockerfile')).dockerFile)
-const properties = stream(async () => (await import('@codemirror/legacy-modes/mode/properties')).properties)
+const properties = stream(async () => (await import('@codemirror/legacy-modes/mode/properties')).properties, {
+  line: '#',
+})
+const cmake = stream(async () => (await import('@codemirror/legacy-modes/mode/cmake')).cmake, { line: '#' })
 
 const BY_ENDING: Record<string, Load> = {
   js: javascript({ jsx: true }),
@@ -95,12 +103,12 @@ const BY_ENDING: Record<string, Load> = {
   elm: stream(async () => (await import('@codemirror/legacy-modes/mode/elm')).elm),
   groovy: stream(async () => (await import('@codemirror/legacy-modes/mode/groovy')).groovy),
   gradle: stream(async () => (await import('@codemirror/legacy-modes/mode/groovy')).groovy),
-  proto: stream(async () => (await import('@codemirror/legacy-modes/mode/protobuf')).protobuf),
+  proto: stream(async () => (await import('@codemirror/legacy-modes/mode/protobuf')).protobuf, { line: '//' }),
   ps1: stream(async () => (await import('@codemirror/legacy-modes/mode/powershell')).powerShell),
   tex: stream(async () => (await import('@codemirror/legacy-modes/mode/stex')).stex),
   diff: stream(async () => (await import('@codemirror/legacy-modes/mode/diff')).diff),
   patch: stream(async () => (await import('@codemirror/legacy-modes/mode/diff')).diff),
-  cmake: stream(async () => (await import('@codemirror/legacy-modes/mode/cmake')).cmake),
+  cmake,
 }
 
 const BY_NAME: Record<string, Load> = {
@@ -108,7 +116,7 @@ const BY_NAME: Record<string, Load> = {
   containerfile: docker,
   gemfile: ruby,
   rakefile: ruby,
-  'cmakelists.txt': stream(async () => (await import('@codemirror/legacy-modes/mode/cmake')).cmake),
+  'cmakelists.txt': cmake,
   '.gitconfig': properties,
   '.editorconfig': properties,
   '.npmrc': properties,

@@ -15,7 +15,7 @@ const LIST_ITEM = /^(?:[-*+•] |\d+[.)] )/
 /** A paragraph whose longest line is shorter than this, in characters, was not wrapped. */
 const SHORTEST_WIDTH = 45
 /** A wrapped line may be this many characters shorter than possible. */
-const SLACK = 12
+const SLACK_CHARS = 12
 
 export function joinWrappedLines(text: string): ProseBlock[] {
   const blocks: ProseBlock[] = []
@@ -51,7 +51,7 @@ function joined(lines: readonly string[]): string[] {
     const words = isRest ? line.trimStart() : line
     const canJoin = last !== undefined && width >= SHORTEST_WIDTH && (isRest || !OWN_LINE.test(line))
     const [next = ''] = words.split(' ', 1)
-    if (canJoin && before.length + 1 + next.length > width - SLACK) all[all.length - 1] = `${last} ${words}`
+    if (canJoin && before.length + 1 + next.length > width - SLACK_CHARS) all[all.length - 1] = `${last} ${words}`
     else all.push(line)
     before = line
   }

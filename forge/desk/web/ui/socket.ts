@@ -65,7 +65,7 @@ export class Connection {
   readonly #pending = new Map<number, Pending>()
   #socket: WebSocket | undefined
   /** The embedded answers, each until it is used once. */
-  #brought = new Map<string, unknown>()
+  #embedded = new Map<string, unknown>()
   #lastId = 0
   #pause = FIRST_PAUSE_MS
   #wasUp = false
@@ -74,20 +74,20 @@ export class Connection {
 
   /** Connects. Returns whether the page has embedded answers, which are used without a connection. */
   start(): boolean {
-    const hasBrought = this.#takeBrought()
+    const hasEmbedded = this.#readEmbeddedAnswers()
     this.connect()
-    return hasBrought
+    return hasEmbedded
   }
 
-  #takeBrought(): boolean {
+  #readEmbeddedAnswers(): boolean {
     const element = document.getElementById(BEGINNING_ID)
     const text = element?.textContent ?? ''
     element?.remove()
     if (text === '') return false
     const { said, answers } = v.parse(PageBeginning, JSON.parse(text))
     this.#said = said
-    this.#brought = new Map(answers.map(({ ask, fields, value }) => [questionKey(ask, fields), value]))
-    setTimeout(() => this.#brought.clear(), BROUGHT_ANSWERS_VALID_MS)
+    this.#embedded = new Map(answers.map(({ ask, fields, value }) => [questionKey(ask, fields), value]))
+    setTimeout(() => this.#embedded.clear(), BROUGHT_ANSWERS_VALID_MS)
     return true
   }
 
@@ -120,9 +120,9 @@ export class Connection {
   /** Asks the server. Returns its answer, not parsed yet. */
   #value(ask: QuestionName, fields: object, isRepeatable: boolean): unknown {
     const key = questionKey(ask, fields)
-    if (this.#brought.has(key)) {
-      const value = this.#brought.get(key)
-      this.#brought.delete(key)
+    if (this.#embedded.has(key)) {
+      const value = this.#embedded.get(key)
+      this.#embedded.delete(key)
       return value
     }
     if (!this.isUp.peek() && !isRepeatable)
@@ -173,7 +173,7 @@ export class Connection {
     if (this.isUp.peek()) this.breaks++
     this.isUp.value = false
     this.isLost.value = true
-    this.#brought.clear()
+    this.#embedded.clear()
     for (const [id, { question, reject }] of this.#pending) {
       if (questions[question.ask].isRepeatable) continue
       this.#pending.delete(id)
@@ -198,7 +198,7 @@ export class Connection {
     const said: unknown = JSON.parse(data)
     const news = v.safeParse(News, said)
     if (news.success) {
-      this.#brought.clear()
+      this.#embedded.clear()
       this.onNews(news.output)
       return
     }

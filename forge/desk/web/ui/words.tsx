@@ -104,7 +104,7 @@ interface ButtonProps {
   title?: string
   isOff?: boolean
   buttonRef?: RefObject<HTMLButtonElement | null>
-  /** Whether it has the focus when its dialog opens. */
+  /** Whether the button has the focus when its dialog opens. */
   isFirst?: boolean
   onClick: () => void
 }

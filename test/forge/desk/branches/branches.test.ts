@@ -1,4 +1,4 @@
-/** Branches: listed, made, renamed, deleted and brought back, each with its drafts. */
+/** Branches: listing, creating, renaming, deleting and restoring them, each with its drafts. */
 import { expect, test } from 'bun:test'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { until } from '../../../support/repository.ts'
 
 const FILES = { 'a.txt': 'a\n' }
 
-test('branches are listed with what a person wants to know of them', async () => {
+test('branches are listed with upstream, checkout, drafts and conversation', async () => {
   await using desk = await makeDesk({ files: FILES })
   const first = await desk.git('rev-parse', 'main')
   await desk.git('update-ref', 'refs/remotes/origin/main', first)
@@ -38,7 +38,7 @@ test('branches are listed with what a person wants to know of them', async () =>
   expect(list.find(it => it.name === 'topic')).toMatchObject({ session: true, drafts: ['a.txt'] })
 })
 
-test('a branch is made at any commit, and at the one checked out where none is named', async () => {
+test('a branch is created at any commit, by default at the checked out one', async () => {
   await using desk = await makeDesk({ files: FILES })
   const first = await desk.git('rev-parse', 'main')
   const second = await commit(desk.path, 'main', { 'b.txt': 'b\n' })
@@ -49,7 +49,7 @@ test('a branch is made at any commit, and at the one checked out where none is n
   expect(await desk.git('branch', '--list', 'here')).toBe('')
 })
 
-test('names that git would not take are refused in words', async () => {
+test('names that git does not accept are refused with a sentence', async () => {
   await using desk = await makeDesk({ files: FILES })
   await ask(desk.work, 'new branch', { branch: 'a', from: null })
   const bad: [string, string][] = [
@@ -76,7 +76,7 @@ test('names that git would not take are refused in words', async () => {
   expect(await desk.git('for-each-ref', '--format=%(refname:short)', 'refs/heads')).toBe('a\nmain')
 })
 
-test('a renamed branch keeps drafts, upstream and checkout, and so does the undo of it', async () => {
+test('a renamed branch keeps drafts, upstream and checkout, also when the rename is undone', async () => {
   await using desk = await makeDesk({ files: FILES })
   await desk.git('config', 'branch.main.remote', 'origin')
   await desk.git('config', 'branch.main.merge', 'refs/heads/main')
@@ -97,7 +97,7 @@ test('a renamed branch keeps drafts, upstream and checkout, and so does the undo
   )
 })
 
-test('a deleted branch comes back with its drafts, by undo or by its name, even after garbage was collected', async () => {
+test('a deleted branch is restored with its drafts, by undo or by name, even after a garbage collection', async () => {
   await using desk = await makeDesk({ files: FILES, bare: true })
   await ask(desk.work, 'new branch', { branch: 'topic', from: null })
   await ask(desk.work, 'new file', { branch: 'topic', path: 'only here.txt' })
@@ -113,7 +113,7 @@ test('a deleted branch comes back with its drafts, by undo or by its name, even 
   }
 })
 
-test('a branch that is checked out is not deleted', async () => {
+test('a checked out branch is not deleted', async () => {
   await using desk = await makeDesk({ files: FILES })
   expect(await refusedBy(ask(desk.work, 'delete branch', { branch: 'main' }))).toThrow(
     `main is checked out in ${desk.path}`,
@@ -123,7 +123,7 @@ test('a branch that is checked out is not deleted', async () => {
   expect(await refusedBy(desk.work.undo())).toThrow('topic is checked out')
 })
 
-test('a switch in the terminal is noticed', async () => {
+test('a branch switch in the terminal is noticed', async () => {
   await using desk = await makeDesk({ files: FILES })
   await ask(desk.work, 'new branch', { branch: 'topic', from: null })
   const seen = desk.news.length
@@ -132,7 +132,7 @@ test('a switch in the terminal is noticed', async () => {
   expect((await desk.work.describeBranches()).find(it => it.name === 'topic')?.checkout).toBe(desk.path)
 })
 
-test('of thousands of branches all are listed, and counts that take long come later', async () => {
+test('thousands of branches are all listed, and slow counts follow later', async () => {
   await using desk = await makeDesk({ files: FILES, bare: true })
   const first = await desk.git('rev-parse', 'main')
   const second = await commit(desk.path, 'up', { 'b.txt': 'b\n' }, { parents: [first] })
@@ -140,7 +140,7 @@ test('of thousands of branches all are listed, and counts that take long come la
   const input = names.map(name => `create refs/heads/${name} ${first}\n`).join('')
   await gitWith(desk.path, ['update-ref', '--stdin'], input)
   for (const [at, name] of names.entries()) {
-    // Each follows another commit, so that none is known from another one.
+    // Each branch has an upstream at another commit, so that no count is shared.
     const other = await commit(desk.path, `up${at}`, { c: name }, { parents: [second] })
     await desk.git('config', `branch.${name}.remote`, '.')
     await desk.git('config', `branch.${name}.merge`, `refs/heads/up${at}`)
@@ -151,7 +151,7 @@ test('of thousands of branches all are listed, and counts that take long come la
   await until(async () => (await counted()) === 60)
 }, 120_000)
 
-test('a branch that is renamed while it is typed in loses nothing, and is found by both names', async () => {
+test('a branch renamed during typing loses nothing, and is found by both names', async () => {
   await using desk = await makeDesk({ files: FILES })
   await ask(desk.work, 'new branch', { branch: 'topic', from: null })
   const editor = await edit(desk.work, 'topic', 'a.txt')
@@ -174,7 +174,7 @@ test('a branch that is renamed while it is typed in loses nothing, and is found 
   )
 })
 
-test('a branch that is deleted while it is typed in keeps that, and gets it back with the branch', async () => {
+test('a branch deleted during typing keeps the edits, and gets them back when it is restored', async () => {
   await using desk = await makeDesk({ files: FILES })
   await ask(desk.work, 'new branch', { branch: 'topic', from: null })
   const editor = await edit(desk.work, 'topic', 'a.txt')
@@ -189,15 +189,15 @@ test('a branch that is deleted while it is typed in keeps that, and gets it back
   await deleting
   await desk.work.undo()
   const work = await desk.restart()
-  // What was typed last may be in conflict with what came back.
+  // Edits may be in conflict with what was restored.
   const [conflict] = await conflictsIn(work, 'topic')
   expect(conflict?.draft ?? (await textOf(work, 'topic', 'a.txt'))).toBe(editor.text)
 })
 
-test('renamed, renamed again, deleted and brought back: there is one branch, and no old name of it comes back', async () => {
+test('after renames, a deletion and a restore there is one branch, and no old name returns', async () => {
   await using desk = await makeDesk({ files: FILES })
   await ask(desk.work, 'new branch', { branch: 'topic', from: null })
-  // A second window has it open by its first name all the time.
+  // A second window keeps the file open by the branch's first name.
   const second = await edit(desk.work, 'topic', 'a.txt')
   await second.type('typed\n')
   await desk.work.renameBranch('topic', 'second')
@@ -216,10 +216,10 @@ test('renamed, renamed again, deleted and brought back: there is one branch, and
   for (const name of ['topic', 'second', 'third', 'main'])
     expect((await ask(work, 'name now', { branch: name })).branch).toBe(name === 'main' ? 'main' : 'third')
   expect(await textOf(work, 'third', 'a.txt')).toBe('a\ntyped\nby the old name\nand again\n')
-  // A window that has not heard of any of it types where the branch is now.
+  // A window that does not know of the renames types into the renamed branch.
   await (await edit(work, 'topic', 'a.txt')).type('last\n')
   expect(await textOf(work, 'third', 'a.txt')).toBe('a\ntyped\nby the old name\nand again\nlast\n')
-  // Renames are undone over the restart, with the drafts.
+  // Renames are undone across the restart, with the drafts.
   await work.undo(await operationOf(work, 'rename the branch second to third'))
   await work.undo(await operationOf(work, 'rename the branch topic to second'))
   expect((await ask(work, 'name now', { branch: 'third' })).branch).toBe('topic')
@@ -230,7 +230,7 @@ test('renamed, renamed again, deleted and brought back: there is one branch, and
 const operationOf = async (work: Work, words: string) =>
   (await ask(work, 'operations', { from: 0, count: 99 })).find(operation => operation.words === words)?.id
 
-test('a new branch of a name that another one had is that branch', async () => {
+test('a new branch with the former name of another one is a branch of its own', async () => {
   await using desk = await makeDesk({ files: FILES })
   await ask(desk.work, 'new branch', { branch: 'topic', from: null })
   await (await edit(desk.work, 'topic', 'a.txt')).type('of the first\n')
@@ -242,14 +242,14 @@ test('a new branch of a name that another one had is that branch', async () => {
   expect((await ask(await desk.restart(), 'name now', { branch: 'topic' })).branch).toBe('topic')
 })
 
-test('in a branch that was deleted, by whomever, typing goes on, and no commit is made of nothing', async () => {
+test('typing goes on in a branch deleted by any program, and makes no empty commit', async () => {
   await using desk = await makeDesk({ files: FILES })
   await ask(desk.work, 'new branch', { branch: 'here', from: null })
   await ask(desk.work, 'new branch', { branch: 'outside', from: null })
   const tip = await desk.git('rev-parse', 'main')
   await ask(desk.work, 'delete branch', { branch: 'here' })
   await desk.git('branch', '-D', 'outside')
-  // No file was open, and the desk was restarted meanwhile.
+  // No file was open, and the desk was restarted.
   let work = await desk.restart()
   for (const name of ['here', 'outside']) {
     expect(await refusedBy(ask(work, 'new file', { branch: name, path: 'new.txt' }))).toThrow(
@@ -272,7 +272,7 @@ test('in a branch that was deleted, by whomever, typing goes on, and no commit i
   }
 })
 
-test('a branch whose configuration can’t be written has its new name all the same, and that is said', async () => {
+test('a branch whose configuration can’t be written is renamed nevertheless, and a notice says so', async () => {
   await using desk = await makeDesk({ files: FILES })
   await desk.git('branch', 'old')
   await desk.git('config', 'branch.old.remote', '.')

@@ -1,4 +1,4 @@
-/** The user's checkout: it follows a save as `git checkout` would, and is otherwise never touched. */
+/** The user's checkout: it follows a save as with `git checkout`, and is not changed otherwise. */
 
 import { expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
@@ -13,7 +13,7 @@ import { makePlace, until } from '../../../support/repository.ts'
 
 const FILES = { 'a.txt': 'a\n', 'b.txt': 'b\n', 'folder/c.txt': 'c\n' }
 
-/** Every file of a work tree with its mode, times and content, and of git's own folder all but objects and refs. */
+/** Every file of a work tree with its mode, times and content, and of .git all but objects and refs. */
 async function snapshot(top: string): Promise<Record<string, string>> {
   const found: Record<string, string> = {}
   const walk = async (folder: string) => {
@@ -38,7 +38,7 @@ async function snapshot(top: string): Promise<Record<string, string>> {
   return found
 }
 
-test('a day of work in other branches leaves the checkout, its index and its configuration as they were', async () => {
+test('a day of work in other branches does not change the checkout, its index or its configuration', async () => {
   await using desk = await makeDesk({ files: FILES })
   await writeFile(join(desk.path, 'a.txt'), 'changed here\n')
   await writeFile(join(desk.path, 'b.txt'), 'staged\n')
@@ -92,7 +92,7 @@ test('the checkout of a branch follows a save, and nothing else in it changes', 
   expect(await readFile(join(desk.path, 'a.txt'), 'utf8')).toBe('a\n')
 })
 
-test('a file that only looks changed does not keep a checkout back', async () => {
+test('a file with only a new time stamp does not keep a checkout from following', async () => {
   await using desk = await makeDesk({ files: FILES })
   await utimes(join(desk.path, 'a.txt'), new Date(1e12), new Date(1e12))
   await (await edit(desk.work, 'main', 'a.txt')).type('saved\n')
@@ -102,7 +102,7 @@ test('a file that only looks changed does not keep a checkout back', async () =>
   expect(await readFile(join(desk.path, 'a.txt'), 'utf8')).toBe('a\nsaved\n')
 })
 
-test('where a local change is in the way nothing is touched, and it is said once', async () => {
+test('a local change in the way prevents any change of the checkout, with one notice', async () => {
   await using desk = await makeDesk({ files: FILES })
   await writeFile(join(desk.path, 'a.txt'), 'mine, not saved\n')
   const before = await snapshot(desk.path)
@@ -126,7 +126,7 @@ test('where a local change is in the way nothing is touched, and it is said once
       why: 'a.txt has changes there that are not committed.',
     },
   ])
-  // When the way is free, it follows from where it is.
+  // Once nothing is in the way, the checkout follows from the commit it is at.
   await desk.git('restore', '--source', 'main~3', '--staged', '--worktree', 'a.txt')
   await editor.type('last\n')
   expect(desk.news).not.toContainEqual({ say: 'checkout follows', branch: 'main' })
@@ -136,7 +136,7 @@ test('where a local change is in the way nothing is touched, and it is said once
   expect(desk.news).toContainEqual({ say: 'checkout follows', branch: 'main' })
 })
 
-test('an untracked file is not overwritten by one of its name', async () => {
+test('an untracked file is not overwritten by a saved file of the same name', async () => {
   await using desk = await makeDesk({ files: FILES })
   await writeFile(join(desk.path, 'new.txt'), 'mine\n')
   await ask(desk.work, 'new file', { branch: 'main', path: 'new.txt' })
@@ -147,7 +147,7 @@ test('an untracked file is not overwritten by one of its name', async () => {
   )
 })
 
-test('every work tree of a branch follows, and those of other branches do not', async () => {
+test('all work trees of a branch follow, and those of other branches do not', async () => {
   await using desk = await makeDesk({ files: FILES })
   const [one, two] = [join(desk.folder, 'one'), join(desk.folder, 'two')]
   await desk.git('worktree', 'add', '-q', '-b', 'topic', one)
@@ -166,7 +166,7 @@ test('every work tree of a branch follows, and those of other branches do not', 
   ])
 })
 
-test('no hook of the repository runs, whatever is done', async () => {
+test('no operation runs a hook of the repository', async () => {
   await using desk = await makeDesk({ files: FILES })
   const hooks = join(desk.path, '.git/hooks')
   await mkdir(hooks)
@@ -190,7 +190,7 @@ test('no hook of the repository runs, whatever is done', async () => {
   expect((await readdir(desk.folder)).filter(name => name.startsWith('ran'))).toEqual([])
 })
 
-/** Merges a commit that was made elsewhere into main: the desk itself writes no files with a filter. */
+/** Merges a commit from outside into main, since the desk writes no files with a filter. */
 async function moveOn(desk: Desk, files: Files): Promise<void> {
   const parents = [await desk.git('rev-parse', 'main')]
   const made = await commit(desk.path, 'elsewhere', files, { parents })
@@ -209,7 +209,7 @@ test('filters that the user has configured run for a checkout as they do for git
   expect(await desk.git('status', '--porcelain')).toBe('')
 })
 
-test('a checkout of a work tree that was removed is none', async () => {
+test('a removed work tree does not count as a checkout', async () => {
   await using desk = await makeDesk({ files: FILES })
   const folder = join(desk.folder, 'gone')
   await desk.git('worktree', 'add', '-q', '-b', 'topic', folder)
@@ -221,7 +221,7 @@ test('a checkout of a work tree that was removed is none', async () => {
   expect(desk.news.filter(it => it.say === 'checkout left behind' || it.say === 'notice')).toEqual([])
 })
 
-test('a checkout that can’t be written is left behind, and the save is there all the same', async () => {
+test('a read-only checkout is left behind, and the save succeeds', async () => {
   await using desk = await makeDesk({ files: FILES })
   await writeFile(join(desk.path, '.git/index.lock'), '')
   await (await edit(desk.work, 'main', 'a.txt')).type('saved\n')
@@ -234,7 +234,7 @@ test('a checkout that can’t be written is left behind, and the save is there a
   await chmod(desk.path, 0o755)
 })
 
-test('a checkout follows after a restart where the desk was killed between a save and that', async () => {
+test('a checkout follows after a restart if the desk was killed right after the save', async () => {
   await using desk = await makeDesk({ files: FILES })
   const before = await desk.git('rev-parse', 'main')
   const state = join(desk.folder, 'state', 'checkouts.json')
@@ -242,7 +242,7 @@ test('a checkout follows after a restart where the desk was killed between a sav
   const to = (await ask(desk.work, 'save', { branch: 'main', paths: 'all' })).commit
   await desk.work.flush()
   expect(JSON.parse(await readFile(state, 'utf8'))).toEqual({})
-  // As it is at that moment: the branch has moved, the files have not.
+  // The state in between: the branch has moved, the files have not.
   await desk.git('read-tree', '-m', '-u', 'main', before)
   expect(await desk.git('status', '--porcelain')).toBe('M  a.txt')
   const pending = { [join(desk.path, '.git')]: { branch: 'main', from: before, to, isTold: false } }
@@ -250,7 +250,7 @@ test('a checkout follows after a restart where the desk was killed between a sav
   const work = await desk.restart()
   await work.flush()
   expect(await desk.git('status', '--porcelain')).toBe('')
-  // What was written down of another moment is no reason to touch anything.
+  // An outdated record must not cause changes.
   await desk.git('commit', '-q', '--allow-empty', '-m', 'later')
   await writeFile(state, JSON.stringify(pending))
   const snap = await snapshot(desk.path)
@@ -260,10 +260,10 @@ test('a checkout follows after a restart where the desk was killed between a sav
   await desk.restart()
 })
 
-test('what is to follow is written down before the branch moves', async () => {
+test('a pending checkout is recorded before the branch moves', async () => {
   await using desk = await makeDesk({ files: FILES })
   const from = await desk.git('rev-parse', 'main')
-  // Another git holds the branch: what is written down meanwhile was written before the branch can move.
+  // Another git process holds the branch: the record is written before the branch can move.
   await writeFile(join(desk.path, '.git/refs/heads/main.lock'), '')
   const refused = refusedBy(ask(desk.work, 'new file', { branch: 'main', path: 'new.txt' }))
   let seen: unknown[] = []
@@ -277,7 +277,7 @@ test('what is to follow is written down before the branch moves', async () => {
   expect(await desk.git('rev-parse', 'main')).toBe(from)
 })
 
-/** A desk with a save that the checkout could not follow, since a.txt was changed there, and a draft typed after it. */
+/** A desk with a save that the checkout could not follow, since a.txt was changed there, and a later draft. */
 async function leftBehind() {
   const desk = await makeDesk({ files: FILES })
   await writeFile(join(desk.path, 'a.txt'), 'mine, not saved\n')
@@ -293,7 +293,7 @@ async function leftBehind() {
   return { desk, before, saved }
 }
 
-test('what a checkout could not follow goes to a new branch, and a commit made in the checkout takes nothing back', async () => {
+test('a save that a checkout could not follow moves to a new branch, and a commit in the checkout reverts nothing', async () => {
   const { desk, before, saved } = await leftBehind()
   await using _ = desk
   const untouched = await snapshot(desk.path)
@@ -321,7 +321,7 @@ test('what a checkout could not follow goes to a new branch, and a commit made i
   expect(await desk.git('status', '--porcelain')).toBe('')
 })
 
-test('that is one operation: undo brings branch, commits and drafts back, redo takes them there again, also after a restart', async () => {
+test('moving a save to a new branch is one operation: undo restores branch, commits and drafts, redo moves them again, also after a restart', async () => {
   const { desk, before, saved } = await leftBehind()
   await using _ = desk
   await ask(desk.work, 'save elsewhere', { branch: 'main', to: 'other' })
@@ -347,7 +347,7 @@ test('that is one operation: undo brings branch, commits and drafts back, redo t
   expect(await desk.git('status', '--porcelain')).toBe(' M a.txt')
 })
 
-test('a branch whose checkout has followed, or that has moved since, is left where it is', async () => {
+test('a branch whose checkout has followed, or that has moved since, is not moved', async () => {
   const { desk } = await leftBehind()
   await using _ = desk
   const why = (name: string, to: string) =>
@@ -361,7 +361,7 @@ test('a branch whose checkout has followed, or that has moved since, is left whe
   expect(await desk.git('for-each-ref', '--format=%(refname:short)', 'refs/heads')).toBe('followed\nmain')
 })
 
-test('where the first save of a repository was in the way of a file, it goes to a new branch, too', async () => {
+test('a first save that a file was in the way of moves to a new branch, too', async () => {
   await using desk = await makeDesk()
   await writeFile(join(desk.path, 'a.txt'), 'mine\n')
   await ask(desk.work, 'new file', { branch: 'main', path: 'a.txt' })
@@ -372,7 +372,7 @@ test('where the first save of a repository was in the way of a file, it goes to 
   expect(await desk.git('status', '--porcelain')).toBe('?? a.txt')
 })
 
-test('a branch that gets another name while its checkout still follows a save is followed all the same', async () => {
+test('a branch renamed while its checkout follows a save is still followed', async () => {
   await using desk = await makeDesk({ files: { ...FILES, '.gitattributes': 'a.txt filter=slow\n' } })
   await desk.git('config', 'filter.slow.smudge', 'sleep 0.3; cat')
   for (const text of ['a\none\n', 'a\none\ntwo\n']) await moveOn(desk, { 'a.txt': text })
@@ -382,7 +382,7 @@ test('a branch that gets another name while its checkout still follows a save is
   expect(await desk.git('status', '--porcelain', '-b')).toBe('## trunk')
 })
 
-test('of checkouts that are to follow at the same time, what is written down is what is so', async () => {
+test('the record is correct when several checkouts follow at the same time', async () => {
   await using place = await makePlace()
   const from = await commit(place.path, 'main', FILES)
   const to = await commit(place.path, 'later', { 'a.txt': 'later\n' })

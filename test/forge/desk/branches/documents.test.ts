@@ -1,4 +1,4 @@
-/** A text that several windows edit: one order for all, and nothing that a page could do harm with. */
+/** A text that several windows edit: one order for all, and no harm from a page. */
 import { expect, test } from 'bun:test'
 import { Document } from '../../../../forge/desk/branches/documents.ts'
 import { MAX_EDITABLE_BYTES } from '../../../../forge/desk/contract/limits.ts'
@@ -9,7 +9,7 @@ import { randomFrom } from '../../../support/random.ts'
 const LF = { lineEnd: 'LF', bom: false } as const
 const by = (...changes: unknown[]) => changes.map(it => ({ client: 'window', changes: it }))
 
-test('an edit for the newest version is taken, one for an older version is not', () => {
+test('an edit of the newest version is accepted, one of an older version is not', () => {
   const document = new Document('one\n', LF)
   expect(document.take(0, by([4, [0, 'two', '']]))).toEqual({ accepted: true, edits: by([4, [0, 'two', '']]) })
   expect([document.text, document.version]).toEqual(['one\ntwo\n', 1])
@@ -18,13 +18,13 @@ test('an edit for the newest version is taken, one for an older version is not',
   expect([document.text, document.version]).toEqual(['One\ntwo\n!', 3])
 })
 
-test('all edits of a call count, or none', () => {
+test('all edits of a call are accepted, or none', () => {
   const document = new Document('abc', LF)
   expect(() => document.take(0, by([3, [0, 'd']], [99]))).toThrow('no edit of this text')
   expect([document.text, document.version]).toEqual(['abc', 0])
 })
 
-test('what is no edit of the text is refused', () => {
+test('a change that does not fit the text is refused', () => {
   const hostile: unknown[] = [
     ...[undefined, null, 3, 'x', {}, [], [2], [4], [-1, 4], [3.5], [Number.NaN], [Number.POSITIVE_INFINITY], ['3']],
     ...[[[3, 1]], [[-3, 'x'], 6], [[3, 'a\nb']], [[3, null]], [[], 3], [[[3]]], [2 ** 53, 3]],
@@ -35,7 +35,7 @@ test('what is no edit of the text is refused', () => {
   expect([document.text, document.version]).toEqual(['abc', 0])
 })
 
-test('what can’t be written as text is refused with its reason, and so is all that came with it', () => {
+test('text that can’t be written is refused with the reason, with all edits sent together', () => {
   const document = new Document('abc', LF)
   for (const [text, why] of [
     ['\0a\0', '2 NUL characters'],
@@ -48,7 +48,7 @@ test('what can’t be written as text is refused with its reason, and so is all 
   expect([document.text, document.version]).toEqual(['abc', 0])
 })
 
-test('a character is not cut in half', () => {
+test('a surrogate pair is not split', () => {
   const document = new Document('a🎉b', LF)
   for (const changes of [
     [1, [1], 2],
@@ -60,7 +60,7 @@ test('a character is not cut in half', () => {
   expect(document.text).toBe('ab')
 })
 
-test('a text does not grow beyond what is edited, and may always become shorter', () => {
+test('a text can’t grow beyond the limit of editing, and can always shrink', () => {
   const document = new Document('x'.repeat(MAX_EDITABLE_BYTES), LF)
   expect(document.take(0, by([MAX_EDITABLE_BYTES, [0, 'y']]))).toEqual({
     accepted: false,
@@ -69,23 +69,24 @@ test('a text does not grow beyond what is edited, and may always become shorter'
   expect(document.take(0, by([MAX_EDITABLE_BYTES - 1, [1]]))).toMatchObject({ accepted: true })
 })
 
-// Of this many letters, three bytes each, the next one is over the limit; \r\n and a byte order mark count, too.
+// The number of letters at which one more exceeds the limit; \r
+//  and a byte order mark count, too.
 for (const [what, text, form, more] of [
   ['of three bytes a letter', '語'.repeat(Math.floor(MAX_EDITABLE_BYTES / 3)), LF, '語'],
   ['with \\r\\n', '\n'.repeat(MAX_EDITABLE_BYTES / 2), { lineEnd: 'CRLF', bom: false }, '\n'],
   ['with a byte order mark', 'x'.repeat(MAX_EDITABLE_BYTES - 3), { lineEnd: 'LF', bom: true }, 'x'],
 ] as const)
-  test(`a text ${what} is bounded by its bytes, as when it is opened`, () => {
+  test(`a text ${what} is limited by its bytes, as when it is opened`, () => {
     const document = new Document(text, form)
     expect(encode(text, form).length).toBeGreaterThan(MAX_EDITABLE_BYTES - 3)
     expect(document.take(0, by(replacement(text.length, 9, 0, more)))).toMatchObject({ accepted: false })
-    // As much as goes may come.
+    // Replacing text by the same number of bytes is accepted.
     const same = by(replacement(text.length, 9, 1, more))
     expect(document.take(0, same)).toMatchObject({ accepted: true })
     expect(document.mark().length).toBeLessThanOrEqual(MAX_EDITABLE_BYTES)
   })
 
-test('what is typed while the server works with a text stays typed in what comes of it', () => {
+test('edits made while the server changes the text are kept', () => {
   const random = randomFrom(5)
   const words = ['alpha\n', 'beta\n', 'gamma\n', 'delta\n']
   for (let round = 0; round < 500; round++) {
@@ -101,13 +102,13 @@ test('what is typed while the server works with a text stays typed in what comes
     const made = document.become(after, LF)
     expect(document.text.replace(`<${round}>`, '')).toBe(after)
     expect(document.text).toContain(`<${round}>`)
-    // A window that is told of it has the same text.
+    // A window that receives the edit has the same text.
     if (made) window.take(made.version, [made.edit])
     expect([window.text, window.version]).toEqual([document.text, document.version])
   }
 })
 
-test('what is typed in a line around which marks come to stand meanwhile stays in it, and elsewhere where it was', () => {
+test('an edit in a line that conflict markers are inserted around stays in that line', () => {
   const lines = (two: string, five = 'five\n') => `one\n${two}three\nfour\n${five}`
   const marked = '<<<<<<< draft\nmine\n||||||| base\ntwo\n=======\ntheirs\n>>>>>>> main\n'
   const before = lines('mine\n')

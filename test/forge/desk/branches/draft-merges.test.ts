@@ -1,4 +1,4 @@
-/** What is in a choice between a draft and what has become of its file, and what each answer promises. */
+/** Conflicts between a draft and a changed file: their texts, and the results of each choice. */
 import { expect, test } from 'bun:test'
 import { writeObjects } from '../../../../core/git/objects.ts'
 import { mergeDrafts } from '../../../../forge/desk/branches/draft-merges.ts'
@@ -20,7 +20,7 @@ const textIn = async (place: Place, oid: string | undefined): Promise<string | u
 
 type Texts = { base: string | undefined; draft: string }
 
-/** Puts two clashes of one file together, on a branch where that is `tip`. */
+/** Unites two clashes of one file on a branch at `tip`. */
 async function together(place: Place, one: Texts, other: Texts, tip = 'else\n'): Promise<Drafts> {
   const at = await commit(place.path, 'main', { 'a.txt': tip })
   const draftsWith = async ({ base, draft }: Texts): Promise<Drafts> => {
@@ -31,7 +31,7 @@ async function together(place: Place, one: Texts, other: Texts, tip = 'else\n'):
   return await mergeDrafts(place.objects, noDrafts(at), await draftsWith(other), await draftsWith(one))
 }
 
-/** The texts of the clash that came of it. */
+/** The texts of the resulting clash. */
 async function clashOf(place: Place, { clashes }: Drafts) {
   const clash = clashes.get('a.txt')
   if (!clash) return undefined
@@ -115,12 +115,12 @@ const CASES: Case[] = [
   },
 ]
 
-test.each(CASES)('two drafts in one choice $name', async ({ one, other, base, draft }) => {
+test.each(CASES)('two drafts united in one conflict: $name', async ({ one, other, base, draft }) => {
   await using place = await makePlace()
   expect(await clashOf(place, await together(place, one, other))).toEqual({ base, draft })
 })
 
-test('there is nothing to choose where the file is what was typed, or again what that was made from', async () => {
+test('a file that equals the draft, or its base again, has no conflict', async () => {
   await using place = await makePlace()
   const [one, other] = [
     { base: START, draft: `first\n${START}` },
@@ -132,11 +132,11 @@ test('there is nothing to choose where the file is what was typed, or again what
   const again = await together(place, one, other, START)
   expect(again.clashes.size).toBe(0)
   expect(again.files.get('a.txt')?.bytes?.toString()).toBe(typed)
-  // What only one of them was made from has lines that the other has never seen.
+  // The base of only one of them has lines that the other never had.
   expect((await together(place, one, other, LATER)).clashes.size).toBe(1)
 })
 
-test('where a branch comes back to what was typed on, there is nothing left to choose', async () => {
+test('a branch that returns to the base of a draft has no conflict', async () => {
   await using desk = await makeDesk({ files: { 'a.txt': 'a\n' }, bare: true })
   const before = await desk.git('rev-parse', 'main')
   await (await edit(desk.work, 'main', 'a.txt')).type('mine\n', 0, 2)
@@ -151,7 +151,7 @@ test('where a branch comes back to what was typed on, there is nothing left to c
   expect(await desk.git('show', 'main:a.txt')).toBe('mine')
 })
 
-/** A desk in which what was typed does not fit what came into the branch. */
+/** A desk whose draft is in conflict with a new commit of the branch. */
 async function startToChoose() {
   const desk = await makeDesk({ files: { 'a.txt': START }, bare: true })
   const [mine, theirs] = [START.replace('two', 'MINE'), START.replace('two', 'THEIRS')]
@@ -174,7 +174,7 @@ test.each(['ours', 'theirs', 'both'] as const)(
     await ask(desk.work, 'take side', { branch: 'main', path: 'a.txt', side })
     expect(await conflictsIn(desk.work, 'main')).toEqual([])
     expect(await textOf(desk.work, 'main', 'a.txt')).toBe(wanted)
-    // It is in the repository at once.
+    // The result is in the repository at once.
     const work = await desk.restart()
     expect(await textOf(work, 'main', 'a.txt')).toBe(wanted)
     expect((await work.undoable()).undo).toMatch(/^resolve a\.txt in main by /)
@@ -186,18 +186,18 @@ test.each(['ours', 'theirs', 'both'] as const)(
   },
 )
 
-test('what is typed after a choice stays typed when the choice is undone', async () => {
+test('edits after a choice are kept when the choice is undone', async () => {
   await using made = await startToChoose()
   const { work } = made.desk
   await ask(work, 'take side', { branch: 'main', path: 'a.txt', side: 'ours' })
   await (await edit(work, 'main', 'a.txt')).type('more\n')
   await work.undo()
   const [clash] = await conflictsIn(work, 'main')
-  // It fits both, and goes with what can still be typed in.
+  // A second draft fits both, and is kept with the later edits.
   expect(clash).toMatchObject({ draft: made.mine, tip: `${made.theirs}more\n` })
 })
 
-test('a branch that moves once more is in conflict as it is then, and what is settled by then asks again where it has to', async () => {
+test('a branch that moves again has its new conflicts, and a resolution asks again only if it has to', async () => {
   await using made = await startToChoose()
   const { desk, mine } = made
   const newest = START.replace('two', 'NEWEST')
@@ -209,7 +209,7 @@ test('a branch that moves once more is in conflict as it is then, and what is se
   expect(await textOf(desk.work, 'main', 'a.txt')).toBe(mine)
 })
 
-test('conflicts are settled one by one in the text, and what is settled is kept through a restart and another move', async () => {
+test('conflicts are resolved one by one in the text, and resolutions survive a restart and another move', async () => {
   await using desk = await makeDesk({ files: { 'a.txt': START, 'b.txt': 'b\n' }, bare: true })
   const mine = START.replace('two', 'MINE').replace('five', 'MY FIVE')
   const theirs = START.replace('two', 'THEIRS').replace('five', 'THEIR FIVE')
@@ -240,22 +240,22 @@ test('conflicts are settled one by one in the text, and what is settled is kept 
   expect(await ask(work, 'merging', { branch: 'main' })).toBeNull()
 })
 
-test('three people in one file: whatever is chosen in the end, no line that was typed or committed is gone by itself', async () => {
+test('three windows in one file: whatever is chosen, no typed or committed line disappears by itself', async () => {
   await using desk = await makeDesk({ files: { 'a.txt': START }, bare: true })
   const { work: other } = await desk.another()
-  // One has typed on the first commit, and does not fit the second one.
+  // One window types on the first commit, which conflicts with the second.
   await (await edit(desk.work, 'main', 'a.txt')).type('one’s', START.indexOf('two'), 3)
   const second = START.replace('two', 'second').replace('four', 'four\ncommitted')
   await commit(desk.path, 'main', { 'a.txt': second })
   await other.look()
-  // The other one types on that, before they know of each other.
+  // Another desk types on the second commit, before either knows of the other.
   await (await edit(other, 'main', 'a.txt')).type('other’s', second.indexOf('second'), 6)
   await desk.work.look()
   await desk.work.flush()
   await other.flush()
   await desk.work.look()
   expect(await conflictsIn(desk.work, 'main')).toMatchObject([{ draft: START.replace('two', 'one’s') }])
-  // And neither of them fits the third, which has taken the line of the second out.
+  // Neither draft fits the third commit, which deletes the line of the second.
   await commit(desk.path, 'main', { 'a.txt': START.replace('two', 'third') })
   for (const work of [desk.work, other]) {
     await work.look()
@@ -272,11 +272,11 @@ test('three people in one file: whatever is chosen in the end, no line that was 
   }
 })
 
-test('drafts that go to a branch of their own leave nothing behind that another desk has typed', async () => {
+test('drafts moved to a branch of their own include those of another desk', async () => {
   await using desk = await makeDesk({ files: { 'a.txt': START }, bare: true })
   const { work: other } = await desk.another()
   const first = await desk.git('rev-parse', 'main')
-  // Neither knows of the other's draft yet.
+  // Neither desk knows of the other's draft yet.
   const write = await holdDrafts(desk.path)
   await (await edit(desk.work, 'main', 'a.txt')).type('one’s', START.indexOf('two'), 3)
   await commit(desk.path, 'main', { 'a.txt': START.replace('two', 'second') })
@@ -288,7 +288,7 @@ test('drafts that go to a branch of their own leave nothing behind that another 
   await other.flush()
   await desk.work.look()
   await ask(desk.work, 'drafts elsewhere', { branch: 'main', from: first, to: 'mine' })
-  // They are in different lines: neither has to be chosen.
+  // Different lines are merged without a conflict.
   const text = await textOf(desk.work, 'mine', 'a.txt')
   expect(text).toContain('one’s\n')
   expect(text).toContain('other’s\n')

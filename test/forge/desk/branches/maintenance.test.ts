@@ -1,4 +1,6 @@
-/** What typing and saving leave in the repository, and that git tidies it up as it does after its own commits. */
+/**
+ * The objects that typing and saving leave in the repository, and that git maintenance runs as after git's own commits.
+ */
 import { expect, test } from 'bun:test'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -6,17 +8,17 @@ import { ask, type Desk, edit, makeDesk } from '../../../support/desk.ts'
 
 const FILES = { 'a.txt': 'a\n' }
 
-/** Git looks into one of 256 folders, and takes what it finds there for what is in each: of so many some are in it. */
-const MANY = 1000
+/** Git estimates the number of loose objects from one of 256 folders: with this many, that folder has some. */
+const LOOSE_OBJECTS = 1000
 
 async function countLoose(desk: Desk): Promise<number> {
   return Number((await desk.git('count-objects')).split(' ')[0])
 }
 
-/** A desk in whose repository git finds that there is much to tidy up: objects that a branch needs. */
+/** A desk whose repository needs maintenance in git's view: many loose objects on a branch. */
 async function untidy(...configuration: [string, string][]): Promise<Desk> {
   const desk = await makeDesk({ files: FILES, bare: true })
-  const lines = Array.from({ length: MANY }, (_, at) => `M 100644 inline f${at}\ndata <<E\n${at}\nE\n`)
+  const lines = Array.from({ length: LOOSE_OBJECTS }, (_, at) => `M 100644 inline f${at}\ndata <<E\n${at}\nE\n`)
   const head = 'commit refs/heads/many\ncommitter A <a@b> 1700000000 +0000\ndata 0\n'
   const child = Bun.spawn(['git', '-c', 'fastimport.unpackLimit=1000000', 'fast-import', '--quiet'], {
     cwd: desk.path,
@@ -25,7 +27,7 @@ async function untidy(...configuration: [string, string][]): Promise<Desk> {
   expect(await child.exited).toBe(0)
   for (const [key, value] of [['gc.autoDetach', 'false'], ['gc.auto', '100'], ...configuration] as const)
     await desk.git('config', key, value)
-  expect(await countLoose(desk)).toBeGreaterThan(MANY)
+  expect(await countLoose(desk)).toBeGreaterThan(LOOSE_OBJECTS)
   return desk
 }
 
@@ -35,7 +37,7 @@ async function saveOnce(desk: Desk): Promise<void> {
   await desk.work.flush()
 }
 
-test('after a save git tidies up where there is much, and all that was typed is there', async () => {
+test('after a save git runs its maintenance if necessary, and all edits are kept', async () => {
   await using desk = await untidy()
   await (await edit(desk.work, 'main', 'a.txt')).type('draft of before\n')
   await saveOnce(desk)
@@ -53,21 +55,21 @@ test.each<[string, string]>([
   async (key, value) => {
     await using desk = await untidy([key, value])
     await saveOnce(desk)
-    expect(await countLoose(desk)).toBeGreaterThan(MANY)
+    expect(await countLoose(desk)).toBeGreaterThan(LOOSE_OBJECTS)
   },
   30_000,
 )
 
-test('nor where a hook would be asked, which is not run', async () => {
+test('git maintenance does not run if a hook would, and the hook does not run', async () => {
   await using desk = await untidy()
   await mkdir(join(desk.path, 'hooks'), { recursive: true })
   await writeFile(join(desk.path, 'hooks/pre-auto-gc'), '#!/bin/sh\ntouch ran\n', { mode: 0o755 })
   await saveOnce(desk)
-  expect(await countLoose(desk)).toBeGreaterThan(MANY)
+  expect(await countLoose(desk)).toBeGreaterThan(LOOSE_OBJECTS)
   expect(await Bun.file(join(desk.path, 'ran')).exists()).toBe(false)
 }, 120_000)
 
-test('a second of typing leaves a handful of objects, however fast one types', async () => {
+test('a second of fast typing leaves only a handful of objects', async () => {
   await using desk = await makeDesk({ files: FILES, bare: true })
   const before = await countLoose(desk)
   const editor = await edit(desk.work, 'main', 'a.txt')

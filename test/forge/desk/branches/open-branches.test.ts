@@ -1,4 +1,4 @@
-/** The work on several branches at a time. */
+/** Work on several branches at the same time. */
 import { expect, test } from 'bun:test'
 import { Maintenance } from '../../../../core/git/maintenance.ts'
 import { BranchWork } from '../../../../forge/desk/branches/branch-work.ts'
@@ -10,7 +10,7 @@ import { Operations } from '../../../../forge/operations.ts'
 import { commit } from '../../../support/git.ts'
 import { makePlace } from '../../../support/repository.ts'
 
-test('two that want the same branches do not wait for each other for ever', async () => {
+test('two tasks that lock the same branches do not deadlock', async () => {
   await using place = await makePlace()
   const { objects } = place
   await commit(place.path, 'one', { a: 'a' })

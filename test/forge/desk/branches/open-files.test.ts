@@ -1,4 +1,4 @@
-/** Files that windows have open: what is typed in them stays, whatever becomes of the branch meanwhile. */
+/** Open files: edits in them are kept, whatever happens to the branch. */
 import { expect, test } from 'bun:test'
 import { noDrafts } from '../../../../forge/desk/branches/drafts.ts'
 import { OpenFiles } from '../../../../forge/desk/branches/open-files.ts'
@@ -11,7 +11,7 @@ for (const [what, files] of [
   ['is deleted', {}],
   ['becomes binary', { 'a.ts': '\0' }],
 ] as const)
-  test(`what is typed at the moment in which a file ${what} elsewhere is not lost`, async () => {
+  test(`typing at the moment when a file ${what} elsewhere is not lost`, async () => {
     await using place = await makePlace()
     const before = noDrafts(await commit(place.path, 'main', { 'a.ts': 'one\n', 'b.ts': 'b\n' }))
     const after = noDrafts(await commit(place.path, 'other', { 'b.ts': 'b\n', ...files }))

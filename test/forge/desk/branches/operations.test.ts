@@ -1,4 +1,4 @@
-/** Undo and redo of whatever the desk did to refs. */
+/** Undo and redo of all operations on refs. */
 import { expect, test } from 'bun:test'
 import { ask, conflictsIn, edit, makeDesk, textOf } from '../../../support/desk.ts'
 import { commit } from '../../../support/git.ts'
@@ -6,7 +6,7 @@ import { refusedBy } from '../../../support/refusals.ts'
 
 const FILES = { 'a.txt': 'a\n', 'b.txt': 'b\n', 'folder/c.txt': 'c\n' }
 
-test('an undo in a branch takes back what was done there last, whatever came later elsewhere', async () => {
+test('undo in a branch reverts the branch’s last operation, whatever came later elsewhere', async () => {
   await using desk = await makeDesk({ files: { 'a.txt': 'a\n' } })
   await desk.git('branch', 'topic', 'main')
   await desk.work.look()
@@ -34,7 +34,7 @@ test('an undo in a branch takes back what was done there last, whatever came lat
   )
 })
 
-test('each operation says what it did, and where refs were', async () => {
+test('each operation has a description and the earlier commits of its refs', async () => {
   await using desk = await makeDesk({ files: FILES })
   const before = await desk.git('rev-parse', 'main')
   const after = (await ask(desk.work, 'new file', { branch: 'main', path: 'new.txt' })).commit
@@ -47,12 +47,12 @@ test('each operation says what it did, and where refs were', async () => {
   })
   expect(second).toMatchObject({ kind: 'new branch', words: 'make the branch topic' })
   expect(await ask(desk.work, 'operations', { from: 1, count: 10 })).toEqual([first as never])
-  // Any git can read it.
+  // Plain git can read the operation.
   expect(await desk.git('log', '-1', '--format=%s', 'refs/forge/operations')).toBe('make the branch topic')
   await desk.git('fsck', '--strict')
 })
 
-test('the list says which operations can be taken back: none that is undone, and none of a branch that moved since', async () => {
+test('the list says which operations can be undone: not undone ones, nor those of a branch that moved since', async () => {
   await using desk = await makeDesk({ files: FILES })
   const shown = async () =>
     (await ask(desk.work, 'operations', { from: 0, count: 10 })).map(it => [
@@ -73,7 +73,7 @@ test('the list says which operations can be taken back: none that is undone, and
   ])
 })
 
-test('everything that a person can do comes back, in any order, and leaves nothing behind', async () => {
+test('every kind of operation is undone, in any order, without a trace', async () => {
   await using desk = await makeDesk({ files: FILES })
   const { work } = desk
   const state = async () => [
@@ -112,7 +112,7 @@ test('everything that a person can do comes back, in any order, and leaves nothi
   }
 })
 
-test('after something new there is nothing to redo', async () => {
+test('after a new operation there is nothing to redo', async () => {
   await using desk = await makeDesk({ files: FILES })
   await ask(desk.work, 'new file', { branch: 'main', path: 'one.txt' })
   await desk.work.undo()
@@ -147,7 +147,7 @@ test('an older operation on another branch can be undone alone', async () => {
   expect(await desk.git('ls-tree', '--name-only', 'main')).toContain('one.txt')
 })
 
-test('what was typed after a save stays when the save is undone', async () => {
+test('edits after a save are kept when the save is undone', async () => {
   await using desk = await makeDesk({ files: FILES, bare: true })
   const editor = await edit(desk.work, 'main', 'a.txt')
   await editor.type('saved\n')
@@ -162,7 +162,7 @@ test('what was typed after a save stays when the save is undone', async () => {
   expect(await textOf(desk.work, 'main', 'a.txt')).toBe('a\nsaved\ntyped\non\n')
 })
 
-test('drafts that were let go come back by undo', async () => {
+test('discarded drafts are restored by undo', async () => {
   await using desk = await makeDesk({ files: FILES, bare: true })
   const editor = await edit(desk.work, 'main', 'a.txt')
   await editor.type('typed\n')
@@ -178,7 +178,7 @@ test('drafts that were let go come back by undo', async () => {
   expect(await textOf(desk.work, 'main', 'b.txt')).toBe('b\nkept\n')
 })
 
-test('a draft goes along with a rename, and comes back with a file whose deletion is undone', async () => {
+test('a draft follows a rename, and is restored with a deleted file', async () => {
   await using desk = await makeDesk({ files: FILES, bare: true })
   const editor = await edit(desk.work, 'main', 'folder/c.txt')
   await editor.type('typed\n')
@@ -195,7 +195,7 @@ test('a draft goes along with a rename, and comes back with a file whose deletio
   expect((await desk.work.describeBranches())[0]?.drafts).toEqual(['folder/c.txt'])
 })
 
-test('what stands at refs/forge/operations and is none of ours does no harm', async () => {
+test('a foreign ref at refs/forge/operations does no harm', async () => {
   await using desk = await makeDesk({ files: FILES, bare: true })
   await desk.git('update-ref', 'refs/forge/operations', 'main')
   expect(await ask(desk.work, 'operations', { from: 0, count: 9 })).toEqual([])
@@ -207,7 +207,7 @@ test('what stands at refs/forge/operations and is none of ours does no harm', as
   await desk.work.undo()
 })
 
-test('a rename of a file or folder is undone and done again over restarts, with what is typed in it', async () => {
+test('a rename of a file or folder is undone and redone across restarts, with the edits in it', async () => {
   await using desk = await makeDesk({ files: { 'a.txt': 'a\n', 'folder/b.txt': 'b\n' } })
   await (await edit(desk.work, 'main', 'a.txt')).type('draft of a\n')
   await (await edit(desk.work, 'main', 'folder/b.txt')).type('draft of b\n')
@@ -230,7 +230,7 @@ test('a rename of a file or folder is undone and done again over restarts, with 
   expect(await desk.git('status', '--porcelain')).toBe('')
 })
 
-test('what is typed in a new branch stays where it was typed when the branch is undone, and is there again by redo', async () => {
+test('edits in a new branch survive undo and redo of its creation', async () => {
   await using desk = await makeDesk({ files: { 'a.ts': 'one\n' } })
   await ask(desk.work, 'new branch', { branch: 'new', from: null })
   await (await edit(desk.work, 'new', 'a.ts')).type('two\n')

@@ -1,4 +1,4 @@
-/** Types in topic and gives it another name, for a test that ends it before one of the gits that this starts. */
+/** Types in topic and renames it, for a test that kills this process before one of its git processes. */
 import { writeFile } from 'node:fs/promises'
 import { openRepository } from '../../../../core/git/repository.ts'
 import { openWork } from '../../../../forge/desk/work.ts'
@@ -10,7 +10,7 @@ const repository = await openRepository(path, { env: { ...PLAIN, ...PERSON } })
 const work = await openWork(repository, { state, onNews: () => undefined })
 await (await edit(work, 'topic', 'a.txt')).type('typed\n')
 await work.flush()
-// From now on gits are counted.
+// From now on git processes are counted.
 await writeFile(pid, String(process.pid))
 await work.renameBranch('topic', 'renamed')
 process.exit(0)

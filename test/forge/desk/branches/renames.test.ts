@@ -1,4 +1,4 @@
-/** A branch that is checked out gets another name, and the desk is killed at each moment of it. */
+/** Renames a checked out branch, with the desk killed at each step. */
 import { expect, test } from 'bun:test'
 import { chmod, mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import { commit, gitWith, PLAIN } from '../../../support/git.ts'
 
 const RENAMER = join(import.meta.dir, 'renamer.ts')
 
-/** A git that ends the process in the file `pid` instead of being the nth one since that is there. */
+/** A git that kills the process in the file `pid` instead of being the nth one since that file exists. */
 const counted = (folder: string) => `#!/bin/sh
 if [ -e '${folder}/pid' ]; then
   # Several may begin at once, and each takes a number of its own.
@@ -25,7 +25,7 @@ fi
 exec '${Bun.which('git')}' "$@"
 `
 
-/** A repository with topic checked out in a worktree of its own, and following another branch. */
+/** A repository with topic checked out in a worktree of its own, and with an upstream. */
 async function start(): Promise<Desk> {
   const desk = await makeDesk({ files: { 'a.txt': 'a\n' } })
   await desk.work[Symbol.asyncDispose]()
@@ -36,7 +36,7 @@ async function start(): Promise<Desk> {
   return desk
 }
 
-/** Renames topic, and ends that before the nth git; false where it needed fewer. */
+/** Renames topic, killed before the nth git process; false if it needed fewer. */
 async function renameUntil(desk: Desk, at: number): Promise<boolean> {
   const folder = join(desk.folder, 'counted')
   await rm(folder, { recursive: true, force: true })
@@ -55,7 +55,7 @@ async function renameUntil(desk: Desk, at: number): Promise<boolean> {
   return true
 }
 
-/** Begins the desk again, and looks that the branch has one name, with all that is about it. */
+/** Restarts the desk, and verifies that the branch has one name, with all that belongs to it. */
 async function verifyWhole(desk: Desk): Promise<string> {
   const work = await desk.restart()
   const names = (await desk.git('for-each-ref', '--format=%(refname)')).split('\n')
@@ -74,18 +74,18 @@ async function verifyWhole(desk: Desk): Promise<string> {
   return branch
 }
 
-test('after kill -9 before any git of it, the next desk has one branch with all that is about it', async () => {
+test('after kill -9 before any of its git processes, the next desk has one branch with all that belongs to it', async () => {
   const ends = new Set<string>()
   for (let at = 1; ; at++) {
     await using desk = await start()
     const isKilled = await renameUntil(desk, at)
-    // Nothing is lost at any moment, also before there is another desk.
+    // Nothing is lost at any step, also before the desk is restarted.
     const drafts = (await desk.git('for-each-ref', '--format=%(refname)', 'refs/forge/drafts')).split('\n')
     expect(drafts).toHaveLength(1)
     expect(await desk.git('show', `${drafts[0]}:a.txt`)).toBe('a\ntyped')
     expect(await gitWith(join(desk.folder, 'linked'), ['status', '--porcelain'])).toBe('')
     ends.add(await verifyWhole(desk))
-    // And it can be undone as if nothing had been.
+    // The rename can be undone as usual.
     if (ends.has('renamed')) {
       await desk.work.undo()
       expect(await gitWith(join(desk.folder, 'linked'), ['symbolic-ref', 'HEAD'])).toBe('refs/heads/topic')
@@ -97,7 +97,7 @@ test('after kill -9 before any git of it, the next desk has one branch with all 
   expect(ends).toEqual(new Set(['topic', 'renamed']))
 }, 120_000)
 
-test('where another program has committed to the old name before the next desk, both stay, and it is said', async () => {
+test('if another program commits to the old name before the next start, both branches stay, with a notice', async () => {
   let isSeen = false
   for (let at = 1; !isSeen; at++) {
     await using desk = await start()

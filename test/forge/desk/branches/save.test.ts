@@ -1,4 +1,4 @@
-/** A save: what its commit is called, whose it is, and what happens when several things go on at once. */
+/** Saves: the commit's message and author, and concurrent saves. */
 
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { refusedBy } from '../../../support/refusals.ts'
 
 const FILES = { 'a.txt': 'a\n', 'b.txt': 'b\n', 'c.txt': 'c\n' }
 
-test('messages name the files, or count them where they are many', () => {
+test('messages name the files, or their number if there are many', () => {
   const edits = (...paths: string[]) => paths.map(path => ({ path, does: 'edit' as const }))
   expect(messageFor(edits('a.ts'))).toBe('edit: a.ts')
   expect(messageFor(edits('a.ts', 'b.ts'))).toBe('edit: a.ts, b.ts')
@@ -40,7 +40,7 @@ test('one file is saved and the others stay drafts; all are saved in one commit'
   expect(await desk.git('rev-list', '--count', 'main')).toBe('3')
 })
 
-test('a change that was typed and taken out again is none', async () => {
+test('a change that was reverted is no draft', async () => {
   await using desk = await makeDesk({ files: FILES, bare: true })
   const editor = await edit(desk.work, 'main', 'a.txt')
   await editor.type('more')
@@ -53,11 +53,11 @@ test('a change that was typed and taken out again is none', async () => {
   expect(await desk.git('for-each-ref', 'refs/forge')).toBe('')
 })
 
-test('branch, drafts and operation move in one transaction: where one can’t, none does', async () => {
+test('branch, drafts and operation move in one transaction: if one can’t, none does', async () => {
   await using desk = await makeDesk({ files: FILES, bare: true })
   await (await edit(desk.work, 'main', 'a.txt')).type('more\n')
   await desk.work.flush()
-  // A ref below its name keeps that of the operations from being made.
+  // A ref below its name prevents writing the ref of the operations.
   await desk.git('update-ref', 'refs/forge/operations/in-the-way', 'main')
   const before = await desk.git('for-each-ref')
   expect(await refusedBy(ask(desk.work, 'save', { branch: 'main', paths: 'all' }))).toThrow('What was typed is kept')
@@ -81,7 +81,7 @@ test('without a name in git’s configuration a save says what to set, and typin
   expect(await desk.git('log', '-1', '--format=%an %cn', 'main')).toBe('Bo Bo')
 })
 
-test('a commit bears the names of author and committer where git knows two', async () => {
+test('a commit has the author and the committer that git has configured', async () => {
   await using desk = await makeDesk({ files: FILES, bare: true })
   await desk.git('config', 'author.name', 'Bo')
   await (await edit(desk.work, 'main', 'a.txt')).type('more\n')
@@ -107,7 +107,7 @@ test.each(['true', 'On', '2'])(
   },
 )
 
-test('typing does not wait for a save, and what is typed meanwhile is a draft on top of it', async () => {
+test('typing does not wait for a save, and later edits are a draft on top of it', async () => {
   await using desk = await makeDesk({ files: FILES, bare: true })
   const editor = await edit(desk.work, 'main', 'a.txt')
   let typed = ''
@@ -127,7 +127,7 @@ test('typing does not wait for a save, and what is typed meanwhile is a draft on
   expect(await desk.git('show', 'main:a.txt')).toBe(`a\n${typed}`)
 })
 
-test('two windows on one file: one is faster, the other is told, and both have one text', async () => {
+test('two windows on one file: the later one receives the edit, and both have the same text', async () => {
   await using desk = await makeDesk({ files: FILES, bare: true })
   const one = await edit(desk.work, 'main', 'a.txt')
   const two = await edit(desk.work, 'main', 'a.txt')
@@ -178,14 +178,14 @@ test('several branches are worked on at once', async () => {
   expect(await ask(desk.work, 'operations', { from: 0, count: 99 })).toHaveLength(24)
 })
 
-test('a branch that exists only as a folder of others’ drafts is no trouble', async () => {
+test('a branch that is a folder in the names of others’ drafts can be used', async () => {
   await using desk = await makeDesk({ files: FILES, bare: true, env: PERSON })
   await ask(desk.work, 'new branch', { branch: 'topic', from: null })
   await (await edit(desk.work, 'topic', 'a.txt')).type('kept\n')
   await desk.work.flush()
   await desk.git('branch', '-D', 'topic')
   await desk.work.look()
-  // Git can't keep refs/forge/drafts/topic/one beside refs/forge/drafts/topic.
+  // Git can't have refs/forge/drafts/topic/one beside refs/forge/drafts/topic.
   await ask(desk.work, 'new branch', { branch: 'topic/one', from: null })
   await (await edit(desk.work, 'topic/one', 'a.txt')).type('new\n')
   await desk.work.flush()

@@ -1,4 +1,4 @@
-/** Saves a.txt of a repository's main, and types on when it is told to, for a test that ends it while it is signed. */
+/** Saves a.txt of a repository's main, and types more on request, for a test that kills it during the signature. */
 import { openRepository } from '../../../../core/git/repository.ts'
 import { openWork } from '../../../../forge/desk/work.ts'
 import { ask, edit, PERSON } from '../../../support/desk.ts'

@@ -1,4 +1,4 @@
-/** A commit that waits for its signature, for as long as a person takes: what is typed does not wait. */
+/** A commit that waits for a signature by the user: typing does not wait. */
 
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
@@ -12,13 +12,13 @@ import { signBySlowHand } from '../../../support/signing.ts'
 
 const SIGNER = join(import.meta.dir, 'signer.ts')
 
-/** A file as the drafts of main are in the repository. */
+/** A file in the stored drafts of main. */
 const draftOf = async (desk: Desk, path: string): Promise<string> =>
   (await tryGit(desk.path, ['show', `refs/forge/drafts/main:${path}`])).stdout
 
 const start = () => makeDesk({ files: { 'a.txt': 'a\n', 'b.txt': 'b\n' }, bare: true })
 
-test('what is typed while a save waits for its signature is written, and is a draft on top of the save', async () => {
+test('edits made while a save waits for its signature are written, and are a draft on top of the save', async () => {
   await using desk = await start()
   const hand = await signBySlowHand(desk.folder, desk.path)
   const editor = await edit(desk.work, 'main', 'a.txt')
@@ -26,7 +26,7 @@ test('what is typed while a save waits for its signature is written, and is a dr
   const saved = ask(desk.work, 'save', { branch: 'main', paths: 'all' })
   await hand.asked()
   await editor.type('typed\n')
-  // Others of its files can be opened, read and typed in.
+  // Other files of the branch can be opened, read and edited.
   await (await edit(desk.work, 'main', 'b.txt')).type('too\n')
   expect((await vfsAt(desk.work.branches, { kind: 'branch', branch: 'main' })).constructor.name).toBe(
     'WorkInProgressVfs',
@@ -45,7 +45,7 @@ test('what is typed while a save waits for its signature is written, and is a dr
   expect(await hand.questions()).toBe(1)
 })
 
-test('where the signature is not given nothing is saved, and all that was typed is there', async () => {
+test('without the signature nothing is saved, and all edits are kept', async () => {
   await using desk = await start()
   const hand = await signBySlowHand(desk.folder, desk.path)
   const tip = await desk.git('rev-parse', 'main')
@@ -62,7 +62,7 @@ test('where the signature is not given nothing is saved, and all that was typed 
   expect(await draftOf(desk, 'a.txt')).toBe('a\nsaved\ntyped\n')
 })
 
-test('what is taken out again while its save waits for the signature is taken out after it, too', async () => {
+test('edits reverted while their save waits for the signature stay reverted after it', async () => {
   await using desk = await start()
   const hand = await signBySlowHand(desk.folder, desk.path)
   const editor = await edit(desk.work, 'main', 'a.txt')
@@ -78,7 +78,7 @@ test('what is taken out again while its save waits for the signature is taken ou
   expect((await desk.work.describeBranches())[0]?.drafts).toEqual(['a.txt'])
 })
 
-test('a branch that is moved while a save waits for its signature is not overwritten: it is signed again on top', async () => {
+test('a branch that moves while a save waits for its signature is not overwritten: the save is signed again on top', async () => {
   await using desk = await start()
   const hand = await signBySlowHand(desk.folder, desk.path)
   const editor = await edit(desk.work, 'main', 'a.txt')
@@ -97,7 +97,7 @@ test('a branch that is moved while a save waits for its signature is not overwri
   expect(await desk.git('show', 'main:b.txt')).toBe('theirs')
 })
 
-test('other branches are saved while one waits for its signature, and a second save of that waits for its turn', async () => {
+test('other branches are saved while one waits for its signature, and a second save of that branch waits', async () => {
   await using desk = await start()
   await ask(desk.work, 'new branch', { branch: 'other', from: null })
   const hand = await signBySlowHand(desk.folder, desk.path)
@@ -121,7 +121,7 @@ test('other branches are saved while one waits for its signature, and a second s
   expect(await desk.git('log', '--format=%s', '-2', 'main')).toBe('edit: b.txt\nedit: a.txt')
 })
 
-test('what is discarded or undone while a save waits for its signature says that it waits, and when it does no more', async () => {
+test('a discard or an undo says that it waits for a save’s signature, until it has run', async () => {
   await using desk = await start()
   await (await edit(desk.work, 'main', 'b.txt')).type('first\n')
   await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
@@ -138,7 +138,7 @@ test('what is discarded or undone while a save waits for its signature says that
   expect(said()).toEqual([expect.any(String), undefined])
 })
 
-test('what is typed in a file while another name for it waits to be signed goes along', async () => {
+test('edits in a file whose rename waits for its signature move with it', async () => {
   await using desk = await start()
   const hand = await signBySlowHand(desk.folder, desk.path)
   const editor = await edit(desk.work, 'main', 'a.txt')
@@ -154,7 +154,7 @@ test('what is typed in a file while another name for it waits to be signed goes 
   expect((await desk.work.describeBranches())[0]?.drafts).toEqual(['c.txt'])
 })
 
-test('what is typed in a file while its deletion waits to be signed is a draft of it', async () => {
+test('edits in a file whose deletion waits for its signature are a draft', async () => {
   await using desk = await start()
   const hand = await signBySlowHand(desk.folder, desk.path)
   const editor = await edit(desk.work, 'main', 'a.txt')
@@ -168,7 +168,7 @@ test('what is typed in a file while its deletion waits to be signed is a draft o
   expect(await textOf(desk.work, 'main', 'a.txt')).toBe('a\nmeanwhile\n')
 })
 
-test('what is typed while the end of a merge waits to be signed is a draft on the merge', async () => {
+test('edits made while the end of a merge waits for its signature are a draft on the merge', async () => {
   await using desk = await makePair({ base: { a: 'one\n' }, ours: { a: 'two\n' }, theirs: { a: 'three\n' } })
   await desk.work.steps.do({ step: 'merge', source: desk.source, onto: 'main' })
   const editor = await edit(desk.work, 'main', 'a')
@@ -185,7 +185,7 @@ test('what is typed while the end of a merge waits to be signed is a draft on th
   expect((await desk.work.describeBranches())[0]?.drafts).toEqual(['a'])
 })
 
-test('after kill -9 while a save waits for its signature, all that was typed is there', async () => {
+test('after kill -9 while a save waits for its signature, all edits are kept', async () => {
   await using desk = await start()
   await desk.work[Symbol.asyncDispose]()
   const hand = await signBySlowHand(desk.folder, desk.path)
@@ -203,7 +203,7 @@ test('after kill -9 while a save waits for its signature, all that was typed is 
   } finally {
     child.kill('SIGKILL')
     await child.exited
-    // The git process that waits for it would never end.
+    // The waiting git process would never end.
     await hand.answer('no')
   }
   const work = await desk.restart()

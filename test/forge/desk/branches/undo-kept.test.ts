@@ -1,6 +1,6 @@
 /**
- * Every kind of operation comes back and is done again, also when a push, or git's own tidying without any patience,
- * has come in between: what undo needs is kept by the operations alone.
+ * Every kind of operation is undone and redone, also after a push, or after git maintenance that removes everything
+ * unreachable: the operations alone keep what undo needs.
  */
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
@@ -24,7 +24,7 @@ const CLASH: Sides = { base: { 'a.txt': 'a\n' }, ours: { 'a.txt': 'ours\n' }, th
 const onMain = { branch: 'main' } as const
 const merge = ({ source }: Pair) => ({ step: 'merge', source, onto: 'main' }) as const
 
-/** A person types another text for a file. */
+/** Replaces the text of a file by typing. */
 async function type({ work }: Pair, path: string, text: string): Promise<void> {
   const editor = await edit(work, 'main', path)
   await editor.type(text, 0, editor.text.length)
@@ -34,15 +34,15 @@ async function type({ work }: Pair, path: string, text: string): Promise<void> {
 type Case = {
   does: string
   sides?: Sides
-  /** What comes before, and is no part of it. */
+  /** What is done before, and not undone. */
   first?: (desk: Pair) => Promise<unknown>
   /** One operation. */
   act: (desk: Pair) => Promise<unknown>
-  /** What the AI answers. */
+  /** The AI's answers. */
   script?: Script
 }
 
-/** A turn of the AI in main, from its message to its end. */
+/** A turn of the AI in main, from the message to its end. */
 async function turn({ work }: Pair, conflicts = false): Promise<void> {
   if (conflicts) await ask(work, 'ask for conflicts', { branch: 'main', paths: 'all' })
   else await work.chat.turns.send('main', 'Please.')
@@ -209,7 +209,7 @@ const CASES: Case[] = [
   },
 ]
 
-/** All that a person has: refs but for the list of operations, and what is shown of files. */
+/** Everything visible to a user: refs other than the list of operations, and the shown files. */
 async function stateOf({ git, work }: Pair) {
   const refs = await git(
     'for-each-ref',
@@ -225,13 +225,13 @@ async function stateOf({ git, work }: Pair) {
   return { refs, drafts, texts: await Promise.all(texts), merging }
 }
 
-/** As a person may do it any day; nothing that nothing leads to is left. */
+/** Removes all unreachable objects. */
 async function tidy({ git }: Pair): Promise<void> {
   await git('reflog', 'expire', '--expire=now', '--expire-unreachable=now', '--all')
   await git('gc', '-q', '--prune=now')
 }
 
-/** Every branch goes to a remote, as it is, and is fetched from there. */
+/** Pushes every branch to a remote, and fetches from there. */
 async function publish(desk: Pair): Promise<void> {
   const place = join(desk.folder, 'published.git')
   if ((await tryGit(desk.path, ['remote', 'get-url', 'published'])).code !== 0) {
@@ -249,7 +249,7 @@ const MEANWHILE = [
 
 for (const [what, meanwhile] of MEANWHILE)
   for (const { does, sides = CLEAN, first, act, script = [] } of CASES)
-    test(`${does} comes back after ${what}, and is done again after another`, async () => {
+    test(`${does} is undone after ${what}, and redone after another`, async () => {
       const models = modelsOf(new ScriptedModel(script))
       await using desk = await makePair(sides, { bare: true, models })
       const { work, git } = desk
@@ -266,7 +266,7 @@ for (const [what, meanwhile] of MEANWHILE)
         const published = await git('for-each-ref', 'refs/remotes/published')
         await work.undo()
         await work.flush()
-        // A save that is taken back is typed again: all else is as it was.
+        // The changes of an undone save are drafts again; all else is as before.
         expect(await stateOf(desk)).toEqual(before)
         expect(await git('for-each-ref', 'refs/remotes/published')).toBe(published)
         await meanwhile(desk)
@@ -277,7 +277,7 @@ for (const [what, meanwhile] of MEANWHILE)
       await git('fsck', '--strict', '--connectivity-only', '--no-dangling')
     })
 
-test('an undo says what stays on a remote, and leaves it there', async () => {
+test('an undo says which commits stay on a remote, and leaves them there', async () => {
   await using desk = await makePair(CLEAN)
   const { work, git } = desk
   await work.steps.do(merge(desk))
@@ -290,7 +290,7 @@ test('an undo says what stays on a remote, and leaves it there', async () => {
   expect((await work.redo()).words).toBe('redo: merge topic into main')
 })
 
-test('an undo of a pull says that the branch is behind again, and not that a push has to be forced', async () => {
+test('undoing a pull says that the branch is behind again, not that a push must be forced', async () => {
   await using desk = await makePair(CLEAN)
   const { work, git } = desk
   await publish(desk)
@@ -305,7 +305,7 @@ test('an undo of a pull says that the branch is behind again, and not that a pus
   )
 })
 
-test('several operations come back one by one after a garbage collection', async () => {
+test('several operations are undone one by one after a garbage collection', async () => {
   await using desk = await makePair(CLEAN)
   const { work } = desk
   const states = [await stateOf(desk)]
@@ -334,11 +334,11 @@ test('several operations come back one by one after a garbage collection', async
   }
 })
 
-test('the base of a conflict that git has made up itself is there after a garbage collection', async () => {
+test('the virtual base of a conflict survives a garbage collection', async () => {
   const files = (text: string): Files => ({ 'a.txt': text })
   await using desk = await makePair({ base: files('0\n'), ours: files('1\n'), theirs: files('2\n') })
   const { work, ours, theirs, path } = desk
-  // Both have merged the other, each in its own way: the base of the next merge is a virtual merge of both bases.
+  // Both have merged each other: the base of the next merge is a virtual merge of both bases.
   await commit(path, 'main', files('3\n'), { parents: [ours, theirs] })
   const tip = await commit(path, 'topic', files('4\n'), { parents: [theirs, ours] })
   await work.look()

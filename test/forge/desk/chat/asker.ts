@@ -1,4 +1,4 @@
-/** Has a turn made in a repository's main, for a test that ends it at a bad moment: says when it began and how it ended. */
+/** Runs a turn in a repository's main, for a test that kills this process: prints when it began and how it ended. */
 import { openRepository } from '../../../../core/git/repository.ts'
 import { SetModels } from '../../../../forge/desk/chat/models.ts'
 import { openWork } from '../../../../forge/desk/work.ts'
@@ -19,5 +19,5 @@ console.log('opened')
 console.log(`begun ${await work.chat.turns.send('main', text)}`)
 await ended.promise
 console.log('ended')
-// It lives on until it is killed.
+// Keeps running until it is killed.
 await Bun.sleep(60_000)

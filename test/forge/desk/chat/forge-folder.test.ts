@@ -31,7 +31,7 @@ for (const { name, base, ours, theirs } of CASES)
     expect(await git('ls-tree', '--name-only', merge.tree)).toContain('c.txt')
   })
 
-test('the merge driver for the folder keeps nothing back elsewhere, whatever attributes name it', async () => {
+test('the merge driver for the folder ignores no change elsewhere, whatever attributes name it', async () => {
   await using place = await makePlace()
   const { path, repository, objects, git } = place
   const lines = (top: string, end: string) => `${[top, ...'23456789', end].join('\n')}\n`
@@ -50,7 +50,7 @@ test('the merge driver for the folder keeps nothing back elsewhere, whatever att
   expect(merge.conflicts.map(({ paths }) => paths)).toEqual([['b.txt']])
 })
 
-test('the merge driver is set up by many at once, and while another git writes the configuration', async () => {
+test('the merge driver can be configured concurrently, also while another git writes the configuration', async () => {
   await using place = await makePlace()
   const lock = join(place.path, 'config.lock')
   await writeFile(lock, '')

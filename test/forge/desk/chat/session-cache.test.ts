@@ -1,4 +1,4 @@
-/** A conversation is parsed once for as long as it is looked at, and follows what is committed. */
+/** A conversation is parsed once while it is shown, and again after a commit. */
 import { expect, test } from 'bun:test'
 import { SessionCache } from '../../../../forge/desk/chat/session-cache.ts'
 import { CommitVfs } from '../../../../forge/vfs.ts'
@@ -9,7 +9,7 @@ const session = (file: string) => ({
   '.forge/session.json': `{"version": 1, "active_files": ["${file}"], "messages": []}`,
 })
 
-test('a conversation that is there in two commits is read once', async () => {
+test('a conversation in two commits is read once', async () => {
   await using place = await makePlace()
   const { objects, path } = place
   const cache = new SessionCache(objects)
@@ -21,7 +21,7 @@ test('a conversation that is there in two commits is read once', async () => {
   expect(three.session.active_files).toEqual(['b.txt'])
 })
 
-test('what can not be read is looked at again', async () => {
+test('an unreadable conversation is read again', async () => {
   await using place = await makePlace()
   const { objects, path } = place
   const cache = new SessionCache(objects)

@@ -1,6 +1,6 @@
 /**
- * Kill -9 of a desk at random moments of a turn: the branch is before or after it, what was said and done is there to
- * be kept or discarded, and nothing is asked of the model again that a person has not asked.
+ * Kills a desk at random moments of a turn: the branch is at the commit before or after it, all that was done can be
+ * kept or discarded, and the model is asked only on request.
  */
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
@@ -12,13 +12,13 @@ import { PLAIN } from '../../../support/git.ts'
 import { randomFrom } from '../../../support/random.ts'
 
 const ASKER = join(import.meta.dir, 'asker.ts')
-/** More of them where somebody has the time. */
+/** The number of rounds; set TURNS_KILLED for more. */
 const ROUNDS = Number(process.env.TURNS_KILLED ?? 6)
 const FILES = ['a.txt', 'b.txt', 'c.txt', 'd.txt']
 
 const write = (path: string, round: string) => ({ name: 'write_file', arguments: { path, content: `${round}\n` } })
 
-/** What the model says: it writes four files in three steps, says that it is done, and what the commit is called. */
+/** The model's answers: four files in three steps, the end, and the name of the commit. */
 function answer({ messages }: Heard): Turn {
   const from = messages.findLastIndex(({ role, text }) => role === 'user' && /Round \d+/.test(text))
   const round = messages[from]?.text.match(/Round \d+/g)?.at(-1) ?? ''
@@ -33,7 +33,7 @@ function answer({ messages }: Heard): Turn {
   return { delay: 30, pieces: 100, pause: 5, ...(isAsked ? { text: `Do ${round}` } : steps[done]) }
 }
 
-/** Lets a desk make a turn, and kills it that many milliseconds after it has opened. */
+/** Runs a turn, and kills the desk this many milliseconds after it has opened. */
 async function killedAfter(milliseconds: number, words: string[], env: Record<string, string>): Promise<string> {
   const child = Bun.spawn([process.execPath, ASKER, ...words], {
     env: { ...process.env, ...PLAIN, ...PERSON, ...env },
@@ -53,7 +53,7 @@ async function killedAfter(milliseconds: number, words: string[], env: Record<st
 const usersIn = ({ items }: Conversation) => items.flatMap(item => (item.kind === 'user' ? [item.text] : []))
 const onMain = { kind: 'branch', branch: 'main' } as const
 
-/** The files that the conversation says were written in its last turn. */
+/** The files written in the last turn according to the conversation. */
 const writtenIn = ({ items }: Conversation): string[] => {
   const last = items.slice(items.findLastIndex(({ kind }) => kind === 'user'))
   return last.flatMap(item =>
@@ -61,7 +61,7 @@ const writtenIn = ({ items }: Conversation): string[] => {
   )
 }
 
-/** How many answers of its last turn the conversation has. */
+/** The number of answers in the last turn of the conversation. */
 function answersIn({ items }: Conversation): number {
   const last = items.slice(items.findLastIndex(({ kind }) => kind === 'user'))
   const said = last.map(item => (item.kind === 'text' ? item.text : item.kind === 'call' ? item.call.title : ''))
@@ -95,7 +95,7 @@ test(
       const found = await ask(desk.work, 'conversation', { at: onMain })
       const [now, done] = [await desk.git('rev-parse', 'main'), JSON.stringify(FILES.map(() => `${text}\n`))]
       if (now !== tip) {
-        // After the turn: all of it, in one commit.
+        // After the turn: all of it is in one commit.
         ends.done++
         expect(await desk.git('rev-parse', 'main~1')).toBe(tip)
         expect(await desk.git('log', '--format=%s', '-1', 'main')).toBe(`Do ${text}`)
@@ -114,11 +114,11 @@ test(
         if (bodies.length === 0) ends.begun++
         expect(found.turn.state).toBe('unfinished')
         expect(usersIn(found)).toEqual([...earlier, text])
-        // What the conversation says was written is what the files are.
+        // The files are as written according to the conversation.
         const written = writtenIn(found)
         const so = await Promise.all(FILES.map(async path => (await textOf(desk.work, 'main', path)) === `${text}\n`))
         expect(FILES.filter((_, at) => so[at])).toEqual(written)
-        // No answer is lost but the one that was just coming.
+        // At most the answer that was arriving is lost.
         expect(bodies.length).toBeLessThanOrEqual(answersIn(found) + 1)
         const keep = random.below(2) === 0
         const files = await inFiles(desk)
@@ -129,7 +129,7 @@ test(
         )
         if (keep && written.length > 0) await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
       }
-      // Nothing is asked by itself, nor by keeping or discarding.
+      // Neither a restart nor keeping or discarding sends a request.
       await desk.work.flush()
       expect(server.requests.length).toBe(seen + bodies.length)
       expect(await desk.git('for-each-ref', 'refs/forge/turns')).toBe('')

@@ -1,4 +1,4 @@
-/** What the desk runs after a turn: the checks of FORGE.md, by a stand-in for docker that runs them as they are. */
+/** The checks of FORGE.md after a turn, with a stand-in for docker that runs commands directly. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -32,7 +32,7 @@ async function conversationAfterTurn({ work }: Desk) {
 
 const WRONG: Script = [{ calls: [write('a.txt', 'tow\n')] }, { text: 'Done.' }]
 
-test('a check that fails after a turn is shown to the model once, and what it mends is in the one commit', async () => {
+test('a check that fails after a turn is shown to the model once, and the correction is in the same commit', async () => {
   const mended: Script = [...WRONG, { calls: [write('a.txt', 'two\n')] }, { text: 'It was misspelt.' }]
   const model = new ScriptedModel(mended)
   await using desk = await makeDesk({ files: FILES, models: modelsOf(model) })
@@ -47,7 +47,7 @@ test('a check that fails after a turn is shown to the model once, and what it me
   expect(told).toContain('the checks that FORGE.md lists run in the same way')
 }, 60_000)
 
-test('nothing is run where commands are not allowed, or the setting leaves it out', async () => {
+test('no check runs if commands are not allowed, or the setting turns checks off', async () => {
   for (const [isAllowed, checksAfterTurn] of [
     [false, true],
     [true, false],
@@ -56,7 +56,7 @@ test('nothing is run where commands are not allowed, or the setting leaves it ou
     await using desk = await makeDesk({ files: FILES, models: modelsOf(model, { checksAfterTurn }) })
     await ask(desk.work, 'allow commands', { isAllowed })
     await conversationAfterTurn(desk)
-    // The answer, its end, and the message of the commit.
+    // Three requests: the answer, its end, and the message of the commit.
     expect(model.requests).toHaveLength(3)
     expect(await desk.git('show', 'HEAD:a.txt')).toBe('tow')
     const tools = JSON.stringify(model.requests[0]?.tools)

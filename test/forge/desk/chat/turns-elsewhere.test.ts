@@ -1,4 +1,4 @@
-/** Turns of an AI, what others do to the same repository before and meanwhile, and what a kill -9 leaves. */
+/** Turns of an AI with changes by others before and during them, and after a kill. */
 import { expect, test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
@@ -12,7 +12,7 @@ import { commit } from '../../../support/git.ts'
 import { until } from '../../../support/repository.ts'
 import { write } from '../../../support/scripted-model.ts'
 
-test('an edit that finds no place in what was changed elsewhere says who and where', async () => {
+test('an edit that does not fit a file changed elsewhere says which file and who changed it', async () => {
   const search = { name: 'search_replace', arguments: { path: 'b.txt', edits: [{ search: 'mine', replace: 'new' }] } }
   await using chat = await makeChat([{ calls: [write('b.txt', 'mine\n')] }, { text: 'Done.' }, { text: 'Write b' }])
   const { desk, model } = chat
@@ -26,7 +26,7 @@ test('an edit that finds no place in what was changed elsewhere says who and whe
   )
 })
 
-test('what a model has said so far is there after a kill -9 in the middle of its answer', async () => {
+test('a model’s answer so far is kept after a kill -9', async () => {
   const gate = Promise.withResolvers<void>()
   await using chat = await makeChat([{ text: 'I have thought of secretsecret', until: gate.promise }])
   const { desk } = chat
@@ -38,9 +38,9 @@ test('what a model has said so far is there after a kill -9 in the middle of its
   await until(async () => (await kept())?.session.messages.at(-1)?.kind === 'answer')
   const checkpoint = await kept()
   expect(checkpoint?.does).toBe('asks')
-  // A word that was cut may be the beginning of a secret.
+  // A word that was cut off may be the start of a secret.
   expect(checkpoint?.session.messages.at(-1)).toMatchObject({ blocks: [{ text: 'I have thought of …' }] })
-  // As it comes it is seen once.
+  // The arriving text is shown once.
   const texts = (await ask(desk.work, 'conversation', { at: onBranch() })).items.filter(({ kind }) => kind === 'text')
   expect(texts).toHaveLength(1)
   gate.resolve()
@@ -48,7 +48,7 @@ test('what a model has said so far is there after a kill -9 in the middle of its
   expect(said.items.filter(({ kind }) => kind === 'text')).toMatchObject([{ text: 'I have thought of secretsecret' }])
 })
 
-test('a stranger’s conversation is said to be one until a turn here goes on with it, and its opening is not sent', async () => {
+test('a stranger’s conversation is marked until a turn here continues it, and its opening is not sent', async () => {
   await using chat = await makeChat([{ text: 'Yes.' }])
   const { desk, model } = chat
   const hidden = await desk.git('rev-parse', 'main:a.txt')
@@ -92,7 +92,7 @@ test('a stranger’s conversation is said to be one until a turn here goes on wi
   expect((await ask(desk.work, 'conversation', { at: onBranch() })).items.map(({ kind }) => kind)).not.toContain('note')
 })
 
-test('a garbage collection in the middle of a turn takes nothing that its requests have in them', async () => {
+test('a garbage collection during a turn removes nothing that its requests contain', async () => {
   const gate = Promise.withResolvers<void>()
   const add = { name: 'update_context', arguments: { add: ['b.txt'] } }
   await using chat = await makeChat([
@@ -119,7 +119,7 @@ test('a garbage collection in the middle of a turn takes nothing that its reques
   await desk.git('fsck', '--connectivity-only')
 })
 
-/** Takes the turn of main over from a process of another machine's, as its checkpoint would say. */
+/** Makes the turn of main belong to a process on another machine, according to its checkpoint. */
 async function asIfElsewhere({ git }: Desk): Promise<void> {
   const said = await git('cat-file', '-p', 'refs/forge/turns/main')
   const body = said.slice(said.indexOf('\n\n') + 2).replace(/"by":\{.*?\}/, '"by":{"host":"elsewhere","pid":1}')
@@ -127,7 +127,7 @@ async function asIfElsewhere({ git }: Desk): Promise<void> {
   await git('update-ref', 'refs/forge/turns/main', made)
 }
 
-test('a turn that another desk makes is not said to have ended, and can be ended from here', async () => {
+test('another desk’s running turn is not shown as ended, and can be ended from here', async () => {
   const gate = Promise.withResolvers<void>()
   await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { text: 'Done.', until: gate.promise }])
   const { desk, model } = chat
@@ -144,17 +144,17 @@ test('a turn that another desk makes is not said to have ended, and can be ended
   gate.resolve()
   const said = await untilEnded(desk)
   expect(said.turn?.words).toContain('Another desk has ended this turn in main')
-  // What was kept there is there, once, and this desk lets go of it.
+  // What the other desk kept is there once, and this desk drops the turn.
   await until(async () => (await ask(desk.work, 'conversation', { at: onBranch() })).turn === undefined)
   expect(await desk.git('log', '--format=%s', 'main')).toBe('chat: Please.\nBegin')
   expect(await textOf(other, 'main', 'a.txt')).toBe('two\n')
 })
 
-test('what a turn begins with is made when its chat is opened, also where the conversation began with older files', async () => {
+test('the opening of a turn is prepared when its chat is opened, also for a conversation with older files', async () => {
   await using chat = await makeChat([{ text: 'Yes.' }])
   const { desk } = chat
   await run(desk)
-  // A fork goes on with all files as they are.
+  // A branch from here has all files as they are.
   await desk.git('branch', 'other')
   const made = await commit(desk.path, 'other', { 'b.txt': 'B is new.\n' })
   await until(async () => {
@@ -165,7 +165,7 @@ test('what a turn begins with is made when its chat is opened, also where the co
   })
 })
 
-/** No new object can be written, as on a disk that is full, until the places in the way are removed. */
+/** Prevents writing any new object, as on a full disk, until the returned function is called. */
 async function blockObjects(path: string): Promise<() => Promise<void>> {
   const names = [...Array(256).keys()].map(byte => join(path, '.git/objects', byte.toString(16).padStart(2, '0')))
   const free = names.filter(name => !existsSync(name))
@@ -173,7 +173,7 @@ async function blockObjects(path: string): Promise<() => Promise<void>> {
   return async () => void (await Promise.all(free.map(name => rm(name))))
 }
 
-test('a turn that can’t be written down ends, says why, and is kept as soon as that is possible', async () => {
+test('a turn that can’t be written ends with the reason, and is kept as soon as possible', async () => {
   const gate = Promise.withResolvers<void>()
   await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')], until: gate.promise }, { text: 'Done.' }])
   const { desk, model } = chat

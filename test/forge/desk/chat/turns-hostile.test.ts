@@ -1,4 +1,4 @@
-/** Turns of an AI in a repository of an attacker's, or with a model that is one. */
+/** Turns of an AI in an attacker's repository, or with a hostile model. */
 import { expect, test } from 'bun:test'
 import { NO_USAGE, SESSION } from '../../../../forge/ai/session.ts'
 import type { Conversation } from '../../../../forge/desk/contract/chat.ts'
@@ -21,7 +21,7 @@ const FOLDERS: Record<string, Files> = {
   'one in which the approvals are a link': { '.forge/approved_tools.json': link('/etc/passwd') },
 }
 for (const [name, files] of Object.entries(FOLDERS))
-  test(`where .forge is ${name}, a turn ends with its conversation, and writes and reads nothing elsewhere`, async () => {
+  test(`if .forge is ${name}, a turn ends with its conversation, and reads and writes nothing elsewhere`, async () => {
     await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { text: 'Done.' }, { text: 'Count' }])
     const { desk, model } = chat
     await commit(desk.path, 'main', files)
@@ -36,7 +36,7 @@ for (const [name, files] of Object.entries(FOLDERS))
 
 const usage = { input: Number.MAX_SAFE_INTEGER, output: Number.MAX_SAFE_INTEGER, cacheRead: 0, cacheWrite: 0 }
 
-test('numbers of a stranger’s that add up to none are a conversation that can’t be read, and not a page', async () => {
+test('a stranger’s conversation with absurd numbers is unreadable, and the page works', async () => {
   const end = { kind: 'end', turn: 'a', at: 1, how: 'done', model: 'm', seconds: 1, usage: { ...usage, cost: 1.7e308 } }
   await using chat = await makeChat([{ text: 'Yes.' }])
   await commit(chat.desk.path, 'main', {
@@ -46,7 +46,7 @@ test('numbers of a stranger’s that add up to none are a conversation that can�
   expect(said.items.at(-1)).toMatchObject({ kind: 'end', how: 'done' })
 })
 
-test('files that a stranger’s conversation makes active are those of the repository alone', async () => {
+test('a stranger’s conversation can only activate files of the repository', async () => {
   const paths = ['/etc/passwd', '../../../etc/passwd', '.git/config', 'link', 'folder/passwd', 'AGENTS.md', '.', '']
   await using chat = await makeChat([{ text: 'Yes.' }])
   const { desk, model } = chat
@@ -105,7 +105,7 @@ const PATHS = [
     'x'.repeat(300),
   ],
 ].flat()
-test('no path of a model’s leads out of the repository or into what is git’s or the forge’s own', async () => {
+test('no path of a model leads out of the repository, or into the folders of git or the forge', async () => {
   const tools = (path: string) => [
     write(path, 'owned\n'),
     { name: 'rename_file', arguments: { from: 'a.txt', to: path } },
@@ -117,7 +117,7 @@ test('no path of a model’s leads out of the repository or into what is git’s
   expect(endIn(said)).toMatchObject({ how: 'done', commit: { files: [] } })
 }, 120_000)
 
-test('a conversation that is full takes no more, can still be read, and says how to begin a new one', async () => {
+test('a full conversation accepts no message, can still be read, and says how to begin a new one', async () => {
   const text = 'all work and no play '.repeat(50_000)
   const blocks = [{ type: 'text', text }]
   const answers = Array.from({ length: 20 }, () => ({ kind: 'answer', turn: 'a', model: 'm', blocks, usage: NO_USAGE }))
@@ -133,7 +133,7 @@ test('a conversation that is full takes no more, can still be read, and says how
   expect((await ask(desk.work, 'conversation', { at: onBranch() })).items.length).toBe(said.items.length)
 }, 120_000)
 
-test('an answer of megabytes, or of thousands of calls, is not acted on', async () => {
+test('an answer of megabytes, or with thousands of calls, is not carried out', async () => {
   const calls = Array.from({ length: 3000 }, () => write('b.txt', 'x'))
   await using chat = await makeChat([{ calls }])
   expect(endIn(await run(chat.desk))).toMatchObject({ how: 'failed', words: expect.stringContaining('3,000 tools') })

@@ -1,4 +1,4 @@
-/** A desk with the models that its settings name: what goes over the wire, and what must not. */
+/** A desk with the models in its settings: what is sent to them, and what must not be. */
 import { expect, test } from 'bun:test'
 import * as v from 'valibot'
 import { SetModels } from '../../../../forge/desk/chat/models.ts'
@@ -53,7 +53,7 @@ for (const provider of ['anthropic', 'openrouter', 'openai'] as const)
     expect(said.usage.input).toBeGreaterThan(0)
   }, 120_000)
 
-test('a stream that is cut inside of a call runs nothing of it, and the key is nowhere', async () => {
+test('a stream cut off inside a call runs no part of it, and the key is nowhere', async () => {
   await using wire = await makeWire('openai', [])
   wire.server.play(() => ({ calls: [write('a.txt', 'two\n')], cut: { at: 330, how: 'reset' } }))
   await wire.desk.work.chat.turns.send('main', 'Write it.')
@@ -66,7 +66,7 @@ test('a stream that is cut inside of a call runs nothing of it, and the key is n
   expect(everything + JSON.stringify(wire.desk.news)).not.toContain(wire.server.key)
 }, 120_000)
 
-test('a key that the provider does not know is said with what to do, and nothing is lost', async () => {
+test('a key that the provider rejects is reported with what to do, and nothing is lost', async () => {
   await using wire = await makeWire('anthropic', [{ status: 401 }])
   const said = await wire.run('Write it.')
   expect(said.turn).toMatchObject({ state: 'unfinished', words: expect.stringContaining('ANTHROPIC_API_KEY') })
@@ -76,7 +76,7 @@ test('a key that the provider does not know is said with what to do, and nothing
   ])
 }, 120_000)
 
-test('a window asks for a turn, hears what becomes of it, and may be closed meanwhile', async () => {
+test('a window starts a turn, receives its progress, and may be closed meanwhile', async () => {
   await using place = await makePlace()
   await commit(place.path, 'main', { 'a.txt': 'one\n', 'b.txt': 'b\n' })
   const gate = Promise.withResolvers<void>()

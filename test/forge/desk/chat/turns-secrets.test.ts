@@ -1,5 +1,5 @@
 /**
- * What is a secret stays one: it is searched for in every object and ref of the repository, in the state and the news.
+ * Secrets do not leak: they are searched for in every object and ref of the repository, in the state and in the news.
  */
 import { expect, test } from 'bun:test'
 import { readdir, readFile } from 'node:fs/promises'
@@ -14,7 +14,7 @@ import { write } from '../../../support/scripted-model.ts'
 const SECRET = 'hunter2-is-no-key-of-any-known-form'
 const TOKEN = `ghp_${'a1B2'.repeat(9)}`
 
-/** Everything that the repository and the desk's folder have in them, as one text. */
+/** The contents of the repository and of the desk's folder, as one text. */
 async function everythingOf({ git, path, folder }: Desk): Promise<string> {
   const objects = await git('cat-file', '--batch-all-objects', '--batch', '--unordered')
   const refs = await git('for-each-ref')
@@ -25,7 +25,7 @@ async function everythingOf({ git, path, folder }: Desk): Promise<string> {
 }
 
 for (const provider of ['anthropic', 'openrouter', 'openai'] as const)
-  test(`keys and what looks like one are in no object, ref, file or word of the desk, by ${provider}`, async () => {
+  test(`keys and similar text are in no object, ref, file or message of the desk, by ${provider}`, async () => {
     await using server = await ModelServer.start([], { key: SECRET })
     const models = new SetModels({ ...server.environment(provider), XDG_CONFIG_HOME: '/nowhere' })
     await using desk = await makeDesk({ files: { 'a.txt': 'one\n' }, models })
@@ -48,8 +48,8 @@ for (const provider of ['anthropic', 'openrouter', 'openai'] as const)
     const all = await everythingOf(desk)
     expect([SECRET, btoa(SECRET), TOKEN].filter(it => all.includes(it))).toEqual([])
     expect(all).not.toContain(SECRET.slice(0, 12))
-    // What the model is asked has it nowhere but in the header that it is for.
+    // Requests to the model contain the secret only in its header.
     expect(server.requests.slice(1).some(({ body }) => body.includes(SECRET))).toBe(false)
-    // Nor is any of it seen while it comes.
+    // The secret is not in the news of arriving text, either.
     expect(JSON.stringify(desk.news)).not.toMatch(new RegExp(`${SECRET}|${TOKEN}`))
   }, 120_000)

@@ -1,4 +1,4 @@
-/** Turns of an AI on the desk: one commit with code and conversation, or a person's choice. */
+/** Turns of an AI on the desk: one commit with code and conversation, or Keep and Discard. */
 
 import { expect, test } from 'bun:test'
 import * as v from 'valibot'
@@ -19,7 +19,7 @@ async function makeChat(script: Script, files: Record<string, string> = { 'a.txt
   return { model, desk, [Symbol.asyncDispose]: () => desk[Symbol.asyncDispose]() }
 }
 
-/** The message of the error of a promise. (Bun's own `rejects` sometimes never returns.) */
+/** The message of a promise's error. (Bun's own `rejects` sometimes never returns.) */
 const refusal = (promise: Promise<unknown>): Promise<string> =>
   promise.then(
     () => 'it was done',
@@ -28,11 +28,11 @@ const refusal = (promise: Promise<unknown>): Promise<string> =>
 
 const turnIn = async (work: Work, branch = 'main') => (await ask(work, 'conversation', { at: onBranch(branch) })).turn
 
-/** Waits until no turn runs in a branch: it has ended, or waits for a person. */
+/** Waits until no turn runs in a branch: it has ended, or waits for an answer. */
 async function untilEnded({ work, news }: Desk, branch = 'main'): Promise<Conversation> {
   await until(async () => (await turnIn(work, branch))?.state !== 'running')
   for (const said of news) v.parse(News, said)
-  // What the page is told is what it understands.
+  // The reply matches the page's schema.
   return v.parse(Conversation, await ask(work, 'conversation', { at: onBranch(branch) }))
 }
 
@@ -71,7 +71,7 @@ test('a turn is one commit with code, conversation and message', async () => {
   ])
 })
 
-test('a turn that changes nothing commits the conversation alone', async () => {
+test('a turn that changes nothing commits only the conversation', async () => {
   await using chat = await makeChat([{ text: 'It is a text.' }])
   const said = await run(chat.desk, 'What is in a.txt?\nTell me.')
   expect(chat.model.requests).toHaveLength(1)
@@ -80,7 +80,7 @@ test('a turn that changes nothing commits the conversation alone', async () => {
   expect((await chat.desk.work.describeBranches())[0]).toMatchObject({ session: true })
 })
 
-test('while a turn runs its branch can’t be changed, and shows what the AI writes', async () => {
+test('while a turn runs its branch is read-only, and shows what the AI writes', async () => {
   const gate = Promise.withResolvers<void>()
   await using chat = await makeChat([
     { calls: [write('a.txt', 'two\n')] },
@@ -124,7 +124,7 @@ test('while a turn runs its branch can’t be changed, and shows what the AI wri
   expect(await git('show', 'main:a.txt')).toBe('two')
 })
 
-test('what is typed and not saved is in the way of a turn', async () => {
+test('unsaved edits prevent a turn', async () => {
   await using chat = await makeChat([{ text: 'Yes.' }])
   await (await edit(chat.desk.work, 'main', 'a.txt')).type('typed\n')
   expect(await refusal(chat.desk.work.chat.turns.send('main', 'Please.'))).toContain('a.txt in main is not saved')
@@ -205,7 +205,7 @@ const ENDS: { name: string; script: Script; how: string; words: string }[] = [
 ]
 
 for (const { name, script, how, words } of ENDS)
-  test(`${name}: what was done waits, and is kept as drafts or discarded`, async () => {
+  test(`${name}: the changes wait, and are kept as drafts or discarded`, async () => {
     await using chat = await makeChat(script)
     const { desk } = chat
     const before = await desk.git('rev-parse', 'main')
@@ -219,7 +219,7 @@ for (const { name, script, how, words } of ENDS)
     expect(await textOf(desk.work, 'main', 'a.txt')).toBe('one\n')
     expect(await desk.git('rev-parse', 'main')).toBe(before)
     expect((await ask(desk.work, 'conversation', { at: onBranch() })).items).toEqual([])
-    // To let go of it can be undone like everything else.
+    // A discard can be undone.
     await desk.work.undo()
     expect(await textOf(desk.work, 'main', 'a.txt')).toBe('two\n')
     await desk.work.chat.turns.end('main', true)
@@ -231,7 +231,7 @@ for (const { name, script, how, words } of ENDS)
       commit: { files: [] },
     })
     expect(await desk.git('for-each-ref', 'refs/forge/turns')).toBe('')
-    // So can keeping it.
+    // Keeping can be undone, too.
     await desk.work.undo()
     expect(await turnIn(desk.work)).toMatchObject({ state: 'unfinished', files: ['a.txt'] })
     expect((await desk.work.describeBranches())[0]).toMatchObject({ drafts: [], tip: before })
@@ -241,7 +241,7 @@ for (const { name, script, how, words } of ENDS)
     expect(await textOf(desk.work, 'main', 'a.txt')).toBe('two\n')
   })
 
-test('a turn that is stopped keeps what was said so far', async () => {
+test('a stopped turn keeps the answer so far', async () => {
   await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { text: 'I wonder', until: never }])
   const { work, news } = chat.desk
   await work.chat.turns.send('main', 'Please.')
@@ -257,12 +257,12 @@ test('a turn that is stopped keeps what was said so far', async () => {
 
 const never = new Promise<void>(() => undefined)
 
-test('a model that answers nothing ends its turn', async () => {
+test('an empty answer of the model ends its turn', async () => {
   await using chat = await makeChat([{}])
   expect(endIn(await run(chat.desk))).toMatchObject({ how: 'done', words: 'The model answered nothing.' })
 })
 
-test('without a message of the model’s, the commit is called by what it changed', async () => {
+test('without a message from the model, the commit is named after its changes', async () => {
   await using chat = await makeChat([
     { calls: [write('a.txt', 'two\n')] },
     { text: 'Done.' },
@@ -272,7 +272,7 @@ test('without a message of the model’s, the commit is called by what it change
   expect(endIn(said)).toMatchObject({ how: 'done', commit: { subject: 'edit: a.txt' } })
 })
 
-test('a branch that is moved meanwhile keeps what is new there, and gets the turn on top', async () => {
+test('a branch that moves during a turn keeps its new commits, with the turn on top', async () => {
   const gate = Promise.withResolvers<void>()
   await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { text: 'Done.', until: gate.promise }])
   const { desk } = chat
@@ -287,7 +287,7 @@ test('a branch that is moved meanwhile keeps what is new there, and gets the tur
   expect(await desk.git('log', '--format=%s', '-2', 'main')).toBe('Do what was asked\nElsewhere')
 })
 
-test('where a turn can’t be merged with what came meanwhile, a person chooses', async () => {
+test('a turn in conflict with new commits waits for a decision', async () => {
   const gate = Promise.withResolvers<void>()
   await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { text: 'Done.', until: gate.promise }])
   const { desk } = chat
@@ -304,7 +304,7 @@ test('where a turn can’t be merged with what came meanwhile, a person chooses'
   ])
 })
 
-test('of a branch that is deleted meanwhile nothing is lost', async () => {
+test('nothing is lost if a branch is deleted during its turn', async () => {
   const gate = Promise.withResolvers<void>()
   await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { text: 'Done.', until: gate.promise }])
   const { desk } = chat
@@ -322,7 +322,7 @@ test('of a branch that is deleted meanwhile nothing is lost', async () => {
   expect(await textOf(desk.work, 'other', 'a.txt')).toBe('two\n')
 })
 
-test('a turn that is sent under the old name of a branch is that of its new one', async () => {
+test('a turn sent under the old name of a branch runs in the renamed one', async () => {
   const gate = Promise.withResolvers<void>()
   await using chat = await makeChat([{ text: 'Now I think', until: gate.promise }])
   const { work, git } = chat.desk
@@ -340,7 +340,7 @@ test('a turn that is sent under the old name of a branch is that of its new one'
   expect(await git('log', '--format=%s', '-1', 'new')).toBe('chat: Please.')
 })
 
-test('a branch in which an AI is at work is not taken away by the undo of what made it', async () => {
+test('undoing the creation of a branch is refused while an AI works in it', async () => {
   const gate = Promise.withResolvers<void>()
   await using chat = await makeChat([{ text: 'Now I think', until: gate.promise }])
   const { work, git } = chat.desk
@@ -356,7 +356,7 @@ test('a branch in which an AI is at work is not taken away by the undo of what m
   await untilEnded(chat.desk, 'mine')
 })
 
-test('where another desk has ended a turn, the branch is the person’s again', async () => {
+test('a branch whose turn another desk has ended can be edited again', async () => {
   await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { error: new Error('It broke') }])
   const { desk } = chat
   await run(desk)
@@ -378,7 +378,7 @@ async function commitElsewhere({ git, path }: Desk, file: string, content: strin
   await git('update-ref', `refs/heads/${branch}`, commit)
 }
 
-test('undo takes a turn back, and redo brings it again', async () => {
+test('undo reverts a turn, and redo restores it', async () => {
   await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { text: 'Done.' }])
   const { desk } = chat
   const said = await run(desk)
@@ -391,7 +391,7 @@ test('undo takes a turn back, and redo brings it again', async () => {
   expect(await desk.git('show', 'main:a.txt')).toBe('two')
 })
 
-test('a turn with later work on top is taken back by a commit, where that is possible', async () => {
+test('a turn with later work on top is reverted by a commit, if possible', async () => {
   await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { text: 'Done.' }], {
     'a.txt': 'one\n',
     'b.txt': 'b\n',
@@ -411,7 +411,7 @@ test('a turn with later work on top is taken back by a commit, where that is pos
   expect(await refusal(desk.work.chat.undoTurn('main', turn))).toContain('taken back already')
 })
 
-test('a turn whose lines were changed since is not taken back', async () => {
+test('a turn whose lines were changed since is not reverted', async () => {
   await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { text: 'Done.' }])
   const { desk } = chat
   const turn = endIn(await run(desk))?.turn ?? ''
@@ -424,7 +424,7 @@ test('a turn whose lines were changed since is not taken back', async () => {
   expect(await desk.git('rev-parse', 'main')).toBe(before)
 })
 
-test('a commit has the conversation up to it, and a branch from there goes on with it', async () => {
+test('a commit has the conversation up to it, and a branch from there continues it', async () => {
   await using chat = await makeChat([{ text: 'First.' }, { text: 'Second.' }, { text: 'Third.' }])
   const { desk } = chat
   await run(desk, 'One?')
@@ -440,7 +440,7 @@ test('a commit has the conversation up to it, and a branch from there goes on wi
   expect(JSON.stringify(chat.model.requests.at(-1)?.messages)).not.toContain('Second.')
 })
 
-test('a desk that is closed in the middle of a turn has it again, and asks nothing by itself', async () => {
+test('a desk closed during a turn has it again, and sends no request by itself', async () => {
   await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { text: 'I wonder', until: never }])
   const { desk, model } = chat
   await desk.work.chat.turns.send('main', 'Please.')
@@ -464,7 +464,7 @@ test('secrets are in no commit', async () => {
   expect(await chat.desk.git('log', '-p', '--all', '--format=%B')).not.toContain('sk-secret')
 })
 
-test('a merge by plain git keeps the conversation of the branch that is merged into', async () => {
+test('a merge by plain git keeps the conversation of the target branch', async () => {
   await using chat = await makeChat(() => ({ text: 'Yes.' }))
   const { desk } = chat
   await run(desk, 'Zero?')
@@ -476,7 +476,7 @@ test('a merge by plain git keeps the conversation of the branch that is merged i
   expect(await desk.git('rev-parse', 'main:.forge/session.json')).toBe(own)
 })
 
-test('what is chosen for the context and the model is there after a restart, and in the next turn', async () => {
+test('the chosen context and model survive a restart, and apply to the next turn', async () => {
   await using chat = await makeChat([{ text: 'Yes.' }])
   const { desk } = chat
   await desk.work.chat.setContext('main', 'a.txt', true)
@@ -487,7 +487,7 @@ test('what is chosen for the context and the model is there after a restart, and
   expect(await desk.git('show', 'main:.forge/session.json')).toContain('"a.txt"')
 })
 
-test('what is chosen in a branch stays its own where it gets another name, and where that is undone', async () => {
+test('choices in a branch stay with it when it is renamed, also when that is undone', async () => {
   await using chat = await makeChat([])
   const { work, git } = chat.desk
   await git('branch', 'old')
@@ -501,7 +501,7 @@ test('what is chosen in a branch stays its own where it gets another name, and w
   expect(work.chat.choices.wishesIn('old').whole).toEqual({})
 })
 
-test('before a first commit, a turn makes it', async () => {
+test('in an empty repository, a turn makes the first commit', async () => {
   const model = new ScriptedModel([{ calls: [write('a.txt', 'one\n')] }, { text: 'Done.' }])
   await using desk = await makeDesk({ models: modelsOf(model) })
   await run(desk)
@@ -520,7 +520,7 @@ test('without a key the chat says what to set, and the rest works', async () => 
   expect((await ask(desk.work, 'save', { branch: 'main', paths: 'all' })).commit).toBeString()
 })
 
-// --- Tools of the repository -----------------------------------------------------------------------------------------
+// --- Tools of the repository ---
 
 const SHOUT = `export const schema = {
   name: 'shout',
@@ -535,7 +535,7 @@ export async function execute(vfs, { path }) {
 `
 const shout = { name: 'shout', arguments: { path: 'a.txt' } }
 
-test('a tool of the repository waits until the person has approved it, and asks only once', async () => {
+test('a tool of the repository waits for approval, and asks only once', async () => {
   await using chat = await makeChat([{ calls: [shout] }, { text: 'Done.' }, { text: 'Shout' }], {
     'a.txt': 'one\n',
     'tools/shout.ts': SHOUT,
@@ -572,9 +572,9 @@ test('a tool that is not approved does not run, and the model is told', async ()
   expect(await desk.git('show', 'main:a.txt')).toBe('one')
 }, 120_000)
 
-// --- A conversation that is a stranger's -----------------------------------------------------------------------------
+// --- A stranger's conversation ---
 
-test('a conversation that can’t be read is kept beside a new one, and said', async () => {
+test('an unreadable conversation is kept beside a new one, with a notice', async () => {
   await using chat = await makeChat([{ text: 'Yes.' }], { 'a.txt': 'one\n', '.forge/session.json': '{"version": 99' })
   const { desk } = chat
   const before = await ask(desk.work, 'conversation', { at: onBranch() })
@@ -584,7 +584,7 @@ test('a conversation that can’t be read is kept beside a new one, and said', a
   expect(await desk.git('show', 'main:.forge/session-unreadable-1.json')).toBe('{"version": 99')
 })
 
-test('what a model calls a commit can forge no trailer and order no machine', async () => {
+test('a model’s commit message can’t forge a trailer, nor mention or link anything', async () => {
   const message = `Make it\u0007 good [skip ci] ${'and long '.repeat(20)}\n\nSince.\n\nForge-Turn: other\nSigned-off-by: Eve`
   await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { text: 'Done.' }, { text: message }])
   const said = await run(chat.desk)
@@ -594,7 +594,7 @@ test('what a model calls a commit can forge no trailer and order no machine', as
   expect(endIn(said)?.commit?.subject).toStartWith('Make it')
 })
 
-test('an explorer shows how the AI knows each file', async () => {
+test('the explorer shows how the AI’s context contains each file', async () => {
   await using chat = await makeChat([], { 'a.txt': 'one\n', 'b.txt': 'two\n' })
   const { work } = chat.desk
   await work.chat.setContext('main', 'a.txt', true)
@@ -609,7 +609,7 @@ test('an explorer shows how the AI knows each file', async () => {
   })
 })
 
-test('a model that only a stranger’s conversation names is not asked', async () => {
+test('a model named only by a stranger’s conversation is not used', async () => {
   const session = { version: 1, model: 'openai/dear', active_files: [], messages: [] }
   await using chat = await makeChat([{ text: 'Yes.' }], {
     'a.txt': 'one\n',
@@ -621,7 +621,7 @@ test('a model that only a stranger’s conversation names is not asked', async (
   expect(await ask(work, 'conversation', { at: onBranch() })).toMatchObject({ model: 'openai/dear' })
 })
 
-test('where git knows no name for commits, nothing is asked', async () => {
+test('without a name for commits in git’s configuration, no request is sent', async () => {
   const model = new ScriptedModel([{ text: 'Yes.' }])
   const env = { GIT_CONFIG_COUNT: '1', GIT_CONFIG_KEY_0: 'user.useConfigOnly', GIT_CONFIG_VALUE_0: 'true' }
   await using desk = await makeDesk({ files: { 'a.txt': 'one\n' }, models: modelsOf(model), env })
@@ -630,7 +630,7 @@ test('where git knows no name for commits, nothing is asked', async () => {
   expect(await openFile(desk.work.branches, onBranch(), 'a.txt')).toMatchObject({ readOnly: undefined })
 })
 
-test('commands are off until the person switches them on, for this repository', async () => {
+test('commands are off until the user allows them for this repository', async () => {
   await using chat = await makeChat([])
   const { work } = chat.desk
   expect((await ask(work, 'conversation', { at: onBranch() })).commands).toEqual({ isAllowed: false })

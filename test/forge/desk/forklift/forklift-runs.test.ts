@@ -1,4 +1,4 @@
-/** The lines by which the desk lists runs of Forklift. */
+/** The lines of the runs of Forklift in the desk. */
 import { expect, test } from 'bun:test'
 import type { RecordedRun } from '../../../../core/formats/forklift-run.ts'
 import { wordsOfRun } from '../../../../forge/desk/forklift/forklift-runs.ts'
@@ -22,7 +22,7 @@ const BY_HAND: RecordedRun = {
   outcome: { exitCode: 0, outcome: 'Pull request updated', startedAt: '', endedAt: '' },
 }
 
-test('a run that brought nothing new of upstream has updated a merge', () => {
+test('a run without new commits of upstream has updated a merge', () => {
   expect(wordsOfRun(BY_HAND, { commits: 3, isOwn: false })).toBe('Merged 3 commits by hand')
   expect(wordsOfRun(BY_HAND, { commits: 0, isOwn: false })).toBe('Updated the merge')
 })

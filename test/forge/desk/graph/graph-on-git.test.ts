@@ -1,4 +1,4 @@
-/** The repository view on a real desk of a real repository: what is dropped is what git has then, and comes back. */
+/** The repository view on a real desk: drag and drop changes the real repository, and Undo reverts it. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -63,7 +63,7 @@ describe.skipIf(!hasBrowser)('the repository view on git', () => {
     await dialog().locator('.step-outlook .outlook').waitFor()
   }
 
-  test('a branch that is dropped is merged, the graph shows it, and Undo takes it back', async () => {
+  test('dropping a branch on another merges it, the graph shows it, and Undo reverts it', async () => {
     const before = await tip('main')
     await drop('topic', 'main')
     await dialog().getByRole('textbox', { name: 'Message of the commit' }).fill('Bring in the topic')
@@ -78,7 +78,7 @@ describe.skipIf(!hasBrowser)('the repository view on git', () => {
     expect(await tip('main')).toBe(before)
   })
 
-  test('a conflict is said on the target, and waits in its tab', async () => {
+  test('a conflict is announced on the drop target, and waits in its tab', async () => {
     const before = await tip('main')
     await drop('same-line', 'main')
     await dialog().getByText('a.txt').first().waitFor()
@@ -88,7 +88,7 @@ describe.skipIf(!hasBrowser)('the repository view on git', () => {
     expect(await place.git('for-each-ref', '--format=%(refname)', 'refs/forge/merging')).toBe('refs/forge/merging/main')
   })
 
-  test('by keyboard alone a branch is rebased, and what it was is shown as unreachable', async () => {
+  test('a branch is rebased by keyboard alone, and its old commits are shown as unreachable', async () => {
     const before = await tip('topic')
     await page.getByRole('listbox', { name: 'Commits' }).focus()
     await page.keyboard.press('Home')
@@ -110,7 +110,7 @@ describe.skipIf(!hasBrowser)('the repository view on git', () => {
     await page.getByRole('option', { name: /Topic 2.*unreachable/ }).waitFor()
   })
 
-  test('a rejected push goes on to the pull, which fetches before it previews, and a push sends both back', async () => {
+  test('a rejected push offers a pull, which fetches before its preview, and a push sends the result', async () => {
     const origin = await bare(join(place.folder, 'origin.git'))
     await place.git('remote', 'add', 'origin', origin)
     await place.git('push', '-q', '-u', 'origin', 'main')
@@ -121,7 +121,7 @@ describe.skipIf(!hasBrowser)('the repository view on git', () => {
     await button('Push').click()
     await dialog().getByText('1 commit to origin/main').waitFor()
     await dialog().getByRole('button', { name: 'Push', exact: true }).click()
-    // Nothing was fetched: it is the remote that says no, in the dialog, which goes on to the pull.
+    // Nothing was fetched: the remote rejects the push, and the dialog offers the pull.
     await dialog().getByText('Rejected: origin/main has commits that main does not have.').waitFor()
     await dialog().getByText('origin/main has 1 commit that main does not have').waitFor()
     await dialog().getByRole('button', { name: 'Pull…' }).click()
@@ -138,7 +138,7 @@ describe.skipIf(!hasBrowser)('the repository view on git', () => {
     await page.getByText('There is no repository where origin points to').first().waitFor()
   })
 
-  test('a branch is pulled, pushed, merged and rebased where it is: by its tab, its status bar and the palette', async () => {
+  test('a branch is pulled, pushed, merged and rebased from its tab, the status bar and the palette', async () => {
     const origin = await bare(join(place.folder, 'origin.git'))
     await place.git('remote', 'add', 'origin', origin)
     await place.git('push', '-q', '-u', 'origin', 'main')
@@ -201,7 +201,7 @@ describe.skipIf(!hasBrowser)('the repository view on git', () => {
     await bar.getByRole('button', { name: 'Fetch' }).waitFor()
   })
 
-  test('what moves in a terminal is there without a reload', async () => {
+  test('moves in a terminal are shown without a reload', async () => {
     await commit(place.path, 'elsewhere', { 'c.txt': '1\n' }, { message: 'Made in a terminal' })
     await page.getByRole('option', { name: /branch elsewhere Made in a terminal/ }).waitFor()
     await place.git('tag', 'v1', 'main')

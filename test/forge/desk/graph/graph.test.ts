@@ -1,4 +1,4 @@
-/** The graph of the repository: its lanes, its windows, what is found in it, and what only reflogs still know. */
+/** The graph of the repository: lanes, windows, search, and commits that only reflogs have. */
 import { describe, expect, test } from 'bun:test'
 import { utimes } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ import { makePlace, until } from '../../../support/repository.ts'
 import { openTestDesk } from '../../../support/served.ts'
 import { workOf } from '../../../support/times.ts'
 
-/** Commits in the order in which they were made, each with its parents and refs with where they are. */
+/** Commits in the order of their creation, by their parents, and the refs with their commits. */
 type Story = { parents: number[][]; refs: Map<string, number> }
 
 /** A random history. */
@@ -24,7 +24,7 @@ function grow(random: Random, count: number): Story {
   return story
 }
 
-/** One more commit: on a branch, on a new one, or a merge; gives whether it goes on with a line or begins one. */
+/** Adds a commit to a branch, a new one, or as a merge; returns whether it extends a line or begins one. */
 function add({ parents, refs }: Story, random: Random): 'extended' | 'new' {
   const names = [...refs.keys()]
   const name = random.pick(names)
@@ -60,7 +60,7 @@ function shapeOf({ parents, refs }: Story, rows = parents.length): Shape {
 const lanesOf = (story: Story): number[] => [...layLanes(shapeOf(story)).lanes]
 
 describe('lanes', () => {
-  test('a line of commits is one lane, and what is merged runs beside it', () => {
+  test('a line of commits is one lane, and a merged one is beside it', () => {
     // main: 0 - 1 - 4(merge of 3), and 2 - 3 beside it.
     const story: Story = { parents: [[], [0], [0], [2], [1, 3]], refs: new Map([['main', 4]]) }
     const lanes = layLanes(shapeOf(story))
@@ -74,14 +74,14 @@ describe('lanes', () => {
     ])
   })
 
-  test('no lane has two commits or lines in one place, and every line ends at a parent', () => {
+  test('no two commits or lines are at the same position of a lane, and every line ends at a parent', () => {
     for (let seed = 1; seed <= 40; seed++) {
       const random = randomFrom(seed)
       const story = grow(random, 60 + random.below(300))
       const shape = shapeOf(story)
       const lanes = layLanes(shape)
       const rows = lanes.lines(0, shape.count)
-      // Each commit is followed down its lines: they lead to its parents, all of them and no others.
+      // Follows the lines of each commit: they lead to all its parents, and to no other commit.
       for (let row = 0; row < shape.count; row++) {
         const wanted = new Set(shape.parents.subarray(shape.from[row], shape.from[row + 1]))
         const met = new Set<number>()
@@ -94,7 +94,7 @@ describe('lanes', () => {
         }
         expect([...wanted].filter(parent => !met.has(parent))).toEqual([])
       }
-      // No line runs through the commit of another one.
+      // No line runs through another commit.
       for (let row = 1; row < shape.count; row++)
         for (const { to, child } of rows[row - 1] ?? [])
           if (to === lanes.laneOf(row))
@@ -102,7 +102,7 @@ describe('lanes', () => {
     }
   })
 
-  test('a window has the lines that all rows together have', () => {
+  test('a window of rows has the same lines as all rows together', () => {
     const shape = shapeOf(grow(randomFrom(5), 900))
     const lanes = layLanes(shape)
     const sorted = (rows: { from: number; to: number; child: number }[][]) =>
@@ -126,7 +126,7 @@ describe('lanes', () => {
     expect(lanes.flatMap((lane, row) => (lane === 0 ? [row] : []))).toEqual([...firstParents])
   })
 
-  test('a new commit leaves the lanes below it as they were', () => {
+  test('a new commit does not change the lanes below it', () => {
     const moved = { extended: [] as number[], new: [] as number[] }
     for (let seed = 1; seed <= 150; seed++) {
       const random = randomFrom(1000 + seed)
@@ -138,25 +138,25 @@ describe('lanes', () => {
     }
     const share = (counts: number[]) => counts.filter(count => count === 0).length / counts.length
     const mean = (counts: number[]) => counts.reduce((sum, count) => sum + count, 0) / counts.length
-    // One that begins a branch moves nothing at all.
+    // A commit that begins a branch moves no other lane.
     expect(Math.max(...moved.new)).toBe(0)
     expect(share(moved.extended)).toBeGreaterThan(0.6)
     expect(mean(moved.extended)).toBeLessThan(12)
   })
 
-  test('the beginning of a history is laid before the rest is read', () => {
+  test('the beginning of a history is laid out before the rest is read', () => {
     const story = grow(randomFrom(9), 400)
     const whole = layLanes(shapeOf(story))
     const part = layLanes(shapeOf(story, 100))
     expect([...part.lanes].filter((lane, row) => lane === 0 && whole.laneOf(row) !== 0)).toEqual([])
-    // Lines whose parents are not read yet go on to the end.
+    // Lines to parents not read yet run to the end.
     expect(part.lines(0, 100)[99]?.length).toBeGreaterThan(0)
   })
 
-  test('very many commits take little time, and very many branches no end of room', () => {
+  test('very many commits take little time, and very many branches a limited width', () => {
     const random = randomFrom(11)
     const story: Story = { parents: [[]], refs: new Map([['main', 99_999]]) }
-    // Each goes on from one of the last, so that thousands of lines are open at a time.
+    // Each commit extends one of the last ones, so that thousands of lines are open at a time.
     while (story.parents.length < 100_000) {
       const made = story.parents.length
       const near = () => Math.max(0, made - 1 - random.below(random.chance(0.02) ? 20_000 : 40))
@@ -169,7 +169,7 @@ describe('lanes', () => {
     })
     expect(lanes.width).toBeLessThanOrEqual(500)
     expect(Math.max(...lanes.lines(50_000, 50_100).map(row => row.length))).toBeLessThan(2000)
-    // Some tens of milliseconds on a machine that has nothing else to do.
+    // It takes some tens of milliseconds on an idle machine.
     expect(work).toBeLessThan(1000)
   })
 })
@@ -180,7 +180,7 @@ const ALL = { withAbandoned: false }
 const said = (rows: GraphRow[]) => rows.map(({ subject }) => subject)
 
 describe('windows', () => {
-  test('all branches, remote branches and tags are there, the newest first, each with its model', async () => {
+  test('all branches, remote branches and tags are shown, newest first, each with its model', async () => {
     await using place = await makePlace()
     const base = await commit(place.path, 'main', { a: '1' }, { message: 'Base' })
     await commit(place.path, 'topic', { b: '1' }, { message: 'Topic\n\nForge-Model: opus-5.5', parents: [base] })
@@ -205,7 +205,7 @@ describe('windows', () => {
     expect((await view.refs()).tags).toEqual([{ ref: 'refs/tags/v1', name: 'v1', tip: tagged }])
   })
 
-  test('commits come in git’s order by date, and follow the refs as a fresh look would have them', async () => {
+  test('commits are in git’s order by date, and after a move in the same order as if newly read', async () => {
     await using place = await makePlace()
     const random = randomFrom(21)
     await using view = openView(place.objects)
@@ -214,7 +214,7 @@ describe('windows', () => {
       for (let at = 0; at < 8; at++) {
         const parents = [...new Set([random.pick(oids), ...(random.chance(0.3) ? [random.pick(oids)] : [])])]
         const branch = `b${random.below(5)}`
-        // Now and then a clock that is off.
+        // Sometimes the commit's clock is wrong.
         const when = random.chance(0.1) ? { when: 1_700_000_000 + random.below(1000) } : {}
         oids.push(await commit(place.path, branch, { [branch]: `${round}${at}` }, { parents, ...when }))
       }
@@ -229,7 +229,7 @@ describe('windows', () => {
     }
   }, 120_000)
 
-  test('nothing is there in an empty repository, and a first commit comes', async () => {
+  test('an empty repository has no rows, and then its first commit', async () => {
     await using place = await makePlace()
     await using view = openView(place.objects)
     expect(await view.window(ALL, 0, 10)).toMatchObject({ rows: [], lanes: 0 })
@@ -262,7 +262,7 @@ test('commits are found by message, author and hash, in the order of the graph',
   expect(await view.find(ALL, 'lease', gone)).toEqual({ rows: [], isCut: true })
 })
 
-test('commits that only a reflog or the desk itself knows are there when they are asked for', async () => {
+test('commits that only reflogs or operations have are shown on request', async () => {
   await using place = await makePlace()
   await place.git('config', 'core.logAllRefUpdates', 'always')
   const base = await commit(place.path, 'main', { a: '1' }, { message: 'Base' })
@@ -283,7 +283,7 @@ test('commits that only a reflog or the desk itself knows are there when they ar
   expect(rows[1]?.lines.every(line => line.isAbandoned)).toBe(true)
 })
 
-test('remotes are told without what is secret in their urls', async () => {
+test('remotes are shown without the secrets in their URLs', async () => {
   await using place = await makePlace()
   await place.git('remote', 'add', 'origin', 'https://mira:token@host.example/r.git?key=secret')
   await place.git('remote', 'add', 'team/mirror', 'git@host.example:r.git')
@@ -316,7 +316,7 @@ test('remotes are told without what is secret in their urls', async () => {
   expect(withoutSecret('https://me:pass@host:port/r?key=1')).toBe('https://host:port/r')
 })
 
-test('a window is told when a tag or a remote branch has moved in a terminal', async () => {
+test('a window gets news when a tag or a remote branch moves in a terminal', async () => {
   await using place = await makePlace()
   const tip = await commit(place.path, 'main', { a: '1' })
   await using desk = await openTestDesk(place.path)

@@ -1,4 +1,4 @@
-/** Fetch, pull and push of the desk against real remotes: files, and git over HTTP. */
+/** Fetch, pull and push of the desk with real remotes: folders, and git over HTTP. */
 import { expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
@@ -20,7 +20,7 @@ type Far = Desk & {
   tip: (branch?: string) => Promise<string>
 }
 
-/** A desk on a repository whose main follows that of origin, which has what it has. */
+/** A desk on a repository whose main has origin's main as its upstream, at the same commit. */
 async function makeFar(files: Files = { 'a.txt': 'one\n' }): Promise<Far> {
   const desk = await makeDesk({ bare: true })
   const origin = await bare(join(desk.folder, 'far', 'origin.git'))
@@ -47,14 +47,14 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** What a step fails with. */
+/** The error of a step. */
 const failure = async (asked: Promise<unknown>): Promise<string> =>
   await asked.then(
     () => 'it did not fail',
     (error: Error) => error.message,
   )
 
-test('a fetch over HTTP says how far it is, and what came of it', async () => {
+test('a fetch over HTTP reports its progress and its result', async () => {
   await using desk = await makeFar()
   await using server = serveGit(join(desk.folder, 'far'))
   await desk.git('config', 'remote.origin.url', `${server.url}/origin.git`)
@@ -67,7 +67,7 @@ test('a fetch over HTTP says how far it is, and what came of it', async () => {
   expect(await desk.git('rev-parse', 'origin/main')).toBe(tip)
   expect(await desk.tip()).toBe(before)
   expect(wordsOf(desk)[0]).toBe('Fetching…')
-  // Which of git's lines come is a matter of time: the newest is told now and then.
+  // Which lines are reported depends on timing: only the newest one per interval is.
   expect(wordsOf(desk).length).toBeGreaterThan(1)
   expect(desk.news.filter(({ say }) => say === 'progress').at(-1)).toEqual({ say: 'progress' })
   expect((await desk.work.steps.do({ step: 'fetch', remote: 'origin' })).words).toBe(
@@ -75,7 +75,7 @@ test('a fetch over HTTP says how far it is, and what came of it', async () => {
   )
 })
 
-test('where one of two remotes fails, the other is fetched all the same', async () => {
+test('if one of two remotes fails, the other is still fetched', async () => {
   await using desk = await makeFar()
   await desk.git('remote', 'add', 'gone', join(desk.folder, 'nothing'))
   const tip = await commit(desk.origin, 'main', { 'b.txt': 'two\n' }, { message: 'Two' })
@@ -85,7 +85,7 @@ test('where one of two remotes fails, the other is fetched all the same', async 
   expect(await desk.git('rev-parse', 'origin/main')).toBe(tip)
 })
 
-test('a branch whose name is in the way keeps no other from being fetched', async () => {
+test('a branch whose name is in the way does not prevent fetching the others', async () => {
   await using desk = await makeFar()
   await desk.far('branch', 'topic', 'main')
   await desk.work.steps.do({ step: 'fetch' })
@@ -98,7 +98,7 @@ test('a branch whose name is in the way keeps no other from being fetched', asyn
   expect((await desk.work.steps.do({ step: 'fetch' })).words).toBe('Fetched from origin: 1 branch new.')
 })
 
-test('what is not there is said in a sentence', async () => {
+test('a missing remote is reported in a sentence', async () => {
   await using desk = await makeDesk({ files: { 'a.txt': 'a\n' } })
   expect(await failure(desk.work.steps.do({ step: 'fetch' }))).toContain('There is no remote to fetch from')
   expect(await failure(desk.work.steps.do({ step: 'fetch', remote: '--all' }))).toContain('There is no remote --all')
@@ -108,11 +108,11 @@ test('what is not there is said in a sentence', async () => {
   expect(await failure(desk.work.steps.do({ step: 'fetch' }))).toContain("origin can't be reached")
 })
 
-test('a pull follows where the branch has nothing of its own, and undo brings it back', async () => {
+test('a pull fast-forwards a branch without commits of its own, and undo reverts it', async () => {
   await using desk = await makeFar()
   const before = await desk.tip()
   const tip = await commit(desk.origin, 'main', { 'b.txt': 'two\n' }, { message: 'Two' })
-  // Nothing of it is known before it is fetched.
+  // The remote's commits are unknown before the fetch.
   expect(await desk.work.steps.preview(pull('fast-forward'))).toMatchObject({
     is: 'nothing',
     words: 'already up to date with origin/main',
@@ -126,7 +126,7 @@ test('a pull follows where the branch has nothing of its own, and undo brings it
   expect(await desk.work.steps.preview(pull('fast-forward'))).toMatchObject({ is: 'clean', commits: 1 })
 })
 
-test('a pull brings in what was fetched and previewed, and nothing that came later', async () => {
+test('a pull brings in the previewed commits, and no later ones', async () => {
   await using desk = await makeFar()
   const first = await commit(desk.origin, 'main', { 'b.txt': 'two\n' }, { message: 'Two' })
   expect((await desk.work.steps.do({ step: 'fetch', ...MAIN })).words).toBe('Fetched from origin: 1 branch moved.')
@@ -144,7 +144,7 @@ test('a pull brings in what was fetched and previewed, and nothing that came lat
   expect(await desk.tip()).toBe(second)
 })
 
-test('a pull merges or rebases what both have, and never merges where only a fast-forward was wanted', async () => {
+test('a pull merges or rebases diverged branches, and never merges if only a fast-forward was requested', async () => {
   await using desk = await makeFar()
   const tip = await commit(desk.origin, 'main', { 'b.txt': 'two\n' }, { message: 'Two' })
   const own = await commit(desk.path, 'main', { 'c.txt': 'three\n' }, { message: 'Own' })
@@ -165,7 +165,7 @@ test('a pull merges or rebases what both have, and never merges where only a fas
   expect(await desk.tip()).toBe(own)
 })
 
-test('a pull with a conflict waits for a person', async () => {
+test('a pull with a conflict waits for its resolution', async () => {
   await using desk = await makeFar()
   await commit(desk.origin, 'main', { 'a.txt': 'far\n' }, { message: 'Far' })
   const own = await commit(desk.path, 'main', { 'a.txt': 'near\n' }, { message: 'Near' })
@@ -175,7 +175,7 @@ test('a pull with a conflict waits for a person', async () => {
   expect(await desk.tip()).toBe(own)
 })
 
-test('a push sends what was previewed, and a new branch follows it from then on', async () => {
+test('a push sends the previewed commits, and sets the upstream of a new branch', async () => {
   await using desk = await makeFar()
   await using server = serveGit(join(desk.folder, 'far'))
   await desk.git('config', 'remote.origin.url', `${server.url}/origin.git`)
@@ -200,12 +200,12 @@ test('a push sends what was previewed, and a new branch follows it from then on'
   expect(await desk.git('rev-parse', '--abbrev-ref', 'topic@{upstream}')).toBe('origin/other')
 })
 
-test('a push that the remote rejected is known to be behind from then on, and offers to pull', async () => {
+test('after a push was rejected, the branch is shown as behind, with a pull offered', async () => {
   await using desk = await makeFar()
   const far = await commit(desk.origin, 'main', { 'b.txt': 'two\n' }, { message: 'Two' })
   const own = await commit(desk.path, 'main', { 'c.txt': 'three\n' }, { message: 'Own' })
   await desk.work.look()
-  // Nothing was fetched since: only the remote knows of its commit.
+  // Nothing was fetched since: only the remote has its commit.
   expect(await desk.work.steps.preview(push())).toMatchObject({ is: 'clean' })
   expect(await failure(desk.work.steps.do(push(), { before: own }))).toBe(
     'Rejected: origin/main has commits that main does not have. Pull first, then push.',
@@ -221,7 +221,7 @@ test('a push that the remote rejected is known to be behind from then on, and of
   expect(await desk.far('rev-parse', 'main')).toBe(await desk.tip())
 })
 
-test('what the remote has beyond the branch is overwritten by force only, and only as it was fetched last', async () => {
+test('commits on the remote are overwritten only by force, and only those last fetched', async () => {
   await using desk = await makeFar()
   const first = await commit(desk.origin, 'main', { 'b.txt': 'two\n' }, { message: 'Two' })
   const own = await commit(desk.path, 'main', { 'c.txt': 'three\n' }, { message: 'Own' })
@@ -237,7 +237,7 @@ test('what the remote has beyond the branch is overwritten by force only, and on
   const second = await commit(desk.origin, 'main', { 'd.txt': 'four\n' }, { message: 'Meanwhile' })
   expect(await failure(desk.work.steps.do(push({ isForced: true }), forced))).toContain('moved since the last fetch')
   expect(await desk.far('rev-parse', 'main', 'main^')).toBe(`${second}\n${first}`)
-  // What the rejected push has fetched was in no preview.
+  // The commit fetched after the rejected push was in no preview.
   expect(await failure(desk.work.steps.do(push({ isForced: true }), forced))).toContain(
     'origin/main was fetched since this preview: nothing was pushed',
   )
@@ -249,7 +249,7 @@ test('what the remote has beyond the branch is overwritten by force only, and on
   expect(await desk.far('rev-parse', 'main')).toBe(own)
 })
 
-test('a protected branch stays what it is, and the words of the server are shown', async () => {
+test('a rejection by a protected branch is shown in the server’s words', async () => {
   await using desk = await makeFar()
   const before = await desk.far('rev-parse', 'main')
   await mkdir(join(desk.origin, 'hooks'), { recursive: true })
@@ -264,7 +264,7 @@ test('a protected branch stays what it is, and the words of the server are shown
   expect(await desk.far('rev-parse', 'main')).toBe(before)
 })
 
-test('a wrong password is said without the password', async () => {
+test('the message about a wrong password does not contain it', async () => {
   await using desk = await makeFar()
   await using server = serveGit(join(desk.folder, 'far'), { token: 'right' })
   const url = server.url.replace('http://', 'http://ada:hunter-two@')
@@ -276,13 +276,13 @@ test('a wrong password is said without the password', async () => {
   const pushed = await failure(desk.work.steps.do(push(), { before: own }))
   expect(pushed).toContain("origin doesn't let git in")
   expect(JSON.stringify([words, pushed, desk.news])).not.toContain('hunter-two')
-  // The user's own helpers are asked, as by their git.
+  // The user's credential helpers are asked, as by git.
   await desk.git('config', 'remote.origin.url', `${server.url}/origin.git`)
   await desk.git('config', 'credential.helper', '!f() { echo username=ada; echo password=right; }; f')
   expect((await desk.work.steps.do({ step: 'fetch' })).words).toBe('Fetched from origin: nothing new.')
 })
 
-test('a fetch, pull or push that hangs is stopped, and nothing has moved', async () => {
+test('a fetch, pull or push that hangs can be stopped, and nothing has moved', async () => {
   await using desk = await makeFar()
   await using server = serveGit(join(desk.folder, 'far'), { delay: 60_000 })
   await desk.git('config', 'remote.origin.url', `${server.url}/origin.git`)
@@ -307,7 +307,7 @@ test('a fetch, pull or push that hangs is stopped, and nothing has moved', async
   expect(await desk.tip()).toBe(own)
 })
 
-test('a fetch that is stopped in the middle of what comes leaves nothing behind', async () => {
+test('a fetch stopped halfway leaves nothing behind', async () => {
   await using desk = await makeFar()
   const bytes = randomBytes(2_000_000).toString('base64')
   await commit(desk.origin, 'main', { 'large.txt': bytes }, { message: 'Large' })
@@ -323,7 +323,7 @@ test('a fetch that is stopped in the middle of what comes leaves nothing behind'
   desk.work.steps.stop()
   expect((await asked).words).toBe('The fetch was stopped: nothing new.')
   expect(await desk.git('for-each-ref')).toBe(refs)
-  // What served it here has ended with it.
+  // The server's child process has ended with it.
   const served = Number(await readFile(pid, 'utf8'))
   await until(async () => !isAlive(served))
   await desk.git('config', '--unset', 'remote.origin.uploadpack')
@@ -331,7 +331,7 @@ test('a fetch that is stopped in the middle of what comes leaves nothing behind'
   await desk.git('fsck', '--strict')
 })
 
-test('ssh is told to ask nothing, also where the user has an ssh command of their own', async () => {
+test('ssh never prompts, also with an ssh command of the user’s own', async () => {
   await using desk = await makeFar()
   const [ssh, told] = [join(desk.folder, 'ssh'), join(desk.folder, 'told')]
   await writeFile(ssh, `#!/bin/sh\necho "$@" >>'${told}'\necho 'Permission denied (publickey).' >&2\nexit 255\n`)
@@ -362,7 +362,7 @@ test('no hook of the repository runs, and the preview says which', async () => {
   expect(await readdir(desk.folder)).not.toContain('ran')
 })
 
-test('an address names no program, and no option', async () => {
+test('an address can’t name a program or an option', async () => {
   await using desk = await makeFar()
   const ran = join(desk.folder, 'ran')
   await desk.git('config', 'protocol.ext.allow', 'always')
@@ -377,7 +377,7 @@ test('an address names no program, and no option', async () => {
   expect(await readdir(desk.folder)).not.toContain('ran')
 })
 
-test('a mirror is not fetched: it would take the branches of this repository away', async () => {
+test('a mirror remote is not fetched, since that would overwrite local branches', async () => {
   await using desk = await makeFar()
   const own = await commit(desk.path, 'main', { 'c.txt': 'three\n' }, { message: 'Own' })
   await desk.git('config', 'remote.origin.fetch', '+refs/*:refs/*')

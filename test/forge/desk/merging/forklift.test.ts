@@ -1,4 +1,4 @@
-/** Forklift on the desk: its runs as the real one leaves them, opened, finished by hand, and published. */
+/** Forklift on the desk: real runs are opened, finished by hand, and published. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -21,12 +21,12 @@ beforeAll(async () => {
 })
 afterAll(() => folder[Symbol.asyncDispose]())
 
-/** Two conflicts, of which an agent can settle one. */
+/** Two conflicts, of which an agent can resolve one. */
 const TWO: WorldOptions = {
   files: { base: { 'b.txt': 'b\n' }, fork: { 'b.txt': 'b of the fork\n' }, upstream: { 'b.txt': 'b of upstream\n' } },
 }
 const STUCK = 'printf "Which greeting?\\n\\n<b>I tried</b> both.\\n" >STUCK.md; exit 4'
-/** What the harness does first, and one conflict that is settled and left. */
+/** The script of an agent that resolves one conflict and leaves the other. */
 const LEFT = `merge || true; printf 'b of both\\n' >b.txt; ${STUCK}`
 const COMMITTED = `merge || resolve 'Keep both'; ${STUCK}`
 
@@ -43,7 +43,7 @@ const open = async (window: TestWindow) => {
   return ((await window.ask({ ask: 'open run', run })) as { branch: string }).branch
 }
 
-/** A person at the editor puts another text in a file. */
+/** Replaces the text of a file in the editor. */
 async function type(window: TestWindow, branch: string, path: string, text: string): Promise<void> {
   const file = (await window.ask({ ask: 'open', at: { kind: 'branch', branch }, path })) as File
   if (file.kind !== 'text') throw new Error(`${path} is ${file.kind}`)
@@ -56,7 +56,7 @@ async function type(window: TestWindow, branch: string, path: string, text: stri
   expect(accepted).toBe(true)
 }
 
-/** Takes a commit out of the checkout, as in a new clone that never had it. */
+/** Removes a commit from the checkout, as in a new clone without it. */
 async function forget(world: World, oid: string): Promise<void> {
   const upstream = await world.git('rev-parse', 'refs/remotes/upstream/main')
   await world.git('checkout', '-q', '--detach', upstream)
@@ -76,7 +76,7 @@ async function stuckRun(agent: string, options: WorldOptions = {}): Promise<Worl
 }
 
 describe('a fork', () => {
-  test('is told with how far upstream is ahead, and its runs with their ends', async () => {
+  test('is described with how far upstream is ahead, and its runs with their outcomes', async () => {
     await using world = await stuckRun(LEFT, TWO)
     await using forge = await openForge(world, page)
     await using window = await forge.window()
@@ -88,7 +88,7 @@ describe('a fork', () => {
     ])
   })
 
-  test('without a remote upstream is none, in words', async () => {
+  test('without a remote upstream is no fork, with the reason', async () => {
     await using world = await makeWorld()
     await world.git('remote', 'remove', 'upstream')
     await using forge = await openForge(world, page)
@@ -98,7 +98,7 @@ describe('a fork', () => {
     expect(refused).toContain('git remote add upstream')
   })
 
-  test('has no runs of others, nor what is none', async () => {
+  test('does not list runs of other forks, nor invalid ones', async () => {
     await using world = await stuckRun(LEFT, TWO)
     for (const name of ['other_20261122_101500', 'fork_20261122_101500', 'fork_20261122_101501']) {
       await mkdir(join(world.runsFolder, name))
@@ -114,8 +114,8 @@ describe('a fork', () => {
   })
 })
 
-describe('a run that got stuck', () => {
-  test('opens as a branch at its start, in merging, with what the agent left and its letter', async () => {
+describe('a stuck run', () => {
+  test('is opened as a branch at its start, with a waiting merge, the agent’s resolutions and its report', async () => {
     await using world = await stuckRun(LEFT, TWO)
     await using forge = await openForge(world, page)
     await using window = await forge.window()
@@ -136,12 +136,12 @@ describe('a run that got stuck', () => {
     ])
     const file = await window.ask({ ask: 'open', at: { kind: 'branch', branch }, path: 'b.txt' })
     expect(file).toMatchObject({ text: 'b of both\n' })
-    // Opened once more, it is the same one.
+    // Opening it again shows the same branch.
     expect(await onlyRun(window)).toMatchObject({ branch })
     expect(await open(window)).toBe(branch)
   })
 
-  test('has the half of a file that the agent settled, with marks around what is open', async () => {
+  test('has the agent’s resolutions in a file, with markers around its open conflicts', async () => {
     const lines = (one: string, other: string) => `${one}\n${'same\n'.repeat(9)}${other}\n`
     const files = {
       base: { 'two.txt': lines('a', 'b') },
@@ -162,11 +162,11 @@ describe('a run that got stuck', () => {
     expect((file as { text: string }).text).toStartWith('a of the fork\nsame\n')
   })
 
-  test('is opened by one operation, and one undo takes all of it back', async () => {
+  test('is opened by one operation, and one undo reverts all of it', async () => {
     await using world = await stuckRun(LEFT, TWO)
     await using forge = await openForge(world, page)
     await using window = await forge.window()
-    // A commit of drafts says when it was written.
+    // Without the commit, whose date differs for the same drafts.
     const format = '--format=%(refname) %(tree)'
     const refs = () => world.git('for-each-ref', format, 'refs/heads', 'refs/forge/merging', 'refs/forge/drafts')
     const before = await refs()
@@ -183,7 +183,7 @@ describe('a run that got stuck', () => {
     expect(await open(window)).toBe(branch)
   })
 
-  test('brings along what the agent did beside the conflicts, and names what it could not take', async () => {
+  test('includes the agent’s changes beside the conflicts, and names those it could not take over', async () => {
     const files = {
       base: {
         'b.txt': 'b\n',
@@ -223,7 +223,7 @@ chmod +x new/run.sh; touch built/x a.log ':(odd)'; git init -q new/nested; touch
     )
   })
 
-  test('of which the agent went on after its commit says what came then', async () => {
+  test('whose agent continued after its commit names the later changes', async () => {
     await using world = await stuckRun(
       COMMITTED.replace('printf "Which', 'sleep 0.1; printf "more" >more.txt; printf "Which'),
       TWO,
@@ -235,7 +235,7 @@ chmod +x new/run.sh; touch built/x a.log ':(odd)'; git init -q new/nested; touch
     expect(words).toContain('what it made of more.txt, in ')
   })
 
-  test('of which the workspace is gone opens all the same, with all conflicts', async () => {
+  test('whose workspace is gone is opened nevertheless, with all conflicts', async () => {
     await using world = await stuckRun(LEFT, TWO)
     await rm((await world.lastRun()).workspace, { recursive: true })
     await using forge = await openForge(world, page)
@@ -246,7 +246,7 @@ chmod +x new/run.sh; touch built/x a.log ':(odd)'; git init -q new/nested; touch
     expect(waits?.forklift?.stuck).toContain('Which greeting?')
   })
 
-  test('has what the agent committed, without its letter', async () => {
+  test('has the agent’s commit, without its report', async () => {
     await using world = await stuckRun(COMMITTED, TWO)
     await using forge = await openForge(world, page)
     await using window = await forge.window()
@@ -261,7 +261,7 @@ chmod +x new/run.sh; touch built/x a.log ':(odd)'; git init -q new/nested; touch
     expect(folder.map(({ name }) => name)).not.toContain('STUCK.md')
   })
 
-  test('is opened without a trace of a hostile workspace, and says so', async () => {
+  test('is opened without anything of a hostile workspace, and says so', async () => {
     await using world = await stuckRun(
       `${LEFT.replace('exit 4', '')}
 git config core.fsmonitor 'touch ${'$'}HOME/pwned'
@@ -279,7 +279,7 @@ exit 4`,
     expect(await readdir(world.home)).not.toContain('pwned')
   })
 
-  test('goes away with its branch when it is aborted and the branch deleted, and can be opened again', async () => {
+  test('can be opened again after its merge was aborted and its branch deleted', async () => {
     await using world = await stuckRun(LEFT, TWO)
     await using forge = await openForge(world, page)
     await using window = await forge.window()
@@ -290,7 +290,7 @@ exit 4`,
     expect(await open(window)).toBe(branch)
   })
 
-  test('finished by hand goes out as a pull request', async () => {
+  test('finished by hand becomes a pull request', async () => {
     await using world = await stuckRun(LEFT, TWO)
     await using forge = await openForge(world, page)
     await using window = await forge.window()
@@ -311,8 +311,8 @@ exit 4`,
   })
 })
 
-describe('a run that ended otherwise', () => {
-  test('opens with its reason as the letter, where it was refused', async () => {
+describe('a run with another outcome', () => {
+  test('is opened with the reason in place of the report, if it was refused', async () => {
     await using world = await makeWorld(TWO)
     await world.agent('merge || true; git add --all; git commit --quiet -m "With marks"')
     expectExit(await world.run(), 3)
@@ -324,7 +324,7 @@ describe('a run that ended otherwise', () => {
     expect(waits?.files.map(({ state }) => state)).toEqual(['open', 'open'])
   })
 
-  test('opens with what the agent did until then, where its time was up', async () => {
+  test('is opened with the agent’s work so far, if its time was up', async () => {
     await using world = await makeWorld(TWO)
     await world.agent(LEFT.replace('exit 4', 'exit 2'))
     expectExit(await world.run(), 2)
@@ -338,9 +338,9 @@ describe('a run that ended otherwise', () => {
     ])
   })
 
-  test('opens at its start also where only its own folder has that any more', async () => {
+  test('is opened at its start even if only its own folder still has that commit', async () => {
     await using world = await makeWorld(TWO)
-    // The fork has moved on elsewhere: the run begins at a commit that this checkout never fetched.
+    // The fork has new commits elsewhere: the run begins at one that this checkout never fetched.
     await world.agent(LEFT)
     expectExit(await world.run(), 4)
     const { metadata } = await world.lastRun()
@@ -354,7 +354,7 @@ describe('a run that ended otherwise', () => {
     await world.git('rev-list', '--objects', '--quiet', branch)
   })
 
-  test('is not opened where it ended well', async () => {
+  test('is not opened if it succeeded', async () => {
     await using world = await makeWorld()
     expectExit(await world.run(), 0)
     await using forge = await openForge(world, page)
@@ -366,8 +366,8 @@ describe('a run that ended otherwise', () => {
   })
 })
 
-describe('a run that was started elsewhere', () => {
-  test('says what it has written of itself, and not more', async () => {
+describe('a run started elsewhere', () => {
+  test('shows what it has recorded, and nothing else', async () => {
     await using world = await stuckRun(LEFT, TWO)
     const { path, metadata } = await world.lastRun()
     await rm(join(path, 'outcome.json'))
@@ -388,7 +388,7 @@ describe('a run that was started elsewhere', () => {
 })
 
 describe('Run', () => {
-  test('follows Forklift to its end, line by line', async () => {
+  test('shows the output of Forklift by line, to its end', async () => {
     await using world = await makeWorld()
     await using forge = await openForge(world, page)
     await using window = await forge.window()
@@ -404,7 +404,7 @@ describe('Run', () => {
     expect(told.runs[0]).toMatchObject({ end: 'merged', pullRequest: 'https://github.com/me/fork/pull/1' })
   })
 
-  test('is ended by Stop as by Ctrl-C, and leaves no container', async () => {
+  test('is stopped like by Ctrl-C, and leaves no container', async () => {
     await using world = await makeWorld()
     await world.agent('sleep 60')
     await using forge = await openForge(world, page)
@@ -419,7 +419,7 @@ describe('Run', () => {
     expect(await world.containers()).toEqual([])
   })
 
-  test('goes on when the window is closed, and is told to the next one', async () => {
+  test('goes on when the window is closed, and is shown in the next one', async () => {
     await using world = await makeWorld()
     await using forge = await openForge(world, page)
     const first = await forge.window()
@@ -431,7 +431,7 @@ describe('Run', () => {
     expect((await ask(second)).said?.lines.at(-1)).toContain('Pull request opened')
   })
 
-  test('goes on when the desk itself is ended, to its pull request', async () => {
+  test('goes on to its pull request when the desk itself is stopped', async () => {
     await using world = await makeWorld()
     await world.agent('while [ ! -e "$state/go" ]; do sleep 0.05; done; good')
     const forge = await openForge(world, page)
@@ -451,7 +451,7 @@ describe('Run', () => {
     expect(await onlyRun(other)).toMatchObject({ end: 'merged' })
   })
 
-  test('says what Forklift said where something is missing', async () => {
+  test('shows Forklift’s message if something is missing', async () => {
     await using world = await makeWorld()
     await rm(join(world.home, '.config/forklift'), { recursive: true })
     await using forge = await openForge(world, page)

@@ -1,4 +1,4 @@
-/** Merges, settles, finishes and undoes in main, over and over, for a test that ends it at a bad moment. */
+/** Merges, resolves, finishes and undoes in main in a loop, for a test that kills this process. */
 
 import { openRepository } from '../../../../core/git/repository.ts'
 import { closeFile } from '../../../../forge/desk/branches/places.ts'

@@ -1,4 +1,4 @@
-/** Merges, rebases and cherry-picks that wait for a person: every kind of conflict, to its end and back. */
+/** Waiting merges, rebases and cherry-picks: every kind of conflict, to its end and back. */
 
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
@@ -17,19 +17,19 @@ import { modelsOf, ScriptedModel, write } from '../../../support/scripted-model.
 
 const merge = ({ source }: Pick<Pair, 'source'>) => ({ step: 'merge', source, onto: 'main' }) as const
 
-/** Begins the merge of topic into main, as it was previewed. */
+/** Begins the merge of topic into main, as previewed. */
 async function begin(desk: Pair): Promise<void> {
   const preview = v.parse(Preview, await desk.work.steps.preview(merge(desk)))
   expect(preview.is).toBe('conflicts')
   const done = await desk.work.steps.do(merge(desk), preview)
   expect(done.merging).toBe('main')
-  // What was said to be in conflict is, and the page can read all of it.
+  // The conflicts are those of the preview, and match the page's schema.
   const { files } = v.parse(Merging, await desk.work.mergings.in('main'))
   for (const { path } of files) v.parse(ConflictFile, await desk.work.mergings.conflict('main', path))
   expect(files.map(({ path, words = '' }) => ({ path, words }))).toEqual(preview.conflictsIn)
 }
 
-/** The files of a commit: mode, path, and the content of those that are short. */
+/** The files of a commit: mode, path, and the content of short ones. */
 async function filesOf(desk: Desk, commitish: string): Promise<Record<string, string>> {
   const list = (await desk.git('ls-tree', '-r', '-z', '--full-tree', commitish)).split('\0').filter(Boolean)
   const files = list.map(async entry => {
@@ -49,7 +49,7 @@ type Case = {
   name: string
   sides: Sides
   rows: [string, string][]
-  /** What the files are where one side is taken for the first row. */
+  /** The files after one side was taken for the first row. */
   ours: Record<string, string>
   theirs: Record<string, string>
   both: Record<string, string>
@@ -207,7 +207,7 @@ for (const { name, sides, rows, ...ends } of CASES)
       expect(await refusedBy(work.mergings.finish('main'))).toThrow('left in')
       const [path = ''] = rows[0] ?? []
       expect(await work.mergings.conflict('main', path)).toMatchObject({ path, kind: rows[0]?.[1] })
-      // Whatever was taken or let go before, the last word counts.
+      // The last choice counts, whatever was chosen or discarded before.
       for (const other of SIDES.filter(it => it !== side)) await work.mergings.takeSide('main', path, other)
       await ask(work, 'discard', {
         branch: 'main',
@@ -255,7 +255,7 @@ const TWO: Sides = {
   theirs: { 'a.txt': lines({ 2: 'theirs 2', 8: 'theirs 8' }), 'b.txt': 'changed\n' },
 }
 
-/** Replaces the first conflict in main's a.txt by some text, as a person types it. */
+/** Replaces the first conflict in main's a.txt by a text, by typing. */
 async function settleFirst(work: Work, path: string, text: string): Promise<void> {
   const editor = await edit(work, 'main', path)
   const [conflict = ''] = /^<{7} .*?^>{7}[^\n]*\n/ms.exec(editor.text) ?? []
@@ -271,11 +271,11 @@ test('a file that git merges by itself counts once, also where it is renamed', a
     theirs: { 'a.txt': 'theirs\n', 'new.txt': text, 'b.txt': 'changed\n' },
   })
   await begin(desk)
-  // The renamed one and b.txt.
+  // The renamed file and b.txt.
   expect((await desk.work.mergings.in('main'))?.byGit).toBe(2)
 })
 
-test('a conflict is settled by typing, one place after the other', async () => {
+test('conflicts are resolved by typing, one after the other', async () => {
   await using desk = await makePair(TWO)
   const { work } = desk
   await begin(desk)
@@ -293,7 +293,7 @@ test('a conflict is settled by typing, one place after the other', async () => {
   expect(await desk.git('log', '-1', '--format=%B%an', 'main')).toBe('Bring topic in\nAda')
 })
 
-test('a text that has marks of its own gets longer ones', async () => {
+test('a text that contains markers of its own gets longer ones', async () => {
   const own = (word: string) => `<<<<<<< a heading\n${word}\n=======\n>>>>>>>>\n`
   const files = (word: string): Files => ({ a: own(word) })
   await using desk = await makePair({ base: files('one'), ours: files('two'), theirs: files('three') })
@@ -306,7 +306,7 @@ test('a text that has marks of its own gets longer ones', async () => {
   expect(await show(desk.path, 'main', 'a')).toBe(own('two\nthree').trimEnd())
 })
 
-test('line ends stay what they are in what is merged, and in what is settled', async () => {
+test('merged and resolved text keeps its line ends', async () => {
   const crlf = (changes: Record<number, string>) => lines(changes).replaceAll('\n', '\r\n')
   await using desk = await makePair({
     base: { a: crlf({}) },
@@ -319,7 +319,7 @@ test('line ends stay what they are in what is merged, and in what is settled', a
   expect(await show(desk.path, 'main', 'a')).toBe(crlf({ 3: 'settled', 7: 'more' }).trimEnd())
 })
 
-test('abort leaves no trace, and an undo brings all back that was settled', async () => {
+test('abort leaves no trace, and an undo restores all resolutions', async () => {
   await using desk = await makePair(TWO)
   const { work } = desk
   const before = await desk.git('for-each-ref', 'refs/heads', 'refs/forge/drafts', 'refs/forge/merging')
@@ -339,7 +339,7 @@ test('abort leaves no trace, and an undo brings all back that was settled', asyn
   expect(await textOf(work, 'main', 'a.txt')).toBe(text)
 })
 
-test('undo after the end takes the merge back with all that was settled, and redo ends it again', async () => {
+test('undo after the end restores the merge with all resolutions, and redo finishes it again', async () => {
   await using desk = await makePair(TWO, {})
   const { work } = desk
   await begin(desk)
@@ -383,7 +383,7 @@ test('while a merge waits the branch is not saved, renamed, deleted or merged in
   await ask(work, 'new file', { branch: 'topic', path: 'new.txt' })
 })
 
-test('what was typed and not saved is in the way of conflicts, and of nothing else', async () => {
+test('unsaved edits prevent a merge with conflicts, and nothing else', async () => {
   await using desk = await makePair(TWO)
   const { work } = desk
   await (await edit(work, 'main', 'b.txt')).type('typed\n')
@@ -394,7 +394,7 @@ test('what was typed and not saved is in the way of conflicts, and of nothing el
   expect(await desk.git('for-each-ref', 'refs/forge/merging')).toBe('')
 })
 
-test('a branch that was moved from outside is not overwritten', async () => {
+test('a branch moved from outside is not overwritten', async () => {
   await using desk = await makePair(TWO)
   const { work } = desk
   await begin(desk)
@@ -409,7 +409,7 @@ test('a branch that was moved from outside is not overwritten', async () => {
   expect(await textOf(work, 'main', 'c.txt')).toBe('c\n')
 })
 
-test('another desk sees what waits, and what was settled, and may finish it', async () => {
+test('another desk sees the waiting merge and its resolutions, and can finish it', async () => {
   await using desk = await makePair(TWO)
   await begin(desk)
   const { work: other } = await desk.another()
@@ -424,7 +424,7 @@ test('another desk sees what waits, and what was settled, and may finish it', as
   expect(await textOf(desk.work, 'main', 'a.txt')).toBe(lines({ 2: 'theirs 2', 8: 'theirs 8' }))
 })
 
-test('the conversation stays that of the branch that is merged into', async () => {
+test('the conversation stays that of the target branch', async () => {
   const file = '.forge/session.json'
   await using desk = await makePair({
     base: { ...TWO.base, [file]: 'base\n' },
@@ -451,9 +451,9 @@ test('a landing with conflicts ends as one commit, and its tip is kept', async (
   expect(await desk.git('rev-parse', `refs/forge/kept/topic-${desk.theirs.slice(0, 8)}`)).toBe(desk.theirs)
 })
 
-// --- Rebases and cherry-picks ----------------------------------------------------------------------------------------
+// --- Rebases and cherry-picks ---
 
-/** A topic of five commits: the first, third and fifth change what main has changed, too. */
+/** A topic of five commits: the first, third and fifth change the same lines as main. */
 async function makeChain() {
   const base = { 'a.txt': lines(), 'b.txt': lines() }
   const ours = { 'a.txt': lines({ 1: 'main 1', 5: 'main 5', 9: 'main 9' }) }
@@ -504,7 +504,7 @@ test('a rebase stops at each of three conflicts, and moves its branch once, at t
     ...['Two', 'Three', 'Four', 'Five'].map(it => `${it} Bea Ada`),
   ])
   expect(await show(desk.path, 'topic', 'a.txt')).toContain('main 5\ntopic 5\n')
-  // Back step by step, with what was settled at each stop.
+  // Undo goes back step by step, with the resolutions at each stop.
   await work.undo()
   expect(await desk.git('rev-parse', 'topic')).toBe(before)
   expect(await work.mergings.in('topic')).toMatchObject({ at: { number: 5 } })
@@ -524,7 +524,7 @@ test('a rebase is aborted in its middle, and the branch is where it was', async 
   const before = await desk.git('rev-parse', 'topic')
   await work.steps.do(step)
   await work.mergings.takeSide('topic', 'a.txt', 'ours')
-  // What is settled to what is there already makes no commit.
+  // A resolution equal to the existing content makes no commit.
   await work.mergings.finish('topic')
   expect(await work.mergings.in('topic')).toMatchObject({ at: { number: 3 } })
   await work.mergings.abort('topic')
@@ -532,7 +532,7 @@ test('a rebase is aborted in its middle, and the branch is where it was', async 
   expect(await work.mergings.in('topic')).toBeUndefined()
 })
 
-test('picks that stop go on with those that are left', async () => {
+test('interrupted cherry-picks continue with the remaining commits', async () => {
   await using desk = await makeChain()
   const { work } = desk
   const commits = (await desk.git('rev-list', '--reverse', 'main..topic')).split('\n')
@@ -547,9 +547,9 @@ test('picks that stop go on with those that are left', async () => {
   expect(await desk.git('log', '--reverse', '--format=%s %an', `${desk.ours}..main`)).toBe('Three, here Bea\nFour Bea')
 })
 
-// --- What is odd -----------------------------------------------------------------------------------------------------
+// --- Oddities ---
 
-test('what was changed beside the conflicts is listed as odd, and does not stop the end', async () => {
+test('changes beside the conflicts are listed as odd, and do not prevent the end', async () => {
   await using desk = await makePair(TWO)
   const { work } = desk
   await begin(desk)
@@ -563,7 +563,7 @@ test('what was changed beside the conflicts is listed as odd, and does not stop 
   await work.mergings.finish('main')
 })
 
-test('what was changed in a file with conflicts, far from them, is listed as odd', async () => {
+test('changes in a file with conflicts, but far from them, are listed as odd', async () => {
   await using desk = await makePair({
     base: { 'a.txt': lines({}, 30) },
     ours: { 'a.txt': lines({ 5: 'ours' }, 30) },
@@ -578,7 +578,7 @@ test('what was changed in a file with conflicts, far from them, is listed as odd
   )
 })
 
-test('a file in which a person took one side is resolved, and not odd', async () => {
+test('a file resolved by hand with one side is resolved, and not odd', async () => {
   await using desk = await makePair({
     base: { 'a.txt': lines({}, 30), 'b.txt': lines({}, 3) },
     ours: { 'a.txt': lines({ 5: 'ours', 15: 'ours', 25: 'ours alone' }, 30), 'b.txt': lines({ 2: 'ours' }, 3) },
@@ -598,7 +598,7 @@ test('a file in which a person took one side is resolved, and not odd', async ()
   expect(merging?.odd).toEqual([])
 })
 
-test('a merge begins with what was settled before, also where git has no conflict', async () => {
+test('a merge can begin with earlier resolutions, also if git finds no conflict', async () => {
   await using desk = await makePair({ ...TWO, theirs: { 'b.txt': 'changed\n' } })
   const { work, source } = desk
   const result = await commit(
@@ -619,7 +619,7 @@ test('a merge begins with what was settled before, also where git has no conflic
   expect(await desk.git('for-each-ref', 'refs/forge/merging', 'refs/forge/drafts')).toBe('')
 })
 
-test('names of any bytes, and commits of 64 digits, are merged and settled', async () => {
+test('names of any bytes, and commit ids of 64 digits, are merged and resolved', async () => {
   const name = 'm\xfcll'
   const sides: Sides = {
     base: { a: 'one\n', d: 'd\n' },
@@ -641,11 +641,11 @@ test('names of any bytes, and commits of 64 digits, are merged and settled', asy
   expect(await filesOf(desk, 'main')).toEqual({ a: 'three', 'd/in': 'in', 'd~HEAD': 'dd' })
 })
 
-// --- The AI ----------------------------------------------------------------------------------------------------------
+// --- The AI ---
 
 const FILES_OF_TWO = { 'a.txt': lines({ 2: 'both 2', 8: 'both 8' }) }
 
-/** Asks the AI for all conflicts in main, and waits until its turn is over. */
+/** Asks the AI to resolve all conflicts in main, and waits for the end of its turn. */
 async function askForAll(work: Work): Promise<void> {
   await ask(work, 'ask for conflicts', { branch: 'main', paths: 'all' })
   await until(
@@ -653,7 +653,7 @@ async function askForAll(work: Work): Promise<void> {
   )
 }
 
-test('an AI settles conflicts as drafts, and is named; its conversation comes with the commit', async () => {
+test('an AI resolves conflicts as drafts, and is named; its conversation is committed with the merge', async () => {
   const model = new ScriptedModel([{ calls: [write('a.txt', FILES_OF_TWO['a.txt'])] }, { text: 'Settled.' }])
   await using desk = await makePair(TWO, { bare: true, models: modelsOf(model) })
   const { work } = desk
@@ -666,7 +666,7 @@ test('an AI settles conflicts as drafts, and is named; its conversation comes wi
   ])
   const said = await ask(work, 'conversation', { at: { kind: 'branch', branch: 'main' } })
   expect(said.items.map(({ kind }) => kind)).toEqual(['user', 'call', 'text', 'end'])
-  // An undo takes the turn back, and another brings it again.
+  // Undo reverts the turn, and redo restores it.
   await work.undo()
   expect((await work.mergings.in('main'))?.files[0]).toMatchObject({ left: 2 })
   await work.redo()
@@ -696,7 +696,7 @@ test('an AI is asked for one conflict, by its line, and for no other', async () 
   expect(JSON.stringify(model.requests[0])).toContain(`begins in line ${marks[0]}, number 1 of the 2`)
 })
 
-test('what was said while a rebase waited is in the branch when it is done', async () => {
+test('the conversation during a waiting rebase is in the branch at its end', async () => {
   const settled = { name: 'write_file', arguments: { path: 'a.txt', content: lines({ 1: 'both 1', 5: 'main 5' }) } }
   const model = new ScriptedModel([{ calls: [settled] }, { text: 'Settled.' }])
   await using desk = await makePair(
@@ -721,7 +721,7 @@ test('what was said while a rebase waited is in the branch when it is done', asy
   expect(await show(desk.path, 'topic', '.forge/session.json')).toContain('Settled.')
 })
 
-test('what an AI did beside the conflicts is odd, and what a person changes after it is not its own', async () => {
+test('an AI’s changes beside the conflicts are odd, and later changes by hand are not attributed to it', async () => {
   const calls = [write('a.txt', FILES_OF_TWO['a.txt']), write('b.txt', 'something else\n')]
   const model = new ScriptedModel([{ calls }, { text: 'Settled.' }])
   await using desk = await makePair(TWO, { bare: true, models: modelsOf(model) })
@@ -734,7 +734,7 @@ test('what an AI did beside the conflicts is odd, and what a person changes afte
   expect((await work.mergings.in('main'))?.files[0]).not.toHaveProperty('by')
 })
 
-test('a turn goes on with what was settled, and what it did before it was stopped can be kept', async () => {
+test('a turn continues with the resolutions, and its work before a stop can be kept', async () => {
   const model = new ScriptedModel([{ calls: [write('c.txt', 'c\n')] }, { text: 'And', error: new Error('It broke.') }])
   await using desk = await makePair(TWO, { bare: true, models: modelsOf(model) })
   const { work } = desk
@@ -750,11 +750,11 @@ test('a turn goes on with what was settled, and what it did before it was stoppe
   expect(await textOf(work, 'main', 'c.txt')).toBeUndefined()
 })
 
-// --- Kill -9 ---------------------------------------------------------------------------------------------------------
+// --- Kill -9 ---
 
 const MERGER = join(import.meta.dir, 'merger.ts')
 
-/** Lets a desk merge, settle, finish and undo, over and over, and kills it; gives what it said it had done. */
+/** Runs a desk that merges, resolves, finishes and undoes in a loop, and kills it; returns what it reported as done. */
 async function mergeUntilKilled(words: string[], milliseconds: number): Promise<string[]> {
   const child = Bun.spawn([process.execPath, MERGER, ...words], {
     env: { ...process.env, ...PLAIN, ...PERSON },
@@ -770,7 +770,7 @@ async function mergeUntilKilled(words: string[], milliseconds: number): Promise<
   return said.split('\n').slice(0, -1)
 }
 
-test('after kill -9 at any moment the merge waits with what was settled, or is done, or has not begun', async () => {
+test('after kill -9 at any moment the merge waits with its resolutions, or is finished, or has not begun', async () => {
   await using desk = await makePair(TWO)
   await desk.work[Symbol.asyncDispose]()
   const random = randomFrom(Date.now())

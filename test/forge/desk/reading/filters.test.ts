@@ -1,4 +1,4 @@
-/** Files that Git LFS or another filter keeps, and attributes that only change how a checkout has them. */
+/** Files with Git LFS or another filter, and attributes that only affect checkouts. */
 
 import { expect, test } from 'bun:test'
 import { mkdir, writeFile } from 'node:fs/promises'
@@ -27,7 +27,7 @@ const at = { kind: 'branch', branch: 'main' } as const
 const BY_LFS = 'that Git LFS keeps (.gitattributes), which the desk does not run: edit it in a checkout.'
 
 for (const bare of [true, false])
-  test(`files that a filter keeps are shown, and neither edited nor made, in a ${bare ? 'bare ' : ''}repository`, async () => {
+  test(`files with a filter are shown read-only, and not created, in a ${bare ? 'bare ' : ''}repository`, async () => {
     await using desk = await makeDesk({ files: FILES, bare })
     const { work } = desk
     expect(await openFile(work.branches, at, 'raw.psd')).toMatchObject({
@@ -59,14 +59,14 @@ for (const bare of [true, false])
     ] as const)
       expect(await refusedBy(ask(work, 'rename', { branch: 'main', from, to }))).toThrow('which the desk does not run')
     expect(await desk.git('rev-parse', 'main')).toBe(tip)
-    // Under the same filter it is the same file, and what a folder says of its own goes along.
+    // A rename under the same filter is allowed, and a folder's own .gitattributes move with it.
     await ask(work, 'rename', { branch: 'main', from: 'pointer.psd', to: 'deep/other.psd' })
     await ask(work, 'rename', { branch: 'main', from: 'own', to: 'other' })
     await ask(work, 'delete', { branch: 'main', path: 'raw.psd' })
     expect(await bytesFrom(desk.path, 'cat-file', 'blob', 'main:deep/other.psd')).toBe(POINTER)
   })
 
-test('a draft of a file that a filter keeps by now is not saved, and is kept', async () => {
+test('a draft of a file that got a filter later is not saved, and is kept', async () => {
   await using desk = await makeDesk({ files: { 'a.psd': 'a\n', '.gitattributes': '\n' }, bare: true })
   const editor = await edit(desk.work, 'main', 'a.psd')
   await editor.type('typed\n')
@@ -81,14 +81,14 @@ test('a draft of a file that a filter keeps by now is not saved, and is kept', a
   })
 })
 
-test('the user’s own attributes for the repository count, too', async () => {
+test('the user’s own attributes for the repository apply, too', async () => {
   await using desk = await makeDesk({ files: { 'a.psd': 'a\n' }, bare: true })
   await mkdir(join(desk.path, 'info'), { recursive: true })
   await writeFile(join(desk.path, 'info/attributes'), '*.psd filter=lfs\n')
   expect(await refusedBy(ask(desk.work, 'new file', { branch: 'main', path: 'b.psd' }))).toThrow(BY_LFS)
 })
 
-test('so do those that the user has for all repositories', async () => {
+test('the user’s attributes for all repositories apply, too', async () => {
   await using folder = await makeFolder()
   const [named, usual] = [join(folder.path, 'named'), join(folder.path, 'git/attributes')]
   await mkdir(join(folder.path, 'git'))
@@ -117,7 +117,7 @@ test('an AI is told why it can’t write such a file', async () => {
   await vfs.writeFile('new.txt', Buffer.from('x'))
 })
 
-test('attributes cost an opened file nothing that is felt, also in a repository with filters', async () => {
+test('opening a file is not slowed down by attributes, also in a repository with filters', async () => {
   const many = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`folder/${at}.txt`, 'text\n']))
   await using desk = await makeDesk({ files: { ...FILES, ...many }, bare: true })
   const times: number[] = []
@@ -126,18 +126,18 @@ test('attributes cost an opened file nothing that is felt, also in a repository 
     await openFile(desk.work.branches, at, path)
     times.push(performance.now() - begun)
   }
-  // The quicker ones: others had to wait for what else the machine does.
+  // Of the faster half, since the others may have waited for other processes.
   expect(times.toSorted((one, other) => one - other)[25]).toBeLessThan(50)
 })
 
-test('line ends are those that git add would give a file, or those that the file has', async () => {
+test('line ends are as git add would make them in a new file, or those of the file', async () => {
   const files = {
     '.gitattributes': 'auto.txt text=auto\nall.txt text eol=crlf\nnew* text eol=crlf\n',
     'auto.txt': 'one\r\ntwo\r\n',
     'all.txt': 'one\ntwo\n',
   }
   await using desk = await makeDesk({ files: { 'other.txt': 'x\n' } })
-  // As it may have come into the repository before there were attributes.
+  // Committed without the attributes, as if these were added later.
   for (const [path, text] of Object.entries(files)) await writeFile(join(desk.path, path), text)
   const oid = await desk.git('hash-object', '-w', '--no-filters', 'auto.txt')
   await desk.git('add', '.gitattributes', 'all.txt')
@@ -152,7 +152,7 @@ test('line ends are those that git add would give a file, or those that the file
   expect(await blob('auto.txt')).toBe('one\r\ntwo\r\ntyped\r\n')
   expect(await blob('all.txt')).toBe('one\ntwo\ntyped\n')
   expect(await blob('new.txt')).toBe('typed\n')
-  // The checkout that has followed agrees: git add would add nothing.
+  // The updated checkout agrees: git add would change nothing.
   expect(await Bun.file(join(desk.path, 'new.txt')).text()).toBe('typed\r\n')
   await desk.git('add', '--renormalize', 'new.txt', 'all.txt')
   await desk.git('add', 'auto.txt')

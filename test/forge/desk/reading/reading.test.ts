@@ -1,6 +1,4 @@
-/**
- * What is looked at: folders, files by name, text, changes, history. With drafts, and with what strangers may write.
- */
+/** Reading: folders, files by name, text, changes, history, with drafts and with hostile content. */
 import { describe, expect, test } from 'bun:test'
 import { asBytes } from '../../../../core/git/repository.ts'
 import type { CommitRow, FolderEntry } from '../../../../forge/desk/contract/reading.ts'
@@ -30,14 +28,14 @@ async function makeDesk(files: Parameters<typeof commit>[2], format: 'sha1' | 's
   }
 }
 
-/** Types a text in place of all that is in a file. */
+/** Replaces the whole text of a file. */
 async function type(window: TestWindow, path: string, before: number, text: string) {
   await window.ask({ ask: 'open', at: main, path })
   const changes = [[before, ...text.split('\n')]]
   await window.ask({ ask: 'edit', branch: 'main', path, version: 0, edits: [{ client: 'me', changes }] })
 }
 
-/** All that a search finds. */
+/** All matches of a search. */
 async function find(
   window: TestWindow,
   words: string,
@@ -50,11 +48,11 @@ async function find(
   return { matches, isCut }
 }
 
-describe('a folder', () => {
+describe('a listed folder', () => {
   const folder = async (window: TestWindow, path = '', at: At = main) =>
     (await window.ask({ ask: 'folder', at, path })) as FolderEntry[]
 
-  test('is one level, folders first, and says what is not saved', async () => {
+  test('has one level, folders first, and marks unsaved files', async () => {
     await using it = await makeDesk({
       'b.txt': 'b\n',
       'z/deep/c.txt': 'c\n',
@@ -80,7 +78,7 @@ describe('a folder', () => {
     ])
   })
 
-  test('of 100,000 files is there within seconds, and others are answered meanwhile', async () => {
+  test('with 100,000 files is listed within seconds, while other questions are answered', async () => {
     await using place = await makePlace()
     const blob = await gitWith(place.path, ['hash-object', '-w', '--stdin'], 'a\n')
     const lines = Array.from({ length: 100_000 }, (_, at) => `100644 blob ${blob}\tf${at}\n`)
@@ -100,11 +98,11 @@ describe('a folder', () => {
   })
 })
 
-describe('a file by its name', () => {
+describe('a search for files', () => {
   const named = async (window: TestWindow, words: string, count = 10) =>
     (await window.ask({ ask: 'find file', at: main, words, count })) as { path: string; ranges: [number, number][] }[]
 
-  test('is found by a few letters, its own name before its folders', async () => {
+  test('finds a file by a few letters, its own name before its folders', async () => {
     await using it = await makeDesk({ 'lease/other.ts': '', 'src/lease.ts': '', 'src/release.ts': '', 'README.md': '' })
     expect((await named(it.window, 'lease.ts'))[0]).toEqual({ path: 'src/lease.ts', ranges: [[4, 12]] })
     expect((await named(it.window, 'rdme')).map(({ path }) => path)).toEqual(['README.md'])
@@ -115,7 +113,7 @@ describe('a file by its name', () => {
     ])
   })
 
-  test('in any letters, with ranges of its bytes', async () => {
+  test('finds names in any script, with ranges of their bytes', async () => {
     await using it = await makeDesk({ 'Tromsø/größe.txt': '', plain: '' })
     const [found] = await named(it.window, 'größe')
     expect(found?.path).toBe(asBytes('Tromsø/größe.txt'))
@@ -123,7 +121,7 @@ describe('a file by its name', () => {
     expect(hit).toBe(asBytes('größe'))
   })
 
-  test('that was made a moment ago is found, one that was deleted is not', async () => {
+  test('finds a new file, but not a deleted one', async () => {
     await using it = await makeDesk({ 'old.txt': 'x\n' })
     expect(await named(it.window, 'txt')).toHaveLength(1)
     await it.window.ask({ ask: 'new file', branch: 'main', path: 'new.txt' })
@@ -132,8 +130,8 @@ describe('a file by its name', () => {
   })
 })
 
-describe('text', () => {
-  test('is found with its place, in all text files', async () => {
+describe('a search for text', () => {
+  test('finds it with its position, in all text files', async () => {
     await using it = await makeDesk({
       'a.txt': 'x\nfoo bar foo\r\n',
       'sp ace\nline.txt': 'foo\n',
@@ -157,7 +155,7 @@ describe('text', () => {
     ])
   })
 
-  test('in drafts as it is typed, not as it was saved', async () => {
+  test('finds it in drafts as typed, not as saved', async () => {
     await using it = await makeDesk({ 'a.txt': 'before\n', 'b.txt': 'before\n' })
     await type(it.window, 'a.txt', 7, 'after\n')
     expect((await find(it.window, 'before')).matches.map(({ path }) => path)).toEqual(['b.txt'])
@@ -166,7 +164,7 @@ describe('text', () => {
     expect((await find(it.window, 'before', { at: commitAt })).matches).toHaveLength(2)
   })
 
-  test('as it is, or by an expression, in either case', async () => {
+  test('finds it literally or by an expression, with or without case', async () => {
     await using it = await makeDesk({ 'a.txt': 'a.b\naxb\nA.B\nÄ1\nä2\n' })
     const lines = async (words: string, options = {}) =>
       (await find(it.window, words, options)).matches.map(({ line }) => line)
@@ -178,33 +176,33 @@ describe('text', () => {
     expect(await lines('--help')).toEqual([])
   })
 
-  test('whose marks a file tries to forge is found where it is', async () => {
+  test('is not misled by a file that imitates its separators', async () => {
     await using it = await makeDesk({ 'a.txt': '\u001b[31mfake\u001b[m foo \u001b[38;2;1;2;3mx\u001b[m\n' })
     const [match] = (await find(it.window, 'foo')).matches
     expect(match?.text.slice(...(match.ranges[0] ?? [0, 0]))).toBe('foo')
     expect(match?.text).toBe('\u001b[31mfake\u001b[m foo \u001b[38;2;1;2;3mx\u001b[m')
   })
 
-  test('on an endless line is shown around the hit', async () => {
+  test('shows the part of a very long line around the match', async () => {
     await using it = await makeDesk({ 'min.js': `${'x'.repeat(300_000)}needle${'y'.repeat(300_000)}\n` })
     const [match] = (await find(it.window, 'needle')).matches
     expect(match?.text.length).toBeLessThan(500)
     expect(match?.text.slice(...(match.ranges[0] ?? [0, 0]))).toBe('needle')
   })
 
-  test('of very many lines is cut, and the search is over', async () => {
+  test('with very many matches is cut, and ends', async () => {
     await using it = await makeDesk({ 'a.txt': 'foo\n'.repeat(30_000) })
     const { matches, isCut } = await find(it.window, 'foo')
     expect([matches.length, isCut]).toEqual([10_000, true])
   })
 
-  test('by an expression that takes for ever ends with a sentence', async () => {
+  test('with an expression that never ends stops with a sentence', async () => {
     await using it = await makeDesk({ 'a.txt': `${'a'.repeat(50_000)}!\n` })
     expect(await find(it.window, '(a+)+$', { isRegex: true })).toEqual({ matches: [], isCut: true })
     expect((await it.window.heard('notice')).words).toMatch(/^The expression takes too long .*: make it simpler\.$/)
   })
 
-  test('that is no longer waited for is ended', async () => {
+  test('ends when a newer one begins', async () => {
     await using it = await makeDesk({ 'a.txt': 'foo\n' })
     const ask = async () =>
       (
@@ -219,7 +217,7 @@ describe('text', () => {
   })
 })
 
-describe('changes', () => {
+describe('the changes', () => {
   const changes = async (window: TestWindow, to: At, from?: At) =>
     (await window.ask({ ask: 'changes', to, ...(from && { from }) })) as Change[]
 
@@ -251,13 +249,13 @@ describe('changes', () => {
       ['script', undefined, 'mode', 0, 0],
     ])
     expect(found[0]?.before?.oid).toBe(await it.place.git('rev-parse', `${it.tip}:a.txt`))
-    // The first commit has nothing before it.
+    // The first commit has no parent.
     expect(
       (await changes(it.window, { kind: 'commit', commit: it.tip })).every(({ status }) => status === 'added'),
     ).toBe(true)
   })
 
-  test('that are not saved, and against another branch', async () => {
+  test('of drafts, and against another branch', async () => {
     await using it = await makeDesk({ 'a.txt': 'a\n', 'b.txt': 'b\n' })
     await it.place.git('branch', 'other')
     await commit(it.place.path, 'other', { 'b.txt': 'B\n' })
@@ -267,13 +265,13 @@ describe('changes', () => {
     expect(unsaved).toMatchObject({ path: 'a.txt', status: 'changed', added: 1, deleted: 1 })
     expect(await it.window.ask({ ask: 'blob', oid: unsaved?.after?.oid ?? '' })).toEqual({ text: 'typed\n' })
     const against = await changes(it.window, main, { kind: 'branch', branch: 'other' })
-    // What the other branch has gained since they parted is no change of this one.
+    // Changes on the other branch since the merge base do not count.
     expect(against.map(({ path }) => path)).toEqual(['a.txt'])
     const other = await changes(it.window, { kind: 'branch', branch: 'other' }, main)
     expect(other.map(({ path }) => path)).toEqual(['b.txt'])
   })
 
-  test('too many to be shown are a sentence', async () => {
+  test('that are too many to show are a sentence', async () => {
     await using it = await makeDesk({ a: '' })
     const many = await commit(
       it.place.path,
@@ -286,14 +284,14 @@ describe('changes', () => {
     )
   })
 
-  test('a text is text only if it is', async () => {
+  test('treat only text as text', async () => {
     await using it = await makeDesk({ text: 'ä\r\n', bin: 'a\0', large: 'x'.repeat(3 << 20) })
     const text = async (name: string) =>
       await it.window.ask({ ask: 'blob', oid: await it.place.git('rev-parse', `main:${name}`) })
     expect([await text('text'), await text('bin'), await text('large')]).toEqual([{ text: 'ä\r\n' }, {}, {}])
   })
 
-  test('a text in Latin-1 is one to be compared, and said to be that perhaps', async () => {
+  test('in a text in Latin-1 are compared, with a guess of the encoding', async () => {
     await using it = await makeDesk({ a: '' })
     const hash = ['git', 'hash-object', '-w', '--stdin']
     const stdin = Buffer.from('caf\xe9\r\n', 'latin1')
@@ -302,14 +300,14 @@ describe('changes', () => {
   })
 })
 
-describe.each(['sha1', 'sha256'] as const)('history (%s)', format => {
+describe.each(['sha1', 'sha256'] as const)('the history (%s)', format => {
   const history = async (window: TestWindow, from: number, count: number, path?: string, at = main) =>
     (await window.ask({ ask: 'history', at, from, count, ...(path !== undefined && { path }) })) as {
       rows: CommitRow[]
       total?: number
     }
 
-  test('of a branch, by windows, follows its tip', async () => {
+  test('of a branch is read in windows, and follows its tip', async () => {
     await using it = await makeDesk({ a: '0\n' }, format)
     for (let at = 1; at < 30; at++) await commit(it.place.path, 'main', { a: `${at}\n` }, { message: `Change ${at}` })
     const oids = (await it.place.git('rev-list', 'main')).split('\n')
@@ -329,7 +327,7 @@ describe.each(['sha1', 'sha256'] as const)('history (%s)', format => {
     expect((await history(it.window, 100, 10)).rows).toEqual([])
   })
 
-  test('of many branches at once: none ends because others are looked at', async () => {
+  test('of many branches is read at once, without ending one another', async () => {
     await using it = await makeDesk({ a: '1\n' })
     const names = Array.from({ length: 12 }, (_, at) => `topic${at}`)
     for (const name of names) await commit(it.place.path, name, { [name]: 'x\n' }, { parents: [it.tip] })
@@ -343,7 +341,7 @@ describe.each(['sha1', 'sha256'] as const)('history (%s)', format => {
     expect(await Promise.all(asked)).toEqual(names.map(() => [2, 2]))
   })
 
-  test('of a branch in which a merge waits is its own', async () => {
+  test('of a branch with a waiting merge is the branch’s own', async () => {
     await using it = await makeDesk({ a: '1\n' })
     const other = await commit(it.place.path, 'other', { a: '2\n' }, { parents: [it.tip] })
     const tip = await commit(it.place.path, 'main', { a: '3\n' }, { parents: [it.tip] })
@@ -359,7 +357,7 @@ describe.each(['sha1', 'sha256'] as const)('history (%s)', format => {
     expect(await oids({ beyond: { kind: 'branch', branch: 'other' } })).toEqual([tip])
   })
 
-  test('of what a branch has beyond another one', async () => {
+  test('of what a branch has beyond another one is listed', async () => {
     await using it = await makeDesk({ a: '0\n' }, format)
     await it.place.git('branch', 'other')
     await commit(it.place.path, 'main', { a: '1\n' }, { message: 'Only on main' })
@@ -376,7 +374,7 @@ describe.each(['sha1', 'sha256'] as const)('history (%s)', format => {
     expect(await beyond(main, 'other', 1)).toEqual([])
   })
 
-  test('of a file, through its names', async () => {
+  test('of a file is followed through its renames', async () => {
     await using it = await makeDesk({ 'old.txt': 'one\ntwo\nthree\n', other: '' }, format)
     await commit(it.place.path, 'main', { other: 'x' })
     await commit(it.place.path, 'main', { 'old.txt': null, 'new.txt': 'one\ntwo\nthree\n' }, { message: 'Rename' })
@@ -385,7 +383,7 @@ describe.each(['sha1', 'sha256'] as const)('history (%s)', format => {
     expect((await history(it.window, 1, 10, 'new.txt')).rows).toHaveLength(1)
   })
 
-  test('a commit by its id or the beginning of one', async () => {
+  test('has a commit by its id or the start of it', async () => {
     await using it = await makeDesk({ a: 'a\n' }, format)
     const tip = await commit(it.place.path, 'main', { a: 'b\n' }, { message: 'Subject\n\nBody' })
     for (const id of [tip, tip.slice(0, 8), ` ${tip.slice(0, 8).toUpperCase()} `])

@@ -1,4 +1,4 @@
-/** Review, history and the palette's commits on a real desk: what they compare with and what they find is what git has. */
+/** Review, history and the palette's commits on a real desk: they match git's results. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { urlOf } from '../../../../forge/desk/server/address.ts'
@@ -87,7 +87,7 @@ describe.skipIf(!hasBrowser)('review and history on git', () => {
     await changed().getByText('more.txt').waitFor()
   })
 
-  test('a comparison is from the merge base, or straight, and says which', async () => {
+  test('a comparison is with the merge base, or direct, and says which', async () => {
     await page.keyboard.press('Alt+r')
     await compareWith('main', /^main/)
     const compared = page.getByRole('combobox', { name: 'Compared' })
@@ -100,14 +100,14 @@ describe.skipIf(!hasBrowser)('review and history on git', () => {
     await changed().getByText('main.txt').waitFor({ state: 'detached' })
   })
 
-  test('the commits of a review stand above their files', async () => {
+  test('the commits of a review are above its files', async () => {
     await page.keyboard.press('Alt+r')
     await page.getByRole('tab', { name: 'By commit' }).click()
     const commits = page.locator('.list.commits')
     await commits.getByText('Topic, second').waitFor()
     const [list, files] = [await commits.boundingBox(), await changed().boundingBox()]
     expect(list?.y ?? 0).toBeLessThan(files?.y ?? 0)
-    // No gap is left between the two but for a heading.
+    // No gap between the two but for a heading.
     expect((files?.y ?? 0) - (list?.y ?? 0) - (list?.height ?? 0)).toBeLessThan(48)
     await page.getByRole('tab', { name: 'All changes' }).click()
   })

@@ -1,4 +1,4 @@
-/** What an editor shows of a file's bytes, and that nothing else comes back. */
+/** Decoding a file's bytes for the editor, and encoding them again without a change. */
 import { expect, test } from 'bun:test'
 import { MAX_EDITABLE_BYTES } from '../../../../forge/desk/contract/limits.ts'
 import { decodeText, encode, guess, showWithoutText, whyReadOnly } from '../../../../forge/desk/reading/text.ts'
@@ -9,7 +9,7 @@ const OID = '1'.repeat(40)
 const shown = (content: Buffer | undefined, mode = '100644') =>
   showWithoutText('a', { mode, oid: OID }, content && { mode, oid: OID, size: content.length, bytes: content })
 
-test('line ends, byte order mark and final newline are told from each other', () => {
+test('line ends, byte order mark and final newline are recognised', () => {
   const cases: [string, string, string, boolean][] = [
     ['', '', 'LF', false],
     ['a\nb', 'a\nb', 'LF', false],
@@ -27,7 +27,7 @@ test('line ends, byte order mark and final newline are told from each other', ()
     expect(decodeText(bytes(file))).toEqual({ text, lineEnd: lineEnd as 'LF', bom })
 })
 
-test('bytes that are no UTF-8, and those with a NUL, are not edited', () => {
+test('bytes that are not UTF-8, and those with a NUL, are read-only', () => {
   for (const file of [
     'caf\xe9',
     '\xff\xfe\x41\x00',
@@ -40,7 +40,7 @@ test('bytes that are no UTF-8, and those with a NUL, are not edited', () => {
     expect(decodeText(bytes(file))).toBeUndefined()
 })
 
-test('any bytes that can be edited come back as they were', () => {
+test('all editable bytes are preserved', () => {
   const random = randomFrom(7)
   const pieces = [
     'a',
@@ -57,7 +57,7 @@ test('any bytes that can be edited come back as they were', () => {
   ]
   let edited = 0
   for (let round = 0; round < 20_000; round++) {
-    // Some files have but one kind of line ends, and some have bytes of any kind.
+    // Some files have only one kind of line ends, and some any bytes.
     const some = random.chance(0.5) ? pieces.filter(() => random.chance(0.5)) : pieces
     const list = some.length > 0 ? some : pieces
     const parts = Array.from({ length: random.below(12) }, () =>
@@ -72,7 +72,7 @@ test('any bytes that can be edited come back as they were', () => {
   expect(edited).toBeGreaterThan(10_000)
 })
 
-test('an edit of one line leaves the ends of all others as they are', () => {
+test('an edit of one line does not change the ends of other lines', () => {
   const random = randomFrom(11)
   for (let round = 0; round < 2000; round++) {
     const ends = random.pick([['\n'], ['\r\n'], ['\n', '\r\n']])
@@ -85,7 +85,7 @@ test('an edit of one line leaves the ends of all others as they are', () => {
   }
 })
 
-test('what is no text says what it is', () => {
+test('content that is not text is described', () => {
   const whatOf = (content: Buffer | undefined, mode?: string) => {
     const file = shown(content, mode)
     return file?.kind === 'other' ? file.what : file?.kind
@@ -112,7 +112,7 @@ test('what is no text says what it is', () => {
   expect(shown(bytes('<svg onload="x"/>'))).toBeUndefined()
 })
 
-test('files of more than 2 MB are shown and not edited', () => {
+test('files of more than 2 MB are read-only', () => {
   expect(whyReadOnly('a', MAX_EDITABLE_BYTES)).toBeUndefined()
   expect(whyReadOnly('big \xc3\xa9', MAX_EDITABLE_BYTES + 1)).toBe(
     'big é has 2.0 MB: files of more than 2 MB are shown and not edited.',

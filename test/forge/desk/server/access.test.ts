@@ -1,4 +1,4 @@
-/** Only the user gets in: each way in which others were let in elsewhere, against every route and the socket. */
+/** Access only for the user: known attacks on local servers, against every route and the socket. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { connect } from 'node:net'
 import { cookieFor, proofFor, questionFor, secretFor } from '../../../../forge/desk/server/access.ts'
@@ -46,10 +46,10 @@ afterAll(async () => {
 })
 
 type Headers = Record<string, string | string[] | undefined>
-/** One request to a route; to the socket's it is an upgrade. */
+/** A request to a route; to the socket's route, an upgrade. */
 const ask = (path: string, headers: Headers = {}, method = 'GET') =>
   send(port, request(path, { ...desk.headers, ...(path === '/socket' && upgrade()), ...headers }, method))
-/** A socket shows the secret in its protocols alone. */
+/** A socket sends the secret only in its protocols. */
 const upgrade = () => ({
   ...UPGRADE,
   [SECRET_HEADER]: undefined,
@@ -60,11 +60,11 @@ const statuses = (headers: Headers, method = 'GET') =>
   Promise.all(routes.map(async path => (await ask(path, headers, method)).status))
 const all = (status: number) => routes.map(() => status)
 
-test('our own page gets everything', async () => {
+test('the desk’s own page has full access', async () => {
   expect(await statuses({})).toEqual([200, 101, 204, 200, 200])
 })
 
-describe('a key is needed:', () => {
+describe('a credential is required:', () => {
   const value = () => cookieOf(desk.key).replace(/^[^=]*=/, '')
   const wrong = () => value().replace(/^./, char => (char === 'A' ? 'B' : 'A'))
   test.each<[string, () => string | undefined]>([
@@ -84,24 +84,24 @@ describe('a key is needed:', () => {
     expect(await statuses({ Cookie: cookie() })).toEqual(all(401))
   })
 
-  test('the right one among others', async () => {
+  test('the right one among several is accepted', async () => {
     const Cookie = `a=b; desk_${port}=planted; ${cookieOf(desk.key)}; desk_1=${value()}`
     expect(await statuses({ Cookie })).toEqual([200, 101, 204, 200, 200])
   })
 
-  test('the cookie alone, which any server of this machine is sent, leads to the empty page and no further', async () => {
+  test('the cookie alone, which browsers send to any local server, gives only the empty page', async () => {
     const secret = secretFor(desk.key)
     for (const shown of [undefined, '', value(), desk.key.token, secret.slice(0, -1), `${secret}x`]) {
       const protocols = shown === undefined ? undefined : protocolsWith(shown).join(', ')
       const headers = { [SECRET_HEADER]: shown, 'Sec-WebSocket-Protocol': protocols }
       expect(await statuses(headers)).toEqual([200, 401, 401, 200, 401])
     }
-    // Nor does it open the door by which the secret is given.
+    // Nor does it give access to the secret.
     expect((await ask(`/?token=${value()}`)).status).toBe(401)
     expect((await ask('/')).body).not.toContain(secret)
   })
 
-  test('each way shows the secret in its own place', async () => {
+  test('each route reads the secret in its own way', async () => {
     const secret = secretFor(desk.key)
     expect((await ask('/socket', { 'Sec-WebSocket-Protocol': undefined, [SECRET_HEADER]: secret })).status).toBe(401)
     const Protocol = { 'Sec-WebSocket-Protocol': protocolsWith(secret).join(', '), [SECRET_HEADER]: undefined }
@@ -112,7 +112,7 @@ describe('a key is needed:', () => {
     expect((await ask('/socket')).headers['sec-websocket-protocol']).toBe('forge')
   })
 
-  test('the token opens the page’s address alone, and gives cookie and secret', async () => {
+  test('the token works only in the page’s address, and gives cookie and secret', async () => {
     const visit = { Cookie: undefined, Origin: undefined, [SECRET_HEADER]: undefined }
     const answer = await ask(`/?token=${desk.key.token}`, visit)
     expect(answer.status).toBe(200)
@@ -126,7 +126,7 @@ describe('a key is needed:', () => {
       expect((await ask(`${path}?token=${desk.key.token}`, { Cookie: undefined })).status).toBe(401)
   })
 
-  test('a ticket does what the token does, once', async () => {
+  test('a ticket works like the token, but once', async () => {
     const visit = { Cookie: undefined, Origin: undefined, [SECRET_HEADER]: undefined }
     const ticket = (await askForTicket({ ...desk.key, host: 'here' })) ?? ''
     const path = new URL(urlWith(desk.key, ticket))
@@ -140,14 +140,14 @@ describe('a key is needed:', () => {
     }
   })
 
-  test('a window without one is told in a sentence where to get it', async () => {
+  test('a window without one is told where to get it', async () => {
     const { body } = await ask('/', { Cookie: undefined })
     expect(body).toBe(
       'This window has no key to the desk: run `forge` again in the folder of repo, and use the address that it prints.',
     )
   })
 
-  test('another start of the command is answered if it has the token, and another program at the port learns nothing', async () => {
+  test('another start of the command with the token gets an answer, and another program at the port learns nothing', async () => {
     const address = { ...desk.key, host: 'here', pid: 1 }
     const ticket = (await askForTicket(address)) ?? ''
     expect(ticket).toMatch(/^[\w-]{43}$/)
@@ -184,7 +184,7 @@ describe('a key is needed:', () => {
   )
 })
 
-describe('a name of this machine is needed:', () => {
+describe('a local host name is required:', () => {
   test.each<[string, string | string[] | undefined]>([
     ['another host', 'evil.example'],
     ['a name that was pointed here', 'rebound.evil.example:PORT'],
@@ -202,23 +202,23 @@ describe('a name of this machine is needed:', () => {
       for (const status of await statuses({ Host, Origin })) expect([400, 421, 403]).toContain(status)
   })
 
-  test('without any', async () => {
+  test('a request without any is refused', async () => {
     for (const status of await statuses({ Host: undefined })) expect([400, 421]).toContain(status)
   })
 
-  test.each(['localhost', '127.0.0.1', '[::1]'])('%s is one', async name => {
+  test.each(['localhost', '127.0.0.1', '[::1]'])('%s is accepted', async name => {
     const host = `${name}:${port}`
     expect(await statuses({ Host: host, Origin: `http://${host}` })).toEqual([200, 101, 204, 200, 200])
   })
 
-  test('an address in the first line of a request does not speak for its Host', async () => {
+  test('an absolute address in the request line does not replace the Host', async () => {
     for (const path of [`http://127.0.0.1:${port}/key`, `http://localhost:${port}/`])
       expect((await ask(path, { Host: 'evil.example', Origin: undefined })).status).toBe(421)
     expect((await ask('//evil.example/key')).status).toBe(404)
   })
 })
 
-describe('only our own page may ask:', () => {
+describe('only the desk’s own page may ask:', () => {
   test.each([
     'http://evil.example',
     'https://127.0.0.1:PORT',
@@ -239,7 +239,7 @@ describe('only our own page may ask:', () => {
     expect(await statuses({ Origin: undefined })).toEqual([200, 403, 204, 200, 200])
   })
 
-  test.each(['cross-site', 'same-site'])('a page of another site takes nothing: %s', async site => {
+  test.each(['cross-site', 'same-site'])('a page of another site reads nothing: %s', async site => {
     for (const mode of ['no-cors', 'cors', 'same-origin', 'websocket', 'nested-navigate'])
       expect(await statuses({ 'Sec-Fetch-Site': site, 'Sec-Fetch-Mode': mode, Origin: undefined })).toEqual(all(403))
     const frame = { 'Sec-Fetch-Site': site, 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Dest': 'iframe' }
@@ -262,7 +262,7 @@ describe('only our own page may ask:', () => {
   })
 })
 
-describe('nothing but what is there:', () => {
+describe('unknown requests are refused:', () => {
   test.each(['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'PROPFIND'])('%s', async method => {
     expect(await statuses({ 'Content-Length': '0' }, method)).toEqual(all(405))
   })
@@ -319,7 +319,7 @@ describe('nothing but what is there:', () => {
     expect((await ask('/key')).status).toBe(204)
   })
 
-  test('a body is not taken', async () => {
+  test('a request with a body', async () => {
     const answer = await send(
       port,
       `${request('/key', { ...desk.headers, 'Content-Length': '5000000' })}${'x'.repeat(70_000)}`,
@@ -329,8 +329,8 @@ describe('nothing but what is there:', () => {
   })
 })
 
-describe('what an answer lets a browser do:', () => {
-  test('each says that nothing may be framed, guessed, read by others or told to others', async () => {
+describe('the headers of a response:', () => {
+  test('prevent framing, type guessing, reading by other pages, and referrers', async () => {
     const answers = [
       ...(await Promise.all(routes.filter(path => path !== '/socket').map(path => ask(path)))),
       ...(await Promise.all([ask('/nothing'), ask('/', { Cookie: undefined }), ask('/', { Host: 'evil.example' })])),
@@ -348,7 +348,7 @@ describe('what an answer lets a browser do:', () => {
     }
   })
 
-  test('the page’s scripts are its own files, and its styles bear a word that is new each time', async () => {
+  test('allow only the page’s own scripts, and styles with a new nonce each time', async () => {
     const [one, other] = [await ask('/'), await ask('/')]
     const policy = one.headers['content-security-policy'] ?? ''
     const [, nonce = ''] = /style-src 'self' 'nonce-([\w+/=]{22,})'/.exec(policy) ?? []
@@ -360,7 +360,7 @@ describe('what an answer lets a browser do:', () => {
     expect(one.headers['cache-control']).toBe('no-store')
   })
 
-  test('an image is an image; a picture that can hold scripts is none', async () => {
+  test('let an image be only an image; an SVG is none', async () => {
     const { headers } = await ask(routes[4] ?? '')
     expect(headers['content-type']).toBe('image/png')
     expect(headers['content-security-policy']).toBe("sandbox; default-src 'none'")
@@ -368,7 +368,7 @@ describe('what an answer lets a browser do:', () => {
       expect((await ask(`/image/${svg}`, { 'Sec-Fetch-Dest': dest })).status).toBe(404)
   })
 
-  test('a script is compressed as the browser wishes, and kept by its hash', async () => {
+  test('let a script be compressed as the browser accepts, and cached by its hash', async () => {
     const get = (encoding: string) =>
       fetch(`http://127.0.0.1:${port}${SCRIPT}`, { headers: { ...ours(desk.key), 'accept-encoding': encoding } })
     for (const [accepted, used] of [
@@ -388,7 +388,7 @@ describe('what an answer lets a browser do:', () => {
   })
 })
 
-test('connections that say nothing, or very slowly, block no other connection, and are closed', async () => {
+test('silent or slow connections do not block others, and are closed', async () => {
   const slow = Array.from({ length: 300 }, () => connect(port, '127.0.0.1'))
   const closed = slow.map(socket => new Promise(resolve => socket.on('close', resolve).on('error', resolve)))
   const begun = slow.map(socket => new Promise<void>(resolve => socket.on('connect', () => resolve())))
@@ -396,6 +396,6 @@ test('connections that say nothing, or very slowly, block no other connection, a
   for (const [at, socket] of slow.entries()) if (at % 2) socket.write('GET / HTTP/1.1\r\nHost: 127')
   const answered = await shortest(1_000, async () => expect((await ask('/key')).status).toBe(204))
   expect(answered).toBeLessThan(1_000)
-  // All of them before the time of this test is over.
+  // All are closed before the test's time is over.
   await Promise.all(closed)
 }, 120_000)

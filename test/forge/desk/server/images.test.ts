@@ -17,7 +17,7 @@ const IMAGES = {
   'a.ico': Buffer.from('\0\0\x01\0....'),
 }
 
-test('each file that is said to be an image is answered as one', async () => {
+test('each image file is sent with its media type', async () => {
   await using desk = await makeDesk({ files: IMAGES, bare: true })
   await using objects = openObjects(await openRepository(desk.path))
   for (const path of Object.keys(IMAGES)) {

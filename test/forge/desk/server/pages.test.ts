@@ -1,4 +1,4 @@
-/** The files that the page is made of, as a browser gets them. */
+/** The page's files, as a browser gets them. */
 import { expect, test } from 'bun:test'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { Pages } from '../../../../forge/desk/server/pages.ts'
 
-/** A built page with one script, and what a browser that takes some encodings gets of that. */
+/** Builds a page with one script, and requests that with some accepted encodings. */
 async function scriptOf(script: string, accepted: string): Promise<{ encoding: string | null; body: Buffer }> {
   const folder = await mkdtemp(join(tmpdir(), 'desk-page-'))
   try {
@@ -23,19 +23,19 @@ async function scriptOf(script: string, accepted: string): Promise<{ encoding: s
 
 const LONG = 'export const answer = 42\n'.repeat(200)
 
-test('a short script comes as it is, and says so', async () => {
+test('a short script is sent uncompressed, with matching headers', async () => {
   const { encoding, body } = await scriptOf('export {}', 'gzip, br')
   expect([encoding, body.toString()]).toEqual([null, 'export {}'])
 })
 
-test('a long script comes compressed as its header says', async () => {
+test('a long script is sent compressed, as its header says', async () => {
   const brotli = await scriptOf(LONG, 'gzip, br')
   expect([brotli.encoding, brotliDecompressSync(brotli.body).toString()]).toEqual(['br', LONG])
   const gzip = await scriptOf(LONG, 'gzip')
   expect([gzip.encoding, gunzipSync(gzip.body).toString()]).toEqual(['gzip', LONG])
 })
 
-test('a browser that takes no encoding gets none', async () => {
+test('a browser that accepts no encoding gets none', async () => {
   const { encoding, body } = await scriptOf(LONG, 'br;q=0, identity')
   expect([encoding, body.toString()]).toEqual([null, LONG])
 })

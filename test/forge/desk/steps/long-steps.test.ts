@@ -1,4 +1,4 @@
-/** Steps of many commits: computed once for the preview and the deed, and stopped at once without a trace. */
+/** Steps of many commits: computed once for the preview and the step, and stopped at once without a trace. */
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import type { Oid } from '../../../../core/git/repository.ts'
@@ -10,7 +10,7 @@ import { makePlace, until } from '../../../support/repository.ts'
 
 setDefaultTimeout(120_000)
 
-/** Topic has that many commits of its own, each of another file. */
+/** A topic with this many commits, each of another file. */
 async function makeLong(count: number): Promise<Pair> {
   const desk = await makePair({ base: { 'a.txt': 'a\n' }, ours: { 'ours.txt': 'o\n' }, theirs: { 't.txt': 't\n' } })
   const who = 'Una <una@upstream.example> 1790000000 +0000'
@@ -28,13 +28,13 @@ const rebase = ({ ours }: Pair) =>
   ({ step: 'rebase', branch: 'topic', onto: { commit: ours, branch: 'main', words: 'main' } }) as const
 
 interface Course {
-  /** All of it is stopped with this commit. */
+  /** The number of the commit at which everything is stopped. */
   stopAt?: number
-  /** Nothing begins before that. */
+  /** The computation waits for this before it starts. */
   after?: Promise<unknown>
 }
 
-/** Each commit that is begun with, told at once: what the person hears comes later and less often, by the clock. */
+/** Records each commit as it begins; the reported progress comes later and less often. */
 function eachOf({ work: { steps } }: Pair, { stopAt, after }: Course = {}): string[] {
   const { plannings } = steps
   const begun: string[] = []
@@ -57,10 +57,10 @@ const STOPPED = 'It was stopped: nothing was moved.'
 const refsOf = ({ git }: Pair) => git('for-each-ref')
 const progress = ({ news }: Pair) => news.flatMap(it => (it.say === 'progress' ? [it.words] : []))
 
-test('a long rebase says how far it is, and the step takes what the preview has computed', async () => {
+test('a long rebase reports its progress, and the step uses the preview’s computation', async () => {
   await using desk = await makeLong(40)
   const { work } = desk
-  // What is over by then has said nothing.
+  // A step that ends within this time reports no progress.
   const begun = eachOf(desk, { after: Bun.sleep(700) })
   const preview = await work.steps.preview(rebase(desk))
   expect(preview).toMatchObject({ is: 'clean', commits: 41 })
@@ -68,7 +68,7 @@ test('a long rebase says how far it is, and the step takes what the preview has 
   expect(progress(desk)[0]).toBe('Rebasing: commit 1 of 41')
   expect(progress(desk).at(-1)).toBeUndefined()
   await work.steps.do(rebase(desk), preview)
-  // None of its commits was computed again.
+  // No commit was computed again.
   expect(begun).toHaveLength(41)
   expect(await desk.git('rev-list', '--count', 'main..topic')).toBe('41')
   expect(await desk.git('rev-parse', 'topic^{tree}')).toBe(preview.tree ?? '')
@@ -97,7 +97,7 @@ test('a long preview ends when no window waits for it any more', async () => {
   expect(begun.length).toBeLessThan(41)
 })
 
-test('a long preview goes on for a window that still waits for it', async () => {
+test('a long preview continues for a window that still waits for it', async () => {
   await using desk = await makeLong(40)
   const { steps } = desk.work
   const begun = eachOf(desk)
@@ -109,14 +109,14 @@ test('a long preview goes on for a window that still waits for it', async () => 
   expect(begun).toHaveLength(41)
 })
 
-test('a long step is stopped at once without a trace, and can be done then', async () => {
+test('a long step is stopped at once without a trace, and can be run again', async () => {
   await using desk = await makeLong(40)
   const { steps } = desk.work
   const refs = await refsOf(desk)
   const meanwhile = Promise.withResolvers<void>()
   const begun = eachOf(desk, { after: meanwhile.promise, stopAt: 20 })
   const asked = steps.do(rebase(desk)).catch((error: Error) => error.message)
-  // What is typed meanwhile does not wait for it.
+  // A new file does not wait for the computation.
   await ask(desk.work, 'new file', { branch: 'topic', path: 'meanwhile.txt' })
   await desk.work.undo()
   meanwhile.resolve()
@@ -128,7 +128,7 @@ test('a long step is stopped at once without a trace, and can be done then', asy
   expect(await desk.git('rev-list', '--count', 'main..topic')).toBe('41')
 })
 
-test('what a garbage collection took between preview and step is computed again', async () => {
+test('objects that a garbage collection removed between preview and step are computed again', async () => {
   await using desk = await makeLong(3)
   const preview = await desk.work.steps.preview(rebase(desk))
   await desk.git('gc', '-q', '--prune=now')
@@ -137,7 +137,7 @@ test('what a garbage collection took between preview and step is computed again'
   await desk.git('fsck', '--connectivity-only', '--no-dangling')
 })
 
-test('a rebase that is gone on with is stopped, and waits as it did', async () => {
+test('a continued rebase can be stopped, and waits as before', async () => {
   const same = { 'a.txt': 'a\n' }
   await using desk = await makePair({ base: same, ours: { 'a.txt': 'ours\n' }, theirs: { 'a.txt': 'theirs\n' } })
   let tip: Oid = desk.theirs
@@ -155,7 +155,7 @@ test('a rebase that is gone on with is stopped, and waits as it did', async () =
   expect(await desk.git('rev-list', '--count', 'main..topic')).toBe('41')
 })
 
-test('plannings are made once by key, and again where one failed', async () => {
+test('computations are shared by key, and repeated after a failure', async () => {
   await using place = await makePlace()
   const plannings = new Plannings(place.objects, () => undefined)
   const picked = { picks: { chain: [], tree: '', dropped: [] }, commits: 0, same: 0 }

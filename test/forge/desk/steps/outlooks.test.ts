@@ -1,4 +1,4 @@
-/** The word on a target is what the step's preview says, and that is what happens, of every kind of step. */
+/** The outcome on a target matches the preview and the result, for every kind of step. */
 import { expect, test } from 'bun:test'
 import type { BranchStep, Outlook, Source } from '../../../../forge/desk/contract/steps.ts'
 import { branchSource, stepOf, titleInto, WAYS, type Way } from '../../../../forge/desk/web/graph/step-ways.ts'
@@ -6,9 +6,9 @@ import { commit } from '../../../support/git.ts'
 import { lines, makePair } from '../../../support/merging.ts'
 
 /**
- * `topic` has two commits, the last of which conflicts with main. The other branches: one in which all of it is clean,
- * one that topic stands on, one at the same commit, one with the same files, one of another history, and one in which a
- * merge waits.
+ * `topic` has two commits, the last of which conflicts with main. The other branches: one without conflicts, one that
+ * topic is on top of, one at the same commit, one with the same files, one without common history, and one with a
+ * waiting merge.
  */
 async function makeTargets() {
   const text = (changes: Record<number, string>) => ({ 'a.txt': lines(changes, 20) })
@@ -40,7 +40,7 @@ async function stepsOf({ git }: Targets, way: Way, source: Source): Promise<[str
   return await Promise.all(steps)
 }
 
-/** The words on all targets; what takes too long on a machine with other work is asked for again. */
+/** The outcomes on all targets; those that a busy machine did not compute in time are requested again. */
 async function outlooksOf({ work }: Targets, steps: readonly BranchStep[]): Promise<Outlook[]> {
   const outlooks = await work.steps.outlooks(steps)
   for (const [at, step] of steps.entries())
@@ -48,7 +48,7 @@ async function outlooksOf({ work }: Targets, steps: readonly BranchStep[]): Prom
   return outlooks
 }
 
-/** What comes of it when it is done, as an outlook says it; all of it is taken back. */
+/** The result of running a step, in the form of an outcome; it is undone afterwards. */
 async function endOf({ work, git }: Targets, step: BranchStep): Promise<{ is: string; conflicts: number }> {
   const preview = await work.steps.preview(step)
   const branch = step.step === 'rebase' || step.step === 'move' ? step.branch : step.onto
@@ -74,14 +74,14 @@ async function endOf({ work, git }: Targets, step: BranchStep): Promise<{ is: st
 const ENDS: Record<Way, string[]> = {
   merge: ['conflicts', 'clean', 'clean', 'nothing', 'clean', 'impossible', 'impossible'],
   land: ['conflicts', 'clean', 'clean', 'nothing', 'nothing', 'impossible', 'impossible'],
-  // It changes topic itself: a merge that waits in the target does not matter.
+  // A rebase changes topic itself, so the merge that waits in the target does not matter.
   rebase: ['conflicts', 'clean', 'nothing', 'nothing', 'clean', 'conflicts', 'conflicts'],
   'cherry-pick': ['conflicts', 'clean', 'clean', 'nothing', 'nothing', 'conflicts', 'impossible'],
   move: ['drops', 'drops', 'clean', 'nothing', 'drops', 'drops', 'impossible'],
 }
 
 for (const way of WAYS)
-  test(`the word on each target of a ${way} is what its preview says, and what happens`, async () => {
+  test(`the outcome of a ${way} on each target is that of its preview, and of the step`, async () => {
     await using desk = await makeTargets()
     const steps = await stepsOf(desk, way, desk.source)
     const outlooks = await outlooksOf(
@@ -98,14 +98,14 @@ for (const way of WAYS)
     }
   }, 120_000)
 
-test('why nothing can be done to a branch is said in few words', async () => {
+test('the reason why a branch can’t be moved is given in a few words', async () => {
   await using desk = await makeTargets()
   const merge = (await stepsOf(desk, 'merge', desk.source)).map(([, step]) => step)
   const said = (await desk.work.steps.outlooks(merge)).filter(({ is }) => is === 'impossible')
   expect(said.map(({ words }) => words)).toEqual(['no history in common', 'a merge waits there'])
 })
 
-test('a branch of any letters is called by its name in the dialog, and when it is done', async () => {
+test('a branch with any letters is named correctly in the dialog and in the result', async () => {
   await using desk = await makeTargets()
   await desk.git('update-ref', 'refs/heads/größe–neu', 'clean')
   const name = Buffer.from('größe–neu').toString('latin1')

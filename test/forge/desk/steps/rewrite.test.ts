@@ -1,4 +1,4 @@
-/** Commits of a branch are amended, reworded, squashed, dropped and reordered as `git rebase --interactive` does it. */
+/** Commits of a branch are amended, reworded, squashed, dropped and reordered as by `git rebase --interactive`. */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,10 +10,10 @@ import { refusedBy } from '../../../support/refusals.ts'
 setDefaultTimeout(60_000)
 
 const NUMBERS = Array.from({ length: 30 }, (_, at) => `${at}\n`)
-/** Lines in which each of the commits changes another one, so that they can be in any order. */
+/** Each commit changes another line, so that they can be in any order. */
 const withLine = (lines: string[], at: number, words: string) => lines.with(at, `${words}\n`)
 
-/** A branch `main` with a first commit and `a` to `e` after it; gives their ids by these names. */
+/** A branch `main` with a first commit and `a` to `e` after it; returns their ids by these names. */
 async function openLine(): Promise<{ desk: Desk; ids: Record<string, string> }> {
   const desk = await makeDesk({ files: { 'all.txt': NUMBERS.join('') } })
   const ids: Record<string, string> = { first: await desk.git('rev-parse', 'main') }
@@ -39,10 +39,10 @@ const rewrite = (rewriting: Rewriting, message?: string) => ({
   step: { step: 'rewrite' as const, branch: 'main', rewriting, ...(message !== undefined && { message }) },
 })
 
-/** Parents apart: what commits are, oldest first. */
+/** The commits of a ref without their parents, oldest first. */
 const commitsOf = (desk: Desk, ref: string) => desk.git('log', '--reverse', '--format=%T %an %ae %at%n%B', ref)
 
-/** What git makes of the same branch, by a todo list of its own. */
+/** Runs git's own rebase of the same branch with a todo list, and returns the result. */
 async function byGit(desk: Desk, todo: string, message?: string): Promise<string> {
   const editor = join(desk.folder, 'editor')
   const words = join(desk.folder, 'message')
@@ -57,7 +57,7 @@ async function byGit(desk: Desk, todo: string, message?: string): Promise<string
 
 const pick = (ids: Record<string, string>, ...names: string[]) => names.map(name => `pick ${ids[name]}`).join('\n')
 
-test('a commit is reworded: those before it stay, those after it only get another parent', async () => {
+test('rewording a commit keeps those before it, and gives those after it only another parent', async () => {
   const { desk, ids } = await openLine()
   await using _ = desk
   const wanted = rewrite({ do: 'reword', commit: ids.c ?? '' }, 'Another change\n\nAnd why.')
@@ -76,7 +76,7 @@ test('a commit is reworded: those before it stay, those after it only get anothe
   expect(await desk.git('rev-parse', 'main')).toBe(ids.e ?? '')
 })
 
-test('the message of a commit is offered to be edited, and the same one is nothing to do', async () => {
+test('the message of a commit is offered for editing, and the same one changes nothing', async () => {
   const { desk, ids } = await openLine()
   await using _ = desk
   const rewriting = { do: 'reword', commit: ids.c ?? '' } as const
@@ -86,7 +86,7 @@ test('the message of a commit is offered to be edited, and the same one is nothi
   expect(await refusedBy(same)).toThrow('There is nothing to do: main is like that already.')
 })
 
-test('the first commit of all is reworded, too', async () => {
+test('the first commit of all can be reworded, too', async () => {
   const { desk, ids } = await openLine()
   await using _ = desk
   await ask(desk.work, 'do', rewrite({ do: 'reword', commit: ids.first ?? '' }, 'The beginning'))
@@ -113,7 +113,7 @@ test('commits are squashed into the oldest of them, with both messages or its ow
   }
 })
 
-test('a commit is dropped, which is said before', async () => {
+test('a commit is dropped, after a warning', async () => {
   const { desk, ids } = await openLine()
   await using _ = desk
   const expected = await byGit(desk, pick(ids, 'first', 'a', 'c', 'd', 'e'))
@@ -123,7 +123,7 @@ test('a commit is dropped, which is said before', async () => {
   expect(await commitsOf(desk, 'main')).toBe(expected)
 })
 
-test('a commit is put after another one, or before the first', async () => {
+test('a commit is moved after another one, or before the first', async () => {
   for (const [after, order] of [
     ['d', ['first', 'a', 'c', 'd', 'b', 'e']],
     ['first', ['first', 'b', 'a', 'c', 'd', 'e']],
@@ -136,7 +136,7 @@ test('a commit is put after another one, or before the first', async () => {
   }
 })
 
-test('the newest commit is amended with what is typed, which is no draft then; undo makes it one again', async () => {
+test('the newest commit is amended with the drafts; undo makes them drafts again', async () => {
   const { desk, ids } = await openLine()
   await using _ = desk
   const editor = await edit(desk.work, 'main', 'all.txt')
@@ -153,7 +153,7 @@ test('the newest commit is amended with what is typed, which is no draft then; u
   expect((await desk.work.branches.work('main')).draftPaths).toEqual(['all.txt'])
 })
 
-test('drafts stay drafts where an older commit is reworded', async () => {
+test('drafts stay drafts if an older commit is reworded', async () => {
   const { desk, ids } = await openLine()
   await using _ = desk
   const editor = await edit(desk.work, 'main', 'all.txt')
@@ -163,7 +163,7 @@ test('drafts stay drafts where an older commit is reworded', async () => {
   expect(await desk.git('show', 'main:all.txt')).not.toContain('typed')
 })
 
-test('a conflict on the way waits for a person, and the commits after it follow', async () => {
+test('a conflict waits for its resolution, and the later commits follow', async () => {
   const desk = await makeDesk({ files: { 'a.txt': 'one\n' } })
   await using _ = desk
   const ids: string[] = []
@@ -185,7 +185,7 @@ test('a conflict on the way waits for a person, and the commits after it follow'
   expect(await desk.git('show', 'main:a.txt')).toBe('three')
 })
 
-test('what came in by a merge is not changed, and a merge on the way stays one', async () => {
+test('commits from a merge are not changed, and a later merge stays a merge', async () => {
   const { desk, ids } = await openLine()
   await using _ = desk
   await desk.git('checkout', '-q', '-b', 'side', ids.first ?? '')
@@ -203,13 +203,13 @@ test('what came in by a merge is not changed, and a merge on the way stays one',
   expect(await desk.git('log', '--first-parent', '--format=%s', 'main')).toBe(
     ['Merge side', 'Change e', 'Change d', 'Change b', 'Change a', 'Begin'].join('\n'),
   )
-  // Its side branch would begin at a commit that is gone.
+  // The merged side branch begins at a commit that would be replaced.
   expect(await refusedBy(ask(desk.work, 'do', rewrite({ do: 'reword', commit: ids.first ?? '' }, 'Other')))).toThrow(
     `A branch that was merged later begins after ${ids.first?.slice(0, 8)}: use git rebase --rebase-merges.`,
   )
 })
 
-test('what is on a remote, and other branches that keep the commits, are said before', async () => {
+test('the preview warns of commits on a remote, and of other branches that keep the commits', async () => {
   const { desk, ids } = await openLine()
   await using _ = desk
   await desk.git('update-ref', 'refs/remotes/origin/main', ids.d ?? '')

@@ -1,4 +1,4 @@
-/** What a person does to branches and tags on the desk: previewed, done, undone, refused. */
+/** Steps on branches and tags: previewed, run, undone, refused. */
 import { expect, test } from 'bun:test'
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ const CLEAN: Sides = { base: { 'a.txt': 'a\n' }, ours: { 'ours.txt': 'o\n' }, th
 
 const tree = (desk: Pair, name: string) => desk.git('rev-parse', `${name}^{tree}`)
 
-/** Previews a step and does it: the files are as they were said to be, and undo takes all of it back. */
+/** Previews a step and runs it: the files match the preview, and undo restores everything. */
 async function doAsPreviewed(desk: Pair, step: Step, branch: string) {
   const { work } = desk
   const refs = () => desk.git('for-each-ref', 'refs/heads', 'refs/tags', 'refs/forge/kept', 'refs/forge/drafts')
@@ -34,7 +34,7 @@ async function doAsPreviewed(desk: Pair, step: Step, branch: string) {
   return { preview, done }
 }
 
-test('a merge makes the commit that git makes, and is taken back', async () => {
+test('a merge makes the commit that git makes, and is undone', async () => {
   await using desk = await makePair(CLEAN)
   const step: Step = { step: 'merge', source: desk.source, onto: 'main' }
   const { preview } = await doAsPreviewed(desk, step, 'main')
@@ -49,7 +49,7 @@ test('a merge makes the commit that git makes, and is taken back', async () => {
   expect((await desk.work.steps.preview(wanted)).message).toBe("Merge branch 'main' into topic\n")
 })
 
-test('a fast-forward moves the branch alone, but never brings a conversation in', async () => {
+test('a fast-forward moves only the branch, and never brings a conversation', async () => {
   await using desk = await makePair({ ...CLEAN, ours: {} })
   await desk.git('update-ref', 'refs/heads/main', desk.base)
   await desk.work.look()
@@ -81,7 +81,7 @@ test('a landing is one commit without the conversation, and the tip is kept', as
   expect(await refusedBy(desk.work.steps.do({ step: 'land', source, onto: 'main' }))).toThrow('nothing to do')
 })
 
-test('a rebase keeps author, date and every byte of its message', async () => {
+test('a rebase keeps author, date and every byte of the message', async () => {
   await using desk = await makePair(CLEAN)
   const latin = Buffer.from('Gr\xfc\xdfe\n\n  odd  \n\n', 'latin1')
   const parent = await desk.git('rev-parse', 'topic')
@@ -102,7 +102,7 @@ test('a rebase keeps author, date and every byte of its message', async () => {
   expect(made.toString('latin1')).toContain('\nencoding ISO-8859-1\n')
 })
 
-test('a rebased branch keeps its own conversation, and a pick brings none', async () => {
+test('a rebased branch keeps its own conversation, and a cherry-pick brings none', async () => {
   const file = '.forge/session.json'
   await using desk = await makePair({ ...CLEAN, ours: { ...CLEAN.ours, [file]: 'main\n' } })
   const talk = await commit(desk.path, 'topic', { 'b.txt': 'b\n', [file]: 'topic\n' })
@@ -116,7 +116,7 @@ test('a rebased branch keeps its own conversation, and a pick brings none', asyn
   expect(await show(desk.path, 'topic~', file)).toBe('topic')
 })
 
-test('one commit, or several, are picked onto a branch; a merge is not', async () => {
+test('one commit, or several, are cherry-picked; a merge is refused', async () => {
   await using desk = await makePair(CLEAN)
   const second = await commit(desk.path, 'topic', { 'b.txt': 'b\n' })
   await doAsPreviewed(desk, { step: 'cherry-pick', commits: [desk.theirs, second], onto: 'main' }, 'main')
@@ -132,7 +132,7 @@ test('one commit, or several, are picked onto a branch; a merge is not', async (
   expect(await refusedBy(desk.work.steps.do(picked))).toThrow('is a merge')
 })
 
-test('a branch that is moved names its own commits, and keeps them', async () => {
+test('the preview of a move names the branch’s own commits, and undo restores them', async () => {
   await using desk = await makePair(CLEAN)
   const to = { commit: desk.base, words: desk.base.slice(0, 8) }
   const { preview } = await doAsPreviewed(desk, { step: 'move', branch: 'topic', to }, 'topic')
@@ -143,7 +143,7 @@ test('a branch that is moved names its own commits, and keeps them', async () =>
   expect(await desk.git('rev-parse', 'topic')).toBe(desk.theirs)
 })
 
-test('a branch that is moved drops its commits also where another branch has them, and says which are on no other', async () => {
+test('a move says which commits no other branch has, and also counts those that another has', async () => {
   await using desk = await makePair(CLEAN)
   await desk.git('branch', 'copy', 'topic')
   const more = await commit(desk.path, 'more', { 'more.txt': 'm\n' }, { parents: [desk.theirs] })
@@ -158,7 +158,7 @@ test('a branch that is moved drops its commits also where another branch has the
   expect(both.warnings.join()).toContain('“Change more.txt”: the operation keeps it, and can be undone.')
 })
 
-test('tags are made and deleted, with a message or without, and come back', async () => {
+test('lightweight and annotated tags are created and deleted, and undone', async () => {
   await using desk = await makePair(CLEAN)
   const { work } = desk
   await work.steps.do({ step: 'tag', name: 'v1', at: desk.ours })
@@ -180,7 +180,7 @@ test('tags are made and deleted, with a message or without, and come back', asyn
   expect(await desk.git('tag')).toBe('v1')
 })
 
-test('what was typed is brought along, and checkouts follow', async () => {
+test('drafts move along, and checkouts follow', async () => {
   await using desk = await makePair(CLEAN, {})
   const { work } = desk
   await (await edit(work, 'main', 'a.txt')).type('typed\n')
@@ -192,7 +192,7 @@ test('what was typed is brought along, and checkouts follow', async () => {
   expect(await readFile(join(desk.path, 'theirs.txt'), 'utf8')).toBe('t\n')
 })
 
-test('a preview says which checkout can’t follow, and which hooks do not run', async () => {
+test('a preview names checkouts that can’t follow, and hooks that do not run', async () => {
   await using desk = await makePair(CLEAN, {})
   await writeFile(join(desk.path, 'theirs.txt'), 'my own\n')
   await mkdir(join(desk.path, '.git/hooks'), { recursive: true })
@@ -204,7 +204,7 @@ test('a preview says which checkout can’t follow, and which hooks do not run',
   expect(warnings.join('\n')).toContain('do not run: commit-msg')
 })
 
-test('a checkout that was left behind by a save is said to be again by a merge, and in the preview of one with conflicts', async () => {
+test('a checkout left behind by a save is named again by a merge, and in the preview of one with conflicts', async () => {
   await using desk = await makePair(CLEAN, {})
   const { work } = desk
   const behind = () => desk.news.filter(it => it.say === 'checkout left behind').length
@@ -231,7 +231,7 @@ test('a checkout that was left behind by a save is said to be again by a merge, 
   expect(behind()).toBe(2)
 })
 
-test('a preview says which drafts will be in conflict with what comes in', async () => {
+test('a preview names the drafts that will be in conflict', async () => {
   await using desk = await makePair(CLEAN)
   const { work } = desk
   const editor = await edit(work, 'main', 'a.txt')
@@ -251,7 +251,7 @@ test('a preview says which drafts will be in conflict with what comes in', async
   expect((await work.branches.work('main')).conflictPaths).toEqual(['a.txt'])
 })
 
-test('what a remote has is said before a branch leaves it', async () => {
+test('a preview says which commits of a branch are on a remote', async () => {
   await using desk = await makePair(CLEAN)
   await desk.git('update-ref', 'refs/remotes/origin/topic', desk.theirs)
   const onto = { commit: desk.ours, branch: 'main', words: 'main' }
@@ -259,7 +259,7 @@ test('what a remote has is said before a branch leaves it', async () => {
   expect(warnings.join()).toContain('1 commit that goes is on a remote already')
 })
 
-test('nothing is done where the branch is not what was previewed, or has nothing in common', async () => {
+test('nothing is done if the branch is not as previewed, or shares no history', async () => {
   await using desk = await makePair(CLEAN)
   const { work, source } = desk
   const step: Step = { step: 'merge', source, onto: 'main' }
@@ -276,7 +276,7 @@ test('nothing is done where the branch is not what was previewed, or has nothing
   expect(await refusedBy(work.steps.do({ step: 'merge', source, onto: 'nowhere' }))).toThrow('no branch nowhere')
 })
 
-test('commits are signed where the user wants that, those of a rebase too', async () => {
+test('commits are signed if the user wants that, also in a rebase', async () => {
   await using place = await makeFolder()
   const folder = place.path
   await Bun.$`ssh-keygen -q -t ed25519 -N "" -f ${join(folder, 'key')}`.quiet()

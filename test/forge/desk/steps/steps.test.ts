@@ -1,4 +1,4 @@
-/** What a preview says is what happens, and what happens is what git itself makes of it in a checkout. */
+/** The preview matches the result, and the result matches git's own in a checkout. */
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { openObjects } from '../../../../core/git/objects.ts'
@@ -16,19 +16,19 @@ import { randomPairs } from '../../../support/random-histories.ts'
 import { refusedBy } from '../../../support/refusals.ts'
 import { makeFolder } from '../../../support/repository.ts'
 
-/** More of them where somebody has the time: FORGE_PAIRS=1000. */
+/** The number of pairs; FORGE_PAIRS=1000 tests more. */
 const PAIRS = Number(process.env.FORGE_PAIRS ?? 80)
 const HANDS = 2
-/** Milliseconds for all of them; a machine with other work takes its time. */
-const PATIENCE = Math.max(300_000, PAIRS * 2_000)
+/** Time limit for all of them, in milliseconds, with room for a busy machine. */
+const TIMEOUT_MS = Math.max(300_000, PAIRS * 2_000)
 
-/** Of a thousand pairs there is one at which git breaks off with an entry that is none: so does the desk. */
+/** One in a thousand pairs makes git fail with an invalid entry; the desk must fail, too. */
 const BROKEN = 'null sha1'
 
-/** What came of a step, by git or by the desk: its commits, and the files in conflict, where it stopped. */
+/** The result of a step by git or by the desk: its commits, and the files in conflict if it stopped. */
 type Outcome = { commits: string[]; conflicts: string[]; stoppedAt: string; isNothing: boolean }
 
-/** A checkout in which git does what a person would do. */
+/** A checkout in which git runs the same step. */
 class Hand {
   constructor(
     readonly path: string,
@@ -69,7 +69,7 @@ class Hand {
   }
 }
 
-/** Git puts other words behind the name of what it puts aside in a rebase: of a commit's id and title. */
+/** In a rebase, git names files that it puts aside after the commit's id and title. */
 const plainNames = (paths: readonly string[]): string[] =>
   [...new Set(paths.map(path => path.replace(/~.*$/, '~')))].sort()
 
@@ -98,7 +98,7 @@ async function makeCases() {
 }
 type Cases = Awaited<ReturnType<typeof makeCases>>
 
-/** Does something with each pair, as many at a time as there are hands. */
+/** Runs a function for each pair, with as many in parallel as there are checkouts. */
 async function withEach(cases: Cases, made: string, does: (seed: number, hand: Hand) => Promise<void>): Promise<void> {
   const rest = [...cases.seeds]
   await Promise.all(
@@ -112,7 +112,7 @@ async function withEach(cases: Cases, made: string, does: (seed: number, hand: H
 const tipOf = async ({ objects }: Cases, branch: string): Promise<string> =>
   (await objects.info(`refs/heads/${branch}`))?.oid ?? ''
 
-/** What the desk would make, with its commits really made: no ref moves. */
+/** The result of the desk's plan, with its commits written, but no ref moved. */
 async function outcomeOf({ objects, path }: Cases, plan: StepPlan, from: string, made: string): Promise<Outcome> {
   const { repository } = objects
   const tip = await writeChain(objects, plan.onto, plan.chain, readSignature(repository))
@@ -130,13 +130,13 @@ async function outcomeOf({ objects, path }: Cases, plan: StepPlan, from: string,
     .filter(it => it.trim() !== '')
     .map(it => it.trim())
   const trees = await gitWith(path, ['rev-parse', `${tip}^{tree}`])
-  // What the preview says of the files at its end is what the last commit has.
+  // The last commit has the files of the preview.
   if (!plan.stop) expect(trees).toBe(plan.tree)
   return { commits, conflicts, stoppedAt: plan.stop?.theirs ?? '', isNothing: plan.is === 'nothing' }
 }
 
 const COMMIT = '%T %an %ae %ad%n%B%x01'
-/** The commits that a merge makes; of those that it takes along there is nothing to compare. */
+/** The commits that a merge makes; those that it brings need no comparison. */
 const MERGE = '%T %P%n%B%x01'
 
 test(
@@ -162,10 +162,10 @@ test(
       else stopped++
       await hand.clean()
     })
-    // Both ends are met often.
+    // Both results occur often.
     expect(Math.min(clean, stopped)).toBeGreaterThan(PAIRS / 10)
   },
-  PATIENCE,
+  TIMEOUT_MS,
 )
 
 test(
@@ -199,7 +199,7 @@ test(
     })
     expect(Math.min(clean, stopped)).toBeGreaterThan(PAIRS / 10)
   },
-  PATIENCE,
+  TIMEOUT_MS,
 )
 
 test(
@@ -218,7 +218,7 @@ test(
       if (picked.length === 0) return
       await hand.go(ours)
       let { code, stdout, stderr } = await hand.try('cherry-pick', ...picked)
-      // What has become empty is left out; git asks first.
+      // Commits that become empty are skipped; git asks first.
       while (code !== 0 && /is now empty/.test(stdout + stderr))
         ({ code, stdout, stderr } = await hand.try('cherry-pick', '--skip'))
       const planned = planCherryPick(cases.objects, picked, target)
@@ -241,5 +241,5 @@ test(
     })
     expect(Math.min(clean, stopped)).toBeGreaterThan(PAIRS / 10)
   },
-  PATIENCE,
+  TIMEOUT_MS,
 )

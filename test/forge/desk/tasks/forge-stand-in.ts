@@ -1,6 +1,6 @@
 /**
- * Stands in for the command `forge`, for the tests of the desk: it says what was recorded of the real one in the folder
- * RECORDED, or what a test has put into FORGE_SAYS, and writes down how it was called.
+ * A stand-in for the command `forge`, for tests of the desk: it prints what was recorded of the real one in the folder
+ * RECORDED, or what a test has set in FORGE_SAYS, and records its arguments.
  */
 import { appendFileSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

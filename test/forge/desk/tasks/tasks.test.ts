@@ -1,4 +1,4 @@
-/** The tasks as the desk's server has them: what forge says is a stranger's, and what it is told is no option. */
+/** The tasks on the desk's server: the output of forge is untrusted, and typed text never becomes an option. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -40,8 +40,8 @@ const why = (promise: Promise<unknown>) =>
     (error: Error) => error.message,
   )
 
-describe('what forge says', () => {
-  test('of runs, a run, a task, its journal and a landing is what the page reads', async () => {
+describe('the output of forge', () => {
+  test('about runs, a run, a task, its journal and a landing matches the page’s schema', async () => {
     const tasks = await open()
     const { runs } = v.parse(questions['tasks runs'].reply, await tasks.runs())
     expect(runs).toMatchObject([{ run: RUN, state: 'asks', tasks: { all: 4, done: 3, running: 0, asking: 1 } }])
@@ -62,7 +62,7 @@ describe('what forge says', () => {
     expect(landing.words).toContain('7 commits become one:')
   })
 
-  test('is left out where a run of many can’t be understood, and a sentence where it is the only one', async () => {
+  test('is skipped for one unreadable run of many, and an error if it is the only one', async () => {
     const FORGE_SAYS = [
       '{"run":"../../etc","wish":"x"}',
       'no json',
@@ -77,7 +77,7 @@ describe('what forge says', () => {
     expect(await why(tasks.run(RUN))).toStartWith('The desk does not understand what forge says')
   })
 
-  test('of a plan is whole, or not understood at all: what was cut is never signed', async () => {
+  test('of a plan is read as a whole or not at all: a cut plan is never signed', async () => {
     const task = {
       id: 'a',
       title: 'Make a',
@@ -102,7 +102,7 @@ describe('what forge says', () => {
     expect(await why(endless.plan(RUN))).toContain('does not understand')
   })
 
-  test('is cut where it is endless', async () => {
+  test('is cut if it is endless', async () => {
     const status = { run: RUN, state: 'asks', words: 'x'.repeat(1e6), complaints: [], tasks: [] }
     const spent = { requests: 0, input: 0, output: 0, cost: 0 }
     const FORGE_SAYS = JSON.stringify({ ...status, spent, wish: 'y'.repeat(1e5), limits: { depth: 0 } }).slice(
@@ -115,7 +115,7 @@ describe('what forge says', () => {
     expect(run.words).toHaveLength(2_002)
   })
 
-  test('when it fails is said in its last words; of the list, in the list’s place', async () => {
+  test('is quoted with its last line if it fails; in the list, in place of the list', async () => {
     const FORGE_COMPLAINS = 'There is no run \u001b[31mx in this repository: see forge runs.'
     const tasks = await open({ FORGE_COMPLAINS })
     expect(await why(tasks.run(RUN))).toBe('There is no run \\x1b[31mx in this repository: see forge runs.')
@@ -127,8 +127,8 @@ describe('what forge says', () => {
   })
 })
 
-describe('what forge is told', () => {
-  test('stands in its arguments where it is meant, whatever a person writes', async () => {
+describe('the arguments of forge', () => {
+  test('keep typed text in its place, whatever it is', async () => {
     const tasks = await open()
     const words: TasksWord[] = [
       { tell: 'answer', run: RUN, task: 'docs', text: '--help' },
@@ -153,15 +153,15 @@ describe('what forge is told', () => {
     ])
   })
 
-  test.each(['--yes', '-x', '../x', 'A', '', 'x y', `x\n${RUN}`])('is no run called %p', run => {
+  test.each(['--yes', '-x', '../x', 'A', '', 'x y', `x\n${RUN}`])('contain no run named %p', run => {
     expect(v.safeParse(TasksWord, { tell: 'stop', run }).success).toBe(false)
     expect(v.safeParse(questions['tasks run'].fields, { run }).success).toBe(false)
     expect(v.safeParse(TasksWord, { tell: 'stop', run: RUN, task: run }).success).toBe(false)
   })
 })
 
-describe('looking', () => {
-  test('by several windows at once is one call, and a mark is none', async () => {
+describe('reading', () => {
+  test('by several windows starts one process, and asking for the mark starts none', async () => {
     const tasks = await open({ FORGE_WAITS: '200' })
     await Promise.all([1, 2, 3].map(() => tasks.runs()))
     expect(await called()).toEqual([['runs', '--json']])

@@ -1,21 +1,21 @@
 /**
- * Runs of the tasks in the browser: the real forge, the real Temporal server and its worker, and a scripted model. One
- * scene, one desk and one window serve all of them.
+ * Runs of the tasks in the browser: the real forge, the real Temporal server and worker, and a scripted model. All
+ * tests share one scene, one desk and one window.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
 import { builtPage } from '../../../support/built-page.ts'
 import { type OpenForge, openForge } from '../../../support/forge.ts'
+import { until } from '../../../support/repository.ts'
 import { says, task, write } from '../../../support/task-model.ts'
 import { TaskScene } from '../../../support/tasks.ts'
 import { hasNoTemporal } from '../../../support/temporal.ts'
 import { findings } from '../web/axe.ts'
-import { until } from '../web/scene.ts'
 
 setDefaultTimeout(240_000)
 
-/** Milliseconds that a run on a busy machine may take from one state to the next. */
+/** Time limit for a run to change its state on a busy machine, in milliseconds. */
 const STATE_TIMEOUT_MS = 90_000
 
 describe.skipIf(!hasBrowser || hasNoTemporal)('a true run', () => {
@@ -54,7 +54,7 @@ describe.skipIf(!hasBrowser || hasNoTemporal)('a true run', () => {
       STATE_TIMEOUT_MS,
     )
 
-  test('is seen at work, asked, answered by the keyboard, reviewed and landed on the desk', async () => {
+  test('is watched, asks, is answered by keyboard, reviewed and landed on the desk', async () => {
     const asks = { signal: 'blocked_on_human', words: 'It is not said in which words.', question: 'In which words?' }
     const { run, err } = await scene.run('Two notes', {
       tasks: [task('a'), task('b', { after: ['a'] })],
@@ -68,7 +68,7 @@ describe.skipIf(!hasBrowser || hasNoTemporal)('a true run', () => {
     await window.keyboard.type('In yours.')
     await window.keyboard.press('Control+Enter')
     await canLand()
-    // When the run has ended, a task's result is no branch any more, and can still be reviewed and landed alone.
+    // When the run has ended, a task's result has no branch any more, but can still be reviewed and landed.
     expect(await scene.git('branch', '--list', '--format=%(refname:short)', 'forge/*')).toBe(`forge/${run}/result`)
     await runRegion()
       .getByRole('button', { name: /^Make a/ })
@@ -93,7 +93,7 @@ describe.skipIf(!hasBrowser || hasNoTemporal)('a true run', () => {
     expect(await scene.git('log', '--format=%s', '-1', 'main')).toBe('Two notes')
     expect(await scene.git('status', '--porcelain')).toBe('')
     expect((await scene.git('ls-tree', '--name-only', 'main')).split('\n')).toEqual(['README.md', 'a.txt', 'b.txt'])
-    // The desk knows it as one of its own steps, and takes it back with the files there.
+    // It is an operation of the desk, whose undo also restores the files.
     await window.getByRole('button', { name: 'Undo', exact: true }).click()
     await until(async () => (await scene.git('log', '--format=%s', '-1', 'main')) === 'Begin', 30_000)
     await until(async () => (await scene.git('status', '--porcelain')) === '', 30_000)
@@ -102,7 +102,7 @@ describe.skipIf(!hasBrowser || hasNoTemporal)('a true run', () => {
     expect(troubles).toEqual([])
   })
 
-  test('is mended on the page: by files that a task may write besides, and by a plan that is edited', async () => {
+  test('is corrected on the page: by more files that a task may write, and by an edited plan', async () => {
     const helps = write('helper.txt', 'help\n')
     const { run, err } = await scene.run('Narrow bounds', {
       tasks: [task('c'), task('d', { after: ['c'] })],
@@ -118,11 +118,11 @@ describe.skipIf(!hasBrowser || hasNoTemporal)('a true run', () => {
     const detail = detailOf('c')
     await detail.getByLabel('May also write these files').fill('helper.txt')
     await detail.getByLabel('Also gets these files as context').fill('README.md')
-    // Before anything goes on, the plan gets another wording for the task that has not begun.
+    // Before the run continues, the plan's text for the task that has not begun is changed.
     await runRegion().getByRole('button', { name: 'Edit the plan…' }).click()
     const plan = window.getByRole('region', { name: 'Edit the plan' })
     const text = plan.getByRole('textbox', { name: 'Plan' })
-    // Of a text, the editor shows the lines that are in view: the last task stands at the end.
+    // The editor renders only visible lines: the last task is at the end.
     await text.locator('.cm-line').first().click()
     await window.keyboard.press('Control+End')
     await text.getByText('Write d.txt.').first().waitFor()

@@ -1,33 +1,30 @@
-/** What axe-core finds in each part of the page, in both schemes: nothing serious. */
+/** Accessibility of each part of the page, in light and dark, by axe-core: no serious findings. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { Failure } from '../../../../core/failure.ts'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
-import { builtPage } from '../../../support/built-page.ts'
-import type { ChatStandIn } from '../chat-stand-in.ts'
-import type { StandIn } from '../web-stand-in.ts'
+import type { PageDesk } from '../../../support/page-desk.ts'
+import { ScriptedModel } from '../../../support/scripted-model.ts'
 import { COLOURS, findings } from './axe.ts'
-import { ask, HALF_A_TURN, HOSTILE_ANSWER, RICH_ANSWER, TOOL_APPROVAL, withTurns } from './chat-scene.ts'
-import { type DeskPage, openDesk, settled, startScene } from './scene.ts'
+import { ask, HALF_A_TURN, HOSTILE_ANSWER, openConversation, RICH_ANSWER } from './conversation-scene.ts'
+import { type DeskPage, openPage, openScene, settled } from './page-scene.ts'
 
 /** The conversation in each of its states. */
-const CHAT_STEPS: Record<string, (page: DeskPage, ai: ChatStandIn) => Promise<void>> = {
+const CHAT_STEPS: Record<string, (page: DeskPage, model: ScriptedModel) => Promise<void>> = {
   'a conversation': async page => {
     await page.getByRole('log').waitFor()
     await page
       .getByRole('log')
-      .getByRole('button', { name: /run_command/ })
+      .getByRole('button', { name: /get_lines/ })
       .click()
   },
-  'an answer with all of markdown': async (page, ai) => {
-    ai.script = async turn => {
-      turn.text('I think', 'reasoning')
-      turn.text(`${RICH_ANSWER}\n\n${HOSTILE_ANSWER}`)
-      turn.end({ how: 'failed', words: 'It failed.' })
-    }
+  'an answer with all of markdown': async (page, model) => {
+    const text = `${RICH_ANSWER}\n\n${HOSTILE_ANSWER}`
+    model.play([{ reasoning: 'I think', text, error: new Failure('It failed.') }])
     await ask(page, 'All of it')
     await page.getByText('It failed.').first().waitFor()
   },
-  'a turn that runs': async (page, ai) => {
-    ai.script = HALF_A_TURN
+  'a turn that runs': async (page, model) => {
+    model.play(HALF_A_TURN)
     await ask(page, 'Half of it')
     await page.getByText('keeper.inDoubt').waitFor()
   },
@@ -45,14 +42,12 @@ const CHAT_STEPS: Record<string, (page: DeskPage, ai: ChatStandIn) => Promise<vo
     await page.locator('.foot summary').click()
     await page.locator('.foot[open], .foot details[open]').waitFor()
   },
-  'a tool that waits': async (page, ai) => {
+  'a tool that waits': async (page, model) => {
     await page.keyboard.press('Alt+Shift+Y')
-    ai.script = async turn => {
-      const call = turn.call({ name: 'store_stats', title: 'postgres', state: 'waits' })
-      await turn.waits({ ...TOOL_APPROVAL, call: call.id }, 'store_stats is to be looked at')
-    }
     await page.getByRole('button', { name: 'Keep' }).waitFor({ state: 'detached' })
+    model.play([{ calls: [{ name: 'store_stats', arguments: { store: 'postgres' } }] }])
     await ask(page, 'Count')
+    await page.getByRole('button', { name: 'Save and send' }).click()
     await page.getByRole('button', { name: 'Look at it' }).waitFor()
   },
   'a tool that is looked at': async page => {
@@ -61,7 +56,7 @@ const CHAT_STEPS: Record<string, (page: DeskPage, ai: ChatStandIn) => Promise<vo
   },
 }
 
-const STEPS: Record<string, (page: DeskPage, desk: StandIn) => Promise<void>> = {
+const STEPS: Record<string, (page: DeskPage, desk: PageDesk) => Promise<void>> = {
   chat: async () => {},
   editor: async page => {
     await page.getByRole('treeitem', { name: 'README.md' }).click()
@@ -143,21 +138,20 @@ const STEPS: Record<string, (page: DeskPage, desk: StandIn) => Promise<void>> = 
   },
   'a commit': async (page, desk) => {
     await page.keyboard.press('Alt+c')
-    await page.keyboard.type(desk.branches.get('main')?.commits[0]?.oid.slice(0, 8) ?? '')
+    await page.keyboard.type((await desk.tip('main')).slice(0, 8))
     await page.keyboard.press('Enter')
     await page.getByText('Files at').first().waitFor()
   },
   'a picture and bytes': async page => {
     await page.keyboard.press('Alt+1')
     await page.getByRole('treeitem', { name: 'data.bin' }).click()
-    await page.getByText('These bytes are no UTF-8 text.').waitFor()
+    await page.getByText('A binary file.').waitFor()
     await page.getByRole('treeitem', { name: 'logo.png' }).click()
     await page.getByRole('img', { name: 'logo.png' }).waitFor()
   },
   notices: async (page, desk) => {
-    desk.say({ say: 'notice', words: 'Something was not so good.', isBad: true })
-    desk.branches.delete('main')
-    desk.sayDesk()
+    desk.proxy.say({ say: 'notice', words: 'Something was not so good.', isBad: true })
+    await desk.git('update-ref', '-d', 'refs/heads/main')
     await page.getByRole('button', { name: 'Restore branch' }).waitFor()
   },
   repository: async page => {
@@ -166,7 +160,7 @@ const STEPS: Record<string, (page: DeskPage, desk: StandIn) => Promise<void>> = 
   },
 }
 
-/** Goes on to a step by way of all those before it that have not been done yet: each test can run alone. */
+/** Goes to a step through all earlier ones that have not run yet, so that each test can run alone. */
 function walk<Args extends unknown[]>(steps: Record<string, (...args: Args) => Promise<void>>) {
   const left = Object.entries(steps)
   return async (name: string, ...args: Args) => {
@@ -175,24 +169,22 @@ function walk<Args extends unknown[]>(steps: Record<string, (...args: Args) => P
 }
 
 describe.skipIf(!hasBrowser)('axe finds nothing serious', () => {
-  let built: string
   let browser: OpenBrowser
   beforeAll(async () => {
-    built = await builtPage()
     browser = await openBrowser()
   })
   afterAll(() => browser[Symbol.asyncDispose]())
 
   describe('in', () => {
-    let desk: StandIn
+    let desk: PageDesk
     let page: DeskPage
     beforeAll(async () => {
-      desk = await startScene(built)
-      page = await openDesk(browser.context, desk)
+      desk = await openScene()
+      page = await openPage(browser.context, desk)
     })
     afterAll(async () => {
       await page.close()
-      await desk.stop()
+      await desk[Symbol.asyncDispose]()
     })
     const goTo = walk(STEPS)
     for (const name of Object.keys(STEPS)) {
@@ -204,29 +196,28 @@ describe.skipIf(!hasBrowser)('axe finds nothing serious', () => {
   })
 
   describe('in the chat, in', () => {
-    let ai: ChatStandIn
-    let desk: StandIn
+    const model = new ScriptedModel([])
+    let desk: PageDesk
     let page: DeskPage
     beforeAll(async () => {
-      desk = await startScene(built)
-      ai = withTurns(desk)
-      page = await openDesk(browser.context, desk)
+      desk = await openConversation({ model })
+      page = await openPage(browser.context, desk)
     })
     afterAll(async () => {
       await page.close()
-      await desk.stop()
+      await desk[Symbol.asyncDispose]()
     })
     const goTo = walk(CHAT_STEPS)
     for (const name of Object.keys(CHAT_STEPS)) {
       test(name, async () => {
-        await goTo(name, page, ai)
+        await goTo(name, page, model)
         expect(await findingsInBoth(page)).toEqual([])
       })
     }
   })
 })
 
-/** What is wrong in the light, and which colours are in the dark, where all else is the same. */
+/** The findings in light, and those about colours in dark, where all else is the same. */
 async function findingsInBoth(page: DeskPage): Promise<string[]> {
   await settled(page)
   const light = await findings(page)

@@ -1,11 +1,11 @@
-/** The tables of actions: what docs/desk.md says of them, and that no two keys mean different things in one place. */
+/** The tables of actions: docs/desk.md matches them, and no key has two meanings in one place. */
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { type Listed, TABLES } from '../../../../forge/desk/web/app/commands.ts'
 
 const DOCS = join(import.meta.dir, '../../../../docs/desk.md')
 
-/** Actions with one name are one row, such as those that go to a tab by its number. */
+/** Actions with the same name are one row, such as those that go to a tab by its number. */
 function rowsOf(tables: readonly Record<string, Listed>[]): string[] {
   const keys = new Map<string, string[]>()
   for (const { label, ...action } of tables.flatMap(table => Object.values(table))) {

@@ -1,22 +1,23 @@
-/** Answers of a model that wants to run a script, to send something away, to deceive the eye, or to freeze the page. */
+/** Hostile answers of a model: to run a script, send data away, deceive the reader, or freeze the page. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { Failure } from '../../../../core/failure.ts'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
-import { builtPage } from '../../../support/built-page.ts'
-import { type ChatStandIn, pastTurn } from '../chat-stand-in.ts'
-import type { StandIn } from '../web-stand-in.ts'
-import { BRANCH, HOSTILE_ANSWER, withTurns } from './chat-scene.ts'
-import { type DeskPage, openDesk, startScene, until } from './scene.ts'
+import { commit } from '../../../support/git.ts'
+import type { PageDesk } from '../../../support/page-desk.ts'
+import { type Script, ScriptedModel, write } from '../../../support/scripted-model.ts'
+import { ask, BRANCH, FOREVER, HOSTILE_ANSWER, inPieces, openConversation, pastTurns } from './conversation-scene.ts'
+import { type DeskPage, openPage, until } from './page-scene.ts'
 
 setDefaultTimeout(120_000)
 
-const MANY = 1_000
+const ITEMS = 1_000
 const MEGABYTE = 1_000_000
 /**
- * The longest time in which the page may not answer, in milliseconds, on a machine that is busy with ten other things:
- * what freezes a page does so for minutes. How long it is on a quiet one is printed.
+ * The longest task allowed, in milliseconds, on a busy machine: a page that freezes has tasks of minutes. The measured
+ * time is printed.
  */
 const LONGEST_TASK = 5_000
-/** Nested, unclosed or repeated, by what a parser might stumble over. */
+/** Nested, unclosed or repeated markup that a parser might be slow with. */
 const TOO_MUCH: Record<string, string> = {
   'lists in lists': Array.from({ length: 1_000 }, (_, depth) => `${' '.repeat(depth * 2)}- a`).join('\n'),
   'lists on a line': `${'- '.repeat(2_000)}a`,
@@ -35,48 +36,46 @@ const TOO_MUCH: Record<string, string> = {
 }
 
 describe.skipIf(!hasBrowser)('a hostile answer', () => {
-  let built: string
   let browser: OpenBrowser
+  const model = new ScriptedModel([])
 
   beforeAll(async () => {
-    built = await builtPage()
     browser = await openBrowser()
   })
   afterAll(() => browser[Symbol.asyncDispose]())
 
-  const openChat = async (): Promise<{ desk: StandIn; ai: ChatStandIn; page: DeskPage; asked: string[] }> => {
-    const desk = await startScene(built)
-    const ai = withTurns(desk)
-    const page = await openDesk(browser.context, desk)
+  const openChat = async (script: Script): Promise<{ desk: PageDesk; page: DeskPage; asked: string[] }> => {
+    const desk = await openConversation({ model, hasTurns: false })
+    model.play(script)
+    const page = await openPage(browser.context, desk)
     const asked: string[] = []
     page.on('request', request => asked.push(request.url()))
+    await page.keyboard.press('Alt+j')
     await page.getByRole('textbox', { name: 'Message', exact: true }).waitFor()
-    return { desk, ai, page, asked }
+    return { desk, page, asked }
   }
 
-  test('runs nothing, loads nothing, and asks nobody for anything', async () => {
-    const { desk, ai, page, asked } = await openChat()
-    ai.script = async turn => {
-      turn.call({ name: HOSTILE_ANSWER, title: HOSTILE_ANSWER, words: HOSTILE_ANSWER, result: HOSTILE_ANSWER })
-      turn.text(HOSTILE_ANSWER, 'reasoning')
-      await turn.type(`${HOSTILE_ANSWER}\n\n\`\`\`html\n${HOSTILE_ANSWER}\n\`\`\`\n\nThe end`, 7, 1)
-      turn.doing(HOSTILE_ANSWER)
-      turn.end({
-        how: 'failed',
-        words: HOSTILE_ANSWER,
-        model: HOSTILE_ANSWER,
-        commit: {
-          oid: 'a'.repeat(40),
-          subject: HOSTILE_ANSWER,
-          files: [{ path: '<img src=x>', status: 'added' }],
-          canUndo: false,
-        },
-      })
-    }
-    await page.getByRole('textbox', { name: 'Message', exact: true }).fill(HOSTILE_ANSWER)
-    await page.keyboard.press('Enter')
+  test('runs nothing, loads nothing, and sends no request', async () => {
+    const { desk, page, asked } = await openChat([
+      { text: 'It begins.', error: new Failure(HOSTILE_ANSWER) },
+      {
+        reasoning: HOSTILE_ANSWER,
+        calls: [
+          { name: HOSTILE_ANSWER, arguments: { path: HOSTILE_ANSWER } },
+          { name: 'get_lines', arguments: { path: HOSTILE_ANSWER } },
+          write('<img src=x>', HOSTILE_ANSWER),
+        ],
+      },
+      { pieces: () => inPieces(`${HOSTILE_ANSWER}\n\n\`\`\`html\n${HOSTILE_ANSWER}\n\`\`\`\n\nThe end`, 7) },
+      { text: HOSTILE_ANSWER },
+    ])
+    await ask(page, HOSTILE_ANSWER)
+    // The failed request is back in the message field.
+    await page.getByRole('log').getByText('It begins.').waitFor()
+    await until(async () => (await page.getByRole('textbox', { name: 'Message', exact: true }).inputValue()) !== '')
+    await page.getByRole('button', { name: 'Send', exact: true }).click()
     const log = page.getByRole('log')
-    await log.getByRole('article').last().getByText('<script>').waitFor()
+    await log.getByRole('article').last().getByRole('button', { name: 'Diff' }).waitFor()
     await log.locator('.folded summary').click()
     expect(await page.evaluate(() => 'pwned' in window)).toBe(false)
     expect(await log.locator('img, script, style, iframe, object, a[href], form, math, b').count()).toBe(0)
@@ -88,7 +87,7 @@ describe.skipIf(!hasBrowser)('a hostile answer', () => {
     expect(text).not.toContain('\u202e')
     expect(text).toContain('\\u202etxt.exe')
     await page.close()
-    await desk.stop()
+    await desk[Symbol.asyncDispose]()
   })
 
   test('a link is followed by a click alone, and its page learns nothing of the desk', async () => {
@@ -103,13 +102,9 @@ describe.skipIf(!hasBrowser)('a hostile answer', () => {
         })
       },
     })
-    const { desk, ai, page } = await openChat()
-    ai.script = async turn => {
-      turn.text(`See [this](${server.url}page), or [that](javascript:window.pwned=1), or ![it](${server.url}picture).`)
-      turn.end({ how: 'done' })
-    }
-    await page.getByRole('textbox', { name: 'Message', exact: true }).fill('Link')
-    await page.keyboard.press('Enter')
+    const text = `See [this](${server.url}page), or [that](javascript:window.pwned=1), or ![it](${server.url}picture).`
+    const { desk, page } = await openChat([{ text }])
+    await ask(page, 'Link')
     const link = page.getByRole('link', { name: `this ${server.url}page` })
     await link.hover()
     await page.getByRole('link', { name: /^that/ }).click()
@@ -125,34 +120,30 @@ describe.skipIf(!hasBrowser)('a hostile answer', () => {
     expect(await page.evaluate(() => 'pwned' in window)).toBe(false)
     await other.close()
     await page.close()
-    await desk.stop()
+    await desk[Symbol.asyncDispose]()
   })
 
   for (const [name, text] of Object.entries(TOO_MUCH)) {
     test(`${name} do not freeze the page, whole or piece by piece`, async () => {
-      const { desk, ai, page } = await openChat()
+      const { desk, page } = await openChat([
+        { text, pieces: () => inPieces('\n\nStill there.\n', 20), until: FOREVER },
+      ])
       const longest = await longestTasks(page)
-      ai.script = async turn => {
-        turn.text(text)
-        turn.text('\n\nStill there.')
-        await turn.stopped
-      }
-      await page.getByRole('textbox', { name: 'Message', exact: true }).fill('Much')
-      await page.keyboard.press('Enter')
+      await ask(page, 'Much')
       const stop = page.getByRole('button', { name: 'Stop', exact: true })
       await stop.waitFor()
       await page.getByRole('log').getByText('Still there.').last().waitFor()
+      const field = page.getByRole('textbox', { name: 'Message', exact: true })
+      await field.click()
       await page.keyboard.type('typed meanwhile')
-      await until(async () => {
-        return (await page.getByRole('textbox', { name: 'Message', exact: true }).inputValue()) === 'typed meanwhile'
-      })
+      await until(async () => (await field.inputValue()) === 'typed meanwhile')
       const took = await longest()
       const nodes = await page.evaluate(() => document.querySelectorAll('*').length)
       console.log(`${name}, ${text.length} characters: the longest task took ${Math.round(took)} ms, ${nodes} elements`)
       expect(took).toBeLessThan(LONGEST_TASK)
       expect(nodes).toBeLessThan(20_000)
       await page.close()
-      await desk.stop()
+      await desk[Symbol.asyncDispose]()
     })
   }
 
@@ -162,76 +153,66 @@ describe.skipIf(!hasBrowser)('a hostile answer', () => {
     'a list': '- A word, *it*, and `c` here.\n'.repeat(MEGABYTE / 30),
   })) {
     test(`a megabyte of ${name}, piece by piece, does not freeze the page`, async () => {
-      const { desk, ai, page } = await openChat()
+      const { desk, page } = await openChat([{ pieces: () => inPieces(text, 4_000) }])
       const longest = await longestTasks(page)
-      ai.script = async turn => {
-        await turn.type(text, 4_000, 8)
-        turn.end({ how: 'done', words: 'All of it came.' })
-      }
-      await page.getByRole('textbox', { name: 'Message', exact: true }).fill('Much')
-      await page.keyboard.press('Enter')
-      await page.getByRole('log').getByText('All of it came.').waitFor()
+      await ask(page, 'Much')
+      await page.getByRole('status', { name: 'What the AI says' }).getByText('The turn has ended: done.').waitFor()
       const took = await longest()
       console.log(`a megabyte of ${name} in pieces: the longest task took ${Math.round(took)} ms`)
       expect(took).toBeLessThan(LONGEST_TASK)
       await page.close()
-      await desk.stop()
+      await desk[Symbol.asyncDispose]()
     })
   }
 
-  test(`a conversation of ${MANY.toLocaleString('en')} items stays quick`, async () => {
-    const desk = await startScene(built)
-    const ai = withTurns(desk)
-    const words = 'It is **renewed** at `0.6` of the time.\n\n- one\n- two\n\n```ts\nconst a = 1\n```\n'
-    const steps = Array.from({ length: 7 }, (_, index) => ({
-      kind: 'call' as const,
-      turn: '',
-      call: { id: `${index}`, name: 'get_lines', title: 'src/worker.ts', state: 'done' as const, words: '35 lines' },
-    }))
-    ai.of(BRANCH).items = Array.from({ length: MANY / 10 }, (_, index) => {
-      const calls = steps.map(step => ({ ...step, turn: `past-${index}` }))
-      return pastTurn(index, `Question ${index}`, words, calls)
-    }).flat()
-    const page = await openDesk(browser.context, desk)
+  test(`a conversation of ${ITEMS.toLocaleString('en')} items stays quick`, async () => {
+    const text = 'It is **renewed** at `0.6` of the time.\n\n- one\n- two\n\n```ts\nconst a = 1\n```\n'
+    const turns = Array.from({ length: ITEMS / 10 }, (_, at) => ({ question: `Question ${at}`, calls: 7, text }))
+    const desk = await openConversation({
+      model,
+      hasTurns: false,
+      prepare: path => commit(path, BRANCH, { '.forge/session.json': pastTurns(turns) }),
+    })
+    const last = async function* () {
+      yield* inPieces('More and more words. '.repeat(100), 20)
+      yield ' The last word. '
+    }
+    model.play([{ pieces: last }])
+    const page = await openPage(browser.context, desk)
+    await page.keyboard.press('Alt+j')
     const began = performance.now()
     await page
       .getByRole('log')
-      .getByText(`Question ${MANY / 10 - 1}`)
+      .getByText(`Question ${ITEMS / 10 - 1}`)
       .first()
       .waitFor()
     const opened = performance.now() - began
     const longest = await longestTasks(page)
-    ai.script = async turn => {
-      await turn.type('More and more words. '.repeat(100), 20, 4)
-      turn.text(' The last word.')
-      turn.end({ how: 'done' })
-    }
-    await page.getByRole('textbox', { name: 'Message', exact: true }).fill('On')
-    await page.keyboard.press('Enter')
+    await ask(page, 'On')
     await page.getByRole('log').getByText('The last word.').waitFor()
     const streamed = await longest()
     await page.getByRole('log').focus()
     await page.keyboard.press('Home')
-    // Earlier turns come step by step, and what is read stays where it is: each time one goes on from there.
-    const turns = page.locator('.thread > *')
+    // Earlier turns are loaded step by step, and the visible content stays in place.
+    const shown = page.locator('.thread > *')
     while ((await page.getByRole('log').getByText('Question 0', { exact: true }).count()) === 0) {
-      const before = await turns.count()
+      const before = await shown.count()
       await page.getByRole('log').evaluate(element => element.scrollTo(0, 0))
-      await until(async () => (await turns.count()) > before)
+      await until(async () => (await shown.count()) > before)
     }
     const scrolled = await longest()
     const nodes = await page.evaluate(() => document.querySelectorAll('*').length)
     console.log(
-      `${MANY} items: there after ${Math.round(opened)} ms; longest task ${Math.round(streamed)} ms while streaming, ` +
+      `${ITEMS} items: there after ${Math.round(opened)} ms; longest task ${Math.round(streamed)} ms while streaming, ` +
         `${Math.round(scrolled)} ms while going to the beginning; ${nodes} elements then`,
     )
     expect(streamed).toBeLessThan(LONGEST_TASK)
     await page.close()
-    await desk.stop()
+    await desk[Symbol.asyncDispose]()
   })
 })
 
-/** Answers how long the longest task was that the page has had since. */
+/** Starts measuring; the returned function gives the page's longest task since, in milliseconds. */
 async function longestTasks(page: DeskPage): Promise<() => Promise<number>> {
   await page.evaluate(() => {
     const tasks: number[] = []
@@ -241,7 +222,7 @@ async function longestTasks(page: DeskPage): Promise<() => Promise<number>> {
     })
   })
   return async () => {
-    // The observer says it a little later.
+    // The observer reports with a delay.
     await page.evaluate(() => new Promise(resolve => setTimeout(resolve, 100)))
     return await page.evaluate(() => Math.max(0, ...(window as unknown as { tasks: number[] }).tasks))
   }

@@ -1,10 +1,10 @@
-/** What the conversation does to words: links, figures, what can't be seen, and markdown that comes in pieces. */
+/** Text in the conversation: links, figures, invisible characters, and Markdown that arrives in pieces. */
 import { describe, expect, test } from 'bun:test'
 import { cacheShare, clock, duration, money, tokens } from '../../../../forge/desk/web/ui/figures.ts'
 import { targetOf } from '../../../../forge/desk/web/ui/links.ts'
 import { MarkdownBlocks } from '../../../../forge/desk/web/ui/markdown-blocks.ts'
 import { readableProse, withEntities } from '../../../../forge/desk/web/ui/prose.ts'
-import { RICH_ANSWER } from './chat-scene.ts'
+import { RICH_ANSWER } from './conversation-scene.ts'
 
 describe('a link leads', () => {
   const PAGES: [string, string][] = [

@@ -1,57 +1,68 @@
-/** The conversation with an AI, as a person has it in a real browser. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+/** The conversation with an AI in a real browser. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import type { Locator } from 'playwright-core'
+import { ModelError } from '../../../../forge/ai/request.ts'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
-import { builtPage } from '../../../support/built-page.ts'
-import type { ChatStandIn } from '../chat-stand-in.ts'
-import type { StandIn } from '../web-stand-in.ts'
-import { ask, BRANCH, HALF_A_TURN, QUESTION, RICH_ANSWER, TOOL_APPROVAL, withTurns } from './chat-scene.ts'
-import { type DeskPage, openDesk, startScene, until } from './scene.ts'
+import type { PageDesk } from '../../../support/page-desk.ts'
+import { type Script, ScriptedModel, write } from '../../../support/scripted-model.ts'
+import {
+  ask,
+  BRANCH,
+  conversationOf,
+  FOREVER,
+  HALF_A_TURN,
+  inPieces,
+  OTHER_MODEL,
+  openConversation,
+  QUESTION,
+  RICH_ANSWER,
+  TOOL,
+  TOOL_SOURCE,
+} from './conversation-scene.ts'
+import { type DeskPage, openPage, settled, until } from './page-scene.ts'
+
+const STORE_STATS = { name: 'store_stats', arguments: { store: 'postgres' } }
 
 describe.skipIf(!hasBrowser)('the conversation', () => {
-  let built: string
   let browser: OpenBrowser
-  let desk: StandIn
-  let ai: ChatStandIn
+  let desk: PageDesk
   let page: DeskPage
+  const model = new ScriptedModel([])
 
   beforeAll(async () => {
-    built = await builtPage()
     browser = await openBrowser()
   })
   afterAll(() => browser[Symbol.asyncDispose]())
-  beforeEach(async () => {
-    desk = await startScene(built)
-    ai = withTurns(desk)
-  })
   afterEach(async () => {
     const { troubles } = page
     await page.close()
-    await desk.stop()
+    await desk[Symbol.asyncDispose]()
     expect(troubles).toEqual([])
   })
 
-  const open = async () => {
-    page = await openDesk(browser.context, desk)
+  /** Opens the page on a desk whose model follows the script. */
+  const open = async (script: Script = []) => {
+    desk = await openConversation({ model })
+    await openOn(script)
+  }
+  const openOn = async (script: Script = []) => {
+    model.play(script)
+    page = await openPage(browser.context, desk)
     await field().waitFor()
   }
   const log = () => page.getByRole('log', { name: 'Conversation' })
   const field = () => page.getByRole('textbox', { name: 'Message', exact: true })
   const button = (name: string) => page.getByRole('button', { name, exact: true })
-  const asked = (kind: string) => desk.asked.filter(question => question.ask === kind)
+  const asked = (kind: string) => desk.proxy.asked.filter(question => question.ask === kind)
 
   test('a message is answered as it comes, and ends with its commit, whose diff is a click away', async () => {
-    ai.script = async turn => {
-      turn.call({
-        name: 'search_replace',
-        title: 'src/worker.ts',
-        words: '1 edit +6 −1',
-        result: 'Replaced lines 3 to 9.',
-      })
-      await turn.type('It **asks** before each claim.\n\nDone.')
-      turn.done('Stop claiming in doubt', [{ path: 'src/worker.ts', status: 'changed', added: 6, deleted: 1 }])
-    }
-    await open()
+    const replace = 'export class Worker {\n  inDoubt = false\n}'
+    const edits = [{ search: 'export class Worker {}', replace }]
+    await open([
+      { calls: [{ name: 'search_replace', arguments: { path: 'src/worker.ts', edits } }] },
+      { pieces: () => inPieces('It **asks** before each claim.\n\nDone.', 12), usage: { input: 148_000 } },
+      { text: 'Stop claiming in doubt' },
+    ])
     await ask(page, QUESTION)
     await log().getByText(QUESTION).waitFor()
     await log().locator('strong', { hasText: 'asks' }).waitFor()
@@ -62,15 +73,14 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await log()
       .getByRole('button', { name: /search_replace src\/worker.ts/ })
       .click()
-    await log().getByText('Replaced lines 3 to 9.').waitFor()
+    await log().getByText('Edited src/worker.ts').waitFor()
     await card.getByRole('button', { name: 'Diff' }).click()
     await page.getByRole('tab', { name: 'By commit' }).waitFor()
     expect(await page.getByRole('tab', { name: 'By commit' }).getAttribute('aria-selected')).toBe('true')
   })
 
   test('while a turn runs, files are read-only, the tabs say so, and Escape stops it at the second press', async () => {
-    ai.script = HALF_A_TURN
-    await open()
+    await open(HALF_A_TURN)
     await ask(page, QUESTION)
     await button('Stop').waitFor()
     await page.getByRole('tab', { name: `${BRANCH} , the AI is working` }).waitFor()
@@ -79,7 +89,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await editor.waitFor()
     await editor.click()
     await page.keyboard.type('typed in between')
-    await page.getByText('Turn 4 · running bun test').waitFor()
+    await page.getByText('Turn 4 · Thinks').waitFor()
     expect(asked('edit')).toEqual([])
     await page.keyboard.press('Alt+m')
     await until(() => field().evaluate(element => element === document.activeElement))
@@ -93,12 +103,8 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
 
   test('an editor follows what the AI writes', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
-    ai.script = async turn => {
-      await promise
-      turn.write('src/worker.ts', 'export class Worker { inDoubt = true }\n')
-      await turn.stopped
-    }
-    await open()
+    const text = 'export class Worker { inDoubt = true }\n'
+    await open([{ until: promise, calls: [write('src/worker.ts', text)] }, { until: FOREVER }])
     await page.getByRole('tab', { name: 'worker.ts' }).click()
     await page.getByRole('textbox', { name: 'Editor' }).getByText('Worker').waitFor()
     await page.keyboard.press('Alt+j')
@@ -109,15 +115,15 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
   })
 
   test('a stopped turn waits for Keep or for Discard, which asks once more; the message has the focus', async () => {
-    ai.script = HALF_A_TURN
-    await open()
+    await open(HALF_A_TURN)
     await ask(page, QUESTION)
+    await log().getByText('keeper.inDoubt').waitFor()
     await button('Stop').click()
     await page.getByText('2 files changed: worker.ts, lease.ts.').waitFor()
     await page.locator('textarea:focus').waitFor()
     await page.keyboard.type('And now?')
     await page.keyboard.press('Enter')
-    // What is to become of its files is asked before anything is sent.
+    // Asks what to do with its files before anything is sent.
     await page.getByRole('dialog', { name: 'Keep what the last turn did to 2 files?' }).waitFor()
     await page.keyboard.press('Escape')
     expect(asked('end turn')).toEqual([])
@@ -132,11 +138,14 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
 
   test('what is written while a turn runs is sent when that has ended, and never twice', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
-    ai.script = async (turn, text) => {
-      if (text === 'first') await promise
-      turn.done(`Do the ${text}`, [{ path: 'src/worker.ts', status: 'changed', added: 1 }])
-    }
-    await open()
+    await open([
+      { until: promise, calls: [write('src/metrics.ts', 'first\n')] },
+      { text: 'The first is done.' },
+      { text: 'Do the first' },
+      { calls: [write('src/metrics.ts', 'second\n')] },
+      { text: 'The second is done.' },
+      { text: 'Do the second' },
+    ])
     await ask(page, 'first')
     await button('Stop').waitFor()
     await field().fill('second')
@@ -169,8 +178,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
   })
 
   test('unsaved drafts are saved, discarded, or nothing is sent', async () => {
-    ai.script = async turn => turn.done('Do it', [{ path: 'src/worker.ts', status: 'changed', added: 1 }])
-    await open()
+    await open([{ calls: [write('src/metrics.ts', 'done\n')] }, { text: 'It is done.' }, { text: 'Do it' }])
     const edit = async () => {
       await page.getByRole('tab', { name: /^worker.ts/ }).click()
       await page.getByRole('textbox', { name: 'Editor' }).click()
@@ -196,21 +204,17 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
   })
 
   test('a message that is refused says why, and stays', async () => {
-    desk.refused.set('send', 'The key has no credit left at OpenRouter: top it up there, or choose another model.')
     await open()
+    const words = 'The key has no credit left at OpenRouter: top it up there, or choose another model.'
+    desk.proxy.refused.set('send', words)
     await ask(page, QUESTION)
     await page.getByText('The key has no credit left').waitFor()
     expect(await field().inputValue()).toBe(QUESTION)
   })
 
   test('a wait for another try counts down, and nothing moves', async () => {
-    ai.script = async turn => {
-      turn.text('cut in the mid')
-      await Bun.sleep(120)
-      turn.again('The provider is overloaded', 12)
-      await turn.stopped
-    }
-    await open()
+    const again = { words: 'The provider is overloaded', seconds: 12 }
+    await open([{ text: 'cut in the mid', again, until: FOREVER }])
     await ask(page, QUESTION)
     const row = page.locator('.doing')
     await row.getByText('tries again in').waitFor()
@@ -223,16 +227,10 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
   })
 
   test('a tool of the repository is looked at before it runs: the safe button has the focus', async () => {
-    ai.script = async turn => {
-      const call = turn.call({ name: 'store_stats', title: 'postgres', state: 'waits' })
-      const isApproved = await turn.waits({ ...TOOL_APPROVAL, call: call.id }, 'store_stats is to be looked at')
-      turn.call({ ...call, state: isApproved ? 'done' : 'failed', words: isApproved ? 'approved' : 'refused' })
-      turn.end({ how: 'done' })
-    }
-    await open()
+    await open([{ calls: [STORE_STATS] }, { text: 'It was refused.' }])
     await ask(page, 'How many?')
     await page.getByRole('tab', { name: `${BRANCH} , the AI waits for you` }).waitFor()
-    await page.getByText('Turn 4 · waits for you: store_stats is to be looked at').waitFor()
+    await page.getByText('Turn 4 · waits for you: store_stats').waitFor()
     await page.keyboard.press('Alt+y')
     const dialog = page.getByRole('dialog', { name: 'Let the AI use the changed tool store_stats?' })
     await dialog.locator('.dl.a').first().waitFor()
@@ -240,18 +238,32 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await dialog.getByRole('tab', { name: 'Whole source' }).click()
     await dialog.locator('.code-line', { hasText: 'queriesOf(source: string)' }).waitFor()
     await dialog.getByRole('button', { name: 'Refuse' }).click()
-    await log().getByText('refused', { exact: true }).waitFor()
-    expect(asked('approve tool')).toMatchObject([{ oid: TOOL_APPROVAL.oid, isApproved: false }])
+    await log().getByText('the user has not approved it').first().waitFor()
+    const oid = await desk.git('rev-parse', `${BRANCH}:${TOOL}`)
+    expect(asked('approve tool')).toMatchObject([{ oid, isApproved: false }])
   })
 
   test('a tool that changed while it was looked at is not approved', async () => {
-    ai.of(BRANCH).approvals = [TOOL_APPROVAL]
-    await open()
-    await page.getByRole('button', { name: 'Review store_stats.ts' }).click()
-    await button('Approve').waitFor()
-    ai.of(BRANCH).approvals = [{ ...TOOL_APPROVAL, oid: 'b'.repeat(40) }]
+    await open([
+      { calls: [STORE_STATS] },
+      { calls: [write(TOOL, `${TOOL_SOURCE}// Another one.\n`)] },
+      { calls: [STORE_STATS] },
+    ])
+    await ask(page, 'How many?')
+    await button('Look at it').click()
+    const [seen] = (await conversationOf(desk)).approvals
+    if (!seen) throw new Error('Nothing waits')
+    const arrive = desk.proxy.hold('approve tool')
     await button('Approve').click()
-    await page.getByText('The tool is another one now.').waitFor()
+    // Another window refuses the tool; the AI changes it, and calls it again.
+    await desk.ask({ ask: 'approve tool', branch: BRANCH, path: TOOL, oid: seen.oid, isApproved: false })
+    await until(async () => {
+      const [next] = (await conversationOf(desk)).approvals
+      return next !== undefined && next.oid !== seen.oid
+    })
+    arrive()
+    await page.getByText('has changed meanwhile: look at it again').waitFor()
+    expect((await conversationOf(desk)).approvals).toHaveLength(1)
   })
 
   test('the circle of a file, and Alt+A, give the AI all of it, or take it out', async () => {
@@ -279,41 +291,46 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await page.keyboard.press('Alt+Shift+M')
     const choice = page.getByRole('combobox', { name: 'Model' })
     await until(() => choice.evaluate(element => element === document.activeElement))
-    await choice.selectOption('openrouter/some/large-model')
+    await choice.selectOption(OTHER_MODEL)
     await until(() => asked('choose model').length === 1)
-    expect(ai.of(BRANCH).model).toBe('openrouter/some/large-model')
-    expect(ai.of('http-metrics').model).toBe('anthropic/opus-5.5')
+    await until(async () => (await conversationOf(desk)).model === OTHER_MODEL)
+    expect((await conversationOf(desk, 'http-metrics')).model).toBe(model.name)
   })
 
   test('a turn can be undone; one that can not says why', async () => {
-    await open()
+    await open(HALF_A_TURN)
+    await ask(page, QUESTION)
+    await log().getByText('keeper.inDoubt').waitFor()
     const undo = log().getByRole('button', { name: 'Undo this turn' })
-    expect(await undo.first().getAttribute('aria-disabled')).toBe('true')
-    await log().getByText('It was taken back.').first().waitFor()
-    await undo.last().click()
-    await page.locator('.toast').getByText('Undone: turn in lease-renewal').waitFor()
-    expect(asked('undo turn')).toMatchObject([{ turn: 'past-3' }])
+    await log().getByText('A turn is running.').waitFor()
+    expect(await undo.getAttribute('aria-disabled')).toBe('true')
+    await button('Stop').click()
+    await button('Discard').click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click()
+    await button('Keep').waitFor({ state: 'detached' })
+    await undo.click()
+    await page
+      .locator('.toast')
+      .getByText(/^Undone: /)
+      .waitFor()
+    expect(asked('undo turn')).toHaveLength(1)
+    expect(await desk.git('show', `${BRANCH}:src/queue/lease.ts`)).toContain('const RENEW_AT = 0.6')
   })
 
-  test('a turn that ended in a crash waits at the next start', async () => {
-    ai.of(BRANCH).turn = {
-      id: 'past-3',
-      state: 'unfinished',
-      words: 'The desk ended in the middle of the turn',
-      since: 0,
-      usage: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
-      files: ['src/worker.ts'],
-    }
-    await open()
-    await page.getByText('The desk ended in the middle of the turn').waitFor()
+  test('a turn that was cut by the end of the desk waits at the next start', async () => {
+    desk = await openConversation({ model })
+    model.play(HALF_A_TURN)
+    await desk.ask({ ask: 'send', branch: BRANCH, text: QUESTION })
+    await until(async () => (await conversationOf(desk)).turn?.files.length === 2)
+    await desk.restart()
+    await openOn()
+    await page.getByText('The desk was closed while it ran.').first().waitFor()
     await page.keyboard.press('Alt+Shift+Y')
     await until(() => asked('end turn').length === 1)
     expect(asked('end turn')).toMatchObject([{ keep: true }])
   })
 
   test('a commit shows the conversation up to it, to be read and gone on with', async () => {
-    const [tip] = desk.branches.get(BRANCH)?.commits ?? []
-    ai.past.set(tip?.oid ?? '', ai.of(BRANCH).items.slice(0, 3))
     await open()
     await page.keyboard.press('Alt+h')
     await page.getByRole('option').first().dblclick()
@@ -323,10 +340,10 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await page.getByRole('dialog', { name: 'New branch' }).waitFor()
   })
 
-  test('whoever looks at a file is told that the last turn was not completed', async () => {
-    ai.script = HALF_A_TURN
-    await open()
+  test('a notice above a file says that the last turn was not completed', async () => {
+    await open(HALF_A_TURN)
     await ask(page, QUESTION)
+    await log().getByText('keeper.inDoubt').waitFor()
     await page.getByRole('tab', { name: /^worker.ts/ }).click()
     await page.keyboard.press('Alt+q')
     await page.getByText('The last turn of the AI was not completed').waitFor()
@@ -336,16 +353,15 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
   })
 
   test('what was asked in a turn that failed is in the message again, which has the focus, and can be sent at once', async () => {
-    ai.script = async turn => turn.unfinished('The key was refused (401): set another one.', [])
-    await open()
+    await open([{ error: new ModelError('key', 'The key was refused (401): set another one.') }])
     await ask(page, QUESTION)
     await page.getByText('The key was refused (401): set another one.').first().waitFor()
     await until(async () => (await field().inputValue()) === QUESTION)
     await page.locator('textarea:focus').waitFor()
-    ai.script = HALF_A_TURN
+    model.play(HALF_A_TURN)
     await page.keyboard.press('Enter')
     await until(() => asked('send').length === 2)
-    // A mere failure is in no commit.
+    // A failure without changes is in no commit.
     expect(asked('end turn')).toEqual([expect.objectContaining({ keep: false })])
   })
 
@@ -361,9 +377,8 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
   })
 
   test('two windows show the same turn', async () => {
-    ai.script = HALF_A_TURN
-    await open()
-    const other = await openDesk(browser.context, desk)
+    await open(HALF_A_TURN)
+    const other = await openPage(browser.context, desk)
     await ask(page, QUESTION)
     await other.getByRole('log').getByText('keeper.inDoubt').waitFor()
     expect(await other.getByRole('button', { name: 'Stop', exact: true }).count()).toBe(1)
@@ -371,10 +386,12 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
   })
 
   test('a window that was away has the conversation again', async () => {
-    await open()
-    desk.breakConnections()
-    ai.of(BRANCH).items = [...ai.of(BRANCH).items, { kind: 'note', words: 'said while nobody listened', isBad: false }]
-    await log().getByText('said while nobody listened').waitFor()
+    await open([{ text: 'It was said while nobody listened.' }])
+    const comeBack = await desk.proxy.goAway()
+    await desk.ask({ ask: 'send', branch: BRANCH, text: 'Say it.' })
+    await until(async () => (await conversationOf(desk)).turn === undefined)
+    comeBack()
+    await log().getByText('It was said while nobody listened.').waitFor()
   })
 
   test('the chat stands beside the editor where there is room, and is a tab where not', async () => {
@@ -385,7 +402,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await dock.getByRole('log').waitFor()
     await page.keyboard.press('Alt+m')
     await until(() => field().evaluate(element => element === document.activeElement))
-    expect(await page.getByRole('textbox', { name: 'Editor' }).count()).toBe(1)
+    await page.getByRole('textbox', { name: 'Editor' }).waitFor()
     await page.setViewportSize({ width: 1100, height: 800 })
     await dock.waitFor({ state: 'detached' })
     await page.setViewportSize({ width: 1280, height: 800 })
@@ -394,39 +411,36 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
   })
 
   test('selection in a finished block survives, and the end is followed only from the end', async () => {
-    const { promise, resolve } = Promise.withResolvers<void>()
-    ai.script = async turn => {
-      turn.text('A finished paragraph.\n\nAnother one.\n\nA third one.\n\n')
-      await promise
-      await turn.type('More and more words.\n\n'.repeat(60), 200)
-      turn.text('The last word.')
-      await turn.stopped
+    const [more, evenMore] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const pieces = async function* () {
+      yield 'A finished paragraph.\n\nAnother one.\n\nA third one.\n\n'
+      await more.promise
+      yield* inPieces('More and more words.\n\n'.repeat(60), 200)
+      yield 'The last word.\n\n'
+      await evenMore.promise
+      yield 'Still more.\n\nAnd more.\n\n'
     }
-    await open()
+    await open([{ pieces, until: FOREVER }])
     await ask(page, QUESTION)
     const first = log().getByText('A finished paragraph.')
     await first.waitFor()
     await first.evaluate(element => getSelection()?.selectAllChildren(element))
     await first.evaluate(element => Object.assign(element, { isTheSame: true }))
-    resolve()
+    more.resolve()
     await log().getByText('The last word.').waitFor()
     expect(await page.evaluate(() => String(getSelection()))).toBe('A finished paragraph.')
     expect(await first.evaluate(element => 'isTheSame' in element)).toBe(true)
     expect(await distanceToEnd(log())).toBeLessThan(2)
     await log().evaluate(element => element.scrollBy(0, -400))
-    await Bun.sleep(50)
+    await settled(page)
     const top = await log().evaluate(element => element.scrollTop)
-    ai.say(BRANCH, { is: 'text', turn: 'turn-1', delta: '\n\nStill more.\n\nAnd more.' })
+    evenMore.resolve()
     await log().getByText('And more.').waitFor()
     expect(await log().evaluate(element => element.scrollTop)).toBe(top)
   })
 
   test('a message that was sent is seen, wherever one was reading', async () => {
-    ai.script = async turn => {
-      turn.text('Here it is.')
-      await turn.stopped
-    }
-    await open()
+    await open([{ text: 'Here it is.\n', until: FOREVER }])
     await log().evaluate(element => element.scrollTo(0, 0))
     await ask(page, QUESTION)
     await log().getByText('Here it is.').waitFor()
@@ -435,11 +449,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
 
   test('markdown is shown as such, code in the colours of the editor, and all of it can be copied', async () => {
     await browser.context.grantPermissions(['clipboard-read', 'clipboard-write'])
-    ai.script = async turn => {
-      await turn.type(RICH_ANSWER, 40, 1)
-      turn.end({ how: 'done' })
-    }
-    await open()
+    await open([{ pieces: () => inPieces(RICH_ANSWER, 40) }])
     await ask(page, QUESTION)
     const block = log().locator('.code-block')
     await block.locator('.x-key', { hasText: 'export' }).waitFor()
@@ -453,12 +463,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
 
   test('what comes is said once it is whole', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
-    ai.script = async turn => {
-      turn.text('The first paragraph is whole.\n\nThe second is')
-      await promise
-      turn.done('Say it', [])
-    }
-    await open()
+    await open([{ text: 'The first paragraph is whole.\n\nThe second is', until: promise }])
     expect(await log().getAttribute('aria-live')).toBe('off')
     await ask(page, QUESTION)
     const spoken = page.getByRole('status', { name: 'What the AI says' })
@@ -469,28 +474,32 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
   })
 
   test('every action of the chat is in the palette, with its keys', async () => {
-    ai.of(BRANCH).approvals = [TOOL_APPROVAL]
-    await open()
-    await field().fill('x')
-    await page.keyboard.press('Alt+k')
+    await open([{ calls: [STORE_STATS] }])
+    await field().fill('How many?')
     const keys = page.getByRole('dialog', { name: 'Keys' })
-    for (const words of [
+    const areListed = async (...actions: string[]) => {
+      await page.keyboard.press('Alt+k')
+      for (const words of actions) await keys.getByText(words, { exact: true }).waitFor()
+      await page.keyboard.press('Escape')
+      await keys.waitFor({ state: 'detached' })
+    }
+    await areListed(
       'Write to the AI',
       'Send the message',
       'Undo the last turn',
-      'Review the tool store_stats.ts…',
       'Choose the model…',
       'Let the AI run commands…',
       'Chat beside the editor',
-    ]) {
-      await keys.getByText(words, { exact: true }).waitFor()
-    }
+    )
+    await button('Send').click()
+    await button('Look at it').waitFor()
+    await areListed('Review the tool store_stats.ts…')
   })
 
   test('without a model the chat says what to set', async () => {
-    ai.of(BRANCH).missing = 'No model yet: set ANTHROPIC_API_KEY.'
-    ai.of(BRANCH).items = []
-    page = await openDesk(browser.context, desk)
+    const models = { missing: () => 'No model yet: set ANTHROPIC_API_KEY.' }
+    desk = await openConversation({ model, models, hasTurns: false })
+    page = await openPage(browser.context, desk)
     // A branch opens on the ways to its files.
     await page.getByRole('button', { name: 'Go to file…' }).waitFor()
     expect(await page.getByText('The chat needs a model').count()).toBe(0)
@@ -501,8 +510,9 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
   })
 
   test('that a conversation is public is said once', async () => {
-    ai.of(BRANCH).isPublicNew = true
-    await open()
+    desk = await openConversation({ model, hasTurns: false })
+    page = await openPage(browser.context, desk)
+    await page.keyboard.press('Alt+j')
     await button('Understood').click()
     await page.reload()
     await field().waitFor()

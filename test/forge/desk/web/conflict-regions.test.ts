@@ -1,4 +1,4 @@
-/** How conflicts are found in a text, and what settling one makes of it. */
+/** Finding conflicts in a text, and the results of resolving them. */
 import { describe, expect, test } from 'bun:test'
 import { markdown } from '@codemirror/lang-markdown'
 import { aroundConflicts } from '../../../../forge/desk/web/editor/conflict-language.ts'
@@ -81,7 +81,7 @@ describe('a conflict', () => {
     expect(strays.map(({ line }) => line)).toEqual([1, 10])
   })
 
-  test('of which a person has taken out a mark is none: what is left of it is said by its line', () => {
+  test('without one of its markers is none: the remaining markers are reported by line', () => {
     const whole = marked('a\n', 'x\n', 'b\n').split('\n')
     expect(parseConflicts(whole.toSpliced(0, 1).join('\n'), 7).strays.map(({ line }) => line)).toEqual([2, 4, 6])
     expect(parseConflicts(whole.toSpliced(6, 1).join('\n'), 7).strays.map(({ line }) => line)).toEqual([1, 3, 5])

@@ -1,8 +1,8 @@
-/** What is marked in a side of a conflict: all that differs from what the sides began with. */
+/** The marked words in a side of a conflict: all that differ from the base. */
 import { expect, test } from 'bun:test'
 import { changedWords } from '../../../../forge/desk/web/editor/conflict-words.ts'
 
-/** The words that are marked, line by line. */
+/** The marked words, by line. */
 const marked = (before: string, text: string) =>
   changedWords(before, text).map((ranges, index) =>
     ranges.map(([from, to]) => (text.split('\n')[index] ?? '').slice(from, to)),

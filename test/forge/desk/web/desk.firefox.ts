@@ -1,6 +1,6 @@
 /**
- * The desk in Firefox, by WebDriver BiDi, on a repository of either kind of object names: typing, drafts, saving and
- * the palette. `make test-firefox` runs it, once for each release.
+ * The desk in Firefox, by WebDriver BiDi, on repositories of both hash formats: typing, drafts, saving and the palette.
+ * `make test-firefox` runs it, once for each release.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync } from 'node:fs'
@@ -34,7 +34,7 @@ for (const format of ['sha1', 'sha256'] as const)
       desk = await openRealDesk({ built, branches: { main: files, other: files }, format })
       page = await browser.newPage()
       page.on('pageerror', error => {
-        // What a desk that was killed does to the connection.
+        // Expected errors of the connection to a killed desk.
         if (!/establish a connection|connection .* was interrupted/.test(String(error))) errors.push(String(error))
       })
       await page.goto(desk.address)
@@ -52,7 +52,7 @@ for (const format of ['sha1', 'sha256'] as const)
       for (const key of keys.slice(0, -1).reverse()) await page.keyboard.up(key)
     }
     const palette = '[role="combobox"][aria-label="Find or run"]'
-    /** Chooses by the palette, which the keys open. */
+    /** Chooses an option of the palette, which the keys open. */
     const choose = async (keys: Parameters<typeof press>, words: string, found: string) => {
       await press(...keys)
       await page.waitForSelector(palette)

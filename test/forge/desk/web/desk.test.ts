@@ -1,4 +1,4 @@
-/** The page in a real browser, on a real desk: a person's day, mostly by keyboard. */
+/** The page in a real browser on a real desk: a day of work, mostly by keyboard. */
 import { describe, expect, test } from 'bun:test'
 import { hasBrowser, NO_BROWSER } from '../../../support/browser.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
@@ -249,7 +249,7 @@ describe.skipIf(!hasBrowser)('the page', () => {
     await page.getByRole('dialog', { name: 'Operations' }).waitFor()
   })
 
-  test('the layout is there again', async () => {
+  test('the layout is restored', async () => {
     await openByName('README')
     await openByName('lease.ts')
     await until(async () => (await desk.layout())?.tabs[0]?.active === 'src/queue/lease.ts')

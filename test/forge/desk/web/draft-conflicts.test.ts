@@ -1,4 +1,7 @@
-/** Drafts that no longer fit their branch, on the real desk: settled in the editor, as the conflicts of a merge are. */
+/**
+ * Drafts that conflict with a new commit of their branch, on the real desk: resolved in the editor, as a merge's
+ * conflicts are.
+ */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
 import { builtPage } from '../../../support/built-page.ts'
@@ -12,7 +15,7 @@ setDefaultTimeout(120_000)
 
 const LINES = 'one\ntwo\nthree\nfour\nfive\nsix\nseven\n'
 const THEIRS = LINES.replace('two', 'THEIR TWO').replace('six', 'THEIR SIX')
-/** A folder for pictures to be looked at. */
+/** A folder for screenshots. */
 const { PICTURES } = Bun.env
 
 describe.skipIf(!hasBrowser)('drafts in conflict with their branch', () => {
@@ -28,7 +31,7 @@ describe.skipIf(!hasBrowser)('drafts in conflict with their branch', () => {
     await desk[Symbol.asyncDispose]()
   })
 
-  /** Replaces a line of the file that is shown. */
+  /** Replaces a line of the shown file. */
   const replaceLine = async (page: RealPage, number: number, words: string) => {
     await page.keyboard.press('Control+Home')
     for (let line = 1; line < number; line++) await page.keyboard.press('ArrowDown')
@@ -51,13 +54,13 @@ describe.skipIf(!hasBrowser)('drafts in conflict with their branch', () => {
     await openFile(page, 'main', 'a.txt')
     await replaceLine(page, 2, 'MY TWO')
     await replaceLine(page, 6, 'MY SIX')
-    // All of it is with the desk before the branch moves.
+    // The desk has all edits before the branch moves.
     await until(async () => (await desk.show('refs/forge/drafts/main', 'a.txt')).includes('MY SIX'))
     await page.keyboard.press('Control+End')
     await desk.commit('main', { 'a.txt': THEIRS })
     await page.getByText('main moved outside the desk').waitFor()
     await conflict(page, 1).waitFor()
-    // The other draft is saved meanwhile, and this one can't be.
+    // The other draft can be saved meanwhile, but this one can't.
     await page.getByPlaceholder('Resolve the conflicts first').waitFor()
     await openFile(page, 'main', 'b.txt')
     await page.keyboard.press('Control+s')
@@ -76,7 +79,7 @@ describe.skipIf(!hasBrowser)('drafts in conflict with their branch', () => {
     await page.keyboard.press('2')
     await page.getByRole('heading', { name: 'Resolved' }).waitFor()
     await picture(page, 'drafts-settled')
-    // The other window has it, with what is settled.
+    // The other window has the file with the resolution.
     await openFile(other, 'main', 'a.txt')
     await other.locator('.cm-line').getByText('MY TWO').waitFor()
     await other.close()

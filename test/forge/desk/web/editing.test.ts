@@ -1,4 +1,4 @@
-/** Whatever is done beside the text, what is typed next goes where a person means it: focus, other names, other windows. */
+/** After any action outside the text, typing goes where it is expected: focus, renames, other windows. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
 import { builtPage } from '../../../support/built-page.ts'
@@ -104,7 +104,7 @@ describe.skipIf(!hasBrowser)('typing goes on', () => {
     await isDraft('lib/two.ts', `other ${LINES}`)
     await isDraft('lib/one.ts', `typed ${LINES}`)
     expect(await other.getByText('was not found').count()).toBe(0)
-    // Undone, all of it goes back.
+    // Undo restores everything.
     await page.keyboard.press('Control+Alt+z')
     await until(async () => (await tabs(other)).join() === after.join().replaceAll('lib/', 'src/'))
     await isDraft('src/two.ts', `other ${LINES}`)

@@ -1,4 +1,4 @@
-/** A checkout of a fork, in which Forklift has run: one run of each end. */
+/** A checkout of a fork in which Forklift has run, with one run of each outcome. */
 import { join } from 'node:path'
 import { ForkliftCommand } from '../../../support/forklift-command.ts'
 import { commit, git } from '../../../support/git.ts'
@@ -6,10 +6,10 @@ import { type PageDesk, type PageDeskOptions, tabOf } from '../../../support/pag
 import { CLAIM, POSTGRES, upstreamIn } from './merge-scene.ts'
 import { makeScratch, openScene, templateOf } from './page-scene.ts'
 
-/** A run that got stuck, and the branch that it opens as. */
+/** A stuck run, and the branch as which it is opened. */
 export const STUCK_RUN = 'tern_20261122_101500'
 export const STUCK_BRANCH = 'forklift-20261122_101500'
-/** What its agent asks. */
+/** The report of its agent. */
 export const STUCK = `Merged 37 commits of upstream 2.14. Two conflicts need someone who knows what this fork wants.
 
 ### What I could not decide
@@ -35,13 +35,13 @@ const forkTemplate = templateOf(async path => {
 })
 
 type ForkOptions = Pick<PageDeskOptions, 'prepare'> & {
-  /** Whether Forklift has run, and upstream has been fetched: by default. */
+  /** Whether Forklift has run and upstream was fetched. Default: true. */
   hasRun?: boolean
-  /** Branches with a tab each; by default, main. */
+  /** The branches with a tab. Default: main. */
   branches?: string[]
 }
 
-/** The desk on a checkout of the fork, beside a Forklift that prints what a test has it say. */
+/** The desk on a checkout of the fork, with a Forklift whose output is scripted. */
 export async function openFork({ hasRun = true, branches = ['main'], prepare }: ForkOptions = {}): Promise<{
   desk: PageDesk
   forklift: ForkliftCommand
@@ -66,7 +66,7 @@ export async function openFork({ hasRun = true, branches = ['main'], prepare }: 
   return { desk, forklift }
 }
 
-/** Makes a checkout of main of a bare repository, in its place. */
+/** Replaces a bare repository by a checkout of its main. */
 async function checkOut(path: string): Promise<void> {
   const bare = `${path}.git`
   await Bun.spawn(['mv', path, bare]).exited

@@ -1,4 +1,4 @@
-/** Forklift in the page: the fork with its runs, Run with what it says, and a stuck run that a person finishes. */
+/** Forklift in the page: the fork with its runs, Run with its output, and a stuck run that is finished by hand. */
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
 import { builtPage } from '../../../support/built-page.ts'

@@ -1,4 +1,4 @@
-/** What the graph makes of names and messages: the order of tags, labels that fold, and messages that are wrapped anew. */
+/** Names and messages in the graph: the order of tags, folded labels, and rewrapped messages. */
 import { describe, expect, test } from 'bun:test'
 import type { BranchInfo } from '../../../../forge/desk/contract/branches.ts'
 import { foldLabels, type Label, shortName } from '../../../../forge/desk/web/page/graph-labels.ts'

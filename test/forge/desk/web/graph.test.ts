@@ -1,4 +1,4 @@
-/** The repository view in a real browser: the graph, what is dragged in it, and all of that by keyboard. */
+/** The repository view in a real browser: the graph, drag and drop, and the same by keyboard. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -18,8 +18,8 @@ const lines = (changes: Record<number, string> = {}) =>
 const MIRA = { author: 'Mira Okafor <mira@example.com>' }
 
 /**
- * main with 31 commits, and branches that begin at its first one: topic merges cleanly into main and has conflicts in two
- * files with clash-metrics; same-docs has all of topic.
+ * main with 31 commits, and branches that begin at its first one: topic merges cleanly into main and has conflicts in
+ * two files with clash-metrics; same-docs contains all of topic.
  */
 const template = templateOf(async path => {
   const first = await commit(
@@ -41,7 +41,7 @@ const template = templateOf(async path => {
   await commit(path, 'same-docs', { 'docs.md': '# Docs\n' }, { ...MIRA, message: 'Begin same-docs' })
 })
 
-/** Fast-import's words for a commit without files of its own. */
+/** A fast-import command for a commit without files of its own. */
 function emptyCommit(
   branch: string,
   { message, at, parents }: { message: string; at: number; parents: string[] },
@@ -125,7 +125,7 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     await page.mouse.move(...(await middleOf(to)), { steps: 3 })
   }
 
-  test('all history is a list: each row says its branches, who made it, and what came before', async () => {
+  test('all history is a list: each row has its branches, its author and its parents', async () => {
     await open()
     expect(await list().getAttribute('aria-activedescendant')).toBe('row-0')
     const words = /^branch topic Begin topic , after [0-9a-f]{8}, by Mira Okafor [0-9a-f]{8} \S+ \S+$/
@@ -208,7 +208,7 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
           }),
         ),
       ])
-    // A dot is wider than any line: the rows in whose middle no run of pixels is as wide as one.
+    // The rows without a dot: no run of pixels in their middle is wider than a line.
     const rowsWithoutDot = () =>
       page.locator('.lane-tiles canvas').evaluateAll(([first]) => {
         const canvas = first as HTMLCanvasElement
@@ -234,7 +234,7 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     await until(async () => (await page.locator('.graph-list').boundingBox())?.width !== undefined)
     await until(async () => (await starts()).length === 1)
     expect(await rowsWithoutDot()).toEqual([])
-    // The lanes beyond the column are panned to, and the others keep their dots.
+    // Panning shows the lanes beyond the column, and the others keep their dots.
     for (let pan = 0; pan < 8; pan++) await page.keyboard.press('ArrowRight')
     expect(await rowsWithoutDot()).toEqual([])
   })
@@ -505,7 +505,7 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     console.log(`the words on all targets in view: after ${took.toFixed(0)} ms, by ${work.toFixed(0)} ms of work`)
     expect(work).toBeLessThan(300)
     await page.mouse.up()
-    // Only those that can be seen were asked for.
+    // Only outcomes of visible branches were requested.
     const asked = desk.proxy.asked.flatMap(question => (question.ask === 'outlooks' ? question.steps : []))
     expect(asked.length).toBeLessThan(80)
   })

@@ -5,7 +5,7 @@ import { commit } from '../../../support/git.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
 import { type DeskPage, templateOf, until, withEachPage } from './page-scene.ts'
 
-// A busy machine draws slowly.
+// A busy machine renders slowly.
 setDefaultTimeout(120_000)
 
 const MIRA = { author: 'Mira Okafor <mira@example.com>' }
@@ -38,7 +38,7 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
     await row('Add four').waitFor()
     await list().focus()
   }
-  /** Does what the dialog shows, and waits for the subjects of the branch, newest first. */
+  /** Confirms the dialog, and waits for the branch's subjects, newest first. */
   const confirm = async (button: string, ...subjects: string[]) => {
     await dialog().getByRole('button', { name: button, exact: true }).click()
     await dialog().waitFor({ state: 'detached' })

@@ -1,4 +1,4 @@
-/** Repositories that want to run a script in the page, to deceive the eye, or to freeze it. */
+/** Hostile repositories: to run a script in the page, deceive the reader, or freeze the page. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser, type OpenBrowser, openBrowser, workOf } from '../../../support/browser.ts'
 import { commit, git, gitWith } from '../../../support/git.ts'
@@ -11,8 +11,8 @@ const SCRIPT = '<img src=x onerror="window.pwned=1"><script>window.pwned=1</scri
 /** The same as the name of a branch. */
 const BRANCH = SCRIPT.replaceAll(' ', '/')
 const ENTRIES = 100_000
-/** The most work that it may be, in milliseconds of a processor: what freezes a page does so for minutes. */
-const MOST_WORK = 2_000
+/** The most CPU time allowed, in milliseconds: a page that freezes takes minutes. */
+const MAX_WORK_MS = 2_000
 
 describe.skipIf(!hasBrowser)('a hostile repository', () => {
   let browser: OpenBrowser
@@ -151,7 +151,7 @@ describe.skipIf(!hasBrowser)('a hostile repository', () => {
     })
     const rows = await page.getByRole('treeitem').count()
     console.log(`${ENTRIES} entries: ${Math.round(work)} ms of work, ${rows} rows in the page`)
-    expect(work).toBeLessThan(MOST_WORK)
+    expect(work).toBeLessThan(MAX_WORK_MS)
     expect(rows).toBeLessThan(100)
     await page.close()
     await desk[Symbol.asyncDispose]()

@@ -1,4 +1,4 @@
-/** What was typed, and what was asked for, outlives a reload of the page and a break of its connection. */
+/** Edits and requests survive a reload of the page and a break of its connection. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { WebSocketRoute } from 'playwright-core'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
@@ -32,7 +32,7 @@ describe.skipIf(!hasBrowser)('what was typed and asked for', () => {
 
   const message = () => page.getByRole('textbox', { name: 'Message of the commit' })
 
-  test('the message of a commit is there again after a reload, until it is used', async () => {
+  test('the message of a commit survives a reload, until it is used', async () => {
     await openFile(page, 'main', 'a.txt')
     await page.keyboard.type('typed ')
     await until(async () => (await desk.show('refs/forge/drafts/main', 'a.txt')) === 'typed one\n')
@@ -47,7 +47,7 @@ describe.skipIf(!hasBrowser)('what was typed and asked for', () => {
     expect(await message().inputValue()).toBe('')
   })
 
-  test('a message to the AI is there again after a reload, also without a model', async () => {
+  test('a message to the AI survives a reload, also without a model', async () => {
     await openFile(page, 'other', 'a.txt')
     await page.getByRole('tab', { name: 'Chat' }).click()
     const field = () => page.getByRole('textbox', { name: 'Message', exact: true })

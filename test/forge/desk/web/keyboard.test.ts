@@ -1,14 +1,14 @@
-/** The page without a mouse: keys for all commands, where the focus goes, and menus. */
+/** The page without a mouse: keys for all commands, focus, and menus. */
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser, type OpenBrowser } from '../../../support/browser.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
 import { type DeskPage, openPage, settled, showBranch, until, withEachPage } from './page-scene.ts'
 import { openTasksScene } from './tasks-scene.ts'
 
-// A busy machine draws slowly: what a test waits for in vain is to be said before its time is over.
+// A busy machine renders slowly: a failed wait should be reported before the test's time is over.
 setDefaultTimeout(120_000)
 
-/** Keys that browsers keep for themselves, or that people know them by: no command may take one. */
+/** Keys that browsers reserve, or that users know from browsers: no command may use one. */
 const BROWSERS = [
   ...['Ctrl N', 'Ctrl T', 'Ctrl W', 'Ctrl Shift N', 'Ctrl Shift T', 'Ctrl Shift W', 'Ctrl Tab', 'Ctrl Shift Tab'],
   ...['Ctrl R', 'Ctrl Shift R', 'Ctrl L', 'Ctrl D', 'Ctrl H', 'Ctrl J', 'Ctrl Q', 'Ctrl Shift I', 'Ctrl Shift J'],
@@ -35,14 +35,14 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
     await page.locator('.crumbs .here').getByText(name).waitFor()
     await page.locator('.cm-content:focus').waitFor()
   }
-  /** What has the focus, in a few words; 'BODY' for nothing. */
+  /** The focused element in a few words; 'BODY' if there is none. */
   const focused = () =>
     page.evaluate(() => {
       const { activeElement: element } = document
       const what = element?.getAttribute('aria-label') ?? element?.textContent?.trim().slice(0, 30) ?? ''
       return element === null || element === document.body ? 'BODY' : `${element.tagName} ${what}`
     })
-  /** All commands that can be run now: their words and their keys. */
+  /** All commands that are possible now: names and keys. */
   const commands = async () => {
     await page.keyboard.press('Control+k')
     await page.keyboard.type('>')
@@ -68,7 +68,7 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
     expect(keys.filter((key, index) => keys.indexOf(key) !== index)).toEqual([])
     expect(keys.filter(key => BROWSERS.includes(key ?? ''))).toEqual([])
   }
-  /** Makes two files, and takes the second one back. */
+  /** Creates two files, and undoes the second. */
   const canUndoAndRedo = async () => {
     for (const path of ['a', 'b']) await desk.ask({ ask: 'new file', branch: 'main', path })
     await desk.ask({ ask: 'undo', branch: 'main' })
@@ -152,7 +152,7 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
         await page.keyboard.press('Enter')
         await settled(page)
         if ((await focused()) === 'BODY') lost.push(words)
-        // What it opened is left again.
+        // Closes what the command opened.
         await page.keyboard.press('Escape')
         await settled(page)
         if ((await focused()) === 'BODY') lost.push(`${words}, and Escape`)
@@ -207,7 +207,7 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
     await shown('README.md')
     await page.goForward()
     await shown('FORK.md')
-    // What was closed since is there again, and what is typed went nowhere.
+    // The closed tab is back, and the typed text went nowhere.
     await page.keyboard.type('typed ')
     await page.keyboard.press('Alt+w')
     await shown('README.md')

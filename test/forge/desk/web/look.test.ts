@@ -1,4 +1,4 @@
-/** What a person has to see is in the window: the tab that is shown, what is in conflict, and what is not saved. */
+/** What must be visible is inside the window: the shown tab, conflicts, and unsaved files. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
 import { builtPage } from '../../../support/built-page.ts'
@@ -91,7 +91,7 @@ describe.skipIf(!hasBrowser)('a desk that shows what matters', () => {
     const triangles = page.locator('.cm-marks :is(.mark-deleted, .mark-deleted-above)')
     const contents = await triangles.evaluateAll(all => all.map(it => getComputedStyle(it, '::before').content))
     expect(contents.filter(content => content !== 'none')).toEqual([])
-    // A choice too many is not typed into the file.
+    // A key pressed once too often is not typed into the file.
     await page.keyboard.press('2')
     expect(await page.locator('.cm-content').textContent()).not.toContain('2')
     await page.keyboard.press('Control+z')

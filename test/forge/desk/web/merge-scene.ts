@@ -1,4 +1,4 @@
-/** A merge and a rebase that wait for a person, as the real desk leaves them. */
+/** A waiting merge and a waiting rebase, as the real desk makes them. */
 
 import { replacement } from '../../../support/desk.ts'
 import { commit, type Files, git } from '../../../support/git.ts'
@@ -10,7 +10,7 @@ export const BRANCH = 'upstream-2.14'
 export const CLAIM = 'src/queue/claim.ts'
 export const POSTGRES = 'src/store/postgres.ts'
 
-/** A file as the three sides have it; null where it is not there. */
+/** The three sides of a file; null if it does not exist. */
 type Sides = { base: string | null; ours: string | null; theirs: string | null }
 
 const claim = (first: string, second: string) => `import type { Lease, Store } from './types'
@@ -52,13 +52,13 @@ const CLAIM_SIDES: Sides = {
 const store = (line: string) => `export class PostgresStore {\n${line}}\n`
 const POSTGRES_SIDES = { base: store(''), ours: store('  claim = 1\n'), theirs: store('  claim = 2\n') }
 
-/** A file with a conflict at its beginning, and with `many` one at its end, too. */
+/** A file with a conflict at its start, and with `many` another one at its end. */
 const other = (many: boolean): Sides => {
   const text = (words: string) =>
     `export const first = '${words}'\n\n// a\n// b\n// c\n// d\n\n${many ? words : 'end'}()\n`
   return { base: text('base'), ours: text('ours'), theirs: text('theirs') }
 }
-/** Files whose conflicts are settled: seven in all. */
+/** Files whose conflicts are resolved: seven in all. */
 const SETTLED: Record<string, Sides> = {
   'src/queue/lease.ts': other(true),
   'src/queue/sweep.ts': other(true),
@@ -71,20 +71,20 @@ const BY_GIT: Record<string, Sides> = {
   'src/shards.ts': { base: null, ours: null, theirs: 'export {}\n' },
 }
 
-/** A picture that our side has deleted, and theirs changed. */
+/** An image that our side deleted and theirs changed. */
 export const LOGO: Record<string, Sides> = {
   'logo.png': { base: `GIF89a\x01\0\x01\0old`, ours: null, theirs: `GIF89a\x01\0\x01\0new` },
 }
 
 function sideOf(sides: Record<string, Sides>, side: keyof Sides): Files {
   const files = Object.entries(sides).map(([path, of]) => [path, of[side]] as const)
-  // What is not there yet can't be deleted.
+  // A file that does not exist can't be deleted.
   return Object.fromEntries(files.filter(([path, text]) => text !== null || sides[path]?.base !== null))
 }
 
 const fileAt = (branch: string, path: string) => ({ at: { kind: 'branch', branch } as const, path })
 
-/** Gives a file of the branch another text, as a person does who types it. */
+/** Replaces the text of a file in the branch, by typing. */
 async function typeIn(window: TestWindow, path: string, text: string): Promise<void> {
   const file = (await window.ask({ ask: 'open', ...fileAt(BRANCH, path) })) as { text: string; version: number }
   const edits = [{ client: 'a test', changes: replacement(file.text.length, 0, file.text.length, text) }]
@@ -97,7 +97,7 @@ export async function settled(desk: PageDesk, path: string, text: string): Promi
   await desk.isText(BRANCH, path, text)
 }
 
-/** Makes main, a branch that goes on from there, and upstream, which can't be merged into it without conflicts. */
+/** Creates main, a branch that begins there, and upstream, whose merge into that has conflicts. */
 export async function upstreamIn(
   path: string,
   branch: string,
@@ -113,7 +113,7 @@ export async function upstreamIn(
   }
 }
 
-/** A merge of upstream into the branch: three conflicts are left in two files, and seven are settled. */
+/** A merge of upstream into the branch: three conflicts in two files are open, and seven are resolved. */
 export const mergingTemplate = (more: Record<string, Sides> = {}): (() => Promise<string>) =>
   templateOf(async path => {
     const { theirs } = await upstreamIn(path, BRANCH, more)

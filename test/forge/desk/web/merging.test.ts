@@ -1,4 +1,7 @@
-/** A branch in `merging`: what is left is chosen in the files, by the mouse and by the keyboard alone, and finished. */
+/**
+ * A branch with a waiting merge: its conflicts are resolved in the files, by mouse and by keyboard alone, and it is
+ * finished.
+ */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
 import { type PageDesk, type PageDeskOptions, tabOf } from '../../../support/page-desk.ts'
@@ -151,7 +154,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     page = await openPage(browser.context, desk)
     const hasFocus = (box: ReturnType<typeof conflict>) =>
       until(() => box.evaluate(element => element === document.activeElement))
-    // The list of files is still on its way.
+    // The list of files is still loading.
     await page.keyboard.press('Shift+F8')
     answer()
     await hasFocus(conflict(1, 1))
@@ -171,9 +174,9 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await conflict(2).waitFor()
     const numbers = async () =>
       (await page.locator('.cm-lineNumbers .cm-gutterElement').allTextContents()).map(Number).filter(Boolean)
-    // The widest number keeps its room.
+    // The gutter keeps the width of the widest number.
     const shown = async () => (await numbers()).slice(1)
-    // Beside an open conflict stands none; of its lines, ours count.
+    // Lines of an open conflict have no number; only our lines count.
     const expected: number[] = []
     let [number, side] = [0, '']
     for (const line of (await textIn(CLAIM)).split('\n')) {
@@ -193,7 +196,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await until(async () => (await shown()).join() === all.join())
   })
 
-  test('finishes with the message that a person made of it', async () => {
+  test('finishes with the edited message', async () => {
     await openDesk()
     for (const path of [CLAIM, POSTGRES]) await settled(desk, path, 'x\n')
     page = await openPage(browser.context, desk)
@@ -214,7 +217,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await page.keyboard.type('// mine\n')
     const before = `// mine\nexport class PostgresStore {\n${inConflict}`
     await textIs(POSTGRES, `${before}}\n`)
-    // Right behind the conflict: what would take its last line end is not done.
+    // Directly after the conflict: deleting its last line end is rejected.
     await page.keyboard.press('Control+End')
     await page.keyboard.press('ArrowUp')
     await page.keyboard.press('Home')

@@ -1,4 +1,4 @@
-/** What happened that a person should know, and what can be done about it there. */
+/** Notices, and the actions they offer. */
 import { describe, expect, test } from 'bun:test'
 import { writeFile } from 'node:fs/promises'
 import { hasBrowser } from '../../../support/browser.ts'
@@ -58,7 +58,7 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     const done = page.locator('.toast').getByText('It is written again.')
     desk.proxy.say({ say: 'notice', words: 'It is written again.', isBad: false })
     await done.waitFor()
-    // Nothing else moves for it.
+    // The notice moves nothing else.
     expect(await page.locator('.middle .notice').count()).toBe(0)
     await done.hover()
     await page.clock.runFor(20_000)

@@ -1,4 +1,4 @@
-/** What can't be done as it is offers the way to it, and what was renamed while a window was away stays open. */
+/** What is impossible offers an alternative, and files renamed while a window was disconnected stay open. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import type { WebSocketRoute } from 'playwright-core'
@@ -43,7 +43,7 @@ describe.skipIf(!hasBrowser)('a desk that offers what helps', () => {
   })
   afterEach(() => page.close({ runBeforeUnload: false }))
 
-  /** Loads the page anew, on a connection that can be broken, and be there again. */
+  /** Reloads the page with a connection that the test can break and restore. */
   const canGoAway = async () => {
     let isAway = false
     let current: WebSocketRoute | undefined

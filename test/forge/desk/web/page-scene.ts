@@ -1,4 +1,4 @@
-/** The repository that most tests of the page look at, and the page of its desk in a browser. */
+/** The repository of most tests of the page, and the page of its desk in a browser. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'bun:test'
 import { mkdtemp } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ import { makeFolder } from '../../../support/repository.ts'
 export { until } from '../../../support/repository.ts'
 
 const LEASE = await Bun.file(`${import.meta.dir}/lease.txt`).text()
-/** One pixel. */
+/** An image of one pixel. */
 const GIF = 'GIF89a\x01\0\x01\0\0\0\0,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;'
 
 export const SCENE_FILES = {
@@ -54,7 +54,7 @@ export async function makeScratch(): Promise<string> {
   return await mkdtemp(join(await ofProcess, 'scratch-'))
 }
 
-/** A bare repository that desks of tests copy. It is made once in a process, and removed with it. */
+/** A bare repository that desks of tests copy. It is created once per process, and removed with it. */
 export function templateOf(fill: (path: string) => Promise<unknown>): () => Promise<string> {
   let made: Promise<string> | undefined
   const make = async () => {
@@ -85,7 +85,7 @@ export const sceneTemplate = templateOf(async path => {
 })
 
 export type DeskPage = Page & {
-  /** What the page should never do: errors, and violations of its policy. */
+  /** Errors of the page, and violations of its content security policy. */
   troubles: string[]
 }
 
@@ -95,7 +95,7 @@ const SETTLED = `(async () => {
   for (const next of [frame, idle, frame, idle]) await next()
 })()`
 
-/** Waits until the page has drawn what it knows, and has nothing left to do. */
+/** Waits until the page has rendered its state, and is idle. */
 export async function settled(page: Page): Promise<void> {
   await page.evaluate(SETTLED)
 }
@@ -139,7 +139,7 @@ export async function openScene({ template = sceneTemplate, ...options }: SceneO
   return await PageDesk.open({ ...options, template: await template(), built: await builtPage() })
 }
 
-/** Opens a desk and its page before each test of a block; after it, the page must have had no trouble. */
+/** Opens a desk and its page before each test of a block; after it, the page must have had no errors. */
 export function withEachPage(give: (scene: PageScene) => unknown, options: SceneOptions = {}): void {
   let browser: OpenBrowser
   let desk: PageDesk

@@ -1,17 +1,17 @@
-/** Pictures of a page, compared by their pixels. */
+/** Compares screenshots of a page by their pixels. */
 import type { Locator, Page } from 'playwright-core'
 
-/** Pixels that differ by less than this, summed over red, green and blue, look the same at a glance. */
+/** Pixels whose difference, summed over red, green and blue, is smaller look the same. */
 const LEAST_DIFFERENCE = 40
 
 export type Rectangle = { x: number; y: number; width: number; height: number }
 
-/** Which part of a rectangle of the page looks different after something was done, from 0 to 1. */
+/** The share of a rectangle's pixels that an action changes visibly, from 0 to 1. */
 export async function changedBy(page: Page, clip: Rectangle, act: () => Promise<unknown>): Promise<number> {
   const before = await page.screenshot({ clip, caret: 'hide' })
   await act()
   const after = await page.screenshot({ clip, caret: 'hide' })
-  // The page's own policy lets no script read a picture.
+  // In a blank page, since the page's policy lets no script read an image.
   const blank = await page.context().newPage()
   const sources = [before, after].map(picture => `data:image/png;base64,${picture.toString('base64')}`)
   const part = await blank.evaluate(countDifferent, { sources, least: LEAST_DIFFERENCE })
@@ -43,7 +43,7 @@ async function countDifferent({ sources, least }: { sources: string[]; least: nu
   return different / (one.length / 4)
 }
 
-/** Where the text of an element stands, without the empty part of its line. */
+/** The rectangle of an element's text, without the empty part of its line. */
 export async function textBox(element: Locator): Promise<Rectangle> {
   const box = await element.evaluate(line => {
     const range = document.createRange()

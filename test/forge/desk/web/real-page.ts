@@ -1,10 +1,10 @@
-/** The page of the real desk in a browser, as a person uses it. */
+/** The page of the real desk in a browser. */
 import type { BrowserContext, Page } from 'playwright-core'
 import type { Asked } from '../../../../forge/desk/contract/contract.ts'
 import type { RealDesk } from '../../../support/real-desk.ts'
 
 export type RealPage = Page & {
-  /** What the page has asked on the wire, oldest first. */
+  /** The questions that the page has sent, oldest first. */
   sent: Asked[]
 }
 
@@ -17,13 +17,13 @@ export async function visit(context: BrowserContext, desk: Pick<RealDesk, 'addre
   return Object.assign(page, { sent })
 }
 
-/** Opens a file of a branch for typing, at its beginning. */
+/** Opens a file of a branch with the cursor at its start. */
 export async function openFile(page: Page, branch: string, path: string): Promise<void> {
   await openBranch(page, branch)
   await openBeside(page, path)
 }
 
-/** Shows a branch by the keyboard, as soon as there is something to see. */
+/** Shows a branch by the keyboard, as soon as the page is shown. */
 export async function openBranch(page: Page, branch: string): Promise<void> {
   await page.getByRole('tablist', { name: 'Branches' }).waitFor()
   await page.keyboard.press('Alt+b')
@@ -32,7 +32,7 @@ export async function openBranch(page: Page, branch: string): Promise<void> {
   await page.getByRole('tab', { name: branch, selected: true }).waitFor()
 }
 
-/** Opens a file of the branch that is shown, for typing at its beginning. */
+/** Opens a file of the shown branch with the cursor at its start. */
 export async function openBeside(page: Page, path: string): Promise<void> {
   await page.getByRole('treeitem', { name: path }).click()
   await page.getByRole('tab', { name: path, selected: true }).waitFor()
@@ -40,7 +40,7 @@ export async function openBeside(page: Page, path: string): Promise<void> {
   await page.keyboard.press('Control+Home')
 }
 
-/** Pastes a text that no clipboard of a test could hold, such as one with a NUL. */
+/** Pastes a text that a test's clipboard can't contain, such as one with a NUL. */
 export async function paste(page: Page, text: string): Promise<void> {
   await page.locator('.cm-content').evaluate((content, pasted) => {
     const data = new DataTransfer()

@@ -1,4 +1,4 @@
-/** What can't be taken is said at its place, and holds up nothing that is typed or saved elsewhere. */
+/** Refused text is explained at its position, and does not hold up other edits or saves. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
 import { builtPage } from '../../../support/built-page.ts'
@@ -44,7 +44,7 @@ describe.skipIf(!hasBrowser)('what can’t be taken', () => {
   const isSaved = (path: string, text: string) => until(async () => (await saved(path)) === text)
   const editorText = async () => (await page.locator('.cm-line').allTextContents()).join('\n')
 
-  /** How many edits go over the wire while something is waited for that needs none. */
+  /** The number of edits sent during a time in which none are needed. */
   async function editsIn(milliseconds: number): Promise<number> {
     const before = edits()
     await Bun.sleep(milliseconds)
@@ -88,7 +88,7 @@ describe.skipIf(!hasBrowser)('what can’t be taken', () => {
     await openFile(page, branch, 'a.txt')
     await paste(page, 'x'.repeat(3 * MB))
     await box().getByText('3.00 MB').waitFor()
-    // Its buttons are in view on a narrow screen, too, however long the lines of the file are.
+    // Its buttons are in view on a narrow screen, too, however long the file's lines are.
     await page.setViewportSize({ width: 800, height: 600 })
     const dismiss = box().getByRole('button', { name: 'Dismiss' })
     await until(async () => ((await dismiss.boundingBox())?.x ?? 800) < 780)
@@ -108,7 +108,7 @@ describe.skipIf(!hasBrowser)('what can’t be taken', () => {
     await isDraft('a.txt', text)
     await page.keyboard.type('語語語')
     await box().getByText('2 MB').first().waitFor()
-    // One box for all that is typed there.
+    // One box for everything typed there.
     expect(await box().count()).toBe(1)
     const left = 2 * MB - Buffer.byteLength(text)
     await isDraft('a.txt', text.replace('\n', `\n${'語'.repeat(Math.floor(left / 3))}`))
@@ -123,7 +123,7 @@ describe.skipIf(!hasBrowser)('what can’t be taken', () => {
   })
 
   test('what the server alone refuses comes out of the text, and what was typed after it stays', async () => {
-    // As if two windows had filled the file at once: what this one sends of a Q has a NUL when it arrives.
+    // As if two windows had filled the file at once: a Q that this one sends arrives as a NUL.
     await page.routeWebSocket(/socket/, socket => {
       const server = socket.connectToServer()
       socket.onMessage(message => server.send(String(message).replace('"Q"', '"Q\\u0000"')))
@@ -159,9 +159,9 @@ describe.skipIf(!hasBrowser)('what can’t be taken', () => {
     await page.getByRole('alert').getByText('The AI is at work').waitFor()
     const first = refused
     await Bun.sleep(3_000)
-    // Letters that were typed while the first was on its way may have gone once more.
+    // Letters typed while the first was under way may have been sent once more.
     expect(refused - first).toBeLessThanOrEqual(1)
-    // A save says why, and another file is saved.
+    // A save says why it failed, and another file is saved.
     await page.keyboard.press('Control+s')
     await page.getByRole('alert').getByText('What was typed last in a.txt was not accepted by the desk').waitFor()
     await openBeside(page, 'b.txt')
@@ -171,7 +171,7 @@ describe.skipIf(!hasBrowser)('what can’t be taken', () => {
     await page.getByRole('tab', { name: 'a.txt' }).click()
     const before = refused
     await page.getByRole('button', { name: 'Try again' }).click()
-    // The save of b.txt may have had it sent once more, too: the branch is another one since.
+    // The save of b.txt may have caused another try, since the branch has a new commit.
     await until(() => refused > before)
     isRefusing = false
     await page.getByRole('button', { name: 'Try again' }).click()
@@ -223,7 +223,7 @@ describe.skipIf(!hasBrowser)('what can’t be taken', () => {
     await conflict.waitFor()
     await page.keyboard.type('to the end ')
     await conflict.getByText(`mine ${words}to the end two`).waitFor()
-    // One message for each letter at most.
+    // At most one message per letter.
     expect(edits()).toBeLessThan(60)
     expect(await editsIn(2_000)).toBe(0)
     await conflict.getByRole('button', { name: 'Ours' }).click()

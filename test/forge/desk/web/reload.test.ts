@@ -1,4 +1,4 @@
-/** The first moments of a window: what a person chooses then is what counts, however late the desk answers. */
+/** The first moments of a window: the user's choice counts, however late the desk answers. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
 import { builtPage } from '../../../support/built-page.ts'
@@ -11,11 +11,11 @@ describe.skipIf(!hasBrowser)('right after a reload', () => {
   let browser: OpenBrowser
   let desk: RealDesk
   let page: RealPage
-  /** Lets the answer to what the page asks first through. */
+  /** Releases the answer to the page's first question. */
   let answer: () => void
   /** Resolves when that answer is held. */
   let isHeld: Promise<void>
-  /** Resolves when the desk has described itself without being asked. */
+  /** Resolves when the desk has sent its state as news. */
   let isHeard: Promise<void>
 
   beforeAll(async () => {

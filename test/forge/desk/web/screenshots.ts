@@ -1,27 +1,38 @@
 #!/usr/bin/env bun
-/** Pictures of the page at several widths, in both schemes, to be looked at: bun screenshots.ts FOLDER [NAME…] */
+/** Screenshots of the page at several widths, in light and dark: bun screenshots.ts FOLDER [NAME…] */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Text } from '@codemirror/state'
 import type { Page } from 'playwright-core'
+import { Failure } from '../../../../core/failure.ts'
+import { asBytes } from '../../../../core/git/repository.ts'
 import { openBrowser } from '../../../support/browser.ts'
-import { builtPage } from '../../../support/built-page.ts'
-import { FORK, ForkliftStandIn, RUNS, text } from '../merging-stand-in.ts'
-import { bytes, type StandIn } from '../web-stand-in.ts'
-import { ask, HALF_A_TURN, HOSTILE_ANSWER, QUESTION, RICH_ANSWER, TOOL_APPROVAL, withTurns } from './chat-scene.ts'
-import { BRANCH, CLAIM, CLAIM_HALF, POSTGRES, STUCK, withMerging } from './merging-scene.ts'
-import { openDesk, SCENE_FILES, startScene } from './scene.ts'
-import { APPROVING, DONE, withTasks } from './tasks-scene.ts'
+import { commit } from '../../../support/git.ts'
+import { type PageDesk, tabOf } from '../../../support/page-desk.ts'
+import { type Script, ScriptedModel } from '../../../support/scripted-model.ts'
+import {
+  ask,
+  FOREVER,
+  HALF_A_TURN,
+  HOSTILE_ANSWER,
+  openConversation,
+  QUESTION,
+  RICH_ANSWER,
+} from './conversation-scene.ts'
+import { openFork, STUCK_BRANCH, STUCK_RUN } from './forklift-scene.ts'
+import { BRANCH, CLAIM, LOGO, mergingTemplate, POSTGRES, settled } from './merge-scene.ts'
+import { openPage, openScene, SCENE_FILES, templateOf } from './page-scene.ts'
+import { APPROVING, DONE, openTasksScene } from './tasks-scene.ts'
 
 const [folder = '/tmp/desk-pictures', ...wanted] = Bun.argv.slice(2)
 const WIDTHS = [800, 1280, 1920]
 
 const LONG = `src/${'a-folder-with-a-long-name/'.repeat(3)}${'name-'.repeat(30)}.ts`
-const TURNED = bytes('docs/evil\u202Etxt.exe')
+const TURNED = asBytes('docs/evil\u202Etxt.exe')
 
 interface Scene {
-  prepare?: (standIn: StandIn) => void
-  act: (page: Page, standIn: StandIn) => Promise<void>
+  /** By default, the scene of most tests. */
+  open?: () => Promise<PageDesk>
+  act: (page: Page, desk: PageDesk) => Promise<unknown>
 }
 
 async function openFile(page: Page, path: string): Promise<void> {
@@ -43,43 +54,50 @@ const EDITED = SCENE_FILES['src/queue/lease.ts']
     '    let misses = 0;\n    const started = this.#clock.now();\n    let last = started;\n',
   )
 
-function withDrafts(standIn: StandIn): void {
-  const branch = standIn.branches.get('retry-jitter')
-  for (const path of ['src/queue/backoff.ts', 'README.md', 'src/queue/types.ts']) {
-    standIn.commit(
-      'retry-jitter',
-      `edit: ${path.slice(path.lastIndexOf('/') + 1)}`,
-      path.endsWith('types.ts') ? 'opus-5.5' : undefined,
-    )
-  }
-  if (branch) branch.files = new Map(branch.files).set('src/queue/lease.ts', { mode: '100644', text: EDITED })
-  standIn.commit(
-    'retry-jitter',
-    'Bound renewals and give up a lost lease\n\nA lease that is lost is not renewed for ever.',
-    'opus-5.5',
-  )
-  standIn.layout = {
-    tabs: [
-      { at: { kind: 'branch', branch: 'lease-renewal' }, files: [], folders: [] },
-      {
-        at: { kind: 'branch', branch: 'retry-jitter' },
-        files: ['src/queue/lease.ts', 'src/queue/backoff.ts', 'src/queue/claim.ts'].map(path => ({
-          path,
-          top: 0,
-          cursor: 0,
-        })),
-        active: 'src/queue/lease.ts',
-        folders: ['src', 'src/queue', 'src/store'],
-      },
-      { at: { kind: 'branch', branch: 'http-metrics' }, files: [], folders: [] },
-    ],
-    active: 1,
-  }
+const JITTER = 'retry-jitter'
+const JITTER_LAYOUT = {
+  tabs: [
+    tabOf('lease-renewal'),
+    {
+      ...tabOf(
+        JITTER,
+        ['src/queue/lease.ts', 'src/queue/backoff.ts', 'src/queue/claim.ts'],
+        ['src', 'src/queue', 'src/store'],
+      ),
+      active: 'src/queue/lease.ts',
+    },
+    tabOf('http-metrics'),
+  ],
+  active: 1,
 }
 
-function withRuns(standIn: StandIn): void {
-  new ForkliftStandIn(standIn).info = { ...FORK, runs: RUNS }
+/** A branch with some commits, and a file of it open. */
+async function openJitter(): Promise<PageDesk> {
+  const prepare = async (path: string) => {
+    for (const file of ['src/queue/backoff.ts', 'README.md', 'src/queue/types.ts'] as const) {
+      const text = `${SCENE_FILES[file]}\n// edited\n`
+      await commit(path, JITTER, { [file]: text }, { message: `edit: ${file.slice(file.lastIndexOf('/') + 1)}` })
+    }
+    const message = 'Bound renewals and give up a lost lease\n\nA lease that is lost is not renewed for ever.'
+    await commit(path, JITTER, { 'src/queue/lease.ts': EDITED }, { message })
+  }
+  return await openScene({ layout: JITTER_LAYOUT, prepare })
 }
+
+/** A branch with turns, whose model follows the script. */
+const talking =
+  (script: Script = []) =>
+  async (): Promise<PageDesk> => {
+    const model = new ScriptedModel([])
+    const desk = await openConversation({ model })
+    model.play(script)
+    return desk
+  }
+
+const merging =
+  (template = mergingTemplate()) =>
+  () =>
+    openScene({ template, layout: { tabs: [tabOf(BRANCH)], active: 0 } })
 
 async function type(page: Page): Promise<void> {
   await page.getByText('while (!signal').click()
@@ -89,22 +107,18 @@ async function type(page: Page): Promise<void> {
 }
 
 const SCENES: Record<string, Scene> = {
-  branch: { prepare: withDrafts, act: type },
+  branch: { open: openJitter, act: type },
   chat: { act: async () => {} },
-  conversation: { prepare: standIn => void withTurns(standIn), act: async () => {} },
+  conversation: { open: talking(), act: async () => {} },
   'turn-running': {
-    prepare: standIn => {
-      withTurns(standIn).script = HALF_A_TURN
-    },
+    open: talking(HALF_A_TURN),
     act: async page => {
       await ask(page, QUESTION)
       await Bun.sleep(1_500)
     },
   },
   'turn-docked': {
-    prepare: standIn => {
-      withTurns(standIn).script = HALF_A_TURN
-    },
+    open: talking(HALF_A_TURN),
     act: async page => {
       await ask(page, QUESTION)
       await openFile(page, 'src/queue/lease.ts')
@@ -113,9 +127,7 @@ const SCENES: Record<string, Scene> = {
     },
   },
   'turn-stopped': {
-    prepare: standIn => {
-      withTurns(standIn).script = HALF_A_TURN
-    },
+    open: talking(HALF_A_TURN),
     act: async page => {
       await ask(page, QUESTION)
       await page.getByRole('button', { name: 'Stop', exact: true }).click()
@@ -123,37 +135,27 @@ const SCENES: Record<string, Scene> = {
     },
   },
   'turn-again': {
-    prepare: standIn => {
-      withTurns(standIn).script = async turn => {
-        turn.text('I am reading the worker', 'reasoning')
-        turn.again('The provider is overloaded', 12)
-        await turn.stopped
-      }
-    },
+    open: talking([
+      {
+        reasoning: 'I am reading the worker',
+        again: { words: 'The provider is overloaded', seconds: 12 },
+        until: FOREVER,
+      },
+    ]),
     act: async page => {
       await ask(page, QUESTION)
       await Bun.sleep(1_200)
     },
   },
   'turn-approval': {
-    prepare: standIn => {
-      withTurns(standIn).script = async turn => {
-        const call = turn.call({ name: 'store_stats', title: 'postgres', state: 'waits' })
-        await turn.waits({ ...TOOL_APPROVAL, call: call.id }, 'store_stats is to be looked at')
-      }
-    },
+    open: talking([{ calls: [{ name: 'store_stats', arguments: { store: 'postgres' } }] }]),
     act: async page => {
       await ask(page, 'How many queries are there?')
       await page.getByRole('button', { name: 'Look at it' }).waitFor()
     },
   },
   approval: {
-    prepare: standIn => {
-      withTurns(standIn).script = async turn => {
-        const call = turn.call({ name: 'store_stats', title: 'postgres', state: 'waits' })
-        await turn.waits({ ...TOOL_APPROVAL, call: call.id }, 'store_stats is to be looked at')
-      }
-    },
+    open: talking([{ calls: [{ name: 'store_stats', arguments: { store: 'postgres' } }] }]),
     act: async page => {
       await ask(page, 'How many queries are there?')
       await page.getByRole('button', { name: 'Look at it' }).click()
@@ -162,38 +164,26 @@ const SCENES: Record<string, Scene> = {
     },
   },
   'answer-rich': {
-    prepare: standIn => {
-      withTurns(standIn).script = async turn => {
-        turn.text(RICH_ANSWER)
-        turn.end({ how: 'done' })
-      }
-    },
+    open: talking([{ text: RICH_ANSWER }]),
     act: async page => {
       await ask(page, 'Say all of it')
       await Bun.sleep(800)
     },
   },
   'answer-hostile': {
-    prepare: standIn => {
-      withTurns(standIn).script = async turn => {
-        turn.text(HOSTILE_ANSWER)
-        turn.end({
-          how: 'failed',
-          words: 'The key has no credit left at OpenRouter: top it up there, or choose another model.',
-        })
-      }
-    },
+    open: talking([
+      {
+        text: HOSTILE_ANSWER,
+        error: new Failure('The key has no credit left at OpenRouter: top it up there, or choose another model.'),
+      },
+    ]),
     act: async page => {
       await ask(page, 'Be nasty')
       await Bun.sleep(800)
     },
   },
   'past-conversation': {
-    prepare: standIn => {
-      const ai = withTurns(standIn)
-      const [tip] = standIn.branches.get('lease-renewal')?.commits ?? []
-      if (tip) ai.past.set(tip.oid, ai.of('lease-renewal').items)
-    },
+    open: talking(),
     act: async page => {
       await page.keyboard.press('Alt+h')
       await page.getByRole('option').first().dblclick()
@@ -201,13 +191,13 @@ const SCENES: Record<string, Scene> = {
     },
   },
   repository: {
-    prepare: withDrafts,
+    open: openJitter,
     act: async page => {
       await page.getByRole('tab', { name: 'Repository' }).click()
     },
   },
   review: {
-    prepare: withDrafts,
+    open: openJitter,
     act: async page => {
       await type(page)
       await page.keyboard.press('Alt+r')
@@ -215,7 +205,7 @@ const SCENES: Record<string, Scene> = {
     },
   },
   'side-by-side': {
-    prepare: withDrafts,
+    open: openJitter,
     act: async page => {
       await page.keyboard.press('Alt+r')
       await page.keyboard.press('Alt+s')
@@ -223,7 +213,7 @@ const SCENES: Record<string, Scene> = {
     },
   },
   palette: {
-    prepare: withDrafts,
+    open: openJitter,
     act: async page => {
       await page.keyboard.press('Alt+r')
       await Bun.sleep(400)
@@ -233,14 +223,14 @@ const SCENES: Record<string, Scene> = {
     },
   },
   history: {
-    prepare: withDrafts,
+    open: openJitter,
     act: async page => {
       await page.keyboard.press('Alt+h')
       await Bun.sleep(400)
     },
   },
   'time-travel': {
-    prepare: withDrafts,
+    open: openJitter,
     act: async page => {
       await page.keyboard.press('Alt+h')
       await page.getByRole('option').nth(1).dblclick()
@@ -249,7 +239,7 @@ const SCENES: Record<string, Scene> = {
     },
   },
   find: {
-    prepare: withDrafts,
+    open: openJitter,
     act: async page => {
       await page.keyboard.press('Control+Shift+f')
       await page.keyboard.type('lease')
@@ -257,16 +247,15 @@ const SCENES: Record<string, Scene> = {
     },
   },
   gone: {
-    prepare: withDrafts,
-    act: async (page, standIn) => {
+    open: openJitter,
+    act: async (page, desk) => {
       await type(page)
-      standIn.branches.delete('retry-jitter')
-      standIn.sayDesk()
+      await desk.git('branch', '-D', JITTER)
       await Bun.sleep(300)
     },
   },
   search: {
-    prepare: withDrafts,
+    open: openJitter,
     act: async page => {
       await page.getByText('while (!signal').click()
       await page.keyboard.press('Control+f')
@@ -275,45 +264,37 @@ const SCENES: Record<string, Scene> = {
     },
   },
   dialog: {
-    prepare: withDrafts,
+    open: openJitter,
     act: async page => {
       await page.keyboard.press('Alt+n')
       await Bun.sleep(200)
     },
   },
   operations: {
-    prepare: standIn => {
-      withDrafts(standIn)
-      standIn.canUndo = 'save lease.ts to retry-jitter'
-      for (const [index, words] of [
-        'save lease.ts to retry-jitter',
-        'rename branch jitter to retry-jitter',
-        'delete branch old',
-      ].entries()) {
-        const refs = [{ ref: 'refs/heads/retry-jitter', before: 'a'.repeat(40), after: 'b'.repeat(40) }]
-        standIn.operations.push({
-          id: `${index}`.repeat(40),
-          kind: 'save',
-          words,
-          time: Date.now() / 1000 - 4000 * (index + 1),
-          refs,
-        })
+    open: openJitter,
+    act: async (page, desk) => {
+      const from = await desk.tip(JITTER)
+      for (const [branch, to] of [
+        ['old', 'older'],
+        ['jitter', 'full-jitter'],
+      ] as const) {
+        await desk.ask({ ask: 'new branch', branch, from })
+        await desk.ask({ ask: 'rename branch', branch, to })
       }
-    },
-    act: async page => {
+      await desk.ask({ ask: 'delete branch', branch: 'older' })
       await page.keyboard.press('Alt+o')
       await Bun.sleep(300)
     },
   },
   menu: {
-    prepare: withDrafts,
+    open: openJitter,
     act: async page => {
       await page.getByRole('treeitem', { name: 'claim.ts' }).click({ button: 'right' })
       await Bun.sleep(200)
     },
   },
   symbols: {
-    prepare: withDrafts,
+    open: openJitter,
     act: async page => {
       await page.getByText('while (!signal').click()
       await page.keyboard.press('Alt+l')
@@ -321,12 +302,10 @@ const SCENES: Record<string, Scene> = {
     },
   },
   merging: {
-    prepare: standIn => {
-      const merging = withMerging(standIn)
-      merging.forklift = { run: 'tern_20261122_101500', stuck: STUCK }
-      merging.add({ path: 'src/queue/types.ts', kind: 'text', all: 1, state: 'odd', words: 'it takes neither side' })
-      const draft = { text: Text.of(CLAIM_HALF.split('\n')), version: 0 }
-      standIn.branches.get(BRANCH)?.drafts.set(CLAIM, draft)
+    open: async () => {
+      const { desk } = await openFork({ branches: [STUCK_BRANCH] })
+      await desk.ask({ ask: 'open run', run: STUCK_RUN })
+      return desk
     },
     act: async page => {
       await page.keyboard.press('Alt+Shift+J')
@@ -337,45 +316,38 @@ const SCENES: Record<string, Scene> = {
     },
   },
   'merging-whole': {
-    prepare: standIn => {
-      const merging = withMerging(standIn)
-      const sides = {
-        base: text('a\nb\n'),
-        ours: { is: 'nothing' } as const,
-        theirs: { is: 'other', words: 'an image of 12 KB', mode: '100755', oid: 'a'.repeat(40) } as const,
-      }
-      merging.add({ path: 'logo.png', kind: 'modify/delete', words: 'deleted in main, changed in upstream', sides })
-    },
+    open: merging(mergingTemplate(LOGO)),
     act: async page => {
       await page.getByRole('button', { name: /logo\.png/ }).click()
       await Bun.sleep(400)
     },
   },
   'merging-done': {
-    prepare: standIn => {
-      const merging = withMerging(standIn)
-      merging.odd = ['More than half of the files that git merged went back to one side.']
-      for (const path of [CLAIM, POSTGRES])
-        standIn.branches.get(BRANCH)?.files.set(path, { mode: '100644', text: 'x\n' })
-      merging.add({ path: 'src/queue/types.ts', kind: 'text', all: 1, state: 'odd', words: 'it takes neither side' })
+    open: async () => {
+      const desk = await merging()()
+      for (const path of [CLAIM, POSTGRES]) await settled(desk, path, 'x\n')
+      return desk
     },
     act: async page => {
-      await page.getByRole('button', { name: /claim\.ts/ }).click()
+      await page
+        .getByRole('button', { name: /claim\.ts/ })
+        .first()
+        .click()
       await Bun.sleep(400)
     },
   },
   forklift: {
-    prepare: withRuns,
-    act: async (page, standIn) => {
+    open: async () => (await openFork()).desk,
+    act: async (page, desk) => {
       await page.getByRole('tab', { name: 'Repository' }).click()
       await page.getByRole('button', { name: 'Run Forklift' }).click()
-      standIn.say({ say: 'forklift', line: 'Fetching upstream/main' })
-      standIn.say({ say: 'forklift', line: 'The agent merges: claude-sonnet-5, at most 8:00' })
+      desk.proxy.say({ say: 'forklift', line: 'Fetching upstream/main' })
+      desk.proxy.say({ say: 'forklift', line: 'The agent merges: claude-sonnet-5, at most 8:00' })
       await Bun.sleep(500)
     },
   },
   'by-commit': {
-    prepare: withDrafts,
+    open: openJitter,
     act: async page => {
       await page.keyboard.press('Alt+r')
       await page.getByRole('tab', { name: 'By commit' }).click()
@@ -383,7 +355,7 @@ const SCENES: Record<string, Scene> = {
     },
   },
   tasks: {
-    prepare: standIn => void withTasks(standIn),
+    open: async () => (await openTasksScene()).desk,
     act: async page => {
       await page.keyboard.press('Alt+t')
       await page.getByRole('form', { name: 'Answer' }).waitFor()
@@ -392,7 +364,7 @@ const SCENES: Record<string, Scene> = {
     },
   },
   'tasks-run': {
-    prepare: standIn => void withTasks(standIn),
+    open: async () => (await openTasksScene()).desk,
     act: async page => {
       await page.keyboard.press('Alt+t')
       await page.getByRole('button', { name: 'Back to the run' }).click()
@@ -402,7 +374,7 @@ const SCENES: Record<string, Scene> = {
     },
   },
   'tasks-plan': {
-    prepare: standIn => void withTasks(standIn, [APPROVING, DONE]),
+    open: async () => (await openTasksScene([APPROVING, DONE])).desk,
     act: async page => {
       await page.keyboard.press('Alt+t')
       await page.locator('.plan-task').first().waitFor()
@@ -411,7 +383,7 @@ const SCENES: Record<string, Scene> = {
     },
   },
   'tasks-plan-end': {
-    prepare: standIn => void withTasks(standIn, [APPROVING, DONE]),
+    open: async () => (await openTasksScene([APPROVING, DONE])).desk,
     act: async page => {
       await page.keyboard.press('Alt+t')
       await page.locator('.plan-commands').first().waitFor()
@@ -420,7 +392,7 @@ const SCENES: Record<string, Scene> = {
     },
   },
   'tasks-land': {
-    prepare: standIn => void withTasks(standIn, [DONE]),
+    open: async () => (await openTasksScene([DONE])).desk,
     act: async page => {
       await page.keyboard.press('Alt+t')
       await page.locator('.node').first().waitFor()
@@ -430,86 +402,75 @@ const SCENES: Record<string, Scene> = {
     },
   },
   'tasks-none': {
-    prepare: standIn => void withTasks(standIn, []),
+    open: async () => (await openTasksScene([])).desk,
     act: async page => {
       await page.keyboard.press('Alt+t')
       await page.getByText('No runs yet').waitFor()
     },
   },
   waiting: {
-    prepare: withDrafts,
-    act: async (page, standIn) => {
-      standIn.delay = 10_000
+    open: openJitter,
+    act: async (page, desk) => {
+      desk.proxy.delay = 10_000
       await page.getByRole('treeitem', { name: 'README.md' }).click()
       await Bun.sleep(900)
     },
   },
   keys: {
-    prepare: withDrafts,
+    open: openJitter,
     act: async page => {
       await page.keyboard.press('Alt+k')
       await Bun.sleep(200)
     },
   },
   empty: {
-    prepare: standIn => {
-      standIn.branches.clear()
-      standIn.isEmpty = true
-      standIn.name = 'sandpiper'
-    },
+    open: () => openScene({ template: templateOf(async () => {}), name: 'sandpiper' }),
     act: async () => {},
   },
   long: {
-    prepare: standIn => {
-      const files = { [LONG]: 'x\n', [TURNED]: 'a\rb\u202Ec\n', 'src/\xe9t\xe9.ts': '1\n' }
-      standIn.addBranch(`feature/${'a-very-long-branch-name-'.repeat(8)}`, { ...SCENE_FILES, ...files })
-      standIn.layout = {
-        tabs: [...standIn.branches.keys(), ...standIn.branches.keys()].map(branch => ({
-          at: { kind: 'branch' as const, branch },
-          files: [LONG, TURNED].map(path => ({ path, top: 0, cursor: 0 })),
-          active: TURNED,
-          folders: ['src', 'docs'],
-        })),
-        active: 4,
-      }
+    open: async () => {
+      const branch = `feature/${'a-very-long-branch-name-'.repeat(8)}`
+      const files = { ...SCENE_FILES, [LONG]: 'x\n', 'docs/evil\u202Etxt.exe': 'a\rb\u202Ec\n' }
+      const tabs = ['main', 'retry-jitter', 'lease-renewal', 'http-metrics', branch].map(it => ({
+        ...tabOf(it, [LONG, TURNED], ['src', 'docs']),
+        active: TURNED,
+      }))
+      const prepare = (path: string) => commit(path, branch, files)
+      return await openScene({ prepare, layout: { tabs: [...tabs, ...tabs], active: 4 } })
     },
     act: async () => {
       await Bun.sleep(300)
     },
   },
   refused: {
-    prepare: standIn => {
-      withDrafts(standIn)
-      standIn.refused.set(
+    open: openJitter,
+    act: async (page, desk) => {
+      desk.proxy.refused.set(
         'save',
         'The commit could not be signed: gpg has no key for mira@example.com. The draft is kept. Set user.signingKey, or switch commit.gpgSign off.',
       )
-    },
-    act: async page => {
       await type(page)
       await page.keyboard.press('Control+s')
       await Bun.sleep(300)
     },
   },
   away: {
-    prepare: withDrafts,
-    act: async (page, standIn) => {
-      await standIn.stop()
+    open: openJitter,
+    act: async (page, desk) => {
+      await desk.proxy.goAway()
       await type(page)
     },
   },
 }
 
-const built = await builtPage()
 await mkdir(folder, { recursive: true })
 for (const colorScheme of ['light', 'dark'] as const) {
   await using browser = await openBrowser({ colorScheme })
-  for (const [name, { prepare, act }] of Object.entries(SCENES)) {
+  for (const [name, { open = openScene, act }] of Object.entries(SCENES)) {
     if (wanted.length > 0 && !wanted.includes(name)) continue
-    const standIn = await startScene(built)
-    prepare?.(standIn)
-    const page = await openDesk(browser.context, standIn)
-    await act(page, standIn)
+    const desk = await open()
+    const page = await openPage(browser.context, desk)
+    await act(page, desk)
     for (const width of WIDTHS) {
       await page.setViewportSize({ width, height: width === 1920 ? 1080 : 800 })
       await Bun.sleep(120)
@@ -517,7 +478,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
     }
     if (page.troubles.length > 0) console.log(name, page.troubles)
     await page.close()
-    await standIn.stop()
+    await desk[Symbol.asyncDispose]()
   }
 }
 process.exit(0)

@@ -1,4 +1,4 @@
-/** What is selected looks so, wherever it is: pictures of it with and without a selection, in both schemes. */
+/** A selection is visible everywhere: screenshots with and without it, in light and dark. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Locator } from 'playwright-core'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
@@ -12,8 +12,8 @@ setDefaultTimeout(120_000)
 
 const FILE = 'const first = alpha\nconst second = beta\nconst third = gamma\nconst word = word + word\n'
 const [OURS, THEIRS] = [FILE.replace('alpha', 'ours'), FILE.replace('alpha', 'theirs')]
-/** Most of the place of a selected text is neither a letter nor in the colour of what it is on. */
-const MOST = 0.5
+/** At least this share of a selected text's rectangle must change. */
+const MIN_CHANGED_SHARE = 0.5
 
 describe.skipIf(!hasBrowser)('a selection is seen', () => {
   let browser: OpenBrowser
@@ -41,10 +41,10 @@ describe.skipIf(!hasBrowser)('a selection is seen', () => {
   }
 
   async function expectSeen(clip: Rectangle, select: () => Promise<unknown>): Promise<void> {
-    expect(await changedBy(page, clip, select)).toBeGreaterThan(MOST)
+    expect(await changedBy(page, clip, select)).toBeGreaterThan(MIN_CHANGED_SHARE)
   }
 
-  /** Selects a line of the editor from its beginning, as with Shift+End. */
+  /** Selects a line of the editor from its start, as with Shift+End. */
   async function expectLineSeen(element: Locator): Promise<void> {
     await element.click()
     await page.keyboard.press('Home')
@@ -89,7 +89,7 @@ describe.skipIf(!hasBrowser)('a selection is seen', () => {
       await input.fill('mmmmmmmmmmmmmmmmmmmmmmmm')
       const { x, y, width, height } = (await input.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 }
       const clip = { x: x + 14, y: y + height / 2 - 6, width: Math.min(width - 28, 100), height: 12 }
-      // Letters take more than half of it.
+      // Letters cover more than half of it.
       expect(await changedBy(page, clip, () => input.press('Control+a'))).toBeGreaterThan(0.3)
       await input.fill('')
     }

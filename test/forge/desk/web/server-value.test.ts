@@ -1,8 +1,8 @@
-/** A value of the server on the page: what is shown while it is asked for, and after a failure. */
+/** A value of the server on the page: what is shown while it is loading, and after a failure. */
 import { expect, test } from 'bun:test'
 import { ServerValue } from '../../../../forge/desk/web/ui/server-value.ts'
 
-/** A value whose questions are answered by hand, in any order. */
+/** A value whose questions are answered by the test, in any order. */
 function valueByHand(settings = {}) {
   const questions: PromiseWithResolvers<string>[] = []
   const value = new ServerValue(() => {

@@ -1,4 +1,4 @@
-/** The story that README tells, in a real browser: what `make demo` leaves is finished on the desk. */
+/** The story in README, in a real browser: the result of `make demo` is finished on the desk. */
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser, NO_BROWSER, openBrowser } from '../../../support/browser.ts'
 import { builtPage } from '../../../support/built-page.ts'

@@ -1,4 +1,4 @@
-/** What a file is made of, in the languages that have a syntax tree. */
+/** The symbols of files, in languages with a syntax tree. */
 import { expect, test } from 'bun:test'
 import { EditorState } from '@codemirror/state'
 import { symbolsAt, symbolsOf } from '../../../../forge/desk/web/editor/symbols.ts'

@@ -1,4 +1,4 @@
-/** How the tasks of a run are laid out, and where the arrow keys lead. */
+/** The layout of a run's tasks, and the arrow keys in it. */
 import { describe, expect, test } from 'bun:test'
 import type { RunTask } from '../../../../forge/desk/contract/tasks.ts'
 import { layOut, neighbour } from '../../../../forge/desk/web/tasks/tasks-layout.ts'

@@ -1,4 +1,4 @@
-/** Runs to look at: one that asks in the middle of eleven tasks, one that runs, one that is done, and others. */
+/** Runs to show: one that asks in the middle of eleven tasks, one that runs, one that is done, and others. */
 import { join } from 'node:path'
 import type {
   JournalLine,
@@ -11,10 +11,7 @@ import type {
 import { commit, git } from '../../../support/git.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
 import { type Scene, TaskCommand } from '../../../support/task-command.ts'
-import { TasksStandIn } from '../tasks-stand-in.ts'
-import type { StandIn } from '../web-stand-in.ts'
 import { makeScratch, openScene } from './page-scene.ts'
-import { SCENE_FILES } from './scene.ts'
 
 export const RUN = '20261122-idempotency-keys-x7k2'
 
@@ -112,7 +109,7 @@ const planned = (id: string, title: string, claims: string[], more: Partial<Plan
   ...more,
 })
 
-/** A run whose plan waits for a yes, and that plan. */
+/** A run whose plan waits for approval, and that plan. */
 export const APPROVING: Run = {
   ...ASKING,
   run: '20261122-typed-events-k7m2',
@@ -207,22 +204,6 @@ export const LANDING = {
     '6 commits become one:',
     '   src/http/routes.ts | 12 ++++++++++--',
   ],
-}
-
-/** Runs beside a desk, with the branches of their results. */
-export function withTasks(desk: StandIn, runs: Run[] = RUNS): TasksStandIn {
-  const tasks = new TasksStandIn(desk)
-  tasks.runs = runs
-  tasks.details.set('sweep', SWEEP)
-  tasks.plan = PLAN
-  tasks.journal = JOURNAL
-  tasks.landing = LANDING
-  for (const run of runs) {
-    if (run.hasResult) desk.addBranch(`forge/${run.run}/result`, SCENE_FILES)
-    for (const { id, tip } of run.run === RUN ? run.tasks : [])
-      if (tip !== undefined) desk.addBranch(`forge/${run.run}/${id}/done`, SCENE_FILES)
-  }
-  return tasks
 }
 
 /** A desk with runs beside it, and the branches of their results. `prepare` is called before the desk opens. */

@@ -1,4 +1,4 @@
-/** The tab of the tasks: runs, the graph, a question that is answered, pause, stop, review and landing. */
+/** The Tasks tab: runs, the graph, answering a question, pause, stop, review and landing. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdir, writeFile } from 'node:fs/promises'
@@ -34,13 +34,13 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     page = await openPage(browser.context, desk)
     await page.keyboard.press('Alt+t')
   }
-  /** Waits until the command was told that many words. */
+  /** Waits until the command was started this many times with an answer or decision. */
   const isTold = (count: number) => until(async () => (await tasks.told()).length === count)
   const runs = () => page.getByRole('navigation', { name: 'Runs' })
   const graph = () => page.getByRole('list', { name: 'Tasks of the run' })
   const node = (name: string) => graph().getByRole('button', { name })
   const detail = (name: string) => page.getByRole('complementary', { name, exact: true })
-  /** Types into a file of main, and waits until the desk has it. */
+  /** Types into a file of main, and waits until the desk has the edits. */
   const typeInto = async (path: string) => {
     await page.getByRole('tab', { name: 'main' }).click()
     await page.getByRole('treeitem', { name: path }).click()
@@ -55,7 +55,7 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     await page.getByText('No runs yet').waitFor()
     await page.getByText('forge run "what you want"').waitFor()
     await until(() => desk.proxy.count('tasks mark') > 1)
-    // Where no ref has moved and nothing is under way, the command is not started again.
+    // If no ref has moved and no run is active, the command is not started again.
     expect(desk.proxy.count('tasks runs')).toBe(1)
     expect(await findings(page)).toEqual([])
     await page.keyboard.press('Alt+0')
@@ -64,6 +64,17 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     const before = looks()
     await Bun.sleep(3_500)
     expect(looks()).toBe(before)
+  })
+
+  test('say within seconds that the Temporal server does not answer, until it does', async () => {
+    await open()
+    const words = page.getByText('The Temporal server has not answered yet.')
+    await page.getByRole('navigation', { name: 'Runs' }).waitFor()
+    const answer = desk.proxy.hold('tasks mark')
+    await words.waitFor()
+    await page.getByText('What is shown may be out of date.').waitFor()
+    answer()
+    await words.waitFor({ state: 'detached' })
   })
 
   test('that can’t be used say why', async () => {
@@ -109,7 +120,7 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Upstream 2.13 by groups' }).first().waitFor()
     expect(await findings(page)).toEqual([])
-    // No key is lost while a run is on its way.
+    // No key is lost while a run is loading.
     const answer = desk.proxy.hold('tasks run')
     await page.keyboard.press('Alt+PageUp')
     await page.keyboard.press('Alt+PageUp')
@@ -282,7 +293,7 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     expect(await tasks.told()).toEqual([['answer', '--', APPROVING.run, 'Leave Postgres alone.\n']])
   })
 
-  test('keep their branches out of lists, behind their run, and where somebody types their name', async () => {
+  test('keep their branches out of lists, folded under their run, unless their name is typed', async () => {
     await open()
     await detail('The task sweep').waitFor()
     await page.keyboard.press('Alt+b')
@@ -384,7 +395,7 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     ])
   })
 
-  test('that nobody has checked say so, and are landed only anyway', async () => {
+  test('that the user did not check say so, and are landed only by Land anyway', async () => {
     const [first, ...others] = DONE.tasks
     if (!first) throw new Error('There is no task')
     const why = 'there is no signature of yours for its checks'

@@ -1,4 +1,4 @@
-/** What the page makes of names and texts, without a browser. */
+/** Functions of the page for names and texts, without a browser. */
 import { describe, expect, test } from 'bun:test'
 import { EditorState, Text } from '@codemirror/state'
 import { asBytes } from '../../../../core/git/repository.ts'
@@ -104,7 +104,7 @@ describe('a diff', () => {
     expect(diffOf('', windows, false).after.line(1).text).toBe('a')
   })
 
-  test('marks beside the editor count the lines that a person sees', () => {
+  test('change marks count the lines as shown in the editor', () => {
     const counts = (saved: string, doc: string) => {
       const [one, other] = [saved, doc].map(text => Text.of(text.split('\n'))) as [Text, Text]
       const { added, deleted } = countsOf(EditorState.create({ doc: other, extensions: changeMarks(one) }))
@@ -135,7 +135,7 @@ describe('a diff', () => {
   })
 })
 
-/** Few different lines, so that texts have some in common; with and without an end to the last one. */
+/** Few different lines, so that texts share some; with and without a final line end. */
 function randomText(seed: number): string {
   let state = seed + 1
   const next = (bound: number) => {

@@ -1,4 +1,4 @@
-/** What the page says is so: the status, notices, and why something can't be done. */
+/** The page says what is true: the status, notices, and why an action is impossible. */
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { writeFile } from 'node:fs/promises'
 import { reversalOf } from '../../../../forge/desk/web/page/undo.ts'
@@ -7,7 +7,7 @@ import { bare } from '../../../support/git.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
 import { type DeskPage, showBranch, until, withEachPage } from './page-scene.ts'
 
-// A busy machine draws slowly.
+// A busy machine renders slowly.
 setDefaultTimeout(120_000)
 
 test('an undo and a redo are said in words that do not pile up', () => {
@@ -15,7 +15,7 @@ test('an undo and a redo are said in words that do not pile up', () => {
   expect(reversalOf('redo: save a.ts')).toEqual({ isUndo: false, title: 'Redone: save a.ts' })
 })
 
-describe.skipIf(!hasBrowser)('the page says what is so', () => {
+describe.skipIf(!hasBrowser)('the page says what is true', () => {
   let desk: PageDesk
   let page: DeskPage
   withEachPage(each => {
@@ -139,7 +139,7 @@ describe.skipIf(!hasBrowser)('the page says what is so', () => {
       await page.locator('.toast').getByText(words).waitFor()
       expect(await page.locator('.toast').count()).toBe(1)
     }
-    // A save is another thing to undo: there is nothing to redo then.
+    // A save is another operation to undo: there is nothing to redo after it.
     await page.keyboard.type('y')
     await page.keyboard.press('Control+s')
     await until(async () => (await page.locator('.toast').count()) === 0)

@@ -1,4 +1,4 @@
-/** Nothing typed is lost: breaks of the connection, a server that forgets, other windows. */
+/** No edit is lost: breaks of the connection, a server that forgets, other windows. */
 import { describe, expect, test } from 'bun:test'
 import { hasBrowser, type OpenBrowser } from '../../../support/browser.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
@@ -150,7 +150,7 @@ describe.skipIf(!hasBrowser)('typing', () => {
     await until(() => desk.proxy.count('close') > 0)
   })
 
-  test('is let go of when a person says so, and not sent again', async () => {
+  test('is discarded on request, and not sent again', async () => {
     await page.keyboard.type('draft ')
     await isOnServer(`draft ${REST}`)
     await page.keyboard.press('Alt+Shift+d')

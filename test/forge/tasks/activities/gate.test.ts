@@ -1,4 +1,4 @@
-/** The gate before a provider. */
+/** The gate of a provider. */
 import { expect, test } from 'bun:test'
 import { Gate } from '../../../../forge/tasks/activities/gate.ts'
 import { refusedBy } from '../../../support/refusals.ts'

@@ -1,4 +1,4 @@
-/** Answers that no good model gives: deep, huge, with what is no text or no path in them. Each ends in a sentence. */
+/** Bad answers: deeply nested, huge, with invalid text or paths. Each ends in a sentence. */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { openModel } from '../../../../forge/ai/providers.ts'
 import type { StepKind, StepResult } from '../../../../forge/tasks/contract.ts'
@@ -6,20 +6,20 @@ import { ModelServer, type Turn } from '../../../doubles/model-server.ts'
 import { settingsOf } from '../../ai/models.ts'
 import { makeScene, RUN, type Scene, wholeStep } from './scene.ts'
 
-// Of what is huge, a machine that is busy takes its time.
+// Huge answers take long on a busy machine.
 setDefaultTimeout(180_000)
 
 const LEVELS = 100_000
 const LISTS = '['.repeat(LEVELS) + ']'.repeat(LEVELS)
 const OBJECTS = `${'{"a":'.repeat(LEVELS)}1${'}'.repeat(LEVELS)}`
 
-/** The call of the only tool with these arguments, as they go over the wire. */
+/** A call of the only tool, with arguments as they are on the wire. */
 const sending = (json: string): Turn => ({ calls: [{ name: 'answer', arguments: json }] })
 const success = (more: string): Turn => sending(`{"answer":{"signal":"success","words":"Do it.",${more}}}`)
 const writing = (path: string, content = '"x"'): Turn =>
   success(`"edits":[{"kind":"write","path":${path},"content":${content}}]`)
 
-/** What a step comes to whose answer comes from a provider. */
+/** Runs a step with this answer of a provider. */
 async function stepAfter(turn: Turn, check: (scene: Scene, result: StepResult) => Promise<void>, kind?: StepKind) {
   const server = await ModelServer.start([turn])
   try {
@@ -29,7 +29,7 @@ async function stepAfter(turn: Turn, check: (scene: Scene, result: StepResult) =
     const input = scene.input(kind ? { kind } : {})
     const result = await wholeStep(scene.activities, input)
     await check(scene, result)
-    // A retry finds the answer, whatever was in it.
+    // A retry finds the stored answer, whatever is in it.
     expect(await wholeStep(scene.again(), input)).toEqual(result)
     expect(server.requests).toHaveLength(1)
   } finally {
@@ -87,7 +87,7 @@ test('names that mean something to a program mean nothing here', async () => {
   for (const signal of ['__proto__', 'constructor', 'toString', 'approve', 'land'])
     await stepAfter(sending(`{"answer":{"signal":"${signal}","words":"x"}}`), async (_, { outcome, words }) => {
       expect(outcome).toBe('confused')
-      expect(words).toContain('which nobody knows')
+      expect(words).toContain('which is unknown')
     })
 })
 
@@ -131,7 +131,7 @@ test('what a sub-agent found is told as it is, also where it looks like somethin
   await server.stop()
 })
 
-// --- Huge ones, which no provider would send piece by piece to a test
+// --- Huge answers, which no provider would send piece by piece to a test
 
 const HUGE = 50 << 20
 const LARGE = 8 << 20

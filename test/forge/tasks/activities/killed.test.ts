@@ -1,4 +1,4 @@
-/** A worker that is killed at any point of its steps: the next one goes on, pays little twice, and ends the same. */
+/** A worker killed at any point of its steps: the next one continues, pays little twice, and comes to the same end. */
 import { expect, test } from 'bun:test'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -20,7 +20,7 @@ test('killed at two dozen moments, the work ends as if nothing had been killed',
       env: { ...process.env, ...PLAIN },
       stdio: ['ignore', 'pipe', 'inherit'],
     })
-  // After that many activities (six a step), and a little later: each time in another one.
+  // After about that many activities (six for each step), in another one each time.
   let kills = 0
   for (; kills < KILLS; kills++) {
     const worker = start()
@@ -45,7 +45,7 @@ test('killed at two dozen moments, the work ends as if nothing had been killed',
   expect((await scene.place.git('ls-tree', '--name-only', end)).split('\n')).toEqual(names)
   const requests = (await readFile(paid, 'utf8')).length
   console.log(`${kills} kills in ${STEPS} steps: ${requests} requests paid`)
-  // One was in flight at most, whenever it died.
+  // At most one request was under way at each kill.
   expect(requests).toBeLessThanOrEqual(STEPS + kills)
   const wanted = ['asks_model', 'success', 'asks_model', 'success', 'asks_model', 'success', 'asks_model', 'success']
   expect((await readJournal(scene.store)).map(({ what }) => what)).toEqual(wanted)

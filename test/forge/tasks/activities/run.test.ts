@@ -1,4 +1,4 @@
-/** A run as a whole: it begins, remembers, asks a person, and brings its results together. */
+/** Activities for a run as a whole: it begins, remembers decisions, asks the user, and merges its results. */
 import { expect, test } from 'bun:test'
 import { readdir, readFile, readlink, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -56,7 +56,7 @@ test('what planners are told is found out once, and the same when the run begins
   const input = { run, wish, base: scene.base, limits: { depth: 3 }, isApproved: true, onlyPlan: false, atMost: 8 }
   const first = await scene.again({ facts }).begin(input)
   expect(await scene.store.readText(first.facts?.[0] ?? wish)).toBe('Told 1 times.')
-  // By another process, with limits that a person has raised.
+  // In another process, with limits that the user has raised.
   const second = await scene.again({ facts }).begin({ ...input, limits: { depth: 3, requests: 9 } })
   expect(second.facts).toEqual(first.facts)
   expect(count).toBe(1)
@@ -95,7 +95,7 @@ test('a plan that is no plan is told what is wrong; a good one is kept', async (
   const parsed = await scene.store.put('plan', 'tasks: none')
   const torn = await scene.activities.lintPlan({ run: RUN, parsed, base: scene.base })
   expect(torn.complaints).toEqual(['The plan is no JSON: edit it again, or let it be planned anew.'])
-  // A person's plan, without a model's words around it, is the same one.
+  // A person's plan, without the words of a model's answer, is the same plan.
   expect((await lint(PLAN)).plan).toEqual(good.plan)
 })
 
@@ -200,7 +200,7 @@ test.skipIf(process.platform !== 'linux')('of the many runs that a worker has se
     scene.activities.note({ run, lines: [{ run, id, what: 'says', words }] })
   for (let at = 0; at < 20; at++) await note(`20261122-other-${at}`, 'one', 'A line.')
   expect(await ledgers()).toBeLessThanOrEqual(8)
-  // One that was closed is opened again.
+  // A run that was closed is opened again.
   await note('20261122-other-0', 'two', 'Another line.')
   expect(await readJournal(new RunStore(scene.place.objects, '20261122-other-0'))).toHaveLength(2)
 })
@@ -216,7 +216,7 @@ test('a folder that is deleted in the middle is made again, with the journal and
   await scene.activities.note({ run: RUN, lines: [next] })
   expect(await readFile(journalFile(folder), 'utf8')).toStartWith(before)
   expect(parseLines(await readFile(journalFile(folder), 'utf8')).map(({ id }) => id)).toContain('next')
-  // One more may be sent, and no third one.
+  // One more request is allowed, and no third one.
   await scene.step({ step: 'stack/1/2', attempt: 2 })
   const refused = await failureOf(scene.step({ step: 'stack/1/3', attempt: 3 }))
   expect(refused.message).toBe('It has sent 2 requests, which is the limit of this run.')

@@ -1,4 +1,4 @@
-/** A repository with a run that has begun, and its activities with a scripted model: no Temporal, real git. */
+/** A repository with a run that has begun, and its activities with a scripted model: no Temporal, but real git. */
 import { ApplicationFailure } from '@temporalio/common'
 import type { Model } from '../../../../forge/ai/request.ts'
 import { type ActivityOptions, activitiesOf, type Surroundings } from '../../../../forge/tasks/activities/activities.ts'
@@ -54,16 +54,16 @@ export type Scene = AsyncDisposable & {
   store: RunStore
   activities: Activities
   plan: Reference
-  /** The same activities as another process has them. */
+  /** The same activities as in another process. */
   again: (more?: Partial<ActivityOptions>) => Activities
   input: (more?: Partial<StepInput>) => StepInput
-  /** What the run was begun with. */
+  /** The input of the run. */
   runInput: RunInput
-  /** All five activities of a step. */
+  /** Runs all five activities of a step. */
   step: (more?: Partial<StepInput>) => Promise<StepResult>
-  /** Calls off what activities do that begin while it is there. */
+  /** `off` cancels the activities that begin with it. */
   calls: { off: AbortController }
-  /** Until git has looked whether there is much to tidy up, where it is to look. */
+  /** Resolves when `git maintenance` has ended, if it was started. */
   tidied: () => Promise<void>
 }
 
@@ -169,7 +169,7 @@ const shapeOf = ({ id, title, depends_on, tier, recursion }: Plan['tasks'][numbe
   isAlone: false,
 })
 
-/** What the flow of a step does with its activities. */
+/** Calls the activities of a step as its flow does. */
 export async function wholeStep(activities: Activities, input: StepInput): Promise<StepResult> {
   const { kind, base, run, attempt, step, task } = input
   const place = { run, attempt, step, ...(task !== undefined && { task }) }
@@ -181,7 +181,7 @@ export async function wholeStep(activities: Activities, input: StepInput): Promi
   return await activities.transition({ ...input, received, sent, ...(serialized && { serialized }) })
 }
 
-/** Sends as Temporal does: again where that is allowed, after the delay that was asked for. */
+/** Sends as Temporal does: with retries where allowed, after the given delay. */
 export async function sendAgain(activities: Activities, input: StepInput, tries = 10): Promise<{ tries: number }> {
   const { run, attempt, step, task } = input
   const constructed = await activities.construct(input)
@@ -196,7 +196,7 @@ export async function sendAgain(activities: Activities, input: StepInput, tries 
   }
 }
 
-/** What an activity failed with. */
+/** The failure of an activity. */
 export async function failureOf(work: Promise<unknown>): Promise<ApplicationFailure> {
   try {
     await work

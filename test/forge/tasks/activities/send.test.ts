@@ -1,4 +1,4 @@
-/** Sending: providers that misbehave, storms of refusals, budgets, and being called off. */
+/** Sending requests: misbehaving providers, bursts of refusals, budgets, and cancellation. */
 import { expect, test } from 'bun:test'
 import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
@@ -19,7 +19,7 @@ import { answer, failureOf, makeScene, RUN, type Scene, sendAgain } from './scen
 
 const GIVEN_UP = { signal: 'failure_terminal', words: 'No.' }
 
-/** A scene whose models are at a server that plays a script. */
+/** A scene with models at a server that plays a script. */
 async function serve(script: Script, options: Parameters<typeof makeScene>[0] = {}) {
   const server = await ModelServer.start(script)
   const env = server.environment('openai')
@@ -103,7 +103,7 @@ test('a provider in trouble is told of while that lasts: what, since when, and w
   expect(trouble && troubleInWords(trouble, began)).toMatch(
     /^127\S+ is overloaded or has a fault \(503\) \(\S+, since \d\d:\d\d:\d\d\): one try so far, the next is at \d\d:\d\d:\d\d\.$/,
   )
-  // The next one is sent as soon as the gate is open: by another worker, whose gate does not know of the first refusal.
+  // The next request is sent as soon as the gate opens: by another worker, whose gate does not know the first refusal.
   const later = it.scene.again({ openGate: () => new Gate({ firstPause: 0.01 }) })
   const constructed = await later.construct(it.scene.input())
   const place = { run: RUN, task: 'stack', attempt: 1, step: 'stack/1/1' }
@@ -113,7 +113,7 @@ test('a provider in trouble is told of while that lasts: what, since when, and w
   const last = it.scene.again()
   await last.send({ ...place, ...constructed })
   const lines = (await it.scene.store.all('journal')).map(bytes => JSON.parse(bytes.toString()))
-  // A worker that comes later knows of what the one before it has left.
+  // A later worker knows the trouble that the one before recorded.
   expect(lines.filter(({ what }) => what === 'trouble').map(({ words }) => words)).toEqual([first.message])
   expect(lines.filter(({ what }) => what === 'trouble over')).toHaveLength(1)
   expect(await read()).toEqual([])
@@ -240,7 +240,7 @@ test('a storm of 429 ends with all answers, and few requests are sent in it', as
   let refused = 0
   let end = 0
   const script: Script = () => {
-    // It begins with the first request.
+    // The time begins with the first request.
     end ||= performance.now() + 1500
     if (performance.now() > end) return answer(GIVEN_UP)
     refused++
@@ -253,7 +253,7 @@ test('a storm of 429 ends with all answers, and few requests are sent in it', as
   )
   const ends = await Promise.all(all)
   console.log(`a storm of 1.5 s: ${refused} refused, ${it.server.requests.length} sent for 40 answers`)
-  // Those that were under way when it began, and one for each pause: 0.1 s, 0.2 s, 0.4 s, 0.5 s …
+  // Requests under way at the beginning, and one for each pause: 0.1 s, 0.2 s, 0.4 s, 0.5 s …
   expect(refused).toBeLessThanOrEqual(16 + 6)
   expect(it.server.requests.length).toBe(40 + refused)
   expect(Math.max(...ends.map(({ tries }) => tries))).toBeLessThanOrEqual(8)
@@ -262,7 +262,7 @@ test('a storm of 429 ends with all answers, and few requests are sent in it', as
 test('an answer that came before a crash could say so is paid once', async () => {
   await using scene = await makeScene({ script: [answer(GIVEN_UP)], limits: { requests: 1 } })
   await send(scene)
-  // Another process, which knows nothing of it.
+  // Another process, which does not know the earlier request.
   const again = scene.again()
   const constructed = await again.construct(scene.input())
   const sent = await again.send({ run: RUN, task: 'stack', attempt: 1, step: 'stack/1/1', ...constructed })

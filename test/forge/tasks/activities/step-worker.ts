@@ -1,6 +1,6 @@
 /**
- * A process that does the steps of a task one after the other, as a worker does, and says after each activity which one
- * it was: for the tests to kill. Each request to its model is a byte in a file.
+ * A process that runs the steps of a task one after the other, as a worker does, and prints each finished activity: for
+ * tests to kill. Each request to its model appends a byte to a file.
  */
 import { appendFileSync } from 'node:fs'
 import { openObjects } from '../../../../core/git/objects.ts'
@@ -14,7 +14,7 @@ const [path = '', state = '', paid = '', run = '', base = '', plan = '', count =
 
 const model = new ScriptedModel(request => {
   appendFileSync(paid, '.')
-  // What it is asked for stands in its step.
+  // The step's text has the number.
   const number = /Do number (\d+)\./.exec(JSON.stringify(request))?.[1] ?? 'none'
   const edits = [{ kind: 'write', path: `made-${number}.txt`, content: `number ${number}\n` }]
   return { calls: [{ name: 'answer', arguments: { answer: { signal: 'success', words: `Did ${number}.`, edits } } }] }
@@ -31,7 +31,7 @@ const { activities } = activitiesOf({
   surroundings: () => ({ signal: new AbortController().signal, heartbeat: () => undefined }),
 })
 
-/** The activities, each of which says when it is done. */
+/** The activities, each of which prints when it is done. */
 const told = new Proxy(activities, {
   get: (target, name: keyof Activities) => async (input: never) => {
     const result = await target[name](input)

@@ -1,4 +1,4 @@
-/** A step's five activities: what they make of answers, and that doing them again finds what was done. */
+/** The five activities of a step: how they handle answers, and that a repetition finds earlier results. */
 import { expect, test } from 'bun:test'
 import type { SubAgent } from '../../../../forge/tasks/contract.ts'
 import { attemptRef } from '../../../../forge/tasks/runs/folder.ts'
@@ -26,7 +26,7 @@ test('the same step asks with the same bytes, whatever happened meanwhile', asyn
   await using scene = await makeScene({ script: [edits(replace('a.txt', 'two\n', 'zwei\n'))] })
   const before = await scene.activities.construct(scene.input())
   await scene.step()
-  // Another commit of the same files, made at another time.
+  // Another commit of the same files, with another date.
   const other = await commit(scene.place.path, 'twin', { 'a.txt': 'one\ntwo\nthree\n' })
   expect(await scene.again().construct(scene.input())).toEqual(before)
   expect(await scene.again().construct(scene.input({ base: other }))).toEqual(before)
@@ -85,7 +85,7 @@ test('an edit that finds no place fails the step in words, and nothing is writte
   await using scene = await makeScene({ script: [edits(replace('a.txt', 'four\n', 'vier\n'))] })
   const { outcome, words, evidence, commit: made } = await scene.step()
   expect({ outcome, made }).toEqual({ outcome: 'failure_retryable', made: undefined })
-  // What stands in a history has nothing of the file in it.
+  // The words for the history contain nothing of the file.
   expect(words).toEndWith('could not be made: search_replace "a.txt": not found.')
   expect(await scene.store.readText(evidence ?? { kind: '', oid: '' })).toContain('The search is nowhere in the file.')
   expect(await scene.place.git('for-each-ref', 'refs/heads/forge')).toBe('')

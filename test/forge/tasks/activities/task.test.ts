@@ -1,4 +1,4 @@
-/** What is done around a task's steps: gathering, judging, checking, delivering; and again after a crash. */
+/** The activities around a task's steps: gathering, judging, checking, delivering; also repeated after a crash. */
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { attemptRef, doneRef } from '../../../../forge/tasks/runs/folder.ts'
@@ -8,7 +8,7 @@ import { edits, failureOf, makeScene, RUN, replace, type Scene } from './scene.t
 const FILES = { 'a.txt': 'one\ntwo\nthree\n', 'b.txt': 'b\n' }
 const BRANCH = attemptRef(RUN, 'docs', 1)
 
-/** Two results on the base that change the same line, or other files. */
+/** Makes results on the base with these changes. */
 async function results(scene: Scene, ...changes: Record<string, string>[]): Promise<string[]> {
   const made: string[] = []
   for (const [at, files] of changes.entries()) {
@@ -39,7 +39,7 @@ test('results are merged in their order, and always to the same commit', async (
   expect(await show(scene.place.path, gathered, 'a.txt')).toBe('one\nzwei\nthree')
   await scene.place.git('update-ref', '-d', BRANCH)
   expect((await gather(scene, heads)).commit).toBe(gathered)
-  // Its date is that of the newest of them, not of the moment.
+  // It has the date of the newest parent, not of the present.
   const dateOf = (oid: string) => scene.place.git('log', '-1', '--format=%ct', oid)
   expect(await dateOf(gathered)).toBe(await dateOf(heads[2] ?? ''))
 })
@@ -146,7 +146,7 @@ test('a branch that a person has checked out is not moved under them, and goes o
   const failure = await failureOf(deliver())
   expect([failure.type, failure.nonRetryable]).toEqual(['Failure', true])
   expect(failure.message).toBe(
-    `The branch ${branch} is checked out in ${folder}, and nobody moves it under you: check out another one there, or ` +
+    `The branch ${branch} is checked out in ${folder}, so it is not moved: check out another one there, or ` +
       'git switch --detach.',
   )
   expect(await place.git('rev-parse', branch)).toBe(base)

@@ -1,4 +1,4 @@
-/** What runs leave behind in the repository is tidied up by git, as after its own commits. */
+/** Objects that runs leave in the repository are packed by `git maintenance`, as after git's own commits. */
 import { expect, test } from 'bun:test'
 import { oidOf, writeBlob } from '../../../../core/git/objects.ts'
 import { makeScene, RUN, type Scene } from './scene.ts'
@@ -7,12 +7,12 @@ async function countLoose({ place }: Scene): Promise<number> {
   return Number((await place.git('count-objects')).split(' ')[0])
 }
 
-/** A run in a repository where git finds soon that there is much to tidy up. */
+/** A run in a repository in which git soon finds many loose objects. */
 async function untidy(): Promise<Scene> {
   const scene = await makeScene()
   await scene.place.git('config', 'gc.autoDetach', 'false')
   await scene.place.git('config', 'gc.auto', '50')
-  // Git looks into the folder 17 alone, and takes what it finds there for what is in each of 256.
+  // Git counts the objects in the folder 17 only, and multiplies that by 256.
   const { repository } = scene.place
   for (let [at, found] = [0, 0]; found < 3; at++) {
     const bytes = Buffer.from(`${at}`)

@@ -1,6 +1,4 @@
-/**
- * What a person has signed for counts for that run, in that repository, by that person, word for word; nothing else.
- */
+/** The user's signatures count for that run, repository and user, and for the exact text only. */
 import { expect, test } from 'bun:test'
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -11,7 +9,7 @@ import type { Limits } from '../../../../forge/tasks/contract.ts'
 import { makePlace, type Place } from '../../../support/repository.ts'
 
 const LIMITS = { depth: 3, cost: 5 }
-/** What a run is asked for, with some limits. */
+/** The input of a run with some limits. */
 const asked = (limits: Limits) => ({
   wish: { oid: 'a'.repeat(40), kind: 'wish' },
   base: 'b'.repeat(40),
@@ -19,7 +17,7 @@ const asked = (limits: Limits) => ({
 })
 const COMMAND = 'grep -q done a.txt'
 
-/** The approvals of a run, of a person whose settings are in a folder. */
+/** The approvals of a run, for a user with settings in a separate folder. */
 async function approvalsOf(place: Place, run = 'one', person = 'pia'): Promise<ApprovedCommands> {
   const folder = folderOf(place, run)
   await mkdir(folder, { recursive: true })
@@ -29,7 +27,7 @@ const folderOf = (place: Place, run: string) => join(place.folder, 'runs', run)
 const fileOf = (place: Place, run: string) => join(folderOf(place, run), 'approved.json')
 
 type Stored = { version: number; approvals: Record<string, string>[] }
-/** Changes what is written down. */
+/** Changes the stored file of approvals. */
 async function rewrite(place: Place, run: string, change: (stored: Stored) => unknown): Promise<void> {
   const stored = JSON.parse(await readFile(fileOf(place, run), 'utf8')) as Stored
   await writeFile(fileOf(place, run), JSON.stringify(change(stored) ?? stored))
@@ -83,12 +81,12 @@ test('nor in another repository, also one that is a copy of it', async () => {
 test('another person’s approval counts for nothing, whatever it says of whose it is', async () => {
   await using it = await signed()
   const others = await approvalsOf(it.place, 'one', 'oleg')
-  // Without a key of one's own, and with one.
+  // First without a key of their own, then with one.
   expect(await others.missing([COMMAND])).toEqual([COMMAND])
   await others.approve(['mine'])
   expect(await others.missing([COMMAND, 'mine'])).toEqual([COMMAND])
   expect(await it.one.missing([COMMAND, 'mine'])).toEqual(['mine'])
-  // The name of her key on his signature.
+  // Her key's name on his signature.
   await rewrite(it.place, 'one', ({ approvals }) => {
     const [hers, , his] = approvals
     if (hers && his) his.key = hers.key ?? ''
@@ -110,7 +108,7 @@ test.each([
   expect(await it.one.missing(['id', 'every command'])).toEqual(['id', 'every command'])
 })
 
-/** The first approval with other fields; for a content, its hash. */
+/** Changes fields of the first approval; `content` becomes its hash. */
 function relabel(approvals: Stored['approvals'], { content, ...fields }: Record<string, string>): void {
   const sha256 = content === undefined ? undefined : new Bun.CryptoHasher('sha256').update(content).digest('hex')
   Object.assign(approvals[0] ?? {}, fields, sha256 && { sha256 })

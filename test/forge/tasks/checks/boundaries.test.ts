@@ -1,4 +1,4 @@
-/** Boundaries of a task, held against edits of every kind, by the diff of real commits. */
+/** Boundaries of a task against edits of every kind, by the diff of real commits. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { findViolations } from '../../../../forge/tasks/checks/boundaries.ts'
 import { commit, type Files } from '../../../support/git.ts'

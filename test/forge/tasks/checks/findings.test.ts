@@ -1,4 +1,4 @@
-/** What is read from the output of compilers, linters and runners of tests, and what of it is new. */
+/** Findings in the output of compilers, linters and test runners, and which of them are new. */
 import { expect, test } from 'bun:test'
 import { findingsIn, newFindings } from '../../../../forge/tasks/checks/findings.ts'
 

@@ -1,4 +1,4 @@
-/** Whether checks may reach the network is the person's word alone. */
+/** Only the user can allow checks the network. */
 import { expect, test } from 'bun:test'
 import { copyFile, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'

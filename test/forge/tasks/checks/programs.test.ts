@@ -1,4 +1,4 @@
-/** What can be run to check things, as the linter and the planner hear of it: with a stand-in for docker. */
+/** The programs that checks can use, as given to linter and planner, with a stand-in for docker. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -45,7 +45,7 @@ test('the programs of the image are asked for once, and known from then on', asy
   expect(await runs()).toBe(1)
   expect(await ask()).toEqual(programs)
   expect(await runs()).toBe(1)
-  // Nothing but the list is left behind.
+  // Only the list is left behind.
   expect(await readdir(state)).toEqual(['programs.json'])
 })
 

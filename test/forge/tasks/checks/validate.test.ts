@@ -1,6 +1,6 @@
 /**
- * An attempt is judged by what checks show: by a stand-in for docker that runs commands as they are. That the container
- * is closed is tried on a real engine, in test/e2e.
+ * The validation of an attempt, with a stand-in for docker that runs commands without a container. The container's lock
+ * is tested on a real engine, in test/e2e.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdir, readdir, rm } from 'node:fs/promises'
@@ -129,7 +129,7 @@ test('a claim that held before the task began is told, and one that the task mad
   const [base, head] = await attempt({ a: '1' }, { a: '2' })
   const held = await judge(base, head, { contract: 'test -e a' })
   expect([held.isGood, held.report.checks.map(it => it.heldBefore)]).toEqual([true, [true]])
-  // By the name that the task has for what it shows.
+  // Named as the assertion that the task claims.
   expect(held.report.text).toContain('A1, test -e a: passed (ended with 0, as it did before the task began)')
   const made = await judge(base, head, { contract: 'grep -q 2 a', checks: [{ command: 'test -e a' }] })
   expect(made.report.checks.map(it => it.heldBefore)).toEqual([undefined, undefined])
@@ -189,7 +189,7 @@ test('no command has a network, and with the person’s word all have it', async
   const forge = '# Checks\n- prepare: `true`\n- mend: `true`\n- `grep -q 2 a`\n'
   const [base, head] = await attempt({ 'FORGE.md': forge, a: '1' }, { a: '2' })
   const calls = join(place.folder, 'engine/calls')
-  /** Of the containers since the last look: how many there were, and how many had a network. */
+  /** The number of containers since the last call, and of those with a network. */
   const look = async () => {
     const texts = await Promise.all((await readdir(calls)).map(name => Bun.file(join(calls, name)).text()))
     await rm(calls, { recursive: true })
@@ -198,7 +198,8 @@ test('no command has a network, and with the person’s word all have it', async
     return { all: runs.length, open: runs.filter(text => !text.includes('\0--network\0none\0')).length }
   }
   await judge(base, head)
-  // What is prepared for formatters and for checks, a formatter, FORGE.md's check, and the contract's, on the base, too.
+  // Six containers: prepare for formatters, formatter, prepare for checks, FORGE.md's check, the contract's check, and
+  // that one on the base.
   expect(await look()).toEqual({ all: 6, open: 0 })
   await judge(base, head, { hasNetwork: true })
   expect(await look()).toEqual({ all: 6, open: 6 })

@@ -1,4 +1,4 @@
-/** What is believed of a run: only what this user has signed, and only from its base to its result without a gap. */
+/** The checks of a run that count: only those signed by this user, in an unbroken chain from base to result. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { Approvals } from '../../../../forge/ai/approvals.ts'
@@ -27,7 +27,7 @@ beforeAll(async () => {
 afterAll(() => place[Symbol.asyncDispose]())
 
 const approvals = (who = 'me') => new Approvals(join(place.folder, 'config', who))
-/** A run that nothing is known of. */
+/** A run without any facts. */
 const newRun = () => new RunStore(place.objects, `20261122-facts-${++count}`)
 
 async function checked(run: string, of: string, from: string, to: string, more: object = {}): Promise<Fact> {
@@ -49,7 +49,7 @@ async function checked(run: string, of: string, from: string, to: string, more: 
   }
 }
 
-/** All that an honest run signs. */
+/** All facts that an honest run signs. */
 async function honest(run: string): Promise<Fact[]> {
   return [
     { fact: 'asked', run, base },

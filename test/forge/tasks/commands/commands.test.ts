@@ -1,4 +1,4 @@
-/** The commands of the tasks on the command line of `forge`: found, explained, and kept apart from folders. */
+/** The commands of the tasks on the command line of `forge`: found, explained, and distinguished from folders. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

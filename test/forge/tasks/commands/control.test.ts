@@ -1,4 +1,4 @@
-/** A run under way is paused, stopped, followed, listed and let go of from the command line. */
+/** A running run is paused, stopped, followed, listed and pruned on the command line. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { openRepository } from '../../../../core/git/repository.ts'
 import { findWorker, openWorkerPlace } from '../../../../forge/tasks/engine/workers.ts'
@@ -23,7 +23,7 @@ describe.skipIf(hasNoTemporal)('a run under way', () => {
 
   const states = ({ tasks }: Status) => tasks.map(({ id, state }) => `${id} ${state}`)
 
-  /** Begins a run of a and then b, and waits until the model is asked about a; it is left alone then. */
+  /** Begins a run of the tasks a and b, waits until the model is asked about a, and detaches. */
   async function begin(name: string, options: string[] = []) {
     const [asked, answered] = [gate(), gate()]
     scene.model.knows(name, {
@@ -173,7 +173,7 @@ describe.skipIf(hasNoTemporal)('a run under way', () => {
       const run = runIn((await scene.forge(['run', '--yes', 'rests'])).err)
       const place = await openWorkerPlace(await openRepository(scene.folder), scene.env)
       const worker = await findWorker(place)
-      // As one that has had nothing to do for a while ends itself.
+      // Ends the worker as an idle one ends itself.
       process.kill(worker?.process.pid ?? 0, 'SIGUSR2')
       while (await findWorker(place)) await Bun.sleep(20)
       expect((await scene.forge(['show', run])).out).toContain('Left or right?')

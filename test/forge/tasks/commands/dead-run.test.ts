@@ -1,6 +1,6 @@
 /**
- * A run that ended on the server without its own word, or whose server is gone: what every command says of it. A command
- * that followed it for ever would never end here; how long each takes depends on the machine.
+ * A run that was ended on the server, or whose server is gone: what every command says of it. A command that followed
+ * it forever would hang this test; how long each takes depends on the machine.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { once } from 'node:events'
@@ -18,7 +18,7 @@ describe.skipIf(hasNoTemporal)('a run that is dead', () => {
   }, LONG)
   afterAll(() => scene[Symbol.asyncDispose](), LONG)
 
-  /** Begins a run whose only task is never answered until `answer` is called. */
+  /** Begins a run whose only task is not answered until `answer` is called. */
   async function begin(name: string) {
     const asked = Promise.withResolvers<void>()
     const answered = Promise.withResolvers<void>()
@@ -63,7 +63,7 @@ describe.skipIf(hasNoTemporal)('a run that is dead', () => {
       )
       answer()
       expect((await scene.forge(['attach', run])).code).toBe(0)
-      // The request that was out when it was terminated is not sent again.
+      // The request under way at the termination is not sent again.
       expect(scene.model.asked('terminated')).toEqual(['plan', 'implement a'])
     },
     LONG,
@@ -94,7 +94,7 @@ describe.skipIf(hasNoTemporal)('a run that is dead', () => {
       })
       await handle.result().catch(() => undefined)
       const shown = await scene.status(run)
-      // What it asked is still its question: the person can't answer it before it is taken up again.
+      // Its question is kept, but can't be answered before the run is submitted again.
       expect([shown.state, shown.words]).toEqual([
         'failed',
         `It ran into a time limit of the Temporal server: forge resume ${run} submits it again; what is done stays done.`,

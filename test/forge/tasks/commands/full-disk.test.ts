@@ -1,6 +1,4 @@
-/**
- * A disk that is full: what a run says, that nothing of it is lost or paid twice, and that it goes on with more room.
- */
+/** A full disk: what a run says, that nothing is lost or paid twice, and that it continues with more space. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { appendFile, mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -13,7 +11,7 @@ import { hasNoTemporal } from '../../../support/temporal.ts'
 const LONG = 240_000
 const canMount = (await Bun.$`unshare --mount true`.quiet().nothrow()).exitCode === 0
 
-/** A disk of some megabytes in the place of a folder, with what was in it. */
+/** Replaces a folder by a disk of some megabytes with the same content. */
 async function smallDisk(folder: string, megabytes: number): Promise<AsyncDisposable & { fill: () => Promise<void> }> {
   const content = `${folder}.before`
   await mkdir(folder, { recursive: true })
@@ -21,7 +19,7 @@ async function smallDisk(folder: string, megabytes: number): Promise<AsyncDispos
   return {
     fill: async () => {
       await Bun.$`dd if=/dev/zero of=${folder}/ballast bs=4k`.quiet().nothrow()
-      // The last bytes of a page.
+      // Fills the last page byte by byte.
       for (;;) {
         const isFull = await appendFile(join(folder, 'ballast'), 'x').then(
           () => false,

@@ -1,4 +1,4 @@
-/** `forge land`: what a person sees before a merge, and that it is all or nothing. */
+/** `forge land`: what the user sees before a merge, and that the merge is all or nothing. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -12,7 +12,7 @@ const LONG = 120_000
 
 describe.skipIf(hasNoTemporal)('forge land', () => {
   let scene: TaskScene
-  /** A run of a, and of b that changes README.md. */
+  /** A run with a task a, and a task b that changes README.md. */
   let run = ''
   let base = ''
   beforeAll(async () => {
@@ -31,7 +31,7 @@ describe.skipIf(hasNoTemporal)('forge land', () => {
   afterAll(() => scene[Symbol.asyncDispose](), LONG)
 
   const land = (...args: string[]) => scene.forge(['land', run, ...args])
-  /** As it was before anything was landed. */
+  /** Restores the state before anything was landed. */
   const reset = async (to = base) => {
     await scene.git('checkout', '--quiet', '--force', 'main')
     await scene.git('reset', '--hard', '--quiet', to)
@@ -54,7 +54,7 @@ describe.skipIf(hasNoTemporal)('forge land', () => {
       expect(message).toContain(`landed\n\n- a.txt says done.\n- b.txt says done.\n\nForge-Run: ${run}`)
       expect(await scene.git('status', '--porcelain')).toBe('')
       expect((await land('--yes')).out).toBe('main has all of it already.\n')
-      // It is an operation as the desk's own are, in the same transaction.
+      // It is recorded as an operation, like those of the desk, in the same transaction.
       const operation = await scene.git('log', '-1', '--format=%B', 'refs/forge/operations')
       expect(operation).toStartWith(`land forge/${run}/result on main\n`)
       expect(JSON.parse(operation.split('\n\n')[1] ?? '')).toMatchObject({
@@ -148,7 +148,7 @@ describe.skipIf(hasNoTemporal)('forge land', () => {
       await scene.git(...who, 'commit', '--quiet', '-m', 'A check')
       const was = join(scene.temporal.folder, 'was-here')
       const flaky = `test -e ${was} || { touch ${was}; exit 1; }`
-      // Which the linter can't tell without running it.
+      // A command that the linter can't judge without running it.
       const held = 'wc -l README.md'
       const planned = planOf('doubtful', [
         task('f', { write: ['f.txt', 'check.sh'], checks: [{ command: 'sh check.sh' }], reviews: ['Is it so?'] }),
@@ -173,7 +173,7 @@ describe.skipIf(hasNoTemporal)('forge land', () => {
       const { out } = await scene.forge(['land', ended.run, '--json'])
       expect(JSON.parse(out).doubts).toEqual([
         `A2: its check passed before anything was done, so it does not show that it was [${held}]`,
-        // A long command is named in short.
+        // A long command is shortened.
         expect.stringMatching(/^A1: its check is flaky: it failed, and passed when it was run again \[test -e .*…/),
         'check.sh is changed here, and is what a check runs [sh check.sh]',
       ])
@@ -267,7 +267,7 @@ describe.skipIf(hasNoTemporal)('forge land', () => {
       const { code, out } = await scene.forge(['land', run, '--yes', '--onto', 'main'], { cwd: linked })
       expect(code).toBe(0)
       expect(await readFile(join(scene.folder, 'a.txt'), 'utf8')).toBe('done\n')
-      // It is said what takes it back where that was, and it does.
+      // The printed command undoes the merge.
       const [, undo = ''] = /^To undo: (git -C .+)$/m.exec(out) ?? []
       await git('/', ...undo.split(' ').slice(1))
       expect(await scene.git('rev-parse', 'main')).toBe(base)
@@ -358,7 +358,7 @@ describe.skipIf(hasNoTemporal)('forge land', () => {
         await reset()
         const result = `forge/${run}/result`
         const before = await scene.git('rev-parse', result)
-        // What no task has made: it keeps within the boundaries, and breaks the contract.
+        // A commit of no task: within the boundaries, but against the contract.
         const bad = await commit(scene.folder, result, { 'a.txt': 'nothing\n' })
         const other = await land('--yes')
         expect(other).toMatchObject({ code: 1, err: refused('there is no signature of yours for its checks') })

@@ -1,4 +1,4 @@
-/** What a person reads before something is merged, and the message of the commit. */
+/** The lines that the user reads before a merge, and the commit message. */
 import { expect, test } from 'bun:test'
 import { nameOfCheck } from '../../../../forge/tasks/checks/check-name.ts'
 import { landingMessage, scriptLines } from '../../../../forge/tasks/commands/landing.ts'

@@ -1,4 +1,4 @@
-/** A plan that is slightly wrong is mended while it runs, by one action of a person; what passed is not paid for again. */
+/** A slightly wrong plan is corrected while it runs, by one action of the user; finished work is not paid for again. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -15,7 +15,7 @@ describe.skipIf(hasNoTemporal)('a plan that is slightly wrong', () => {
   }, LONG)
   afterAll(() => scene[Symbol.asyncDispose](), LONG)
 
-  /** A piece of work whose task a needs a file that its boundaries leave out. */
+  /** A run whose task a needs a file outside its boundaries. */
   const narrow = () => ({
     tasks: [task('a'), task('b')],
     answer: ({ kind, task }: { kind: string; task: string }) =>
@@ -60,7 +60,7 @@ describe.skipIf(hasNoTemporal)('a plan that is slightly wrong', () => {
       expect(code).toBe(0)
       expect(text).toContain('a may write helper.txt.')
       expect((await scene.forge(['attach', run])).code).toBe(0)
-      // No attempt was paid for that could only fail.
+      // No attempt that could only fail was paid for.
       expect(asked('narrow-in-words')).toHaveLength(4)
     },
     LONG,
@@ -95,7 +95,7 @@ describe.skipIf(hasNoTemporal)('a plan that is slightly wrong', () => {
     LONG,
   )
 
-  /** The plan that holds, with other fields. */
+  /** The current plan with other fields. */
   async function edited(run: string, edit: (plan: Record<string, unknown>) => Record<string, unknown>) {
     const plan = JSON.parse(await scene.git('show', `refs/forge/runs/${run}/store:plan.json`))
     const file = join(scene.temporal.folder, `${run}.yaml`)
@@ -139,7 +139,7 @@ describe.skipIf(hasNoTemporal)('a plan that is slightly wrong', () => {
       )
       terminal.type('y\r')
       await terminal.shows(/✓ a +Make a/)
-      // What was at work meanwhile goes on, and is not asked again.
+      // Running work continues, and is not requested again.
       held.resolve()
       expect((await terminal.ended()).code).toBe(0)
       expect(timesAsked('in-words')).toEqual({ plan: 1, 'implement a': 3, 'implement b': 1, 'check plan': 1 })
@@ -156,7 +156,7 @@ describe.skipIf(hasNoTemporal)('a plan that is slightly wrong', () => {
       const { code, run } = await scene.run('in-editor', narrow())
       expect(code).toBe(4)
       const editor = join(scene.temporal.folder, 'editor')
-      // Below each of the lists in which a.txt is.
+      // Below each list with a.txt in it.
       await writeFile(editor, `#!/bin/sh\nsed -i 's/^\\( *\\)- a\\.txt$/&\\n\\1- helper.txt/' "$1"\n`, { mode: 0o755 })
       expect(await scene.forge(['plan', run], { env: { GIT_EDITOR: editor } })).toMatchObject({ code: 64, out: '' })
       const same = scene.terminal(['plan', run], { env: { GIT_EDITOR: 'true' } })
@@ -169,14 +169,14 @@ describe.skipIf(hasNoTemporal)('a plan that is slightly wrong', () => {
       expect(await terminal.ended()).toMatchObject({ code: 0, text: expect.stringContaining('The plan is changed') })
       expect((await scene.forge(['attach', run])).code).toBe(0)
       expect(asked('in-editor')).toHaveLength(4)
-      // Only the result of all is a branch now; that of a task can still be landed alone.
+      // Only the combined result is a branch now; a task's result can still be landed alone.
       expect(await scene.git('branch', '--list', `forge/${run}/*`, '--format=%(refname:short)')).toBe(
         `forge/${run}/result`,
       )
       expect((await scene.forge(['show', run, 'a'])).out).toMatch(/Its result is [0-9a-f]{12}\./)
       const ofTask = JSON.parse((await scene.forge(['land', run, 'b', '--json'])).out)
       expect(ofTask.unchecked).toBeUndefined()
-      // Not onto main, with which the runs of other tests begin.
+      // Not onto main, the base of other tests' runs.
       await scene.git('branch', 'landed')
       const landed = await scene.forge(['land', run, '--yes', '--onto', 'landed'])
       expect([landed.code, landed.err]).toEqual([0, ''])
@@ -200,7 +200,7 @@ describe.skipIf(hasNoTemporal)('a plan that is slightly wrong', () => {
       expect(code).toBe(4)
       await scene.forge(['answer', run, 'a', 'You may.', '--may-write', 'helper.txt'])
       expect((await scene.forge(['attach', run])).code).toBe(4)
-      // With other words in the plan, no request is the same as before.
+      // With other words in the plan, all requests differ.
       const file = await edited(run, plan => ({ ...plan, summary: 'The plan of lost, told anew.' }))
       expect(await scene.forge(['plan', run, '--file', file, '--yes'])).toMatchObject({ code: 0, err: '' })
       await scene.temporal.client.workflow.getHandle(`forge-run-${run}`).terminate('The database is lost')
@@ -221,7 +221,7 @@ describe.skipIf(hasNoTemporal)('a plan that is slightly wrong', () => {
     LONG,
   )
 
-  /** What was asked for a piece of work, each with how often. */
+  /** The requests of a run with their counts. */
   const timesAsked = (name: string): Record<string, number> =>
     Object.fromEntries([...Map.groupBy(scene.model.asked(name), it => it)].map(([it, all]) => [it, all.length]))
 })

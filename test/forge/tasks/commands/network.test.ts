@@ -1,4 +1,4 @@
-/** `forge run --network`: checks get the network only after a person has agreed. */
+/** `forge run --network`: checks get the network only after the user has agreed. */
 import { expect, test } from 'bun:test'
 import { PassThrough } from 'node:stream'
 import type { ReadStream } from 'node:tty'
@@ -50,7 +50,9 @@ test('with any other answer nothing is begun, and nothing is given', async () =>
 
 test('without a terminal, --yes is needed', async () => {
   await using terminal = await makeTerminal()
-  expect(await refusedBy(terminal.settle('give'))).toThrow('Nobody can be asked about the network here: add --yes.')
+  expect(await refusedBy(terminal.settle('give'))).toThrow(
+    'There is no terminal to ask about the network on: add --yes.',
+  )
   expect(await terminal.isGiven()).toBe(false)
   await terminal.settle('give', true)
   expect(await terminal.isGiven()).toBe(true)

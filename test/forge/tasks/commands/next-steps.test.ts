@@ -1,4 +1,4 @@
-/** What a person is told to type, by how a run is. */
+/** The commands that the user is told to type, by the run's state. */
 import { expect, test } from 'bun:test'
 import { nextSteps } from '../../../../forge/tasks/commands/follow.ts'
 import type { RunStatus } from '../../../../forge/tasks/contract.ts'

@@ -1,4 +1,4 @@
-/** `forge run`: the plan and its approval, what is refused before anything is paid, and how it ends. */
+/** `forge run`: the plan and its approval, refusals before anything is paid, and how it ends. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ const LONG = 120_000
 
 let scene: TaskScene
 
-/** The file that a command says that the plan is in. */
+/** The path of the plan's file in a command's output. */
 const planFile = (out: string): string => /The plan is in (\S+\.plan\.yaml)/.exec(out)?.[1] ?? ''
 
 describe.skipIf(hasNoTemporal)('forge run', () => {
@@ -188,7 +188,7 @@ describe.skipIf(hasNoTemporal)('forge run', () => {
       expect(await scene.forge(['run', 'anything'])).toEqual({
         code: 64,
         out: '',
-        err: 'Nobody can be asked here, as there is no terminal: use --yes, or --plan.\n',
+        err: 'There is no terminal to ask on: use --yes, or --plan.\n',
       })
     },
     LONG,
@@ -281,7 +281,7 @@ describe.skipIf(hasNoTemporal)('forge run', () => {
     async () => {
       scene.model.knows('edited-here', { tasks: [task('a')] })
       const [editor, good] = ['editor', 'good.yaml'].map(name => join(scene.temporal.folder, name))
-      // It spoils the file at first, and mends it the second time.
+      // It breaks the file the first time, and corrects it the second time.
       await writeFile(
         editor ?? '',
         [
@@ -296,7 +296,7 @@ describe.skipIf(hasNoTemporal)('forge run', () => {
       terminal.type('e\r')
       await terminal.shows(/line \d+: this is no YAML/)
       await terminal.shows(/\(y\/n\/l\/e\/c\): [\s\S]*\(y\/n\/l\/e\/c\): /)
-      // What they say yes to is not what they have just written.
+      // The plan that is approved is not the one just written.
       terminal.type('y\r')
       await terminal.shows('Your last edit was not taken')
       await terminal.shows(/was not taken[\s\S]*\(y\/n\/l\/e\/c\): /)
@@ -474,7 +474,7 @@ describe.skipIf(hasNoTemporal)('forge run', () => {
       const told = JSON.parse((await scene.forge(['land', run, '--json'])).out)
       expect(told).not.toHaveProperty('unchecked')
       expect(told.words.join('\n')).not.toContain('look yourself')
-      // What nothing has changed since is not asked about again.
+      // Unchanged results are not reviewed again.
       const alone = planOf('reviewed-alone', [task('a')]) as { contract: object[]; tasks: object[] }
       const ended = await scene.run('reviewed-alone', {
         tasks: [task('a')],

@@ -1,13 +1,13 @@
-/** How the steps of a run end, and what becomes of it: each from the command line, with a real server and real git. */
+/** The signals by which steps end, and what follows: on the command line, with a real server and real git. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type AskedStep, done, planOf, says, task, write } from '../../../support/task-model.ts'
 import { TaskScene } from '../../../support/tasks.ts'
 import { hasNoTemporal } from '../../../support/temporal.ts'
 
 const LONG = 120_000
-/** FORGE_TEST_AGENTS=1000 asks a thousand, which takes minutes: the flow alone is tested with so many. */
+/** FORGE_TEST_AGENTS=1000 uses a thousand, which takes minutes; the flow alone is tested with that many. */
 const AGENTS = Number(process.env.FORGE_TEST_AGENTS || 300)
-/** On a machine that is busy a request may be lost with its sign of life, and is sent again. */
+/** On a busy machine a request may be lost with its heartbeat, and is sent again. */
 const LOST = Math.ceil(AGENTS / 20)
 
 describe.skipIf(hasNoTemporal)('a step of a run', () => {
@@ -95,7 +95,7 @@ describe.skipIf(hasNoTemporal)('a step of a run', () => {
       expect(out).toContain('It can’t be done as it is'.replace('’', "'"))
       expect(out).toContain('Water does not burn.')
       expect(stepsOf('hopeless', 'a')).toHaveLength(1)
-      // What it has found so far is not let go of.
+      // A running run is not pruned, as its findings would be lost.
       expect((await scene.forge(['runs', '--prune', run])).err).toContain(`The run ${run} is under way`)
       await scene.forge(['answer', run, 'a', 'Take oil.'])
       expect((await scene.forge(['attach', run])).code).toBe(0)
@@ -277,7 +277,7 @@ describe.skipIf(hasNoTemporal)('a step of a run', () => {
       const told = (scene.model.heard.get('thousand') ?? []).filter(({ kind }) => kind === 'artifact')
       expect(new Set(told.map(({ text }) => /number (\d+)/.exec(text)?.[1])).size).toBe(AGENTS)
       expect(told.length).toBeLessThanOrEqual(AGENTS + LOST)
-      // All that they found came back to the step that asked.
+      // All findings are given to the step that asked.
       const [again = ''] = stepsOf('thousand', 'a').flatMap(({ text }) =>
         text.includes('What a sub-agent answered') ? [text] : [],
       )

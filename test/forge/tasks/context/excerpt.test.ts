@@ -1,4 +1,4 @@
-/** What a step sees of a long file: the parts that its task is about, as they are, and what the others define. */
+/** The parts of a long file that a step sees: those its task is about in full, and the names of other definitions. */
 import { expect, test } from 'bun:test'
 import { asBytes } from '../../../../core/git/repository.ts'
 import { excerptInWords, namesIn } from '../../../../forge/tasks/context/excerpt.ts'

@@ -1,4 +1,4 @@
-/** Which files are near others: those that define what they use, and those that use what they define. */
+/** Related files: those that define what a file uses, and those that use what it defines. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -101,7 +101,7 @@ test('a map that has followed many commits says the same as a rebuilt one', asyn
     files = { ...files, ...change }
     trees.push(await commit(place.path, 'following', files))
   }
-  // Also back again, and to what another task has.
+  // Also back again, and to another task's commit.
   for (const at of [0, 1, 2, 3, 4, 5, 6, 7, 3, 0, 6]) {
     const [own, it] = [['src/tides.ts', 'src/page.ts'], trees[at] as string]
     await using other = await makeFolder()

@@ -1,4 +1,4 @@
-/** What a model gets for one step: what matters most first, whole or not at all, and always the same. */
+/** The request of one step: the most important first, whole or not at all, and always the same. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { parseForgeMd } from '../../../../forge/ai/forge-md.ts'
 import { openSummaries, type Summaries } from '../../../../forge/ai/summaries.ts'
@@ -194,7 +194,7 @@ test('a planner gets the whole project, what its README begins with and its FORG
   expect(text).toContain('The file "README.md" begins, without badges:\n```\n# Tides\n```')
   expect(text).toContain('src/deep/a.ts: deep')
   expect(text).toContain('# What the person wants\nCount the lines of Tides.')
-  // Of what the wish names, all is listed that is known.
+  // All known definitions of the names in the wish are listed.
   expect(text).toContain('and more. · high, atTheHarbour\n')
   expect(text).toEndWith('answer with the plan, by `answer`.')
 })

@@ -1,4 +1,4 @@
-/** Which files are shown beside those of a task: those that import each other, and those that change together. */
+/** The files shown besides a task's own: those that import each other, and those that change together. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { asBytes } from '../../../../core/git/repository.ts'
 import { type CodeMap, openCodeMap } from '../../../../forge/tasks/context/map.ts'

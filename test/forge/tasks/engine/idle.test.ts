@@ -1,4 +1,4 @@
-/** When a worker ends by itself: only where it has had nothing to do for long, and nothing may go on by itself. */
+/** When a worker ends by itself: only after being idle for long, and if no run may continue by itself. */
 import { expect, test } from 'bun:test'
 import { IDLE_MS, IdleWatch } from '../../../../forge/tasks/engine/idle.ts'
 

@@ -1,4 +1,4 @@
-/** Runs that an older version of Forge has begun: a worker submits them again, as flows of its own version. */
+/** Runs begun by an older version of Forge: a worker submits them again with its own flows. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Client } from '@temporalio/client'
 import { NativeConnection } from '@temporalio/worker'
@@ -26,7 +26,7 @@ describe.skipIf(hasNoTemporal)('a run of an older version', () => {
     await temporal[Symbol.asyncDispose]()
   }, 60_000)
 
-  /** Begins a run under the name that its flow had, as long as the server lists it. */
+  /** Begins a run under its former workflow type, and waits until the server lists it. */
   async function begin(run: string, taskQueue = QUEUE) {
     const { client } = temporal
     const handle = await client.workflow.start('run', { args: [{ run }], taskQueue, workflowId: workflowIdOf(run) })
@@ -48,7 +48,7 @@ describe.skipIf(hasNoTemporal)('a run of an older version', () => {
     const { namespace } = temporal
     expect(await moveOlder(connection, place.repository, { namespace, queue: QUEUE })).toEqual(['known'])
     const client = new Client({ connection, namespace })
-    // By its id alone, the last one of that id.
+    // The latest workflow with this id.
     const now = await client.workflow.getHandle(workflowIdOf('known')).describe()
     expect([now.type, now.status.name]).toEqual(['forgeRun', 'RUNNING'])
     const before = await client.workflow.getHandle(workflowIdOf('known'), known.firstExecutionRunId).describe()
@@ -57,7 +57,7 @@ describe.skipIf(hasNoTemporal)('a run of an older version', () => {
     const payload = events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads?.[0]?.data
     expect(JSON.parse(Buffer.from(payload ?? []).toString())).toEqual(input)
     for (const handle of [unknown, elsewhere]) expect((await handle.describe()).status.name).toBe('RUNNING')
-    // The next worker finds nothing more to move but what it can't.
+    // The next worker has nothing to move but the run that it can't.
     await until(async () => !(await openRuns(client, QUEUE, ['run'])).includes('known'))
     expect(await moveOlder(connection, place.repository, { namespace, queue: QUEUE })).toEqual([])
   }, 60_000)

@@ -1,6 +1,4 @@
-/**
- * The bundle of the workflows, and that a change which breaks runs under way is found by replaying what was recorded.
- */
+/** The bundle of the workflows; and that a replay of recorded histories finds changes that break running runs. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -73,7 +71,7 @@ describe.skipIf(hasNoTemporal)('a recorded run', () => {
 })
 
 const recorded = (await readdir(RECORDED).catch((): string[] => [])).filter(name => name.endsWith('.json'))
-// Until a first version is out there is none.
+// Before the first release there are none.
 if (recorded.length > 0)
   describe('the histories of earlier versions', () => {
     const paths = recorded.map(name => join(RECORDED, name))
@@ -82,7 +80,7 @@ if (recorded.length > 0)
       expect(await replay(await Promise.all(paths.map(readHistory)), real)).toEqual([])
     }, 120_000)
 
-    // Each looks harmless, and would break runs that are under way.
+    // Each looks harmless, and would break running runs.
     const changes: Change[] = [
       {
         what: 'a task is done by another flow',
@@ -125,7 +123,7 @@ if (recorded.length > 0)
 
 type Change = { what: string; file: string; from: string; to: string }
 
-/** The flows as they are, but for one change in one file. */
+/** A bundle of the flows with one change in one file. */
 async function bundleWith({ file, from, to }: Change): Promise<string> {
   const copy = await mkdtemp(join(folder, 'changed-'))
   for (const room of ['flows', 'run']) await cp(join(FLOWS, '../..', room), join(copy, room), { recursive: true })
@@ -142,11 +140,11 @@ async function bundleWith({ file, from, to }: Change): Promise<string> {
   return bundle
 }
 
-/** What is in the folder finds the packages where the project has them. */
+/** Links the project's packages into the folder. */
 const linkPackages = (): Promise<void> =>
   symlink(join(PROJECT, 'node_modules'), join(folder, 'node_modules')).catch(() => undefined)
 
-/** The replay, translated for Node, which finds the packages where the project has them. */
+/** Runs the replay in Node, with the project's packages. */
 async function underNode(bundle: string, paths: string[]): Promise<[code: number, output: string]> {
   const script = join(folder, 'replay.mjs')
   const command = ['build', join(PROJECT, 'forge/tasks/engine/replay.ts'), '--target', 'node', '--outfile', script]

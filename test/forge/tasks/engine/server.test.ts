@@ -1,4 +1,4 @@
-/** The Temporal server of our own: found, started once, found again, ended; and what it lets in. */
+/** Our own Temporal server: found, started once, found again, ended; and whom it accepts. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { chmod, mkdtemp, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -26,7 +26,7 @@ afterEach(async () => {
 })
 
 const quiet = () => undefined
-/** Whatever `make` has installed beside these tests is not what they are about. */
+/** A path without a server: one installed by `make` is not used here. */
 const NOT_INSTALLED = '/nowhere/temporal'
 const program = async (name: string, script: string): Promise<string> => {
   const path = join(folder, name)
@@ -162,7 +162,7 @@ describe.skipIf(hasNoTemporal)('our own server', () => {
     const record = JSON.parse(await readFile(place.record, 'utf8'))
     await writeFile(place.record, JSON.stringify({ ...record, process: { ...record.process, pid: process.pid } }))
     expect(await findRunning(place)).toBeUndefined()
-    // So that it is ended after all.
+    // For the clean-up, which ends it.
     await writeFile(place.record, JSON.stringify(record))
     expect((await findRunning(place))?.process).toEqual(running?.process as never)
   }, 60_000)
@@ -245,7 +245,7 @@ async function untilGone(server: { process: { pid: number; began: string } } | u
   while (server && (await isProcessAlive(server.process))) await Bun.sleep(10)
 }
 
-/** The ports that a process listens at. */
+/** The ports at which a process listens. */
 async function portsOf(pid: number): Promise<number[]> {
   const sockets = new Set<string>()
   for (const name of await Array.fromAsync(new Bun.Glob('*').scan({ cwd: `/proc/${pid}/fd`, onlyFiles: false }))) {

@@ -1,8 +1,8 @@
-/** How often activities say that they live: often enough to be cancelled soon, and no more. */
+/** How often activities send heartbeats: often enough to notice a cancellation soon, and no more. */
 import { expect, test } from 'bun:test'
 import { SignsOfLife } from '../../../../forge/tasks/engine/signs-of-life.ts'
 
-/** Signs of life on a clock that a test moves. */
+/** Heartbeats with a clock that a test moves. */
 function makeSigns() {
   let now = 0
   const signs = new SignsOfLife(() => now)

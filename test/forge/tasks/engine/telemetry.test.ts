@@ -1,4 +1,4 @@
-/** Traces: what a collector gets of a run, and that nothing is sent where none is configured. */
+/** Traces: what a collector receives of a run, and that nothing is sent without configuration. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type { SpanExporter } from '@opentelemetry/sdk-trace-base'

@@ -1,6 +1,6 @@
 /**
- * A run with everything of the engine in one process, as OpenTelemetry's own variables need it: traced-run.ts ADDRESS
- * BUNDLE. The activity asks a model that only seems to be one.
+ * A run with the whole engine in one process, as OpenTelemetry's own variables require: traced-run.ts ADDRESS BUNDLE.
+ * The activity's model is fake.
  */
 import { Client } from '@temporalio/client'
 import { connect, startRun } from '../../../../forge/tasks/engine/client.ts'

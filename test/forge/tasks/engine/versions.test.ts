@@ -1,10 +1,10 @@
-/** By what a worker is known to be of another version of the code. */
+/** How a worker of another version of the code is recognised. */
 import { expect, test } from 'bun:test'
 import { dirname, join, relative } from 'node:path'
 import { PARTS } from '../../../../forge/tasks/engine/versions.ts'
 import { PROJECT } from '../../../support/world.ts'
 
-/** The project's own files that one of them imports, itself and what is imported only when it is needed included. */
+/** The project's files that a file imports, directly or not, with itself and dynamic imports. */
 async function importsOf(file: string): Promise<Set<string>> {
   const transpiler = new Bun.Transpiler({ loader: 'ts' })
   const files = new Set<string>()

@@ -1,4 +1,6 @@
-/** Workers: how runs are spoken to, what happens to what is under way when one ends, and that they stay when we go. */
+/**
+ * Workers: how runs are called, what happens to running work when a worker ends, and that workers outlive the command.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -38,7 +40,7 @@ describe.skipIf(hasNoTemporal)('with a server,', () => {
     const start = { taskQueue: worker.queue, workflowId: workflowIdOf('waits') }
     const handle = await client.workflow.start('waits', start)
     expect(await queryRun<string>(client, 'waits', 'status')).toBe('waits')
-    // While `rejects` waits, nothing else happens in this process, of which client and worker are a part.
+    // `rejects` would block this process, in which client and worker run.
     const refusal = await updateRun(client, 'waits', 'answer', ['']).catch(error => error)
     expect(refusal).toMatchObject({ message: 'An empty answer is none: say something.' })
     await updateRun(client, 'waits', 'answer', ['yes'])
@@ -136,7 +138,7 @@ describe.skipIf(hasNoTemporal)('with a server,', () => {
       expect(second?.process.pid).not.toBe(first?.process.pid as number)
       expect(engine.queue).toBe(second?.queue as string)
       const asked = { namespace: 'forge', taskQueue: { name: engine.queue }, taskQueueType: 1 }
-      // The server lists workers that have ended for a while.
+      // The server lists ended workers for a while.
       const polls = async () => {
         const { pollers } = await temporal.connection.workflowService.describeTaskQueue(asked)
         return pollers?.some(({ identity }) => identity?.includes(`:${second?.process.pid},`))
@@ -189,7 +191,7 @@ describe.skipIf(hasNoTemporal)('with a server,', () => {
       const repository = await openRepository(folder)
       await using engine = await openEngine(repository, temporal.env, { start: false })
       await startRun(engine.client, 'a queue without a worker', { run: '20261122-undo-x7k2' })
-      // The server's list follows a moment later.
+      // The server's list is updated a moment later.
       await until('it is listed', async () => (await openRuns(engine.client)).includes('20261122-undo-x7k2'))
       expect(await openRuns(engine.client, engine.queue)).toEqual([])
       const { out } = await forge('down')

@@ -1,4 +1,4 @@
-/** Sub-agents and reviews on a real server: many, in levels, failing, and of several minds. */
+/** Sub-agents and reviews on a real server: many, nested, failing, and disagreeing. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { TaskShape } from '../../../../forge/tasks/contract.ts'
 import { type Asked, type Said, shape } from '../../../support/flow-activities.ts'
@@ -12,7 +12,7 @@ const planning =
 /** Whether a step is asked for the second time. */
 const isAgain = ({ step }: Asked) => step.endsWith('/again')
 
-// A flow has many steps, and a machine that is busy with other tests takes its time for each.
+// A flow has many steps, each of which takes long on a busy machine.
 setDefaultTimeout(180_000)
 
 let server: FlowServer
@@ -115,7 +115,7 @@ describe.skipIf(hasNoTemporal)('a step', () => {
     const status = await host.result()
     expect(status.state).toBe('done')
     const artifacts = host.activities.sent.filter(({ kind }) => kind === 'artifact')
-    // 2, 4 and 8 of them, each asked twice: the last ones as they are told that there is no more.
+    // 2, 4 and 8 sub-agents, each asked twice: the last level since no further one is allowed.
     expect(artifacts).toHaveLength(2 * (2 + 4 + 8))
     expect(
       Math.max(...artifacts.map(({ step }) => step.split('/').filter(it => it === 'l' || it === 'r').length)),

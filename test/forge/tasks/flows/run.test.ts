@@ -1,21 +1,21 @@
-/** Runs on a real server: what a person sees of a plan, its tasks, their failures and questions. */
+/** Runs on a real server: what the user sees of a plan, its tasks, failures and questions. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { TaskShape } from '../../../../forge/tasks/contract.ts'
 import { type Asked, type Said, shape } from '../../../support/flow-activities.ts'
 import { FlowServer, hasNoTemporal, taskOf } from '../../../support/flows.ts'
 
-/** A model that plans these tasks, and says of each step what `does` has for it. */
+/** A model that plans these tasks, and answers each step with `does`. */
 const planning =
   (tasks: TaskShape[], does: (asked: Asked, signal: AbortSignal) => Said | Promise<Said> = () => ({})) =>
   (asked: Asked, signal: AbortSignal) =>
     asked.kind === 'plan' ? { plan: tasks } : does(asked, signal)
 
-// A flow has many steps, and a machine that is busy with other tests takes its time for each.
+// A flow has many steps, each of which takes long on a busy machine.
 setDefaultTimeout(180_000)
 
 let server: FlowServer
 
-/** Events that a task of one request may take, in its own history and in its run's. */
+/** The most events of a task with one request, in its own history and in its run's. */
 const MAX_TASK_EVENTS = 50
 
 describe.skipIf(hasNoTemporal)('a run', () => {
@@ -65,7 +65,7 @@ describe.skipIf(hasNoTemporal)('a run', () => {
       planning(tasks, async ({ task = '' }) => {
         running.add(task)
         together.push([...running])
-        // The first one waits for another, so that they are seen together.
+        // The first one waits for the second, to show that they run at the same time.
         if (running.size === 2) second.resolve()
         if (task !== 'alone') await second.promise
         running.delete(task)
@@ -432,7 +432,7 @@ describe.skipIf(hasNoTemporal)('a run', () => {
     expect(await host.says('resume', 'c')).toBe('c is not paused: it runs.')
     gate('a/1/1').resolve()
     await Bun.sleep(300)
-    // The step that ran has ended, and the next one is not begun.
+    // The running step has ended, and the next one is not begun.
     expect(host.activities.sent.map(({ step }) => step)).not.toContain('a/1/2')
     expect(taskOf(await host.status(), 'a').state).toBe('paused')
     gate('a/1/2').resolve()
@@ -493,7 +493,7 @@ describe.skipIf(hasNoTemporal)('a run', () => {
     isStopped = true
     const stopped = await host.until(status => taskOf(status, 'b').state === 'stopped')
     expect(taskOf(stopped, 'b').words).toBe('It needs the result of a, which was stopped.')
-    // Until its request has ended it is refused with that sentence.
+    // It is refused with that sentence until its request has ended.
     while ((await host.says('resume', 'a'))?.includes('just being stopped')) await Bun.sleep(50)
     end.resolve()
     expect((await host.result()).tasks.map(({ state }) => state)).toEqual(['done', 'done', 'done'])

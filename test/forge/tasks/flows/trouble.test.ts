@@ -1,4 +1,4 @@
-/** Runs on a real server that meet what goes wrong: budgets, providers, machines, conflicts, workers that die. */
+/** Runs on a real server with troubles: budgets, providers, machines, conflicts, killed workers. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { ApplicationFailure } from '@temporalio/activity'
 import type { TaskShape } from '../../../../forge/tasks/contract.ts'
@@ -20,7 +20,7 @@ const modelError = (trouble: string, words: string, isRetryable = false) =>
     ...(isRetryable && { nextRetryDelay: '100 milliseconds' }),
   })
 
-// A flow has many steps, and a machine that is busy with other tests takes its time for each.
+// A flow has many steps, each of which takes long on a busy machine.
 setDefaultTimeout(180_000)
 
 let server: FlowServer
@@ -78,11 +78,11 @@ describe.skipIf(hasNoTemporal)('a run in trouble', () => {
     expect(await host.says('resume')).toBeUndefined()
     const status = await host.result()
     expect(status.state).toBe('done')
-    // The same attempt, and nothing that was answered is asked again.
+    // The same attempt, and nothing answered is requested again.
     expect(taskOf(status, 'a').attempt).toBe(1)
     const steps = host.activities.sent.filter(({ task }) => task === 'a').map(({ step }) => step)
     expect(steps).toEqual(['a/1/outline', 'a/1/1', 'a/1/2', 'a/1/2'])
-    // The plan, the outline, two steps and b: what was answered before is not counted twice.
+    // The plan, the outline, two steps and b: earlier answers are not counted twice.
     expect(status.spent.requests).toBe(5)
   })
 
@@ -165,7 +165,7 @@ describe.skipIf(hasNoTemporal)('a run in trouble', () => {
     await host.start({ limits: { depth: 0, minutes: 0.02 } })
     const status = await host.untilState('out of budget')
     expect(status.words).toContain('The 0.02 minutes of this run are over.')
-    // With more money alone it would work without a clock.
+    // With only more money, the limit of minutes would remain.
     expect(await host.says('raise', { cost: 5 })).toContain('minutes already')
     expect(await host.says('raise', { minutes: 5 })).toBeUndefined()
     expect((await host.result()).state).toBe('done')
@@ -282,7 +282,7 @@ describe.skipIf(hasNoTemporal)('a run in trouble', () => {
         }
         if (choice === 1) {
           await other.promise
-          // The first one is over for long.
+          // The first activity ended long before.
           await Bun.sleep(2000)
           signal.throwIfAborted()
         }
@@ -302,7 +302,7 @@ describe.skipIf(hasNoTemporal)('a run in trouble', () => {
     await using host = await server.host(
       planning(tasks, ({ kind, told }) => {
         if (kind !== 'resolve') return {}
-        // The first resolution loses a side.
+        // The first resolution loses one side.
         return told.some(words => words === 'It loses b.') ? { writes: 'b/1/1' } : { writes: 'half' }
       }),
       {
@@ -433,7 +433,7 @@ describe.skipIf(hasNoTemporal)('a run in trouble', () => {
     const status = await host.result()
     expect(status.state).toBe('done')
     expect(host.activities.labels(status.result ?? '')).toHaveLength(13)
-    // With a look at the plan after eight of them, which takes a summary and an answer.
+    // It includes a check of the plan after eight tasks: a summary and an answer.
     expect(host.activities.answers.size).toBe(15)
   }, 120_000)
 

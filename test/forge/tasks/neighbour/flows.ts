@@ -1,6 +1,5 @@
 /**
- * An attack by another process that can reach the server: it lets the user's worker run one activity with its own
- * input.
+ * An attack by another process that can reach the server: it has the user's worker run one activity with its own input.
  */
 import { proxyActivities } from '@temporalio/workflow'
 

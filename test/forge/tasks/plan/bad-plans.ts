@@ -1,4 +1,4 @@
-/** Plans that can't be done as they stand, each with what the linter says: a model has to be able to act on it. */
+/** Plans that can't be done as they are, each with the linter's complaints, by which a model can correct them. */
 import type { Limits, Standing } from '../../../../forge/tasks/contract.ts'
 import type { CanRun } from '../../../../forge/tasks/plan/lint.ts'
 import type { Plan } from '../../../../forge/tasks/plan/schema.ts'
@@ -7,7 +7,7 @@ import { checks, command, plan, review, task } from './plans.ts'
 export type Bad = {
   what: string
   plan: Plan
-  /** All complaints, in their order. */
+  /** All complaints, in order. */
   says: string[]
   limits?: Partial<Limits>
   canRun?: CanRun
@@ -290,7 +290,7 @@ export const BAD: Bad[] = [
       'The tasks "a" and "b" may both write "src/x.ts" ("src/x.ts" and "src/**/x.ts"), and neither waits for the other: add one of them to the other\'s depends_on, or make boundaries.write smaller.',
     ],
   },
-  // --- Whether it can be seen to be done
+  // --- Whether it can be checked
   {
     what: 'a task without acceptance',
     plan: plan([task('a', { objective: { acceptance: [] } })]),
@@ -300,7 +300,7 @@ export const BAD: Bad[] = [
     what: 'a task that nothing checks',
     plan: plan([task('a'), task('b', { validation: { checks: [], reviews: [] } })]),
     says: [
-      'Task "b", validation: nobody could see whether it is done; give it a check that fails while it is not, or a review.',
+      'Task "b", validation: nothing shows whether it is done; give it a check that fails while it is not, or a review.',
     ],
   },
   {

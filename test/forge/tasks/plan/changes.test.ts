@@ -1,4 +1,4 @@
-/** What is different between two plans, as a person reads it. */
+/** The differences between two plans, as sentences for the user. */
 import { expect, test } from 'bun:test'
 import { planChanges } from '../../../../forge/tasks/plan/changes.ts'
 import { command, plan, review, task } from './plans.ts'
@@ -42,6 +42,6 @@ test('each change is one sentence', () => {
     'c is taken out.',
   ])
     expect(says).toContain(sentence)
-  // No control character of a model's comes through.
+  // Control characters of a model are escaped.
   expect(says.find(it => it.startsWith('d is new'))).not.toContain('\u001b')
 })

@@ -1,4 +1,4 @@
-/** Commands as people and models write them: what can't show anything, and what can. */
+/** Commands as people and models write them: those that can't show anything, and those that can. */
 import { describe, expect, test } from 'bun:test'
 import { type CommandRoom, whyNotRun } from '../../../../forge/tasks/plan/commands.ts'
 

@@ -1,4 +1,4 @@
-/** A plan as a file: written, read, edited, and edited wrongly. */
+/** Plans as files: written, read, edited, and edited wrongly. */
 import { describe, expect, test } from 'bun:test'
 import { complaintsOf, isPlan, parsePlanFile, writePlan } from '../../../../forge/tasks/plan/file.ts'
 import type { Plan } from '../../../../forge/tasks/plan/schema.ts'
@@ -29,7 +29,7 @@ const refusal = (text: string): string => {
     return (error as Error).message
   }
 }
-/** The file with a part of it changed. */
+/** The file with a part replaced. */
 const edited = (from: string, to: string): string => {
   const text = writePlan(PLAN)
   if (!text.includes(from)) throw new Error(`${from} is not in it`)
@@ -76,7 +76,7 @@ test('a plan is known by its content, whatever its file is called, and a wish is
   expect(isPlan(writePlan(PLAN))).toBe(true)
   expect(isPlan(JSON.stringify(PLAN))).toBe(true)
   expect(isPlan(writePlan(PLAN).replace(/^#.*\n/gm, ''))).toBe(true)
-  // One that was broken by hand is to be corrected, and not to be paid for as a wish.
+  // A plan broken by hand has to be corrected, not paid for as a wish.
   expect(
     isPlan(
       writePlan(PLAN)

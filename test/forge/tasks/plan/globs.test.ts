@@ -1,4 +1,4 @@
-/** What globs of boundaries fit, and what two of them have in common: against all short paths there are. */
+/** What globs of boundaries match, and what two of them have in common, compared with all short paths. */
 import { expect, test } from 'bun:test'
 import { commonPath, fits, folderOfGlob, type Glob, readGlob } from '../../../../forge/tasks/plan/globs.ts'
 import { randomFrom } from '../../../support/random.ts'
@@ -65,7 +65,7 @@ test('two globs have a path in common that fits both, wherever any does', () => 
     const [a, b] = [glob(one), glob(other)]
     const found = commonPath(a, b)
     const shared = paths.find(path => fits(a, path) && fits(b, path))
-    // A longer one may be the shortest that both have.
+    // The shortest common path may be longer than these.
     if (shared !== undefined) expect([one, other, found]).not.toEqual([one, other, undefined])
     if (found !== undefined)
       expect([one, other, found, fits(a, found), fits(b, found)]).toEqual([one, other, found, true, true])
@@ -79,7 +79,7 @@ test('a glob fits what it fits elsewhere, too', () => {
   for (let round = 0; round < 1000; round++) {
     const parts = Array.from({ length: 1 + random.below(3) }, () => random.pick(pieces))
     const path = Array.from({ length: 1 + random.below(3) }, () => random.pick(names)).join('/')
-    // A name behind it: whether `a/**` fits `a` itself is a matter of taste.
+    // With a name at its end, since whether `a/**` matches `a` itself does not matter.
     const text = `${parts.join('/')}/z`
     expect([text, path, fits(glob(text), `${path}/z`)]).toEqual([text, path, new Bun.Glob(text).match(`${path}/z`)])
   }

@@ -229,7 +229,7 @@ test('a thousand tasks are checked in less than a second, also where all of them
       context: { files: [`no${at}.ts`] },
     })),
   )
-  // What this process itself takes: other tests run beside this one.
+  // The processor time of this process, since other tests run at the same time.
   const seconds = async (it: Plan): Promise<[seconds: number, complaints: number]> => {
     const from = process.cpuUsage()
     const { complaints } = await lint(it)

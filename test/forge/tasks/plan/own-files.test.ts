@@ -1,4 +1,4 @@
-/** Which files a check is made of, by its command. */
+/** The files that a check consists of, by its command. */
 import { expect, test } from 'bun:test'
 import { filesOfCheck } from '../../../../forge/tasks/plan/own-files.ts'
 
@@ -7,7 +7,7 @@ test.each([
   ['./scripts/check.sh --all && bun test test/a.test.ts', ['scripts/check.sh', 'test/a.test.ts', 'package.json']],
   ['npm run lint', ['package.json']],
   ['make check', ['Makefile', 'makefile', 'GNUmakefile']],
-  // What is only looked at is what is checked.
+  // A file that is only read is what is checked.
   ["grep -q 'done' a.txt && ! test -e b.txt | cat c.txt", []],
   ['test -e x.txt && python3 tools/check.py x.txt', ['tools/check.py', 'x.txt']],
   ['true', []],

@@ -1,4 +1,4 @@
-/** Plans for tests, as short as can be, and the repository that they are made for. */
+/** Minimal plans for tests, and the repository that they are for. */
 
 import * as v from 'valibot'
 import { type Assertion, Plan, type Task } from '../../../../forge/tasks/plan/schema.ts'
@@ -27,7 +27,7 @@ export const PROGRAMS: ReadonlySet<string> = new Set(
 
 type Parts<T> = { [K in keyof T]?: T[K] extends readonly unknown[] | string | number ? T[K] : Parts<T[K]> }
 
-/** A task that is fine, with other values in some of its fields. By default it owns `src/ID.ts`. */
+/** A valid task with other values in some fields. By default it owns `src/ID.ts`. */
 export function task(id: string, parts: Parts<Task> = {}): Task {
   const file = `src/${id}.ts`
   return {
@@ -78,7 +78,7 @@ export function plan(tasks: Task[], contract: Assertion[] = [command('A1', 'bun 
   })
 }
 
-/** A check by a command; and the question that a task which writes code has. */
+/** A check by a command, and the question that a task with code needs. */
 export const checks = (...lines: string[]) => ({
   validation: { checks: lines.map(line => ({ command: line, seconds: 300 })) },
 })

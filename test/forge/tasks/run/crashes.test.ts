@@ -1,8 +1,7 @@
 /**
- * Random plans whose attempts end in random ways, on a machine where workers are killed between any two steps and the
- * server loses all that it knows: the budget is never passed, what passed is not paid for again, and the tree in the end
- * is the one that comes without any crash. The decisions and the ledger are the real ones; git, models and the person
- * are a few maps.
+ * Random plans with random outcomes, with workers killed between any two steps and a server that loses everything: the
+ * budget is never exceeded, finished work is not paid for again, and the final tree is the same as without crashes. The
+ * decisions and the ledger are real; git, models and the user are simulated by maps.
  */
 import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
@@ -18,19 +17,19 @@ import { shape } from '../../../support/flow-activities.ts'
 import { type Random, randomFrom } from '../../../support/random.ts'
 import { makeFolder } from '../../../support/repository.ts'
 
-/** Dollars that a request may cost at most: 100 tokens of an answer, at 10,000 dollars for a million. */
+/** The most dollars of a request: 100 tokens of an answer, at 10,000 dollars per million. */
 const DEAREST = 1
-/** Steps of a world until it counts as standing still. */
+/** After this many steps, a world counts as stuck. */
 const MAX_STEPS = 20_000
 const OUTCOMES = ['failure_retryable', 'failure_terminal', 'blocked_on_human', 'new_tasks_discovered'] as const
 
 const ref = (kind: string, oid = kind): Reference => ({ kind, oid })
 
 type Start = Extract<RunCommand, { do: 'start' }>
-/** An attempt that is under way: at its step `at`, which has been sent where there is a reservation. */
+/** An attempt under way, at step `at`, which has been sent where there is a reservation. */
 type Out = { start: Start; at: number; sent?: { reservation: Reservation; cost: number } }
 
-/** What comes of a task's attempts: the same in each world of a seed. */
+/** The results of a task's attempts: the same in each world of a seed. */
 type Nature = {
   tasks: TaskShape[]
   steps: Map<string, number>
@@ -54,7 +53,7 @@ function natureOf(seed: number): Nature {
   return { tasks, steps, endOf }
 }
 
-/** How often a step is followed by a crash of that kind. */
+/** How often a step is followed by a crash of each kind. */
 type Crashes = { worker: number; server: number }
 
 class World {
@@ -62,12 +61,12 @@ class World {
   #now = 0
   #pending: (() => Event)[] = []
   #out: Out[] = []
-  // What git keeps, whatever crashes.
+  // The data in git, which survive all crashes.
   #plan: Reference | undefined
   readonly #personAnswers: PersonAnswer[] = []
   readonly #passed = new Map<string, PassedBefore>()
   readonly #answers = new Set<string>()
-  /** What the provider has taken, in dollars. */
+  /** The dollars that the provider has charged. */
   paid = 0
   cost = DEAREST * 2
   sent: string[] = []
@@ -94,7 +93,7 @@ class World {
       if (this.random.chance(crashes.worker)) this.#killWorker()
       if (this.random.chance(crashes.server)) this.#loseServer()
       this.#step()
-      // The person may have raised it since.
+      // The user may have raised the limit since.
       expect(this.paid).toBeLessThanOrEqual(this.cost)
     }
     throw new Error(`It stands still: ${JSON.stringify(statusOf(this.run, this.#now))}`)
@@ -149,7 +148,7 @@ class World {
     }
   }
 
-  /** One thing that is under way comes one step further; where nothing is, the person acts. */
+  /** Advances one thing under way; where there is none, the user acts. */
   #step(): void {
     const count = this.#pending.length + this.#out.length
     if (count === 0) {
@@ -239,7 +238,7 @@ class World {
     } else throw new Error(`Nobody acts: ${JSON.stringify(statusOf(run, this.#now))}`)
   }
 
-  /** What was sent is paid for, and its answer lost; all that is under way is done again. */
+  /** Requests under way are paid for and their answers lost; running work is repeated. */
   #killWorker(): void {
     for (const out of this.#out) {
       delete out.sent

@@ -1,6 +1,6 @@
 /**
- * What a run decides, without a server: random plans whose attempts end in random ways, with crashes between any two
- * steps. Every task ends, nothing is begun twice at once, and what passed is not done again.
+ * The decisions of a run, without a server: random plans with random outcomes and crashes between any two steps. Every
+ * task ends, nothing is begun twice at once, and finished work is not repeated.
  */
 import { describe, expect, test } from 'bun:test'
 import type { Reference, RunInput, TaskShape } from '../../../../forge/tasks/contract.ts'
@@ -17,18 +17,18 @@ const INPUT: RunInput = {
   ...{ run: 'r', wish: ref('wish'), base: 'base', limits: { depth: 1 }, isApproved: true, onlyPlan: false, atMost: 3 },
 }
 
-/** How an attempt ends, and what a planner says; `undefined`: the worker is killed before it does. */
+/** How attempts end and what planners answer; `undefined`: the worker is killed before that. */
 type World = {
   tasks: TaskShape[]
   ends: (task: string, attempt: number) => Partial<TaskEnd>
   replans?: (times: number) => TaskShape[] | undefined
-  /** What a planner looks at, by what it has been told; undefined: it plans. */
+  /** The files that a planner looks at, by what it has been given; undefined: it plans. */
   looks?: (about: readonly Reference[]) => string | undefined
-  /** Which of the things that are under way comes to its end next. */
+  /** Chooses which thing under way ends next. */
   next: (count: number) => number
 }
 
-/** Lets a run live until nothing is under way any more; a person answers whatever is asked. */
+/** Runs until nothing is under way; the user answers all questions. */
 function live(world: World, input = INPUT) {
   let run: RunRecord = newRun(input, 'life')
   let now = 0
@@ -93,7 +93,7 @@ function live(world: World, input = INPUT) {
   function happens(event: Event): void {
     const before = JSON.stringify(run)
     const decided = decide(run, event, ++now)
-    // The run before stays as it was, the same event gives the same, and what is known survives a new history.
+    // The old state is unchanged, the same event gives the same result, and the state survives a new history.
     expect(JSON.stringify(run)).toBe(before)
     expect(JSON.stringify(decide(JSON.parse(before), event, now))).toBe(JSON.stringify(decided))
     run = JSON.parse(JSON.stringify(decided.run))
@@ -146,7 +146,7 @@ describe('a run of random tasks', () => {
     expect(run.ending?.state).toBe('done')
     expect(run.tasks.every(({ state }) => state === 'done')).toBe(true)
     expect(new Set(journal.filter(id => id.includes('/passed/'))).size).toBe(count)
-    // An attempt that was interrupted by the machine is begun again under its number, and no other one.
+    // An attempt interrupted by the machine is begun again under its number, and no other one.
     const last = run.tasks.map(({ shape, attempt }) => `${shape.id}/${attempt}`)
     expect(last.every(it => started.includes(it))).toBe(true)
   })
@@ -171,7 +171,7 @@ describe('a planner', () => {
     let rounds = 0
     const looks = () => (++rounds > 6 ? undefined : `round ${rounds}`)
     const { run, asked } = live({ tasks, next: () => 0, ends: () => ({}), looks })
-    // Two rounds, three tries that look again; then a person's word, and two rounds again.
+    // Two rounds, three tries with the looks; then the user's answer, and two rounds again.
     expect(asked.map(([, about]) => looked(about).length)).toEqual([0, 1, 2, 2, 2, 0, 1])
     expect(run.ending?.state).toBe('done')
   })
@@ -192,7 +192,7 @@ test('a task whose part of the plan was mended begins again with two attempts, a
   })
   expect(run.ending?.state).toBe('done')
   expect(started).toEqual(['a/1', 'b/1', 'b/2', 'b/3', 'b/4'])
-  // The third attempt failed without a question: the failures before it belong to the old plan.
+  // The third attempt failed without a question, as the earlier failures belong to the old plan.
   expect(run.tasks.find(({ shape }) => shape.id === 'b')).toMatchObject({ failures: 1, questions: 0 })
 })
 
@@ -205,7 +205,7 @@ test('a task that has passed is only checked again where its checks are other on
     replans: () => [{ ...shape('a'), hash: 'other checks' }, shape('b', { dependsOn: ['a'] })],
   })
   expect(run.ending?.state).toBe('done')
-  // The same attempt once more, as its commit is there.
+  // The same attempt once more, as its commit exists.
   expect(started).toEqual(['a/1', 'b/1', 'a/1', 'b/2'])
 })
 
@@ -224,10 +224,10 @@ test('minutes that are over in the moment of a pause are over when it ends', () 
   }
   const MINUTE = 60_000
   expect(stateAfter({ is: 'raised', limits: { minutes: 1 } }, 0)).toBe('runs')
-  // Both are decided together: the person has paused it, and its minutes are over.
+  // Both apply: the user has paused it, and its minutes are over.
   expect(stateAfter({ is: 'paused' }, MINUTE + 1)).toBe('paused')
   expect(stateAfter({ is: 'time' }, MINUTE + 1)).toBe('paused')
-  // What a pause lasts counts for nothing; the minutes before it do.
+  // The time of the pause does not count; the minutes before it do.
   expect(stateAfter({ is: 'resumed' }, 9 * MINUTE)).toBe('out of budget')
   expect(stateAfter({ is: 'raised', limits: { minutes: 2 } }, 9 * MINUTE)).toBe('runs')
   expect(stateAfter({ is: 'time' }, 9.5 * MINUTE)).toBe('runs')

@@ -1,4 +1,4 @@
-/** The order of tasks: the longest row first, and ways along what waits for what. */
+/** The order of tasks: the longest chain first, and paths along dependencies. */
 import { expect, test } from 'bun:test'
 import { rowLengths, type TaskNode, wayBetween } from '../../../../forge/tasks/run/graph.ts'
 

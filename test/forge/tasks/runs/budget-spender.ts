@@ -1,4 +1,4 @@
-/** A process that reserves as many requests at once as it may: an r for each that it may send. */
+/** A process that reserves as many requests at once as it is allowed, and prints an r for each. */
 import { Ledger, OutOfBudget } from '../../../../forge/tasks/runs/budget.ts'
 
 const [folder = '', name = '', count = '1', requests = '1', dies] = process.argv.slice(2)

@@ -1,4 +1,4 @@
-/** Budgets: never one request more than allowed, with concurrent processes and with crashes. */
+/** Budgets: never one request more than allowed, with concurrent processes and crashes. */
 import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ import { answer, makeScene, RUN, wholeStep } from '../activities/scene.ts'
 const SPENDER = join(import.meta.dir, 'budget-spender.ts')
 const USAGE = { input: 100, output: 10, cacheRead: 0, cacheWrite: 0, cost: 0.5 }
 
-/** A request of 100 tokens with an answer of at most that many, which costs a dollar per hundred tokens. */
+/** A request of 100 tokens with an answer of at most 100, at a dollar per hundred tokens. */
 const asked = (key: string, more: Partial<AskedBudget> = {}): AskedBudget => ({
   ...{ key, model: 'anthropic/a', kind: 'implement', tier: 'generation', input: 100, output: 100 },
   price: { input: 0, output: 10_000, cacheRead: 0, cacheWrite: 0 },
@@ -144,7 +144,7 @@ test('what does not fit beside a request that is under way waits for it, and fit
 test('an answer has the room that those of its kind and tier have needed, where there is not enough for the longest', async () => {
   await using place = await makeFolder()
   using ledger = await open(place.path)
-  // 8,000 tokens until some have come: 32,000 would cost 320 dollars.
+  // 8,000 tokens are assumed until some answers have come: 32,000 would cost 320 dollars.
   const long = (key: string, kind = 'implement') => asked(key, { kind, output: 32_000 })
   const first = reserve(ledger, long('one'), limits({ cost: 100 }))
   expect(first.output).toBe(8000)
@@ -155,7 +155,7 @@ test('an answer has the room that those of its kind and tier have needed, where 
     ledger.settle(next, { ...USAGE, output: 400, cost: 4 })
   }
   expect(reserve(ledger, long('four'), limits({ cost: 60 })).output).toBe(3000)
-  // Of another kind, nothing is known yet.
+  // Nothing is known yet of another kind.
   expect(() => ledger.reserve(long('five', 'review'), limits({ cost: 58 }))).not.toThrow()
   expect(() => ledger.reserve(long('six'), limits({ requests: 3 }))).toThrow(OutOfBudget)
 })
@@ -176,7 +176,7 @@ test('a price that was only assumed is lowered by what the provider says that re
   const wanted = (key: string) => asked(key, { output: 100, isAssumed: true })
   for (const key of ['one', 'two', 'three'])
     ledger.settle(reserve(ledger, wanted(key), limits({ cost: 3 })), { ...USAGE, cost: 0.01 }, 1)
-  // One dollar by the price that is assumed; 0.015 by what is known.
+  // One dollar by the assumed price; 0.015 by the known costs.
   expect(reserve(ledger, wanted('four'), limits({ cost: 0.05 })).output).toBe(100)
   expect(() => ledger.reserve({ ...wanted('five'), model: 'other/b' }, limits({ cost: 0.5 }))).not.toThrow()
 })

@@ -1,4 +1,4 @@
-/** Where runs lie: found by their refs and their folders, and let go of. */
+/** The storage of runs: found by refs and folders, and pruned. */
 import { expect, test } from 'bun:test'
 import { exists } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -116,11 +116,11 @@ test('a run whose result was landed leaves no branch, and loses no commit', asyn
   for (const ref of [attemptRef(run, 'parser', 2), doneRef(run, 'parser'), resultRef(run)])
     await place.git('update-ref', ref, done)
   await place.git('branch', '-D', 'work', 'failed')
-  // It is not landed yet.
+  // The result is not landed yet.
   const before = await pruneRun(place.objects, run, { env, all: false })
   expect(before).toMatchObject({ isKept: true, refs: [], saved: [], lost: [] })
   expect(before.kept).toHaveLength(2)
-  // As one commit, and main has gone on since.
+  // Landed as one commit, and main has moved on since.
   await commit(
     place.path,
     'main',
@@ -149,7 +149,7 @@ test('one task that was landed goes with its branches, in whatever way that was,
     await place.git('update-ref', doneRef(run, id), await commit(place.path, id, { 'a.txt': 'a', [`${id}.txt`]: id }))
     await place.git('branch', '-D', id)
   }
-  // Squashed by hand: nothing says so but the files.
+  // Squashed by hand: only the files show that.
   await commit(place.path, 'main', { 'a.txt': 'a', 'parser.txt': 'parser' })
   const pruned = await pruneRun(place.objects, run, { env: { XDG_STATE_HOME: place.folder }, all: false })
   expect(pruned.kept).toEqual([doneRef(run, 'docs')])

@@ -1,4 +1,4 @@
-/** A process that writes lines of a run's journal, one after the other: for the tests to kill. */
+/** A process that writes lines of a run's journal, one after the other: for tests to kill. */
 import { openObjects } from '../../../../core/git/objects.ts'
 import { openRepository } from '../../../../core/git/repository.ts'
 import { Journal } from '../../../../forge/tasks/runs/journal.ts'

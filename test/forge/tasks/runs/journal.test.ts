@@ -1,4 +1,4 @@
-/** The journal: each decision once, whatever dies; and read as a story. */
+/** The journal: each decision once, despite crashes; and formatted as a story. */
 import { expect, test } from 'bun:test'
 import { appendFile, mkdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -86,7 +86,7 @@ test('a file that was lost with its folder is whole again with the next line, in
   await journal.note(line('one'))
   await journal.note(line('two'))
   await rm(folder, { recursive: true })
-  // By the process that had it open, and after that by a new one.
+  // By the process that had it open, then by a new one.
   await journal.note(line('three'))
   expect(idsIn(await readFile(journalFile(folder), 'utf8'))).toEqual(['one', 'two', 'three'])
   await rm(journalFile(folder))
@@ -128,7 +128,7 @@ test('two processes that are killed and started again write every line once', as
     })
   for (let round = 0; round < 6; round++) {
     const writers = [start(), start()]
-    // Killed in the middle of their lines, at another place each time.
+    // The writers are killed in the middle of a line, each time at another place.
     const readers = writers.map(writer => writer.stdout.getReader())
     await Promise.all(readers.map(reader => reader.read()))
     await Bun.sleep(round * 7)
@@ -201,7 +201,7 @@ test('lines are in the order in which they were written, also where the clock is
     using journal = await Journal.open(options)
     for (const id of ['one', 'two', 'three']) await journal.note(line(id))
   }
-  // Another process, at a time that was already.
+  // Another process, with the same time.
   using journal = await Journal.open(options)
   for (const id of ['four', 'five', 'six']) await journal.note(line(id))
   const lines = await readJournal(store)

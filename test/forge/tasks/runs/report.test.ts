@@ -1,4 +1,4 @@
-/** The report that a person gets whose word is needed. */
+/** The report for a user who has to decide. */
 import { expect, test } from 'bun:test'
 import type { RunStatus } from '../../../../forge/tasks/contract.ts'
 import { type Escalation, reportAsMarkdown, reportForTerminal } from '../../../../forge/tasks/runs/report.ts'
@@ -69,6 +69,6 @@ test('files that a task has written outside of its boundaries are offered, with 
   const evidence = [outside('src/helper.txt'), outside('src/helper.txt'), outside('a b; rm -rf .'), outside('--yes')]
   const text = reportForTerminal({ ...escalation, evidence })
   expect(text).toContain(`  forge answer ${RUN} undo-stack "…" --may-write src/helper.txt\n`)
-  // What can't be typed as it stands there is not offered.
+  // A command that could not be typed as it is is not offered.
   expect(text.match(/--may-write/g)).toHaveLength(1)
 })

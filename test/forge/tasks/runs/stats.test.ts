@@ -1,4 +1,4 @@
-/** How tasks went, by tier and model: read from what runs have kept in git. */
+/** Statistics of tasks by tier and model, read from what runs store in git. */
 import { expect, test } from 'bun:test'
 import type { Tier } from '../../../../forge/tasks/contract.ts'
 import { Journal } from '../../../../forge/tasks/runs/journal.ts'
@@ -46,7 +46,7 @@ test('tasks count for the model of their first attempt, requests for the model t
     { task: 'b', attempt: 2, kind: 'implement', tier: 'reasoning', model: 'anthropic/large', cost: 0.25 },
     { task: 'c', attempt: 1, kind: 'implement', tier: 'generation' },
   )
-  // What a task does on its way is no end of it.
+  // Lines of a task that are not its end do not count.
   await first.tells(['a', 1, 'asks'], ['a', 1, 'passed'], ['b', 1, 'failed'], ['b', 2, 'passed'], ['c', 1, 'begins'])
   const second = scene.run('two')
   await second.answers({ task: 'a', attempt: 1, kind: 'implement', tier: 'generation' })

@@ -1,4 +1,4 @@
-/** A process that writes to a run's store, one after the other, and says what is kept: for the tests to kill. */
+/** A process that writes to a run's store repeatedly, and prints what is stored: for tests to kill. */
 import { openObjects } from '../../../../core/git/objects.ts'
 import { openRepository } from '../../../../core/git/repository.ts'
 import { RunStore } from '../../../../forge/tasks/runs/store.ts'

@@ -1,4 +1,4 @@
-/** What a run keeps in git, when many write, and when writers are killed. */
+/** The store of a run, with many writers, and with killed ones. */
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { openObjects } from '../../../../core/git/objects.ts'
@@ -12,7 +12,7 @@ const WRITER = join(import.meta.dir, 'store-writer.ts')
 
 const storeOf = (place: Place) => new RunStore(place.objects, RUN)
 
-/** A process that writes to the store of a repository, and says after each write what is kept. */
+/** A process that writes to a repository's store, and prints after each write what is stored. */
 function startWriter(place: Place, name: string, count: number) {
   return Bun.spawn(['bun', WRITER, place.path, RUN, name, String(count)], {
     env: { ...process.env, ...PLAIN },
@@ -82,7 +82,7 @@ test('nothing is lost when four processes write at the same time', async () => {
     const [name = '', oid = ''] = line.split(' ')
     expect(await store.find('journal', name)).toBe(oid)
   }
-  // All four have written this one, and all got the same.
+  // All four have written this file, and all got the same content.
   expect((await store.all('decisions')).length).toBe(1)
 }, 60_000)
 

@@ -1,4 +1,4 @@
-/** Edits of a model on a commit: all or none, and nothing outside of what it may change. */
+/** A model's edits on a commit: all or none, and nothing outside the permitted files. */
 import { expect, test } from 'bun:test'
 import type { FileEdit } from '../../../../forge/tasks/steps/answers.ts'
 import { applyAll } from '../../../../forge/tasks/steps/apply.ts'

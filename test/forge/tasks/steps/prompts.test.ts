@@ -1,4 +1,4 @@
-/** The words that each kind of step says to its model. */
+/** The prompts of each kind of step. */
 import { describe, expect, test } from 'bun:test'
 import type { StepKind } from '../../../../forge/tasks/contract.ts'
 import { ANSWERS, SIGNALS } from '../../../../forge/tasks/steps/answers.ts'
@@ -18,7 +18,7 @@ import { command, plan, review, task } from '../plan/plans.ts'
 
 const KINDS = Object.keys(ANSWERS) as StepKind[]
 
-/** The version of each kind's prompt, with a digest of its words: with other words goes another version. */
+/** The version of each kind's prompt, with a digest of its words: other words need another version. */
 const WORDS: Record<StepKind, Record<number, string>> = {
   plan: { 3: '326555e18bda' },
   outline: { 2: '3e176702c7cd' },

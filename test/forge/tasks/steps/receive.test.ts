@@ -1,4 +1,4 @@
-/** What models answer in steps, well and badly, and what they are told. */
+/** Good and bad answers of models in steps, and the complaints about them. */
 import { expect, test } from 'bun:test'
 import type { ModelAnswer } from '../../../../forge/ai/request.ts'
 import { readAnswer } from '../../../../forge/tasks/steps/receive.ts'
@@ -11,7 +11,7 @@ const call = (sent: unknown, name = 'answer') => ({
   blocks: [{ type: 'call' as const, id: 'c1', name, arguments: sent }],
   end: 'calls' as const,
 })
-/** Several calls in one response: their names and arguments. */
+/** Several calls in one response. */
 const calls = (...sent: [name: string, sent: unknown][]) => ({
   blocks: sent.map(([name, it], at) => ({ type: 'call' as const, id: `c${at}`, name, arguments: it })),
   end: 'calls' as const,

@@ -1,4 +1,4 @@
-/** Which model a step asks, of those that are set for its tier, and what it is asked about. */
+/** Which of a tier's models a step asks, and the content of its request. */
 import { expect, test } from 'bun:test'
 import type { StepKind, Tier } from '../../../../forge/tasks/contract.ts'
 import type { Plan } from '../../../../forge/tasks/plan/schema.ts'

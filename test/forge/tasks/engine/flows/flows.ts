@@ -1,4 +1,4 @@
-/** Workflows for tests of the engine: small ones that do what those of a run do. */
+/** Small workflows for tests of the engine, with the parts that those of a run have. */
 import { condition, defineQuery, defineUpdate, executeChild, proxyActivities, setHandler } from '@temporalio/workflow'
 
 type Place = { run: string; task?: string }
@@ -8,7 +8,7 @@ const activities = proxyActivities<{ ask(place: Place): Promise<string>; wait(pl
   retry: { initialInterval: '10 ms' },
 })
 
-/** A child for a task, which asks a model. */
+/** Starts a child for a task, which asks a model. */
 export async function forgeRun({ run }: Place): Promise<string> {
   return await executeChild(task, { workflowId: `forge-run-${run}/one/1`, args: [{ run, task: 'one' }] })
 }
@@ -17,7 +17,7 @@ export async function task(place: Place): Promise<string> {
   return await activities.ask(place)
 }
 
-/** Goes on until it is told. */
+/** Runs until it is told to end. */
 export async function waits(): Promise<string> {
   let word: string | undefined
   setHandler(defineQuery<string>('status'), () => word ?? 'waits')
@@ -36,7 +36,7 @@ export async function waits(): Promise<string> {
   return word ?? ''
 }
 
-/** An activity that goes on until its signal is aborted. */
+/** Runs an activity that ends only when its signal is aborted. */
 export async function long(place: Place): Promise<string> {
   return await activities.wait(place)
 }

@@ -1,4 +1,4 @@
-/** A workflow that reads a file, which none may. */
+/** A workflow that reads a file, which is not allowed. */
 import { readFileSync } from 'node:fs'
 
 export async function run(): Promise<string> {

@@ -1,4 +1,4 @@
-/** As flows.ts, but that the task does something else first: a change that breaks runs which are under way. */
+/** As flows.ts, but the task begins with another step: a change that breaks running runs. */
 import { executeChild, proxyActivities, sleep } from '@temporalio/workflow'
 
 type Place = { run: string; task?: string }

@@ -1,0 +1,100 @@
+/** The gutter with the commits from which the lines of a file come. */
+import type { EditorState, Extension } from '@codemirror/state'
+import { type EditorView, GutterMarker, gutter } from '@codemirror/view'
+import type { Blame, BlamedCommit } from '../../contract/reading.ts'
+import { shortId, withoutTricks } from '../ui/names.ts'
+import { age, fullTime } from '../ui/times.ts'
+import { savedLineOf } from './change-marks.ts'
+
+/** The commits of a blame, by line of the saved text. */
+export interface LineCommits {
+  /** The commit of a line, from 1. */
+  commitOf: (line: number) => BlamedCommit | undefined
+}
+
+export function lineCommits({ lines, commits }: Blame): LineCommits {
+  const byOid = new Map(commits.map(commit => [commit.oid, commit]))
+  const byLine: (BlamedCommit | undefined)[] = []
+  for (const { commit, line, count } of lines) {
+    for (let at = line; at < line + count; at++) byLine[at] = byOid.get(commit)
+  }
+  return { commitOf: line => byLine[line] }
+}
+
+/**
+ * The commit of a line of the editor; undefined for an unsaved line, null for the empty one after the last line end.
+ */
+export function commitOfLine(state: EditorState, commits: LineCommits, line: number): BlamedCommit | undefined | null {
+  if (line === state.doc.lines && state.doc.line(line).length === 0) return null
+  const saved = savedLineOf(state, line)
+  return saved === undefined ? undefined : commits.commitOf(saved)
+}
+
+export const NOT_SAVED = 'Not saved'
+
+/** The author and age of a commit: `Mira Okafor, 3 mon`. */
+export const blameWords = ({ name, authored }: BlamedCommit): string => `${withoutTricks(name)}, ${age(authored)}`
+
+function spanOf(look: string, words: string): HTMLElement {
+  const span = document.createElement('span')
+  span.className = look
+  span.textContent = words
+  return span
+}
+
+class BlameMarker extends GutterMarker {
+  constructor(
+    readonly commit: BlamedCommit | undefined,
+    /** Whether the line is the first of several with the same commit: only that one shows the commit. */
+    readonly isFirst: boolean,
+  ) {
+    super()
+    this.elementClass = isFirst ? 'blame-first' : ''
+  }
+
+  override readonly elementClass: string
+
+  override eq(other: GutterMarker): boolean {
+    return other instanceof BlameMarker && other.commit === this.commit && other.isFirst === this.isFirst
+  }
+
+  override toDOM(): Node {
+    const words = document.createElement('span')
+    if (!this.isFirst) return words
+    if (!this.commit) {
+      words.className = 'blame-draft'
+      words.textContent = NOT_SAVED
+      return words
+    }
+    const { oid, name, authored, subject } = this.commit
+    words.className = 'blame-words'
+    words.title = `${shortId(oid)} ${withoutTricks(subject)}\n${fullTime(authored)}`
+    words.append(spanOf('blame-name cut', withoutTricks(name)), spanOf('', age(authored)))
+    return words
+  }
+}
+
+/** `open`: shows a commit. For screen readers, the commit of the cursor's line is shown above the text. */
+export function blameGutter(commits: LineCommits, open: (commit: BlamedCommit) => void): Extension {
+  const numberAt = (view: EditorView, at: number) => view.state.doc.lineAt(at).number
+  const commitAt = (view: EditorView, number: number) => commitOfLine(view.state, commits, number)
+  return gutter({
+    class: 'cm-blame',
+    lineMarker(view, { from }) {
+      const number = numberAt(view, from)
+      const commit = commitAt(view, number)
+      if (commit === null) return null
+      return new BlameMarker(commit, number === 1 || commitAt(view, number - 1) !== commit)
+    },
+    lineMarkerChange: update => update.docChanged || update.transactions.length > 0,
+    domEventHandlers: {
+      mousedown(view, { from }, event) {
+        const commit = commitAt(view, numberAt(view, from))
+        if (!(event instanceof MouseEvent) || event.button !== 0) return false
+        event.preventDefault()
+        if (commit) open(commit)
+        return true
+      },
+    },
+  })
+}

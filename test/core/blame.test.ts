@@ -1,0 +1,63 @@
+/** The commit of each line, as git blame says it. */
+import { expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { blame, IGNORED_COMMITS } from '../../core/git/blame.ts'
+import { openObjects } from '../../core/git/objects.ts'
+import { openRepository } from '../../core/git/repository.ts'
+import { bare, commit, git, PLAIN } from '../support/git.ts'
+import { makeFolder } from '../support/repository.ts'
+
+async function openBare() {
+  const folder = await makeFolder()
+  const path = await bare(join(folder.path, 'repository'))
+  const objects = openObjects(await openRepository(path, { env: PLAIN }))
+  const close = async () => {
+    await objects[Symbol.asyncDispose]()
+    await folder[Symbol.asyncDispose]()
+  }
+  return { path, objects, [Symbol.asyncDispose]: close }
+}
+
+test('each line has its commit, with its author, time and subject, and the one before it', async () => {
+  await using repository = await openBare()
+  const { path, objects } = repository
+  const first = await commit(path, 'main', { 'ä b.txt': 'one\ntwo\nthree\n' }, { message: 'Begin' })
+  const author = 'Mira Okafor <mira@example.com>'
+  const second = await commit(
+    path,
+    'main',
+    { 'ä b.txt': 'one\nTWO\nthree\nfour\n' },
+    { author, message: 'Shout\n\nWhy.' },
+  )
+  const name = Buffer.from('ä b.txt').toString('latin1')
+  const { lines, commits } = await blame(objects, second, name)
+  expect(lines.map(({ commit, line, count }) => [commit, line, count])).toEqual([
+    [first, 1, 1],
+    [second, 2, 1],
+    [first, 3, 1],
+    [second, 4, 1],
+  ])
+  const authored = Number(await git(path, 'log', '-1', '--format=%at', second))
+  expect(commits.find(({ oid }) => oid === second)).toEqual({
+    ...{
+      oid: second,
+      path: name,
+      name: 'Mira Okafor',
+      authored,
+      subject: 'Shout',
+      previous: { oid: first, path: name },
+    },
+  })
+  expect(await blame(objects, second, 'nowhere.txt')).toEqual({ lines: [], commits: [] })
+})
+
+test('commits that the list of the repository names are ignored, and others in it do no harm', async () => {
+  await using repository = await openBare()
+  const { path, objects } = repository
+  const first = await commit(path, 'main', { 'a.txt': 'one  two\n' })
+  const reformatted = await commit(path, 'main', { 'a.txt': 'one two\n' })
+  const list = `# Formatting\n${reformatted} # only spaces\n${'f'.repeat(40)}\nnonsense\n--output=x\n`
+  const tip = await commit(path, 'main', { [IGNORED_COMMITS]: list })
+  expect((await blame(objects, reformatted, 'a.txt')).lines[0]?.commit).toBe(reformatted)
+  expect((await blame(objects, tip, 'a.txt')).lines[0]?.commit).toBe(first)
+})

@@ -1,0 +1,64 @@
+/** The commits beside the lines of a file, in a real browser. */
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { hasBrowser } from '../../../support/browser.ts'
+import { commit } from '../../../support/git.ts'
+import type { PageDesk } from '../../../support/page-desk.ts'
+import { type DeskPage, templateOf, until, withEachPage } from './page-scene.ts'
+
+// A busy machine renders slowly.
+setDefaultTimeout(120_000)
+
+const template = templateOf(async path => {
+  const by = (name: string) => ({ author: `${name} <${name}@example.com>` })
+  await commit(path, 'main', { 'old.txt': 'one\ntwo\nthree\nfour\n' }, { ...by('Mira'), message: 'Count' })
+  const renamed = { 'old.txt': null, 'new.txt': 'one\ntwo\nthree\nfour\n' }
+  await commit(path, 'main', renamed, { ...by('Jun'), message: 'Rename' })
+  await commit(path, 'main', { 'new.txt': 'one\nTWO\nthree\nfour\n' }, { ...by('Ada'), message: 'Shout' })
+})
+
+describe.skipIf(!hasBrowser)('a file with its blame', () => {
+  let desk: PageDesk
+  let page: DeskPage
+  withEachPage(
+    each => {
+      desk = each.desk
+      page = each.page
+    },
+    { template },
+  )
+
+  const names = () => page.locator('.cm-blame :is(.blame-name, .blame-draft)').allInnerTexts()
+  const open = async () => {
+    await page.getByRole('treeitem', { name: 'new.txt' }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.press('Control+Home')
+    await page.keyboard.press('Control+Alt+b')
+    await page.locator('.cm-blame .blame-first').first().waitFor()
+  }
+
+  test('says who wrote each line and when, follows what is typed, and leaves by the same key', async () => {
+    await open()
+    expect(await names()).toEqual(['Mira', 'Ada', 'Mira'])
+    await page.keyboard.type('zero\n')
+    await until(async () => (await names())[0] === 'Not saved')
+    expect(await names()).toEqual(['Not saved', 'Mira', 'Ada', 'Mira'])
+    await page.keyboard.press('Control+s')
+    await until(async () => !(await names()).includes('Not saved'))
+    await page.keyboard.press('Control+Alt+b')
+    await until(async () => (await page.locator('.cm-blame').count()) === 0)
+  })
+
+  test('leads from the cursor’s line to its commit, and to the file before it', async () => {
+    await open()
+    await page.keyboard.press('ArrowDown')
+    const line = page.getByRole('button', { name: /^This line: Ada, .*: Shout$/ })
+    await line.waitFor()
+    await page.getByRole('button', { name: 'Before this' }).click()
+    const before = (await desk.git('rev-parse', 'main~1')).slice(0, 8)
+    await page.getByRole('tablist', { name: 'Branches' }).getByRole('tab', { name: before, selected: true }).waitFor()
+    await page.getByRole('textbox', { name: 'Editor' }).getByText('two', { exact: true }).waitFor()
+    // The line comes from a commit in which the file had another name.
+    await page.locator('.cm-blame .blame-first').getByText('Mira').click()
+    await page.getByRole('tablist', { name: 'Files' }).getByRole('tab', { name: 'old.txt' }).waitFor()
+  })
+})
