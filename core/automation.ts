@@ -256,9 +256,14 @@ const MAX_COMPARISONS = 5_000_000
 
 /** A name and its version in one word: of an image, an action, a package. */
 const NAME_AND_VERSION = /^(.+[:@=])(v?\d[\w.+-]*|[0-9a-f]{7,64})$/
+/** Two names in one word: an image and its tag, an owner and a branch. */
+const NAME_AND_NAME = /^([^:]+:)([^:]+)$/
 
 /**
- * The words of a line. A version is a word of its own, because forks keep their own name and take upstream's version.
+ * The words of a line. What follows a name is a word of its own, because forks keep their own name and take upstream's
+ * version.
  */
-const wordsOf = (line: string): Set<string> =>
-  new Set((line.match(/[^\s"'`,;()[\]{}]+/g) ?? []).flatMap(word => NAME_AND_VERSION.exec(word)?.slice(1) ?? word))
+const wordsOf = (line: string): Set<string> => {
+  const partsOf = (word: string) => (NAME_AND_VERSION.exec(word) ?? NAME_AND_NAME.exec(word))?.slice(1) ?? word
+  return new Set((line.match(/[^\s"'`,;()[\]{}]+/g) ?? []).flatMap(partsOf))
+}

@@ -251,7 +251,28 @@ function keepsGuard(own: unknown, old: unknown, upstreams: unknown, now: unknown
   if (![now, own, upstreams].every(guard => typeof guard === 'string')) return false
   const wordsIn = (guard: unknown): Words => new Set(wordOf(guard).split(/\s+/))
   const isOfBoth = wordsIn(now).isSubsetOf(wordsIn(own).union(wordsIn(upstreams)))
-  return isOfBoth && wordsIn(own).isSubsetOf(wordsIn(now))
+  return (isOfBoth && wordsIn(own).isSubsetOf(wordsIn(now))) || mergesTerms(own, old, upstreams, now)
+}
+
+/**
+ * Whether a condition is a merge of both sides' terms: a term may be missing where one side has removed it and the
+ * other has not changed it, and no term is new.
+ */
+function mergesTerms(own: unknown, old: unknown, upstreams: unknown, now: unknown): boolean {
+  const before = old === undefined ? NO_WORDS : termsOf(old)
+  const [mine, other, left] = [own, upstreams, now].map(termsOf)
+  if (!before || !mine || !other || !left) return false
+  const merged = mine.difference(before.difference(other)).union(other.difference(before.difference(mine)))
+  return merged.isSubsetOf(left) && left.isSubsetOf(mine.union(other))
+}
+
+/** The terms of a condition that only `&&` joins; undefined for a condition of any other shape. */
+function termsOf(condition: unknown): Words | undefined {
+  if (typeof condition !== 'string' || /\|\||\$\{\{/.test(condition)) return undefined
+  const terms = condition.split('&&').map(term => term.trim().replace(/\s+/g, ' '))
+  const count = (term: string, char: string) => term.split(char).length - 1
+  const isWhole = (term: string) => count(term, "'") % 2 === 0 && count(term, '(') === count(term, ')')
+  return terms.every(isWhole) ? new Set(terms) : undefined
 }
 
 /**

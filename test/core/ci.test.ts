@@ -189,6 +189,36 @@ test('a conflict in a workflow may be settled with the permissions, conditions a
   expect((await reviewOf({ [CI]: alone })).refusals.join()).toContain('would run again')
 })
 
+test('where upstream removes a term of a condition and the fork changes another one, the merge may do both', async () => {
+  await using history = await makeHistory()
+  const owner = (name: string) => `github.repository == '${name}'`
+  const bots = "startsWith(github.head_ref, 'bots/') != true"
+  const script = (name: string, ref: string) => `test $BRANCH = ${name}:${ref}`
+  const file = (terms: string[], test: string) => release({ guard: terms.join(' && ') }).replace('npm test', test)
+  const reviewOf = await fork(history, {
+    base: { [CI]: file([owner('up'), bots], script('up', '$REF')) },
+    ours: { [CI]: file([owner('fork'), bots], script('fork', '$REF')) },
+    theirs: { [CI]: file([owner('up'), 'success()'], script('up', '$HEAD_REF')) },
+  })
+  const refusalsOf = async (...terms: string[]) =>
+    (await reviewOf({ [CI]: file(terms, script('fork', '$HEAD_REF')) })).refusals.join()
+  expect(await refusalsOf(owner('fork'), 'success()')).toBe('')
+  expect(await refusalsOf(owner('fork'), 'success()', bots)).toBe('')
+  for (const terms of [['success()'], [owner('up'), 'success()'], [owner('fork')]])
+    expect(await refusalsOf(...terms)).toContain('Files that steer CI')
+})
+
+test('a condition with || keeps all that the fork has added to it', async () => {
+  await using history = await makeHistory()
+  const reviewOf = await fork(history, {
+    base: { [CI]: release({ guard: 'a && (b || c)' }) },
+    ours: { [CI]: release({ guard: 'a && own && (b || c)' }) },
+    theirs: { [CI]: release({ guard: 'a && b' }) },
+  })
+  for (const guard of ['a && own', 'a && own && b'])
+    expect((await reviewOf({ [CI]: release({ guard }) })).refusals.join()).toContain('would run again')
+})
+
 test('in CI files of other systems, only the lines in conflict may change', async () => {
   await using history = await makeHistory()
   const path = '.circleci/config.yml'
