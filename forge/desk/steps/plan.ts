@@ -57,7 +57,7 @@ export type StepPlan = {
   stop?: Stop | undefined
   /** The branch's tree after the step. */
   tree: Oid
-  /** The number of commits that it brings or makes. */
+  /** The number of commits that the step brings or makes. */
   commits: number
   /** The message of the resulting commit, for editing. */
   message?: string | undefined

@@ -33,7 +33,10 @@ import { PROJECT } from '../../support/world.ts'
 
 const { FORGE_TEST_HISTORY: GIVEN, FORGE_TEST_COMMITS, FORGE_TEST_SEED = '1' } = process.env
 const COUNT = Number(FORGE_TEST_COMMITS ?? 16)
-/** Few commits of this project's history, each with at most this many changed lines: a merge can have thousands. */
+/**
+ * How many commits of this project's history are used, and at most how many changed lines each may have: a merge can
+ * have thousands.
+ */
 const [OWN_COUNT, MAX_OWN_LINES] = [8, 1500]
 const SEED = Number(FORGE_TEST_SEED)
 const MINUTES = GIVEN ? 60 : 5
