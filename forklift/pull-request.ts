@@ -286,8 +286,9 @@ export function mergeBody(existing: string, ours: string, format = USUAL_FORMAT)
   return bodies.find(body => body.length <= format.maxBodyChars) ?? existing
 }
 
-/** At most this many lines of the agent's message are quoted in the commit message, wrapped at this many columns. */
+/** At most this many lines of the agent's message are quoted in the commit message. */
 const MAX_QUOTED_LINES = 60
+/** The columns at which quoted lines are wrapped. */
 const QUOTED_WIDTH = 70
 
 /** The message of the published commit. The agent's words are quoted harmlessly; the trailer is Forklift's. */

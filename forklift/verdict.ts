@@ -47,7 +47,7 @@ type Candidate = {
   tip: Oid
   /** Facts for the page about the agent or person. */
   maker: Partial<Story>
-  /** The command that publishes it again after a failure. */
+  /** The command that publishes the result again after a failure. */
   again: string
   verify: (judged: MergeReview) => Promise<void> | void
 }

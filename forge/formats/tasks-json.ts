@@ -135,7 +135,7 @@ export const ShownRun = v.object({
   contract: v.optional(v.array(PlanAssertion)),
   /** The question of the run as a whole. */
   asks: v.optional(text),
-  /** The text of its report. */
+  /** The text of the run's report for the user. */
   tells: v.optional(text),
   /** For the combined result of all tasks. */
   unchecked,
@@ -217,7 +217,7 @@ export type CheckedPlan = v.InferOutput<typeof CheckedPlan>
 export const WrittenLine = v.object({
   run: text,
   id: text,
-  /** When it was written, in milliseconds since 1970. `count`: numbers the lines of one millisecond. */
+  /** When the line was written, in milliseconds since 1970. `count`: numbers the lines of one millisecond. */
   at: v.number(),
   count: v.number(),
   task: v.optional(text),
@@ -236,7 +236,7 @@ export const ShownLanding = v.object({
   words: v.array(text),
   /** What the checks do not show, as sentences to read first. */
   doubts: v.array(text),
-  /** Why `forge land` refuses it without `--anyway`. */
+  /** Why `forge land` refuses the result without `--anyway`. */
   unchecked: v.optional(text),
 })
 export type ShownLanding = v.InferOutput<typeof ShownLanding>

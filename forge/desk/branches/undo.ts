@@ -83,8 +83,8 @@ async function verifyUnmoved(branches: OpenBranches, all: Operation['refs']): Pr
 }
 
 /**
- * The newest operations, each with what can be done with it. An operation that was undone or redone later can't be, nor
- * one whose refs have moved since.
+ * Lists `count` of the newest operations after the first `from`, each with whether it can be undone. Not one that a
+ * later operation has undone or redone, nor one whose refs have moved since.
  */
 export async function shownOperations(branches: OpenBranches, from: number, count: number): Promise<Operation[]> {
   const { objects, operations } = branches.room

@@ -143,7 +143,10 @@ export class Conversations {
     return { session: withWishes(taken, this.choices.wishesIn(at.branch)), unreadable, commit, isOwn }
   }
 
-  /** Sentences of warning before the AI continues a conversation written on another machine. */
+  /**
+   * Gives a warning before the AI continues a conversation that was not written on this desk; undefined if none is
+   * needed.
+   */
   async #strangerIn({ session, isOwn }: Looked, commits: ReadonlyMap<string, TurnCommit>): Promise<string | undefined> {
     if (isOwn || session.messages.length === 0) return undefined
     const last = commits.get(lastTurn(session)?.turn ?? '')

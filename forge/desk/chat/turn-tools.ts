@@ -187,7 +187,7 @@ class AskingTool implements Tool {
 
   async run(sent: unknown, room: ToolContext): Promise<ToolResult> {
     const question = await this.tool.question(room.vfs)
-    // Without approval it does not run: the tool itself returns that as its result.
+    // Without approval the tool does not run: `run` itself returns that as its result.
     const ask = (it: ToolQuestion) => room.forPerson(() => this.questions.ask(it, room.signal))
     if (question && (await ask(question))) await this.tool.approve(room.vfs, question)
     return await this.tool.run(sent, room)

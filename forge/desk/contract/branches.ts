@@ -22,9 +22,9 @@ export const BranchInfo = v.object({
   drafts: v.array(Path),
   /** Unsaved files that conflict with the branch's new commit. */
   conflicts: v.optional(v.array(Path)),
-  /** The state of its AI's turn: running, waiting for an answer, or unfinished. */
+  /** The state of the turn in this branch: running, waiting for an answer, or unfinished; undefined for none. */
   turn: v.optional(v.picklist(['running', 'waits', 'unfinished'])),
-  /** The kind of merge that waits in it. */
+  /** The kind of merge that waits in this branch; undefined for none. */
   merging: v.optional(v.picklist(['merge', 'rebase', 'cherry-pick', 'revert'])),
   moved: v.optional(Moved),
   /** What Undo in this branch would revert, in words. */
@@ -75,9 +75,9 @@ export const Operation = v.object({
   words: v.string(),
   time: v.number(),
   refs: v.array(v.object({ ref: v.string(), before: v.optional(Oid), after: v.optional(Oid) })),
-  /** The operation that it undid or redid. */
+  /** The operation that this one undid or redid. */
   of: v.optional(Oid),
-  /** Whether a later operation has undone or redone it, which is the one to undo. */
+  /** Whether a later operation has undone or redone this one. Then only that later one can be undone. */
   isPast: v.optional(v.boolean()),
   /** Why the operation can't be undone now, as part of a sentence: main has moved since. */
   inTheWay: v.optional(v.string()),

@@ -98,7 +98,7 @@ export const Preview = v.object({
   tree: v.optional(Oid),
   /** A commit without a ref that has the result's files: its `changes` from `before` are those of the step. */
   result: v.optional(Oid),
-  /** The number of commits that it brings or makes. */
+  /** The number of commits that the step brings or makes. */
   commits: Count,
   /** The files in conflict, with a description of each. */
   conflictsIn: v.array(v.object({ path: Path, words: v.string() })),

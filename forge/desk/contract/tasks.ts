@@ -96,7 +96,7 @@ export const Run = v.object({
   hasResult: v.boolean(),
   /** Why the result counts as not checked by this user, as the end of a sentence. */
   unchecked: v.optional(v.string()),
-  /** When it was started, while it is active. */
+  /** When the run's current work began, in seconds since 1970; undefined while it is not active. */
   began: v.optional(v.number()),
 })
 export type Run = v.InferOutput<typeof Run>
@@ -108,9 +108,9 @@ export const TaskDetail = v.object({
   behaviour: v.optional(v.string()),
   outputs: v.array(v.string()),
   acceptance: v.array(v.string()),
-  /** The files that it may write. */
+  /** The files that the task may write, as globs. */
   write: v.array(v.string()),
-  /** The files that it must not write. */
+  /** The files that the task must not write, as globs. */
   never: v.array(v.string()),
   checks: v.array(v.string()),
   reviews: v.array(v.string()),

@@ -20,7 +20,7 @@ export const everyTime: Once = async (_, make) =>
 
 /** At most this many plans are cached, for a dialog in which options are switched. */
 const MAX_KEPT_PLANS = 6
-/** No progress is shown before the first number of milliseconds, and then at intervals of the second. */
+/** Milliseconds after which progress is shown for the first time, and between two such messages. */
 const [QUICK_MS, PAUSE_MS] = [600, 250]
 
 /** A computation, and the number of callers that wait for it. */

@@ -370,7 +370,7 @@ class CheckRoom {
     private readonly prepare: readonly string[],
   ) {}
 
-  /** Call it before each command. Gives the failed check where preparing fails. */
+  /** Prepares the slot for the next command: call before each. Gives the failed check where preparing fails. */
   async begin(): Promise<CheckResult | undefined> {
     const isFresh = this.#isFilled
     this.#isFilled = false

@@ -410,7 +410,7 @@ describe('its end', () => {
     expect(pids).toHaveLength(1)
     parent.kill('SIGKILL')
     await parent.exited
-    // It is ended by its processor time, which takes longer on a busy machine.
+    // The child is ended by its limit of processor time, which takes longer on a busy machine.
     const end = Date.now() + 60_000
     while (pids.some(isRunning) && Date.now() < end) await Bun.sleep(50)
     expect(pids.filter(isRunning)).toEqual([])
@@ -428,7 +428,7 @@ describe('its end', () => {
 
 /** The parent's handling of a child that was taken over and sends anything. */
 describe('a child that has been taken over', () => {
-  /** The code with which it sends messages. */
+  /** The code with which the child sends messages. */
   const SPEECH = `
     import { frameOf } from ${JSON.stringify(join(import.meta.dir, '../../../forge/ai/sandbox-messages.ts'))}
     const say = (message, bytes) => process.stdout.write(frameOf(message, bytes))
@@ -501,7 +501,7 @@ describe('a child that has been taken over', () => {
     const deaf = 'process.stdin.pause(); for (let at = 0; at < 5000; at++) call("readFile", "a.txt"); forever()'
     const before = process.memoryUsage().rss
     expect((await follow(deaf, vfs)).error?.message).toContain('took longer than 1.5 seconds')
-    // Replies that it does not read are not buffered.
+    // Replies that the child does not read are not buffered.
     expect([asked <= 3, process.memoryUsage().rss - before < 200 << 20]).toEqual([true, true])
   })
 

@@ -226,7 +226,7 @@ describe.skipIf(hasNoTemporal)('who makes the user’s worker do things of their
       const said = await finish({ base, plan, results: [{ task: 'alpha', head }] })
       expect(said).toMatchObject({ isGood: true, head })
       expect(await land()).toEqual({ code: 1, why: 'there is work in it that was not checked' })
-      // Nor where it is taken for the base, or for a merged result.
+      // Nor is the unchecked commit landed where it is the base, or part of a merged result.
       await finish({ base: head, plan, results: [] })
       expect((await land()).why).toBe('there is work in it that was not checked')
       await call('gather', { task: 'beta', attempt: 7, base: head, results: [result], plan })

@@ -88,8 +88,8 @@ describe.skipIf(hasNoTemporal)('a run', () => {
     'that another version would go on with otherwise says so (%s), and goes on when it is resumed',
     async (file, before, more) => {
       const changed = await installChanged(file, before, more)
-      // A request sent before the other version starts is answered after that, which then has to continue with these
-      // steps.
+      // Requests that were sent before the other version starts are answered only when it has started, so that it has
+      // to continue with these steps.
       const hasCome = Promise.withResolvers<void>()
       const script = async (heard: Heard, count: number): Promise<Turn> => {
         if (count >= STEPS / 3) await hasCome.promise

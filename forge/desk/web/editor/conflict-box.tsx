@@ -193,11 +193,11 @@ function withoutIndentation({ ours, base, theirs }: ConflictRegion): Pick<Confli
 }
 
 export interface SettledBoxProps {
-  /** How it was resolved, and by what. */
+  /** How the conflict was resolved, and by what. */
   words: string
   number: number
   of: number
-  /** Whether an AI resolved it. */
+  /** Whether an AI resolved the conflict. */
   isByAi: boolean
   change: () => void
   /** Moves the focus to the text around the line. */

@@ -15,8 +15,9 @@ import { outlookLook } from './step-words.tsx'
 const CLICK_SLACK_PX = 5
 /** Holding a touch this long starts a drag, in milliseconds: shorter than the browser's delay for a context menu. */
 const HOLD_MS = 400
-/** Within this distance of its edge, the list scrolls. */
+/** The list scrolls while the pointer is within this distance of its edge. */
 const SCROLL_EDGE_PX = 36
+/** At most this many files are listed in a preview. */
 const MAX_FILES = 8
 
 /** Starts to follow the pointer, if it is on something that can be dragged. */

@@ -44,7 +44,7 @@ describe.skipIf(!hasBrowser)('what can’t be taken', () => {
   const isSaved = (path: string, text: string) => until(async () => (await saved(path)) === text)
   const editorText = async () => (await page.locator('.cm-line').allTextContents()).join('\n')
 
-  /** The number of edits sent during a time in which none are needed. */
+  /** Counts the edits that the page sends within some time in which it has no reason to send any. */
   async function editsIn(milliseconds: number): Promise<number> {
     const before = edits()
     await Bun.sleep(milliseconds)
@@ -123,7 +123,8 @@ describe.skipIf(!hasBrowser)('what can’t be taken', () => {
   })
 
   test('what the server alone refuses comes out of the text, and what was typed after it stays', async () => {
-    // As if two windows had filled the file at once: a Q that this one sends arrives as a NUL.
+    // As if another window had filled the file at the same time, so that the server refuses what this page lets
+    // through: a Q typed here arrives as a NUL.
     await page.routeWebSocket(/socket/, socket => {
       const server = socket.connectToServer()
       socket.onMessage(message => server.send(String(message).replace('"Q"', '"Q\\u0000"')))
