@@ -61,6 +61,8 @@ export type StepPlan = {
   commits: number
   /** The message of the resulting commit, for editing. */
   message?: string | undefined
+  /** Of a rewriting: the oldest commit that becomes another one. */
+  replaced?: Oid | undefined
   /** Other refs that move with the branch. */
   also: readonly Move[]
   /** Warnings for the preview. */

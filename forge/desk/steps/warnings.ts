@@ -2,10 +2,11 @@
 import { access, constants, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { countOnRemotes } from '../../../core/git/commits.ts'
-import type { Oid, Repository } from '../../../core/git/repository.ts'
+import { asBytes, type Oid, type Repository } from '../../../core/git/repository.ts'
 import { read } from '../../../core/git/run.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
 import type { BranchServices } from '../branches/branch-work.ts'
+import { branchOfRef, HEADS } from '../branches/branches.ts'
 import type { Step } from '../contract/steps.ts'
 import type { StepPlan } from './plan.ts'
 
@@ -44,10 +45,11 @@ export async function warningsFor(
   const { repository } = objects
   const { branch, before } = plan
   const isForward = step === 'merge' && plan.chain.every(({ is }) => is === 'there') && !plan.stop
-  const [hooks, checkout, pushed] = await Promise.all([
+  const [hooks, checkout, pushed, keepers] = await Promise.all([
     isForward ? [] : hooksFor(repository, step),
     checkouts.whyNotFollowing(branch, before, plan.tree),
     step === 'rebase' || step === 'move' || step === 'rewrite' ? pushedBeyond(repository, before, plan) : 0,
+    plan.replaced === undefined ? [] : branchesWith(repository, plan.replaced, branch),
   ])
   const skipped = `Hooks of this repository do not run: ${hooks.join(', ')}.`
   const name = visiblePath(branch)
@@ -59,7 +61,25 @@ export async function warningsFor(
     ...(hooks.length > 0 ? [skipped] : []),
     ...(behind === undefined ? [] : [behind]),
     ...(pushed > 0 ? [others] : []),
+    ...(keepers.length > 0 ? [keepersInWords(keepers)] : []),
   ]
+}
+
+/** The other local branches that contain a commit. */
+async function branchesWith(repository: Repository, commit: Oid, besides: string): Promise<string[]> {
+  const refs = await read(repository, ['for-each-ref', '--format=%(refname)', '--contains', commit, HEADS])
+  const names = refs.split('\n').filter(ref => ref !== '')
+  return names.map(ref => branchOfRef(asBytes(ref))).filter(name => name !== besides)
+}
+
+/** At most this many branches are named; above that, the rest is counted. */
+const MAX_NAMED_BRANCHES = 3
+
+function keepersInWords(branches: readonly string[]): string {
+  const rest = branches.length - MAX_NAMED_BRANCHES
+  const names = branches.slice(0, MAX_NAMED_BRANCHES).map(visiblePath).join(', ')
+  const all = `${names}${rest > 0 ? ` and ${rest} more` : ''}`
+  return `${all} ${branches.length === 1 ? 'keeps' : 'keep'} the commits as they are now.`
 }
 
 /** The hooks of a repository that git would run for a step, and the desk does not. */
