@@ -159,7 +159,7 @@ async function startServer(repository: Repository, desk: Desk, state: string, { 
     enter: (line: WindowSocket) => desk.enter(line),
     beginning: () => desk.beginning(),
   }
-  // The same port and key as the last time, so that windows that are still open reconnect.
+  // The port and key are those of the last time, so that windows that are still open reconnect.
   const server = serve(served, { port, last })
   const address = { ...server.key, host: hostname() }
   if (!isDeepStrictEqual(address, last)) await writeAddress(state, address)

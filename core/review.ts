@@ -704,7 +704,7 @@ async function besideConflicts(
   const others = merged.filter(isOther).map(pathOf)
   const files = merged.filter(spot => !isOther(spot))
   const compared: MarkedFile[] = []
-  // One at a time: each may be as large as the limit.
+  // The files are read one at a time, since each may be as large as the limit.
   for (const [number, { path, automatic }] of files.entries()) {
     const bytes = (await bytesOf(objects, automatic)) ?? Buffer.alloc(0)
     const conflicts = conflictLines(bytes, start, upstream)

@@ -9,9 +9,9 @@ import { entryAt } from './trees.ts'
 export type BlamedLines = { commit: Oid; line: number; count: number }
 export type BlamedCommit = {
   oid: Oid
-  /** The file's path in it; undefined where git prints that with escapes. */
+  /** The file's path in this commit; undefined where git prints the path with escapes. */
   path: Path | undefined
-  /** The author's. */
+  /** The author's name. */
   name: string
   /** Seconds since 1970, by the author. */
   authored: number

@@ -38,10 +38,7 @@ export type BranchInfo = v.InferOutput<typeof BranchInfo>
 export const File = v.variant('kind', [
   v.object({
     kind: v.literal('text'),
-    /**
-     * With
-     *  between lines. In a file of mixed line ends each \r is a character of the text.
-     */
+    /** The text, with \n between lines. In a file of mixed line ends each \r is a character of the text. */
     text: v.string(),
     /** The number of edits since the server opened the file. */
     version: Count,
@@ -131,7 +128,7 @@ export const branchQuestions = {
   ),
   /** Restores a deleted branch at its last commit. */
   'restore branch': repeatable({ branch: Branch }, Nothing),
-  /** Newest first. */
+  /** Lists `count` operations after the newest `from`, newest first. */
   operations: repeatable({ from: Count, count: Count }, v.array(Operation)),
   /** Undoes an operation; without one, the last of the branch, or of all. */
   undo: question({ operation: v.optional(Oid), branch: v.optional(Branch) }, Reversed),

@@ -23,7 +23,7 @@ export type Planned =
       /** Typed text, or the message bytes of a copied commit. */
       message: string | Buffer
       encoding?: string | undefined
-      /** Undefined: the user, now. */
+      /** The author and time; undefined: the user, now. */
       author?: CommitIdentity | undefined
     }
 

@@ -45,7 +45,7 @@ export const Fact = v.variant('fact', [
     plan: Hash,
     commands: Hash,
     isGood: v.boolean(),
-    /** The stored report. */
+    /** The blob of the stored report. */
     report: Id,
     /** Whether this fact needs no earlier ones: boundaries and checks of all tasks were part of the check. */
     isWhole: v.boolean(),

@@ -250,7 +250,7 @@ function useHistory(page: Page, tab: Tab, path: string | undefined, words: strin
         ...(words !== '' && { words }),
       }
       const answer = await page.connection.ask('history', fields)
-      // A newer request has been made.
+      // A newer request has been made meanwhile: this answer is dropped.
       if (own !== round.current) return
       problem.value = undefined
       const next = [...rows.peek().slice(0, from), ...answer.rows]

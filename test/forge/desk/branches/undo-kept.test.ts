@@ -34,9 +34,9 @@ async function type({ work }: Pair, path: string, text: string): Promise<void> {
 type Case = {
   does: string
   sides?: Sides
-  /** What is done before, and not undone. */
+  /** Does something before, which is not undone. */
   first?: (desk: Pair) => Promise<unknown>
-  /** One operation. */
+  /** Does the one operation to undo. */
   act: (desk: Pair) => Promise<unknown>
   /** The AI's answers. */
   script?: Script
@@ -353,7 +353,7 @@ test('the virtual base of a conflict survives a garbage collection', async () =>
   const files = (text: string): Files => ({ 'a.txt': text })
   await using desk = await makePair({ base: files('0\n'), ours: files('1\n'), theirs: files('2\n') })
   const { work, ours, theirs, path } = desk
-  // Both have merged each other: the base of the next merge is a virtual merge of both bases.
+  // Both branches have merged each other: the base of the next merge is a virtual merge of both bases.
   await commit(path, 'main', files('3\n'), { parents: [ours, theirs] })
   const tip = await commit(path, 'topic', files('4\n'), { parents: [theirs, ours] })
   await work.look()
