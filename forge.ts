@@ -54,7 +54,7 @@ const PAGE = process.env.FORGE_PAGE || join(import.meta.dir, '.tools/desk')
 const BUN_FLAGS = ['--no-env-file', '--config=/dev/null', '--no-install']
 const FORKLIFT = [process.execPath, ...BUN_FLAGS, join(import.meta.dir, 'forklift.ts')]
 const FORGE = [process.execPath, ...BUN_FLAGS, import.meta.path]
-/** Milliseconds that another starting process may take to become a desk, and between two looks at it. */
+/** Milliseconds that another starting process may take to become a desk, and between two checks whether it has. */
 const [OTHER_START_MS, RETRY_MS] = [10_000, 25]
 
 /** Gives the last line to print on success. Throws in all other cases. */
@@ -159,7 +159,7 @@ async function startServer(repository: Repository, desk: Desk, state: string, { 
     enter: (line: WindowSocket) => desk.enter(line),
     beginning: () => desk.beginning(),
   }
-  // The same port and key as the last time, so that windows that are still open reconnect.
+  // The port and key are those of the last time, so that windows that are still open reconnect.
   const server = serve(served, { port, last })
   const address = { ...server.key, host: hostname() }
   if (!isDeepStrictEqual(address, last)) await writeAddress(state, address)

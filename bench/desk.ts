@@ -338,6 +338,23 @@ async function finding(running: RunningDesk, bench: Bench): Promise<Row> {
   return { what: 'find text in all files', desk: median(desk), bare, goal: '< 1.2' }
 }
 
+/** Rewords the 30th commit from the tip: the 29 after it are made again. */
+async function rewording(running: RunningDesk, bench: Bench): Promise<Row> {
+  await using window = await TestWindow.at(running.address)
+  const [desk, bareRebase]: [number[], number[]] = [[], []]
+  const editors = ['-c', 'sequence.editor=sed -i 1s/^pick/reword/', '-c', 'core.editor=sed -i 1s/$/./']
+  for (let round = 0; round < ROUNDS; round++) {
+    const commit = await git(bench.desk, 'rev-parse', 'main~29')
+    const step = { step: 'rewrite', branch: 'main', rewriting: { do: 'reword', commit }, message: `Round ${round}` }
+    const begun = performance.now()
+    await window.ask({ ask: 'do', step } as Parameters<typeof window.ask>[0])
+    desk.push(performance.now() - begun)
+    bareRebase.push(await bareCost(bench, ['git', ...editors, 'rebase', '-q', '-i', 'HEAD~30']))
+  }
+  const bare = { command: '`git rebase -i`', wall: median(bareRebase) }
+  return { what: 'reword the 30th commit', desk: median(desk), bare, goal: '< 0.5' }
+}
+
 /** Measures memory at the end, and processor time in ten idle seconds. */
 async function resting(page: Page, running: RunningDesk): Promise<Row[]> {
   const tools = await page.context().newCDPSession(page)
@@ -378,7 +395,7 @@ async function measure(bench: Bench): Promise<Row[]> {
   rows.push(await openingFiles(page), await switching(page, bench))
   await openBranch(page, 'main')
   rows.push(await saving(page, bench, 1), await saving(page, bench, 10), await oneFrame(page))
-  rows.push(await finding(running, bench))
+  rows.push(await finding(running, bench), await rewording(running, bench))
   return [...rows, ...(await resting(page, running))]
 }
 

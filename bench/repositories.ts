@@ -5,7 +5,7 @@ import { ORIGIN_URL, UPSTREAM_URL, type World } from '../test/support/world.ts'
 
 export type Size = { name: string; files: number; commits: number; bytesPerFile: number }
 
-/** The shares of commits that only upstream or only the fork has; both change the first files. */
+/** The shares of commits that only upstream has, and that only the fork has; both change the first files. */
 const UPSTREAM_SHARE = 0.05
 const FORK_SHARE = 0.02
 const CONFLICTS = 3

@@ -16,7 +16,7 @@ export async function linksOf(objects: Objects, commit: Oid): Promise<SymbolicLi
   const { stdout } = await run(objects.repository, ['ls-tree', '-r', '-z', '--full-tree', commit])
   const found: { path: Path; oid: Oid }[] = []
   for (let at = stdout.indexOf(LINK); at >= 0; at = stdout.indexOf(LINK, at + 1)) {
-    // The same bytes may be part of a file's name.
+    // The bytes that mark a link may also be part of a file's name.
     if (at > 0 && stdout[at - 1] !== 0) continue
     const [name, end] = [stdout.indexOf('\t', at), stdout.indexOf(0, at)]
     const oid = stdout.toString('latin1', at + LINK.length, name)
@@ -74,6 +74,7 @@ function nameThrough({ name, target }: Alias, path: Path): Path | undefined {
 
 /** At most this many links to CI files: more than any project has, though links may lead to links. */
 const MAX_CI_LINKS = 1_000
+/** At most this many links are followed one after another. */
 const MAX_HOPS = 8
 
 /**

@@ -258,7 +258,8 @@ async function compare(
   for (const { kind, paths } of merge.conflicts) for (const path of paths) kinds.set(path, kind)
 
   const spots = new Map<Path, Spot>()
-  // Only differences are recorded: elsewhere a side has what git's own merge has.
+  // Records a version of a file that differs from git's own merge; the versions that are not recorded equal it. (A
+  // side's version is recorded only where there is a conflict, or where the result differs too.)
   const note = (path: Path, automatic: Entry, version: Partial<Spot>) => {
     const unchanged = { automatic, ours: automatic, theirs: automatic, result: automatic }
     const spot = spots.get(path) ?? { path, kind: kinds.get(path), stages: stages.get(path) ?? [], ...unchanged }
@@ -703,7 +704,7 @@ async function besideConflicts(
   const others = merged.filter(isOther).map(pathOf)
   const files = merged.filter(spot => !isOther(spot))
   const compared: MarkedFile[] = []
-  // One at a time: each may be as large as the limit.
+  // The files are read one at a time, since each may be as large as the limit.
   for (const [number, { path, automatic }] of files.entries()) {
     const bytes = (await bytesOf(objects, automatic)) ?? Buffer.alloc(0)
     const conflicts = conflictLines(bytes, start, upstream)

@@ -17,7 +17,7 @@ export const visible = (text: string): string =>
     return code < 0x10000 ? `\\u${hex.padStart(4, '0')}` : `\\u{${hex}}`
   })
 
-/** The same for several lines: line ends and tabs stay. */
+/** Like {@link visible} for several lines: line ends and tabs stay. */
 export const visibleLines = (text: string): string =>
   text
     .split(/\r?\n/)

@@ -169,8 +169,9 @@ async function verdictOn(error: unknown, scratch: Scratch, what: string): Promis
   return new Failure(`The result could not be read (${reason}): it is kept, run forklift again.`)
 }
 
-/** Limits on nested folders and files below git's `objects` folder. */
+/** At most this many nested folders below git's `objects` folder. */
 const MAX_DEPTH = 3
+/** At most this many files below git's `objects` folder. */
 const MAX_FILES = 250_000
 
 type Pack = { path: string; bytes: number }

@@ -43,7 +43,7 @@ export type Operation = {
   kind: string
   /** A short description, e.g. `save lease.ts to main`. */
   words: string
-  /** In seconds since 1970. */
+  /** The time of the operation, in seconds since 1970. */
   time: number
   refs: { ref: RefName; before?: Oid | undefined; after?: Oid | undefined }[]
   /** The operation that this one undid or redid. */
@@ -62,7 +62,7 @@ export type NewOperation = {
   moves: readonly Move[]
   /** The changes to record, where some refs were moved before; by default those of `moves`. */
   refs?: Operation['refs']
-  /** A file or folder that it renames on the branch. */
+  /** A file or folder that the operation renames on the branch. */
   renamed?: Renamed | undefined
   /** Objects to write before the refs are moved. */
   made?: readonly NewObject[]

@@ -21,7 +21,7 @@ type Publication = {
   commit: Oid
   judged: MergeReview
   story: Story
-  /** The command that publishes it again after a failure. */
+  /** The command that publishes the result again after a failure. */
   again: string
 }
 

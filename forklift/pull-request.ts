@@ -249,7 +249,7 @@ function howToMerge({ buttons, fastForward, originBranch }: Story, format: PageF
   ].join('\n')
 }
 
-/** The same lists of files as plain text, for a terminal. */
+/** The lists of files of the page as plain text, for a terminal. */
 export function ledgerText(review: MergeReview): string {
   const groups = partsOf(review).flatMap(([heading, groups]) =>
     groups.map(([words, items]): [string, string[]] => [
@@ -286,8 +286,9 @@ export function mergeBody(existing: string, ours: string, format = USUAL_FORMAT)
   return bodies.find(body => body.length <= format.maxBodyChars) ?? existing
 }
 
-/** At most this many lines of the agent's message are quoted in the commit message, wrapped at this many columns. */
+/** At most this many lines of the agent's message are quoted in the commit message. */
 const MAX_QUOTED_LINES = 60
+/** The columns at which quoted lines are wrapped. */
 const QUOTED_WIDTH = 70
 
 /** The message of the published commit. The agent's words are quoted harmlessly; the trailer is Forklift's. */
@@ -296,7 +297,7 @@ export function commitMessage(review: MergeReview, story: Story): string {
   const words = story.words?.trim() ? reflow(harmless(story.words.slice(0, MAX_WORDS_CHARS)), QUOTED_WIDTH) : []
   const left = words.length - MAX_QUOTED_LINES
   const shown = left > 0 ? [...words.slice(0, MAX_QUOTED_LINES), `(${many(left, 'more line')})`] : words
-  // Again after wrapping, which may have joined parts into a mention or link.
+  // The text is made harmless again after wrapping, which may have joined parts into a mention or link.
   const quoted = shown.map(line => harmless(`> ${line}`).trimEnd()).join('\n')
   const said = quoted && `${story.byHand === undefined ? SAID.byAgent : SAID.byHand}:\n\n${quoted}`
   const subject = subjectOf(review, story)

@@ -47,7 +47,7 @@ type Candidate = {
   tip: Oid
   /** Facts for the page about the agent or person. */
   maker: Partial<Story>
-  /** The command that publishes it again after a failure. */
+  /** The command that publishes the result again after a failure. */
   again: string
   verify: (judged: MergeReview) => Promise<void> | void
 }
@@ -84,7 +84,7 @@ function asAPersonMeant(judged: MergeReview): MergeReview {
   return { ...judged, refusals: left, partial: [...meantByHand, ...partial] }
 }
 
-/** The same plan with a new branch instead of the one to continue. */
+/** Changes a plan so that it makes a new branch instead of continuing one. */
 function apart(plan: Publishable): Publishable {
   if (plan.kind !== 'merge' || !plan.head) return plan
   const { head, ...rest } = plan

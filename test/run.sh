@@ -8,7 +8,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 readonly here timings=node_modules/.cache/test-timings.json
 
-# Lists the test files with whole runs on a real server, which take minutes.
+# Lists the test files that do whole runs on a real Temporal server, which take minutes.
 on_temporal() {
   ls -d test/forge/tasks/{flows,engine,commands} test/forge/tasks/*.test.ts
 }

@@ -9,21 +9,21 @@ import { entryAt } from './trees.ts'
 export type BlamedLines = { commit: Oid; line: number; count: number }
 export type BlamedCommit = {
   oid: Oid
-  /** The file's path in it; undefined where git prints that with escapes. */
+  /** The file's path in this commit; undefined where git prints the path with escapes. */
   path: Path | undefined
-  /** The author's. */
+  /** The author's name. */
   name: string
   /** Seconds since 1970, by the author. */
   authored: number
   subject: string
-  /** The commit before it in which the file was there, too, and its path there. */
+  /** The commit before this one that has the file, too, and its path there. */
   previous: { oid: Oid; path: Path | undefined } | undefined
 }
 export type Blame = { lines: BlamedLines[]; commits: BlamedCommit[] }
 
 /** The file that lists commits which changed only how the code looks: their lines are those of the commits before. */
 export const IGNORED_COMMITS: Path = '.git-blame-ignore-revs'
-/** At most this many bytes of that list are read, and this many commits of it ignored. */
+/** At most this many bytes of the file of ignored commits are read, and this many commits in it ignored. */
 const [MAX_LIST_BYTES, MAX_IGNORED] = [1 << 20, 1000]
 /** Seconds after which a blame is given up. */
 const BLAME_SECONDS = 60

@@ -3,8 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Repository } from './repository.ts'
 import { GitError, run } from './run.ts'
 
-/** How many times a locked configuration file is tried again, and after how many milliseconds. */
+/** At most this many further tries where another process has locked the configuration file. */
 const TRIES = 20
+/** Milliseconds between two tries. */
 const RETRY_MS = 50
 
 /**

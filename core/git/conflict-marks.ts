@@ -19,7 +19,10 @@ export const USUAL_MARK_LENGTH = 7
 /** `git merge-file` exits with the number of conflicts, up to 127. */
 const CODES = Array.from({ length: 128 }, (_, at) => at)
 
-/** A marker length that no line of these texts begins with. */
+/**
+ * Gives a length for conflict markers that no line of the texts can be mistaken for: at least git's 7, and one more
+ * than the longest run of marker characters that a line begins with.
+ */
 export function markLength(sides: readonly (Uint8Array | undefined)[]): number {
   const texts = sides.map(bytes => Buffer.from(bytes ?? []).toString('latin1'))
   const runs = texts.flatMap(text => [...text.matchAll(/^([<=>|])\1{6,}/gm)].map(([marks]) => marks.length))

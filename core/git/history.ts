@@ -63,7 +63,7 @@ export class History implements AsyncDisposable {
     return this.#complete
   }
 
-  /** The same, without reading the rest earlier than planned. */
+  /** Like {@link complete}, but the rest is read no earlier than planned. */
   get completeSoon(): Promise<number> {
     return this.#complete
   }
@@ -78,7 +78,7 @@ export class History implements AsyncDisposable {
     )
   }
 
-  /** The same rows without messages, from memory alone. */
+  /** The rows of {@link window} without messages, from memory alone. */
   async shape(from: number, to: number): Promise<{ oid: Oid; parents: Oid[] }[]> {
     await this.#settle(to)
     const nodes = this.#order.slice(Math.max(from, 0), Math.max(to, 0))
@@ -262,7 +262,8 @@ export class History implements AsyncDisposable {
     this.#listed = []
     await this.#load(tips, [], nodes => {
       for (const node of nodes) this.#listed.push(node)
-      // Arranging takes time in proportion to the commits read, so it waits until their number has doubled.
+      // Arranging takes time in proportion to the commits read, so they are arranged again only when twice as many are
+      // read.
       if (this.#waiting.length === 0 || this.#listed.length < 2 * looked) return
       looked = this.#listed.length
       this.#order = this.#arrange(false)
@@ -290,7 +291,7 @@ export class History implements AsyncDisposable {
       if (!isOid(repository.format, tip.replace(/^\^/, '')))
         throw new Error(`${JSON.stringify(tip)} is no full object id`)
     repository.signal?.throwIfAborted()
-    // Without this git flushes every line, which takes longer than its own work.
+    // By default git flushes every line to a pipe, which takes longer than its own work.
     const buffered = { GIT_FLUSH: '0' }
     const child = start(repository, ['rev-list', '--timestamp', '--parents', ...flags, '--stdin'], 'pipe', buffered)
     const interrupt = () => endChild(child, 'SIGKILL')

@@ -6,8 +6,9 @@ import { type Move, moveRefs } from './refs.ts'
 import type { Repository } from './repository.ts'
 import { GitError } from './run.ts'
 
-/** How many times a locked ref is tried again, and after how many milliseconds. */
+/** This many further tries where another process has locked a ref; more where the lock may be a killed process's. */
 const TRIES = 6
+/** Milliseconds between two tries. */
 const RETRY_MS = 50
 
 /**

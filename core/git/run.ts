@@ -90,7 +90,7 @@ function commandWithin(bounds: Bounds | undefined): string[] {
   return ['sh', '-c', 'ulimit -c 0; ulimit -d "$0" 2>/dev/null; exec "$@"', String(Math.floor(bounds.memory / 1024))]
 }
 
-/** Milliseconds that git has to remove its locks after TERM, and its process group to end after that. */
+/** Milliseconds from TERM to KILL, in which git removes its locks; and from KILL until its pipes are closed. */
 const [GRACE, LAST_WORDS] = [2_000, 500]
 
 /** Ends a git process of {@link start}, and the processes that it has started. Does nothing where it has ended. */
@@ -98,7 +98,7 @@ export function endChild(child: ChildProcess, how: NodeJS.Signals): void {
   try {
     if (child.pid) process.kill(-child.pid, how)
   } catch {
-    // It has already ended.
+    // The process group has already ended.
   }
 }
 

@@ -10,7 +10,7 @@ import { OWN_CONFIG } from './environment.ts'
 import type { Format, Repository } from './repository.ts'
 import { read, type Where } from './run.ts'
 
-/** Disposing removes it: `await using scratch = await openScratch(…)`. */
+/** A temporary repository, which is removed when disposed: `await using scratch = await openScratch(…)`. */
 export type Scratch = Repository & AsyncDisposable
 
 type ScratchOptions = {
@@ -20,7 +20,7 @@ type ScratchOptions = {
   borrowed: readonly string[]
   format: Format
   signal?: AbortSignal | undefined
-  /** Additional lines of its configuration. */
+  /** Additional lines for the repository's configuration. */
   config?: string
 }
 

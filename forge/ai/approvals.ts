@@ -47,7 +47,7 @@ export type Subject = {
   content: Uint8Array
 }
 
-/** Whether a subject may run. `changed`: the same name was approved with other content, the blob `before`. */
+/** Whether a subject is approved. `changed`: the same name was approved with other content, the blob `before`. */
 export type ApprovalState = { state: 'approved' } | { state: 'new' } | { state: 'changed'; before: Oid }
 
 const Entry = v.object({

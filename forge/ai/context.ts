@@ -30,8 +30,9 @@ type Options = {
 
 const QUESTIONS: Record<Asks, string> = { 'commit message': ASK_FOR_MESSAGE, summary: ASK_FOR_SUMMARY }
 const DEFAULT_OUTPUT = 32_000
-/** The share of a model's window that files may fill when a session opens: all of them, and one alone. */
+/** The share of a model's window that all files together may fill when a session opens. */
 const ALL_FILES = 0.5
+/** The share of a model's window that one file alone may fill. */
 const ONE_FILE = 0.25
 /** Larger files, in bytes, are not read at all. */
 const MAX_READ_BYTES = 8 << 20
@@ -308,7 +309,10 @@ class Transcript {
     if (words !== undefined) this.aside(words)
   }
 
-  /** The old content stays known, as the file may have been renamed; the new content is not known. */
+  /**
+   * Records an edit by the model's own tools; `oid`: the new content, null if the file was deleted. The content of a
+   * deleted file stays known, as the file may have been renamed; what is written to its path later is not known.
+   */
   #edited(path: Path, oid: Oid | null): void {
     if (oid === null) this.#gone.add(path)
     else if (this.#gone.delete(path)) this.#whole.delete(path)

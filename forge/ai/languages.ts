@@ -20,7 +20,7 @@ type Language = {
   maxNames?: number
 }
 
-/** Limits of what is read of a file: bytes, lines, characters of a line, and characters of its description. */
+/** At most this many bytes of a file are read for its summary. */
 export const LOOKED_AT = 32 << 10
 const MAX_TOP_LINES = 800
 const MAX_LINE_CHARS = 240

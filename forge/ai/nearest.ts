@@ -11,8 +11,9 @@ const MAX_SHOWN_LINES = 30
 const MAX_SHOWN_CHARS = 6000
 /** Lines shown before and after the most similar ones. */
 const AROUND = 2
-/** Bytes of a file that are searched for similar lines, and words of the search text that are used. */
+/** At most this many bytes of a file are searched for similar lines. */
 const MAX_SEARCHED_BYTES = 4 << 20
+/** At most this many words of the search text are used. */
 const MAX_SEARCH_WORDS = 2000
 /** A word that occurs in the file more often than this is ignored. */
 const TELLING = 1000

@@ -50,7 +50,7 @@ export type State = Sources & {
   signal?: AbortSignal
 }
 
-/** To be increased whenever the same session is packed into other bytes. */
+/** The version of the way in which a session is packed: increase it whenever the same session gives other bytes. */
 const PACKING_VERSION = 3
 const MINUTE = 60_000
 /** At most this many paths are checked for instruction files, from the root down. */

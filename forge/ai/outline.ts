@@ -14,7 +14,7 @@ export type Outline = {
   text: string
   /** The files that are named in the text. */
   shown: ReadonlySet<Path>
-  /** A sentence that says so, where folders stand for their files. */
+  /** A sentence that says that folders stand for some of the files; undefined if all are named. */
   words?: string
 }
 

@@ -163,7 +163,10 @@ const PUNCTUATION = new Map(
     ' ': '\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000',
   }).flatMap(([plain, others]) => [...others].map(other => [keyOf(Buffer.from(other), 0), plain.charCodeAt(0)])),
 )
-/** The same punctuation in Windows-1252 and Latin-1, one byte each; used only for bytes that can't be UTF-8. */
+/**
+ * Punctuation in Windows-1252 and Latin-1, one byte each, by the ASCII character that it counts as; used only for bytes
+ * that can't be UTF-8.
+ */
 const SINGLE = new Map([
   ...[0x91, 0x92, 0x82, 0xb4, 0x8b, 0x9b].map(byte => [byte, 39] as const),
   ...[0x93, 0x94, 0x84, 0xab, 0xbb].map(byte => [byte, 34] as const),

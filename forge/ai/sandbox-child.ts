@@ -120,7 +120,7 @@ function withoutTypes(transpiler: Bun.Transpiler, { file, source }: SandboxOrder
 
 class Guest {
   readonly #context: QuickJSContext
-  /** The parent's replies. */
+  /** The frames with the parent's replies. */
   readonly #frames: AsyncGenerator<Frame, void>
   readonly #waiting = new Map<number, { deferred: QuickJSDeferredPromise; method: Method; wantsBytes: boolean }>()
   readonly #prelude: QuickJSHandle

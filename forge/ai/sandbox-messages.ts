@@ -50,8 +50,12 @@ export type Frame = { message: unknown; bytes: Buffer }
 
 const HEADER = 8
 const NOTHING = Buffer.alloc(0)
-/** At most this many bytes of JSON in a frame: JSON may need six characters for one, and a list of files is long. */
+/**
+ * At most this many bytes of JSON in a frame to the child: JSON may need six characters for one, and a list of files is
+ * long.
+ */
 export const MAX_MESSAGE_BYTES = 32 << 20
+/** At most this many bytes of JSON in a frame from the child. */
 export const MAX_CHILD_MESSAGE_BYTES = 1 << 20
 
 /** Encodes a frame. */

@@ -36,7 +36,7 @@ import { verifyMayBeWritten } from './trial.ts'
 /** A tool failed. The message is for the model and the user, and may quote the tool. */
 export class SandboxError extends Failure {
   constructor(
-    /** Whose fault it is: the tool's own; the sandbox's, which the tool broke; or a limit that was reached. */
+    /** What caused the failure: the tool itself; the sandbox, which the tool broke; or a limit that was reached. */
     readonly by: 'tool' | 'sandbox' | 'bound',
     message: string,
   ) {

@@ -9,8 +9,9 @@ import type { Vfs } from '../vfs.ts'
 import type { ModelAnswer } from './request.ts'
 import { newSession, type Opening, SESSION, Session, type SessionEntry } from './session.ts'
 
-/** A larger session is not parsed. */
+/** A larger session, in bytes, is not parsed. */
 const MAX_SESSION_BYTES = 32 << 20
+/** A session with more entries is not parsed. */
 const MAX_ENTRIES = 100_000
 /**
  * A session that has reached one of these gets no more turns, so that the end of a turn can always be written and read.

@@ -138,16 +138,16 @@ export type EntryOf<Kind extends SessionEntry['kind']> = Extract<SessionEntry, {
 export const Opening = v.object({
   tree: Oid,
   files: v.pipe(v.array(v.object({ path: PathInFile, oid: Oid })), v.maxLength(2 * MAX_ACTIVE_FILES)),
-  /** When it was made. `from`: the index of the first entry whose file contents are not in here. */
+  /** When the opening was made. `from`: the index of the first entry whose file contents are not in the opening. */
   at: Finite,
   from: Count,
   /** The cache lifetime that the provider is asked for. */
   ttl: v.picklist(['5m', '1h']),
-  /** The branch that it was made for; a fork of that branch needs a new opening. */
+  /** The branch that the opening was made for; a fork of that branch needs a new opening. */
   branch: v.pipe(Text, v.maxLength(4096)),
-  /** Definitions of names in the message that it was made for; lines from 1. */
+  /** Definitions of names in the message that the opening was made for; lines from 1. */
   names: v.exactOptional(v.pipe(v.array(v.object({ name: Text, path: PathInFile, line: Count })), v.maxLength(100))),
-  /** Files named by words of that message. */
+  /** Files that words of the same message name. */
   near: v.exactOptional(v.pipe(v.array(PathInFile), v.maxLength(100))),
   /** The subjects of the branch's last commits, newest first, as examples of the style of messages. */
   subjects: v.exactOptional(v.pipe(v.array(v.pipe(Text, v.maxLength(1000))), v.maxLength(20))),
@@ -179,7 +179,7 @@ export const NOT_RUN = 'This was not run: the turn ended before it. Call it agai
 /** Deeper values occur in no tool's arguments, and a file that has them could not be read again. */
 const MAX_ARGUMENT_DEPTH = 32
 
-/** Appends entries. */
+/** Gives a session with more entries at its end. */
 export const withEntries = (session: Session, ...entries: SessionEntry[]): Session => ({
   ...session,
   messages: [...session.messages, ...entries],

@@ -10,8 +10,9 @@ import { type Clean, type EntryOf, NO_USAGE, type Session } from './session.ts'
 
 /** The share of the window that the newest part, which is kept as it is, may fill. */
 const KEPT = 0.2
-/** At most this many tokens for a summary, and at most this share of the window. */
+/** At most this many tokens for a summary. */
 const MAX_SUMMARY_TOKENS = 4096
+/** At most this share of the model's window for a summary. */
 const SHARE = 0.125
 
 type Options = {

@@ -47,7 +47,7 @@ const [REFS_NEWS_DELAY_MS, OTHER_NEWS_DELAY_MS] = [20, 250]
 export type DeskOptions = {
   /** The desk's state folder, outside the repository. */
   state: string
-  /** As in {@link WorkOptions}. */
+  /** The folder of the user's settings: see {@link WorkOptions}. */
   config?: string
   models?: Models
   /** How to start Forklift; without it, it is not offered. */

@@ -49,7 +49,7 @@ const HARBOUR = `export type Constituent = { name: string; amplitude: number; sp
 
 export type Harbour = { name: string; latitude: number; longitude: number; constituents: Constituent[] }
 
-/** Reads the table that the office publishes: a line for each constituent. */
+/** Reads a harbour's table as the tide office publishes it: a line for each tidal constituent. */
 export function parseHarbour(name: string, table: string): Harbour {
   const lines = table.split(/\\r?\\n/).filter(line => line.trim() !== '')
   const constituents = lines.map(line => {

@@ -92,7 +92,7 @@ export class Work implements AsyncDisposable {
   readonly mergings: Mergings
   /** The commits of branches when the refs were last read. */
   #tips: ReadonlyMap<string, Oid> = new Map()
-  /** The branches of checkouts when they were last read. */
+  /** The branches that were checked out when HEADs were last read, each with the folder of its checkout. */
   #heads: ReadonlyMap<RefName, string> = new Map()
 
   constructor(room: BranchServices) {
@@ -310,7 +310,7 @@ export class Work implements AsyncDisposable {
     return { ...(undo && { undo: undo.words }), ...(again && { redo: again.words }) }
   }
 
-  /** What Undo and Redo would do in each branch of the newest operations. */
+  /** What Undo and Redo would do in each branch that one of the newest operations changed. */
   async undoableInBranches(): Promise<Map<string, Undoable>> {
     const names = await this.#room.operations.recentParts(RECENT_OPERATIONS, branchNameOf)
     const all = [...names].map(async name => [name, await this.undoable(name)] as const)
@@ -377,7 +377,7 @@ export class Work implements AsyncDisposable {
 /** What Undo and Redo would do, in words. */
 type Undoable = { undo?: string; redo?: string }
 
-/** At most this many of the newest operations are searched for one that can be undone in a branch. */
+/** Undo is offered in the branches that at most this many of the newest operations changed. */
 const RECENT_OPERATIONS = 300
 
 /** Selects the refs that belong to a branch. */

@@ -80,7 +80,7 @@ const TaskStatus = v.object({
   head: v.optional(Oid),
   question: v.optional(Reference),
   /**
-   * With the state asks: no answer is needed, but something has to be fixed; `forge resume` then continues the same
+   * With the state `asks`: no answer is needed, but something has to be fixed; `forge resume` then continues the same
    * attempt.
    */
   isLacking: v.optional(v.boolean()),
@@ -102,7 +102,7 @@ export const RunStatus = v.object({
   /** Milliseconds of work so far, where the run has a limit of minutes. */
   used: v.optional(Amount),
   question: v.optional(Reference),
-  /** With the state out of budget: the limit that was reached. */
+  /** With the state `out of budget`: the limit that was reached. */
   limit: v.optional(LimitName),
   result: v.optional(Oid),
   report: v.optional(Reference),
@@ -135,7 +135,7 @@ export const ShownRun = v.object({
   contract: v.optional(v.array(PlanAssertion)),
   /** The question of the run as a whole. */
   asks: v.optional(text),
-  /** The text of its report. */
+  /** The text of the run's report for the user. */
   tells: v.optional(text),
   /** For the combined result of all tasks. */
   unchecked,
@@ -217,7 +217,7 @@ export type CheckedPlan = v.InferOutput<typeof CheckedPlan>
 export const WrittenLine = v.object({
   run: text,
   id: text,
-  /** When it was written, in milliseconds since 1970. `count`: numbers the lines of one millisecond. */
+  /** When the line was written, in milliseconds since 1970. `count`: numbers the lines of one millisecond. */
   at: v.number(),
   count: v.number(),
   task: v.optional(text),
@@ -236,7 +236,7 @@ export const ShownLanding = v.object({
   words: v.array(text),
   /** What the checks do not show, as sentences to read first. */
   doubts: v.array(text),
-  /** Why `forge land` refuses it without `--anyway`. */
+  /** Why `forge land` refuses the result without `--anyway`. */
   unchecked: v.optional(text),
 })
 export type ShownLanding = v.InferOutput<typeof ShownLanding>

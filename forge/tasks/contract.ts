@@ -53,9 +53,9 @@ export type StepInput = StepPlace & {
   choice: number
   /** The commit whose files the step sees. */
   base: Oid
-  /** The levels of sub-agents that it may still ask for. */
+  /** The levels of sub-agents that the step may still ask for. */
   depth: number
-  /** The texts that it is about: plan, outline step, report of the last failure, artifacts, answers … */
+  /** The texts that the step is about: plan, outline step, report of the last failure, artifacts, answers … */
   about: Reference[]
 }
 
@@ -102,11 +102,11 @@ export type StepResult = {
   isGood?: boolean
   /** For plan, and for check plan where the plan has to change: the proposed plan, as `lintPlan` takes it. */
   plan?: Reference
-  /** With success: what it wants to find out before it is done, a list of {@link SubAgent}. */
+  /** With the outcome `success`: what the step wants to find out before it is done, a list of {@link SubAgent}. */
   fanOut?: List
-  /** With blocked_on_human: the question. */
+  /** With the outcome `blocked_on_human`: the question. */
   question?: Reference
-  /** With blocked_on_sibling: the task that it waits for. */
+  /** With the outcome `blocked_on_sibling`: the task that this one waits for. */
   sibling?: TaskId
   spent: Spent
 }
@@ -149,15 +149,15 @@ export type TaskShape = {
   title: string
   dependsOn: TaskId[]
   tier: Tier
-  /** The levels of sub-agents that its steps may ask for. */
+  /** The levels of sub-agents that the task's steps may ask for. */
   recursion: number
-  /** Whether it is done in a single step, without an outline. */
+  /** Whether the task is done in a single step, without an outline. */
   isSmall: boolean
-  /** How many models review its result. */
+  /** How many models review the task's result. */
   reviews: number
-  /** Whether it runs while no other task does, since its boundaries are unknown. */
+  /** Whether the task runs while no other task does, since its boundaries are unknown. */
   isAlone: boolean
-  /** A hash of its part of the plan: its definition, and the assertions that it claims. */
+  /** A hash of the task's part of the plan: its definition, and the assertions that it claims. */
   hash: string
 }
 
@@ -168,9 +168,9 @@ export type Linted = {
   tasks?: List
   complaints: string[]
   report?: Reference
-  /** What it allows beyond the plan approved before: wider boundaries, other commands, a higher cost. */
+  /** What the plan allows beyond the one approved before: wider boundaries, other commands, a higher cost. */
   widens: string[]
-  /** The first differences from that plan. */
+  /** The first differences from the plan approved before. */
   changes?: string[]
 }
 
@@ -236,7 +236,7 @@ export type RunInput = {
   plan?: Reference
   base: Oid
   limits: Limits
-  /** Whether plans and their commands are approved as they come (--yes). */
+  /** Whether plans and their commands are approved without asking the user (--yes). */
   isApproved: boolean
   /** Whether the run stops after planning. */
   onlyPlan: boolean
@@ -255,7 +255,7 @@ export type Remembered = {
   /** A list of {@link PersonAnswer}. */
   answers?: List
   facts?: Reference[]
-  /** With a plan: a list of {@link PassedBefore}. */
+  /** A list of {@link PassedBefore}; only with an approved plan. */
   passed?: List
   /** For each tier the next more capable one that has another model. */
   above?: Partial<Record<Tier, Tier>>

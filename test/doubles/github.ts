@@ -102,7 +102,7 @@ export class GitHub implements AsyncDisposable {
   private constructor(
     private readonly description: Description,
     private readonly server: Server,
-    /** The address of its pages. */
+    /** The address of GitHub's web pages. */
     private readonly web: string,
   ) {
     server.on('request', (request: IncomingMessage, response: ServerResponse) => void this.serve(request, response))

@@ -68,7 +68,7 @@ export type Script = Turn[] | ((heard: Heard, count: number) => Turn | Promise<T
 export type Asked = {
   path: string
   headers: IncomingHttpHeaders
-  /** The exact bytes. */
+  /** The bytes of the request's body, as received. */
   body: Buffer
   heard?: Heard
   counted?: Counted

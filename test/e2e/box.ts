@@ -1,4 +1,4 @@
-// Starts one container as Forklift does, with a scripted model, for the tests of the lock.
+// Starts one container as Forklift does, with a scripted model; and helpers for docker, for the e2e tests.
 import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

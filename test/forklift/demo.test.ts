@@ -10,7 +10,7 @@ setDefaultTimeout(60_000)
 
 const STDIO: ['ignore', 'pipe', 'pipe'] = ['ignore', 'pipe', 'pipe']
 
-/** The environment that the demo sets for its run. */
+/** The environment that the demo sets for its run, with a HOME and a time zone of this test. */
 const environmentOf = async (demo: string) => ({
   PATH: `${join(demo, 'bin')}:${process.env.PATH}`,
   HOME: demo,

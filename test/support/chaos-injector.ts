@@ -52,6 +52,6 @@ function killServer(): void {
     const record = readFileSync(join(process.env.XDG_STATE_HOME ?? '', 'forge/temporal/server.json'), 'utf8')
     process.kill(JSON.parse(record).process.pid, 'SIGKILL')
   } catch {
-    // It is already dead.
+    // The server is already dead.
   }
 }

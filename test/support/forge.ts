@@ -4,7 +4,7 @@ import { TestWindow } from './served.ts'
 import { PROJECT, type World } from './world.ts'
 
 export type OpenForge = AsyncDisposable & {
-  /** The address that it printed, with the key. */
+  /** The address that `forge` printed, with the key. */
   address: string
   window: () => Promise<TestWindow>
 }

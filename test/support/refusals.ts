@@ -14,7 +14,7 @@ export async function refusalOf(promise: Promise<unknown> | (() => Promise<unkno
   throw new Error(`Nothing failed, and this came of it: ${Bun.inspect(value)}`)
 }
 
-/** The same as a function that throws the error, for `expect(…).toThrow`. */
+/** Gives the error of {@link refusalOf} as a function that throws it, for `expect(…).toThrow`. */
 export async function refusedBy(promise: Promise<unknown> | (() => Promise<unknown>)): Promise<() => never> {
   const error = await refusalOf(promise)
   return () => {

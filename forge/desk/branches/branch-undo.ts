@@ -103,7 +103,10 @@ async function changed(
   return start && end ? await mergeDrafts(work.room.objects, start, now, end) : now
 }
 
-/** The drafts of an earlier time, merged onto a commit. */
+/**
+ * Gives the drafts stored in `commit` (without one: no drafts), merged onto `tip`; undefined if `commit` holds no
+ * readable drafts.
+ */
 async function draftsIn(
   { room: { objects } }: BranchWork,
   commit: Oid | undefined,

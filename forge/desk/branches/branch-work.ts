@@ -79,7 +79,7 @@ export type Next = {
 export type Deed = {
   kind: string
   words: string
-  /** The operation that it undoes or redoes. */
+  /** The operation that this one undoes or redoes. */
   of?: Oid
   /** Other refs that move with the branch, and are restored by an undo. */
   also?: readonly Move[]
@@ -128,7 +128,7 @@ export interface HeldBranch {
    * undone. Throws {@link RefMoved}, without any effect, if a ref has moved.
    */
   become(next: Next, deed?: Deed): Promise<void>
-  /** Deletes the branch with its drafts, in the same way. */
+  /** Deletes the branch with its drafts, as {@link become} moves it. */
   vanish(deed: Deed): Promise<void>
   /** The transition that {@link become} runs, to run several together: see {@link becomeTogether}. */
   transitionTo(next: Next | 'gone'): Promise<Transition>

@@ -27,11 +27,13 @@ export type Clashing = { mode: string; base: Oid | undefined; draft: Oid; bytes?
 export type Working = {
   oid: Oid
   bytes?: Buffer
-  /** The length of a marker in characters, and the number of open conflicts. */
+  /** The length of a conflict marker, in characters. */
   mark: number
+  /** The number of open conflicts. */
   left: number
-  /** The text as it was at first, and the other end that it was made with. */
+  /** The text with all its conflict markers, before any was resolved. */
   marked: Oid
+  /** The other side that this text was made with. */
   theirs: Oid
 }
 

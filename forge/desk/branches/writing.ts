@@ -1,11 +1,11 @@
 /** Schedules writing drafts: soon after edits, and again if the disk refuses, which is reported once. */
 
 /**
- * Delay from the first unwritten edit until it is written, and between tries if the disk refuses, in milliseconds. At
- * most a second of edits should be lost if the process is killed; but each write leaves objects that are not needed
- * later.
+ * The delay from the first unwritten edit until it is written, in milliseconds. At most a second of edits should be
+ * lost if the process is killed; but each write leaves objects that are not needed later.
  */
 const WRITE_DELAY_MS = 800
+/** The delay between tries if the disk refuses, in milliseconds. */
 const RETRY_DELAY_MS = 1000
 
 export class Writing {

@@ -138,12 +138,15 @@ export class Conversations {
     const { session, unreadable } = await this.#sessions.in(vfs)
     const entry = await vfs.entryAt(SESSION)
     const isOwn = entry !== undefined && this.own.has(entry.oid)
-    // As the next turn will use it.
+    // The session as the next turn will use it: without the opening if it was written elsewhere.
     const taken = isOwn ? session : withoutOpening(session)
     return { session: withWishes(taken, this.choices.wishesIn(at.branch)), unreadable, commit, isOwn }
   }
 
-  /** Sentences of warning before the AI continues a conversation written on another machine. */
+  /**
+   * Gives a warning before the AI continues a conversation that was not written on this desk; undefined if none is
+   * needed.
+   */
   async #strangerIn({ session, isOwn }: Looked, commits: ReadonlyMap<string, TurnCommit>): Promise<string | undefined> {
     if (isOwn || session.messages.length === 0) return undefined
     const last = commits.get(lastTurn(session)?.turn ?? '')

@@ -11,7 +11,7 @@ export type TurnCommit = {
   subject: string
   /** The changed files, without the conversation. Without line counts if a file is not text. */
   files: { path: Path; status: 'added' | 'changed' | 'deleted'; added?: number; deleted?: number }[]
-  /** Whether a later commit undid it. */
+  /** Whether a later commit undid the turn. */
   isUndone: boolean
 }
 

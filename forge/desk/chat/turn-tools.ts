@@ -68,7 +68,7 @@ export class TurnTools implements AsyncDisposable {
     return { isAllowed: true, ...(words !== undefined && { why: words }) }
   }
 
-  /** An engine that hangs is not waited for long. */
+  /** Says why commands can't be run; undefined if they can. The wait for a container engine that hangs is limited. */
   async #lookForDocker(whyNot: typeof whyNoCommands, signal: AbortSignal): Promise<string | undefined> {
     try {
       return await whyNot(this.state, AbortSignal.any([signal, AbortSignal.timeout(DOCKER_CHECK_TIMEOUT_MS)]))
@@ -187,7 +187,7 @@ class AskingTool implements Tool {
 
   async run(sent: unknown, room: ToolContext): Promise<ToolResult> {
     const question = await this.tool.question(room.vfs)
-    // Without approval it does not run: the tool itself returns that as its result.
+    // Without approval the tool does not run: `run` itself returns that as its result.
     const ask = (it: ToolQuestion) => room.forPerson(() => this.questions.ask(it, room.signal))
     if (question && (await ask(question))) await this.tool.approve(room.vfs, question)
     return await this.tool.run(sent, room)

@@ -62,7 +62,10 @@ export class Turns implements AsyncDisposable {
   readonly #turns = new Map<string, BranchTurn>()
   /** The branches in which a turn is just beginning. */
   readonly #beginning = new Set<BranchWork>()
-  /** Resolves when git's merge driver for conversations is configured. */
+  /**
+   * The attempt to configure git's merge driver for conversations, which never rejects. Undefined before the first
+   * attempt, and after a failed one.
+   */
   #driver: Promise<void> | undefined
 
   constructor(
@@ -223,7 +226,7 @@ export class Turns implements AsyncDisposable {
     return await models.open(name)
   }
 
-  /** The news and the questions of a turn. */
+  /** Makes the objects of a new turn that tell the windows of its progress (`live`) and ask the user (`questions`). */
   #seen(work: BranchWork, turn: string): Pick<BranchTurn, 'live' | 'questions'> {
     const { clean } = this.ai.models
     const live = new LiveTurn(turn, clean, news => this.room.say({ say: 'turn', branch: work.name, news }))
@@ -370,7 +373,7 @@ export class Turns implements AsyncDisposable {
       else if (keep) await keepTurn(work, now, checkpoints, this.own)
       else await discardTurn(work, now, checkpoints)
     } catch (error) {
-      // Another desk has ended it meanwhile.
+      // Another desk has ended the turn meanwhile.
       if (error instanceof RefMoved) await this.look()
       throw error
     }

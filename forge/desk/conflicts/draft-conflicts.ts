@@ -20,7 +20,7 @@ import type { MergingKind } from './merging-commits.ts'
 /** The name of the draft's side. */
 const DRAFT = 'your draft'
 
-/** The files of a branch whose drafts are in conflict with it; undefined if there are none. */
+/** Lists the files of a branch whose drafts are in conflict with it; undefined if there are none. */
 export async function draftConflictsIn(work: BranchWork): Promise<Merging | undefined> {
   return await work.brieflyLocked(async held => {
     await held.collect()
@@ -35,7 +35,7 @@ export async function draftConflictsIn(work: BranchWork): Promise<Merging | unde
   })
 }
 
-/** One such file, with its sides. */
+/** Gives a file whose draft is in conflict with the branch, with its sides. */
 export async function draftConflict(work: BranchWork, path: Path): Promise<ConflictFile> {
   const { objects } = work.room
   const clash = clashAt(work, path)

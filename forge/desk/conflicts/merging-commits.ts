@@ -34,14 +34,14 @@ const Stage = v.object({ mode: v.string(), oid: v.string(), stage: v.picklist([1
 export const ConflictRow = v.object({
   path: v.string(),
   kind: v.picklist(MERGING_KINDS),
-  /** The paths that are resolved together, its own among them. */
+  /** The paths of the files that are resolved together; `path` is one of them. */
   paths: v.array(v.string()),
   /** The file's path before git put the file aside, since a side has something else there. */
   original: v.optional(v.string()),
   stages: v.array(Stage),
-  /** The length of its markers, in characters; undefined if it is not text. */
+  /** The length of the file's conflict markers, in characters; undefined if it is not text. */
   mark: v.optional(v.number()),
-  /** The number of conflicts. */
+  /** The number of conflicts in the file. */
   all: v.number(),
 })
 export type ConflictRow = v.InferOutput<typeof ConflictRow>
@@ -53,7 +53,7 @@ const Body = v.object({
   theirs: v.string(),
   oursCommit: v.string(),
   theirsCommit: v.string(),
-  /** The branch's commit when it began. */
+  /** The branch's commit when the merge began. */
   from: v.string(),
   /** The base of a cherry-pick: the commit's parent; null before a first commit. Of a revert: the reverted commit. */
   base: v.optional(v.nullable(v.string())),

@@ -22,9 +22,9 @@ export const BranchInfo = v.object({
   drafts: v.array(Path),
   /** Unsaved files that conflict with the branch's new commit. */
   conflicts: v.optional(v.array(Path)),
-  /** The state of its AI's turn: running, waiting for an answer, or unfinished. */
+  /** The state of the turn in this branch: running, waiting for an answer, or unfinished; undefined for none. */
   turn: v.optional(v.picklist(['running', 'waits', 'unfinished'])),
-  /** The kind of merge that waits in it. */
+  /** The kind of merge that waits in this branch; undefined for none. */
   merging: v.optional(v.picklist(['merge', 'rebase', 'cherry-pick', 'revert'])),
   moved: v.optional(Moved),
   /** What Undo in this branch would revert, in words. */
@@ -38,10 +38,7 @@ export type BranchInfo = v.InferOutput<typeof BranchInfo>
 export const File = v.variant('kind', [
   v.object({
     kind: v.literal('text'),
-    /**
-     * With
-     *  between lines. In a file of mixed line ends each \r is a character of the text.
-     */
+    /** The text, with \n between lines. In a file of mixed line ends each \r is a character of the text. */
     text: v.string(),
     /** The number of edits since the server opened the file. */
     version: Count,
@@ -75,9 +72,9 @@ export const Operation = v.object({
   words: v.string(),
   time: v.number(),
   refs: v.array(v.object({ ref: v.string(), before: v.optional(Oid), after: v.optional(Oid) })),
-  /** The operation that it undid or redid. */
+  /** The operation that this one undid or redid. */
   of: v.optional(Oid),
-  /** Whether a later operation has undone or redone it, which is the one to undo. */
+  /** Whether a later operation has undone or redone this one. Then only that later one can be undone. */
   isPast: v.optional(v.boolean()),
   /** Why the operation can't be undone now, as part of a sentence: main has moved since. */
   inTheWay: v.optional(v.string()),
@@ -131,7 +128,7 @@ export const branchQuestions = {
   ),
   /** Restores a deleted branch at its last commit. */
   'restore branch': repeatable({ branch: Branch }, Nothing),
-  /** Newest first. */
+  /** Lists `count` operations after the newest `from`, newest first. */
   operations: repeatable({ from: Count, count: Count }, v.array(Operation)),
   /** Undoes an operation; without one, the last of the branch, or of all. */
   undo: question({ operation: v.optional(Oid), branch: v.optional(Branch) }, Reversed),

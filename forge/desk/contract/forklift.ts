@@ -13,7 +13,7 @@ export const ForkliftRun = v.object({
   pullRequest: v.optional(v.string()),
   /** Whether the run can be opened as a branch with a waiting merge. */
   canOpen: v.boolean(),
-  /** The branch that it is open as; for a run by hand, the one that it published. */
+  /** The branch as which the run is open; for a run by hand, the branch that it published. */
   branch: v.optional(Branch),
   /** Whether the run had no agent: it judged and published a merge made by hand. */
   isByHand: v.boolean(),
@@ -25,14 +25,14 @@ export const Forklift = v.object({
   missing: v.optional(v.string()),
   /** owner/name of upstream, its branch, and how many commits it is ahead as last fetched. */
   upstream: v.optional(v.object({ name: v.string(), branch: v.string(), ahead: Count })),
-  /** Newest first. */
+  /** The runs of this fork, newest first. */
   runs: v.array(ForkliftRun),
   /** Whether a run started on this desk is running. */
   isRunning: v.boolean(),
   /** The output of the run that this desk started last, and its exit code once it has ended. */
   said: v.optional(
     v.object({
-      /** The branch that it publishes; undefined for a merge run. */
+      /** The branch that the run publishes; undefined for a merge run. */
       branch: v.optional(Branch),
       lines: v.array(v.string()),
       end: v.optional(Count),

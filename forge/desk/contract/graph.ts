@@ -41,7 +41,7 @@ export const Refs = v.object({
   remotes: v.array(
     v.object({
       name: v.string(),
-      /** Without any secret in it. */
+      /** The remote's address, with secrets removed. */
       url: v.optional(v.string()),
       /** `committed`: the time of its tip, in seconds since 1970; undefined if the commit is missing. */
       branches: v.array(v.object({ ref: RefName, name: v.string(), tip: Oid, committed: v.optional(Count) })),

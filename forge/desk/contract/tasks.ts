@@ -37,7 +37,7 @@ export {
 export const RunRow = v.object({
   run: RunId,
   wish: v.string(),
-  /** Undefined if the run's state is unknown. */
+  /** The run's state; undefined if it is unknown. */
   state: v.optional(RunState),
   tasks: v.object({ all: Count, done: Count, running: Count, asking: Count }),
   spent: v.optional(Spent),
@@ -57,7 +57,7 @@ export const RunTask = v.object({
   attempt: Count,
   /** The task's current action. */
   doing: v.string(),
-  /** Explains the task's state, if necessary. */
+  /** A sentence that explains the task's state, if necessary; else ''. */
   words: v.string(),
   dependsOn: v.array(TaskId),
   /** The task's result: the commit that passed. It has a branch until the run has a result of all its tasks. */
@@ -96,7 +96,7 @@ export const Run = v.object({
   hasResult: v.boolean(),
   /** Why the result counts as not checked by this user, as the end of a sentence. */
   unchecked: v.optional(v.string()),
-  /** When it was started, while it is active. */
+  /** When the run's current work began, in seconds since 1970; undefined while it is not active. */
   began: v.optional(v.number()),
 })
 export type Run = v.InferOutput<typeof Run>
@@ -108,9 +108,9 @@ export const TaskDetail = v.object({
   behaviour: v.optional(v.string()),
   outputs: v.array(v.string()),
   acceptance: v.array(v.string()),
-  /** The files that it may write. */
+  /** The files that the task may write, as globs. */
   write: v.array(v.string()),
-  /** The files that it must not write. */
+  /** The files that the task must not write, as globs. */
   never: v.array(v.string()),
   checks: v.array(v.string()),
   reviews: v.array(v.string()),
@@ -195,11 +195,11 @@ export const tasksQuestions = {
   'tasks runs': repeatable({}, Runs),
   'tasks run': repeatable({ run: RunId }, Run),
   'tasks plan': repeatable({ run: RunId }, ShownPlan),
-  /** Changes nothing. */
+  /** Lints an edited plan, and changes nothing. */
   'tasks plan check': repeatable({ run: RunId, text: PlanText }, CheckedPlan),
   'tasks task': repeatable({ run: RunId, task: TaskId }, TaskDetail),
   'tasks journal': repeatable({ run: RunId, task }, v.array(JournalLine)),
   'tasks landing': repeatable({ run: RunId, task, onto: Branch }, Landing),
-  /** The output of `forge`, by line. */
+  /** Gives a run a command of the user. The reply has the output of `forge`, by line. */
   'tell tasks': question({ word: TasksWord }, v.object({ words: v.array(v.string()) })),
 }

@@ -56,7 +56,7 @@ type Remotes = { origin: string; upstream: string }
 
 export class ForkliftOnDesk {
   #child: ChildProcess | undefined
-  /** When it was started, in milliseconds since 1970. */
+  /** When the running Forklift was started, in milliseconds since 1970. */
   #since = 0
   #said: Said | undefined
   /** The number of commits per pair of commits, cached. */
@@ -219,7 +219,10 @@ export class ForkliftOnDesk {
     this.#start(['--publish', asText(branch)], branch)
   }
 
-  /** Interrupts it as Ctrl-C does: it stops its container first. */
+  /**
+   * Interrupts the running Forklift as Ctrl-C does: it stops its container first. Throws a {@link Failure} if none is
+   * running.
+   */
   stop(): void {
     if (!this.#child) throw new Failure('Forklift is not running here.')
     this.#child.kill('SIGINT')

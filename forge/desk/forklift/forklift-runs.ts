@@ -49,9 +49,9 @@ export function endOfRun(run: RecordedRun, now = Date.now()): ForkliftRun['end']
 
 /** Facts about a run besides its directory. */
 type KnownOfRun = {
-  /** The number of upstream's commits in it. */
+  /** The number of upstream's commits that the run merged; undefined if unknown. */
   commits: number | undefined
-  /** Whether this desk has started it, and it is still running. */
+  /** Whether this desk has started the run, which is still under way. */
   isOwn: boolean
 }
 

@@ -76,7 +76,7 @@ export class Workspace {
     const folders = foldersOf(known)
     for (const [path, { isFile, written, moved, size }] of seen) {
       const before = known.get(path)
-      // A file copied with its old modification time has a new change time.
+      // A file that was copied with its old modification time has a new change time (`moved`).
       const isNewer = async ({ oid }: FileEntry) =>
         written >= since || (moved >= since && (await objects.info(oid))?.size !== size)
       if (before && !(await isNewer(before))) continue
@@ -126,7 +126,7 @@ export class Workspace {
         }
         for (const entry of names) {
           const path = folder === '' ? asBytes(entry.name) : `${folder}/${asBytes(entry.name)}`
-          // Skips its own .git. Files with such a name, or one that is not UTF-8, are never taken.
+          // Skips .git, and all files whose name git refuses or is not UTF-8.
           if (!isSafeName(asBytes(entry.name)) || entry.name.includes('\ufffd')) continue
           if (++looked > MAX_FILES_LISTED || depth > MAX_FOLDER_DEPTH) return { seen, isCut: true }
           if (entry.isDirectory()) {
@@ -158,16 +158,16 @@ type WorkspaceChanges = {
   /** Files that can be taken over, including new ones. */
   files: Map<Path, { mode: string; bytes: Buffer }>
   deleted: Path[]
-  /** Links, and files that are too large. */
+  /** Paths that have changed but can't be taken over: links, files that are too large, names that git refuses. */
   odd: Path[]
-  /** Whether there are more than were read. */
+  /** Whether the workspace has more files than were read. */
   isCut: boolean
 }
 
 const isProgram = ({ bytes, isExecutable }: { bytes: Buffer; isExecutable: boolean }): boolean =>
   isExecutable && bytes.subarray(0, 2).toString('latin1') === '#!'
 
-/** A checkout may have written other line ends than committed. */
+/** Whether a file's text differs from a blob in more than line ends, which a checkout may have written. */
 async function isOtherText(objects: Objects, oid: Oid, bytes: Buffer): Promise<boolean> {
   const known = (await objects.read(oid, { limit: MAX_TAKEN_FILE_BYTES }))?.bytes
   return known === undefined || unix(known) !== unix(bytes)
@@ -175,7 +175,7 @@ async function isOtherText(objects: Objects, oid: Oid, bytes: Buffer): Promise<b
 
 export const unix = (bytes: Buffer): string => bytes.toString('latin1').replaceAll('\r\n', '\n')
 
-/** Whether a name is UTF-8: others can't be opened here. */
+/** Whether a path is UTF-8: files with other names can't be opened here. */
 const isText = (path: Path): boolean => asBytes(asText(path)) === path
 
 function foldersOf(known: ReadonlyMap<Path, FileEntry>): Set<Path> {

@@ -12,6 +12,7 @@ export type Abandoned = { oid: Oid; words: string }
 
 /** At most this many abandoned commits are listed. */
 const MAX_ABANDONED = 1000
+/** At most this many of the newest operations are searched for abandoned commits. */
 const MAX_OPERATIONS_READ = 300
 
 /** The abandoned commits, newest first. `isReached`: whether a shown ref contains a commit. */

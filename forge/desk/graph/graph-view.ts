@@ -20,7 +20,7 @@ import { describeRefs } from './remotes.ts'
 const SHOWN = [HEADS, 'refs/remotes/', 'refs/tags/']
 /** At most this many filters have their graphs cached. */
 const MAX_KEPT_GRAPHS = 3
-/** At most this many commits are found by a search, and its time limit in milliseconds. */
+/** A search finds at most this many commits, and ends after this many milliseconds. */
 const [MAX_FOUND_COMMITS, SEARCH_TIMEOUT_MS] = [1000, 20_000]
 
 type Listing = { refs: Ref[]; head: { ref?: RefName; oid?: Oid }; main: RefName | undefined }

@@ -1,11 +1,10 @@
 /**
  * The lanes of a graph: the column of each commit, and the lines beside it.
  *
- * A line of development goes from a commit to its first parent. If several commits have the same one, a trunk (such as
- * the default branch) continues its line, or else the oldest of them does, so that later commits do not change it.
- * Lines
- * get their lanes from the oldest to the newest, each the leftmost that is free from its top to where it joins another
- * one. So new commits are placed around the existing ones, whose lanes stay.
+ * A line of development goes from a commit to its first parent. If several commits have the same parent, a trunk (such
+ * as the default branch) continues the parent's line, or else the oldest of these commits does, so that later commits do
+ * not change the line. Lines get their lanes from the oldest to the newest, each the leftmost lane that is free from the
+ * line's top to where it joins another line. So new commits are placed around the existing ones, whose lanes stay.
  *
  * All data is in arrays of numbers: a hundred thousand commits take some tens of milliseconds and a few megabytes.
  */
@@ -137,8 +136,8 @@ export class Lanes {
 }
 
 /**
- * Lays out the lanes of a graph, or of its beginning: lines that go on below are then treated as the oldest, and may
- * get other lanes when more is read. The same commits and tips give the same lanes.
+ * Lays out the lanes of a graph, or of its newest commits alone: lines that continue below these are then placed first,
+ * as the oldest, and may get other lanes when more commits are read. The same commits and tips give the same lanes.
  */
 export function layLanes(shape: Shape): Lanes {
   const { count, from, parents, trunks, hasMain } = shape
@@ -158,7 +157,7 @@ export function layLanes(shape: Shape): Lanes {
       const child = above[parent] as number
       if (child === row) looks[edge] = HIDDEN
       else if (child === NONE) {
-        // The topmost merge draws it; those below meet that line.
+        // The topmost merge draws the way down to the line that it merged; merges below meet that way.
         if ((tops[line] as number) < parent) looks[edge] = MEETS
         else tops[line] = row
         via[edge] = line

@@ -124,7 +124,7 @@ export class Reading implements AsyncDisposable {
     } catch {
       const guessed = guess(blob.bytes)
       if (!guessed) return { text: undefined }
-      // With its line ends, which may be what has changed.
+      // The text keeps its line ends, as these may be what has changed.
       return { text: new TextDecoder('windows-1252').decode(blob.bytes), encoding: guessed.encoding }
     }
   }

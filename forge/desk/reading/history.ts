@@ -266,7 +266,7 @@ export async function treeBefore(objects: Objects, oid: Oid, commit?: Pick<Commi
   const [parent] = parents
   if (parent === undefined) return emptyTree(objects.repository.format)
   const tree = await objects.info(`${parent}^{tree}`)
-  // Without its parent, all files would seem to be added.
+  // Without the parent, all files of the commit would seem to be added.
   if (!tree)
     throw new Failure('What this commit changed is not known here: its parent was not fetched (git fetch --unshallow).')
   return tree.oid

@@ -38,7 +38,7 @@ export async function imageAnswer(objects: Objects, oid: string): Promise<Respon
       'cache-control': 'private, max-age=31536000, immutable',
       // The browser's cache then requires the secret, too.
       vary: SECRET_HEADER,
-      // Opened directly, it can't run anything either.
+      // An image that is opened directly can't run anything either.
       'content-security-policy': "sandbox; default-src 'none'",
     },
   })

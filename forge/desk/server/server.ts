@@ -24,7 +24,7 @@ import { PROTOCOL } from './secret.ts'
 /** The server's end of a window's socket. */
 export type WindowSocket = {
   send(text: string): void
-  /** Closes it with a reason; the window may reconnect. */
+  /** Closes the socket with a reason; the window may reconnect. */
   end(why: string): void
 }
 /** The handler of one window's messages. */
@@ -44,7 +44,7 @@ type Served = {
 
 type DeskServer = {
   key: Key
-  /** A ticket for an address that gives access once. */
+  /** Makes a ticket: an address with it gives access once. */
   ticket(): string
   stop(): Promise<void>
 }
@@ -54,7 +54,9 @@ const MAX_MESSAGE_BYTES = 16 << 20
 /** A window with more unsent data than this is disconnected, since it does not receive any more. */
 const MAX_UNSENT_BYTES = 64 << 20
 const MAX_WINDOWS = 64
-/** The time after which a silent connection is closed, in seconds. A window's is kept open by the server's pings. */
+/**
+ * Seconds after which a silent connection is closed: of a request, and of a window, which the server's pings keep open.
+ */
 const [SILENT_REQUEST, SILENT_WINDOW] = [10, 120]
 
 type Data = { listener: Listener | undefined }
@@ -167,7 +169,7 @@ function listen(settings: object, port: number | undefined, wish: number | undef
     try {
       return [server, on('::1', server.port ?? 0)]
     } catch {
-      // Without IPv6, or with another program on that port: the printed address works all the same.
+      // This machine has no IPv6, or another program has that port on it: the printed address works all the same.
       return [server]
     }
   } catch (error) {

@@ -20,7 +20,7 @@ const [MAX_MESSAGES_AT_ONCE, MAX_MESSAGES_PER_SECOND] = [4000, 500]
 const MAX_SEARCHES = 2
 
 export class Window {
-  /** The files that it has open, as often as it has opened them. */
+  /** The files that the window has open; a file that it has opened twice is listed twice. */
   readonly shown: { at: At; path: string }[] = []
   readonly #finds = new Map<number, AbortController>()
   #preview: AbortController | undefined

@@ -83,7 +83,7 @@ async function signedCommit(objects: Objects, planned: NewPlanned, parent: Oid |
 
 /**
  * The move of a branch to a commit: its operation, and refs that move with it. `settled`: the drafts of a waiting merge
- * as they were committed.
+ * that the commit contains; edits typed after them stay drafts.
  */
 export type Arrival = { kind: string; does: string; to: Oid; also?: readonly Move[]; settled?: Drafts }
 
@@ -91,7 +91,7 @@ export type Arrival = { kind: string; does: string; to: Oid; also?: readonly Mov
 export async function arrive(held: HeldBranch, { kind, does, to, also = [], settled }: Arrival): Promise<void> {
   const { work } = held
   const { objects, say } = work.room
-  // Only drafts that were not committed with the merge are left.
+  // Only edits that the commit does not contain stay drafts.
   const drafts = await mergeDrafts(objects, settled ?? noDrafts(work.tip), work.drafts, noDrafts(to))
   await held.become({ head: to, merging: null, drafts }, { kind, words: does, also })
   say({ say: 'repository' })
@@ -105,7 +105,10 @@ export type WaitingMerge = {
   does: string
   also?: readonly Move[]
   forklift?: StoredMerging['forklift']
-  /** The drafts of the previous waiting merge, as committed in the commit that this one is on. */
+  /**
+   * Where a rebase or cherry-pick stops again: the resolutions that were just committed, so that only edits typed after
+   * them stay drafts. By default, the branch's drafts.
+   */
   settled?: Drafts
   /** A commit or tree with resolutions, which become drafts. */
   result?: Oid | undefined
@@ -172,7 +175,7 @@ export async function carryOutStep(
   const { work } = held
   if (stop) verifyNothingTyped(work)
   const tip = await held.unlocked(() => writeChain(work.room.objects, onto, chain, signature, signal))
-  // From here on it can't be stopped.
+  // From here on the step can't be stopped.
   signal.throwIfAborted()
   if (stop) await waitForPerson(held, { stop, ours: tip, kind: `begin ${kind}`, does: `begin to ${does}` })
   else await arrive(held, { kind, does, to: tip, also })

@@ -23,7 +23,7 @@ export type Planned =
       /** Typed text, or the message bytes of a copied commit. */
       message: string | Buffer
       encoding?: string | undefined
-      /** Undefined: the user, now. */
+      /** The author and time; undefined: the user, now. */
       author?: CommitIdentity | undefined
     }
 
@@ -57,10 +57,12 @@ export type StepPlan = {
   stop?: Stop | undefined
   /** The branch's tree after the step. */
   tree: Oid
-  /** The number of commits that it brings or makes. */
+  /** The number of commits that the step brings or makes. */
   commits: number
   /** The message of the resulting commit, for editing. */
   message?: string | undefined
+  /** Of a rewriting: the oldest commit that becomes another one. */
+  replaced?: Oid | undefined
   /** Other refs that move with the branch. */
   also: readonly Move[]
   /** Warnings for the preview. */

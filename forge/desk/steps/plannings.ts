@@ -14,13 +14,13 @@ type Picked = { picks: Picks; commits: number; same: number }
 /** Computes a value for a key, or returns the cached one. */
 export type Once = (key: string, make: (pace: Pace) => Promise<Picked>) => Promise<Picked>
 
-/** Without a cache and without a signal. */
+/** Computes the value each time, without a cache, and can't be aborted. */
 export const everyTime: Once = async (_, make) =>
   await make({ signal: new AbortController().signal, tell: () => undefined })
 
 /** At most this many plans are cached, for a dialog in which options are switched. */
 const MAX_KEPT_PLANS = 6
-/** No progress is shown before the first number of milliseconds, and then at intervals of the second. */
+/** Milliseconds after which progress is shown for the first time, and between two such messages. */
 const [QUICK_MS, PAUSE_MS] = [600, 250]
 
 /** A computation, and the number of callers that wait for it. */

@@ -87,7 +87,10 @@ export async function planPush(
   }
 }
 
-/** The commits to push, by rev-list. */
+/**
+ * Gives the output of `git rev-list`, with the options `how`, for the commits of `tip` that no known branch of the
+ * remote contains; with `paths`, only for those that change one of these.
+ */
 async function outgoing(
   repository: Repository,
   tip: Oid,

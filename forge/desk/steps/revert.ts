@@ -48,7 +48,7 @@ export async function planRevert(
 const WHAT_A_MERGE_LEAVES =
   'Its commits stay in the history: merging that branch again does not bring them back. To get them back, revert the revert.'
 
-/** As git writes it. A revert that is reverted is a reapplication. */
+/** The message of a revert, as git writes it: the revert of a revert is a reapplication. */
 function messageFor(subject: string, oid: Oid, [parent = '', ...others]: readonly Oid[]): string {
   const [, reverted] = /^Revert "(.*)"$/.exec(subject) ?? []
   const title = reverted === undefined ? `Revert "${subject}"` : `Reapply "${reverted}"`

@@ -10,7 +10,6 @@ import { asBytes, type Oid } from '../../../core/git/repository.ts'
 import { read } from '../../../core/git/run.ts'
 import { emptyTree } from '../../../core/git/trees.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
-import { HEADS, headRef } from '../branches/branches.ts'
 import { AMEND } from '../branches/undo.ts'
 import { groupsOf, isClean } from '../conflicts/conflicts.ts'
 import type { RewriteStep, Rewriting } from '../contract/steps.ts'
@@ -35,7 +34,7 @@ type OnLine = Commit & { oid: Oid }
 type Rewrite = {
   /** The parent of the first rewritten commit; undefined before a first commit. */
   onto: Oid | undefined
-  /** Oldest first. */
+  /** The resulting commits, oldest first. */
   items: readonly Item[]
   /** The operation in a few words, without the branch. */
   does: string
@@ -66,7 +65,8 @@ export async function planRewrite(
     onto: rewrite.onto,
     also: [],
   }
-  await verifyNoLaterMerge(objects, line, rewrite)
+  const replaced = oldestReplaced(line, rewrite, rewriting)
+  await verifyNoLaterMerge(objects, line, replaced)
   const key = `rewrite ${tip} ${target.treeWithDrafts} ${JSON.stringify(rewriting)} ${typed ?? ''}`
   const { picks } = await once(key, async pace => {
     return { picks: await apply(objects, target, line, { rewrite, rewriting }, pace), commits: line.length, same: 0 }
@@ -75,9 +75,8 @@ export async function planRewrite(
   const made = chain.filter(({ is }) => is === 'new').length + (stop ? 1 + stop.state.todo.length : 0)
   const isSame = made === 0 && rewrite.items.length === line.length
   const lost = dropped.map(({ subject }) => `“${visible(subject)}” changes nothing any more, and is left out.`)
-  const warnings = isSame ? [] : [...lost, ...(await branchesThatKeep(objects, target, line))]
   const { message } = rewrite
-  const shared = { ...plan, chain, tree, commits: made, warnings, ...(message !== undefined && { message }) }
+  const shared = { ...plan, chain, tree, commits: made, warnings: lost, replaced, message }
   if (isSame) return { ...shared, is: 'nothing', words: 'nothing to do' }
   if (stop) {
     const where = `${filesInConflict(groupsOf(stop.merge).length)}, at commit ${stop.state.number} of ${stop.state.of}`
@@ -187,17 +186,24 @@ function textMessage(line: readonly OnLine[], oid: Oid): string {
   return commit ? textOf(commit.message, commit.encoding) : ''
 }
 
-/** Throws if a branch that was merged later begins at a rewritten commit. */
-async function verifyNoLaterMerge(objects: Objects, line: readonly OnLine[], { items }: Rewrite): Promise<void> {
-  // Unchanged commits at the start may be the base of any branch.
-  const firstChanged = line.find(({ oid }, at) => !isKept(items[at], oid))
+/** The oldest commit that becomes another one. The commits before it stay; undefined if all do. */
+function oldestReplaced(line: readonly OnLine[], { items }: Rewrite, rewriting: Rewriting): Oid | undefined {
+  const changed = line.find(({ oid }, at) => !isKept(items[at], oid))
+  return (changed ?? (isAmendedWithDrafts(rewriting) ? line.at(-1) : undefined))?.oid
+}
+
+/** Throws if a branch that was merged later begins at the oldest replaced commit or after it. */
+async function verifyNoLaterMerge(
+  { repository }: Objects,
+  line: readonly OnLine[],
+  replaced: Oid | undefined,
+): Promise<void> {
   const merged = line.flatMap(({ parents }) => parents.slice(1))
-  if (!firstChanged || merged.length === 0) return
-  const args = ['rev-list', '-n', '1', '--ancestry-path', ...merged, `^${firstChanged.oid}`, '--']
-  const isLater = merged.includes(firstChanged.oid) || (await read(objects.repository, args)) !== ''
-  if (!isLater) return
+  if (replaced === undefined || merged.length === 0) return
+  const args = ['rev-list', '-n', '1', '--ancestry-path', ...merged, `^${replaced}`, '--']
+  if (!merged.includes(replaced) && (await read(repository, args)) === '') return
   throw new Failure(
-    `A branch that was merged later begins after ${firstChanged.oid.slice(0, 8)}: use git rebase --rebase-merges.`,
+    `A branch that was merged later begins after ${replaced.slice(0, 8)}: use git rebase --rebase-merges.`,
   )
 }
 
@@ -291,20 +297,4 @@ function verifyCanWait(
   throw new Failure(
     `${short} would get conflicts: reorder it to where it should be first, which lets you resolve them, and squash it then.`,
   )
-}
-
-/** At most this many branches are named in the warning; above that, their number is. */
-const MAX_NAMED_BRANCHES = 3
-
-/** The warning that other local branches contain the oldest rewritten commit. */
-async function branchesThatKeep({ repository }: Objects, { branch }: StepTarget, line: readonly OnLine[]) {
-  const [oldest] = line
-  if (!oldest) return []
-  const refs = await read(repository, ['for-each-ref', '--format=%(refname)', '--contains', oldest.oid, HEADS])
-  const others = refs.split('\n').filter(ref => ref !== '' && ref !== headRef(branch))
-  if (others.length === 0) return []
-  const names = others.slice(0, MAX_NAMED_BRANCHES).map(ref => visiblePath(asBytes(ref.slice(HEADS.length))))
-  const rest = others.length - names.length
-  const all = `${names.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
-  return [`${all} ${others.length === 1 ? 'keeps' : 'keep'} the commits as they are now.`]
 }

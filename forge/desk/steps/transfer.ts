@@ -16,7 +16,8 @@ import type { Remotes } from './remotes.ts'
 const SAFE = ['-c', 'core.hooksPath=/dev/null', '-c', 'protocol.ext.allow=never']
 
 /**
- * At most this many characters of a line of progress and of a quoted line; the interval of progress, in milliseconds.
+ * The most characters that are shown of a line of progress, and of a quoted line; the milliseconds between two messages
+ * of progress.
  */
 const [MAX_PROGRESS_CHARS, MAX_QUOTE_CHARS, PROGRESS_INTERVAL_MS] = [200, 400, 100]
 /** At most this many lines of a server's output are shown. */

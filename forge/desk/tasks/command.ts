@@ -13,7 +13,7 @@ export type CommandOptions = {
 
 type ForgeCall = {
   args: readonly string[]
-  /** The folder in which it is started. */
+  /** The folder in which the command is started. */
   cwd: string
   /** Time limit, in milliseconds. */
   timeoutMs: number

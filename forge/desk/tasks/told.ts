@@ -24,7 +24,10 @@ import {
   type TaskState,
 } from '../contract/tasks.ts'
 
-/** At most this many characters are shown of a model's line, and of a longer text. */
+/**
+ * The most characters that are shown of a text on one line (a title, a sentence), and of a longer one (a wish, a
+ * report).
+ */
 const [MAX_LINE_CHARS, MAX_PAGE_CHARS] = [2_000, 100_000]
 /** Text that the user signs is never cut: a plan with a command longer than this is not shown. */
 const MAX_COMMAND_CHARS = 20_000

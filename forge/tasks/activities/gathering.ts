@@ -84,8 +84,9 @@ const markOf = (name: string, oid: Oid): RegExp =>
 
 /** Larger files, in bytes, keep git's markers as they are. */
 const MAX_MARKED_FILE_BYTES = 16 << 20
-/** At most this many conflicts are described, each side up to a limit. */
+/** At most this many conflicts are described. */
 const MAX_DESCRIBED_CONFLICTS = 50
+/** At most this many characters of each side of a described conflict. */
 const MAX_SIDE_CHARS = 20_000
 
 const SIDES = { 1: 'what both began with', 2: 'one side (ours in the marks)', 3: 'the other side (theirs)' } as const

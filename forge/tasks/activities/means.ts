@@ -116,7 +116,7 @@ const MANY_WRITES = 300
 /** At most this many unused runs stay open; a long-lived worker sees many. */
 const MAX_IDLE_RUNS = 8
 
-/** Dispose it to close everything that it has opened. */
+/** What activities share: objects, settings, open runs. Disposing closes all that was opened. */
 export class Means implements Disposable {
   readonly objects: Objects
   readonly settings: Settings

@@ -278,7 +278,7 @@ export class StepWork implements StepActivities {
     const stored = parseStoredAnswer(await store.read({ kind: 'answer', oid }))
     const { model, usage } = stored
     ledger.settleKnown(key, usage)
-    // A repeated step has paid for it itself.
+    // A step that is repeated has paid for the answer itself; for another step it is free.
     const spent = stored.step === step ? spentOf(usage) : NOTHING_SPENT
     return { answer: { kind: 'answer', oid }, model, spent, wasThere: true }
   }

@@ -1,5 +1,5 @@
 /**
- * Finds out which checks can be run: the image's programs, the commands in FORGE.md, the ready-made checks that fit the
+ * Lists what checks can run: the programs of the image, the commands in FORGE.md, the ready-made checks that fit the
  * repository, and whether there is a network. For the linter, and as text for the planner.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -85,7 +85,10 @@ function question(): string {
   ].join('\n')
 }
 
-/** Runs it, with files for the results, since these are longer than the kept output of a command. */
+/**
+ * Lists the programs of the image and their versions in a container. The lists are written to files, since they are
+ * longer than the kept output of a command.
+ */
 async function askFor(state: string, signal: AbortSignal): Promise<Omit<v.InferOutput<typeof Stored>, 'image'>> {
   const folder = await mkdtemp(join(state, 'programs-'))
   const linesOf = async (name: string): Promise<string[]> => {

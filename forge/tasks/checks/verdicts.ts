@@ -45,9 +45,9 @@ export const Fact = v.variant('fact', [
     plan: Hash,
     commands: Hash,
     isGood: v.boolean(),
-    /** The stored report. */
+    /** The blob of the stored report. */
     report: Id,
-    /** Whether it needs no earlier facts: boundaries and checks of all tasks were part of it. */
+    /** Whether this fact needs no earlier ones: boundaries and checks of all tasks were part of the check. */
     isWhole: v.boolean(),
   }),
   /** A model is asked for a plan by a request that has no instructions but the user's. */

@@ -33,7 +33,7 @@ export async function openApproved(place: RunPlace, run: RunId, { env }: Command
 /** A plan with all that the user has to see before approving it. */
 export type LookedAt = {
   plan: Plan
-  /** All commands that it would run, with those of FORGE.md. */
+  /** All commands that the plan would run, with those of FORGE.md. */
   commands: string[]
   /** The text for a terminal of that many columns. */
   text: (columns: number) => string

@@ -129,7 +129,7 @@ const isBeingAsked = ({ state, question, tasks }: RunStatus): boolean =>
 
 async function sayEnd({ store, run, context }: Following, status: RunStatus, code: ExitCode): Promise<ExitCode> {
   if (code === EXIT.done) {
-    // A run that stopped at its plan has nothing to land.
+    // A run without a result stopped at its plan, and has nothing to land.
     if (status.result) context.out(`Done. Have a look with forge land ${run}, which merges only what you agree to.`)
     return code
   }

@@ -20,8 +20,8 @@ export async function openNetwork({ repository }: RunPlace, { env }: CommandCont
 }
 
 /**
- * Allows checks the network after a question, or without one with `--yes`; or withdraws that. Throws a {@link Failure}
- * where no question can be asked, or where the answer is no.
+ * Lets the checks of this repository use the network (`give`), after asking the user unless `isSure` (--yes); or
+ * withdraws that permission (`take back`). Throws a {@link Failure} where it can't ask, or where the answer is no.
  */
 export async function settleNetwork(
   place: RunPlace,

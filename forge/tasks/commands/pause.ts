@@ -57,7 +57,7 @@ async function tell(what: 'pause' | 'stop', [word = '', task]: string[], context
   return EXIT.done
 }
 
-/** A run that stopped at its plan has nothing to land. */
+/** Says what can be done with a run that has ended. One that stopped at its plan has nothing to land. */
 const whyDone = ({ run, result }: RunStatus): string =>
   result === undefined
     ? `The run ${run} has made its plan, and that was all: forge run with the file that it is in does it.`

@@ -16,13 +16,13 @@ export type Near = { path: Path; isNext: boolean; lines: string[] }
 export const openCodeMap = (objects: Objects, { folder }: { folder: string }): CodeMap =>
   new CodeMap(objects, new TagStore(objects, folder))
 
-/**
- * The share of a file's weight that returns to the start in each step. MIN_SCORE: a smaller weight is not passed on.
- */
+/** The share of a file's weight that returns to the start in each step. */
 const RESTART = 0.15
+/** A smaller weight is not passed on. */
 const MIN_SCORE = 0.0005
-/** At most this many files are visited. MAX_TOLD_FILES: at most this many are given. */
+/** At most this many files are visited. */
 const MAX_VISITED_FILES = 2000
+/** At most this many files are given. */
 const MAX_TOLD_FILES = 120
 const MAX_NEIGHBOURS = 40
 /** A name that more files than this define is ignored. */

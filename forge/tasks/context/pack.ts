@@ -163,7 +163,7 @@ export async function packContext(packing: Packing): Promise<Packed> {
   for (const it of reports.filter(report => !urgent.includes(report)))
     room.offer(FACTS.has(it.kind) ? 'facts' : 'about', clean(aboutWords(it)), nameOf(it))
 
-  // 6: the wider project. A step whose files are all named needs no other names.
+  // 5: the outline of the wider project, for a step that may need files which its task does not name.
   const isNamed = task !== undefined && task.boundaries.write.length > 0 && task.boundaries.write.every(isLiteral)
   const most = isNamed ? 0 : bytesIn(MAX_WIDER[kind])
   const share = WIDER[isPlanning(kind) ? 'planning' : 'doing']

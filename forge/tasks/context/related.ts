@@ -37,8 +37,9 @@ const MAX_DEFINERS = 3
 /** At most this many commits of the repository are read. MAX_COMMIT_FILES: commits with more files are ignored. */
 const MAX_COMMITS = 600
 const MAX_COMMIT_FILES = 20
-/** A companion has changed together with the files at least this often, and in at least this share of their commits. */
+/** A companion has changed together with the files in at least this many commits. */
 const MIN_TOGETHER = 3
+/** A companion has changed in at least this share of the commits that changed the files. */
 const MIN_SHARE = 0.3
 const MAX_COMPANIONS = 4
 

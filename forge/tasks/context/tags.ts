@@ -119,7 +119,9 @@ type Made = { key: string; tags: Tags; lines: string }
 
 export const NONE: Tags = { defines: new Uint32Array(), refers: new Uint32Array() }
 
-/** The same bytes are parsed differently under another extension. */
+/**
+ * The key of a file's tags. It includes the extension, since the same bytes are parsed differently under another one.
+ */
 const keyOf = ({ path, oid }: FileEntry): string => {
   const name = path.slice(path.lastIndexOf('/') + 1)
   return `${oid} ${name.slice(name.lastIndexOf('.') + 1).slice(0, 40)}`

@@ -15,7 +15,7 @@ const OTHER_STEPS = /\bTMPRL1100\b|nondeterminism/i
 /** A run under way does not answer in time: there is no worker, or it is very busy. */
 export class NoAnswer extends Failure {}
 
-/** The server has no such run under way. */
+/** The server has no run of this id under way. */
 export class UnknownRun extends Failure {}
 
 /** How long a host may take to accept a connection, in milliseconds: that needs neither its programs nor its disk. */
@@ -145,7 +145,7 @@ async function addSearchAttributes(
     await connection.operatorService.addSearchAttributes({ namespace, searchAttributes })
     return undefined
   } catch (error) {
-    // Another command may have added them meanwhile.
+    // Another command may have added the search attributes meanwhile.
     if (codeOf(error) === ALREADY_EXISTS) return undefined
     const words = `${where} lacks search attributes, and they can't be added from here (${reasonOf(error)}). Runs go on without; so that traces and Temporal's page tell them apart: ${commandFor(missing)}`
     return { words, isCertain: true }
@@ -308,7 +308,10 @@ export async function forgetRun(client: Client, run: string, why: string): Promi
 
 const SERVER_SILENT = 'The Temporal server does not answer: see with forge doctor whether it runs.'
 
-/** Asks; failures become sentences. `late`: what is said where no answer comes in time, unless it is the run's silence. */
+/**
+ * Sends a request to the server with `ask`; failures become sentences. `late`: the sentence where no answer comes in
+ * time; by default, that the run does not answer.
+ */
 async function spoken<Answer>(run: string, ask: () => Promise<Answer>, late?: string): Promise<Answer> {
   const { NamespaceNotFoundError, WorkflowNotFoundError } = await import('@temporalio/common')
   const { WorkflowUpdateFailedError, QueryRejectedError, WorkflowUpdateRPCTimeoutOrCancelledError } = await import(

@@ -35,7 +35,7 @@ type WorkerOptions = {
   log: (line: string) => void
   /** Called when it is ready for work. */
   onReady: () => Promise<void> | void
-  /** Called when it is ready for work, with its connection; errors are logged. */
+  /** Called when the worker is ready for work, with its connection; errors are logged. */
   onBegun?: (connection: NativeConnection) => Promise<void>
   /** The path of a bundle; by default that of the current sources. */
   bundle?: string
@@ -47,7 +47,7 @@ type WorkerOptions = {
 const CACHED_WORKFLOWS = 100
 /** At most this many activities at once. The activities themselves limit the requests to each provider. */
 const ACTIVITIES = 64
-/** Milliseconds after TERM at which running activities are cancelled, and at which the process exits. */
+/** Milliseconds after TERM until running activities are cancelled, and until the process exits. */
 const [MERCY, LAST] = [3000, 10_000]
 /** How long workflows in the memory of a killed worker wait for it. */
 const STICKY_TIMEOUT = '5 seconds'

@@ -32,15 +32,15 @@ const MAX_LOG_BYTES = 2_000_000
 
 const WorkerRecord = v.object({
   process: ProcessMark,
-  /** The version of its code. */
+  /** The version of the worker's code. */
   version: v.string(),
-  /** A digest of the settings that it was started with, and their names. */
+  /** A digest of the settings that the worker was started with, and their names. */
   settings: v.object({ digest: v.string(), names: v.array(v.string()) }),
-  /** The server that it polls. */
+  /** The server that the worker polls. */
   address: v.string(),
   namespace: v.string(),
   queue: v.string(),
-  /** The folder of its repository, for messages. */
+  /** The folder of the worker's repository, for messages. */
   folder: v.string(),
 })
 type WorkerRecord = v.InferOutput<typeof WorkerRecord>

@@ -48,7 +48,7 @@ class Attempt {
   /** The evidence of a failure, for the user and the next attempt. */
   readonly #evidence: Reference[] = []
   #doing = 'begins'
-  /** Whether it is waiting because it is held. */
+  /** Whether the attempt is waiting because it is held. */
   #waits = false
   #spent = NOTHING_SPENT
 

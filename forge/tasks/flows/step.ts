@@ -18,7 +18,10 @@ export type StepMeans = { held: Holding; fanOuts: Set<ChildWorkflowHandle<FanOut
 /** The suffixes of the ids of a repeated step: after its sub-agents' findings, and after a faulty answer. */
 export const [AGAIN, MENDED] = ['again', 'mended']
 
-/** Asks a model, and once more where it wanted sub-agents. Throws only a cancellation. */
+/**
+ * Runs a step: asks a model. If it wants sub-agents, runs these and asks again with their findings. A faulty answer is
+ * asked for once more each time. Throws only a cancellation.
+ */
 export async function step(input: StepInput, means: StepMeans): Promise<StepEnd> {
   const first = await askOrMend(input)
   if (first.halt || first.result.outcome !== 'success' || !first.result.fanOut?.count) return first

@@ -285,7 +285,7 @@ function parse(command: string): Item[] | 'open quote' | undefined {
   }
   for (const token of tokens) {
     if (!('operator' in token)) {
-      // Also after `{`, `then` and the like.
+      // A word is also the first of a command after `{`, `then` and the like.
       const isFirst = words.every(({ text, isQuoted }) => !isQuoted && KEYWORDS.has(text))
       if (token.text === '!' && !token.isQuoted && isFirst) isNegated = true
       else words.push(token)

@@ -75,7 +75,7 @@ function walk(direct: readonly (readonly number[])[]): { rings: number[][]; sets
       if (state[to] === NEW) {
         state[to] = OPEN
         path.push({ at: to, next: 0 })
-        // Visit it again when the other one is done.
+        // Visit this edge again when the task at its end is done.
         here.next--
         continue
       }

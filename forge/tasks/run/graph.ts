@@ -12,7 +12,8 @@ export function rowLengths(nodes: TaskNode[]): Map<TaskId, number> {
   const rows = new Map<TaskId, number>(nodes.map(node => [node.id, 1]))
   const waitsFor = new Map(nodes.map(node => [node.id, node.waitsFor]))
   const ready = nodes.map(node => node.id).filter(id => open.get(id) === 0)
-  // From the last tasks backwards; tasks in a cycle keep 1, and never become ready.
+  // From the last tasks backwards. A task in a cycle, or one that a task in a cycle waits for, never becomes ready: its
+  // length may be too small.
   for (let id = ready.pop(); id !== undefined; id = ready.pop()) {
     for (const before of waitsFor.get(id) ?? []) {
       if (!rows.has(before)) continue

@@ -33,28 +33,28 @@ export type TaskRecord = {
   isPaused: boolean
   /** Whether an attempt's workflow is running: a stopped one may still be ending. */
   isOut: boolean
-  /** Whether that workflow was last told to begin nothing new. */
+  /** Whether the attempt's workflow was last told to begin nothing new. */
   isHeld: boolean
   /** The number of the last attempt; 0: none. */
   attempt: number
-  /** The plan of that attempt. */
+  /** The plan of the last attempt. */
   plan?: Reference
-  /** Whether that attempt was interrupted from outside, and is repeated under its number. */
+  /** Whether the last attempt was interrupted from outside, and is repeated under its number. */
   isAgain: boolean
   /** Attempts that failed. `mayFail`: how many may; an answer of the user adds one. */
   failures: number
   mayFail: number
   tier: Tier
-  /** Whether it was stopped only because a dependency was. */
+  /** Whether the task was stopped only because a dependency was. */
   isGivenUp: boolean
   /** Reports of failures and answers of the user, for the next attempt. */
   about: Reference[]
   /** Dependencies beyond the plan, which attempts have found out. */
   siblings: TaskId[]
-  /** The number of questions that it has asked. `discoveries`: how often it has questioned the plan. */
+  /** The number of questions that the task has asked. `discoveries`: how often it has questioned the plan. */
   questions: number
   discoveries: number
-  /** Whether the end of its first attempt is counted for a degraded run. */
+  /** Whether the end of the task's first attempt is counted for a degraded run. */
   isCounted: boolean
   words: string
   /** Usage of the last attempt; that of earlier ones is in the run's own `spent`. */
@@ -62,7 +62,7 @@ export type TaskRecord = {
   /** `head`: the commit that passed. `from`: the commit it was checked against. */
   head?: Oid
   from?: Oid
-  /** Whether its checks in the plan have changed since it passed: its commit is only checked again. */
+  /** Whether the task's checks in the plan have changed since it passed: its commit is only checked again. */
   isRechecked?: boolean
   question?: Reference
 }
@@ -73,9 +73,9 @@ export type Hold = {
   state: 'paused' | 'asks' | 'out of budget'
   words: string
   question?: Reference
-  /** With budget: the limit that was reached. */
+  /** With `why` budget: the limit that was reached. */
   limit?: LimitName
-  /** The task that caused it. */
+  /** The task that caused the hold. */
   task?: TaskId
 }
 
@@ -109,11 +109,14 @@ export type Decision = { is: 'answer'; answer: Reference } | { is: 'approve'; pl
 export type Planning = {
   kind: 'plan' | 'check plan'
   doubts: Doubt[]
-  /** What the planner is told, independent of its proposals. */
+  /**
+   * What the planner is told: the wish; for a check also the present plan, findings and their summary; later, the
+   * user's answers, each after the plan that it is about.
+   */
   wish: Reference[]
   /** What the planner has looked at, a reference for each round; undefined in runs begun by an older version. */
   looked?: Reference[]
-  /** Complaints about its last proposals. */
+  /** Complaints about the planner's last proposals. */
   told: Reference[]
   /** Proposals since the last answer of the user. */
   tries: number
@@ -151,7 +154,7 @@ export type Finishing = {
     answers: { isAccepted: boolean; words: string; parsed?: Reference }[]
     isLast: boolean
   }
-  /** The problem, while the user is asked. */
+  /** The problem that the user is asked about; undefined while none is. */
   stuck?: Stuck
 }
 

@@ -67,7 +67,7 @@ const FIRST_OUTPUTS: Partial<Record<string, number>> = {
   summarise: 4_000,
 } satisfies Partial<Record<StepKind, number>>
 const FIRST_OUTPUT = 8_000
-/** The number of last answers of one kind and tier that an estimate uses, and the least number for that. */
+/** An estimate uses at most this many of the last answers of one kind and tier, and needs at least this many. */
 const [MAX_SAMPLES, MIN_SAMPLES] = [50, 3]
 /** The factor by which an answer may be longer than the longest one seen, or a request more expensive. */
 const MARGIN = 1.5
@@ -315,7 +315,7 @@ export class Ledger implements Disposable {
 
   #rebuild(paid: readonly PaidAnswer[]): void {
     this.#together(() => {
-      // Another process may have rebuilt it first.
+      // Another process may have rebuilt the table first.
       if (this.#fact('complete') !== undefined) return
       for (const answer of paid) this.#insert(answer)
       this.#database.query('INSERT INTO facts (name, value) VALUES (?, ?)').run('complete', 1)

@@ -73,7 +73,7 @@ export class Journal implements Disposable {
     const at = this.#last
     const wanted = { ...rest, at, count: this.#count++, words: clean(words), ...(why && { why: clean(why) }) }
     const oid = await store.keep('journal', line.id, `${JSON.stringify(wanted)}\n`)
-    // If it was stored before, the stored line is written here.
+    // If the line was stored before, that stored line is written here.
     const kept = parseLine(await store.readText({ kind: 'line', oid }))
     if (!kept) return
     const isLost = !existsSync(journalFile(this.options.folder))

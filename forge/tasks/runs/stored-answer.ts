@@ -13,7 +13,7 @@ const UsageSchema = v.object({
 })
 const StoredAnswer = v.object({
   key: v.string(),
-  /** The step that paid for it; others with the same request get it for free. */
+  /** The step that paid for the answer; others with the same request get it for free. */
   step: v.string(),
   model: v.string(),
   /** The kind of step and its tier, for statistics; undefined in old answers. */

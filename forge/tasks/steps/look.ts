@@ -7,8 +7,9 @@ import { WorkInProgressVfs } from '../../vfs.ts'
 import type { Oid } from '../contract.ts'
 import type { LookCall } from './answers.ts'
 
-/** At most this many characters of one result. MAX_RESULTS: of all results of a round. */
+/** At most this many characters of one result. */
 const MAX_RESULT = 12_000
+/** At most this many characters of all results of a round. */
 const MAX_RESULTS = 60_000
 
 /** The results of calls of reading tools, each below its call. Nothing in the repository changes. */

@@ -203,7 +203,7 @@ export type About = { kind: string; text: string }
 
 type Known = {
   heading: string
-  /** Whether its author may instruct the model: then it stands last and without fences. */
+  /** Whether the text's author may instruct the model: then the text stands last and without fences. */
   isOrder?: true
 }
 

@@ -33,7 +33,7 @@ const NAMES = ['AGENTS.md', 'a.ts', 'b.md', 'src/CLAUDE.md', 'src/c.ts', 'src/de
 const same = (text: string): string => text
 const usage = { input: 1, output: 1, cacheRead: 0, cacheWrite: 0 }
 
-/** The content of a request in the order in which a provider reads it, block by block, without marks. */
+/** The content of a request in the order in which a provider reads it, block by block, without the cache marks. */
 const piecesOf = ({ system, messages }: Request): string[] =>
   [...system, ...messages.flatMap(({ role, blocks }) => blocks.map(block => ({ role, ...block })))].map(block =>
     JSON.stringify({ ...block, mark: undefined }),

@@ -363,7 +363,7 @@ describe('its end', () => {
     await using place = await makePlace()
     const vfs = await makeWork(place)
     const before = new Set(await childrenWith(CHILD))
-    // It calls once and then never ends; the call shows that it is running.
+    // The tool calls the vfs once and then never ends; the call shows that it is running.
     const running = Promise.withResolvers<void>()
     const told = {
       ...methodsOf(vfs),
@@ -394,13 +394,13 @@ describe('its end', () => {
       })
       const vfs = { fileExists: async () => { console.log(children().join()); return true } }
       const sandbox = new Sandbox({ seconds: 0.5, schemaSeconds: 0.5 })
-      // It blocks the child's own timer for good.
+      // The tool blocks the child's own timer for good.
       const stuck = { fileExists: async path => { await vfs.fileExists(path); setTimeout(() => { for (;;); }); return true } }
       await sandbox.execute({ file: 't.ts', source: ${JSON.stringify(source)} }, {}, stuck, new AbortController().signal)`
     await using folder = await makeFolder()
     await Bun.write(join(folder.path, 'parent.ts'), script)
     const parent = Bun.spawn([process.execPath, join(folder.path, 'parent.ts')], {
-      // Files that it leaves are removed with the folder.
+      // Files that the process leaves are removed with the folder.
       env: { ...process.env, TMPDIR: folder.path },
       stdout: 'pipe',
       stderr: 'inherit',
@@ -410,7 +410,7 @@ describe('its end', () => {
     expect(pids).toHaveLength(1)
     parent.kill('SIGKILL')
     await parent.exited
-    // It is ended by its processor time, which takes longer on a busy machine.
+    // The child is ended by its limit of processor time, which takes longer on a busy machine.
     const end = Date.now() + 60_000
     while (pids.some(isRunning) && Date.now() < end) await Bun.sleep(50)
     expect(pids.filter(isRunning)).toEqual([])
@@ -428,7 +428,7 @@ describe('its end', () => {
 
 /** The parent's handling of a child that was taken over and sends anything. */
 describe('a child that has been taken over', () => {
-  /** The code with which it sends messages. */
+  /** The code with which the child sends messages. */
   const SPEECH = `
     import { frameOf } from ${JSON.stringify(join(import.meta.dir, '../../../forge/ai/sandbox-messages.ts'))}
     const say = (message, bytes) => process.stdout.write(frameOf(message, bytes))
@@ -501,7 +501,7 @@ describe('a child that has been taken over', () => {
     const deaf = 'process.stdin.pause(); for (let at = 0; at < 5000; at++) call("readFile", "a.txt"); forever()'
     const before = process.memoryUsage().rss
     expect((await follow(deaf, vfs)).error?.message).toContain('took longer than 1.5 seconds')
-    // Replies that it does not read are not buffered.
+    // Replies that the child does not read are not buffered.
     expect([asked <= 3, process.memoryUsage().rss - before < 200 << 20]).toEqual([true, true])
   })
 

@@ -199,7 +199,7 @@ test('files that a killed desk prepared for a command are removed at the next st
   const state = join(desk.folder, 'state')
   const vfs = new WorkInProgressVfs(objects, await desk.git('rev-parse', 'main'))
   await using made = await vfs.materialize(materializedIn(state))
-  // Makes it belong to another process.
+  // Makes the folder belong to another process.
   const left = made.folder.replace(`-${process.pid}-`, `-${dead.pid}-`)
   await rename(made.folder, left)
   await desk.restart()

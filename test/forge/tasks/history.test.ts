@@ -33,8 +33,11 @@ import { PROJECT } from '../../support/world.ts'
 
 const { FORGE_TEST_HISTORY: GIVEN, FORGE_TEST_COMMITS, FORGE_TEST_SEED = '1' } = process.env
 const COUNT = Number(FORGE_TEST_COMMITS ?? 16)
-/** Few commits of this project's history, as some are merges of hundreds of files. */
-const OWN_COUNT = 8
+/**
+ * How many commits of this project's history are used, and at most how many changed lines each may have: a merge can
+ * have thousands.
+ */
+const [OWN_COUNT, MAX_OWN_LINES] = [8, 1500]
 const SEED = Number(FORGE_TEST_SEED)
 const MINUTES = GIVEN ? 60 : 5
 /** The longest answer time of the model, in milliseconds. */
@@ -98,10 +101,30 @@ async function seen(make: (path: string) => Promise<unknown>, trouble: Trouble, 
 
 // --- Histories -------------------------------------------------------------------------------------------------------
 
+/** The newest commits of this project that are small enough, one after the other; a made-up history without any. */
 async function ownHistory(path: string): Promise<void> {
-  const own = await git(PROJECT, 'rev-list', '--count', '--first-parent', 'HEAD').catch(() => '0')
-  if (Number(own) > OWN_COUNT) await git('/', 'clone', '--quiet', '--bare', PROJECT, path)
-  else await randomHistoryAt(path)
+  const tip = await smallOwnCommits().catch(() => undefined)
+  if (tip === undefined) return await randomHistoryAt(path)
+  await git('/', 'clone', '--quiet', '--bare', PROJECT, path)
+  await git(path, 'update-ref', '--no-deref', 'HEAD', tip)
+}
+
+/** The last one of the newest {@link OWN_COUNT} neighbouring commits that each change few lines. */
+async function smallOwnCommits(): Promise<string | undefined> {
+  const log = await git(PROJECT, 'log', '--first-parent', '-m', '--max-count=500', '--shortstat', '--format=%x00%H')
+  const commits = log.split('\0').slice(1)
+  const isSmall = commits.map(words => {
+    const lines = [...words.matchAll(/(\d+) (?:insertion|deletion)/g)].reduce(
+      (sum, [, count]) => sum + Number(count),
+      0,
+    )
+    return lines <= MAX_OWN_LINES
+  })
+  // The commit before them is the base, so there has to be one more.
+  const at = commits.findIndex((_, at) => {
+    return at + OWN_COUNT < commits.length && isSmall.slice(at, at + OWN_COUNT).every(Boolean)
+  })
+  return commits[at]?.split('\n')[0]
 }
 
 async function randomHistoryAt(path: string): Promise<void> {

@@ -53,7 +53,7 @@ describe.skipIf(hasNoTemporal)('a run', () => {
       expect(second?.process.pid).not.toBe(first?.process.pid)
       expect(second?.version).not.toBe(first?.version)
       await world.model.asked(STEPS / 2)
-      // And back again, as with two checkouts of the code used in turns.
+      // The first version goes on again, as with two checkouts of the code used in turns.
       expect(await world.forge(['attach', run])).toMatchObject({ code: 0 })
       const third = await workerOf(world)
       expect(third?.version).toBe(first?.version as string)
@@ -88,8 +88,8 @@ describe.skipIf(hasNoTemporal)('a run', () => {
     'that another version would go on with otherwise says so (%s), and goes on when it is resumed',
     async (file, before, more) => {
       const changed = await installChanged(file, before, more)
-      // A request sent before the other version starts is answered after that, which then has to continue with these
-      // steps.
+      // Requests that were sent before the other version starts are answered only when it has started, so that it has
+      // to continue with these steps.
       const hasCome = Promise.withResolvers<void>()
       const script = async (heard: Heard, count: number): Promise<Turn> => {
         if (count >= STEPS / 3) await hasCome.promise

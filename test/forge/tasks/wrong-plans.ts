@@ -31,7 +31,7 @@ export type WrongPlan = {
   tasks: PlannedTask[]
   /** Makes the plan; by default {@link planOf} does, from the tasks. */
   plan?: (name: string) => Record<string, unknown>
-  /** A plan before that one, which the linter has to refuse. */
+  /** The planner's first plan, which the linter has to refuse; `plan` is its next one. */
   refused?: (name: string) => Record<string, unknown>
   /** Answers the steps of its tasks; undefined: they succeed. */
   does?: Does
@@ -68,7 +68,7 @@ const saysFirst =
   (id: string, answer: ModelAnswer): Does =>
   asked =>
     asked.task === id && asked.times === 1 ? answer : undefined
-/** The task fails until its request contains these words. */
+/** Lets a task fail until its request contains some words. */
 const untilTold =
   (id: string, words: string, why: string): Does =>
   asked =>

@@ -168,7 +168,7 @@ function ModelChoice({ tab }: { tab: Tab }) {
   )
 }
 
-/** Shown until it is dismissed in this browser. */
+/** A note that conversations become public with the repository; shown until dismissed in this browser. */
 function PublicNote({ tab }: { tab: Tab }) {
   const page = usePage()
   const { isShown: isRead, show } = useShown()

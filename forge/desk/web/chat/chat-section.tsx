@@ -14,8 +14,9 @@ import { Calls } from './chat-calls.tsx'
 import { CommitCard } from './chat-commit.tsx'
 import { Markdown } from './markdown.tsx'
 
-/** At most this many steps of a turn are shown; earlier ones on request. */
+/** At most this many steps of a turn are shown, the newest; earlier ones on request. */
 const MAX_SHOWN_STEPS = 120
+/** The number of hidden steps is a multiple of this. */
 const MORE_STEPS = 60
 const MAX_QUESTION_LENGTH = 4_000
 

@@ -140,7 +140,7 @@ export function savedLineOf(state: EditorState, line: number): number | undefine
   return line + shift
 }
 
-/** Moves the cursor to the next change after it, wrapping around. */
+/** Moves the cursor to the next change below its line, or else to the first change of the text. */
 export function nextChange(state: EditorState): TransactionSpec | undefined {
   const hunks = state.field(changes, false)?.hunks ?? []
   const { doc } = state

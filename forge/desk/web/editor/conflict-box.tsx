@@ -20,7 +20,7 @@ export interface ConflictBoxProps {
   /** The names of the sides on the screen. */
   names: { ours: string; theirs: string }
   choose: (choice: SideChoice) => void
-  /** Undefined if the AI can't be asked. */
+  /** Asks the AI to resolve the conflict; undefined if it can't be asked. */
   askAi?: (() => void) | undefined
   /** Moves the focus to the text around the block. */
   leave: () => void
@@ -193,11 +193,11 @@ function withoutIndentation({ ours, base, theirs }: ConflictRegion): Pick<Confli
 }
 
 export interface SettledBoxProps {
-  /** How it was resolved, and by what. */
+  /** How the conflict was resolved, and by what. */
   words: string
   number: number
   of: number
-  /** Whether an AI resolved it. */
+  /** Whether an AI resolved the conflict. */
   isByAi: boolean
   change: () => void
   /** Moves the focus to the text around the line. */

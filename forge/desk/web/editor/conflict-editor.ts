@@ -342,7 +342,7 @@ abstract class Block extends WidgetType {
     render(null, box)
   }
 
-  /** The block handles all of its events. */
+  /** Tells CodeMirror to ignore all events in the block, which handles them. */
   override ignoreEvent(): boolean {
     return true
   }

@@ -1,7 +1,6 @@
 /**
  * Conflicts in a text. Only lines with markers of exactly the length that the server gives count; markers of other
- * lengths are content of the file. Positions are offsets in the text, whose lines end with
- * .
+ * lengths are content of the file. Positions are offsets in the text, whose lines end with \n.
  */
 import { type Change, diff } from '@codemirror/merge'
 

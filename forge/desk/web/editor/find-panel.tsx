@@ -107,7 +107,7 @@ function FindPanel({ view, found }: { view: EditorView; found: Found }) {
         <input
           class="field"
           name="search"
-          // CodeMirror gives it the focus.
+          // CodeMirror focuses the field with this attribute when the panel opens.
           main-field="true"
           aria-label="Find"
           placeholder="Find"

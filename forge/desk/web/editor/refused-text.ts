@@ -176,7 +176,7 @@ class RefusedWidget extends WidgetType {
     render(null, box)
   }
 
-  /** The box handles all of its events. */
+  /** Tells CodeMirror to ignore all events in the box, which handles them. */
   override ignoreEvent(): boolean {
     return true
   }

@@ -10,7 +10,7 @@ export interface CodeSymbol {
   name: string
   /** The symbol's offset in the text. */
   from: number
-  /** The number of symbols around it. */
+  /** The number of symbols that contain this one. */
   depth: number
 }
 

@@ -13,8 +13,9 @@ import { Path, Toggle } from '../ui/words.tsx'
 const ROW_HEIGHT = 24
 /** Delay after the last key before a search starts, in milliseconds. */
 const SEARCH_DELAY_MS = 200
-/** At most this many characters of a line are shown before a match, and after its start. */
+/** At most this many characters of a line are shown before its first match. */
 const MAX_CHARACTERS_BEFORE = 40
+/** At most this many characters of a line are shown from the start of its first match on. */
 const MAX_CHARACTERS_AFTER = 240
 
 type Row = { kind: 'file'; path: string; count: number } | { kind: 'match'; match: Match }
@@ -188,7 +189,7 @@ function MatchLine({ match }: { match: Match }) {
   )
 }
 
-/** The line around its first match, without indentation, in pieces. */
+/** The part of a line around its first match, without indentation, cut into matches and the text between them. */
 function piecesOf({ text, ranges }: Match) {
   const first = ranges[0]?.[0] ?? 0
   const indentation = /^\s*/.exec(text)?.[0].length ?? 0

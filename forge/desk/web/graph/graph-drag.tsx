@@ -15,8 +15,9 @@ import { outlookLook } from './step-words.tsx'
 const CLICK_SLACK_PX = 5
 /** Holding a touch this long starts a drag, in milliseconds: shorter than the browser's delay for a context menu. */
 const HOLD_MS = 400
-/** Within this distance of its edge, the list scrolls. */
+/** The list scrolls while the pointer is within this distance of its edge. */
 const SCROLL_EDGE_PX = 36
+/** At most this many files are listed in a preview. */
 const MAX_FILES = 8
 
 /** Starts to follow the pointer, if it is on something that can be dragged. */
@@ -51,7 +52,7 @@ function hold(page: Page, root: HTMLElement, grip: Grip, start: PointerEvent): v
   }
   const timer = setTimeout(() => {
     isHeld = true
-    // Without this a click would follow, which closes the menu.
+    // Prevents the click that would follow, which closes the menu.
     target.addEventListener('touchend', event => event.preventDefault(), { once: true })
     follow(page, root, grip, start, () => {
       letGo()
@@ -188,7 +189,7 @@ export function DragLayer() {
   useLayoutEffect(() => {
     if (!dragged) return
     const { x, y, isTouch } = dragged
-    // For touch, placed above the finger.
+    // For touch, the label and the card are placed above the finger.
     put(ghost.current, x + 8, isTouch ? y - 44 : y + 12)
     put(card.current, x + 8, isTouch ? y - 52 - (card.current?.offsetHeight ?? 0) : y + 40)
   })

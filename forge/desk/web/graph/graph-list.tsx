@@ -27,8 +27,9 @@ const MARGIN_ROWS = 16
  * only the visible rows.
  */
 const REST_MS = 120
-/** The rows of a tile. */
+/** The number of rows that a tile draws. */
 const TILE_ROWS = 50
+/** At most this many tiles exist at once. */
 const CANVASES = 8
 
 const NO_LABELS: readonly Label[] = []

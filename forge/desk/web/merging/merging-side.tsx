@@ -126,7 +126,10 @@ function Glyph({ file: { state, by } }: { file: MergingFile }) {
   return by === undefined ? <Icon name="check" size="xs" /> : <Icon name="bot" size="xs" tone="by-ai" />
 }
 
-/** Abort is always offered, Finish once nothing is open; otherwise the reason is shown, and files to review. */
+/**
+ * The end of the list: the commit message, or the reason why the merge can't be finished yet; the results to review;
+ * Abort, disabled only while the AI works; and Finish.
+ */
 function End({ tab, merging }: { tab: Tab; merging: Merging }) {
   const page = usePage()
   const why = useId()
@@ -180,7 +183,9 @@ function End({ tab, merging }: { tab: Tab; merging: Merging }) {
   )
 }
 
-/** Lists results that differ from what such a merge makes. They should be reviewed, but do not prevent Finish. */
+/**
+ * Lists results that differ from what a merge of this kind makes. They should be reviewed, but do not prevent Finish.
+ */
 function Odd({ tab, merging: { files, odd } }: { tab: Tab; merging: Merging }) {
   const some = files.filter(({ state }) => state === 'odd')
   if (some.length + odd.length === 0) return null

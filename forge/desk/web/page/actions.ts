@@ -9,7 +9,10 @@ interface About {
   topic?: string
 }
 
-/** The topic of actions without one: the last failure stays until an action succeeds. */
+/**
+ * The topic of an action that names none. Its failure replaces the one shown before for the same branch, and is hidden
+ * when such an action succeeds there.
+ */
 const ACTION = 'action'
 
 /** Runs an action. If it fails, shows a notice with the error. */

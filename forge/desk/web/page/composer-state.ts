@@ -54,6 +54,6 @@ export function keep(key: string, words: string): void {
     if (words === '') localStorage.removeItem(key)
     else localStorage.setItem(key, words)
   } catch {
-    // The text is still in the page.
+    // The text could not be stored, but is still in the page.
   }
 }

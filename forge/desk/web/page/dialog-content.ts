@@ -18,12 +18,12 @@ export interface Choice {
   key: string
   icon: IconName
   tone?: string
-  /** A byte string. */
+  /** The row's text, as a byte string. */
   words: string
   meta?: string
-  /** The step that choosing it would run: its outcome is shown beside it. */
+  /** The step that runs when the row is chosen; its outcome is shown beside the row. */
   step?: BranchStep
-  /** Listed only when its words are typed. */
+  /** Whether the row is listed only when its words are typed. */
   isRare?: boolean
   run: () => void
 }

@@ -165,7 +165,7 @@ export interface Notice {
   topic?: string
   /** Returns whether the notice still applies; it is hidden otherwise. */
   lasts?: (page: Page) => boolean
-  /** The branch it concerns: the notice is shown there. */
+  /** The branch that the notice is about, where it is shown. */
   branch?: string
   /** Where a notice without branch is shown: a {@link Page.place}. Without either, it is shown everywhere. */
   place?: string
@@ -611,7 +611,7 @@ export class Page {
   }
 
   #watchLayout(): void {
-    // Read here, so that the effect runs when any of them changes.
+    // All parts of the layout are read here, so that the effect runs again when one of them changes.
     for (const tab of this.tabs.value) {
       tab.panes.value
       tab.active.value

@@ -8,10 +8,11 @@ import type { Change } from '../../contract/values.ts'
 import type { Connection } from '../ui/socket.ts'
 
 /**
- * Targets per request, and in the first one. The nearest come first, in small requests, since each takes long in a long
- * history.
+ * At most this many targets are asked for in one request. The nearest come first, in small requests, since each target
+ * takes long in a long history.
  */
 const OUTLOOKS_AT_ONCE = 24
+/** At most this many targets are asked for in the first request. */
 const FIRST_OUTLOOKS = 8
 
 /** The default step of a drop: a merge for a branch or tag, a cherry-pick for a single commit. */

@@ -18,9 +18,11 @@ export interface Action<About> {
   /** The name in the palette, if it has to include the object there. */
   inPalette?: Of<About, string>
   icon: Of<About, IconName>
-  /** The keys that run it everywhere in the page, in the notation of keys.ts: Ctrl is the command key on a Mac. */
+  /**
+   * The keys that run the action everywhere in the page, in the notation of keys.ts: Ctrl is the command key on a Mac.
+   */
   keys?: string
-  /** The keys that run it while the list with its object has the focus. */
+  /** The keys that run the action while the list with its object has the focus. */
   listKeys?: string
   /** Whether the action is possible now. Undefined: always. */
   isPossible?: (about: About) => boolean

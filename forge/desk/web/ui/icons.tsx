@@ -145,7 +145,7 @@ export type IconName = keyof typeof ICONS
 export interface IconProps {
   name: IconName
   size?: 'm' | 's' | 'xs'
-  /** The class that gives its colour: by-ai, is-warn… */
+  /** The class that gives the icon its colour: by-ai, is-warn… */
   tone?: string | undefined
 }
 

@@ -12,7 +12,7 @@ export interface MenuItem {
 
 /** A menu without a position. */
 export interface Offer {
-  /** The name of its object. */
+  /** The name of the object that the menu is for, such as a commit. */
   title: string
   groups: MenuItem[][]
 }

@@ -1,5 +1,5 @@
 /**
- * Names of files, branches and refs are byte strings, one character per byte. This makes them readable and safe:
+ * Makes names of files, branches and refs, which are byte strings with one character per byte, readable and safe:
  * invisible characters and those that change the direction of text become escapes.
  */
 
@@ -20,7 +20,10 @@ export function readable(name: string): string {
 // Scripts that are written from right to left.
 const FROM_RIGHT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u
 
-/** A name inside a sentence, whose direction it does not change. */
+/**
+ * Makes a name readable inside a sentence. A name that is written from right to left does not change the direction of
+ * the rest.
+ */
 export function named(name: string): string {
   const words = readable(name)
   return FROM_RIGHT.test(words) ? `\u2068${words}\u2069` : words

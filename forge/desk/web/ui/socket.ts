@@ -64,7 +64,7 @@ export class Connection {
 
   readonly #pending = new Map<number, Pending>()
   #socket: WebSocket | undefined
-  /** The embedded answers, each until it is used once. */
+  /** The answers embedded in the page, by question. Each is used once and then removed. */
   #embedded = new Map<string, unknown>()
   #lastId = 0
   #pause = FIRST_PAUSE_MS

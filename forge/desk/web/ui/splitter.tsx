@@ -7,9 +7,9 @@ import type { TargetedKeyboardEvent, TargetedPointerEvent } from 'preact'
 const KEY_STEP = 16
 
 interface Props {
-  /** The name of the pane whose width it sets. */
+  /** The name of the pane whose width the splitter sets. */
   words: string
-  /** On which side of the edge that pane is. */
+  /** The side of the splitter on which the pane is. */
   side: 'left' | 'right'
   /** Returns the current width of that pane, in pixels. */
   width: () => number

@@ -3,10 +3,11 @@ import { useSignal } from '@preact/signals'
 import type { ComponentChildren, HTMLAttributes, RefObject } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 
-/** Rows rendered above and below the view, and the delay after which they are: the visible rows come first. */
+/** This many rows are also rendered above and below the view. */
 const MARGIN_ROWS = 12
+/** The delay before those rows are rendered, in milliseconds: the visible rows come first. */
 const MARGIN_DELAY_MS = 100
-/** The height assumed until it is measured. */
+/** The height of the view that is assumed until it is measured. */
 const FIRST_HEIGHT_PX = 600
 
 interface Props extends Omit<HTMLAttributes<HTMLDivElement>, 'children'> {

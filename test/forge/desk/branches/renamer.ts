@@ -1,4 +1,7 @@
-/** Types in topic and renames it, for a test that kills this process before one of its git processes. */
+/**
+ * Types into a file of the branch `topic` and renames the branch: a process for a test that kills it before one of its
+ * git processes.
+ */
 import { writeFile } from 'node:fs/promises'
 import { openRepository } from '../../../../core/git/repository.ts'
 import { openWork } from '../../../../forge/desk/work.ts'

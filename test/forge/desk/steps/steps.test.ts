@@ -162,7 +162,7 @@ test(
       else stopped++
       await hand.clean()
     })
-    // Both results occur often.
+    // Clean and stopped steps both occur often.
     expect(Math.min(clean, stopped)).toBeGreaterThan(PAIRS / 10)
   },
   TIMEOUT_MS,

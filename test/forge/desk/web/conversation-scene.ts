@@ -119,7 +119,8 @@ const turnsTemplate = templateOf(async path => {
   if (!first || !second || !third) throw new Error('There are three turns.')
   await play(window, model, first)
   await play(window, model, second)
-  // Commits of turns are looked for up to the first that is older.
+  // The search for the commits of turns ends at the first commit that is older than the conversation, so this one is
+  // not.
   await commit(
     path,
     BRANCH,

@@ -9,7 +9,7 @@ import { makeScratch, openScene, templateOf } from './page-scene.ts'
 /** A stuck run, and the branch as which it is opened. */
 export const STUCK_RUN = 'tern_20261122_101500'
 export const STUCK_BRANCH = 'forklift-20261122_101500'
-/** The report of its agent. */
+/** The report of the stuck run's agent. */
 export const STUCK = `Merged 37 commits of upstream 2.14. Two conflicts need someone who knows what this fork wants.
 
 ### What I could not decide

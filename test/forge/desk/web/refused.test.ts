@@ -44,7 +44,7 @@ describe.skipIf(!hasBrowser)('what can’t be taken', () => {
   const isSaved = (path: string, text: string) => until(async () => (await saved(path)) === text)
   const editorText = async () => (await page.locator('.cm-line').allTextContents()).join('\n')
 
-  /** The number of edits sent during a time in which none are needed. */
+  /** Counts the edits that the page sends within some time in which it has no reason to send any. */
   async function editsIn(milliseconds: number): Promise<number> {
     const before = edits()
     await Bun.sleep(milliseconds)
@@ -88,7 +88,7 @@ describe.skipIf(!hasBrowser)('what can’t be taken', () => {
     await openFile(page, branch, 'a.txt')
     await paste(page, 'x'.repeat(3 * MB))
     await box().getByText('3.00 MB').waitFor()
-    // Its buttons are in view on a narrow screen, too, however long the file's lines are.
+    // The buttons of the box are in view on a narrow screen, too, however long the file's lines are.
     await page.setViewportSize({ width: 800, height: 600 })
     const dismiss = box().getByRole('button', { name: 'Dismiss' })
     await until(async () => ((await dismiss.boundingBox())?.x ?? 800) < 780)
@@ -108,7 +108,7 @@ describe.skipIf(!hasBrowser)('what can’t be taken', () => {
     await isDraft('a.txt', text)
     await page.keyboard.type('語語語')
     await box().getByText('2 MB').first().waitFor()
-    // One box for everything typed there.
+    // Everything typed at this place is in one box.
     expect(await box().count()).toBe(1)
     const left = 2 * MB - Buffer.byteLength(text)
     await isDraft('a.txt', text.replace('\n', `\n${'語'.repeat(Math.floor(left / 3))}`))
@@ -123,7 +123,8 @@ describe.skipIf(!hasBrowser)('what can’t be taken', () => {
   })
 
   test('what the server alone refuses comes out of the text, and what was typed after it stays', async () => {
-    // As if two windows had filled the file at once: a Q that this one sends arrives as a NUL.
+    // As if another window had filled the file at the same time, so that the server refuses what this page lets
+    // through: a Q typed here arrives as a NUL.
     await page.routeWebSocket(/socket/, socket => {
       const server = socket.connectToServer()
       socket.onMessage(message => server.send(String(message).replace('"Q"', '"Q\\u0000"')))

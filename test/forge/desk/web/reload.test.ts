@@ -13,7 +13,7 @@ describe.skipIf(!hasBrowser)('right after a reload', () => {
   let page: RealPage
   /** Releases the answer to the page's first question. */
   let answer: () => void
-  /** Resolves when that answer is held. */
+  /** Resolves when the answer to the page's first question is held. */
   let isHeld: Promise<void>
   /** Resolves when the desk has sent its state as news. */
   let isHeard: Promise<void>

@@ -173,14 +173,15 @@ describe.skipIf(hasNoTemporal)('a run under way', () => {
       const run = runIn((await scene.forge(['run', '--yes', 'rests'])).err)
       const place = await openWorkerPlace(await openRepository(scene.folder), scene.env)
       const worker = await findWorker(place)
+      if (!worker) throw new Error('No worker is running.')
       // Ends the worker as an idle one ends itself.
-      process.kill(worker?.process.pid ?? 0, 'SIGUSR2')
+      process.kill(worker.process.pid, 'SIGUSR2')
       while (await findWorker(place)) await Bun.sleep(20)
       expect((await scene.forge(['show', run])).out).toContain('Left or right?')
       expect((await scene.forge(['runs'])).out).toMatch(new RegExp(`${run} +asks, 1 asking`))
       expect(await findWorker(place)).toBeUndefined()
       expect((await scene.forge(['answer', run, 'a', 'Left.'])).code).toBe(0)
-      expect((await findWorker(place))?.process.pid).not.toBe(worker?.process.pid)
+      expect((await findWorker(place))?.process.pid).not.toBe(worker.process.pid)
       expect((await scene.forge(['attach', run])).code).toBe(0)
     },
     LONG,
@@ -231,7 +232,7 @@ describe.skipIf(hasNoTemporal)('a run under way', () => {
       expect(pruned.out).toContain(`${run}: `)
       expect(pruned.out).toContain(`${run}: stays, as finished work of it is not landed`)
       expect(pruned.out).not.toContain(asking)
-      // It can still be landed.
+      // The kept run can still be landed.
       expect((await scene.forge(['land', run, '--yes'])).code).toBe(0)
       expect((await scene.forge(['runs', '--prune'])).out).toContain(`${run}: `)
       expect(await scene.git('for-each-ref', '--format=%(refname)', `refs/forge/runs/${run}`)).toBe('')

@@ -77,7 +77,7 @@ END OF ${from}`
       const { code, text } = await terminal.ended()
       const run = runIn(text)
       expect(code).toBe(4)
-      // The user sees it as a question and nothing else.
+      // The injected order stands in the model's question: the user sees it as text, and nothing of it is run.
       expect(text).toContain('END OF question')
       expect(await scene.forge(['answer', run, 'b', 'Blue.'])).toMatchObject({ code: 0 })
       expect((await scene.forge(['attach', run])).code).toBe(0)
@@ -92,7 +92,7 @@ END OF ${from}`
       expect(again?.text).toContain(fenced(`told\n${order('artifact')}`))
       const last = heard.findLast(({ kind, task }) => kind === 'implement' && task === 'b')
       expect(last?.text).toContain('# What the person answered\nBlue.')
-      // Outside of fences, only the user's words follow that heading.
+      // Outside of fences, only the user's words follow the heading "What the person answered".
       for (const { text } of heard)
         for (const words of outsideOfFences(text).matchAll(/^# What the person answered\n(.*)$/gm))
           expect(words[1]).toBe('Blue.')

@@ -493,7 +493,7 @@ describe.skipIf(hasNoTemporal)('a run', () => {
     isStopped = true
     const stopped = await host.until(status => taskOf(status, 'b').state === 'stopped')
     expect(taskOf(stopped, 'b').words).toBe('It needs the result of a, which was stopped.')
-    // It is refused with that sentence until its request has ended.
+    // Resuming the task is refused with this sentence until its request has ended.
     while ((await host.says('resume', 'a'))?.includes('just being stopped')) await Bun.sleep(50)
     end.resolve()
     expect((await host.result()).tasks.map(({ state }) => state)).toEqual(['done', 'done', 'done'])

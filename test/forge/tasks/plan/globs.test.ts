@@ -79,7 +79,7 @@ test('a glob fits what it fits elsewhere, too', () => {
   for (let round = 0; round < 1000; round++) {
     const parts = Array.from({ length: 1 + random.below(3) }, () => random.pick(pieces))
     const path = Array.from({ length: 1 + random.below(3) }, () => random.pick(names)).join('/')
-    // With a name at its end, since whether `a/**` matches `a` itself does not matter.
+    // The glob ends with a name, since it does not matter whether `a/**` matches `a` itself.
     const text = `${parts.join('/')}/z`
     expect([text, path, fits(glob(text), `${path}/z`)]).toEqual([text, path, new Bun.Glob(text).match(`${path}/z`)])
   }
