@@ -16,7 +16,7 @@ export const BranchInfo = v.object({
   session: v.boolean(),
   /** The branch's upstream, and how many commits the branch is ahead and behind. */
   upstream: v.optional(v.object({ name: v.string(), ahead: Count, behind: Count })),
-  /** The folder of the work tree in which it is checked out. */
+  /** The folder of the work tree in which the branch is checked out; undefined for none. */
   checkout: v.optional(v.string()),
   /** Files with unsaved changes. */
   drafts: v.array(Path),

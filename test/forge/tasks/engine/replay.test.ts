@@ -71,7 +71,7 @@ describe.skipIf(hasNoTemporal)('a recorded run', () => {
 })
 
 const recorded = (await readdir(RECORDED).catch((): string[] => [])).filter(name => name.endsWith('.json'))
-// Before the first release there are none.
+// Before the first release there are no recorded histories.
 if (recorded.length > 0)
   describe('the histories of earlier versions', () => {
     const paths = recorded.map(name => join(RECORDED, name))
