@@ -80,7 +80,7 @@ if (recorded.length > 0)
       expect(await replay(await Promise.all(paths.map(readHistory)), real)).toEqual([])
     }, 120_000)
 
-    // Each looks harmless, and would break running runs.
+    // Changes of the flows that look harmless, and would break running runs.
     const changes: Change[] = [
       {
         what: 'a task is done by another flow',
