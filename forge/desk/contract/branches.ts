@@ -68,7 +68,7 @@ export type Edit = v.InferOutput<typeof Edit>
 export const Operation = v.object({
   id: Oid,
   kind: v.string(),
-  /** A description: save lease.ts to main. */
+  /** A short description, e.g. `save lease.ts to main`. */
   words: v.string(),
   time: v.number(),
   refs: v.array(v.object({ ref: v.string(), before: v.optional(Oid), after: v.optional(Oid) })),

@@ -442,5 +442,5 @@ async function outlineOf(packing: Packing, own: readonly Path[], bytes: number):
 
 /** The share of a window that the summaries take of it. */
 const OUTLINE_SHARE = 0.25
-/** Without summaries, names alone still say something. */
+/** Gives no summaries: the names alone still say something. */
 const summariesOf = async (files: readonly unknown[]): Promise<string[]> => files.map(() => '')
