@@ -294,6 +294,17 @@ test('an undo says which commits stay on a remote, and leaves them there', async
   expect((await work.redo()).words).toBe('redo: merge topic into main')
 })
 
+test('an undo in a branch that was never pushed asks for no forced push, whatever it had merged', async () => {
+  await using desk = await makePair(CLEAN)
+  const { work, git } = desk
+  await publish(desk)
+  await git('update-ref', '-d', 'refs/remotes/published/main')
+  await git('branch', 'feature/main', 'topic')
+  await git('update-ref', 'refs/remotes/published/feature/main', await git('rev-parse', 'topic'))
+  await work.steps.do(merge(desk))
+  expect((await work.undo()).words).toBe('undo: merge topic into main')
+})
+
 test('undoing a pull says that the branch is behind again, not that a push must be forced', async () => {
   await using desk = await makePair(CLEAN)
   const { work, git } = desk
