@@ -11,7 +11,10 @@ type Lines = { first: number; last: number }
 
 /** At most this many lines next to a conflict may change with it, such as an enclosing bracket or a comma. */
 const MAX_NEIGHBOURS = 3
-/** How many bytes of the differences are read, and the largest file that is compared. Files beyond count as changed. */
+/**
+ * At most this many bytes of the differences are read, and files up to this size compared; what is beyond counts as
+ * changed.
+ */
 const COMPARED = { bytes: 64 << 20, biggestFile: '8m' }
 
 /** Finds the conflicts that git's own merge of two commits marked in a file. */

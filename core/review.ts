@@ -420,9 +420,9 @@ async function foldersGivenUp(objects: Objects, conflicts: ReviewedConflict[], r
   return (await allOf([...folders].map(async folder => ((await isGone(folder)) ? [folder] : [])))).flat()
 }
 
-/** Which of start and upstream are not in the history of the result. */
+/** Gives those of start and upstream that are not in the history of the result. */
 async function unreachable(scratch: Scratch, { start, upstream, result }: Commits): Promise<Oid[]> {
-  // Not by rev-list, which stops early where the dates of commits are wrong.
+  // rev-list is not used here, since it stops early where the dates of commits are wrong.
   const lacks = async (oid: Oid) => !(await isAncestor(scratch, oid, result))
   return (await allOf([upstream, start].map(async oid => ((await lacks(oid)) ? [oid] : [])))).flat()
 }
@@ -704,7 +704,7 @@ async function besideConflicts(
   const others = merged.filter(isOther).map(pathOf)
   const files = merged.filter(spot => !isOther(spot))
   const compared: MarkedFile[] = []
-  // One at a time: each may be as large as the limit.
+  // The files are read one at a time, since each may be as large as the limit.
   for (const [number, { path, automatic }] of files.entries()) {
     const bytes = (await bytesOf(objects, automatic)) ?? Buffer.alloc(0)
     const conflicts = conflictLines(bytes, start, upstream)

@@ -43,7 +43,7 @@ export type Operation = {
   kind: string
   /** A short description, e.g. `save lease.ts to main`. */
   words: string
-  /** In seconds since 1970. */
+  /** The time of the operation, in seconds since 1970. */
   time: number
   refs: { ref: RefName; before?: Oid | undefined; after?: Oid | undefined }[]
   /** The operation that this one undid or redid. */

@@ -149,7 +149,7 @@ export class WorkInProgressVfs implements Vfs {
     for (const [path, change] of changes) this.#change(path, change)
   }
 
-  /** The changes from the base. */
+  /** The changes from the base commit, by path. */
   get changes(): ReadonlyMap<Path, TreeChange> {
     return this.#changes
   }

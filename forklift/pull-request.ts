@@ -27,7 +27,7 @@ export type Story = {
   isUpdate?: boolean | undefined
   /** Which merge buttons are enabled in the repository. */
   buttons?: { merge: boolean; squash: boolean; rebase: boolean } | undefined
-  /** The fork has no commits of its own, so the result is upstream's commit itself. */
+  /** Whether the fork has no commits of its own, so that the result is upstream's commit itself. */
   fastForward?: boolean | undefined
   /** The addresses of older pull requests of Forklift's that this one replaces. */
   leftBehind?: string[] | undefined
@@ -249,7 +249,7 @@ function howToMerge({ buttons, fastForward, originBranch }: Story, format: PageF
   ].join('\n')
 }
 
-/** The same lists of files as plain text, for a terminal. */
+/** The lists of files of the page as plain text, for a terminal. */
 export function ledgerText(review: MergeReview): string {
   const groups = partsOf(review).flatMap(([heading, groups]) =>
     groups.map(([words, items]): [string, string[]] => [
@@ -297,7 +297,7 @@ export function commitMessage(review: MergeReview, story: Story): string {
   const words = story.words?.trim() ? reflow(harmless(story.words.slice(0, MAX_WORDS_CHARS)), QUOTED_WIDTH) : []
   const left = words.length - MAX_QUOTED_LINES
   const shown = left > 0 ? [...words.slice(0, MAX_QUOTED_LINES), `(${many(left, 'more line')})`] : words
-  // Again after wrapping, which may have joined parts into a mention or link.
+  // The text is made harmless again after wrapping, which may have joined parts into a mention or link.
   const quoted = shown.map(line => harmless(`> ${line}`).trimEnd()).join('\n')
   const said = quoted && `${story.byHand === undefined ? SAID.byAgent : SAID.byHand}:\n\n${quoted}`
   const subject = subjectOf(review, story)

@@ -21,7 +21,7 @@ export async function newStuckFile(scratch: Scratch, workspace: string, known: O
   for (const commit of known) {
     // Read as it would be checked out: line ends and encodings may differ from what is committed.
     await using place = await openAttributesPlace(scratch, await attributesFor(objects, commit, [STUCK_FILE]))
-    // One byte more than was read of the agent's, so that a longer file is not taken for the same.
+    // One byte more is read than of the agent's STUCK.md, so that a longer file is not taken for an equal one.
     const limit = MAX_READ_BYTES + 1
     const theirs = await run(place, ['cat-file', '--filters', `${commit}:${STUCK_FILE}`], { ok: [0, 128], limit })
     if (theirs.code === 0 && !theirs.cut && unix(theirs.stdout) === unix(file.bytes)) return undefined

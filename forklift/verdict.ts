@@ -84,7 +84,7 @@ function asAPersonMeant(judged: MergeReview): MergeReview {
   return { ...judged, refusals: left, partial: [...meantByHand, ...partial] }
 }
 
-/** The same plan with a new branch instead of the one to continue. */
+/** Changes a plan so that it makes a new branch instead of continuing one. */
 function apart(plan: Publishable): Publishable {
   if (plan.kind !== 'merge' || !plan.head) return plan
   const { head, ...rest } = plan

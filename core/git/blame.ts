@@ -9,9 +9,9 @@ import { entryAt } from './trees.ts'
 export type BlamedLines = { commit: Oid; line: number; count: number }
 export type BlamedCommit = {
   oid: Oid
-  /** The file's path in it; undefined where git prints that with escapes. */
+  /** The file's path in this commit; undefined where git prints the path with escapes. */
   path: Path | undefined
-  /** The author's. */
+  /** The author's name. */
   name: string
   /** Seconds since 1970, by the author. */
   authored: number
@@ -59,7 +59,7 @@ export async function blame(objects: Objects, commit: Oid, path: Path, signal?: 
   return parse(answer.stdout.toString('latin1'))
 }
 
-/** The commits that the list of a tree names, as far as they are there. */
+/** Gives the commits in a tree's {@link IGNORED_COMMITS}, without those that this repository does not have. */
 async function ignoredCommits(objects: Objects, treeish: Oid): Promise<Oid[]> {
   const entry = await entryAt(objects, treeish, IGNORED_COMMITS)
   const list = entry?.mode.startsWith('100') ? await objects.read(entry.oid, { limit: MAX_LIST_BYTES }) : undefined

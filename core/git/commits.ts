@@ -2,6 +2,7 @@
 import { isUtf8 } from 'node:buffer'
 import { Failure } from '../failure.ts'
 import { type NewObject, type Objects, writeObjects } from './objects.ts'
+import type { RefName } from './refs.ts'
 import { isOid, type Oid, type Path, type Repository } from './repository.ts'
 import { GitError, holds, read, run, type Where } from './run.ts'
 import { makeTree, type TreeChange } from './trees.ts'
@@ -237,14 +238,37 @@ export async function independentOf(where: Where, commits: readonly Oid[]): Prom
   return (await read(where, ['merge-base', '--independent', ...commits])).split('\n').filter(Boolean)
 }
 
+/** How many of some commits are in a remote-tracking branch, and how many in one that a push of their branch updates. */
+export type RemoteCounts = { anywhere: number; pushed: number }
+
 /**
- * Counts the commits that `tip` has and `old` lacks (undefined: all of `tip`'s) and that are in a remote-tracking branch.
+ * Counts the commits that `tip` has and `old` lacks (undefined: all of `tip`'s), and that are on a remote. `head`: the
+ * ref of their branch.
  */
-export async function countOnRemotes(where: Where, old: Oid | undefined, tip: Oid): Promise<number> {
+export async function countOnRemotes(
+  where: Where,
+  head: RefName,
+  old: Oid | undefined,
+  tip: Oid,
+): Promise<RemoteCounts> {
   const count = async (...more: string[]) =>
     Number(await read(where, ['rev-list', '--count', tip, '--not', ...(old === undefined ? [] : [old]), ...more, '--']))
-  const [all, ours] = await Promise.all([count(), count('--remotes')])
-  return all - ours
+  const [all, missing] = await Promise.all([count(), count('--remotes')])
+  if (all === missing) return { anywhere: 0, pushed: 0 }
+  const own = await trackingTips(where, head)
+  return { anywhere: all - missing, pushed: own.length === 0 ? 0 : all - (await count(...own)) }
+}
+
+/** The commits of a branch's upstream and of the branches of that name on all remotes, as fetched last. */
+async function trackingTips(where: Where, head: RefName): Promise<Oid[]> {
+  const format = '--format=%(refname)%00%(objectname)%00%(upstream)'
+  const { stdout } = await run(where, ['for-each-ref', format, 'refs/heads', 'refs/remotes'])
+  const lines = stdout.toString('latin1').trimEnd().split('\n')
+  const refs = lines.map(line => line.split('\0'))
+  const upstream = refs.find(([ref]) => ref === head)?.[2]
+  const name = head.slice('refs/heads/'.length)
+  const isOwn = (ref: string) => ref === upstream || /^refs\/remotes\/[^/]+\/(.*)$/s.exec(ref)?.[1] === name
+  return refs.flatMap(([ref = '', oid = '']) => (oid !== '' && isOwn(ref) ? [oid] : []))
 }
 
 /** How many commits one commit has and another lacks, and the newest of them. */

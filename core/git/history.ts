@@ -291,7 +291,7 @@ export class History implements AsyncDisposable {
       if (!isOid(repository.format, tip.replace(/^\^/, '')))
         throw new Error(`${JSON.stringify(tip)} is no full object id`)
     repository.signal?.throwIfAborted()
-    // Without this git flushes every line, which takes longer than its own work.
+    // By default git flushes every line to a pipe, which takes longer than its own work.
     const buffered = { GIT_FLUSH: '0' }
     const child = start(repository, ['rev-list', '--timestamp', '--parents', ...flags, '--stdin'], 'pipe', buffered)
     const interrupt = () => endChild(child, 'SIGKILL')

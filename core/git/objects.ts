@@ -62,7 +62,7 @@ export class Objects implements AsyncDisposable {
     if (!info) return undefined
     if (info.size > limit) return { ...info, bytes: undefined }
     const { bytes } = await this.#ask('contents', info.oid)
-    // It may have been deleted between the two requests.
+    // The object may have been deleted between the two requests.
     return bytes && { ...info, bytes }
   }
 

@@ -98,7 +98,7 @@ export function endChild(child: ChildProcess, how: NodeJS.Signals): void {
   try {
     if (child.pid) process.kill(-child.pid, how)
   } catch {
-    // It has already ended.
+    // The process group has already ended.
   }
 }
 

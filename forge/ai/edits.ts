@@ -31,7 +31,7 @@ export type Why = 'none' | 'several' | 'same' | 'there' | 'empty' | 'overlap' | 
 /** `edit`: the index of the edit, from 0. `text`: tells the model what to do next. */
 export type EditRefusal = { edit: number; why: Why; text: string }
 
-/** Either all edits are made, or none. */
+/** The result of several edits: either all are made, or none. */
 type EditOutcome = { bytes: Buffer; made: Made[] } | { refusals: EditRefusal[] }
 
 /** At most this many refusals are explained, as each takes a search of the whole file. */

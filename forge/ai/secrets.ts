@@ -70,7 +70,7 @@ export const blackOut = (text: string, known: readonly string[]): string => blac
 /** As {@link blackOut}, for many texts: the patterns are built once. */
 export function blackOutFor(known: readonly string[]): (text: string) => string {
   const values = [...new Set(known.map(it => it.trim()))].filter(value => value.length >= MIN_SECRET_CHARS)
-  // The longest first: one may be the beginning of another.
+  // The longest value comes first, since a shorter one may be its beginning.
   values.sort((a, b) => b.length - a.length)
   const forms = values.flatMap(formsOf)
   return text => {

@@ -179,7 +179,7 @@ export const NOT_RUN = 'This was not run: the turn ended before it. Call it agai
 /** Deeper values occur in no tool's arguments, and a file that has them could not be read again. */
 const MAX_ARGUMENT_DEPTH = 32
 
-/** Appends entries. */
+/** Gives a session with more entries at its end. */
 export const withEntries = (session: Session, ...entries: SessionEntry[]): Session => ({
   ...session,
   messages: [...session.messages, ...entries],

@@ -39,10 +39,10 @@ export const contextWithoutPerson = (vfs: WorkInProgressVfs, signal: AbortSignal
 })
 
 export type ToolResult = {
-  /** For the model: short, with what changed. */
+  /** The result for the model: short, with what changed. */
   text: string
   isError: boolean
-  /** For the user, on one line, e.g. the path and the number of lines. */
+  /** The result for the user, on one line, e.g. the path and the number of lines. */
   words: string
   /** The file in which an edit did not find its search text. */
   missed?: Path

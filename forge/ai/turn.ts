@@ -344,7 +344,7 @@ class Keeper {
 
   constructor(readonly write: () => Promise<void>) {}
 
-  /** Says that there is something new to write. */
+  /** Schedules a write of the new content, unless one is scheduled or under way. */
   keep(): void {
     if (this.#clock || this.#writing) return
     const write = () => {

@@ -6,7 +6,7 @@ import { visible } from '../../core/text.ts'
 export type DeskCommandOptions = {
   /** The folder whose repository is opened. */
   folder: string
-  /** Undefined: the last port, or a free one. */
+  /** The port to listen on; undefined: the last one, or a free one. */
   port: number | undefined
   open: boolean
   help: boolean

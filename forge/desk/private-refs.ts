@@ -30,7 +30,7 @@ export async function keepRefsPrivate(repository: Repository): Promise<void> {
   for (const [key, [mirror = '']] of values) {
     if (!key.endsWith('.mirror') || !/^(true|yes|on|1|push)$/i.test(mirror)) continue
     const push = key.replace(/mirror$/, 'push')
-    // The user has configured what is pushed there.
+    // The user has configured what is pushed to this remote.
     if (values.has(push)) continue
     for (const refspec of MIRRORED) await addConfig(repository, asText(push), refspec)
   }

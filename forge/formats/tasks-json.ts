@@ -80,7 +80,7 @@ const TaskStatus = v.object({
   head: v.optional(Oid),
   question: v.optional(Reference),
   /**
-   * With the state asks: no answer is needed, but something has to be fixed; `forge resume` then continues the same
+   * With the state `asks`: no answer is needed, but something has to be fixed; `forge resume` then continues the same
    * attempt.
    */
   isLacking: v.optional(v.boolean()),
@@ -102,7 +102,7 @@ export const RunStatus = v.object({
   /** Milliseconds of work so far, where the run has a limit of minutes. */
   used: v.optional(Amount),
   question: v.optional(Reference),
-  /** With the state out of budget: the limit that was reached. */
+  /** With the state `out of budget`: the limit that was reached. */
   limit: v.optional(LimitName),
   result: v.optional(Oid),
   report: v.optional(Reference),
@@ -137,7 +137,7 @@ export const ShownRun = v.object({
   asks: v.optional(text),
   /** The text of the run's report for the user. */
   tells: v.optional(text),
-  /** For the combined result of all tasks. */
+  /** Why the combined result of all tasks counts as not checked; undefined where it is checked. */
   unchecked,
   /** When the current work began, in milliseconds since 1970. */
   began: v.optional(v.number()),

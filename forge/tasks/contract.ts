@@ -102,11 +102,11 @@ export type StepResult = {
   isGood?: boolean
   /** For plan, and for check plan where the plan has to change: the proposed plan, as `lintPlan` takes it. */
   plan?: Reference
-  /** With success: what it wants to find out before it is done, a list of {@link SubAgent}. */
+  /** With the outcome `success`: what the step wants to find out before it is done, a list of {@link SubAgent}. */
   fanOut?: List
-  /** With blocked_on_human: the question. */
+  /** With the outcome `blocked_on_human`: the question. */
   question?: Reference
-  /** With blocked_on_sibling: the task that it waits for. */
+  /** With the outcome `blocked_on_sibling`: the task that this one waits for. */
   sibling?: TaskId
   spent: Spent
 }

@@ -78,7 +78,7 @@ function* google({ say = '', calls = [] }: Turn) {
 type Asked = { messages?: Said[]; input?: Said[]; contents?: Said[] }
 type Said = { role?: string }
 
-/** By the end of the request's path. */
+/** The dialect of an answer, by the end of the request's path. */
 export const dialects: Record<string, (turn: Turn) => Iterable<string>> = {
   '/messages': anthropic,
   '/responses': openai,

@@ -228,7 +228,7 @@ test('a commit that a person dropped from the branch does not come back', async 
   await news(world, 2)
   await day(world)
   await git(world.origin, 'update-ref', `refs/heads/${head}`, first)
-  // Another agent does not make it again until upstream moves.
+  // No other agent makes the merge again until upstream moves.
   expect((await day(world)).stdout).toBe('')
   expect(await world.agentRuns()).toBe(2)
   expect(await world.tip('origin', head)).toBe(first)

@@ -63,7 +63,7 @@ test('a pull request that is closed while the agent works: exit 1, nothing is pu
   expect(await world.tip('origin', head)).toBe(tip)
   expect(world.pull).toMatchObject({ state: 'closed', body })
   expect(world.github.requests('PATCH')).toEqual([])
-  // As the message says, another run makes a new one.
+  // As the message says, another run makes a new pull request.
   expectExit(await world.run(), 0)
   expect(world.github.pull(1).state).toBe('closed')
   expect(world.github.pull(2)).toMatchObject({ state: 'open' })

@@ -250,7 +250,7 @@ test('what a teammate has taken back in the pull request does not return with a 
   expectExit(await world.run(['--publish', 'mine']), 0)
   await change(world, 'greeting.txt', 'hello from us both!\n')
   expectExit(await world.run(['--publish', 'mine']), 0)
-  // Its files are those of the first published state.
+  // A commit on the published branch with the files of the first published state.
   await world.push('origin', { 'greeting.txt': 'hello from us both\n' }, { branch: world.pull.head })
   await change(world, 'more.txt', 'more\n')
   expectExit(await world.run(['--publish', 'mine']), 0)

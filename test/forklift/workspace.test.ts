@@ -144,7 +144,7 @@ test('run.txt has the facts for the harness', async () => {
   await using world = await makeWorld({ branch: 'trunk', upstreamBranch: 'next' })
   expectExit(await world.run([], { env: { FORKLIFT_TIMEOUT_SECONDS: '90' } }), 0)
   const facts = (await readFile(join((await world.lastRun()).state, 'run.txt'), 'utf8')).split('\n')
-  // Then come the networks that the host is in, which the container must reject.
+  // The last facts are the networks that the host is in, which the container must reject.
   for (const line of facts.filter(it => it.startsWith('reject='))) expect(line).toMatch(/^reject=[\da-f.:]+\/\d+$/)
   expect(facts.filter(line => !line.startsWith('reject='))).toEqual([
     'branch=trunk',

@@ -31,7 +31,7 @@ async function slowDown(page: Page): Promise<void> {
     const session = await page.context().newCDPSession(page)
     await session.send('Emulation.setCPUThrottlingRate', { rate: SLOW })
   } catch {
-    // It is already closed.
+    // The page is already closed.
   }
 }
 

@@ -10,9 +10,9 @@ import { bare, commit, type Files, git } from './git.ts'
 
 /** The relation of upstream and the fork at the beginning. */
 export type Story =
-  /** Both changed the same line, and also other files. */
+  /** Upstream and the fork changed the same line, and also other files. */
   | 'conflict'
-  /** Both changed different files. */
+  /** Upstream and the fork changed different files. */
   | 'clean'
   /** Upstream has nothing new. */
   | 'current'

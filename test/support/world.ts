@@ -322,7 +322,7 @@ export class World implements AsyncDisposable {
   async calls(command?: string): Promise<Call[]> {
     const folder = join(this.root, 'docker/calls')
     const names = await readdir(folder).catch(() => [] as string[])
-    // Their file names are times.
+    // The names of the files are times, so sorting gives the order of the calls.
     const calls = await Promise.all(
       names.sort().map(async name => (await readFile(join(folder, name), 'utf8')).split('\0').slice(0, -1)),
     )

@@ -20,7 +20,7 @@ import { mergeDrafts } from './draft-merges.ts'
 import { type Drafts, isEmpty, makeDrafts, noDrafts } from './drafts.ts'
 import { lockedAll, type OpenBranches } from './open-branches.ts'
 
-/** The kinds of these operations. */
+/** The kinds of the operations that move commits, and drafts, to a new branch. */
 export const SAVE_ELSEWHERE = 'save elsewhere'
 export const DRAFTS_ELSEWHERE = 'drafts elsewhere'
 
@@ -49,7 +49,7 @@ export async function saveElsewhere(branches: OpenBranches, name: string, to: st
   return tip
 }
 
-/** Undoes or redoes this. */
+/** Undoes or redoes {@link saveElsewhere}. */
 export async function reverseSaveElsewhere(branches: OpenBranches, { refs, kind }: Recorded, how: How): Promise<void> {
   const heads = refs.filter(({ ref }) => ref.startsWith(HEADS))
   const isThere = kind !== 'undo'
@@ -118,7 +118,7 @@ export async function draftsElsewhere(branches: OpenBranches, name: string, from
   await moveDrafts(branches, { name, to, from }, { kind: DRAFTS_ELSEWHERE, words })
 }
 
-/** Undoes or redoes this. */
+/** Undoes or redoes {@link draftsElsewhere}. */
 export async function reverseDraftsElsewhere(branches: OpenBranches, { refs }: Recorded, how: How): Promise<void> {
   const own = refs.find(({ ref }) => ref.startsWith(HEADS))
   const drafts = refs.filter(({ ref }) => ref.startsWith(DRAFTS)).map(({ ref }) => branchOfDrafts(ref))

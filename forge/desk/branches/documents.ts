@@ -113,7 +113,7 @@ function changeFrom(json: unknown, length: number): ChangeSet {
   for (const section of json) {
     if (typeof section === 'number') continue
     const lines = section.slice(1) as string[]
-    // A line end inside a line would not be counted as one everywhere.
+    // An inserted line with a line end in it would count as one line here and as two elsewhere.
     if (lines.some(line => line.includes('\n'))) throw notAnEdit()
   }
   return ChangeSet.fromJSON(json)

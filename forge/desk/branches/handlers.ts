@@ -13,7 +13,7 @@ import { shownOperations } from './undo.ts'
 /** At most this many operations in one reply. */
 const MAX_OPERATIONS = 500
 
-/** Without the questions that also concern chats, which the work as a whole answers. */
+/** The questions about branches, without those that also concern chats, which the work as a whole answers. */
 type OwnQuestions = Omit<typeof branchQuestions, 'rename branch' | 'restore branch' | 'undo' | 'redo'>
 
 export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, Window> {

@@ -48,8 +48,8 @@ export async function reverse(
 }
 
 /**
- * A sentence about undone commits that are on a remote, which stay there. Commits that a pull brought were there
- * before: the branch is behind again, and no force push is needed.
+ * A sentence about undone commits that a push of the branch has brought to a remote, which stay there. Commits that a
+ * pull brought were there before: the branch is behind again, and no force push is needed.
  */
 async function whatStays(
   { room }: OpenBranches,
@@ -59,7 +59,7 @@ async function whatStays(
   const said: string[] = []
   for (const { ref, before, after } of heads) {
     if (before === undefined || after === undefined) continue
-    const count = await countOnRemotes(room.objects.repository, before, after)
+    const { pushed: count } = await countOnRemotes(room.objects.repository, ref, before, after)
     const [are, stay] = count === 1 ? ['is', 'stays'] : ['are', 'stay']
     if (count === 0) continue
     const name = nameOfRef(ref)

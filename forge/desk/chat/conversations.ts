@@ -138,7 +138,7 @@ export class Conversations {
     const { session, unreadable } = await this.#sessions.in(vfs)
     const entry = await vfs.entryAt(SESSION)
     const isOwn = entry !== undefined && this.own.has(entry.oid)
-    // As the next turn will use it.
+    // The session as the next turn will use it: without the opening if it was written elsewhere.
     const taken = isOwn ? session : withoutOpening(session)
     return { session: withWishes(taken, this.choices.wishesIn(at.branch)), unreadable, commit, isOwn }
   }

@@ -68,7 +68,7 @@ export class TurnTools implements AsyncDisposable {
     return { isAllowed: true, ...(words !== undefined && { why: words }) }
   }
 
-  /** An engine that hangs is not waited for long. */
+  /** Says why commands can't be run; undefined if they can. The wait for a container engine that hangs is limited. */
   async #lookForDocker(whyNot: typeof whyNoCommands, signal: AbortSignal): Promise<string | undefined> {
     try {
       return await whyNot(this.state, AbortSignal.any([signal, AbortSignal.timeout(DOCKER_CHECK_TIMEOUT_MS)]))

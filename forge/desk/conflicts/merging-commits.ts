@@ -41,7 +41,7 @@ export const ConflictRow = v.object({
   stages: v.array(Stage),
   /** The length of the file's conflict markers, in characters; undefined if it is not text. */
   mark: v.optional(v.number()),
-  /** The number of conflicts. */
+  /** The number of conflicts in the file. */
   all: v.number(),
 })
 export type ConflictRow = v.InferOutput<typeof ConflictRow>
@@ -53,7 +53,7 @@ const Body = v.object({
   theirs: v.string(),
   oursCommit: v.string(),
   theirsCommit: v.string(),
-  /** The branch's commit when it began. */
+  /** The branch's commit when the merge began. */
   from: v.string(),
   /** The base of a cherry-pick: the commit's parent; null before a first commit. Of a revert: the reverted commit. */
   base: v.optional(v.nullable(v.string())),

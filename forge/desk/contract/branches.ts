@@ -16,7 +16,7 @@ export const BranchInfo = v.object({
   session: v.boolean(),
   /** The branch's upstream, and how many commits the branch is ahead and behind. */
   upstream: v.optional(v.object({ name: v.string(), ahead: Count, behind: Count })),
-  /** The folder of the work tree in which it is checked out. */
+  /** The folder of the work tree in which the branch is checked out; undefined for none. */
   checkout: v.optional(v.string()),
   /** Files with unsaved changes. */
   drafts: v.array(Path),
@@ -38,10 +38,7 @@ export type BranchInfo = v.InferOutput<typeof BranchInfo>
 export const File = v.variant('kind', [
   v.object({
     kind: v.literal('text'),
-    /**
-     * With
-     *  between lines. In a file of mixed line ends each \r is a character of the text.
-     */
+    /** The text, with \n between lines. In a file of mixed line ends each \r is a character of the text. */
     text: v.string(),
     /** The number of edits since the server opened the file. */
     version: Count,
@@ -71,7 +68,7 @@ export type Edit = v.InferOutput<typeof Edit>
 export const Operation = v.object({
   id: Oid,
   kind: v.string(),
-  /** A description: save lease.ts to main. */
+  /** A short description, e.g. `save lease.ts to main`. */
   words: v.string(),
   time: v.number(),
   refs: v.array(v.object({ ref: v.string(), before: v.optional(Oid), after: v.optional(Oid) })),
@@ -131,7 +128,7 @@ export const branchQuestions = {
   ),
   /** Restores a deleted branch at its last commit. */
   'restore branch': repeatable({ branch: Branch }, Nothing),
-  /** Newest first. */
+  /** Lists `count` operations after the newest `from`, newest first. */
   operations: repeatable({ from: Count, count: Count }, v.array(Operation)),
   /** Undoes an operation; without one, the last of the branch, or of all. */
   undo: question({ operation: v.optional(Oid), branch: v.optional(Branch) }, Reversed),

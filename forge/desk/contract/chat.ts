@@ -29,7 +29,7 @@ export type Call = v.InferOutput<typeof Call>
 /** An entry of the conversation, in order. */
 export const Item = v.variant('kind', [
   v.object({ kind: v.literal('user'), turn: v.string(), at: v.number(), text: v.string() }),
-  /** Markdown. */
+  /** A part of the AI's answer, in Markdown. */
   v.object({ kind: v.literal('text'), turn: v.string(), text: v.string() }),
   v.object({ kind: v.literal('reasoning'), turn: v.string(), text: v.string() }),
   v.object({ kind: v.literal('call'), turn: v.string(), call: Call }),
@@ -73,7 +73,7 @@ export type Item = v.InferOutput<typeof Item>
 /** A tool of the repository that needs approval before it runs. */
 export const Approval = v.object({
   path: Path,
-  /** The content to approve. */
+  /** The blob to approve. */
   oid: Oid,
   source: v.string(),
   /** The content approved before, to compare with. */
@@ -104,7 +104,7 @@ export const Conversation = v.object({
     }),
   ),
   approvals: v.array(Approval),
-  /** The sum over all turns. */
+  /** The usage of all turns together. */
   usage: TurnUsage,
   /**
    * How full the model's window is, in tokens, by the last request or an estimate; `of`: its size. `words`: set if the

@@ -5,17 +5,9 @@
 import type { ChangeSet, Text } from '@codemirror/state'
 import { MAX_EDITABLE_BYTES } from './limits.ts'
 
-/**
- * The line ends of a text: all
- * , all \r
- * , or both.
- */
+/** The line ends of a text: all \n, all \r\n, or both. */
 export type LineEnd = 'LF' | 'CRLF' | 'mixed'
-/**
- * What a file's bytes have and its text does not: \r
- *  instead of
- * , and a byte order mark.
- */
+/** What a file's bytes have and its text does not: \r\n in place of \n, and a byte order mark. */
 export type Form = { lineEnd: LineEnd; bom: boolean }
 
 const BOM_BYTES = 3
@@ -74,7 +66,7 @@ export function insertedBy(change: ChangeSet): string {
   return texts.join('\n')
 }
 
-/** With enough digits to differ from the limit. */
+/** A size in megabytes for a refusal, with enough digits to differ from the limit of 2 MB. */
 function megabytes(bytes: number): string {
   const words = (bytes / (1 << 20)).toFixed(2)
   return words === '2.00' ? '2 MB and a little more' : `${words} MB`

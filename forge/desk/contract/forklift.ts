@@ -25,7 +25,7 @@ export const Forklift = v.object({
   missing: v.optional(v.string()),
   /** owner/name of upstream, its branch, and how many commits it is ahead as last fetched. */
   upstream: v.optional(v.object({ name: v.string(), branch: v.string(), ahead: Count })),
-  /** Newest first. */
+  /** The runs of this fork, newest first. */
   runs: v.array(ForkliftRun),
   /** Whether a run started on this desk is running. */
   isRunning: v.boolean(),

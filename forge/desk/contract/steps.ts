@@ -39,9 +39,9 @@ export const BranchStep = v.variant('step', [
   /** Rebases the commits of a branch onto another commit. */
   v.object({ step: v.literal('rebase'), branch: Branch, onto: Source }),
   v.object({ step: v.literal('cherry-pick'), commits: v.array(Oid), onto: Branch }),
-  /** A commit of the branch, undone by a new one. */
+  /** Undoes a commit of the branch by a new one. */
   v.object({ step: v.literal('revert'), commit: Oid, onto: Branch, message: v.optional(v.string()) }),
-  /** A confirmed reset. */
+  /** Resets the branch to a commit; the user has confirmed it. */
   v.object({ step: v.literal('move'), branch: Branch, to: Source }),
 ])
 export type BranchStep = v.InferOutput<typeof BranchStep>
@@ -124,7 +124,7 @@ export const Done = v.object({ words: v.string(), commit: v.optional(Oid), mergi
 export type Done = v.InferOutput<typeof Done>
 
 export const stepQuestions = {
-  /** One reply per step. */
+  /** Asks for the outcomes of several steps: the reply has one for each, in the same order. */
   outlooks: repeatable({ steps: v.pipe(v.array(BranchStep), v.maxLength(64)) }, v.array(Outlook)),
   preview: repeatable({ step: Step }, Preview),
   /**

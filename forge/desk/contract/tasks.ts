@@ -37,7 +37,7 @@ export {
 export const RunRow = v.object({
   run: RunId,
   wish: v.string(),
-  /** Undefined if the run's state is unknown. */
+  /** The run's state; undefined if it is unknown. */
   state: v.optional(RunState),
   tasks: v.object({ all: Count, done: Count, running: Count, asking: Count }),
   spent: v.optional(Spent),
@@ -57,7 +57,7 @@ export const RunTask = v.object({
   attempt: Count,
   /** The task's current action. */
   doing: v.string(),
-  /** Explains the task's state, if necessary. */
+  /** A sentence that explains the task's state, if necessary; else ''. */
   words: v.string(),
   dependsOn: v.array(TaskId),
   /** The task's result: the commit that passed. It has a branch until the run has a result of all its tasks. */
@@ -195,11 +195,11 @@ export const tasksQuestions = {
   'tasks runs': repeatable({}, Runs),
   'tasks run': repeatable({ run: RunId }, Run),
   'tasks plan': repeatable({ run: RunId }, ShownPlan),
-  /** Changes nothing. */
+  /** Lints an edited plan, and changes nothing. */
   'tasks plan check': repeatable({ run: RunId, text: PlanText }, CheckedPlan),
   'tasks task': repeatable({ run: RunId, task: TaskId }, TaskDetail),
   'tasks journal': repeatable({ run: RunId, task }, v.array(JournalLine)),
   'tasks landing': repeatable({ run: RunId, task, onto: Branch }, Landing),
-  /** The output of `forge`, by line. */
+  /** Gives a run a command of the user. The reply has the output of `forge`, by line. */
   'tell tasks': question({ word: TasksWord }, v.object({ words: v.array(v.string()) })),
 }

@@ -461,7 +461,7 @@ async function bothOf(work: BranchWork, row: ConflictRow): Promise<Map<Path, Dra
   const { objects } = work.room
   const wanted = new Map<Path, DraftFile>()
   for (const path of row.mark === undefined ? [] : row.paths) {
-    // One of two names that was deleted before is restored.
+    // A file with two names may have lost one of them in the drafts: that one is restored.
     const entry = (await entryIn(objects, drafts, path)) ?? (await entryInTip(objects, tip, path))
     const content = entry && (await contentIn(objects, drafts, path, entry))
     if (!entry || !content?.bytes) continue

@@ -1,14 +1,11 @@
 /**
  * Files with a filter (`filter=` in .gitattributes): Git LFS, git-crypt, and others. The repository contains the output
- * of
- * the filter, a program that runs in a checkout. The desk runs no program of a repository, so it neither edits nor
+ * of the filter, a program that runs in a checkout. The desk runs no program of a repository, so it neither edits nor
  * creates such a file: its content would be committed unfiltered.
  *
  * Other attributes change nothing. The repository's content is edited: a text with `working-tree-encoding` is UTF-8
- * there, and one with `text` or `eol` has the line ends with which it was added. A new file has \
- * , as git add would
- * make it; a file with \\r\
- *  in the repository keeps it by line, where git add would change all lines at once, if `text`
+ * there, and one with `text` or `eol` has the line ends with which it was added. A new file has \n, as git add would
+ * make it; a file with \r\n in the repository keeps it by line, where git add would change all lines at once, if `text`
  * is set.
  */
 import { readFile } from 'node:fs/promises'

@@ -25,7 +25,7 @@ export async function listFolder(objects: Objects, place: FolderPlace, path: Pat
     .map(([, entry]) => entry)
 }
 
-/** Undefined if there is no folder. */
+/** Lists the entries of a folder; undefined if there is no such folder. */
 async function entriesIn(
   objects: Objects,
   { tree, unwritten }: FolderPlace,

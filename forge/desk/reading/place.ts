@@ -8,9 +8,9 @@ import { CommitVfs, type Vfs, WorkInProgressVfs } from '../../vfs.ts'
 export type ReadingPlace = {
   /** The commit of the place; undefined in a branch that has none yet. */
   commit: Oid | undefined
-  /** All files, including drafts. */
+  /** The tree of all files, including drafts. */
   tree: Oid
-  /** Unsaved files. */
+  /** The paths of unsaved files. */
   drafts: ReadonlySet<Path>
 }
 

@@ -14,9 +14,8 @@ export const MAX_SHOWN_BYTES = 10 << 20
 const BOM = Buffer.from([0xef, 0xbb, 0xbf])
 
 /**
- * Decodes bytes to text with
- *  between lines; undefined if they are not UTF-8 or contain a NUL. With mixed line ends each \r stays in the text, so
- * that no line loses its own. {@link encode} is the exact reverse.
+ * Decodes bytes to text with \n between lines; undefined if they are not UTF-8 or contain a NUL. With mixed line ends
+ * each \r stays in the text, so that no line loses its own. {@link encode} is the exact reverse.
  */
 export function decodeText(bytes: Uint8Array): (Form & { text: string }) | undefined {
   if (bytes.includes(0)) return undefined
@@ -63,7 +62,7 @@ function lineEndOf(text: string): LineEnd {
   return isUniform ? 'CRLF' : 'mixed'
 }
 
-/** Encodes a text in this form. */
+/** Encodes a text with the line ends and the byte order mark of a form. */
 export function encode(text: string, { lineEnd, bom }: Form): Buffer {
   const body = Buffer.from(lineEnd === 'CRLF' ? text.replaceAll('\n', '\r\n') : text)
   return bom ? Buffer.concat([BOM, body]) : body

@@ -72,7 +72,7 @@ export class Pages {
   /** The page's HTML for one visit. */
   html({ nonce, secret = '', beginning = '' }: Visit): string {
     const html = this.#html.replaceAll(NONCE_MARK, nonce).replaceAll(SECRET_MARK, secret)
-    // By a function, since a $ in a replacement string has a special meaning.
+    // The replacement is a function, since a $ in a replacement string has a special meaning.
     return html.replace(BEGINNING_MARK, () => beginning)
   }
 

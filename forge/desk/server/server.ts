@@ -44,7 +44,7 @@ type Served = {
 
 type DeskServer = {
   key: Key
-  /** A ticket for an address that gives access once. */
+  /** Makes a ticket: an address with it gives access once. */
   ticket(): string
   stop(): Promise<void>
 }
@@ -169,7 +169,7 @@ function listen(settings: object, port: number | undefined, wish: number | undef
     try {
       return [server, on('::1', server.port ?? 0)]
     } catch {
-      // Without IPv6, or with another program on that port: the printed address works all the same.
+      // This machine has no IPv6, or another program has that port on it: the printed address works all the same.
       return [server]
     }
   } catch (error) {

@@ -21,7 +21,7 @@ type PickRules = {
   /** The number of all commits, including those already picked. */
   of: number
   onto?: string | undefined
-  /** Whether some are already picked. */
+  /** Whether some commits of the chain are already picked. */
   isBegun?: boolean
 }
 

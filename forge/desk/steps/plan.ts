@@ -23,7 +23,7 @@ export type Planned =
       /** Typed text, or the message bytes of a copied commit. */
       message: string | Buffer
       encoding?: string | undefined
-      /** Undefined: the user, now. */
+      /** The author and time; undefined: the user, now. */
       author?: CommitIdentity | undefined
     }
 
@@ -31,7 +31,7 @@ export type Planned =
 export type Stop = {
   /** Git's merge, with plain file names, and the branch's own .forge folder. */
   merge: MergedTree
-  /** The tree that theirs is merged into. */
+  /** The tree into which `theirs` is merged. */
   ours: Oid
   theirs: Oid
   words: { ours: string; theirs: string }

@@ -14,7 +14,7 @@ type Picked = { picks: Picks; commits: number; same: number }
 /** Computes a value for a key, or returns the cached one. */
 export type Once = (key: string, make: (pace: Pace) => Promise<Picked>) => Promise<Picked>
 
-/** Without a cache and without a signal. */
+/** Computes the value each time, without a cache, and can't be aborted. */
 export const everyTime: Once = async (_, make) =>
   await make({ signal: new AbortController().signal, tell: () => undefined })
 

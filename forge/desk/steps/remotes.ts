@@ -50,7 +50,7 @@ export async function readRemotes(repository: Repository): Promise<Remotes> {
   const all = [...found].filter(([, { hasUrl }]) => hasUrl)
   return {
     all: all.map(([name, { fetch, isSkipped }]) => ({ name, fetch, isSkipped })),
-    // The longest first, since one may be part of another.
+    // The longest secret comes first, since a shorter one may be part of it.
     secrets: [...secrets].sort((one, other) => other.length - one.length),
   }
 }

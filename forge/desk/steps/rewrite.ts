@@ -34,7 +34,7 @@ type OnLine = Commit & { oid: Oid }
 type Rewrite = {
   /** The parent of the first rewritten commit; undefined before a first commit. */
   onto: Oid | undefined
-  /** Oldest first. */
+  /** The resulting commits, oldest first. */
   items: readonly Item[]
   /** The operation in a few words, without the branch. */
   does: string

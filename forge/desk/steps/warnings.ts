@@ -1,12 +1,12 @@
 /** Warnings before a step: hooks that do not run, checkouts that can't follow, commits that are on a remote. */
 import { access, constants, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { countOnRemotes } from '../../../core/git/commits.ts'
+import { countOnRemotes, type RemoteCounts } from '../../../core/git/commits.ts'
 import { asBytes, type Oid, type Repository } from '../../../core/git/repository.ts'
 import { read } from '../../../core/git/run.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
 import type { BranchServices } from '../branches/branch-work.ts'
-import { branchOfRef, HEADS } from '../branches/branches.ts'
+import { branchOfRef, HEADS, headRef } from '../branches/branches.ts'
 import type { Step } from '../contract/steps.ts'
 import type { StepPlan } from './plan.ts'
 
@@ -45,22 +45,20 @@ export async function warningsFor(
   const { repository } = objects
   const { branch, before } = plan
   const isForward = step === 'merge' && plan.chain.every(({ is }) => is === 'there') && !plan.stop
-  const [hooks, checkout, pushed, keepers] = await Promise.all([
+  const [hooks, checkout, remotes, keepers] = await Promise.all([
     isForward ? [] : hooksFor(repository, step),
     checkouts.whyNotFollowing(branch, before, plan.tree),
-    step === 'rebase' || step === 'move' || step === 'rewrite' ? pushedBeyond(repository, before, plan) : 0,
+    step === 'rebase' || step === 'move' || step === 'rewrite' ? onRemotes(repository, plan) : undefined,
     plan.replaced === undefined ? [] : branchesWith(repository, plan.replaced, branch),
   ])
   const skipped = `Hooks of this repository do not run: ${hooks.join(', ')}.`
   const name = visiblePath(branch)
   const behind = checkout && `The checkout in ${visible(checkout.folder)} stays behind: ${visible(checkout.why)}`
-  const goes = pushed === 1 ? 'goes is' : 'go are'
-  const others = `${many(pushed, 'commit')} that ${goes} on a remote already: a push of ${name} has to be forced.`
   return [
     ...plan.warnings,
     ...(hooks.length > 0 ? [skipped] : []),
     ...(behind === undefined ? [] : [behind]),
-    ...(pushed > 0 ? [others] : []),
+    ...(remotes ? remoteWords(remotes, step, name) : []),
     ...(keepers.length > 0 ? [keepersInWords(keepers)] : []),
   ]
 }
@@ -88,8 +86,19 @@ export async function hooksFor(repository: Repository, step: Step['step']): Prom
   return wanted.length === 0 ? [] : (await hooksOf(repository)).filter(name => wanted.includes(name))
 }
 
-/** The number of commits on a remote that leave the branch. */
-async function pushedBeyond(repository: Repository, before: Oid, { onto, chain }: StepPlan): Promise<number> {
+/** The commits on a remote that leave the branch. */
+async function onRemotes(repository: Repository, { branch, before, onto, chain }: StepPlan): Promise<RemoteCounts> {
   const kept = chain.findLast(({ is }) => is === 'there')
-  return await countOnRemotes(repository, kept?.is === 'there' ? kept.commit : onto, before)
+  return await countOnRemotes(repository, headRef(branch), kept?.is === 'there' ? kept.commit : onto, before)
+}
+
+/**
+ * Warns of commits that a push of the branch has brought to a remote; where commits are replaced by others, also of
+ * those that other branches have there.
+ */
+function remoteWords({ pushed, anywhere }: RemoteCounts, step: Step['step'], name: string): string[] {
+  const count = pushed > 0 || step === 'move' ? pushed : anywhere
+  if (count === 0) return []
+  const there = `${many(count, 'commit')} that ${count === 1 ? 'goes is' : 'go are'} on a remote already`
+  return [pushed > 0 ? `${there}: a push of ${name} has to be forced.` : `${there}, in other branches.`]
 }

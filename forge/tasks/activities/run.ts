@@ -287,7 +287,7 @@ export class RunWork implements RunActivities {
           it.task === task && it.head === head && it.plan === part && it.isGood
         const checked = facts.find((it): it is FactOf<'checked'> => it.fact === 'checked' && isOfResult(it))
         const reference = checked && { kind: 'validation', oid: checked.report }
-        // A report that is gone says nothing.
+        // A report that can't be read counts as one without checks.
         const report = reference && ((await store.readJson(reference).catch(() => undefined)) as ValidationReport)
         const commands = new Set((report?.checks ?? []).filter(it => it.heldBefore).map(({ name }) => name))
         const { claims = [] } = plan.tasks.find(({ id }) => id === task) ?? {}

@@ -193,7 +193,7 @@ class WarmSlot implements Slot {
     private readonly home: Home,
   ) {
     this.folder = join(place, 'files')
-    // Without a time limit, as an untrusted tree may be large.
+    // git has no time limit here, as an untrusted tree may be large.
     const { bounds: _, ...where } = scratch
     const env = { ...scratch.env, GIT_WORK_TREE: this.folder, GIT_INDEX_FILE: join(place, 'index') }
     this.#git = { ...where, cwd: this.folder, env }
@@ -228,7 +228,7 @@ class WarmSlot implements Slot {
   async keepPrepared(): Promise<void> {
     await openAll(this.folder)
     await this.#bringBackFiles(this.#commit)
-    // Otherwise a later change of owner would count as a change of the file.
+    // The owner is changed now: later it would count as a change of the file.
     await giveToContainer(this.folder)
     this.#prepared = await this.#untracked()
     // Files that change from now on are newer than this file.

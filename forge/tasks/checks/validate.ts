@@ -26,7 +26,7 @@ export type ValidationMeans = {
   keep: (kind: string, text: string) => Promise<Reference>
   /** Commits a formatter's changes on top of the attempt's head. */
   commitMended: (head: Oid, changes: ReadonlyMap<Path, TreeChange>) => Promise<Oid>
-  /** Those of the commands that the user has not approved. */
+  /** Gives those of some commands that the user has not approved. */
   unapproved: (commands: readonly string[]) => Promise<string[]>
   /** Whether the user allows the network for all checks of this repository. */
   hasNetwork: boolean
@@ -85,7 +85,7 @@ export async function validate(means: ValidationMeans, attempt: Attempt): Promis
   const wanted = await commandsOf(objects, attempt)
   const { commands, mend, prepare } = wanted
   const hash = hashOfWanted(wanted)
-  // Without the checks, since a change outside the boundaries could make any command pass.
+  // The checks are not run, since a change outside the boundaries could make any command pass.
   if (violations.length > 0)
     return { ...(await judged(means, attempt.head, { violations, checks: [], mended: [] })), commands: hash }
   const all = [...prepare, ...mend, ...commands.map(it => it.command)]

@@ -10,7 +10,7 @@ export type CommandContext = {
   signal: AbortSignal
   /** Writes a line to standard output, with control characters escaped. */
   out: (line: string) => void
-  /** As `out`, to standard error. */
+  /** Like `out`, but writes to standard error. */
   err: (line: string) => void
   /** Writes to standard output unescaped: for drawing on a terminal. */
   draw: (text: string) => void

@@ -31,7 +31,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   const place = await openWorkerPlace(repository, env)
   const drain = drainSignal()
   const log = await withoutKeys(detached ? logTo(place.log) : out, env)
-  // The terminal that started it may be gone, so the reason is also logged.
+  // The terminal that started the worker may be gone, so the reason is also logged.
   try {
     await using claim = await WorkerClaim.take(place)
     const [server, queue, { runWorker }] = await Promise.all([

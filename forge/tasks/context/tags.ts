@@ -13,7 +13,7 @@ export type Tags = { defines: Uint32Array; refers: Uint32Array }
 /** A defined name and the line that defines it. */
 type DefinitionLine = { name: number; line: string }
 
-/** To be increased whenever the same content gets other tags. */
+/** The version of how tags are computed: increase it whenever the same content gets other tags. */
 const VERSION = 1
 /** Larger files, in bytes, are ignored: they are generated. */
 const MAX_FILE_BYTES = 256 << 10
@@ -119,7 +119,9 @@ type Made = { key: string; tags: Tags; lines: string }
 
 export const NONE: Tags = { defines: new Uint32Array(), refers: new Uint32Array() }
 
-/** The same bytes are parsed differently under another extension. */
+/**
+ * The key of a file's tags. It includes the extension, since the same bytes are parsed differently under another one.
+ */
 const keyOf = ({ path, oid }: FileEntry): string => {
   const name = path.slice(path.lastIndexOf('/') + 1)
   return `${oid} ${name.slice(name.lastIndexOf('.') + 1).slice(0, 40)}`

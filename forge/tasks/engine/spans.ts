@@ -8,7 +8,7 @@ const tracer = () => trace.getTracer('forge')
 
 /** A request, in the terms of OpenTelemetry's conventions for generative AI. */
 type ModelRequest = {
-  /** The kind of request. */
+  /** The operation of the request. */
   operation: 'chat' | 'text_completion' | 'embeddings'
   /** The provider: anthropic, openai, openrouter. */
   provider: string

@@ -23,7 +23,7 @@ export type FanOutEnd = { spent: Spent } & (
       found: List
       /** For the model that asked: which sub-agents failed, and the order. */
       summary: Reference
-      /** For the journal. */
+      /** The result in a line for the journal. */
       brief: string
       /** How many failed, as the end of a sentence; '' where none did. */
       failed: string

@@ -142,6 +142,6 @@ function summaryOf(agents: SubAgent[], ended: SubAgentEnd[]): { whole: string; b
 
 const counted = (agents: SubAgent[]): string => `${agents.length} sub-agent${agents.length === 1 ? '' : 's'}`
 
-/** The first few ids. */
+/** Lists the first ids, and counts the rest. */
 const listed = (ids: string[]): string =>
   ids.length > 8 ? `${ids.slice(0, 7).join(', ')} and ${ids.length - 7} more` : ids.join(', ')

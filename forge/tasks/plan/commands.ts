@@ -19,7 +19,7 @@ export type CommandRoom = {
 type Word = { text: string; isQuoted: boolean }
 export type Simple = { words: Word[]; isNegated: boolean }
 type Pipeline = Simple[]
-/** `joint`: how it follows the one before. */
+/** A pipeline of a command. `joint`: how it follows the pipeline before, e.g. `and` for `&&`. */
 type Item = { pipeline: Pipeline; joint: 'and' | 'or' | 'next' | 'background' }
 
 const BUILTINS = new Set(
@@ -285,7 +285,7 @@ function parse(command: string): Item[] | 'open quote' | undefined {
   }
   for (const token of tokens) {
     if (!('operator' in token)) {
-      // Also after `{`, `then` and the like.
+      // A word is also the first of a command after `{`, `then` and the like.
       const isFirst = words.every(({ text, isQuoted }) => !isQuoted && KEYWORDS.has(text))
       if (token.text === '!' && !token.isQuoted && isFirst) isNegated = true
       else words.push(token)

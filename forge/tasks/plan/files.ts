@@ -73,7 +73,7 @@ export class Files {
     return this.files.has(path) || this.folders.has(path)
   }
 
-  /** A suggestion for a path that does not exist. */
+  /** The end of a sentence that suggests an existing path for one that does not exist; '' where none is similar. */
   like(path: string): string {
     const name = path.slice(path.lastIndexOf('/') + 1).toLowerCase()
     const stem = name.replace(/\.[^.]*$/, '')

@@ -31,18 +31,18 @@ export type TaskEnd = {
   words: string
   spent: Spent
   halt?: Halt
-  /** With success: `head` is the commit that passed, `from` the commit it was checked against. */
+  /** With the outcome `success`: `head` is the commit that passed, `from` the commit it was checked against. */
   head?: Oid
   from?: Oid
-  /** With a failure: the report, for the next attempt and the user. */
+  /** With a failure as outcome: the report, for the next attempt and the user. */
   report?: Reference
-  /** With blocked_on_human: the question. */
+  /** With the outcome `blocked_on_human`: the question. */
   question?: Reference
-  /** With that: all is done but the checks, which can't be run yet. The same attempt continues when they can. */
+  /** With a question: all is done but the checks, which can't be run yet. The same attempt continues when they can. */
   isUnchecked?: boolean
-  /** With new_tasks_discovered: the discovery. */
+  /** With the outcome `new_tasks_discovered`: the discovery. */
   parsed?: Reference
-  /** With blocked_on_sibling: the task that it waits for. */
+  /** With the outcome `blocked_on_sibling`: the task that this one waits for. */
   sibling?: string
 }
 
@@ -96,7 +96,7 @@ export type Event =
   | { is: 'not ended'; task: TaskId; attempt: number; halt?: Halt }
   | { is: 'reported'; matter: Matter; report: Reference }
   | { is: 'journal lost' }
-  /** Time has passed. */
+  /** A timer has fired: limits of time may be reached. */
   | { is: 'time' }
   /** The history is long: nothing new is begun until everything under way has ended. */
   | { is: 'drain' }

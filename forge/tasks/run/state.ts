@@ -73,7 +73,7 @@ export type Hold = {
   state: 'paused' | 'asks' | 'out of budget'
   words: string
   question?: Reference
-  /** With budget: the limit that was reached. */
+  /** With `why` budget: the limit that was reached. */
   limit?: LimitName
   /** The task that caused the hold. */
   task?: TaskId
@@ -154,7 +154,7 @@ export type Finishing = {
     answers: { isAccepted: boolean; words: string; parsed?: Reference }[]
     isLast: boolean
   }
-  /** The problem, while the user is asked. */
+  /** The problem that the user is asked about; undefined while none is. */
   stuck?: Stuck
 }
 

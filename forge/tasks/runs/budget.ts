@@ -315,7 +315,7 @@ export class Ledger implements Disposable {
 
   #rebuild(paid: readonly PaidAnswer[]): void {
     this.#together(() => {
-      // Another process may have rebuilt it first.
+      // Another process may have rebuilt the table first.
       if (this.#fact('complete') !== undefined) return
       for (const answer of paid) this.#insert(answer)
       this.#database.query('INSERT INTO facts (name, value) VALUES (?, ?)').run('complete', 1)

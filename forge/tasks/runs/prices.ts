@@ -4,7 +4,7 @@ import type { Usage } from '../../ai/request.ts'
 import { type Price, providerOf, type Settings } from '../../ai/settings.ts'
 import type { Limits } from '../contract.ts'
 
-/** The most that a request can use. */
+/** The most tokens and US dollars that a request can use. */
 export type RequestEstimate = { tokens: number; cost: number }
 
 /**

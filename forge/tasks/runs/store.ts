@@ -210,6 +210,6 @@ export class RunStore {
   }
 }
 
-/** The name of an answer is a hash already. */
+/** Gives the name of a file in hex. The name of an answer is a hash already. */
 const hexOf = (folder: Once, name: string): string =>
   folder === 'answers' && /^[0-9a-f]{64}$/.test(name) ? name : sha256(name)

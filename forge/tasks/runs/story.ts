@@ -11,7 +11,7 @@ import type { Plan } from '../plan/schema.ts'
 
 type StoryOptions = {
   run?: RunId
-  /** For the titles of tasks. */
+  /** The plan, for the titles of tasks. */
   plan?: Plan | undefined
   secrets?: readonly string[]
   /** Where only some lines are shown: all lines, for the totals. */

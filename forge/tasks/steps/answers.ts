@@ -94,7 +94,7 @@ const PlanAnswer = v.object({ signal: success, words, plan: Plan })
 const CheckPlan = v.object({
   signal: success,
   words,
-  /** Undefined: the plan is still right. */
+  /** The new plan; undefined: the present one is still right. */
   plan: v.optional(Plan),
 })
 

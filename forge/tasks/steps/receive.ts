@@ -173,7 +173,7 @@ function jsonIn(text: string): unknown {
     try {
       return parseJson(candidate)
     } catch {
-      // Try the other one.
+      // Try the other candidate.
     }
   }
   return undefined

@@ -72,7 +72,7 @@ async function timeToEnd(script: string): Promise<number> {
   try {
     process.kill(Number(pid), 'SIGKILL')
   } catch {
-    // It has ended together with the others.
+    // The process has ended together with the others.
   }
   return performance.now() - begun
 }

@@ -56,7 +56,7 @@ test('a hostile file takes time in proportion to its length', () => {
     expect('refusals' in applyEdits(Buffer.from(file), [{ search, replace: 'a replacement of some length' }])).toBe(
       true,
     )
-  // It takes two seconds on a slow machine; quadratic time would be hours.
+  // The edits take two seconds on a slow machine; in quadratic time they would take hours.
   expect(performance.now() - began).toBeLessThan(60_000)
 }, 120_000)
 
@@ -187,7 +187,7 @@ for (const seed of [1, 2, 3, 4])
       const file = pickFile(random)
       const search = pickSearch(random, file)
       if (search === '') continue
-      // One line of it is changed; the others only locate it.
+      // One line of the search text is changed; the others only locate it.
       const lines = linesOf(search)
       const at = random.below(lines.length)
       const [, indent = '', end = ''] = /^([ \t]*)[\s\S]*?(\r?\n)?$/.exec(lines[at] ?? '') ?? []

@@ -23,7 +23,7 @@ const CHILD = 'sandbox-child.ts'
  * busy machine.
  */
 const sandbox = new Sandbox({ seconds: 100 })
-/** For tools that never end. */
+/** A sandbox for tools that never end. */
 const impatient = new Sandbox({ seconds: 0.5 })
 afterAll(async () => {
   await sandbox[Symbol.asyncDispose]()
@@ -363,7 +363,7 @@ describe('its end', () => {
     await using place = await makePlace()
     const vfs = await makeWork(place)
     const before = new Set(await childrenWith(CHILD))
-    // It calls once and then never ends; the call shows that it is running.
+    // The tool calls the vfs once and then never ends; the call shows that it is running.
     const running = Promise.withResolvers<void>()
     const told = {
       ...methodsOf(vfs),
@@ -394,13 +394,13 @@ describe('its end', () => {
       })
       const vfs = { fileExists: async () => { console.log(children().join()); return true } }
       const sandbox = new Sandbox({ seconds: 0.5, schemaSeconds: 0.5 })
-      // It blocks the child's own timer for good.
+      // The tool blocks the child's own timer for good.
       const stuck = { fileExists: async path => { await vfs.fileExists(path); setTimeout(() => { for (;;); }); return true } }
       await sandbox.execute({ file: 't.ts', source: ${JSON.stringify(source)} }, {}, stuck, new AbortController().signal)`
     await using folder = await makeFolder()
     await Bun.write(join(folder.path, 'parent.ts'), script)
     const parent = Bun.spawn([process.execPath, join(folder.path, 'parent.ts')], {
-      // Files that it leaves are removed with the folder.
+      // Files that the process leaves are removed with the folder.
       env: { ...process.env, TMPDIR: folder.path },
       stdout: 'pipe',
       stderr: 'inherit',

@@ -62,7 +62,7 @@ test('in a repository with a reftable, the list of tables is watched for all ref
   await watch.begin()
   await watch.look()
   expect(seen).toEqual([])
-  // As git does: written under another name first.
+  // The file is written as git does it: under another name first.
   await writeFile(`${tables}.lock`, 'one\ntwo\n')
   await rename(`${tables}.lock`, tables)
   await watch.look()

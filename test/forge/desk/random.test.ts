@@ -57,7 +57,7 @@ for (const seed of [1, 2, 3, 4])
       const work = random.pick(works)
       for (const { path } of await conflictsIn(work, 'main'))
         await ask(work, 'take side', { branch: 'main', path, side: 'both' }).catch((error: Error) => {
-          // Another desk was first.
+          // Another desk has resolved the conflict first.
           if (!/in no conflict/.test(error.message)) throw error
         })
     }

@@ -125,7 +125,7 @@ describe.skipIf(hasNoTemporal)('a run of a dozen tasks', () => {
       await world.model.asked(STEPS / 3)
       await writeFile(clock, '-86400000')
       await world.model.asked((STEPS * 2) / 3)
-      // With a new worker.
+      // `attach` starts a new worker.
       await world.kill('worker')
       expect(await world.forge(['attach', run])).toMatchObject({ code: 0, err: '' })
       expect(await world.git('rev-parse', `forge/${run}/result^{tree}`)).toBe(tree)

@@ -55,7 +55,7 @@ describe.skipIf(hasNoTemporal)('a run whose tasks all fail twice', () => {
         },
       })
       const begin = await scene.forge(['run', '--yes', '--budget', '100000', '--at-most', '8', 'failing'])
-      // It asks whether to continue, since so many fail.
+      // The run asks whether to continue, since so many tasks fail.
       expect(begin).toMatchObject({ code: 4, out: expect.stringContaining('tasks failed at their first attempt') })
       const run = runIn(begin.err)
       const { client } = scene.temporal

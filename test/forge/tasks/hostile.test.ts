@@ -95,10 +95,10 @@ describe.skipIf(hasNoTemporal)('at the port of the local server', () => {
       const { words } = await rests(`forge-run-${run}`)
       expect(words).toStartWith(`You have not asked for ${run} with these limits`)
       await client.workflow.getHandle(`forge-run-${run}`).terminate()
-      // Nor by an update of a running run that was begun with the right ones.
+      // Nor can limits be raised by an update of a running run that was begun with the right ones.
       const right = await submit({ ...input, onlyPlan: false }, `forge-run-${run}`)
       expect(await refusedBy(right.executeUpdate('raise', { args: [{ requests: 100_000 }] }))).toThrow()
-      // It has found all earlier results, and may have ended by itself.
+      // The run has found all earlier results, and may have ended by itself.
       await right.terminate().catch(() => undefined)
     },
     MINUTES,

@@ -18,7 +18,7 @@ type Recorded = { script: (asked: Asked) => Said; overrides?: Overrides; during?
 
 const isAgain = ({ step }: Asked) => step.endsWith('/again')
 
-/** By the name of the file. */
+/** The recorded runs, by the names of their files. */
 const RECORDED: Record<string, Recorded> = {
   'plan-and-run': {
     script: ({ kind }) => {

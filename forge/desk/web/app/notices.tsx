@@ -19,7 +19,7 @@ import { Button, IconButton } from '../ui/words.tsx'
 /** At most this many file names in a sentence; above that, their number. */
 const MAX_NAMED_FILES = 3
 
-/** Time for which news of success stays, in milliseconds. */
+/** Milliseconds after which a notice of success disappears. */
 const GOOD_NEWS_MS = 8_000
 
 /** The order of the notices of one place: the lowest number is shown first. */

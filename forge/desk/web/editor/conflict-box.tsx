@@ -20,7 +20,7 @@ export interface ConflictBoxProps {
   /** The names of the sides on the screen. */
   names: { ours: string; theirs: string }
   choose: (choice: SideChoice) => void
-  /** Undefined if the AI can't be asked. */
+  /** Asks the AI to resolve the conflict; undefined if it can't be asked. */
   askAi?: (() => void) | undefined
   /** Moves the focus to the text around the block. */
   leave: () => void

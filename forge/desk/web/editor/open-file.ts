@@ -47,7 +47,7 @@ const MAX_CHARACTERS_SENT = 1 << 20
 export class NotSent extends Error {}
 
 export interface Cursor {
-  /** As in the file: of an open conflict above, only our lines count. */
+  /** The line in the file: of an open conflict above the cursor, only our lines count. */
   line: number
   column: number
 }

@@ -52,7 +52,7 @@ function hold(page: Page, root: HTMLElement, grip: Grip, start: PointerEvent): v
   }
   const timer = setTimeout(() => {
     isHeld = true
-    // Without this a click would follow, which closes the menu.
+    // Prevents the click that would follow, which closes the menu.
     target.addEventListener('touchend', event => event.preventDefault(), { once: true })
     follow(page, root, grip, start, () => {
       letGo()
@@ -189,7 +189,7 @@ export function DragLayer() {
   useLayoutEffect(() => {
     if (!dragged) return
     const { x, y, isTouch } = dragged
-    // For touch, placed above the finger.
+    // For touch, the label and the card are placed above the finger.
     put(ghost.current, x + 8, isTouch ? y - 44 : y + 12)
     put(card.current, x + 8, isTouch ? y - 52 - (card.current?.offsetHeight ?? 0) : y + 40)
   })

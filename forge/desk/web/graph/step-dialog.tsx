@@ -42,6 +42,7 @@ export function StepDialog({ content, close }: Props) {
   const canTryAgain = fetch.problem !== undefined
   const isOff =
     isBusy.value || (!canTryAgain && !canPull && (!preview || preview.is === 'nothing' || preview.is === 'impossible'))
+  const isMessageOnly = step.step === 'rewrite' && step.rewriting.do === 'reword'
   const isRemote = step.step === 'push' || step.step === 'pull'
   const { value: progress } = page.graph.progress
 
@@ -158,7 +159,12 @@ export function StepDialog({ content, close }: Props) {
             </p>
           ))}
           {preview?.message !== undefined && preview.is !== 'nothing' ? (
-            <Message key={`${way.key} ${preview.message}`} field={message} value={preview.message} />
+            <Message
+              key={`${way.key} ${preview.message}`}
+              field={message}
+              value={preview.message}
+              hasFocus={isMessageOnly}
+            />
           ) : null}
           {step.step === 'merge' &&
           preview?.is === 'clean' &&
@@ -282,8 +288,22 @@ function Conflicts({ preview: { conflictsIn } }: { preview: Preview }) {
   )
 }
 
-function Message({ field, value }: { field: { current: HTMLTextAreaElement | null }; value: string }) {
+interface MessageProps {
+  field: { current: HTMLTextAreaElement | null }
+  value: string
+  /** Whether the message is all that the step changes: it has the focus, at its beginning. */
+  hasFocus: boolean
+}
+
+function Message({ field, value, hasFocus }: MessageProps) {
   const id = useId()
+  useEffect(() => {
+    const { activeElement } = document
+    const isElsewhere = activeElement?.matches('button:not([type="submit"])')
+    if (!hasFocus || isElsewhere) return
+    field.current?.focus()
+    field.current?.setSelectionRange(0, 0)
+  }, [])
   return (
     <div class="step-message">
       <label for={id}>Commit message</label>

@@ -7,7 +7,7 @@ import { changesOfPreview } from '../page/step-drag.ts'
 import { useServerValue } from '../ui/server-value.ts'
 
 interface Previewed {
-  /** Undefined until the server has answered. */
+  /** The preview; undefined until the server has answered. */
   preview: Preview | undefined
   changes: Change[] | undefined
   /** Why there is no preview. */
@@ -18,7 +18,7 @@ interface Previewed {
 
 const SETTINGS = { forgetsOnChange: true }
 
-/** Without a step, nothing is loaded. */
+/** If no step is given, nothing is loaded. */
 export function usePreview(step: Step | undefined): Previewed {
   const page = usePage()
   const key = step && JSON.stringify(step)

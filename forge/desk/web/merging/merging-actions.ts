@@ -112,7 +112,7 @@ export async function goToFirstConflict(page: Page, tab: Tab): Promise<void> {
 export async function goToConflict(page: Page, tab: Tab, by: 1 | -1): Promise<void> {
   const shown = tab.active.peek()
   const known = tab.merging.latest.peek() ?? (await tab.merging.known())
-  // If the view has changed meanwhile, it stays.
+  // If the user has opened another view meanwhile, that one stays.
   if (page.tab.peek() !== tab || tab.active.peek() !== shown) return
   const { path } = tab
   const file = path === undefined ? undefined : page.files.find(tab.at, path)

@@ -18,7 +18,7 @@ export interface Choice {
   key: string
   icon: IconName
   tone?: string
-  /** A byte string. */
+  /** The row's text, as a byte string. */
   words: string
   meta?: string
   /** The step that runs when the row is chosen; its outcome is shown beside the row. */

@@ -8,7 +8,7 @@ import type { Connection } from '../ui/socket.ts'
 /** Delay after a change before the state is loaded again, in milliseconds. */
 const ASK_AFTER_MS = 120
 
-/** The value is null if no merge waits. */
+/** The merge that waits in a tab's branch; the value is null if none does. */
 export class MergingState extends ServerValue<Merging | null> {
   /** The sides of the files in conflict loaded so far. */
   readonly files = signal<ReadonlyMap<string, ConflictFile>>(new Map())

@@ -13,7 +13,7 @@ export async function save(page: Page, tab: Tab | undefined, which: 'this' | 'al
   const branch = branchOf(tab)
   if (!tab || branch === undefined) return
   const { path } = tab
-  // If no file is shown, all are saved.
+  // If no file is shown, all drafts are saved.
   const paths: Paths = which === 'this' && path !== undefined ? [path] : 'all'
   await page.saves.add(branch, JSON.stringify(paths), () =>
     attempt(page, () => saveWhenSettled(page, tab, branch, paths), { branch, topic: 'save' }),

@@ -1,5 +1,5 @@
 /** The history of a branch or a file. A commit opens in a tab of its own. */
-import { type Signal, useSignal } from '@preact/signals'
+import { batch, type Signal, useSignal } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import type { Answer } from '../../contract/contract.ts'
 import type { CommitRow } from '../../contract/reading.ts'
@@ -35,15 +35,23 @@ interface HistoryProps {
 export function HistoryView({ tab, path }: HistoryProps) {
   const page = usePage()
   const words = useSignal('')
-  const { rows, problem, again, isComplete, more } = useHistory(page, tab, path, words.value)
   const selected = useSignal(0)
   // The first row of a selection of several commits, which extends from here to the selected row.
   const anchor = useSignal(0)
+  // Until then the newest commit is selected, also when another one becomes the newest.
+  const hasSelected = useRef(false)
+  const follow = (before: readonly CommitRow[], after: readonly CommitRow[]) => {
+    if (!hasSelected.current) return
+    selected.value = placeAfter(before, after, selected.peek())
+    anchor.value = placeAfter(before, after, anchor.peek())
+  }
+  const { rows, problem, again, isComplete, more } = useHistory(page, tab, path, words.value, follow)
   const dropAt = useSignal<number | undefined>(undefined)
   const list = usePlace<HTMLDivElement>('list')
   useEffect(() => {
     selected.value = 0
     anchor.value = 0
+    hasSelected.current = false
   }, [words.value, selected, anchor])
   const current = rows[selected.value]
   const [first, last] = [Math.min(anchor.value, selected.value), Math.max(anchor.value, selected.value)]
@@ -52,6 +60,7 @@ export function HistoryView({ tab, path }: HistoryProps) {
   const line = useMemo(() => lineOf(rows), [rows])
   const about = { page, branch, line, chosen: rows.slice(first, last + 1) }
   const select = (index: number, isExtended = false) => {
+    hasSelected.current = true
     selected.value = Math.max(0, Math.min(index, rows.length - 1))
     if (!isExtended) anchor.value = selected.value
   }
@@ -134,6 +143,7 @@ export function HistoryView({ tab, path }: HistoryProps) {
                 row={row}
                 index={index}
                 isSelected={index >= first && index <= last}
+                isActive={index === selected.value}
                 dropPlace={dropAt.value === index ? 'above' : dropAt.value === index + 1 ? 'below' : undefined}
                 drag={drag}
                 select={isExtended => select(index, isExtended)}
@@ -207,7 +217,17 @@ function Search({ words, found, leave }: SearchProps) {
   )
 }
 
-function useHistory(page: Page, tab: Tab, path: string | undefined, words: string) {
+/** The index of a row's commit after the rows were loaded again; that of the row itself if the commit is gone. */
+function placeAfter(before: readonly CommitRow[], after: readonly CommitRow[], index: number): number {
+  const oid = before[index]?.oid
+  const place = after.findIndex(row => row.oid === oid)
+  return place === -1 ? Math.max(0, Math.min(index, after.length - 1)) : place
+}
+
+type RowsChange = (before: readonly CommitRow[], after: readonly CommitRow[]) => void
+
+/** The rows of a history. `follow` is called when they are loaded again, in the same change of the page. */
+function useHistory(page: Page, tab: Tab, path: string | undefined, words: string, follow: RowsChange) {
   const rows = useSignal<CommitRow[]>([])
   const problem = useSignal<string | undefined>(undefined)
   const isComplete = useSignal(false)
@@ -231,11 +251,15 @@ function useHistory(page: Page, tab: Tab, path: string | undefined, words: strin
         ...(words !== '' && { words }),
       }
       const answer = await page.connection.ask('history', fields)
-      // A newer request has been made.
+      // A newer request has been made meanwhile: this answer is dropped.
       if (own !== round.current) return
       problem.value = undefined
-      rows.value = [...rows.peek().slice(0, from), ...answer.rows]
-      isComplete.value = answer.rows.length < COMMITS_AT_ONCE
+      const next = [...rows.peek().slice(0, from), ...answer.rows]
+      batch(() => {
+        if (from === 0) follow(rows.peek(), next)
+        rows.value = next
+        isComplete.value = answer.rows.length < COMMITS_AT_ONCE
+      })
     } catch (error) {
       if (own === round.current) problem.value = (error as Error).message
     }
@@ -263,6 +287,8 @@ interface HistoryRowProps {
   row: CommitRow
   index: number
   isSelected: boolean
+  /** Whether the focus ring is around it: of several selected rows, the one that was selected last. */
+  isActive: boolean
   /** The side of the row at which a drop would insert the dragged commits. */
   dropPlace: 'above' | 'below' | undefined
   drag: RowDrag
@@ -278,7 +304,7 @@ function placeAt(event: DragEvent & { currentTarget: HTMLElement }, index: numbe
   return event.clientY < top + height / 2 ? index : index + 1
 }
 
-function HistoryRow({ row, index, isSelected, dropPlace, drag, select, open, openMenu }: HistoryRowProps) {
+function HistoryRow({ row, index, isSelected, isActive, dropPlace, drag, select, open, openMenu }: HistoryRowProps) {
   const { oid, subject, author, committed, model, parents } = row
   return (
     // The list has the focus and handles the keys of its rows.
@@ -288,7 +314,7 @@ function HistoryRow({ row, index, isSelected, dropPlace, drag, select, open, ope
       id={`commit-${index}`}
       tabIndex={-1}
       aria-selected={isSelected}
-      class={`crow ${parents.length > 1 ? 'merge' : ''} ${dropPlace === undefined ? '' : `drop-${dropPlace}`}`}
+      class={`crow ${parents.length > 1 ? 'merge' : ''} ${isActive ? 'active' : ''} ${dropPlace === undefined ? '' : `drop-${dropPlace}`}`}
       draggable={drag.isPossible}
       onClick={event => select(event.shiftKey)}
       onDblClick={open}

@@ -24,7 +24,7 @@ export function RunFacts({ tab }: { tab: Tab }) {
     run === undefined || branch !== resultBranch(run, task) || onto === undefined
       ? undefined
       : () => page.tasks.seeLanding({ run, ...(task !== undefined && { task }), onto })
-  // If this fails, the landing's dialog says why.
+  // If the preview can't be loaded, the landing's dialog says why.
   const landing = useServerValue(ask, [branch, onto, tips], { forgetsOnChange: true }).latest.value
   if (!landing || run === undefined) return null
   const { doubts, unchecked, tree } = landing

@@ -24,7 +24,7 @@ export interface Line {
 }
 
 export interface TaskLayout {
-  /** By column, and in each from the top. */
+  /** The tasks, sorted by column, and in each from the top. */
   nodes: Placed[]
   lines: Line[]
   width: number

@@ -7,7 +7,7 @@ interface FailedProps {
   again: () => void
 }
 
-/** In place of the content. */
+/** Shows a failure in place of the content, with a button to try again. */
 export function Failed({ title, problem, again }: FailedProps & { title: string }) {
   return (
     <Empty title={title}>
@@ -19,7 +19,7 @@ export function Failed({ title, problem, again }: FailedProps & { title: string 
   )
 }
 
-/** In one line; nothing if there is no problem. */
+/** Shows a failure in one line, with a button to try again; nothing if there is no problem. */
 export function FailedLine({ problem, again }: FailedProps) {
   if (problem === undefined) return null
   return (

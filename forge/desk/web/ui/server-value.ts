@@ -17,9 +17,9 @@ export interface ServerValueSettings {
 const USUAL_DELAY_MS = 150
 
 export class ServerValue<Value> {
-  /** Undefined until the first answer. */
+  /** The last answer; undefined until the first one. */
   readonly latest: Signal<Value | undefined> = signal(undefined)
-  /** Why the last request failed. */
+  /** Why the last request failed, as a sentence; undefined if it did not. */
   readonly problem = signal<string | undefined>(undefined)
 
   readonly #ask: (isCurrent: () => boolean) => Promise<Value>

@@ -3,13 +3,13 @@
  */
 import type { TargetedKeyboardEvent, TargetedPointerEvent } from 'preact'
 
-/** How far one press of an arrow key moves it, in pixels. */
+/** How far one press of an arrow key moves the splitter, in pixels. */
 const KEY_STEP = 16
 
 interface Props {
-  /** The name of the pane whose width it sets. */
+  /** The name of the pane whose width the splitter sets. */
   words: string
-  /** On which side of the edge that pane is. */
+  /** The side of the splitter on which the pane is. */
   side: 'left' | 'right'
   /** Returns the current width of that pane, in pixels. */
   width: () => number

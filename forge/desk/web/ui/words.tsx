@@ -76,13 +76,13 @@ export function IconButton({ icon, words, keys, isPressed, onClick }: IconButton
 
 interface ToggleProps {
   words: string
-  /** The two letters that stand on it. */
+  /** The two letters that stand on the button. */
   short: string
   isOn: boolean
   toggle: () => void
 }
 
-/** A setting of a search, as two letters. */
+/** A button with two letters that switches a setting of a search. */
 export function Toggle({ words, short, isOn, toggle }: ToggleProps) {
   return (
     <button
@@ -101,7 +101,7 @@ export function Toggle({ words, short, isOn, toggle }: ToggleProps) {
 interface ActionIconProps<About> {
   action: Action<About>
   about: About
-  /** Another name than the action's, where it depends on what is shown. */
+  /** A name in place of the action's, where it depends on what is shown. */
   words?: string
   isPressed?: boolean
 }

@@ -34,9 +34,9 @@ async function type({ work }: Pair, path: string, text: string): Promise<void> {
 type Case = {
   does: string
   sides?: Sides
-  /** What is done before, and not undone. */
+  /** Does something before, which is not undone. */
   first?: (desk: Pair) => Promise<unknown>
-  /** One operation. */
+  /** Does the one operation to undo. */
   act: (desk: Pair) => Promise<unknown>
   /** The AI's answers. */
   script?: Script
@@ -294,6 +294,17 @@ test('an undo says which commits stay on a remote, and leaves them there', async
   expect((await work.redo()).words).toBe('redo: merge topic into main')
 })
 
+test('an undo in a branch that was never pushed asks for no forced push, whatever it had merged', async () => {
+  await using desk = await makePair(CLEAN)
+  const { work, git } = desk
+  await publish(desk)
+  await git('update-ref', '-d', 'refs/remotes/published/main')
+  await git('branch', 'feature/main', 'topic')
+  await git('update-ref', 'refs/remotes/published/feature/main', await git('rev-parse', 'topic'))
+  await work.steps.do(merge(desk))
+  expect((await work.undo()).words).toBe('undo: merge topic into main')
+})
+
 test('undoing a pull says that the branch is behind again, not that a push must be forced', async () => {
   await using desk = await makePair(CLEAN)
   const { work, git } = desk
@@ -342,7 +353,7 @@ test('the virtual base of a conflict survives a garbage collection', async () =>
   const files = (text: string): Files => ({ 'a.txt': text })
   await using desk = await makePair({ base: files('0\n'), ours: files('1\n'), theirs: files('2\n') })
   const { work, ours, theirs, path } = desk
-  // Both have merged each other: the base of the next merge is a virtual merge of both bases.
+  // Both branches have merged each other: the base of the next merge is a virtual merge of both bases.
   await commit(path, 'main', files('3\n'), { parents: [ours, theirs] })
   const tip = await commit(path, 'topic', files('4\n'), { parents: [theirs, ours] })
   await work.look()

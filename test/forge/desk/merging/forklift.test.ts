@@ -148,7 +148,7 @@ describe('a stuck run', () => {
       fork: { 'two.txt': lines('a of the fork', 'b of the fork') },
       upstream: { 'two.txt': lines('a of upstream', 'b of upstream') },
     }
-    // As the harness begins the merge.
+    // The merge begins with the harness's command.
     const begin = 'git -c merge.conflictStyle=zdiff3 merge --quiet "refs/remotes/upstream/$upstream_branch" || true'
     const half = "sed -i '1,/^>>>>>>>/{/^<<<<<<</d;/^|||||||/,/^>>>>>>>/d}' two.txt"
     const settle = `${begin}; ${half}; ${STUCK}`
@@ -166,7 +166,7 @@ describe('a stuck run', () => {
     await using world = await stuckRun(LEFT, TWO)
     await using forge = await openForge(world, page)
     await using window = await forge.window()
-    // Without the commit, whose date differs for the same drafts.
+    // The refs' trees are compared, not their commits, whose dates differ for the same drafts.
     const format = '--format=%(refname) %(tree)'
     const refs = () => world.git('for-each-ref', format, 'refs/heads', 'refs/forge/merging', 'refs/forge/drafts')
     const before = await refs()

@@ -96,7 +96,7 @@ describe('a credential is required:', () => {
       const headers = { [SECRET_HEADER]: shown, 'Sec-WebSocket-Protocol': protocols }
       expect(await statuses(headers)).toEqual([200, 401, 401, 200, 401])
     }
-    // Nor does it give access to the secret.
+    // The cookie's value is not taken for the token, and the empty page does not contain the secret.
     expect((await ask(`/?token=${value()}`)).status).toBe(401)
     expect((await ask('/')).body).not.toContain(secret)
   })
@@ -396,6 +396,6 @@ test('silent or slow connections do not block others, and are closed', async () 
   for (const [at, socket] of slow.entries()) if (at % 2) socket.write('GET / HTTP/1.1\r\nHost: 127')
   const answered = await shortest(1_000, async () => expect((await ask('/key')).status).toBe(204))
   expect(answered).toBeLessThan(1_000)
-  // All are closed before the test's time is over.
+  // All connections are closed before the test's time is over.
   await Promise.all(closed)
 }, 120_000)

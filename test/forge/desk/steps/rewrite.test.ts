@@ -209,6 +209,16 @@ test('commits from a merge are not changed, and a later merge stays a merge', as
   )
 })
 
+test('the preview asks for no forced push of a branch that was never pushed', async () => {
+  const { desk, ids } = await openLine()
+  await using _ = desk
+  await desk.git('update-ref', 'refs/remotes/origin/other', ids.d ?? '')
+  const { warnings } = await ask(desk.work, 'preview', rewrite({ do: 'reword', commit: ids.c ?? '' }, 'Other'))
+  expect(warnings).toEqual(['2 commits that go are on a remote already, in other branches.'])
+  const step = { step: 'move' as const, branch: 'main', to: { commit: ids.a ?? '', words: 'a' } }
+  expect((await ask(desk.work, 'preview', { step })).warnings.filter(words => words.includes('remote'))).toEqual([])
+})
+
 test('the preview warns of commits on a remote, and of other branches that keep the commits', async () => {
   const { desk, ids } = await openLine()
   await using _ = desk

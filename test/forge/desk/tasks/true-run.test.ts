@@ -93,7 +93,7 @@ describe.skipIf(!hasBrowser || hasNoTemporal)('a true run', () => {
     expect(await scene.git('log', '--format=%s', '-1', 'main')).toBe('Two notes')
     expect(await scene.git('status', '--porcelain')).toBe('')
     expect((await scene.git('ls-tree', '--name-only', 'main')).split('\n')).toEqual(['README.md', 'a.txt', 'b.txt'])
-    // It is an operation of the desk, whose undo also restores the files.
+    // The landing is an operation of the desk, whose undo also restores the files.
     await window.getByRole('button', { name: 'Undo', exact: true }).click()
     await until(async () => (await scene.git('log', '--format=%s', '-1', 'main')) === 'Begin', 30_000)
     await until(async () => (await scene.git('status', '--porcelain')) === '', 30_000)

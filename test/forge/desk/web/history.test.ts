@@ -51,6 +51,8 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
     await page.keyboard.press('r')
     await dialog().getByText('rewrites 2 commits').waitFor()
     await until(async () => (await message().inputValue()) === 'Add three\n\nWhy three.')
+    // The message is all there is to change: it has the focus.
+    await dialog().locator('textarea:focus').waitFor()
     await message().fill('Add the third\n\nIt was missing.')
     await confirm('Reword', 'Add four', 'Add the third', 'Add two', 'Add one', 'Begin')
     expect(await desk.git('log', '-1', '--format=%b', 'main~')).toBe('It was missing.')
@@ -64,6 +66,11 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
     await page.keyboard.press('Shift+ArrowDown')
     await page.keyboard.press('Shift+ArrowDown')
     expect(await list().getByRole('option', { selected: true }).count()).toBe(3)
+    // The focus ring is only around the last one.
+    const outlines = await list()
+      .getByRole('option')
+      .evaluateAll(all => all.map(it => getComputedStyle(it).outlineStyle))
+    expect(outlines).toEqual(['none', 'none', 'solid', 'none', 'none'])
     await page.keyboard.press('s')
     await dialog().getByRole('heading', { name: 'Squash 3 commits' }).waitFor()
     await until(async () => (await message().inputValue()).startsWith('Add two\n\nWhy two.\n\nAdd three'))
@@ -92,6 +99,18 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
       .getByText(/^Puts \w+ after \w+/)
       .waitFor()
     await confirm('Reorder', 'Add two', 'Add three', 'Add four', 'Add one', 'Begin')
+  })
+
+  test('the selection stays on its commit when a new one is made above it', async () => {
+    await open()
+    await row('Add two').click()
+    await page.keyboard.press('e')
+    await confirm('Revert', 'Revert "Add two"', 'Add four', 'Add three', 'Add two', 'Add one', 'Begin')
+    await row('Revert "Add two"').waitFor()
+    expect(await list().getByRole('option', { selected: true }).locator('.subject').allInnerTexts()).toEqual([
+      'Add two',
+    ])
+    await page.getByRole('complementary', { name: 'Commit' }).getByText('Why two.').waitFor()
   })
 
   test('the last commit is amended with what is typed, and with another message', async () => {

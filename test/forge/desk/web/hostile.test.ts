@@ -8,7 +8,7 @@ import { openPage, openScene, settled, templateOf, templateWith, until } from '.
 setDefaultTimeout(120_000)
 
 const SCRIPT = '<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>'
-/** The same as the name of a branch. */
+/** The script as the name of a branch. */
 const BRANCH = SCRIPT.replaceAll(' ', '/')
 const ENTRIES = 100_000
 /** The most CPU time allowed, in milliseconds: a page that freezes takes minutes. */

@@ -88,7 +88,7 @@ describe.skipIf(!hasBrowser)('what can’t be taken', () => {
     await openFile(page, branch, 'a.txt')
     await paste(page, 'x'.repeat(3 * MB))
     await box().getByText('3.00 MB').waitFor()
-    // Its buttons are in view on a narrow screen, too, however long the file's lines are.
+    // The buttons of the box are in view on a narrow screen, too, however long the file's lines are.
     await page.setViewportSize({ width: 800, height: 600 })
     const dismiss = box().getByRole('button', { name: 'Dismiss' })
     await until(async () => ((await dismiss.boundingBox())?.x ?? 800) < 780)
@@ -108,7 +108,7 @@ describe.skipIf(!hasBrowser)('what can’t be taken', () => {
     await isDraft('a.txt', text)
     await page.keyboard.type('語語語')
     await box().getByText('2 MB').first().waitFor()
-    // One box for everything typed there.
+    // Everything typed at this place is in one box.
     expect(await box().count()).toBe(1)
     const left = 2 * MB - Buffer.byteLength(text)
     await isDraft('a.txt', text.replace('\n', `\n${'語'.repeat(Math.floor(left / 3))}`))

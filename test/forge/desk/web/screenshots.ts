@@ -30,7 +30,7 @@ const LONG = `src/${'a-folder-with-a-long-name/'.repeat(3)}${'name-'.repeat(30)}
 const TURNED = asBytes('docs/evil\u202Etxt.exe')
 
 interface Scene {
-  /** By default, the scene of most tests. */
+  /** Opens the desk for the picture; by default, that of most tests. */
   open?: () => Promise<PageDesk>
   act: (page: Page, desk: PageDesk) => Promise<unknown>
 }

@@ -54,7 +54,7 @@ export type Scene = AsyncDisposable & {
   store: RunStore
   activities: Activities
   plan: Reference
-  /** The same activities as in another process. */
+  /** Makes activities for the same run, as another process has them. */
   again: (more?: Partial<ActivityOptions>) => Activities
   input: (more?: Partial<StepInput>) => StepInput
   /** The input of the run. */

@@ -39,7 +39,7 @@ test('results are merged in their order, and always to the same commit', async (
   expect(await show(scene.place.path, gathered, 'a.txt')).toBe('one\nzwei\nthree')
   await scene.place.git('update-ref', '-d', BRANCH)
   expect((await gather(scene, heads)).commit).toBe(gathered)
-  // It has the date of the newest parent, not of the present.
+  // The merge has the date of the newest parent, not of the present.
   const dateOf = (oid: string) => scene.place.git('log', '-1', '--format=%ct', oid)
   expect(await dateOf(gathered)).toBe(await dateOf(heads[2] ?? ''))
 })

@@ -232,7 +232,7 @@ describe.skipIf(hasNoTemporal)('a run under way', () => {
       expect(pruned.out).toContain(`${run}: `)
       expect(pruned.out).toContain(`${run}: stays, as finished work of it is not landed`)
       expect(pruned.out).not.toContain(asking)
-      // It can still be landed.
+      // The kept run can still be landed.
       expect((await scene.forge(['land', run, '--yes'])).code).toBe(0)
       expect((await scene.forge(['runs', '--prune'])).out).toContain(`${run}: `)
       expect(await scene.git('for-each-ref', '--format=%(refname)', `refs/forge/runs/${run}`)).toBe('')

@@ -94,7 +94,7 @@ describe.skipIf(hasNoTemporal)('a run that is dead', () => {
       })
       await handle.result().catch(() => undefined)
       const shown = await scene.status(run)
-      // Its question is kept, but can't be answered before the run is submitted again.
+      // The run's question is kept, but can't be answered before the run is submitted again.
       expect([shown.state, shown.words]).toEqual([
         'failed',
         `It ran into a time limit of the Temporal server: forge resume ${run} submits it again; what is done stays done.`,

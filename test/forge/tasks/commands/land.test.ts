@@ -54,7 +54,7 @@ describe.skipIf(hasNoTemporal)('forge land', () => {
       expect(message).toContain(`landed\n\n- a.txt says done.\n- b.txt says done.\n\nForge-Run: ${run}`)
       expect(await scene.git('status', '--porcelain')).toBe('')
       expect((await land('--yes')).out).toBe('main has all of it already.\n')
-      // It is recorded as an operation, like those of the desk, in the same transaction.
+      // The landing is recorded as an operation, like those of the desk, in the same transaction.
       const operation = await scene.git('log', '-1', '--format=%B', 'refs/forge/operations')
       expect(operation).toStartWith(`land forge/${run}/result on main\n`)
       expect(JSON.parse(operation.split('\n\n')[1] ?? '')).toMatchObject({

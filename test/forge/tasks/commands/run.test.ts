@@ -281,7 +281,7 @@ describe.skipIf(hasNoTemporal)('forge run', () => {
     async () => {
       scene.model.knows('edited-here', { tasks: [task('a')] })
       const [editor, good] = ['editor', 'good.yaml'].map(name => join(scene.temporal.folder, name))
-      // It breaks the file the first time, and corrects it the second time.
+      // The editor breaks the file the first time, and corrects it the second time.
       await writeFile(
         editor ?? '',
         [

@@ -78,7 +78,7 @@ describe.skipIf(hasNoTemporal)('a run in trouble', () => {
     expect(await host.says('resume')).toBeUndefined()
     const status = await host.result()
     expect(status.state).toBe('done')
-    // The same attempt, and nothing answered is requested again.
+    // The same attempt continues, and nothing answered is requested again.
     expect(taskOf(status, 'a').attempt).toBe(1)
     const steps = host.activities.sent.filter(({ task }) => task === 'a').map(({ step }) => step)
     expect(steps).toEqual(['a/1/outline', 'a/1/1', 'a/1/2', 'a/1/2'])
@@ -433,7 +433,7 @@ describe.skipIf(hasNoTemporal)('a run in trouble', () => {
     const status = await host.result()
     expect(status.state).toBe('done')
     expect(host.activities.labels(status.result ?? '')).toHaveLength(13)
-    // It includes a check of the plan after eight tasks: a summary and an answer.
+    // The answers include a check of the plan after eight tasks: a summary and an answer.
     expect(host.activities.answers.size).toBe(15)
   }, 120_000)
 

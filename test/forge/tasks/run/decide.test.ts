@@ -205,7 +205,7 @@ test('a task that has passed is only checked again where its checks are other on
     replans: () => [{ ...shape('a'), hash: 'other checks' }, shape('b', { dependsOn: ['a'] })],
   })
   expect(run.ending?.state).toBe('done')
-  // The same attempt once more, as its commit exists.
+  // The attempt a/1 is started once more, as its commit exists.
   expect(started).toEqual(['a/1', 'b/1', 'a/1', 'b/2'])
 })
 
@@ -224,7 +224,7 @@ test('minutes that are over in the moment of a pause are over when it ends', () 
   }
   const MINUTE = 60_000
   expect(stateAfter({ is: 'raised', limits: { minutes: 1 } }, 0)).toBe('runs')
-  // Both apply: the user has paused it, and its minutes are over.
+  // Two states apply: the user has paused the run, and its minutes are over. Paused is shown.
   expect(stateAfter({ is: 'paused' }, MINUTE + 1)).toBe('paused')
   expect(stateAfter({ is: 'time' }, MINUTE + 1)).toBe('paused')
   // The time of the pause does not count; the minutes before it do.

@@ -86,7 +86,7 @@ test('a file that was lost with its folder is whole again with the next line, in
   await journal.note(line('one'))
   await journal.note(line('two'))
   await rm(folder, { recursive: true })
-  // By the process that had it open, then by a new one.
+  // The file is written anew by the process that had it open, then by a new one.
   await journal.note(line('three'))
   expect(idsIn(await readFile(journalFile(folder), 'utf8'))).toEqual(['one', 'two', 'three'])
   await rm(journalFile(folder))
@@ -201,7 +201,7 @@ test('lines are in the order in which they were written, also where the clock is
     using journal = await Journal.open(options)
     for (const id of ['one', 'two', 'three']) await journal.note(line(id))
   }
-  // Another process, with the same time.
+  // Another process continues the journal, with the same time.
   using journal = await Journal.open(options)
   for (const id of ['four', 'five', 'six']) await journal.note(line(id))
   const lines = await readJournal(store)
