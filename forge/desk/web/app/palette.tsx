@@ -6,6 +6,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import { GRAPH_CHUNK as CHUNK } from '../../contract/graph.ts'
 import type { CommitRow } from '../../contract/reading.ts'
 import type { At } from '../../contract/values.ts'
+import type { OpenFile } from '../editor/open-file.ts'
 import type { CodeSymbol } from '../editor/symbols.ts'
 import { newBranch } from '../page/actions.ts'
 import { splitByRun } from '../page/branches-of-runs.ts'
@@ -257,7 +258,8 @@ function useGroups(page: Page, mode: PaletteMode, typed: string): { groups: Grou
   const wantsCommits = !isNarrow && (prefix === '#' || (!prefix && words.length > 1))
   const { options: files, isWaiting } = useFiles(page, words, wantsFiles)
   const { options: commits, isWaiting: isFinding } = useCommits(page, words, wantsCommits)
-  const symbols = useMemo(() => (mode === 'symbols' ? symbolsHere(page) : []), [page, mode])
+  const loads = fileHere(page)?.languageLoads.value
+  const symbols = useMemo(() => (mode === 'symbols' ? (fileHere(page)?.allSymbols() ?? []) : []), [page, mode, loads])
   // Until the branches are known, no words can be told to be a new branch's name.
   if (!page.desk.value) return { groups: [], isWaiting: true }
   if (prefix === ':' && mode !== 'symbols') {
@@ -349,11 +351,10 @@ function branchOptions(page: Page, words: string, isAlone: boolean): Option[] {
   return [...options, ...(words === '' && ofRuns.length > 0 ? [more] : []), make]
 }
 
-/** The symbols of the file that is shown. */
-function symbolsHere(page: Page): CodeSymbol[] {
-  const tab = page.tab.peek()
-  const file = tab?.path === undefined ? undefined : page.files.find(tab.at, tab.path)
-  return file?.allSymbols() ?? []
+/** The file that is shown. */
+function fileHere(page: Page): OpenFile | undefined {
+  const tab = page.tab.value
+  return tab?.path === undefined ? undefined : page.files.find(tab.at, tab.path)
 }
 
 function symbolOptions(page: Page, symbols: CodeSymbol[], words: string): Option[] {

@@ -68,6 +68,8 @@ export class OpenFile {
   /** Whether the text differs from the last commit. */
   readonly isDraft = signal(false)
   readonly cursor = signal<Cursor>({ line: 1, column: 1 })
+  /** Increases when the file's language was loaded, from which on its symbols are known. */
+  readonly languageLoads = signal(0)
   /** The functions, classes or headings around the cursor, the outermost first. */
   readonly symbols = signal<CodeSymbol[]>([])
   /** The commit of the cursor's line in a blame; undefined for an unsaved line, null without a blame. */
@@ -427,6 +429,7 @@ export class OpenFile {
     const language = await loadLanguage(this.path)
     if (!language) this.dispatch({ effects: this.#adjustable.language.reconfigure([]) })
     else this.dispatch({ effects: this.#adjustable.language.reconfigure(language) })
+    this.languageLoads.value++
   }
 
   #wrap(isWrapped: boolean): void {
