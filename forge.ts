@@ -135,7 +135,7 @@ async function lookForTheOther(state: string): Promise<{ address: Address | unde
 // --- The desk --------------------------------------------------------------------------------------------------------
 
 async function openDesk(repository: Repository, state: string): Promise<Desk> {
-  // Loaded here, as the commands of the tasks need none of it.
+  // The modules are loaded here, since the commands of the tasks need none of them.
   const [{ Desk }, { SetModels }] = await Promise.all([
     import('./forge/desk/desk.ts'),
     import('./forge/desk/chat/models.ts'),
@@ -166,7 +166,7 @@ async function startServer(repository: Repository, desk: Desk, state: string, { 
   return server
 }
 
-/** Not awaited, and errors are ignored: the address is printed, too. */
+/** Opens a URL in the browser. Does not wait, and ignores errors, since the address is printed, too. */
 function openInBrowser(url: string): void {
   const program = process.platform === 'darwin' ? 'open' : 'xdg-open'
   try {
@@ -223,7 +223,7 @@ const contextWith = (signal: AbortSignal): CommandContext => ({
   isTerminal: Boolean(process.stdin.isTTY && process.stdout.isTTY),
 })
 
-/** Runs and sets the exit code. A second signal exits at once. */
+/** Runs the command and sets the exit code. A second signal exits at once. */
 async function runToTheLastLine(argv: string[]): Promise<void> {
   const control = new AbortController()
   const words = isVerb(argv[0]) ? 'Ended.' : 'The desk is closed. What was not saved is kept as drafts.'

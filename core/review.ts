@@ -420,9 +420,9 @@ async function foldersGivenUp(objects: Objects, conflicts: ReviewedConflict[], r
   return (await allOf([...folders].map(async folder => ((await isGone(folder)) ? [folder] : [])))).flat()
 }
 
-/** Which of start and upstream are not in the history of the result. */
+/** Gives those of start and upstream that are not in the history of the result. */
 async function unreachable(scratch: Scratch, { start, upstream, result }: Commits): Promise<Oid[]> {
-  // Not by rev-list, which stops early where the dates of commits are wrong.
+  // rev-list is not used here, since it stops early where the dates of commits are wrong.
   const lacks = async (oid: Oid) => !(await isAncestor(scratch, oid, result))
   return (await allOf([upstream, start].map(async oid => ((await lacks(oid)) ? [oid] : [])))).flat()
 }

@@ -27,7 +27,7 @@ export type Story = {
   isUpdate?: boolean | undefined
   /** Which merge buttons are enabled in the repository. */
   buttons?: { merge: boolean; squash: boolean; rebase: boolean } | undefined
-  /** The fork has no commits of its own, so the result is upstream's commit itself. */
+  /** Whether the fork has no commits of its own, so that the result is upstream's commit itself. */
   fastForward?: boolean | undefined
   /** The addresses of older pull requests of Forklift's that this one replaces. */
   leftBehind?: string[] | undefined

@@ -59,7 +59,7 @@ export async function blame(objects: Objects, commit: Oid, path: Path, signal?: 
   return parse(answer.stdout.toString('latin1'))
 }
 
-/** The commits that the list of a tree names, as far as they are there. */
+/** Gives the commits in a tree's {@link IGNORED_COMMITS}, without those that this repository does not have. */
 async function ignoredCommits(objects: Objects, treeish: Oid): Promise<Oid[]> {
   const entry = await entryAt(objects, treeish, IGNORED_COMMITS)
   const list = entry?.mode.startsWith('100') ? await objects.read(entry.oid, { limit: MAX_LIST_BYTES }) : undefined

@@ -30,7 +30,8 @@ export type Repository = Where & {
   objects: string
   format: Format
   /**
-   * The top folder of the work tree that it was opened from; undefined in a bare repository and inside a .git folder.
+   * The top folder of the work tree from which the repository was opened; undefined in a bare repository and inside a
+   * .git folder.
    */
   workTree: string | undefined
   isBare: boolean

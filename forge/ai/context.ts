@@ -326,7 +326,7 @@ class Transcript {
   }
 
   #wordsOnFile({ path, oid, why }: EntryOf<'file'>): string | undefined {
-    // The results of the model's own tools have told it already.
+    // The model knows of its own edits by the results of its tools.
     if (why === 'edited') return undefined
     const name = `[The desk says:] The file ${quoted(path)}`
     if (oid === null) return `${name} is gone: somebody else deleted or moved it.`

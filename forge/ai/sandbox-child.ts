@@ -63,7 +63,8 @@ const PRELUDE = `(host => {
     fileExists: async path => await host('fileExists', quote(path)),
   })
   const textOf = value => typeof value === 'string' ? value : value === undefined ? '' : stringify(value) ?? ''
-  // Both ends of a text that is too long. Here, since a copy of it may not fit beside it.
+  // Shortens a text that is too long to its two ends. This is done here, since a copy of the text may not fit beside
+  // it.
   const shortened = text => {
     const more = text.length - ${BOUNDS.text}
     if (more <= 0) return text

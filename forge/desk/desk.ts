@@ -50,9 +50,9 @@ export type DeskOptions = {
   /** The folder of the user's settings: see {@link WorkOptions}. */
   config?: string
   models?: Models
-  /** How to start Forklift; without it, it is not offered. */
+  /** How to start Forklift; undefined: the page does not offer it. */
   forklift?: ForkliftOptions
-  /** How to start the commands of the tasks; without it, they are not offered. */
+  /** How to start the commands of the tasks; undefined: the page does not offer tasks. */
   tasks?: CommandOptions
   /** Called with a line for the terminal. */
   log: (words: string) => void
@@ -67,7 +67,7 @@ export class Desk implements AsyncDisposable {
   #forklift: ForkliftOnDesk | undefined
   readonly #tasks: Tasks | undefined
   #layout: Promise<unknown> = Promise.resolve()
-  /** The next sending of the desk's state: its timer and time. */
+  /** The scheduled sending of the desk's state: its timer and time; undefined for none. */
   #deskNews: { clock: ReturnType<typeof setTimeout>; at: number } | undefined
   #known: { known: Promise<Settings>; since: number } | undefined
   /** The number of news sent to all windows. Starts at a random number, so that a page does not confuse desks. */
@@ -172,7 +172,7 @@ export class Desk implements AsyncDisposable {
   #say(news: News): void {
     const isOfDrafts = news.say === 'branch' && news.isOfDrafts === true
     const isOfRefs = (news.say === 'branch' && !isOfDrafts) || news.say === 'saved' || news.say === 'repository'
-    // Before the news is sent, since windows ask as soon as they receive it.
+    // The graph is told before the news is sent, since windows ask as soon as they receive it.
     if (isOfRefs) this.#graph.touch()
     if (news.say === 'renamed file') for (const window of this.#windows) window.renamed(news)
     this.#tell(news)

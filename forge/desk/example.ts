@@ -271,7 +271,7 @@ function streamOf(steps: readonly Step[]): Buffer {
 }
 
 async function make(folder: string): Promise<void> {
-  // Created in a temporary folder and then renamed, so that an interrupted one does not count.
+  // The example is created in a temporary folder and then renamed, so that an interrupted one does not count.
   const draft = `${folder}-${process.pid}`
   await mkdir(dirname(folder), { recursive: true })
   try {

@@ -137,7 +137,7 @@ export const ShownRun = v.object({
   asks: v.optional(text),
   /** The text of the run's report for the user. */
   tells: v.optional(text),
-  /** For the combined result of all tasks. */
+  /** Why the combined result of all tasks counts as not checked; undefined where it is checked. */
   unchecked,
   /** When the current work began, in milliseconds since 1970. */
   began: v.optional(v.number()),

@@ -62,7 +62,7 @@ export type Pull = {
 export type Fault = {
   method?: string
   path?: RegExp
-  /** For how many requests; undefined: all. */
+  /** The number of requests that the fault affects; undefined: all. */
   times?: number
   status?: number
   message?: string

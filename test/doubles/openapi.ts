@@ -22,7 +22,7 @@ export function valueAt(root: JsonObject, reference: string): Json | undefined {
 }
 
 let description: Promise<JsonObject> | undefined
-/** Read once a process. */
+/** The description is read once a process. */
 const load = async (): Promise<JsonObject> => object(JSON.parse(await Bun.file(DESCRIPTION).text()) as Json)
 
 /** The remedy for a request or example that is missing from the file. */

@@ -342,7 +342,7 @@ test.concurrent('grafts and replaced commits of the person’s own do not change
   await using world = await makeWorld({ story: 'clean' })
   await world.git('fetch', '--quiet', 'upstream')
   const [origin = '', upstream = ''] = [await world.tip('origin'), await world.tip('upstream')]
-  // Both files claim that upstream is merged already, and the second one that the tree is another.
+  // Grafts and replaced commits both claim that upstream is merged already; the latter also claim another tree.
   await writeFile(join(world.checkout, '.git/info/grafts'), `${origin} ${upstream}\n`)
   const empty = await world.git('mktree', '--missing')
   await world.git('replace', upstream, await world.git('commit-tree', empty, '-m', 'Nothing', '-p', origin))

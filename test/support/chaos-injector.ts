@@ -24,7 +24,7 @@ function inject(folder: string): void {
   const { keep } = RunStore.prototype
   RunStore.prototype.keep = async function (into, name, content) {
     const oid = await keep.call(this, into, name, content)
-    // Already in git, but not yet in the file.
+    // The line is already in git, but not yet in the file.
     if (into === 'journal') reach(folder, name, 'within')
     return oid
   }

@@ -14,7 +14,7 @@ export type Survived = {
 }
 
 type Options = {
-  /** The time limit for all, in seconds. */
+  /** The time limit for the whole run, in seconds. */
   seconds?: number
   /** Called repeatedly while the run is active. Gives false when it is done. */
   strike?: (world: TasksWorld, run: string) => Promise<boolean>

@@ -59,7 +59,7 @@ export class ForkliftCommand {
     return text.split('\n').slice(0, -1)
   }
 
-  /** Prints a line, as soon as it runs. */
+  /** Prints a line, as soon as the command runs. */
   async says(line: string): Promise<void> {
     await appendFile(join(this.folder, 'lines'), `${line}\n`)
   }

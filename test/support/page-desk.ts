@@ -17,7 +17,7 @@ export type PageDeskOptions = Omit<TestDeskOptions, 'state' | 'last'> & {
   known?: string
   /** The layout that the windows showed last. By default, the branch main is open. */
   layout?: Layout | 'none'
-  /** Called with the copy before the desk opens. */
+  /** Called with the path of the copied repository before the desk opens. */
   prepare?: (path: string) => Promise<unknown>
 }
 

@@ -17,7 +17,7 @@ export type RealDesk = AsyncDisposable & {
   show: (ref: string, path: string) => Promise<string>
   /** Kills the desk with SIGKILL. */
   kill: () => Promise<void>
-  /** Starts it again; open windows reconnect. */
+  /** Starts the desk again; open windows reconnect. */
   start: () => Promise<void>
 }
 

@@ -39,7 +39,7 @@ export class SlowHand {
     await until(async () => (await this.questions()) >= times)
   }
 
-  /** Signs, or refuses to. */
+  /** Lets the waiting signature be made, or refuses it. */
   async answer(answer: 'yes' | 'no'): Promise<void> {
     await Bun.$`echo ${answer} > ${join(this.folder, 'answers')}`
   }

@@ -71,7 +71,7 @@ export type Next = {
   head?: Oid | null
   merging?: Oid | null
   base?: Parameters<typeof makeDrafts>[2]
-  /** The rename of a file or folder that this includes. */
+  /** The rename of a file or folder that the transition includes. */
   renamed?: Renamed | undefined
 }
 
@@ -210,7 +210,7 @@ export class BranchWork {
   #hasSaidWaiting = false
   /** The files with drafts in the last news. */
   #saidDrafts = ''
-  /** Given only to tasks that have locked the branch. */
+  /** The operations that need the branch's lock: given only to tasks that have locked it. */
   readonly #held: HeldBranch = {
     work: this,
     collect: () => this.#collect(),
@@ -368,7 +368,7 @@ export class BranchWork {
     })
   }
 
-  /** In a file with conflicts, edits change its working text; the draft is our side of that. */
+  /** Applies an edit in a file with conflicts: it changes the text with markers; the draft is our side of that text. */
   #typedIn(clash: Clashing, { oid, bytes }: { oid: Oid; bytes: Buffer }): Clashing {
     const { working } = clash
     if (!working) return { ...clash, draft: oid, bytes }
@@ -537,7 +537,7 @@ export class BranchWork {
       if (!isTurn) this.verifyFree()
       if (!isMerging) this.verifyNotMerging()
       const signature = readSignature(this.room.objects.repository)
-      // Callers that wait get the error; without any, nothing was to be signed.
+      // A task that waits for the signature gets the error; where none does, nothing was to be signed.
       signature.catch(() => undefined)
       await this.#collect()
       this.#verifyThere()
@@ -634,7 +634,7 @@ export class BranchWork {
     const { objects } = this.room
     const theirs = commit === undefined ? noDrafts(this.tip) : await readDrafts(objects, commit)
     if (!theirs) throw new Failure(`${draftsRef(this.name)} is no commit: delete it by git update-ref -d.`)
-    // Without written drafts, the branch may have moved since its refs were read.
+    // If no drafts are written, the branch may have moved since its refs were read.
     const before = this.#written.commit === undefined ? noDrafts(this.tip) : this.#written.drafts
     const merged = await this.#merged(drafts => mergeDrafts(objects, before, drafts, theirs))
     this.#written = { commit, drafts: theirs }

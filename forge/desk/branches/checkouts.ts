@@ -22,7 +22,7 @@ const Pending = v.object({
   branch: v.string(),
   from: v.string(),
   to: v.string(),
-  /** Whether a notice has said that it could not follow. */
+  /** Whether a notice has said that the checkout could not follow. */
   isTold: v.boolean(),
 })
 type Pending = v.InferOutput<typeof Pending>

@@ -85,7 +85,7 @@ async function mergeClashes(
   for (const [path, clash] of ours) {
     const before = start.get(path)
     if (isSameClash(before, clash)) continue
-    // If theirs is still what this one was made from, this one is newer.
+    // If the other side's clash is still the one that this clash was made from, this one is newer and replaces it.
     if (isSameClash(theirs.get(path), before)) clashes.delete(path)
     await addClash(objects, clashes, path, clash)
   }
@@ -128,7 +128,7 @@ async function commonBase(objects: Objects, one: Oid | undefined, other: Oid | u
 const readBytes = async (objects: Objects, blob: Oid | undefined): Promise<Buffer | undefined> =>
   blob === undefined ? undefined : (await objects.read(blob))?.bytes
 
-/** Removes clashes that need no choice: see above. */
+/** Removes clashes that need no choice, since the other end equals the draft or the base. */
 async function withoutSettled(objects: Objects, drafts: Drafts): Promise<Drafts> {
   const files = new Map(drafts.files)
   const clashes = new Map<Path, Clashing>()

@@ -21,12 +21,12 @@ export class SessionCache {
     if (!entry?.mode.startsWith('100')) return await loadSession(vfs)
     const bytes = (await this.objects.info(entry.oid))?.size ?? 0
     const known = this.#known.get(entry.oid) ?? { loaded: loadSession(vfs), bytes }
-    // Moved to the end, so that the one used last is dropped last.
+    // The conversation is moved to the end, so that the one used last is dropped last.
     this.#known.delete(entry.oid)
     this.#known.set(entry.oid, known)
     this.#letGo()
     const loaded = await known.loaded
-    // An unreadable one is not cached: its blob may still be on its way.
+    // An unreadable conversation is not cached: its blob may still be on its way.
     if (loaded.unreadable !== undefined) this.#known.delete(entry.oid)
     return loaded
   }

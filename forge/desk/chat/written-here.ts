@@ -29,7 +29,7 @@ export class WrittenHere {
   async add(oid: Oid): Promise<void> {
     if (this.oids.has(oid)) return
     await mkdir(dirname(this.path), { recursive: true })
-    // A newline first, since a full disk may have cut the last line.
+    // The line begins with a newline, since a full disk may have cut the last line.
     await appendFile(this.path, `\n${oid}\n`, { mode: 0o600 })
     this.oids.add(oid)
   }

@@ -16,7 +16,7 @@ export const BranchInfo = v.object({
   session: v.boolean(),
   /** The branch's upstream, and how many commits the branch is ahead and behind. */
   upstream: v.optional(v.object({ name: v.string(), ahead: Count, behind: Count })),
-  /** The folder of the work tree in which it is checked out. */
+  /** The folder of the work tree in which the branch is checked out; undefined for none. */
   checkout: v.optional(v.string()),
   /** Files with unsaved changes. */
   drafts: v.array(Path),
@@ -68,7 +68,7 @@ export type Edit = v.InferOutput<typeof Edit>
 export const Operation = v.object({
   id: Oid,
   kind: v.string(),
-  /** A description: save lease.ts to main. */
+  /** A short description, e.g. `save lease.ts to main`. */
   words: v.string(),
   time: v.number(),
   refs: v.array(v.object({ ref: v.string(), before: v.optional(Oid), after: v.optional(Oid) })),

@@ -7,7 +7,7 @@ import { Count, Oid, Person, RefName } from './values.ts'
 /** The commits in the graph. Without `refs`: all branches, remote branches and tags. */
 export const GraphFilter = v.object({
   refs: v.optional(v.array(RefName)),
-  /** Includes commits that only reflogs and the desk's operations still have. */
+  /** Whether commits are included that only reflogs and the desk's operations still have. */
   withAbandoned: v.boolean(),
 })
 export type GraphFilter = v.InferOutput<typeof GraphFilter>

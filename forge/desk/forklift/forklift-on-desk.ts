@@ -41,7 +41,7 @@ export type ForkliftOptions = {
 
 /** At most this many runs are shown. */
 const MAX_RUNS_SHOWN = 12
-/** At most this many lines of its output are kept. */
+/** At most this many lines of Forklift's output are kept, the last ones. */
 const MAX_OUTPUT_LINES = 500
 /** At most this many characters of a line are kept. */
 const MAX_OUTPUT_LINE_CHARS = 2_000

@@ -198,7 +198,7 @@ export class GraphView implements AsyncDisposable {
     const known = this.#views.get(key)
     const isCurrent = known && this.#seen.get(key) === this.#moved
     const view = isCurrent ? known : this.#follow(filter, known)
-    // Moved to the end, so that the one used last is dropped last.
+    // The graph is moved to the end, so that the one used last is dropped last.
     this.#views.delete(key)
     this.#views.set(key, view)
     this.#seen.set(key, this.#moved)
@@ -321,7 +321,7 @@ function tipsOf({ refs, head, main }: Listing, filter: GraphFilter, abandoned: r
     if (defaults.has(name)) return 1
     return (TRUNK.test(name) ? 2 : 5) + SHOWN.findIndex(prefix => name.startsWith(prefix))
   }
-  // Stable: the refs are already ordered by name.
+  // The sort keeps the order of refs of equal rank, which are ordered by name already.
   const sorted = shown.toSorted((one, other) => rankOf(one) - rankOf(other))
   const isDetached = !wanted && head.ref === undefined && head.oid !== undefined
   const reached = [...sorted.map(commitOf), ...(isDetached ? [head.oid as Oid] : [])]

@@ -180,7 +180,7 @@ export class Reading implements AsyncDisposable {
         window.endFinding(search)
       }
     }
-    // After the reply, which contains the number that the results refer to.
+    // The search starts after the reply, which contains the number that the results refer to.
     setImmediate(look)
     return search
   }

@@ -68,7 +68,7 @@ export class Histories implements AsyncDisposable {
       ...{ history: openHistory(this.objects, [tip]), tip, ready: Promise.resolve() },
       ...{ users: 0, isOld: false },
     }
-    // Moved to the end, so that the one used last is dropped last.
+    // The history is moved to the end, so that the one used last is dropped last.
     this.#loaded.delete(name)
     this.#loaded.set(name, entry)
     if (entry.tip !== tip) {

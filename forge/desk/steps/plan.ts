@@ -31,7 +31,7 @@ export type Planned =
 export type Stop = {
   /** Git's merge, with plain file names, and the branch's own .forge folder. */
   merge: MergedTree
-  /** The tree that theirs is merged into. */
+  /** The tree into which `theirs` is merged. */
   ours: Oid
   theirs: Oid
   words: { ours: string; theirs: string }

@@ -147,7 +147,7 @@ export class Means implements Disposable {
   async run(run: RunId): Promise<OpenRun> {
     const before = this.#runs.get(run)
     const opened = await before?.catch(() => undefined)
-    // Activities under way still use the old one, so it is closed at the end.
+    // Activities under way still use the old folder's run, so it is closed when they end.
     if (opened && !isThere(opened) && this.#runs.get(run) === before) this.#runs.delete(run)
     return await this.#known(run)
   }

@@ -174,7 +174,7 @@ export class StepWork implements StepActivities {
     const took = `${many(read, 'token')} read, ${many(output, 'token')} written${money}`
     const how = sent.wasThere ? 'its answer was there already, and was not asked for again' : `${sent.model}: ${took}`
     const why = `Step ${input.step}, ${how}.`
-    // What is not in the history may be in the journal.
+    // The journal may have the whole evidence, which is not in the workflow's history.
     const told = evidence ? await store.readText(evidence) : words
     const id = `${input.step} ends ${sent.answer.oid.slice(0, 12)}`
     const refs = [result.parsed, result.evidence, result.artifact, result.question].filter(it => it !== undefined)

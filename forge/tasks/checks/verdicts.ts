@@ -79,7 +79,7 @@ export class Verdicts {
   async sign(fact: Fact): Promise<void> {
     const words = wordsOf(fact)
     const signature = await this.approvals.sign(subjectOf(this.store.run, words), this.#format)
-    // Named by the key, so that another key's fact does not prevent this one.
+    // The name of the stored fact includes the key, so that another key's fact does not prevent this one.
     await this.store.keep('verdicts', nameOf(signature.key, words), JSON.stringify({ words, signature }))
   }
 

@@ -18,7 +18,7 @@ type Environment = Record<string, string | undefined>
 /** A run's status with what this machine knows of its requests. `began`: milliseconds since 1970. */
 export type Seen = RunStatus & { began?: number; sending?: Sending }
 
-/** `isUnderWay`: the server works on it or waits for the user. `status`: undefined where nothing is known. */
+/** `isUnderWay`: the server works on the run, or waits for the user. `status`: undefined where nothing is known. */
 export type Looked = { isUnderWay: boolean; status?: Seen }
 
 /** States in which a run changes only by the user, whether or not its server is reachable. */

@@ -47,7 +47,7 @@ type Index = { root: Folder; files: readonly FileEntry[]; tags: readonly Tags[];
 type Places = { base: Float64Array; own: ReadonlyMap<number, readonly number[]> }
 /** The factor of the name in a pair; larger than any file number. */
 const PAIR = 2 ** 17
-/** With more names of its own than this, an index is built from scratch. */
+/** If more names than this differ from a similar tree's index, a tree's index is built from scratch. */
 const MAX_OWN_NAMES = 10_000
 
 export class CodeMap implements Disposable {

@@ -276,7 +276,7 @@ async function filesOf(packing: Packing): Promise<{ wanted: Path[]; found: Path[
     ...(context?.tests ?? []),
     ...(context?.documents ?? []),
   ]
-  // The diff of a review shows these files.
+  // The diff in a review's request shows these files already.
   const asked = new Set(whole.map(pathOf))
   const shown = new Set(isReview ? changed.filter(path => !asked.has(path)) : [])
   const wanted = [...new Set(named.map(pathOf))].filter(path => !shown.has(path))
@@ -442,5 +442,5 @@ async function outlineOf(packing: Packing, own: readonly Path[], bytes: number):
 
 /** The share of a window that the summaries take of it. */
 const OUTLINE_SHARE = 0.25
-/** Without summaries, names alone still say something. */
+/** Gives no summaries: the names alone still say something. */
 const summariesOf = async (files: readonly unknown[]): Promise<string[]> => files.map(() => '')

@@ -13,7 +13,7 @@ export type Tags = { defines: Uint32Array; refers: Uint32Array }
 /** A defined name and the line that defines it. */
 type DefinitionLine = { name: number; line: string }
 
-/** To be increased whenever the same content gets other tags. */
+/** The version of how tags are computed: increase it whenever the same content gets other tags. */
 const VERSION = 1
 /** Larger files, in bytes, are ignored: they are generated. */
 const MAX_FILE_BYTES = 256 << 10

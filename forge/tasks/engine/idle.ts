@@ -50,7 +50,7 @@ export class IdleWatch implements Disposable {
   async look(): Promise<void> {
     const isIdle = () => this.#active === 0 && this.#now() - this.#last >= IDLE_MS
     if (!isIdle()) return
-    // Without an answer of the server, the worker stays.
+    // If the server does not answer, the worker stays.
     if (await this.options.isNeeded().catch(() => true)) return
     if (isIdle()) this.options.end()
   }

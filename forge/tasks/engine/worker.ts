@@ -94,7 +94,7 @@ export async function hostWorker(options: WorkerOptions): Promise<void> {
       giveBackLeftBehind(connection, { namespace, queue: options.queue }).then(
         count =>
           count > 0 && log(`Does again what a worker was doing when it was killed (${count} of its activities).`),
-        // The server notices by itself, a little later.
+        // If this fails, the server notices the dead worker by itself, a little later.
         () => undefined,
       )
     }

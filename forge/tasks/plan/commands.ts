@@ -19,7 +19,7 @@ export type CommandRoom = {
 type Word = { text: string; isQuoted: boolean }
 export type Simple = { words: Word[]; isNegated: boolean }
 type Pipeline = Simple[]
-/** `joint`: how it follows the one before. */
+/** A pipeline of a command. `joint`: how it follows the pipeline before, e.g. `and` for `&&`. */
 type Item = { pipeline: Pipeline; joint: 'and' | 'or' | 'next' | 'background' }
 
 const BUILTINS = new Set(

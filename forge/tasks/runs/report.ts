@@ -13,7 +13,7 @@ export type Escalation = {
   /** The task; undefined for a report about the whole run. */
   task?: TaskId
   plan?: Plan
-  /** The supposed cause. */
+  /** The supposed cause of the failures. */
   words: string
   /** How each attempt failed, as far as that was stored. */
   evidence: string[]

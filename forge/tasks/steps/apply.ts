@@ -58,7 +58,7 @@ export async function applyAll(
 async function whyNoName(files: WorkInProgressVfs, edit: FileEdit): Promise<string | undefined> {
   const name = edit.kind === 'rename' ? edit.to : edit.path
   if (!/^[A-Za-z]:[\\/]|\\/.test(name)) return undefined
-  // An existing file may have such a name, or one that is not UTF-8.
+  // An existing file may have a backslash in its name, or a name that is not UTF-8.
   const path = await pathFrom(files, name).catch(() => undefined)
   if (path !== undefined && (await files.entryAt(path))) return undefined
   return `${JSON.stringify(name)} has a backslash or a drive: name it from the top, with "/" between names.`

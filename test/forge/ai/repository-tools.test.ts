@@ -162,7 +162,7 @@ test('a new tool is not run before it is approved, then it runs on its own', asy
   })
   if (question) await tool.approve(vfs, question)
   expect(await run(tool, vfs)).toEqual({ text: 'ran', isError: false, words: 'mend: a', touched: ['a'] })
-  // In the next turn, from the committed approval.
+  // In the next turn the tool is approved, by the committed approval.
   const person = { name: 'A', email: 'a@b' }
   const oid = await vfs.commit({ message: 'x\n', author: person, committer: person })
   expect(await stateOf(new WorkInProgressVfs(place.objects, oid))).toBe('approved')

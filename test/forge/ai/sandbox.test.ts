@@ -23,7 +23,7 @@ const CHILD = 'sandbox-child.ts'
  * busy machine.
  */
 const sandbox = new Sandbox({ seconds: 100 })
-/** For tools that never end. */
+/** A sandbox for tools that never end. */
 const impatient = new Sandbox({ seconds: 0.5 })
 afterAll(async () => {
   await sandbox[Symbol.asyncDispose]()

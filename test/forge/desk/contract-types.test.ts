@@ -27,7 +27,7 @@ const RIGHT = {
   ask: "export const commit: string | undefined = (await ask('save', { branch: 'main', paths: 'all' })).commit",
 }
 
-/** Each is rejected separately. */
+/** Lines of code that the compiler must reject, each by itself. */
 const WRONG = {
   'a reply of another type': "export const all: typeof handlers = { ...handlers, 'abort merging': () => 7 }",
   'a reply that lacks a field':

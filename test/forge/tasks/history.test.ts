@@ -120,7 +120,7 @@ async function smallOwnCommits(): Promise<string | undefined> {
     )
     return lines <= MAX_OWN_LINES
   })
-  // The commit before them is the base, so there has to be one more.
+  // The run's base is the commit before these, so there has to be one more.
   const at = commits.findIndex((_, at) => {
     return at + OWN_COUNT < commits.length && isSmall.slice(at, at + OWN_COUNT).every(Boolean)
   })

@@ -108,7 +108,7 @@ function countsOf(asked: string[]): Record<string, number> {
   return counts
 }
 
-/** Those of `parts` that occur in the lines in this order. */
+/** Gives those of `parts` that occur in the lines in this order. */
 function inOrder(lines: string[], parts: string[]): string[] {
   let from = 0
   return parts.filter(part => {

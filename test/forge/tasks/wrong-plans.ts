@@ -33,20 +33,20 @@ export type WrongPlan = {
   plan?: (name: string) => Record<string, unknown>
   /** The planner's first plan, which the linter has to refuse; `plan` is its next one. */
   refused?: (name: string) => Record<string, unknown>
-  /** Answers the steps of its tasks; undefined: they succeed. */
+  /** Answers the steps of the plan's tasks; undefined: they succeed. */
   does?: Does
   /** A planner's new plan during the run. */
   replanned?: (name: string) => Record<string, unknown>
   /** Answers any other step. */
   answers?: Does
   args?: string[]
-  /** Undefined where the model finds the way out. */
+  /** The user's action; undefined where the model finds the way out by itself. */
   person?: Person
   /** The expected requests with their counts (by default one plan): finished work is not requested again. */
   asked: Record<string, number>
   /** Parts of the journal's lines, in the expected order. */
   story: string[]
-  /** The exit code of the command that follows it until it rests; by default 0. */
+  /** The exit code of the command that follows the run until it rests; by default 0. */
   code?: number
   /** The tasks that are done in the end; by default those of the plan. */
   isDone?: string[]

@@ -31,8 +31,10 @@ export function Tabs() {
         onKeyDown={onTabKeys}
         onWheel={onTabsWheel}
       >
-        <PinnedTab to={REPOSITORY} icon="graph" words="Repository" />
-        <PinnedTab to={TASKS} icon="workflow" words="Tasks" />
+        <span class="pinned-tabs" role="presentation">
+          <PinnedTab to={REPOSITORY} icon="graph" words="Repository" />
+          <PinnedTab to={TASKS} icon="workflow" words="Tasks" />
+        </span>
         {page.tabs.value.map((tab, index) => (
           <BranchTab key={tabKey(tab.at)} tab={tab} index={index} />
         ))}

@@ -306,7 +306,14 @@ export function fitBoxes(view: EditorView): void {
   view.requestMeasure({
     key: 'width of conflicts',
     read: () => view.scrollDOM.clientWidth - (view.contentDOM.getBoundingClientRect().left - leftOf(view.scrollDOM)),
-    write: width => view.dom.style.setProperty('--box-width', `${Math.max(200, Math.floor(width))}px`),
+    write: width => {
+      const { style } = view.dom
+      const fitting = `${Math.max(200, Math.floor(width))}px`
+      if (style.getPropertyValue('--box-width') === fitting) return
+      style.setProperty('--box-width', fitting)
+      // Another width gives the blocks another height. Only a pending request makes CodeMirror measure its lines again.
+      view.requestMeasure({ read: () => undefined })
+    },
   })
 }
 

@@ -79,8 +79,7 @@ export function editorExtensions(settings: EditorSettings): Extension {
   return [
     EditorView.cspNonce.of(settings.nonce),
     EditorView.contentAttributes.of({ 'aria-label': 'Editor' }),
-    // Only
-    //  ends a line: a \r is a character of the text, and is shown.
+    // Only \n ends a line: a \r is a character of the text, and is shown.
     EditorState.lineSeparator.of('\n'),
     EditorState.allowMultipleSelections.of(true),
     pasteWithoutReturns,

@@ -40,7 +40,7 @@ export function GraphList() {
   const box = usePlace<HTMLDivElement>('home')
   const height = useSignal(800)
   const { value: rowHeight } = graph.rowHeight
-  // Read here, so that the list is rendered when it changes.
+  // The version is read here, so that the list is rendered when it changes.
   graph.version.value
   const count = graph.count
   const visible = Math.ceil(height.value / rowHeight)

@@ -3,7 +3,7 @@ import { type Signal, signal } from '@preact/signals'
 
 export class ComposerState {
   readonly text: Signal<string>
-  /** Written while a turn runs: sent when the turn has ended well. */
+  /** Whether the message was written while a turn runs: it is sent when the turn has ended well. */
   readonly isQueued = signal(false)
   readonly isSending = signal(false)
   /** Increases with each message sent from here: the list then scrolls to the answer. */

@@ -8,7 +8,7 @@ import { usePage } from './state.ts'
 export function usePlace<Tag extends HTMLElement>(...names: readonly PlaceName[]): RefObject<Tag | null> {
   const element = useRef<Tag>(null)
   const { places } = usePage()
-  // After each render, since the element may have been replaced or removed.
+  // The element is registered after each render, since it may have been replaced or removed.
   useLayoutEffect(() => (element.current ? places.add(element.current, names) : undefined))
   return element
 }

@@ -165,7 +165,7 @@ export class ReviewState extends ServerValue<Change[]> {
       if (tip === undefined) return []
       return await connection.ask('changes', { from: { kind: 'commit', commit: tip }, to: this.#at })
     }
-    // Without a base: the drafts.
+    // Without a base, the drafts are shown.
     if (base === undefined) return await this.#compare('unsaved', base, commit, tip)
     return await connection.ask('changes', { from: base.at, to: this.#at, isFromMergeBase: !this.isStraight.peek() })
   }

@@ -575,7 +575,7 @@ export class Page {
   }
 
   #branchChanged(branch: string): void {
-    // For open files the server sends news itself, except after a failure.
+    // Open files are not loaded again, since the server sends news of them, except after a failure.
     for (const file of this.files.of(branch)) if (file.problem.peek() !== undefined) file.ask()
     const tab = this.#tabOf(branch)
     tab?.tree.refreshSoon()

@@ -143,6 +143,7 @@ export function HistoryView({ tab, path }: HistoryProps) {
                 row={row}
                 index={index}
                 isSelected={index >= first && index <= last}
+                isActive={index === selected.value}
                 dropPlace={dropAt.value === index ? 'above' : dropAt.value === index + 1 ? 'below' : undefined}
                 drag={drag}
                 select={isExtended => select(index, isExtended)}
@@ -286,6 +287,8 @@ interface HistoryRowProps {
   row: CommitRow
   index: number
   isSelected: boolean
+  /** Whether the focus ring is around it: of several selected rows, the one that was selected last. */
+  isActive: boolean
   /** The side of the row at which a drop would insert the dragged commits. */
   dropPlace: 'above' | 'below' | undefined
   drag: RowDrag
@@ -301,7 +304,7 @@ function placeAt(event: DragEvent & { currentTarget: HTMLElement }, index: numbe
   return event.clientY < top + height / 2 ? index : index + 1
 }
 
-function HistoryRow({ row, index, isSelected, dropPlace, drag, select, open, openMenu }: HistoryRowProps) {
+function HistoryRow({ row, index, isSelected, isActive, dropPlace, drag, select, open, openMenu }: HistoryRowProps) {
   const { oid, subject, author, committed, model, parents } = row
   return (
     // The list has the focus and handles the keys of its rows.
@@ -311,7 +314,7 @@ function HistoryRow({ row, index, isSelected, dropPlace, drag, select, open, ope
       id={`commit-${index}`}
       tabIndex={-1}
       aria-selected={isSelected}
-      class={`crow ${parents.length > 1 ? 'merge' : ''} ${dropPlace === undefined ? '' : `drop-${dropPlace}`}`}
+      class={`crow ${parents.length > 1 ? 'merge' : ''} ${isActive ? 'active' : ''} ${dropPlace === undefined ? '' : `drop-${dropPlace}`}`}
       draggable={drag.isPossible}
       onClick={event => select(event.shiftKey)}
       onDblClick={open}

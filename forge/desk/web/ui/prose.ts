@@ -10,10 +10,7 @@ const TRICKS =
 // Runs of combining marks: a long one on one character takes the browser minutes to draw.
 const TOWERS = /(\p{M}{6})\p{M}+/gu
 
-/**
- * Normalises line ends to
- * , removes terminal colours, and escapes invisible characters.
- */
+/** Normalises line ends to \n, removes terminal colours, and escapes invisible characters. */
 export function readableProse(text: string): string {
   return text
     .replace(/\r\n?/g, '\n')

@@ -3,7 +3,7 @@
  */
 import type { TargetedKeyboardEvent, TargetedPointerEvent } from 'preact'
 
-/** How far one press of an arrow key moves it, in pixels. */
+/** How far one press of an arrow key moves the splitter, in pixels. */
 const KEY_STEP = 16
 
 interface Props {

@@ -7,7 +7,7 @@ const DAY = 24 * HOUR
 const MONTH = 30 * DAY
 const YEAR = 365 * DAY
 
-// Created once, on first use, since creating it takes the browser long.
+// The format is created once, on first use, since creating it takes the browser long.
 let clock: Intl.DateTimeFormat | undefined
 const clockWords = (date: Date): string => {
   clock ??= new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' })

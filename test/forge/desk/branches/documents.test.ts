@@ -69,8 +69,7 @@ test('a text can’t grow beyond the limit of editing, and can always shrink', (
   expect(document.take(0, by([MAX_EDITABLE_BYTES - 1, [1]]))).toMatchObject({ accepted: true })
 })
 
-// The number of letters at which one more exceeds the limit; \r
-//  and a byte order mark count, too.
+// Texts of which one more letter exceeds the limit; \r\n and a byte order mark count, too.
 for (const [what, text, form, more] of [
   ['of three bytes a letter', '語'.repeat(Math.floor(MAX_EDITABLE_BYTES / 3)), LF, '語'],
   ['with \\r\\n', '\n'.repeat(MAX_EDITABLE_BYTES / 2), { lineEnd: 'CRLF', bom: false }, '\n'],

@@ -132,7 +132,7 @@ test('a file that equals the draft, or its base again, has no conflict', async (
   const again = await together(place, one, other, START)
   expect(again.clashes.size).toBe(0)
   expect(again.files.get('a.txt')?.bytes?.toString()).toBe(typed)
-  // The base of only one of them has lines that the other never had.
+  // The file has the base of only one draft, with lines that the other draft never had.
   expect((await together(place, one, other, LATER)).clashes.size).toBe(1)
 })
 

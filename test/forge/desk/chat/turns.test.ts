@@ -219,7 +219,7 @@ for (const { name, script, how, words } of ENDS)
     expect(await textOf(desk.work, 'main', 'a.txt')).toBe('one\n')
     expect(await desk.git('rev-parse', 'main')).toBe(before)
     expect((await ask(desk.work, 'conversation', { at: onBranch() })).items).toEqual([])
-    // A discard can be undone.
+    // Discarding a turn can be undone.
     await desk.work.undo()
     expect(await textOf(desk.work, 'main', 'a.txt')).toBe('two\n')
     await desk.work.chat.turns.end('main', true)
@@ -231,7 +231,7 @@ for (const { name, script, how, words } of ENDS)
       commit: { files: [] },
     })
     expect(await desk.git('for-each-ref', 'refs/forge/turns')).toBe('')
-    // Keeping can be undone, too.
+    // Keeping a turn can be undone, too.
     await desk.work.undo()
     expect(await turnIn(desk.work)).toMatchObject({ state: 'unfinished', files: ['a.txt'] })
     expect((await desk.work.describeBranches())[0]).toMatchObject({ drafts: [], tip: before })

@@ -169,7 +169,7 @@ describe('lanes', () => {
     })
     expect(lanes.width).toBeLessThanOrEqual(500)
     expect(Math.max(...lanes.lines(50_000, 50_100).map(row => row.length))).toBeLessThan(2000)
-    // It takes some tens of milliseconds on an idle machine.
+    // The layout takes some tens of milliseconds on an idle machine.
     expect(work).toBeLessThan(1000)
   })
 })

@@ -137,7 +137,7 @@ test('line ends are as git add would make them in a new file, or those of the fi
     'all.txt': 'one\ntwo\n',
   }
   await using desk = await makeDesk({ files: { 'other.txt': 'x\n' } })
-  // Committed without the attributes, as if these were added later.
+  // The file is committed without the attributes, as if these were added later.
   for (const [path, text] of Object.entries(files)) await writeFile(join(desk.path, path), text)
   const oid = await desk.git('hash-object', '-w', '--no-filters', 'auto.txt')
   await desk.git('add', '.gitattributes', 'all.txt')

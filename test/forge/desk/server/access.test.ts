@@ -96,7 +96,7 @@ describe('a credential is required:', () => {
       const headers = { [SECRET_HEADER]: shown, 'Sec-WebSocket-Protocol': protocols }
       expect(await statuses(headers)).toEqual([200, 401, 401, 200, 401])
     }
-    // The cookie does not give access to the secret either.
+    // The cookie's value is not taken for the token, and the empty page does not contain the secret.
     expect((await ask(`/?token=${value()}`)).status).toBe(401)
     expect((await ask('/')).body).not.toContain(secret)
   })

@@ -19,7 +19,7 @@ import { makeFolder } from '../../../support/repository.ts'
 /** The number of pairs; FORGE_PAIRS=1000 tests more. */
 const PAIRS = Number(process.env.FORGE_PAIRS ?? 80)
 const HANDS = 2
-/** Time limit for all of them, in milliseconds, with room for a busy machine. */
+/** The time limit for all pairs, in milliseconds, with room for a busy machine. */
 const TIMEOUT_MS = Math.max(300_000, PAIRS * 2_000)
 
 /** One in a thousand pairs makes git fail with an invalid entry; the desk must fail, too. */

@@ -123,7 +123,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await page.locator('textarea:focus').waitFor()
     await page.keyboard.type('And now?')
     await page.keyboard.press('Enter')
-    // Asks what to do with its files before anything is sent.
+    // The page asks what to do with the files of the last turn before anything is sent.
     await page.getByRole('dialog', { name: 'Keep the changes of the last turn to 2 files?' }).waitFor()
     await page.keyboard.press('Escape')
     expect(asked('end turn')).toEqual([])

@@ -66,6 +66,11 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
     await page.keyboard.press('Shift+ArrowDown')
     await page.keyboard.press('Shift+ArrowDown')
     expect(await list().getByRole('option', { selected: true }).count()).toBe(3)
+    // The focus ring is only around the last one.
+    const outlines = await list()
+      .getByRole('option')
+      .evaluateAll(all => all.map(it => getComputedStyle(it).outlineStyle))
+    expect(outlines).toEqual(['none', 'none', 'solid', 'none', 'none'])
     await page.keyboard.press('s')
     await dialog().getByRole('heading', { name: 'Squash 3 commits' }).waitFor()
     await until(async () => (await message().inputValue()).startsWith('Add two\n\nWhy two.\n\nAdd three'))

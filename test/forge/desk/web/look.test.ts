@@ -11,6 +11,8 @@ setDefaultTimeout(120_000)
 
 const until = (isSo: () => boolean | Promise<boolean>) => untilWithin(isSo, 15_000)
 const NAMES = ['adapters', 'certificates', 'cookies', 'exceptions', 'sessions', 'structures', 'utilities']
+/** More branches than tabs fit into a narrow window. */
+const MANY = ['a', 'b', 'c', 'd', 'e'].map(letter => `a-rather-long-name-${letter}`)
 const FILES = Object.fromEntries(NAMES.map(name => [`${name}.py`, `${name}\n`]))
 
 describe.skipIf(!hasBrowser)('a desk that shows what matters', () => {
@@ -22,7 +24,7 @@ describe.skipIf(!hasBrowser)('a desk that shows what matters', () => {
     browser = await openBrowser()
     const base = { ...FILES, 'src/deep/a.txt': 'one\ntwo\nthree\n' }
     desk = await openRealDesk({ built: await builtPage(), branches: { main: base } })
-    for (const branch of ['topic', 'tabs']) await git(desk.path, 'branch', branch, 'main')
+    for (const branch of ['topic', 'tabs', ...MANY]) await git(desk.path, 'branch', branch, 'main')
     await desk.commit('topic', { 'src/deep/a.txt': 'one\nTOPIC\nthree\n' })
     await desk.commit('main', { 'src/deep/a.txt': 'one\nMAIN\nthree\n' })
   })
@@ -88,6 +90,29 @@ describe.skipIf(!hasBrowser)('a desk that shows what matters', () => {
     await off.waitFor()
     const borderOf = (button: typeof on) => button.evaluate(element => getComputedStyle(element).borderTopColor)
     expect(await borderOf(off)).toBe(await borderOf(on))
+  })
+
+  test('the tabs of the repository and of the tasks stay side by side, however many branches are open', async () => {
+    await page.setViewportSize({ width: 800, height: 600 })
+    for (const branch of MANY) await openBranch(page, branch)
+    const tabs = page.getByRole('tablist', { name: 'Branches' }).getByRole('tab')
+    const [repository, tasks] = await Promise.all([tabs.nth(0).boundingBox(), tabs.nth(1).boundingBox()])
+    expect(repository?.x).toBe(0)
+    expect(tasks?.x).toBe(repository?.width ?? Number.NaN)
+    await page.setViewportSize({ width: 1280, height: 800 })
+  })
+
+  test('a match in a comment is as readable as other text', async () => {
+    await openFile(page, 'a-rather-long-name-a', 'structures.py')
+    await page.keyboard.type('# word and word\n')
+    await page.keyboard.press('Control+f')
+    await page.keyboard.type('word')
+    const matches = page.locator('.cm-searchMatch')
+    await until(async () => (await matches.count()) === 2)
+    const colourOf = (element: Element) => getComputedStyle(element).color
+    const text = await page.locator('.cm-content').evaluate(colourOf)
+    const inside = page.locator(':is(.cm-searchMatch, .cm-searchMatch *)')
+    expect(new Set(await inside.evaluateAll(all => all.map(it => getComputedStyle(it).color)))).toEqual(new Set([text]))
   })
 
   test('a branch with drafts has a mark in the list of branches', async () => {

@@ -67,6 +67,23 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await page.getByText('2 of 2 left').waitFor()
   })
 
+  test('has its line numbers beside their lines, also when a wider window makes the blocks lower', async () => {
+    await open()
+    await row('claim.ts').click()
+    await conflict(2).waitFor()
+    const topOfLast = async (selector: string) => (await page.locator(selector).last().boundingBox())?.y ?? Number.NaN
+    const isBeside = async () => {
+      const line = await topOfLast('.cm-line')
+      const number = await topOfLast('.cm-lineNumbers .cm-gutterElement')
+      return Math.abs(line - number) < 2
+    }
+    for (const width of [800, 1900, 1280]) {
+      await page.setViewportSize({ width, height: 1000 })
+      await until(isBeside)
+    }
+    await page.setViewportSize({ width: 1280, height: 800 })
+  })
+
   test('has the history of its branch, without what the desk keeps for the merge', async () => {
     await open()
     await page.keyboard.press('Alt+h')

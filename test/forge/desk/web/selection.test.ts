@@ -89,7 +89,7 @@ describe.skipIf(!hasBrowser)('a selection is seen', () => {
       await input.fill('mmmmmmmmmmmmmmmmmmmmmmmm')
       const { x, y, width, height } = (await input.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 }
       const clip = { x: x + 14, y: y + height / 2 - 6, width: Math.min(width - 28, 100), height: 12 }
-      // Letters cover more than half of it.
+      // Letters cover more than half of the clip.
       expect(await changedBy(page, clip, () => input.press('Control+a'))).toBeGreaterThan(0.3)
       await input.fill('')
     }

@@ -129,7 +129,7 @@ test('a claim that held before the task began is told, and one that the task mad
   const [base, head] = await attempt({ a: '1' }, { a: '2' })
   const held = await judge(base, head, { contract: 'test -e a' })
   expect([held.isGood, held.report.checks.map(it => it.heldBefore)]).toEqual([true, [true]])
-  // Named as the assertion that the task claims.
+  // The report names the check as the assertion that the task claims.
   expect(held.report.text).toContain('A1, test -e a: passed (ended with 0, as it did before the task began)')
   const made = await judge(base, head, { contract: 'grep -q 2 a', checks: [{ command: 'test -e a' }] })
   expect(made.report.checks.map(it => it.heldBefore)).toEqual([undefined, undefined])

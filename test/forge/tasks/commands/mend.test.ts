@@ -156,7 +156,7 @@ describe.skipIf(hasNoTemporal)('a plan that is slightly wrong', () => {
       const { code, run } = await scene.run('in-editor', narrow())
       expect(code).toBe(4)
       const editor = join(scene.temporal.folder, 'editor')
-      // Below each list with a.txt in it.
+      // Adds helper.txt to each list in the plan that has a.txt.
       await writeFile(editor, `#!/bin/sh\nsed -i 's/^\\( *\\)- a\\.txt$/&\\n\\1- helper.txt/' "$1"\n`, { mode: 0o755 })
       expect(await scene.forge(['plan', run], { env: { GIT_EDITOR: editor } })).toMatchObject({ code: 64, out: '' })
       const same = scene.terminal(['plan', run], { env: { GIT_EDITOR: 'true' } })
@@ -176,7 +176,7 @@ describe.skipIf(hasNoTemporal)('a plan that is slightly wrong', () => {
       expect((await scene.forge(['show', run, 'a'])).out).toMatch(/Its result is [0-9a-f]{12}\./)
       const ofTask = JSON.parse((await scene.forge(['land', run, 'b', '--json'])).out)
       expect(ofTask.unchecked).toBeUndefined()
-      // Not onto main, the base of other tests' runs.
+      // The result is not landed on main, the base of other tests' runs.
       await scene.git('branch', 'landed')
       const landed = await scene.forge(['land', run, '--yes', '--onto', 'landed'])
       expect([landed.code, landed.err]).toEqual([0, ''])

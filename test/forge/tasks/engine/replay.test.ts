@@ -71,7 +71,7 @@ describe.skipIf(hasNoTemporal)('a recorded run', () => {
 })
 
 const recorded = (await readdir(RECORDED).catch((): string[] => [])).filter(name => name.endsWith('.json'))
-// Before the first release there are none.
+// Before the first release there are no recorded histories.
 if (recorded.length > 0)
   describe('the histories of earlier versions', () => {
     const paths = recorded.map(name => join(RECORDED, name))
@@ -80,7 +80,7 @@ if (recorded.length > 0)
       expect(await replay(await Promise.all(paths.map(readHistory)), real)).toEqual([])
     }, 120_000)
 
-    // Each looks harmless, and would break running runs.
+    // Changes of the flows that look harmless, and would break running runs.
     const changes: Change[] = [
       {
         what: 'a task is done by another flow',

@@ -39,7 +39,7 @@ describe.skipIf(hasNoTemporal)('a step', () => {
     const steps = host.activities.sent.map(({ step }) => step)
     expect(steps).toContain('a/1/1/api-2')
     expect(steps).toContain('a/1/1/again-2')
-    // The plan, the task twice, and four.
+    // One request for the plan, two for the task, and four for sub-agents.
     expect(status.spent.requests).toBe(7)
     expect(host.activities.labels(status.result ?? '')).toEqual(['a/1/1/again', 'base'])
   })

@@ -155,7 +155,7 @@ test('an answer has the room that those of its kind and tier have needed, where 
     ledger.settle(next, { ...USAGE, output: 400, cost: 4 })
   }
   expect(reserve(ledger, long('four'), limits({ cost: 60 })).output).toBe(3000)
-  // Nothing is known yet of another kind.
+  // Nothing is known yet of answers of another kind.
   expect(() => ledger.reserve(long('five', 'review'), limits({ cost: 58 }))).not.toThrow()
   expect(() => ledger.reserve(long('six'), limits({ requests: 3 }))).toThrow(OutOfBudget)
 })

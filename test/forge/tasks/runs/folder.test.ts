@@ -120,7 +120,7 @@ test('a run whose result was landed leaves no branch, and loses no commit', asyn
   const before = await pruneRun(place.objects, run, { env, all: false })
   expect(before).toMatchObject({ isKept: true, refs: [], saved: [], lost: [] })
   expect(before.kept).toHaveLength(2)
-  // Landed as one commit, and main has moved on since.
+  // The result is landed as one commit, and main has moved on since.
   await commit(
     place.path,
     'main',
@@ -149,7 +149,7 @@ test('one task that was landed goes with its branches, in whatever way that was,
     await place.git('update-ref', doneRef(run, id), await commit(place.path, id, { 'a.txt': 'a', [`${id}.txt`]: id }))
     await place.git('branch', '-D', id)
   }
-  // Squashed by hand: only the files show that.
+  // The result was squashed by hand: only the files show that it is landed.
   await commit(place.path, 'main', { 'a.txt': 'a', 'parser.txt': 'parser' })
   const pruned = await pruneRun(place.objects, run, { env: { XDG_STATE_HOME: place.folder }, all: false })
   expect(pruned.kept).toEqual([doneRef(run, 'docs')])
