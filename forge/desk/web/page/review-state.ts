@@ -6,6 +6,7 @@ import type { CommitRow } from '../../contract/reading.ts'
 import type { At, Change } from '../../contract/values.ts'
 import { ServerValue } from '../ui/server-value.ts'
 import type { Connection } from '../ui/socket.ts'
+import type { OpenFiles } from './open-files.ts'
 import { type Base, branchBase } from './review-base.ts'
 
 /** The comparison: with another branch, one commit, the drafts, or the commits that someone else has added. */
@@ -25,6 +26,8 @@ interface Desk {
   /** Increases for a branch whenever it changes. */
   readonly changed: ReadonlySignal<ReadonlyMap<string, number>>
   branch: (name: string) => BranchInfo | undefined
+  /** The open files of each branch. */
+  readonly files: Pick<OpenFiles, 'of'>
 }
 
 /** The value is the list of changed files. */
@@ -99,12 +102,24 @@ export class ReviewState extends ServerValue<Change[]> {
     const kind = this.kind.peek()
     const { base } = this
     const commit = this.commit.peek()
+    this.#refreshWhenSent(isCurrent)
     const chosen = kind === 'commit' ? await this.#loadCommits(base, commit, isCurrent) : commit
     const changes = await this.#compare(kind, base, chosen, this.#tip)
     const isEmpty = changes.length === 0 && (kind === 'all' || (kind === 'commit' && chosen === undefined))
     const containedBy = isEmpty ? await this.#containedIn(base) : undefined
     if (isCurrent()) this.containedBy.value = containedBy
     return changes
+  }
+
+  /**
+   * Loads the changes once more when typed text that is on its way has arrived: the desk tells of the first edit of a
+   * file, but not of each.
+   */
+  #refreshWhenSent(isCurrent: () => boolean): void {
+    const files = this.#branch === undefined ? [] : this.#page.files.of(this.#branch)
+    const unsent = files.filter(file => file.isUnsettled)
+    if (unsent.length === 0) return
+    void Promise.all(unsent.map(file => file.sent())).then(() => (isCurrent() ? this.refresh() : undefined))
   }
 
   async #containedIn(base: Base | undefined): Promise<Containment | undefined> {

@@ -58,7 +58,9 @@ export function DiffView({ path, before, after, isSideBySide, ignoresBlanks, unn
   }
   if (diff.added + diff.deleted === 0) return <NoLines diff={diff} />
   return (
-    <div class={`diff-code ${isSideBySide ? 'two' : ''}`}>
+    // It scrolls, so the keyboard must be able to focus it.
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: see above
+    <div class={`diff-code ${isSideBySide ? 'two' : ''}`} tabIndex={0}>
       {diff.parts.map((part, index) => {
         const isFolded = part.kind === 'fold' && !opened.value.has(index)
         const key = `${index}`

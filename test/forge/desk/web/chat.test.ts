@@ -288,8 +288,9 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
 
   test('a model is chosen for this branch alone', async () => {
     await open()
-    await page.keyboard.press('Alt+Shift+M')
     const choice = page.getByRole('combobox', { name: 'Model' })
+    await choice.waitFor()
+    await page.keyboard.press('Alt+Shift+M')
     await until(() => choice.evaluate(element => element === document.activeElement))
     await choice.selectOption(OTHER_MODEL)
     await until(() => asked('choose model').length === 1)

@@ -129,6 +129,7 @@ describe.skipIf(!hasBrowser)('the page', () => {
     await page.getByRole('dialog', { name: 'Rename new.md' }).getByRole('textbox').fill('docs/other.md')
     await page.keyboard.press('Enter')
     await files().getByRole('tab', { name: 'other.md', selected: true }).waitFor()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
     await page.keyboard.press('Alt+Delete')
     const confirm = page.getByRole('dialog', { name: 'Delete other.md?' })
     await confirm.getByRole('button', { name: 'Delete' }).click()

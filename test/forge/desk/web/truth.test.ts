@@ -160,6 +160,19 @@ describe.skipIf(!hasBrowser)('the page says what is true', () => {
     await page.getByText('1 commit', { exact: true }).waitFor()
   })
 
+  test('a review has what was typed right before it was opened, however slow the desk is', async () => {
+    await open('README.md')
+    await page.keyboard.type('first ')
+    await desk.isText('main', 'README.md', text => text.includes('first'))
+    const answer = desk.proxy.hold('edit')
+    await page.keyboard.type('second ')
+    await page.keyboard.press('Alt+r')
+    await page.keyboard.press('Alt+Shift+3')
+    await page.locator('.diff').getByText('first').first().waitFor()
+    answer()
+    await page.locator('.diff').getByText('second').first().waitFor()
+  })
+
   test('History and Review stay where they are, also once their tabs are open', async () => {
     for (const name of ['History', 'Review']) {
       const button = page.locator('.end-bar').getByRole('button', { name })
