@@ -315,7 +315,9 @@ function SaveForm({ tab, branch }: { tab: Tab; branch: string }) {
         autocomplete="off"
         value={tab.message.value ?? (reason === undefined ? suggested.value : '')}
         onInput={event => {
-          tab.writeMessage(event.currentTarget.value)
+          // After a save, the browser's undo brings back the message of that commit, which is not meant for the next.
+          if (drafts.length === 0 && event.inputType.startsWith('history')) event.currentTarget.value = ''
+          else tab.writeMessage(event.currentTarget.value)
         }}
       />
       <button type="submit" class="button save" aria-disabled={reason !== undefined} title={reason}>

@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
 import { builtPage } from '../../../support/built-page.ts'
-import { git } from '../../../support/git.ts'
+import { commit, git } from '../../../support/git.ts'
 import { openRealDesk, type RealDesk } from '../../../support/real-desk.ts'
 import { until as untilWithin } from '../../../support/repository.ts'
 import { openBranch, openFile, paste, type RealPage, visit } from './real-page.ts'
@@ -49,6 +49,47 @@ describe.skipIf(!hasBrowser)('a desk that shows what matters', () => {
     await until(() => isInView('utilities.py'))
     expect(await isInView('AI chat')).toBe(true)
     await page.setViewportSize({ width: 1280, height: 800 })
+  })
+
+  test('the whole ring of the focus is seen around what a branch can begin with', async () => {
+    await openBranch(page, 'topic')
+    const way = page.getByRole('button', { name: /^Go to file/ })
+    await way.focus()
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Shift+Tab')
+    // The frame around all of them cuts off what is outside.
+    expect(await way.evaluate(element => getComputedStyle(element).outlineOffset)).toBe('-2px')
+  })
+
+  test('the age of a commit with a long subject stays on one line in the list to compare with', async () => {
+    await git(desk.path, 'branch', 'long', 'main')
+    await commit(desk.path, 'long', { 'long.txt': 'long\n' }, { message: `Long ${'and longer '.repeat(20)}` })
+    await openBranch(page, 'topic')
+    await page.keyboard.press('Alt+r')
+    await page.getByRole('button', { name: /^against/ }).click()
+    await page.keyboard.type('and longer')
+    const age = page
+      .getByRole('dialog')
+      .getByRole('option', { name: /Long and longer/ })
+      .locator('> .meta')
+    await age.waitFor()
+    expect((await age.boundingBox())?.height).toBeLessThan(22)
+  })
+
+  test('an undo that is not possible looks like no button', async () => {
+    await openFile(page, 'tabs', 'adapters.py')
+    for (const key of ['a', 'b']) {
+      const tip = await git(desk.path, 'rev-parse', 'tabs')
+      await page.keyboard.type(key)
+      await page.keyboard.press('Control+s')
+      await until(async () => (await git(desk.path, 'rev-parse', 'tabs')) !== tip)
+    }
+    await page.keyboard.press('Alt+o')
+    const off = page.getByRole('dialog').getByRole('button', { name: 'Undo', disabled: true }).first()
+    const on = page.getByRole('dialog').getByRole('button', { name: 'Undo', disabled: false }).first()
+    await off.waitFor()
+    const borderOf = (button: typeof on) => button.evaluate(element => getComputedStyle(element).borderTopColor)
+    expect(await borderOf(off)).toBe(await borderOf(on))
   })
 
   test('the tabs of the repository and of the tasks stay side by side, however many branches are open', async () => {
