@@ -2,7 +2,7 @@
  * A command `forge` for the desk that prints the output that a test has written, in the format of `forge … --json`, and
  * records its arguments. (Runs of the real command are tested in tasks/true-run.test.ts.)
  */
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { JournalLine, Landing, Run, RunTask, ShownPlan, TaskDetail } from '../../forge/desk/contract/tasks.ts'
 import type { CommandOptions } from '../../forge/desk/tasks/command.ts'
@@ -106,16 +106,15 @@ export class TaskCommand {
   }
 
   async #put(name: string, values: unknown[]): Promise<void> {
-    await writeFile(join(this.folder, name), values.map(value => `${JSON.stringify(value)}\n`).join(''))
+    // Renamed into place, so that a command that runs meanwhile prints all of the old file or all of the new one.
+    const file = join(this.folder, name)
+    await writeFile(`${file}.new`, values.map(value => `${JSON.stringify(value)}\n`).join(''))
+    await rename(`${file}.new`, file)
   }
 
   async #write(): Promise<void> {
     const { plan, landing, journal = [], details = {} } = this.scene
     const runs = [...this.#runs.values()]
-    await this.#put(
-      'runs --json',
-      runs.map(run => ({ run: run.run, wish: run.wish, status: statusOf(run) }) satisfies ListedRun),
-    )
     if (landing) await this.lands(landing)
     for (const run of runs) {
       const written = journal.map(line => writtenLine(run.run, line))
@@ -128,6 +127,9 @@ export class TaskCommand {
         await this.#put(`show ${run.run} ${task.id} --journal --json`, own)
       }
     }
+    // Last, since the page loads a run again when the list says that it has changed.
+    const listed = runs.map(run => ({ run: run.run, wish: run.wish, status: statusOf(run) }) satisfies ListedRun)
+    await this.#put('runs --json', listed)
   }
 }
 
