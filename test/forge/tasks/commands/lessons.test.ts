@@ -74,7 +74,7 @@ test('what a person answered makes the next run pass at its first attempt', asyn
   expect(second.code).toBe(0)
   expect(scene.model.asked('moonrise')).toEqual(['plan', 'implement wind'])
   const story = (await scene.forge(['show', second.run, '--journal'])).out
-  expect(story).toContain('Lessons of earlier runs: harbour-of-notes.')
+  expect(story).toMatch(/Lessons of earlier runs:\s+harbour-of-notes\./)
   expect(await learned(before)).toMatchObject([{ given: 1, firstTry: 1 }])
 }, 120_000)
 
@@ -88,12 +88,18 @@ test('a wrong lesson is given ten times in vain, is retired, and is not given ag
     kind === 'implement'
       ? done('Write.', write(`${id}.txt`, text.includes('says pending') && !isAgain ? 'pending\n' : 'done\n'))
       : undefined
-  const ids = Array.from({ length: 10 }, (_, at) => `buoy${at}`)
-  const before = await refNow()
-  const many = await scene.run('starboard', { tasks: ids.map(id => task(id)), answer: misled }, ['--at-most', '10'])
-  expect(many.code).toBe(0)
-  const wrongOne = (await learned(before)).find(({ id }) => id === 'say-pending')
-  expect(wrongOne).toMatchObject({ given: 10, firstTry: 0, by: 'person', retired: expect.stringMatching(/^20/) })
+  // Two runs, since one with ten failures is degraded and asks.
+  for (const [name, given] of [
+    ['starboard', 5],
+    ['larboard', 10],
+  ] as const) {
+    const before = await refNow()
+    const tasks = Array.from({ length: 5 }, (_, at) => task(`${name}${at}`))
+    expect((await scene.run(name, { tasks, answer: misled })).code).toBe(0)
+    const wrongOne = (await learned(before)).find(({ id }) => id === 'say-pending')
+    expect(wrongOne).toMatchObject({ given, firstTry: 0, by: 'person' })
+    expect(wrongOne?.retired !== undefined).toBe(given === 10)
+  }
   const next = await scene.run('portside', { tasks: [task('keel')], answer: misled })
   expect(scene.model.asked('portside')).toEqual(['plan', 'implement keel'])
   expect(next.code).toBe(0)
