@@ -1,4 +1,4 @@
-/** Questions that read branches and commits: folders, history, differences, and searches. */
+/** What the page can ask to read branches and commits: folders, history, differences, and searches. */
 import * as v from 'valibot'
 import { Nothing, question, repeatable } from './question.ts'
 import { At, Change, Count, Oid, Path, Person } from './values.ts'
@@ -61,8 +61,8 @@ export const readingQuestions = {
   /** A blob. No text if it is binary or too large; `encoding` is set if it was guessed. */
   blob: repeatable({ oid: Oid }, v.object({ text: v.optional(v.string()), encoding: v.optional(v.string()) })),
   /**
-   * `beyond`: only commits that this other place lacks. `words`: only commits with these words in their message or
-   * author, or at the start of their hash. The total is undefined if unknown.
+   * `beyond`: only commits that this other branch or commit lacks. `words`: only commits with these words in their
+   * message or author, or at the start of their hash. The total is undefined if unknown.
    */
   history: repeatable(
     {
@@ -76,8 +76,8 @@ export const readingQuestions = {
     v.object({ rows: v.array(CommitRow), total: v.optional(Count) }),
   ),
   /**
-   * Whether `into` contains all commits of `at`, and by which merge; without one after a fast-forward, or if the search
-   * takes too long.
+   * Whether `into` contains all commits of `at`, and by which merge (`merge`: missing after a fast-forward, or if the
+   * search takes too long).
    */
   contained: repeatable({ at: At, into: At }, v.object({ isContained: v.boolean(), merge: v.optional(CommitRow) })),
   /** A commit by its id or the start of it. */

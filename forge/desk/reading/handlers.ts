@@ -1,4 +1,4 @@
-/** Handlers of the questions that read branches and commits. */
+/** Answers the page's questions that read branches and commits. */
 import { blame } from '../../../core/git/blame.ts'
 import { isAncestor, mergeBases } from '../../../core/git/commits.ts'
 import { findText, textSearch } from '../../../core/git/grep.ts'
@@ -129,7 +129,7 @@ export class Reading implements AsyncDisposable {
     }
   }
 
-  /** The commit of a place; with a waiting merge, the branch's own. */
+  /** The commit of a branch or commit; if a merge waits in the branch, the branch's own. */
   async #commitOf(at: At): Promise<Oid | undefined> {
     if (at.kind === 'branch') return await this.branches.headOf(at.branch)
     return (await this.#placeOf(at)).commit

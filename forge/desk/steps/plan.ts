@@ -27,7 +27,7 @@ export type Planned =
       author?: CommitIdentity | undefined
     }
 
-/** Where a chain meets conflicts: the merge, and what is left to do. */
+/** Where a chain of commits stops at conflicts: the merge, and what is left to do. */
 export type Stop = {
   /** Git's merge, with plain file names, and the branch's own .forge folder. */
   merge: MergedTree
@@ -61,7 +61,7 @@ export type StepPlan = {
   commits: number
   /** The message of the resulting commit, for editing. */
   message?: string | undefined
-  /** Of a rewriting: the oldest commit that becomes another one. */
+  /** For a rewriting of commits: the oldest commit that is replaced by another one. */
   replaced?: Oid | undefined
   /** Other refs that move with the branch. */
   also: readonly Move[]

@@ -135,7 +135,7 @@ function rewriteOf(line: readonly OnLine[], rewriting: Rewriting, typed: string 
     case 'reword': {
       const oid = rewriting.do === 'amend' ? (all.at(-1) ?? '') : rewriting.commit
       const own = messageOf(oid)
-      // Without a text the commit is planned as reworded, so that the preview shows what that would rewrite.
+      // Without a typed message the commit is planned as reworded, so that the preview shows what that would rewrite.
       const isOther = typed === undefined ? !isAmendedWithDrafts(rewriting) : typed.trim() !== own.trim()
       const item = isOther ? { commits: [oid] as const, message: typed ?? own } : plain(oid)
       const does = `${rewriting.do} ${oid.slice(0, 8)}`
@@ -252,7 +252,8 @@ async function apply(
       const picked = byOid.get(oid) as OnLine
       const base = await treeOf(picked.parents[0])
       const short = oid.slice(0, 8)
-      // The conversation moves with its branch's commits; after a reordering, the newest commit gets the current one.
+      // The conversation moves with its branch's commits; after a reordering, the newest commit gets the branch's
+      // current conversation.
       const owner = at === items.length - 1 && rewriting.do === 'reorder' ? branchTip : oid
       const merge = await applyChange(objects, { tree, from: base, to: oid, owner, theirs: short, signal })
       if (isClean(merge)) {

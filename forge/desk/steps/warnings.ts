@@ -86,7 +86,7 @@ export async function hooksFor(repository: Repository, step: Step['step']): Prom
   return wanted.length === 0 ? [] : (await hooksOf(repository)).filter(name => wanted.includes(name))
 }
 
-/** The commits on a remote that leave the branch. */
+/** Counts the commits that leave the branch and are on a remote. */
 async function onRemotes(repository: Repository, { branch, before, onto, chain }: StepPlan): Promise<RemoteCounts> {
   const kept = chain.findLast(({ is }) => is === 'there')
   return await countOnRemotes(repository, headRef(branch), kept?.is === 'there' ? kept.commit : onto, before)
