@@ -133,7 +133,14 @@ async function measure(wish: Wish, folder: string): Promise<Measured[]> {
     const about = isPlan ? facts : [plan]
     const place = { run, attempt: 1, step: kind, kind, tier: 'generation', choice: 0, depth: 0, about }
     const input = { ...place, base: kind === 'review' ? head : base, ...(!isPlan && { task: 'code' }) }
-    const sources = { objects, store, model: { name: 'anthropic/x', window: WINDOW }, secrets: [], summaries, map }
+    const sources = {
+      objects,
+      store,
+      model: { name: 'anthropic/x', window: WINDOW, thinking: 'low' as const },
+      secrets: [],
+      summaries,
+      map,
+    }
     const { bytes } = await buildRequest(input, { ...sources, ...(kind === 'review' && { from: base }) })
     found.push(measured(kind, JSON.parse(bytes).request))
   }

@@ -25,7 +25,7 @@ export type RequestMessage =
 /** `parameters`: the JSON Schema of an object. */
 export type ToolDescription = { name: string; description: string; parameters: Record<string, unknown> }
 
-export type Thinking = 'low' | 'medium' | 'high'
+export type Thinking = 'low' | 'medium' | 'high' | 'xhigh'
 
 /** A complete request. A provider reads it in the order tools, system, messages. */
 export type Request = {
@@ -73,7 +73,7 @@ export type Progress =
 
 /** A model that can be asked. */
 export interface Model {
-  /** The name as the user writes it: anthropic/NAME, openrouter/VENDOR/NAME, openai/NAME. */
+  /** The name as the user writes it: anthropic/NAME, openrouter/VENDOR/NAME, openai/NAME, SERVER/NAME. */
   readonly name: string
   /** The most tokens of a request and its answer together. */
   readonly window: number

@@ -8,6 +8,7 @@ import { ApplicationFailure, CancelledFailure } from '@temporalio/common'
 import { Failure } from '../../../core/failure.ts'
 import { many, visible } from '../../../core/text.ts'
 import { tokensIn } from '../../ai/fence.ts'
+import { withCost } from '../../ai/price.ts'
 import { type Model, type ModelAnswer, ModelError, type Usage } from '../../ai/request.ts'
 import { MARK } from '../../ai/secrets.ts'
 import { providerOf } from '../../ai/settings.ts'
@@ -31,7 +32,7 @@ import { withModelSpan } from '../engine/spans.ts'
 import { NOTHING_SPENT } from '../run/state.ts'
 import { OutOfBudget, type Reservation } from '../runs/budget.ts'
 import { attemptRef } from '../runs/folder.ts'
-import { isAssumed, missingPrice, priceOf, requestEstimateOf, withCost } from '../runs/prices.ts'
+import { isAssumed, missingPrice, priceOf, requestEstimateOf } from '../runs/prices.ts'
 import type { RunStore } from '../runs/store.ts'
 import { parseStoredAnswer, spentOf, storedAnswer } from '../runs/stored-answer.ts'
 import type { AnswerOf, FileEdit, LookCall } from '../steps/answers.ts'
@@ -40,7 +41,7 @@ import { commitOn, findStep, setRef, stepMessage } from '../steps/commits.ts'
 import { lookAtAll } from '../steps/look.ts'
 import { isMaterial, questionsInWords } from '../steps/prompts.ts'
 import { readAnswer } from '../steps/receive.ts'
-import { buildRequest, modelFor, parseRequest, type StoredRequest } from '../steps/request.ts'
+import { buildRequest, modelFor, parseRequest, type StoredRequest, thinkingFor } from '../steps/request.ts'
 import { brief } from './brief.ts'
 import type { Gate } from './gate.ts'
 import { keepItems } from './lists.ts'
@@ -75,7 +76,7 @@ export class StepWork implements StepActivities {
     const { bytes, key, tokens, leftOut, prompt } = await buildRequest(input, {
       objects,
       store,
-      model: { name, window },
+      model: { name, window, thinking: thinkingFor(settings, input.tier, name) },
       secrets: settings.secrets,
       summaries: options.summaries,
       map: options.map,

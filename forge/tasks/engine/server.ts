@@ -26,6 +26,8 @@ const LOOPBACK = '127.0.0.1'
 /** Milliseconds that a server may take to listen; on an idle machine it takes 200. */
 const START_TIMEOUT_MS = 30_000
 const POLL_MS = 20
+/** The time to wait for the port of the server before. */
+const LAST_PORT_MS = 2_000
 /** Milliseconds for a server to store its state when ending; it takes about a second. */
 const GRACE = 10_000
 /** A log with more bytes is truncated. */
@@ -182,8 +184,21 @@ async function notStarted(place: ServerPlace, program: Program, said: number): P
   )
 }
 
-/** A free port of this machine: `wanted`, if it is free. */
-async function freePort(wanted = 0): Promise<number> {
+/**
+ * A free port of this machine: `wanted`, if it is free. A killed server's port can be taken for a moment, by what is left
+ * of its connections or by a client that tries it again and again (its own end may get the same number).
+ */
+async function freePort(wanted?: number): Promise<number> {
+  if (wanted === undefined) return (await tryPort(0)) ?? freePort()
+  for (const last = performance.now() + LAST_PORT_MS; ; await sleep(POLL_MS)) {
+    const port = await tryPort(wanted)
+    if (port !== undefined) return port
+    if (performance.now() > last) return freePort()
+  }
+}
+
+/** The port, if it can be listened at; for 0, one that the kernel chooses. */
+async function tryPort(wanted: number): Promise<number | undefined> {
   const server = createServer()
   const port = await new Promise<number | undefined>(resolve => {
     server.once('error', () => resolve(undefined))
@@ -193,7 +208,7 @@ async function freePort(wanted = 0): Promise<number> {
     })
   })
   await new Promise(resolve => server.close(resolve))
-  return port ?? (await freePort())
+  return port
 }
 
 async function untilItListens(port: number, ended: Promise<void>): Promise<void> {

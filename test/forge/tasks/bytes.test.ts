@@ -140,7 +140,14 @@ async function stepRequest(kind: StepInput['kind'], task = 'tide'): Promise<Requ
     about: kind === 'plan' ? [wish] : [plan],
     ...(kind !== 'plan' && { task }),
   }
-  const sources = { objects, store, model: { name: 'openai/x', window: 200_000 }, secrets: [], summaries, map }
+  const sources = {
+    objects,
+    store,
+    model: { name: 'openai/x', window: 200_000, thinking: 'low' as const },
+    secrets: [],
+    summaries,
+    map,
+  }
   const { bytes } = await buildRequest(input, { ...sources, ...(kind === 'review' && { from: base }) })
   return JSON.parse(bytes).request
 }
