@@ -8,6 +8,7 @@ import { draftsElsewhere, saveElsewhere } from './branch-split.ts'
 import type { OpenBranches } from './open-branches.ts'
 import { closeFile, isSamePlace, openFile } from './places.ts'
 import { pathsNow } from './renamed-files.ts'
+import { replaceInFiles } from './replace-in-files.ts'
 import { shownOperations } from './undo.ts'
 
 /** At most this many operations in one reply. */
@@ -42,6 +43,7 @@ export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, W
     'save elsewhere': async ({ branch, to }) => ({ commit: await saveElsewhere(branches, branch, to) }),
     'drafts elsewhere': ({ branch, from, to }) => draftsElsewhere(branches, branch, from, to),
     discard: async ({ branch, paths }) => await discard(await work(branch), paths),
+    'replace in files': async ({ branch, ...wanted }) => await replaceInFiles(await work(branch), wanted),
     message: async ({ branch, paths }) => ({ message: await messageForSave(await work(branch), paths) }),
     'new file': async ({ branch, path }) => ({ commit: await newFile(await work(branch), path) }),
     rename: async ({ branch, from, to }) => ({ commit: await rename(await work(branch), from, to) }),

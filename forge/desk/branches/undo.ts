@@ -135,7 +135,7 @@ export const SETTLE = 'choose'
 export const AMEND = 'amend'
 
 /** The kinds of operations that discard drafts, or restore or add some. */
-const ABOUT_DRAFTS = ['discard', SETTLE, 'delete', 'delete branch', 'keep turn']
+const ABOUT_DRAFTS = ['discard', 'replace', SETTLE, 'delete', 'delete branch', 'keep turn']
 
 /** Moves all refs of an operation back, with the drafts of their branches. Returns the error if one has moved. */
 async function tryToMoveBack(

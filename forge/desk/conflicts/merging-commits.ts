@@ -46,6 +46,27 @@ export const ConflictRow = v.object({
 })
 export type ConflictRow = v.InferOutput<typeof ConflictRow>
 
+const RewriteItem = v.object({
+  commits: v.tupleWithRest([v.string()], v.string()),
+  message: v.optional(v.string()),
+  part: v.optional(v.object({ from: v.string(), to: v.string() })),
+})
+
+/** What is left of a rewriting of a branch, beginning with the commit in conflict. */
+const StoredRewrite = v.object({
+  /** The operation in a few words. */
+  does: v.string(),
+  /** The commits to make: of each, the commits that it is made of, and its message if that is not its first one's. */
+  items: v.tupleWithRest([RewriteItem], RewriteItem),
+  /** How many commits of the first item the resolution contains. */
+  applied: v.number(),
+  /** Whether the first item is made in part: `oursCommit` is then replaced by it. */
+  amends: v.boolean(),
+  /** The commit whose .forge folder the newest item gets. */
+  owner: v.optional(v.string()),
+})
+export type StoredRewrite = v.InferOutput<typeof StoredRewrite>
+
 const Body = v.object({
   does: v.picklist(['merge', 'land', 'rebase', 'cherry-pick', 'revert']),
   /** The names of the two sides on the screen. */
@@ -67,6 +88,8 @@ const Body = v.object({
   by: v.record(v.string(), v.object({ model: v.string(), oid: v.optional(v.string()) })),
   /** The commits to pick after this one. */
   todo: v.array(v.string()),
+  /** Of a rewriting: what is left, with the items of `todo`. */
+  rewrite: v.optional(StoredRewrite),
   /** For several picks: the number of this one, from 1, and how many there are. */
   number: v.optional(v.number()),
   of: v.optional(v.number()),
@@ -90,7 +113,9 @@ const subjectOf = ({ does, ours, theirs }: StoredMerging): string => {
 export function makeMerging(repository: Repository, state: StoredMerging, tree: Oid): { oid: Oid; made: NewObject[] } {
   const sides = keepingSides(repository, state)
   // As parents, the commits left to pick and the branch's original commit are kept from garbage collection.
-  const parents = [...new Set([state.oursCommit, state.theirsCommit, state.from, ...state.todo, ...sides.commits])]
+  const rewritten = state.rewrite?.items.flatMap(({ commits }) => commits) ?? []
+  const named = [state.oursCommit, state.theirsCommit, state.from, ...state.todo, ...rewritten, ...sides.commits]
+  const parents = [...new Set(named)]
   const who = identityLine(FORGE_AUTHOR)
   const message = `${subjectOf(state)}\n\n${JSON.stringify(state)}\n`
   const commit: NewObject = { type: 'commit', bytes: bytesOf({ tree, parents, message }, who, who) }
@@ -122,8 +147,10 @@ export async function readMerging(objects: Objects, oid: Oid): Promise<(StoredMe
   const [, json = ''] = textOf(message, undefined).split(/\n\n(.*)/s)
   const body = v.safeParse(v.pipe(v.string(), v.parseJson(), Body), json)
   if (!body.success) return undefined
-  const { oursCommit, theirsCommit, from, base, todo, rows } = body.output
+  const { oursCommit, theirsCommit, from, base, todo, rows, rewrite } = body.output
   const oids = [
+    ...(rewrite?.items.flatMap(({ commits, part }) => [...commits, part?.from, part?.to]) ?? []),
+    rewrite?.owner,
     oursCommit,
     theirsCommit,
     from,

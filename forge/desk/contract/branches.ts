@@ -64,6 +64,15 @@ export type File = v.InferOutput<typeof File>
 export const Edit = v.object({ client: v.string(), changes: v.unknown() })
 export type Edit = v.InferOutput<typeof Edit>
 
+/** The replacement of a part of a line: the line from 1, the characters from 0. */
+export const LineEdit = v.object({
+  line: v.pipe(Count, v.minValue(1)),
+  from: Count,
+  to: Count,
+  insert: v.pipe(v.string(), v.maxLength(100_000)),
+})
+export type LineEdit = v.InferOutput<typeof LineEdit>
+
 /** An operation of the desk on refs. */
 export const Operation = v.object({
   id: Oid,
@@ -111,6 +120,23 @@ export const branchQuestions = {
   'drafts elsewhere': question({ branch: Branch, from: Oid, to: Branch }, Nothing),
   /** Discards drafts; the operation can be undone. */
   discard: question({ branch: Branch, paths: v.array(Path) }, Nothing),
+  /**
+   * Replaces parts of lines in several files, which become drafts in one operation. `tree`: the tree that the edits were
+   * made for; nothing is replaced if one of the files has changed since. `words`: what is replaced by what. The reply
+   * has the files that can't be edited, and why.
+   */
+  'replace in files': question(
+    {
+      branch: Branch,
+      tree: Oid,
+      words: v.pipe(v.string(), v.maxLength(1_000)),
+      files: v.pipe(
+        v.array(v.object({ path: Path, edits: v.pipe(v.array(LineEdit), v.maxLength(10_000)) })),
+        v.maxLength(10_000),
+      ),
+    },
+    v.object({ files: Count, edits: Count, skipped: v.array(v.object({ path: Path, why: v.string() })) }),
+  ),
   /** The default message of a save. */
   message: repeatable({ branch: Branch, paths: Paths }, v.object({ message: v.string() })),
   'new file': question({ branch: Branch, path: Path }, Commit),

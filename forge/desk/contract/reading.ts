@@ -24,7 +24,14 @@ export const CommitRow = v.object({
 })
 export type CommitRow = v.InferOutput<typeof CommitRow>
 
-export const Match = v.object({ path: Path, line: Count, text: v.string(), ranges: v.array(v.tuple([Count, Count])) })
+/** `isCut`: the text is only a part of a long line. */
+export const Match = v.object({
+  path: Path,
+  line: Count,
+  text: v.string(),
+  ranges: v.array(v.tuple([Count, Count])),
+  isCut: v.optional(v.boolean()),
+})
 export type Match = v.InferOutput<typeof Match>
 
 /** A run of lines in a file, from line 1, that come from the same commit. */
@@ -87,10 +94,21 @@ export const readingQuestions = {
   ),
   /** The commit of each line of a saved file; no lines if the file does not exist. */
   blame: repeatable({ at: At, path: Path }, Blame),
-  /** Starts a search. The matches come as `found` news with the search's number. */
+  /**
+   * Starts a search. The matches come as `found` news with the search's number. `files`: path filters, such as `*.ts,
+   * !test`. `wholeLines`: lines are cut later, as needed to replace in them. `tree`: what is searched.
+   */
   'find text': question(
-    { at: At, words: v.string(), isRegex: v.boolean(), matchCase: v.boolean() },
-    v.object({ search: Count }),
+    {
+      at: At,
+      words: v.string(),
+      isRegex: v.boolean(),
+      matchCase: v.boolean(),
+      matchWord: v.optional(v.boolean()),
+      files: v.optional(v.pipe(v.string(), v.maxLength(4096))),
+      wholeLines: v.optional(v.boolean()),
+    },
+    v.object({ search: Count, tree: Oid }),
   ),
   'stop finding': question({ search: Count }, Nothing),
 }

@@ -24,7 +24,13 @@ import {
 import type { CommitSignature } from '../branches/save.ts'
 import { sideOf, wordsFor } from '../conflicts/conflicts.ts'
 import { draftConflict, draftConflictsIn, takeDraftSide } from '../conflicts/draft-conflicts.ts'
-import { type ConflictRow, makeMerging, readMerging, type StoredMerging } from '../conflicts/merging-commits.ts'
+import {
+  type ConflictRow,
+  makeMerging,
+  readMerging,
+  type StoredMerging,
+  type StoredRewrite,
+} from '../conflicts/merging-commits.ts'
 import type { BranchInfo } from '../contract/branches.ts'
 import type { ConflictFile, Merging, MergingFile, WholeSide } from '../contract/merging.ts'
 import type { Done, Source } from '../contract/steps.ts'
@@ -34,12 +40,22 @@ import { arrive, type WaitingMerge, waitForPerson, writeChain } from '../steps/p
 import { planPicks, readCommit } from '../steps/picks.ts'
 import { type Planned, pastOf, type Stop, treeOfCommit } from '../steps/plan.ts'
 import type { Plannings } from '../steps/plannings.ts'
+import { applyItems } from '../steps/rewrite-items.ts'
 import { MergingReviews, type Oddities } from './merging-review.ts'
 import { type ConflictPlace, requestOf } from './request.ts'
 
 type State = StoredMerging & { tree: Oid }
 /** Additional content of a merge that is not begun by a step. */
 export type Beginning = { result?: Oid | undefined; forklift?: StoredMerging['forklift'] }
+
+/** The resolution of a conflict in a rewriting. `message`: what the user typed; `settled`: the drafts that it has. */
+type RewriteEnd = {
+  state: State
+  rewrite: StoredRewrite
+  tree: Oid
+  message: string | undefined
+  settled: BranchWork['drafts']
+}
 
 /** At most this many states are cached; a state never changes. */
 const MAX_KEPT_STATES = 200
@@ -243,8 +259,10 @@ export class Mergings {
     await held.writeDrafts()
     const { oid: tree, made } = await resultTree(work)
     await writeObjects(objects.repository, made)
-    const planned = await this.#planned(state, tree, message)
     const settled = work.drafts
+    if (state.rewrite)
+      return await this.#goOn(held, signature, { state, rewrite: state.rewrite, tree, message, settled })
+    const planned = await this.#planned(state, tree, message)
     const first = await held.unlocked(() => writeChain(objects, state.oursCommit, planned, signature))
     const name = visiblePath(work.name)
     if (state.does === 'merge' || state.does === 'land' || state.does === 'revert') {
@@ -271,6 +289,34 @@ export class Mergings {
       settled,
     }
     await waitForPerson(held, waiting)
+    const { number = 0 } = picks.stop.state
+    return { words: `There are conflicts again, at commit ${number} of ${of}.`, merging: work.name }
+  }
+
+  /** Goes on with a rewriting after a conflict, to its end or the next conflict. */
+  async #goOn(held: HeldBranch, signature: Promise<CommitSignature>, end: RewriteEnd): Promise<Done> {
+    const { work } = held
+    const { objects } = this.room
+    const { state, rewrite, tree, message, settled } = end
+    const { applied, amends, does, owner } = rewrite
+    const onto = amends ? (await readCommit(objects, state.oursCommit)).parents[0] : state.oursCommit
+    const [first, ...later] = rewrite.items
+    const text = message?.trim() ? message : undefined
+    const isSame = text === undefined || text.trim() === (await this.#messageOf(state)).trim()
+    const items = [isSame ? first : { ...first, message: text }, ...later]
+    const { of = items.length, onto: ontoWords = '' } = state
+    const course = { onto, items, begun: { tree, applied }, of, ontoWords, does, owner }
+    const { picks, tip } = await this.plannings.run(async pace => {
+      const picks = await applyItems(objects, course, pace)
+      return { picks, tip: await held.unlocked(() => writeChain(objects, onto, picks.chain, signature, pace.signal)) }
+    })
+    if (!picks.stop) {
+      await arrive(held, { kind: 'rewrite', does, to: tip, settled })
+      return { words: `${pastOf(does)}.`, commit: tip }
+    }
+    await waitForPerson(held, {
+      ...{ stop: picks.stop, ours: tip, kind: 'go on with rewrite', does: `go on: ${does}`, settled },
+    })
     const { number = 0 } = picks.stop.state
     return { words: `There are conflicts again, at commit ${number} of ${of}.`, merging: work.name }
   }

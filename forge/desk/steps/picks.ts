@@ -27,12 +27,17 @@ type PickRules = {
 
 const WORDS = { rebase: 'Rebasing', 'cherry-pick': 'Cherry-picking' } as const
 
+/** What becomes of a commit: an existing one, a new one, none, the one in conflict, or one after a conflict. */
+export type Outcome = 'kept' | 'new' | 'empty' | 'conflict' | 'waiting'
+
 export type Picks = {
   chain: Planned[]
   /** The tree at the end of the chain. */
   tree: Oid
   /** Commits that would change nothing. */
   dropped: { commit: Oid; subject: string }[]
+  /** Of a rewriting: what becomes of each item. */
+  outcomes?: Outcome[]
   stop?: Stop
 }
 

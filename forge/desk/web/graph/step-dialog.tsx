@@ -13,6 +13,7 @@ import { withoutTricks } from '../ui/names.ts'
 import { onTabKeys } from '../ui/tab-keys.ts'
 import { plural } from '../ui/times.ts'
 import { Button, Path } from '../ui/words.tsx'
+import { RewrittenList } from './rewritten-list.tsx'
 import { OutlookLine } from './step-words.tsx'
 import { usePreview } from './use-preview.ts'
 
@@ -158,6 +159,7 @@ export function StepDialog({ content, close }: Props) {
               <span>{words}</span>
             </p>
           ))}
+          {preview?.rewritten ? <RewrittenList commits={preview.rewritten} /> : null}
           {preview?.message !== undefined && preview.is !== 'nothing' ? (
             <Message
               key={`${way.key} ${preview.message}`}
