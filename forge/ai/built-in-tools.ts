@@ -19,7 +19,7 @@ export const builtInTools = (): Tool[] => [...editingTools(), getLines, grepOpen
 /** The tools that change files, for the chat as well as for the steps of a task. */
 export const editingTools = (): Tool[] => [searchReplace, writeFile, appendToFile, deleteFile, renameFile]
 
-/** The tools that only read and need no context, e.g. for a planner. */
+/** The tools that only read and work without active files, e.g. for a planner. */
 export const readingTools = (): Tool[] => [getLines, grepFiles, getHistory]
 
 type Definition<Schema extends v.GenericSchema> = {
@@ -378,8 +378,8 @@ const RUNGS: Record<Exclude<Made['rung'], 'exact'>, string> = {
 }
 
 /**
- * How the file differs from the model's search text in what was overlooked. Line ends are left out: the model need not
- * know about them.
+ * A sentence for each edit whose search text was found only by ignoring a difference (e.g. of indentation): what the
+ * file has there. Ignored line ends are not mentioned: the model need not know about them.
  */
 function overlooked(made: readonly Made[]): string {
   const words = made.flatMap(({ rung }, at) => {
@@ -405,7 +405,7 @@ async function notEdited(
   const parts = [changed ? `${head} Somebody else has changed it since your last turn, ${visible(changed)}.` : head]
   const isWhole = isAgain && isUtf8 && bytes.length <= MAX_WHOLE_FILE_BYTES
   for (const { edit, why, text } of refusals) {
-    // The whole file follows, with the nearest lines in it.
+    // The nearest lines, which `text` quotes, are left out: the whole file follows.
     const told = isWhole && why === 'none' ? 'The search is nowhere in the file.' : text
     parts.push(edits.length === 1 ? told : `Edit ${edit + 1} of ${edits.length}: ${told}`)
   }
@@ -571,7 +571,8 @@ async function searched(room: ToolContext, folder: string, everywhere: boolean):
     if (!isThere) throw new Failure(`There is no folder or file ${visiblePath(path)}.`)
     return [path]
   }
-  // Instructions are active from the start: nobody looks for anything in these alone.
+  // Instruction files are always active, so a model that searches its active files does not mean them: only the other
+  // ones are searched.
   return everywhere ? [] : [...room.active].filter(path => !isInstructions(path)).sort()
 }
 

@@ -25,7 +25,7 @@ export async function warm(session: Session, state: State, now: number): Promise
   await outlineOf({ ...session, ...(opening && { opening }) }, state)
 }
 
-/** In tokens. `words`: a sentence for where the summaries are incomplete. */
+/** Counts in tokens. `words`: where the list of files is too long for the window, a sentence that says so. */
 type Meter = { used: number; of: number; files: { path: Path; tokens: number }[]; words?: string }
 
 /** How full the window is: as counted by the provider for the last request; an estimate before the first one. */

@@ -25,7 +25,7 @@ const WORDS: Record<string, string> = {
   messages_changed: 'an earlier part of the conversation changed',
 }
 
-/** The id of the last answer of each conversation. */
+/** Remembers the id of the last answer of each conversation, so that the next request can ask why its cache missed. */
 export class Misses {
   private readonly answers = new Map<string, string>()
 

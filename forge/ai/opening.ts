@@ -1,8 +1,9 @@
 /**
  * Tracks what a session knows about files, and which entries have to be appended before the next request: files added
- * to the context, removed from it, or changed from outside. While the provider's cache is warm, earlier entries are not
- * rewritten. Once it is cold, a new opening has all files as they are, and earlier statements about them are no longer
- * sent.
+ * to the context, removed from it, or changed from outside. A session's opening is the context sent before its
+ * conversation: summaries of all files, and active files whole. While the provider's cache is warm, opening and earlier
+ * entries are not rewritten. Once it is cold, a new opening has all files as they are, and earlier statements about
+ * them are no longer sent.
  */
 import { lastCommits } from '../../core/git/history.ts'
 import type { Objects } from '../../core/git/objects.ts'
@@ -45,7 +46,7 @@ export type State = Sources & {
   branch: string
   /** The commit that the tree is based on; undefined on a branch without commits. */
   base?: Oid | undefined
-  /** The user's new message: an opening says where the names in it are defined. */
+  /** The user's new message. A new opening says where names in it are defined. */
   text?: string
   signal?: AbortSignal
 }
@@ -57,8 +58,8 @@ const MINUTE = 60_000
 const MAX_INSTRUCTION_PATHS = 500
 
 /**
- * How a provider caches. `isMarked`: only up to the marks of a request; otherwise by itself, where `keeps`, its
- * lifetimes, are assumptions.
+ * How the provider of a model caches. `isMarked`: whether only up to the marks of a request. `keeps`: milliseconds for
+ * which it keeps a request, by the requested lifetime; an assumption where it caches without marks.
  */
 export function cacheOf(model: string): { isMarked: boolean; keeps: Record<Opening['ttl'], number> } {
   const isMarked = /^(?:openrouter\/)?~?anthropic\//.test(model)
@@ -91,7 +92,7 @@ export async function withToolsDone(session: Session, state: State, done: ToolsD
   return await catchUp(more.reduce(withActive, left), state, new Set(done.touched))
 }
 
-/** Makes a new opening with the files as they are now; the conversation continues after it. */
+/** Replaces the session's opening by one with the files as they are now; the conversation continues after it. */
 export async function withOpening(session: Session, state: State, now: number): Promise<Session> {
   const { files, active_files } = await filesIn(session, state)
   const opening: Opening = {
@@ -107,7 +108,7 @@ export async function withOpening(session: Session, state: State, now: number): 
   return { ...session, active_files, opening }
 }
 
-/** The parts of an opening that depend on the user's message. */
+/** The parts of an opening that depend on the user's message, and the subjects of the last commits. */
 async function aboutMessage({
   objects,
   tree,
@@ -127,7 +128,7 @@ async function aboutMessage({
   }
 }
 
-/** The files that an opening's message is about. */
+/** The files that the user's message is about, by the opening that was made for it. */
 export const nearFiles = ({ names = [], near = [] }: Opening): Path[] => [
   ...new Set([...near, ...names.map(({ path }) => path)]),
 ]

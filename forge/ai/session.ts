@@ -86,8 +86,8 @@ export const SessionEntry = v.variant('kind', [
     seconds: Finite,
   }),
   /**
-   * A file's content from this entry on; `oid` null: it was deleted. `edited`: by the model's own tools; nothing is
-   * sent, since their results have told it.
+   * A file's content from this entry on; `oid` null: it was deleted. With `edited`, the model's own tools changed it:
+   * no content is sent, since their results have told the model.
    */
   v.object({
     kind: v.literal('file'),
@@ -98,8 +98,8 @@ export const SessionEntry = v.variant('kind', [
   /** The model's summary of all entries before it, which are no longer sent. */
   v.object({ kind: v.literal('summary'), turn: TurnId, text: Text, usage: UsageInFile }),
   /**
-   * The result of FORGE.md's checks at the end of a turn; failures are sent to the model. `isAgain`: the failed ones
-   * were run again after the model had seen that.
+   * The result of FORGE.md's checks at the end of a turn; failures are sent to the model. `isAgain`: this is the second
+   * run, of the failed ones, after the model had seen their failures.
    */
   v.object({
     kind: v.literal('checks'),
@@ -111,8 +111,8 @@ export const SessionEntry = v.variant('kind', [
     seconds: Finite,
   }),
   /**
-   * The end of a turn. `message`: its commit message, as the model wrote it; the next request contains the question for
-   * it and this answer. The commit has the turn's id in a trailer.
+   * The end of a turn. `message`: its commit message, as the model wrote it; later requests contain the question for it
+   * and this answer. The commit has the turn's id in a trailer.
    */
   v.object({
     kind: v.literal('end'),

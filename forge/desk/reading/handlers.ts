@@ -1,9 +1,10 @@
-/** Handlers of the questions that read branches and commits. */
+/** Answers the page's questions that read branches and commits. */
 import { blame } from '../../../core/git/blame.ts'
 import { isAncestor, mergeBases } from '../../../core/git/commits.ts'
 import { findText, textSearch } from '../../../core/git/grep.ts'
 import { lineHistory } from '../../../core/git/line-history.ts'
 import type { Objects } from '../../../core/git/objects.ts'
+import { pathspecsOf } from '../../../core/git/path-filters.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import { emptyTree } from '../../../core/git/trees.ts'
 import type { Vfs } from '../../vfs.ts'
@@ -31,6 +32,8 @@ import { guess } from './text.ts'
 
 /** Larger text files are not sent. */
 const MAX_TEXT_BYTES = 2 << 20
+/** Lines of more characters are not replaced in. */
+const MAX_REPLACED_LINE_CHARS = 5_000
 /** At most this many files are found by one search. */
 const MAX_FILES_FOUND = 1000
 
@@ -70,7 +73,7 @@ export class Reading implements AsyncDisposable {
       return commit === undefined ? { lines: [], commits: [] } : await blame(this.objects, commit, path)
     },
     'line history': fields => this.#lineHistory(fields),
-    'find text': async (fields, window) => ({ search: await this.#findText(window, fields) }),
+    'find text': (fields, window) => this.#findText(window, fields),
     'stop finding': ({ search }, window) => window.endFinding(search),
   }
 
@@ -132,7 +135,7 @@ export class Reading implements AsyncDisposable {
     }
   }
 
-  /** The commit of a place; with a waiting merge, the branch's own. */
+  /** The commit of a branch or commit; if a merge waits in the branch, the branch's own. */
   async #commitOf(at: At): Promise<Oid | undefined> {
     if (at.kind === 'branch') return await this.branches.headOf(at.branch)
     return (await this.#placeOf(at)).commit
@@ -178,9 +181,14 @@ export class Reading implements AsyncDisposable {
   }
 
   /** The search continues after the reply, and sends its results only to its window. */
-  async #findText(window: Window, { at, ...question }: Fields<'find text'>): Promise<number> {
+  async #findText(
+    window: Window,
+    { at, files = '', wholeLines = false, ...asked }: Fields<'find text'>,
+  ): Promise<Answer<'find text'>> {
     const { tree } = await this.#placeOf(at)
-    const wanted = await textSearch(this.objects.repository, { ...question, tree })
+    const pathspecs = pathspecsOf(files)
+    const { matchWord = false, ...question } = asked
+    const wanted = await textSearch(this.objects.repository, { ...question, matchWord, tree })
     const { search, signal } = window.beginToFind()
     const found = (matches: Match[], isDone: boolean, isCut: boolean) =>
       window.tell({ say: 'found', search, matches, isDone, isCut })
@@ -189,6 +197,8 @@ export class Reading implements AsyncDisposable {
         const { isCut } = await findText(this.objects.repository, wanted, {
           signal,
           onFound: it => found(it, false, false),
+          pathspecs,
+          ...(wholeLines && { maxLineChars: MAX_REPLACED_LINE_CHARS }),
         })
         found([], true, isCut)
       } catch (error) {
@@ -200,7 +210,7 @@ export class Reading implements AsyncDisposable {
     }
     // The search starts after the reply, which contains the number that the results refer to.
     setImmediate(look)
-    return search
+    return { search, tree }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

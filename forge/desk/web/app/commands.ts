@@ -50,7 +50,7 @@ function tabCommands(page: Page, tab: Tab): Command[] {
   return [
     ...(path === undefined ? [] : commandsWith(fileActions, { page, tab, path })),
     ...commandsWith(reviewActions, tab),
-    ...commandsWith(searchActions, tab),
+    ...commandsWith(searchActions, about),
     ...commandsWith(tabActions, about),
     ...commandsWith(paneActions, { page, tab, pane }),
     ...(branch === undefined ? [] : branchCommands(page, tab, branch)),

@@ -126,7 +126,7 @@ export class Tab {
   /** Shows the search in all files and focuses its field. */
   find(): void {
     this.show({ kind: 'find' })
-    this.search.focusWanted.value++
+    this.search.focus('words')
   }
 
   /** Follows the rename of a file or folder: its panes stay open under the new path. */
