@@ -1,4 +1,4 @@
-/** Handlers of the questions about the work on branches. */
+/** Answers the page's questions about the work on branches. */
 import type { branchQuestions } from '../contract/branches.ts'
 import type { Handlers } from '../contract/question.ts'
 import type { Window } from '../server/window.ts'
@@ -14,7 +14,7 @@ import { shownOperations } from './undo.ts'
 /** At most this many operations in one reply. */
 const MAX_OPERATIONS = 500
 
-/** The questions about branches, without those that also concern chats, which the work as a whole answers. */
+/** The questions answered here: those about branches that do not also concern chats, which work.ts answers. */
 type OwnQuestions = Omit<typeof branchQuestions, 'rename branch' | 'restore branch' | 'undo' | 'redo'>
 
 export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, Window> {
@@ -27,7 +27,7 @@ export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, W
       else await closeFile(branches, at, path)
       return file
     },
-    /** A window closes only files that it has opened. */
+    /** Closes a file for a window, unless the window has not opened it. */
     async close({ at, path }, { shown }) {
       const place = shown.findIndex(it => it.path === path && isSamePlace(it.at, at))
       if (place < 0) return

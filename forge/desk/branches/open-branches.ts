@@ -96,7 +96,7 @@ export class OpenBranches {
     }
     const known = there?.oid ?? drafts
     tip ??= known && (await readDrafts(objects, known))?.tip
-    // The results of a turn are on the commit at which the turn began.
+    // An unfinished turn of an AI still names the commit at which it began.
     tip ??= await beginOfTurn(objects, name)
     return { tip: tip ?? last, drafts }
   }

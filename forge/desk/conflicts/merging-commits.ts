@@ -36,7 +36,7 @@ export const ConflictRow = v.object({
   kind: v.picklist(MERGING_KINDS),
   /** The paths of the files that are resolved together; `path` is one of them. */
   paths: v.array(v.string()),
-  /** The file's path before git put the file aside, since a side has something else there. */
+  /** The file's own path, if git renamed the file because a side has something else at that path. */
   original: v.optional(v.string()),
   stages: v.array(Stage),
   /** The length of the file's conflict markers, in characters; undefined if it is not text. */
@@ -84,7 +84,7 @@ const Body = v.object({
   byGit: v.number(),
   /** The paths of conflicts resolved by keeping what git left. */
   kept: v.array(v.string()),
-  /** The models that resolved files, and the result; without `oid` the file is deleted. */
+  /** By path, the model that resolved the file, and the resulting blob; without `oid` the file was deleted. */
   by: v.record(v.string(), v.object({ model: v.string(), oid: v.optional(v.string()) })),
   /** The commits to pick after this one. */
   todo: v.array(v.string()),

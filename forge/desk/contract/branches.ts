@@ -1,4 +1,4 @@
-/** Questions about branches: editing and saving files, and undo. */
+/** What the page can ask about branches: editing and saving files, and undo. */
 import * as v from 'valibot'
 import { Nothing, question, repeatable } from './question.ts'
 import { At, Branch, Count, Oid, Path, Paths, RefName } from './values.ts'
@@ -99,7 +99,7 @@ export const branchQuestions = {
   open: repeatable({ at: At, path: Path }, File),
   close: repeatable({ at: At, path: Path }, Nothing),
   /**
-   * Sends edits. Not accepted if other edits came first, which arrive as news, or if the text can't be edited so
+   * Sends edits. Not accepted if other edits came first, which arrive as news, or if the resulting text is not allowed
    * (`refused`: why).
    */
   edit: question(
@@ -112,8 +112,8 @@ export const branchQuestions = {
     v.object({ commit: v.optional(Oid) }),
   ),
   /**
-   * After a checkout could not follow: the new branch `to` gets the saved commits and the drafts, and the branch goes
-   * back to the checkout's commit.
+   * After a checkout could not follow a save: the new branch `to` gets the saved commits and the drafts, and the branch
+   * goes back to the checkout's commit.
    */
   'save elsewhere': question({ branch: Branch, to: Branch }, Commit),
   /** Moves the drafts to the new branch `to` at commit `from`, where the branch was before it was moved. */

@@ -1,4 +1,4 @@
-/** Questions about a branch with a waiting merge, rebase or cherry-pick. */
+/** What the page can ask about a branch with a waiting merge, rebase or cherry-pick. */
 import * as v from 'valibot'
 import { Nothing, question, repeatable } from './question.ts'
 import { Done } from './steps.ts'

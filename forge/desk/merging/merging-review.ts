@@ -105,7 +105,7 @@ function oddIn(judged: MergeReview, { ours, theirs }: StoredMerging): Oddities {
   const note = (path: Path, words: string) => {
     if (!isOfForge(path) && !files.has(path)) files.set(path, words)
   }
-  // A result with the lines of both sides has about half of the difference.
+  // Reports a file only if less than half of the difference is left: with the lines of both sides, about half is.
   const shrunk = judged.shrunk
     .filter(({ path, before, after }) => after * 2 < before && !isOfForge(path))
     .map(({ path, before, after }): [Path, string] => {

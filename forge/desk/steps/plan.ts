@@ -28,7 +28,7 @@ export type Planned =
       author?: CommitIdentity | undefined
     }
 
-/** Where a chain meets conflicts: the merge, and what is left to do. */
+/** Where a chain of commits stops at conflicts: the merge, and what is left to do. */
 export type Stop = {
   /** Git's merge, with plain file names, and the branch's own .forge folder. */
   merge: MergedTree

@@ -12,7 +12,7 @@ import type { BranchServices } from '../branches/branch-work.ts'
 import { withoutSecret } from '../reading/remote-url.ts'
 import type { Remotes } from './remotes.ts'
 
-/** No hook runs, nor a program named by an address. */
+/** Settings with which git runs no hook, and no program that a remote's address names. */
 const SAFE = ['-c', 'core.hooksPath=/dev/null', '-c', 'protocol.ext.allow=never']
 
 /**
@@ -153,7 +153,7 @@ const UNKNOWN =
 const MISSING = /not found|does not appear to be a git repository|does not exist|returned error: 404/i
 const FORBIDDEN = /transport '[^']*' not allowed/i
 
-/** Lines without a reason: the server's, progress, and git's line after an error of ssh. */
+/** Lines that do not say why git failed: the server's, progress, and git's own line after an error of ssh. */
 const NOT_WHY = /^remote: |: +\d+% \(|^fatal: could not read from remote repository/i
 
 /** Why git failed with a remote, as a sentence. Other errors are returned as they are. */
