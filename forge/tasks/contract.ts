@@ -49,7 +49,10 @@ export type StepPlace = { run: RunId; task?: TaskId; attempt: number; step: stri
 export type StepInput = StepPlace & {
   kind: StepKind
   tier: Tier
-  /** Which of the tier's models: a second reviewer is of another provider where there are two. */
+  /**
+   * The index of the step's model among those of its tier: a second reviewer is of another provider where there are
+   * two.
+   */
   choice: number
   /** The commit whose files the step sees. */
   base: Oid

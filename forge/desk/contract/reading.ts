@@ -94,6 +94,19 @@ export const readingQuestions = {
   ),
   /** The commit of each line of a saved file; no lines if the file does not exist. */
   blame: repeatable({ at: At, path: Path }, Blame),
+  /** The commits that changed some lines of a file, from line 1, newest first, with what they changed in them. */
+  'line history': repeatable(
+    { at: At, path: Path, from: v.pipe(Count, v.minValue(1)), to: v.pipe(Count, v.minValue(1)) },
+    v.array(
+      v.object({
+        commit: CommitRow,
+        /** The file's path in the commit, if known. */
+        path: v.optional(Path),
+        /** Git's patch: each line begins with a space, + or -. */
+        hunks: v.array(v.object({ before: Count, after: Count, lines: v.array(v.string()) })),
+      }),
+    ),
+  ),
   /**
    * Starts a search. The matches come as `found` news with the search's number. `files`: path filters, such as `*.ts,
    * !test`. `wholeLines`: lines are cut later, as needed to replace in them. `tree`: what is searched.

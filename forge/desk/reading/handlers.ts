@@ -2,6 +2,7 @@
 import { blame } from '../../../core/git/blame.ts'
 import { isAncestor, mergeBases } from '../../../core/git/commits.ts'
 import { findText, textSearch } from '../../../core/git/grep.ts'
+import { lineHistory } from '../../../core/git/line-history.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import { pathspecsOf } from '../../../core/git/path-filters.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
@@ -22,6 +23,7 @@ import {
   mergeThatBrought,
   rowsBeyond,
   rowsMatching,
+  rowsOf,
   rowsTouching,
   treeBefore,
 } from './history.ts'
@@ -70,6 +72,7 @@ export class Reading implements AsyncDisposable {
       const commit = await this.#commitOf(at)
       return commit === undefined ? { lines: [], commits: [] } : await blame(this.objects, commit, path)
     },
+    'line history': fields => this.#lineHistory(fields),
     'find text': (fields, window) => this.#findText(window, fields),
     'stop finding': ({ search }, window) => window.endFinding(search),
   }
@@ -152,6 +155,21 @@ export class Reading implements AsyncDisposable {
       return { rows: await rowsTouching(this.objects, commit, path, { from, count }), total: undefined }
     const name = at.kind === 'branch' ? `refs/heads/${at.branch}` : at.commit
     return await this.#histories.rows(name, commit, from, count)
+  }
+
+  async #lineHistory({ at, path, from, to }: Fields<'line history'>): Promise<Answer<'line history'>> {
+    const commit = await this.#commitOf(at)
+    if (commit === undefined) return []
+    const changes = await lineHistory(this.objects.repository, commit, path, { from: Math.min(from, to), to })
+    const found = await rowsOf(
+      this.objects,
+      changes.map(({ oid }) => oid),
+    )
+    const rows = new Map(found.map(row => [row.oid, row]))
+    return changes.flatMap(({ oid, path: there, hunks }) => {
+      const row = rows.get(oid)
+      return row ? [{ commit: row, hunks, ...(there !== undefined && { path: there }) }] : []
+    })
   }
 
   async #contained({ at, into }: Fields<'contained'>): Promise<Answer<'contained'>> {

@@ -50,7 +50,8 @@ export class TaskEffects implements TaskActivities {
     const gathered = await gatherAll(this.means, resolved ?? base, results, message)
     await signGathering(verdicts, run, gathered, [resolved ?? base, ...results])
     if (gathered.conflicts) return await withReport(store, gathered.commit, gathered.conflicts)
-    // When this is repeated after the steps, the ref already has their commits.
+    // If this activity is repeated later, the attempt's steps may have committed onto the gathered commit: the ref is
+    // not moved back then.
     const may = async (from: Oid | undefined) =>
       from === undefined || !(await isAncestor(objects.repository, gathered.commit, from))
     const ref = attemptRef(run, task, attempt)
@@ -157,7 +158,7 @@ export class TaskEffects implements TaskActivities {
   }
 }
 
-/** Signs which commits a gathering contains, also one that stopped at a conflict. */
+/** Signs which commits a merge of results contains, also of a merge that stopped at a conflict. */
 export async function signGathering(
   verdicts: Verdicts | undefined,
   run: RunId,

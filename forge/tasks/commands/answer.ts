@@ -90,14 +90,17 @@ async function filesMeant(
   { task, text }: { task: TaskId; text: string },
 ): Promise<string[]> {
   if (task === '') return []
-  // Where the run does not say how it is, the answer itself says why.
+  // Where the run's status can't be had, no file is found, and the answer, which is sent next, fails with the reason.
   const status = await server.status(store.run).catch(() => undefined)
   const question = status?.tasks.find(({ id }) => id === task)?.question
   const escalation = question && (await readEscalation(store, question))
   return escalation ? filesOutside(escalation).filter(path => text.includes(path)) : []
 }
 
-/** Words alone leave the boundaries as they are, so the next attempt would fail in the same way: the person is asked. */
+/**
+ * Asks whether the task may write these files. An answer in words leaves its boundaries as they are, so the next
+ * attempt would fail in the same way.
+ */
 async function mayWriteThem(paths: string[], task: TaskId, context: CommandContext): Promise<boolean> {
   const all = paths.join(', ')
   if (!context.isTerminal) {

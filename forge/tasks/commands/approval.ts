@@ -37,7 +37,7 @@ export type LookedAt = {
   commands: string[]
   /** The text for a terminal of that many columns. */
   text: (columns: number) => string
-  /** The form for programs. `seen` differs where anything differs that is approved. */
+  /** The same for --json. Its field `seen` is a digest of everything that is approved. */
   inFull: Omit<ShownPlan, 'waits'>
 }
 

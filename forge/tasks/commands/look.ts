@@ -1,6 +1,6 @@
 /**
- * Finds out the state of a run: first what the server says of its workflow, then what the workflow says, else what git
- * keeps.
+ * Finds out the state of a run: from the server's record of its workflow, then from the workflow itself; without these,
+ * from git.
  */
 import { join } from 'node:path'
 import { Failure } from '../../../core/failure.ts'

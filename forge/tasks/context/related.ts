@@ -60,7 +60,7 @@ export async function relatedTo(near: readonly Near[], relating: Relating): Prom
     const from = [...texts].filter(([it, its]) => doesImport(it, its, path))
     const importedBy = own.filter(it => doesImport(path, text, it))
     if (from.length > 0 && count('imported') < MAX_IMPORTED) {
-      // Only the importing files count: the words of a README are names somewhere.
+      // Only words of the files that import this one: nearly any word of a README is a name somewhere.
       const words = new Set([...names, ...from.flatMap(([, its]) => its.match(NAME) ?? [])])
       const used = offersOf(path, text).filter(({ name }) => words.has(name) && isTelling(name))
       const lines = [...new Set(used.map(({ line }) => short(line, MAX_LINE)))].slice(0, MAX_SIGNATURES)
@@ -88,8 +88,8 @@ function tellingNames(files: readonly (readonly [Path, string])[]): (name: strin
 const NAME = /[A-Za-z_$][\w$]{2,60}/g
 
 /**
- * Lines that use one of `names`, without mere imports. First subclasses of such a class, which its change affects
- * silently, then lines with a name from the task.
+ * Lines that use one of `names`, without mere imports. Subclasses of a named class come first, since a change of it
+ * affects them silently; then lines with a name from the task.
  */
 function usesIn(text: string, names: ReadonlySet<string>, wished: ReadonlySet<string>): string[] {
   const lines = text.split('\n').flatMap((line, at) => {

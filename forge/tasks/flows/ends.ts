@@ -9,8 +9,8 @@ export type StepEnd = { halt?: undefined; result: StepResult; spent: Spent } | {
 export type SubAgentEnd = { artifact: Reference; isGood: boolean; words: string }
 
 /**
- * `agents`: the sub-agents. `ended`: a list of pairs of an index in `agents` and its result, with which a new history
- * begins.
+ * `agents`: the sub-agents. `ended`: where a new history continues a fan-out, a list of pairs: an index in `agents`,
+ * and the result of that sub-agent.
  */
 export type FanOutInput = { parent: StepInput; agents: List; ended?: List; spent: Spent; isHeld: boolean }
 

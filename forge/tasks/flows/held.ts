@@ -7,7 +7,7 @@ import { condition, defineSignal, setHandler } from '@temporalio/workflow'
  */
 export const hold = defineSignal<[isHeld: boolean, number: number]>('hold')
 
-/** What a step needs to know of its flow's being held. */
+/** Tells a step whether its flow is held, which means that it starts nothing new, and waits until it is not. */
 export type Holding = { readonly isHeld: boolean; mayGoOn: () => Promise<void> }
 
 /** Whether this flow is held. `onChange` is called when that changes. */

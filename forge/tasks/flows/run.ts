@@ -74,7 +74,7 @@ type Out = { scope: CancellationScope; child: Trigger<ChildWorkflowHandle<Attemp
 
 class Running {
   #run: RunRecord
-  /** Events before the state of the earlier history was read. */
+  /** Events that arrive before the state of the earlier history is read; undefined afterwards. */
   #early: Event[] | undefined = []
   readonly #out = new Map<TaskId, Out>()
   #work: CancellationScope | undefined
@@ -272,7 +272,7 @@ class Running {
       const report = await atOnce.escalate({ run: this.input.run, ...about, status: now, plan })
       this.happens({ is: 'reported', matter, report })
     } catch (error) {
-      // A question without a report is still a question.
+      // Where the report can't be stored, the question is asked without it.
       if (isCancellation(error)) throw error
     }
   }

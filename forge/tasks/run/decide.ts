@@ -86,7 +86,7 @@ function worked(draft: Draft, { id, what }: Extract<Event, { is: 'worked' }>): v
   if (run.work?.id !== id) return
   const { work } = run
   if (what.of === 'ask') run.spent = added(run.spent, what.spent)
-  // The report stays for later attempts.
+  // The work stays set while its result is handled, which may set the next one.
   run.work = { ...work, isUnderWay: false }
   if (run.planning) planOn(draft, what)
   else finishOn(draft, what)
@@ -106,7 +106,7 @@ function ended(draft: Draft, { task, attempt, end, raises }: Extract<Event, { is
   if (!record?.isOut || record.attempt !== attempt) return
   record.isOut = false
   record.isHeld = false
-  // What older, lower limits have refused is tried again.
+  // An attempt that was refused by a limit which the user has raised since is begun again.
   settleAttempt(draft, record, end, end.halt?.why === 'budget' && raises !== draft.run.raises)
 }
 

@@ -150,7 +150,10 @@ function waitAgain(record: TaskRecord): void {
   delete record.question
 }
 
-/** Tries stopped dependents again; those whose dependencies are still missing are stopped again. */
+/**
+ * Lets tasks wait again that were stopped because of a dependency; those whose dependencies are still missing are
+ * stopped again.
+ */
 export function hopeAgain(draft: Draft): void {
   for (const { shape, isGivenUp } of draft.run.tasks) {
     const record = isGivenUp ? draft.edit(shape.id) : undefined

@@ -232,7 +232,7 @@ function linted(draft: Draft, found: LintedTasks): void {
       propound(draft, good)
       return
     }
-    // The answers that led to this plan are used up.
+    // Questions that were answered before this plan are not asked again, so counting continues after them.
     run.questions = Math.max(0, ...run.remembered.filter(({ task }) => !task).map(({ count }) => count))
     draft.say('plan/remembered', 'approved', 'Goes on with the plan that was approved before.', { refs: [plan] })
     adopt(draft, good)
@@ -319,7 +319,7 @@ export function decideOnPlan(draft: Draft, decision: Decision, proposal: GoodPla
   }
   planning.told = []
   planning.tries = 0
-  // The user's answer may be about other files.
+  // The planner has to look anew: the user's answer may be about other files.
   planning.looked = []
   if (decision.is === 'answer')
     planning.wish = [...planning.wish, ...(proposal ? [proposal.plan] : []), decision.answer]
@@ -440,7 +440,8 @@ function takeUpPassed(draft: Draft): void {
 const isSame = (a: TaskShape, b: TaskShape): boolean => a.hash === b.hash && a.tier === b.tier
 
 function renewed(record: TaskRecord, shape: TaskShape, found: PlanChanges): TaskRecord {
-  // The linter accepts no change of a running task, unless that began just then.
+  // A plan may change a running task only if that began while the linter read the plan: then the task stays as it
+  // began.
   if (record.isOut) return record
   if (record.state === 'done') {
     found.rechecked.push(shape.id)

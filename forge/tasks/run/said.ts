@@ -213,7 +213,7 @@ function resumeTask(draft: Draft, record: TaskRecord): void {
   record.isPaused = false
   if (state !== 'asks' && (state !== 'stopped' || isPaused)) return
   goOn(draft, record)
-  // With another task to do, the result changes.
+  // The combined result that the question is about will change, as this task has a result of its own.
   if (draft.run.question?.about === 'result') decideOnResult(draft, { is: 'resume' })
 }
 

@@ -54,7 +54,7 @@ export type TaskRecord = {
   /** The number of questions that the task has asked. `discoveries`: how often it has questioned the plan. */
   questions: number
   discoveries: number
-  /** Whether the end of the task's first attempt is counted for a degraded run. */
+  /** Whether the end of the task's first attempt has been counted (see {@link RunRecord.counted}). */
   isCounted: boolean
   words: string
   /** Usage of the last attempt; that of earlier ones is in the run's own `spent`. */
@@ -160,7 +160,10 @@ export type Finishing = {
 
 export type RunRecord = {
   input: RunInput
-  /** The id of this life of the run: in the ids of lines that are unique to it. */
+  /**
+   * A new id whenever the run is submitted, also after the server has lost it: part of the ids of journal lines that
+   * are written only once.
+   */
   life: string
   lines: number
   limits: Limits
@@ -195,7 +198,7 @@ export type RunRecord = {
    */
   questions: number
   remembered: PersonAnswer[]
-  /** The tasks that passed in earlier lives of the run. */
+  /** The tasks that passed before the server lost the run. */
   passedBefore?: PassedBefore[]
   hold?: Hold
   isPaused: boolean

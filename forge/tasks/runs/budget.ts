@@ -146,8 +146,8 @@ export class Ledger implements Disposable {
 
   /**
    * Reserves budget for a request: for the longest answer that it allows, or, if less is left, for the usual length of
-   * such answers, unless `isWhole`. Gives 'wait' where not even that is left, but requests under way may return some.
-   * Throws {@link OutOfBudget} where none is: then the request must not be sent.
+   * such answers, unless `isWhole`. Gives 'wait' where not even that is left, but requests under way may return some of
+   * theirs. Throws {@link OutOfBudget} where no more can be had: then the request must not be sent.
    */
   reserve(asked: AskedBudget, limits: Limits, { isWhole = false } = {}): Reservation | 'wait' {
     return this.#together(() => {

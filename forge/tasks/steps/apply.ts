@@ -11,7 +11,10 @@ import { WorkInProgressVfs } from '../../vfs.ts'
 import type { Oid } from '../contract.ts'
 import type { FileEdit } from './answers.ts'
 
-/** The changed files, not yet written; or why that failed, for the model. `inShort`: without content of files. */
+/**
+ * The changed files, not yet written; or, for the model, why the edits failed. `inShort`: the same without content of
+ * files.
+ */
 type AppliedEdits =
   | { files: WorkInProgressVfs; words?: never; inShort?: never }
   | { files?: never; words: string; inShort: string }

@@ -26,11 +26,11 @@ import { baseName, named } from '../ui/names.ts'
 import type { Connection } from '../ui/socket.ts'
 import { Disconnected } from '../ui/socket.ts'
 import { blameGutter, commitOfLine, type LineCommits, lineCommits } from './blame-gutter.ts'
-import { type ChangedLines, countsOf, isDifferent, nextChange, setSaved } from './change-marks.ts'
+import { type ChangedLines, countsOf, isDifferent, nextChange, savedLineOf, setSaved } from './change-marks.ts'
 import { type ConflictsOfFile, conflictsOf, lineInFile, moveToConflict } from './conflict-editor.ts'
 import { Adjustable, editorExtensions, indentationOf, NOT_WRAPPED } from './editor.ts'
 import { byteForm, refuse, refusedTextOf } from './refused-text.ts'
-import { type CodeSymbol, symbolsAt, symbolsOf } from './symbols.ts'
+import { type CodeSymbol, definitionAt, symbolsAt, symbolsOf } from './symbols.ts'
 
 type TextFile = Extract<File, { kind: 'text' }>
 
@@ -380,6 +380,27 @@ export class OpenFile {
   /** All functions, classes or headings of the file. */
   allSymbols(): CodeSymbol[] {
     return this.state ? symbolsOf(this.state) : []
+  }
+
+  /**
+   * The selected lines, or those of the function around the cursor, by their numbers in the last commit; `name`: that
+   * of the function. Undefined if there is no function, or if none of the lines is saved.
+   */
+  linesInCommit(of: 'selection' | 'function'): { from: number; to: number; name?: string } | undefined {
+    const { state } = this
+    if (!state) return undefined
+    const { main } = state.selection
+    const around = of === 'function' ? definitionAt(state, main.head) : undefined
+    if (of === 'function' && !around) return undefined
+    const { from, to } = around ?? main
+    const [first, end] = [state.doc.lineAt(from), state.doc.lineAt(to)]
+    // A selection of whole lines ends at the start of the next one.
+    const last = end.from === to && end.number > first.number ? end.number - 1 : end.number
+    const saved: number[] = []
+    for (let line = first.number; line <= last; line++) saved.push(...[savedLineOf(state, line) ?? []].flat())
+    const [begin, finish] = [saved[0], saved.at(-1)]
+    if (begin === undefined || finish === undefined) return undefined
+    return { from: begin, to: finish, ...(around && { name: around.name }) }
   }
 
   goToNextChange(): void {

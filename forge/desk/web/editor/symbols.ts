@@ -83,6 +83,18 @@ export function symbolsAt(state: EditorState, at: number): CodeSymbol[] {
   return all.map((symbol, depth) => ({ ...symbol, depth }))
 }
 
+/** The innermost function, class or type around a position, with its end; not a heading. */
+export function definitionAt(state: EditorState, at: number): (CodeSymbol & { to: number }) | undefined {
+  const tree = syntaxTree(state)
+  for (const side of [1, -1] as const) {
+    for (let node: SyntaxNode | null = tree.resolveInner(at, side); node; node = node.parent) {
+      const name = nameOf(state, node)
+      if (name !== undefined) return { name, from: node.from, to: node.to, depth: 0 }
+    }
+  }
+  return undefined
+}
+
 function around(state: EditorState, innermost: SyntaxNode): CodeSymbol[] {
   const found: CodeSymbol[] = []
   for (let node: SyntaxNode | null = innermost; node; node = node.parent) {

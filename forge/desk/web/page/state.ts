@@ -25,12 +25,19 @@ import { TextSearch } from './search.ts'
 import { TasksState } from './tasks-state.ts'
 import { Tree } from './tree.ts'
 
+/** Lines of a file in its last commit, from 1, both included. `words`: their name, such as `lines 3 to 5 of a.ts`. */
+export interface LinesOfFile {
+  from: number
+  to: number
+  words: string
+}
+
 /** The content of a file tab: one of each kind, and one for each file. */
 export type Pane =
   | { kind: 'chat' }
   | { kind: 'file'; path: string }
   | { kind: 'review' }
-  | { kind: 'history'; path: string | undefined }
+  | { kind: 'history'; path: string | undefined; lines?: LinesOfFile }
   | { kind: 'find' }
 
 export function paneKey(pane: Pane): string {
