@@ -105,7 +105,7 @@ function place(element: HTMLElement, { x, y }: MenuContent): void {
   element.style.top = `${top}px`
 }
 
-/** Handles a key of the menu. Returns whether the key is one of them. */
+/** Handles a key pressed in the menu. Returns whether the menu has used the key. */
 function moveBy(event: KeyboardEvent): boolean {
   if (!(event.currentTarget instanceof Element) || event.altKey || event.ctrlKey || event.metaKey) return false
   const items = [...event.currentTarget.querySelectorAll<HTMLElement>('[role="menuitem"]')]

@@ -28,7 +28,7 @@ interface Option {
   words: ComponentChildren
   end?: ComponentChildren
   run: () => void
-  /** The text that choosing the option puts into the field, where it does not close the palette. */
+  /** For an option that continues the input: the text that it puts into the field, instead of closing the palette. */
   types?: string
 }
 

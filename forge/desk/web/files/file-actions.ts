@@ -10,7 +10,7 @@ import type { Offer } from '../ui/menu-content.ts'
 import { baseName, folderOf, named, readable } from '../ui/names.ts'
 import { deleteFile, discard, newFile, newFolder, renameFile } from './file-dialogs.ts'
 
-/** The row, if it is in the explorer. */
+/** A file or folder of a tab; `row`: its row, if the explorer lists it. */
 export interface OneFile {
   page: Page
   tab: Tab

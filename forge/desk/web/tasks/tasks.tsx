@@ -66,7 +66,7 @@ export function TasksView({ tasks, notices }: { tasks: TasksState; notices: Comp
   )
 }
 
-/** The commands that read the runs ask the Temporal server, and wait for it for some seconds. */
+/** Says that the runs do not answer yet: the commands that read them wait some seconds for the Temporal server. */
 function Slow({ hasRuns }: { hasRuns: boolean }) {
   return (
     <p class="notice" role="status">
