@@ -57,7 +57,7 @@ export type Overrides = {
   conflicts?: [string, string][]
   judge?: (resolved: string[]) => string | undefined
   lint?: (tasks: TaskShape[]) => string[]
-  /** What is known from an earlier life of the run. */
+  /** What the run remembers from before it was submitted again. */
   remembered?: Omit<Remembered, 'answers'> & { answers: PersonAnswer[] }
   /** What a plan allows in addition to the previous one. */
   widens?: (tasks: TaskShape[]) => string[]

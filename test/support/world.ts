@@ -45,7 +45,7 @@ export type RunOptions = {
   env?: Record<string, string | undefined>
   /** Runs on a terminal of this many columns. */
   terminal?: number
-  /** Runs through another path than the script's own. */
+  /** Starts forklift by another path than that of the script, such as a link. */
   as?: string
 }
 

@@ -1,6 +1,6 @@
 /**
  * Edits that went wrong in other tools, and the expected result of each. `bun test/forge/ai/hard-edits.ts` prints the
- * rung that found each.
+ * kind of match (rung) by which each was found.
  */
 import { applyEdits, type TextEdit, type Why } from '../../../forge/ai/edits.ts'
 import type { Rung } from '../../../forge/ai/places.ts'
@@ -10,7 +10,7 @@ export type HardEdit = {
   /** The file as text, or as bytes where it is no UTF-8. */
   file: string | Buffer
   edits: TextEdit[]
-  /** The rungs that find the edits and the resulting file, or the reason of the refusal. */
+  /** By which kinds of match (rungs) the edits are found, and the resulting file; or the reason of the refusal. */
   expected: { rungs: Rung[]; file: string | Buffer } | { why: Why; says: RegExp }
 }
 

@@ -160,7 +160,7 @@ export function linesMenu(page: Page, tab: Tab, path: string): Offer {
   return { title: readable(baseName(path)), groups: [itemsWith(about, [lineHistory, functionHistory, history, blame])] }
 }
 
-/** The folder in which something is created; undefined: the one selected in the explorer. */
+/** A tab, and the folder to create something in; undefined: the folder selected in the explorer. */
 export interface InFolder {
   page: Page
   tab: Tab
