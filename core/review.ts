@@ -300,9 +300,9 @@ async function compare(
 type Arrival = { path: Path; entry: NonNullable<Entry>; before: Entry }
 
 /**
- * Those arrivals that would start something that the fork has switched off: its version of the file starts nothing, or
- * it has deleted everything in the file's folder that starts something (the common ancestor has such files there, the
- * fork has none).
+ * Of the CI files that upstream changed (`arrived`), those that would start something that the fork has switched off:
+ * its version of the file starts nothing, or it has deleted everything in the file's folder that starts something (the
+ * common ancestor has such files there, the fork has none).
  */
 async function switchedOff(
   objects: Objects,

@@ -60,7 +60,7 @@ export async function decideWhereToStart(
   const { origin, upstream, host } = fork
   const pulls = await fork.pulls
   const heads = await remotes.fetchOurHeads(fork, pulls, report)
-  // The host's list is limited: pull requests into other branches may have displaced ours.
+  // The host's list is limited: pull requests into other branches may have displaced Forklift's.
   const all = host && pulls.mayBeMore ? await host.pullsInto(origin.branch, 'closed') : pulls.closed
   const closed = all.filter(pull => remotes.isOurs(pull.branch)).slice(0, 20)
   const fetchCommit = (oid: Oid) => remotes.commitIsHere(fork, oid, report)

@@ -216,8 +216,8 @@ function foreignTo(file: Buffer, hunks: readonly Hunk[]): string | undefined {
 type Gap = { from: number; to: number; text: string }
 
 /**
- * The byte changes that turn a place into the replacement; undefined where the replacement's indentation can't be
- * converted.
+ * The byte changes that put the replacement in the place of the search text; undefined where the replacement's
+ * indentation can't be converted.
  */
 function hunksOf(file: Buffer, place: TextPlace, search: Buffer, replacement: Buffer, rung: Rung): Hunk[] | undefined {
   let [old, young] = [search.toString('latin1'), replacement.toString('latin1')]

@@ -29,7 +29,7 @@ export type Tier = 'classification' | 'summarization' | 'generation' | 'reasonin
 /** The purpose of a step. Each kind has its own prompt, schema and context; all have the same five activities. */
 export type StepKind = 'plan' | 'outline' | 'implement' | 'artifact' | 'review' | 'resolve' | 'summarise' | 'check plan'
 
-/** How a step can end by the model's own word. */
+/** How a step can end, as the model says in its answer. */
 export type Signal =
   | 'success'
   | 'failure_retryable'
@@ -72,7 +72,7 @@ export type Constructed = {
   model: string
   kind?: StepKind
   tier?: Tier
-  /** The version of the kind's prompt. */
+  /** The version of the prompt for this kind of step. */
   prompt?: number
 }
 export type Sent = { answer: Reference; model: string; spent: Spent; wasThere: boolean }

@@ -365,8 +365,8 @@ async function tellHeldBefore(
 }
 
 /**
- * A slot in which each command starts with the same files: those of the commit and of `prepare`. Otherwise a command of
- * an attempt could write a check that passes the next one.
+ * A folder in which each command starts with the same files: those of the commit and of `prepare`. Otherwise a command
+ * of an attempt could write a check that passes the next one.
  */
 class CheckRoom {
   #isFilled = true
@@ -377,7 +377,7 @@ class CheckRoom {
     private readonly prepare: readonly string[],
   ) {}
 
-  /** Prepares the slot for the next command: call before each. Gives the failed check where preparing fails. */
+  /** Restores the files for the next command: call before each. Gives the failed check where preparing fails. */
   async begin(): Promise<CheckResult | undefined> {
     const isFresh = this.#isFilled
     this.#isFilled = false

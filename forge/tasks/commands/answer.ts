@@ -83,7 +83,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   return EXIT.done
 }
 
-/** Files that the words name, and that the task has written outside of its boundaries when it failed. */
+/** Files that the user's answer names, and that the task has written outside of its boundaries when it failed. */
 async function filesMeant(
   store: RunStore,
   server: RunServer,

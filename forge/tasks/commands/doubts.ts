@@ -56,8 +56,8 @@ async function reportOf(
 }
 
 /**
- * Sentences about files that a check consists of and that the result has changed: such a check may show whatever the
- * change wants.
+ * Sentences about files that a check consists of and that the result has changed: the check may pass only because of
+ * that.
  */
 async function ownFilesIn({ objects }: RunPlace, { task, plan, base, tip }: Result): Promise<string[]> {
   const of = plan.tasks.find(({ id }) => id === task)

@@ -177,7 +177,7 @@ async function withoutFilters(repository: Repository): Promise<string[] | undefi
 
 type Wish = { text: string; plan?: Plan }
 
-/** Reads the wish from the file of that name, or takes the words themselves. */
+/** Reads the wish from the file that the argument names; else the argument is the wish. */
 async function readWish(word: string, { cwd }: CommandContext): Promise<Wish> {
   const path = resolve(cwd, word)
   const isFile = word.length < 1000 && (await stat(path).catch(() => undefined))?.isFile()

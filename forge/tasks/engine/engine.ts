@@ -44,7 +44,7 @@ const SLOW_MS = 4500
 type OpenOptions = {
   /** Whether to start a server and a worker where there is none. */
   start: boolean
-  /** Called with a line about what takes long. */
+  /** Called with a line for the user about something that takes long. */
   say?: (line: string) => void
 }
 

@@ -33,7 +33,7 @@ type WorkerOptions = {
   /** Ends the worker when its running work is done. */
   drain: AbortSignal
   log: (line: string) => void
-  /** Called when it is ready for work. */
+  /** Awaited when the worker runs, before `onBegun` is called. */
   onReady: () => Promise<void> | void
   /** Called when the worker is ready for work, with its connection; errors are logged. */
   onBegun?: (connection: NativeConnection) => Promise<void>

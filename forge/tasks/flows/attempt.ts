@@ -48,7 +48,7 @@ class Attempt {
   /** The evidence of a failure, for the user and the next attempt. */
   readonly #evidence: Reference[] = []
   #doing = 'begins'
-  /** Whether the attempt is waiting because it is held. */
+  /** Whether the attempt is waiting because its run holds it: nothing new may begin. */
   #waits = false
   #spent = NOTHING_SPENT
 
@@ -233,7 +233,7 @@ class Attempt {
     return end.result
   }
 
-  /** Records what the attempt does next, and waits while it is held. */
+  /** Records what the attempt does next, and waits while its run holds it. */
   async #reached(doing: string): Promise<void> {
     this.#waits = this.#held.isHeld
     await this.#held.mayGoOn()

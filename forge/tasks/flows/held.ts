@@ -13,7 +13,7 @@ export type Holding = { readonly isHeld: boolean; mayGoOn: () => Promise<void> }
 /** Whether this flow is held. `onChange` is called when that changes. */
 export class Held implements Holding {
   #isHeld: boolean
-  /** The number of the last signal that counted. */
+  /** The number of the last signal that was obeyed. */
   #heard = 0
 
   constructor(isHeld = false, onChange: (isHeld: boolean, number: number) => void = () => undefined) {

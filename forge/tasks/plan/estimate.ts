@@ -49,7 +49,7 @@ export function isDoneInOneStep({ size, objective, boundaries }: Task): boolean 
   return tests.length <= 1 && files.length - tests.length <= 1
 }
 
-/** The effective size of a task. */
+/** The size of a task for estimates: small where one step does it, whatever the plan says. */
 export const taskSizeOf = (task: Task): Task['size'] => (isDoneInOneStep(task) ? 'small' : task.size)
 
 /** How many models of a tier review a result. */

@@ -169,7 +169,7 @@ class Commands {
   }
 }
 
-/** All lines of a command after a name. */
+/** A command with all of its lines, printed behind a name. */
 function whole(name: string, command: string): string[] {
   const [first = '', ...others] = visibleLines(command).split('\n')
   return [`  ${name.padEnd(5)}$ ${first}`, ...others.map(line => `${' '.repeat(9)}${line}`)]

@@ -285,7 +285,7 @@ function work(draft: Draft): void {
   draft.do({ do: 'work', id: run.work.id, what: run.work.what })
 }
 
-/** Tells running attempts whether they are held. */
+/** Tells running attempts to begin nothing new (to be held), or to go on. */
 function tellHeld(draft: Draft): void {
   const { run } = draft
   for (const { shape, isOut, isHeld, isPaused } of run.tasks) {

@@ -21,7 +21,7 @@ export function heldBy(run: RunRecord): Pick<Hold, 'state' | 'words' | 'question
   return run.isPaused ? { state: 'paused', words } : undefined
 }
 
-/** The hold that ends by an answer of the user; a pause and a limit end otherwise. */
+/** The reason for holding the whole run, where an answer of the user ends it; a pause and a limit end otherwise. */
 export const askingHold = ({ hold }: RunRecord): Hold | undefined => (hold?.why === 'budget' ? undefined : hold)
 
 /** The task whose outcome can't be classified, where that holds the run. */

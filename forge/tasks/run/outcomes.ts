@@ -83,7 +83,8 @@ function passed(draft: Draft, record: TaskRecord, { head, from }: TaskEnd): void
 }
 
 /**
- * Begins another attempt from a fresh base, with the report and one tier higher where there is one; or asks the user.
+ * Begins another attempt from a fresh base, with the report of the failure and, where there is one, by the next more
+ * capable tier of models; or asks the user.
  */
 function failed(draft: Draft, record: TaskRecord, words: string, evidence: Reference[]): void {
   record.failures++

@@ -339,7 +339,7 @@ function approved(draft: Draft, good: GoodPlan): void {
   draft.work({ do: 'remember', kind: 'approval', what })
 }
 
-/** The approval is stored: adopts the plan. */
+/** Adopts the plan, once its approval is stored. */
 function remembered(draft: Draft): void {
   const { run } = draft
   const good = run.planning?.approved

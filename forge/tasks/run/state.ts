@@ -122,7 +122,7 @@ export type Planning = {
   tries: number
   /** The words of the last proposal's step. */
   words: string
-  /** The plan being linted, and whose it is. */
+  /** The plan being linted. `by`: who made it; `before`: it was approved before the run was submitted again. */
   linted?: { by: 'model' | 'person' | 'before'; plan: Reference; step: string }
   /** The approved plan, while the approval is being stored. */
   approved?: GoodPlan
@@ -188,7 +188,7 @@ export type RunRecord = {
   doubts: Doubt[]
   planning?: Planning
   finishing?: Finishing
-  /** The run's own work, one at a time. */
+  /** What the run does itself, such as planning or merging; one thing at a time. */
   work?: { id: number; what: TaskWork; isUnderWay: boolean }
   works: number
   question?: RunQuestion
@@ -211,7 +211,7 @@ export type RunRecord = {
   failures: Reference[]
   /** The number of changes of the plan by the user that are being checked: nothing is begun meanwhile. */
   mending: number
-  /** The number of the last hold signal. */
+  /** The number of the last signal that told attempts to be held or to go on. */
   told: number
   isDraining: boolean
   isStopping: boolean

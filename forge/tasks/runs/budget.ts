@@ -53,9 +53,9 @@ type PaidAnswer = {
 
 /** Milliseconds to wait for another process's lock. */
 const LOCK_TIMEOUT_MS = 30_000
-/** Milliseconds between two looks for requests settled by other processes. */
+/** Milliseconds between two queries for requests settled by other processes. */
 const LOOK_AGAIN = 500
-/** Milliseconds after which a reservation is lost, whatever its process does, as no request takes longer. */
+/** Milliseconds after which a reservation counts as lost, whatever its process does, as no request takes longer. */
 const MAX_REQUEST_MS = 2 * 3_600_000
 
 /** The assumed tokens of an answer until some have come, by kind; for other kinds {@link FIRST_OUTPUT}. */

@@ -101,7 +101,9 @@ export class RunStore {
     return await this.#at(placeOf(folder, hexOf(folder, name)))
   }
 
-  /** Stores bytes under a name, unless there is a file of that name. Gives the id of the one there in the end. */
+  /**
+   * Stores bytes under a name, unless there is a file of that name. Gives the id of that file's content, old or new.
+   */
   async keep(folder: Once, name: string, content: string | Uint8Array): Promise<Oid> {
     const bytes = Buffer.from(content as string)
     const oid = oidOf(this.objects.repository.format, { type: 'blob', bytes })

@@ -24,7 +24,7 @@ const MAX_COMPLAINTS = 5
 /** At most this many edits of a file are made in one call. */
 const MAX_EDITS_AT_ONCE = 100
 
-/** A call of a tool: the numbers of the edits that it makes, and the first of them. */
+/** A call of a tool. `edits`: the numbers of the edits that it makes. `edit`: the first of them. */
 type Call = { name: string; arguments: unknown; edits: number[]; edit: FileEdit }
 
 /** Applies edits to the files of a commit, in order. Nothing in the repository changes. */
