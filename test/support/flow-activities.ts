@@ -63,7 +63,7 @@ export type Overrides = {
   widens?: (tasks: TaskShape[]) => string[]
   /** Called before each activity; makes it fail by throwing. */
   before?: (activity: string, input: unknown) => void | Promise<void>
-  /** The limit on requests. */
+  /** The most requests that the run may make. */
   requests?: number
 }
 

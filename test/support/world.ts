@@ -109,7 +109,7 @@ export class World implements AsyncDisposable {
     readonly home: string,
     /** The checkout of the fork. */
     readonly checkout: string,
-    /** The bare repositories. */
+    /** The bare repositories of origin and upstream. */
     readonly origin: string,
     readonly upstream: string,
     readonly branch: string,

@@ -150,8 +150,8 @@ export class OpenBranches {
   }
 
   /**
-   * After the deletion of a branch: edits are still kept, as if another program had deleted it; if no window has it
-   * open, its work is dropped.
+   * Called after the deletion of a branch. Its edits are still kept, as if another program had deleted it; if no window
+   * has it open, its work is dropped.
    */
   async leave(name: string): Promise<void> {
     await this.refresh(name)

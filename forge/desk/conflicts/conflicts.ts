@@ -1,6 +1,6 @@
 /**
- * The conflicts of a merge as rows to show, and the tree with them: markers in text, and for other content what git
- * leaves.
+ * The conflicts of a merge as rows to show, and the merge's tree: with conflict markers in text, and with what git left
+ * for other content.
  */
 import { Failure } from '../../../core/failure.ts'
 import { markLength, marksLeft, mergeWithMarks } from '../../../core/git/conflict-marks.ts'

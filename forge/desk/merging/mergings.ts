@@ -48,7 +48,9 @@ type State = StoredMerging & { tree: Oid }
 /** Additional content of a merge that is not begun by a step. */
 export type Beginning = { result?: Oid | undefined; forklift?: StoredMerging['forklift'] }
 
-/** The resolution of a conflict in a rewriting. `message`: what the user typed; `settled`: the drafts that it has. */
+/**
+ * The resolution of a conflict in a rewriting. `message`: what the user typed; `settled`: the drafts that it contains.
+ */
 type RewriteEnd = {
   state: State
   rewrite: StoredRewrite

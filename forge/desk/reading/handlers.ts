@@ -32,7 +32,7 @@ import { guess } from './text.ts'
 
 /** Larger text files are not sent. */
 const MAX_TEXT_BYTES = 2 << 20
-/** Lines of more characters are not replaced in. */
+/** Nothing is replaced in lines with more characters than this. */
 const MAX_REPLACED_LINE_CHARS = 5_000
 /** At most this many files are found by one search. */
 const MAX_FILES_FOUND = 1000

@@ -288,7 +288,7 @@ interface HistoryRowProps {
   row: CommitRow
   index: number
   isSelected: boolean
-  /** Whether the focus ring is around it: of several selected rows, the one that was selected last. */
+  /** Whether the focus ring is around the row: of several selected rows, around the one that was selected last. */
   isActive: boolean
   /** The side of the row at which a drop would insert the dragged commits. */
   dropPlace: 'above' | 'below' | undefined
