@@ -147,7 +147,7 @@ export const Opening = v.object({
   branch: v.pipe(Text, v.maxLength(4096)),
   /** Definitions of names in the user's message for which this context was made; lines from 1. */
   names: v.exactOptional(v.pipe(v.array(v.object({ name: Text, path: PathInFile, line: Count })), v.maxLength(100))),
-  /** Files that are named by words of the same message. */
+  /** Files that are named by words of the user's message for which this context was made. */
   near: v.exactOptional(v.pipe(v.array(PathInFile), v.maxLength(100))),
   /** The subjects of the branch's last commits, newest first, as examples of the style of messages. */
   subjects: v.exactOptional(v.pipe(v.array(v.pipe(Text, v.maxLength(1000))), v.maxLength(20))),

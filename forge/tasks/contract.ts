@@ -308,7 +308,10 @@ export type TaskResult = { task: TaskId; head: Oid }
 /** How a run has ended, as its workflow returns it; everything else is in its query and in git. */
 export type RunEnd = { state: 'done' | 'stopped'; words: string; result?: Oid; report?: Reference }
 
-/** What a running attempt is doing: the answer to its query `doing`. */
+/**
+ * What a running attempt is doing: the answer to its query `doing`. `isHeld`: it begins nothing new until its run lets
+ * it.
+ */
 export type AttemptStatus = { attempt: number; doing: string; isHeld: boolean; spent: Spent }
 
 /** A decision for the journal. `id` is the same when it is repeated after a crash. */

@@ -100,8 +100,8 @@ export class RunWork implements RunActivities {
   }
 
   /**
-   * The tasks of the current plan that have passed, as signed by this user's worker for the delivered commits. After a
-   * change of the plan, the same task has other requests, whose answers would not be found.
+   * The tasks of the current plan that have passed, as signed by this user's worker for the delivered commits. They are
+   * not done again: after a change of the plan their requests would differ, and the stored answers not be found.
    */
   async #passedBefore(store: RunStore, run: RunId): Promise<PassedBefore[]> {
     const { objects } = this.means
@@ -318,7 +318,7 @@ export class RunWork implements RunActivities {
   }
 }
 
-/** Assertions that are named to the run: a history takes no list without a bound. */
+/** At most this many assertions are named to the workflow: its history takes no list without a bound. */
 const MAX_NAMED_ASSERTIONS = 20
 
 /** At most this many tasks are described in a report; with more, only the one that it is about. */

@@ -559,7 +559,7 @@ function endOf(
 const named = (parsed: Reference, outcome: Outcome): Reference =>
   outcome === 'new_tasks_discovered' ? { ...parsed, kind: 'discovered' } : parsed
 
-/** The fields that only some outcomes have. */
+/** The fields of a step's result that only some outcomes have. */
 async function more(store: RunStore, parsed: AnswerOf<StepInput['kind']>): Promise<Partial<StepResult>> {
   if (parsed.signal === 'blocked_on_human') return { question: await store.put('question', parsed.question) }
   if (parsed.signal === 'blocked_on_sibling') return { sibling: parsed.sibling }

@@ -1,4 +1,7 @@
-/** Activities for a task around its steps: gathering its dependencies, judging resolutions, checking, delivering. */
+/**
+ * Activities for a task around its steps: merging the results that it builds on, judging resolutions of conflicts,
+ * checking, delivering.
+ */
 import { Failure } from '../../../core/failure.ts'
 import { isAncestor } from '../../../core/git/commits.ts'
 import type { Path } from '../../../core/git/repository.ts'

@@ -1,4 +1,4 @@
-/** Signatures of the user in a file outside the repository, each for one thing in one repository. */
+/** Signatures of the user in a file outside the repository, each for one statement about one repository. */
 import { isDeepStrictEqual } from 'node:util'
 import * as v from 'valibot'
 import type { Repository } from '../../../core/git/repository.ts'

@@ -300,7 +300,7 @@ class WarmSlot implements Slot {
   async #remove(paths: readonly string[]): Promise<void> {
     if (paths.length === 0) return
     const gone = new Set(paths)
-    // Only the topmost ones: their content is removed with them.
+    // Removes only the topmost paths: their content goes with them.
     const tops = paths.filter(path => !gone.has(path.slice(0, Math.max(path.lastIndexOf('/'), 0))))
     const input = Buffer.from(tops.map(path => `./${path}\0`).join(''), 'latin1')
     const stdio: ['pipe', 'pipe', 'pipe'] = ['pipe', 'pipe', 'pipe']

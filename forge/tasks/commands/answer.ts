@@ -69,7 +69,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   const before = await readPlan(store)
   if (!before.tasks.some(({ id }) => id === task))
     throw new Failure(`The run ${run} has no task ${visible(task)}: forge show ${run} lists them.`)
-  // The user has to see existing files that the task may write from now on.
+  // The task is also shown the existing files that it may write from now on.
   const { base } = await readRunInput(store)
   const there: string[] = []
   for (const path of mayWrite) if ((await entryAt(place.objects, base, path))?.mode.startsWith('100')) there.push(path)

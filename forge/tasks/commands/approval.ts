@@ -37,11 +37,11 @@ export type LookedAt = {
   commands: string[]
   /** The text for a terminal of that many columns. */
   text: (columns: number) => string
-  /** The same for --json. Its field `seen` is a digest of everything that is approved. */
+  /** The plan for --json. Its field `seen` is a digest of everything that is approved. */
   inFull: Omit<ShownPlan, 'waits'>
 }
 
-/** Reads a plan of a run, by default the current one, with all that belongs to it. */
+/** Reads a plan of a run, by default the current one, with all that the user has to see before approving it. */
 export async function lookAtPlan(
   place: RunPlace,
   run: RunId,

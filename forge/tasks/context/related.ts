@@ -11,9 +11,9 @@ import { short } from '../../../core/text.ts'
 import { offersOf } from '../../ai/languages.ts'
 import type { Near } from './map.ts'
 
-/** A related file. `lines`: what the own files use of it, or where it uses them. */
+/** A file related to the step's own files. `lines`: what these use of it, or where it uses them. */
 export type Related = { path: Path; how: 'imported' | 'importing'; lines: string[] }
-/** A file that changed together with the own files. `together`: in how many of `of` commits. */
+/** A file that changed together with the step's own files. `together`: in how many of `of` commits. */
 export type Companion = { path: Path; together: number; of: number }
 
 export type Relating = {
@@ -43,7 +43,9 @@ const MIN_TOGETHER = 3
 const MIN_SHARE = 0.3
 const MAX_COMPANIONS = 4
 
-/** The related ones of `near` files. Always the same for the same commit and files. */
+/**
+ * Those of the `near` files that are related to the step's own files. Always the same for the same commit and files.
+ */
 export async function relatedTo(near: readonly Near[], relating: Relating): Promise<Related[]> {
   const { objects, commit, own, names } = relating
   const texts = new Map<Path, string>()
@@ -106,7 +108,7 @@ function usesIn(text: string, names: ReadonlySet<string>, wished: ReadonlySet<st
 /** A class with what it extends, in several languages. */
 const EXTENDS = /^\s*(?:[a-z]+ )*(?:class|interface|struct|trait|impl)\b.*(?:\(|<|:|\bextends\b|\bimplements\b|\bfor\b)/
 
-/** The files that usually change together with some files. */
+/** The files that usually change together with the files `own`. */
 export async function companionsOf({ objects, commit, own }: Relating): Promise<Companion[]> {
   const isCommit = (await objects.info(commit))?.type === 'commit'
   if (!isCommit || own.length === 0) return []

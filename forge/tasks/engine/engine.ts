@@ -35,7 +35,7 @@ export type Engine = AsyncDisposable & {
   close: () => Promise<void>
 }
 
-/** A server that was found or started, and its name for messages. */
+/** A server that was found or started. `running`: where it is our own. `isNew`: this call has started it. */
 export type OpenServer = Server & { running?: RunningServer; isNew?: boolean }
 
 /** Milliseconds after which a person is told that the server has not answered yet. */

@@ -1,7 +1,7 @@
 /**
- * One attempt at a task: it gathers its base, divides the task into steps, does these one after the other, and then
- * runs checks and reviews. What follows a failure is decided by the run. It reports its progress by a query, which
- * costs no events of its history.
+ * One attempt at a task: it merges the results that the task builds on, divides the task into steps, does these one
+ * after the other, and then runs checks and reviews. What follows a failure is decided by the run. It reports its
+ * progress by a query, which costs no events of its history.
  */
 
 import { type ChildWorkflowHandle, defineQuery, setHandler } from '@temporalio/workflow'

@@ -2,7 +2,10 @@
 import type { List, Reference, Spent, StepInput, StepResult } from '../contract.ts'
 import type { Halt, TaskEnd, TaskInput } from '../run/events.ts'
 
-/** The end of a step: a result, or a halt. `spent` includes its sub-agents. */
+/**
+ * The end of a step: a result, or a halt, which keeps all from going on until the user has fixed something. `spent`
+ * includes its sub-agents.
+ */
 export type StepEnd = { halt?: undefined; result: StepResult; spent: Spent } | { halt: Halt; spent: Spent }
 
 /** The result of one sub-agent; where it found nothing, `artifact` has its words. */
@@ -21,7 +24,7 @@ export type FanOutEnd = { spent: Spent } & (
   | {
       /** All findings, in the order of the questions: a list of references. */
       found: List
-      /** For the model that asked: which sub-agents failed, and the order. */
+      /** For the model that asked: which sub-agents failed, and in which order the findings stand. */
       summary: Reference
       /** The result in a line for the journal. */
       brief: string

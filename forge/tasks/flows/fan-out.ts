@@ -63,8 +63,8 @@ export async function forgeFanOut(input: FanOutInput): Promise<FanOutEnd> {
   }
 
   /**
-   * The result of a sub-agent. One that found nothing gives its words as the artifact, so that the parent gets as many
-   * as it asked for.
+   * The result of a sub-agent. Where it found nothing, the words of its answer become its artifact, so that the parent
+   * gets one artifact for each question.
    */
   async function endOf(asked: StepInput, { result }: Extract<StepEnd, { halt?: undefined }>): Promise<SubAgentEnd> {
     const { outcome, artifact, words } = result

@@ -411,7 +411,7 @@ class Running {
     const run = this.#run
     const id = task || (run.hold?.why === 'confused' ? (run.hold.task ?? '') : '')
     const record = run.tasks.find(({ shape }) => shape.id === id)
-    // What holds the whole run is no numbered question.
+    // An answer to what holds the whole run is not stored: only questions of a task or of the run have numbers.
     if (!record && !run.question) return
     const count = record ? record.questions : run.questions
     await orRefused(atOnce.remember({ run: this.input.run, kind: 'answer', task: id, count, answer: said }))

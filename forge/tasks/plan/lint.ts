@@ -98,7 +98,7 @@ async function* allIn(context: LintContext): AsyncGenerator<string> {
 /** Larger files, in bytes, are not searched for what an assertion's command would find. */
 const MAX_LOOKED_BYTES = 1 << 20
 
-/** Complaints about assertions that hold before anything is done: they would show nothing. */
+/** Complaints about assertions that hold before anything is done: checking these would show nothing. */
 async function* heldAlready({ plan, linting, there, standing }: LintContext): AsyncGenerator<string> {
   const { objects, tree } = linting
   const root = await objects.info(`${tree}^{tree}`)

@@ -98,7 +98,7 @@ export class Draft {
 
   // --- What the run does itself
 
-  /** Sets the run's own work, which begins as soon as nothing holds the run. */
+  /** Sets what the run itself does next, such as planning or merging. It begins as soon as nothing holds the run. */
   work(what: TaskWork): void {
     this.run.work = { id: ++this.run.works, what, isUnderWay: false }
   }

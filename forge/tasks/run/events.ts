@@ -90,7 +90,7 @@ export type Matter = { task: TaskId } | { hold: string } | { question: number }
 export type Event =
   | { is: 'begun' }
   | { is: 'worked'; id: number; what: Worked }
-  /** The run's own work failed; without `halt` it was cancelled. */
+  /** What the run itself did, such as planning, failed; without `halt` it was cancelled. */
   | { is: 'not worked'; id: number; halt?: Halt }
   | { is: 'ended'; task: TaskId; attempt: number; end: TaskEnd; raises: number }
   | { is: 'not ended'; task: TaskId; attempt: number; halt?: Halt }

@@ -151,7 +151,7 @@ function answered(draft: Draft, result: StepResult): void {
   const { work } = run
   const step = work?.what.do === 'ask' ? work.what.step : ''
   if (work?.what.do === 'ask' && work.what.wish.kind === 'summarise') {
-    // A plan can be checked without the summary.
+    // Where the model gave no summary, the plan is checked without it.
     if (result.artifact) planning.wish = [...planning.wish, { ...result.artifact, kind: 'summary' }]
     propose(draft)
     return
@@ -462,7 +462,7 @@ function renewed(record: TaskRecord, shape: TaskShape, found: PlanChanges): Task
   }
 }
 
-/** The current planning, for changing it. */
+/** A copy of the current planning, which may be changed. */
 function edited({ run }: Draft): Planning | undefined {
   if (!run.planning) return undefined
   run.planning = { ...run.planning }

@@ -32,7 +32,7 @@ function gather(draft: Draft, { resolved }: Finishing): void {
   draft.work({ do: 'finish', results: resultsOf(draft.run), ...(resolved && { resolved }) })
 }
 
-/** Continues with the result of work for finishing. */
+/** Continues the ending of a run with the result of its last work, such as a merge or a review. */
 export function finishOn(draft: Draft, worked: Worked): void {
   const { run } = draft
   if (!run.finishing) return

@@ -153,7 +153,7 @@ function answered(draft: Draft, task: TaskId | '', answer: Reference): void {
     if (record.state === 'asks') goOn(draft, record, answer)
     return
   }
-  // The hold of the whole run is answered first.
+  // An answer is first of all for what holds the whole run.
   if (held || !run.question) {
     draft.sayOnce('answered', 'A person says to go on.', { refs: [answer] })
     return

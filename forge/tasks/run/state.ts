@@ -98,7 +98,7 @@ export type RunQuestion = {
   count: number
   words: string
   proposal?: GoodPlan
-  /** The text for the user. */
+  /** The report that explains the question to the user. */
   report?: Reference
 }
 
@@ -120,7 +120,7 @@ export type Planning = {
   told: Reference[]
   /** Proposals since the last answer of the user. */
   tries: number
-  /** The words of the last proposal's step. */
+  /** What the model, or this program, said last about a proposal. */
   words: string
   /** The plan being linted. `by`: who made it; `before`: it was approved before the run was submitted again. */
   linted?: { by: 'model' | 'person' | 'before'; plan: Reference; step: string }
@@ -142,7 +142,7 @@ export type TaskWork =
   | { do: 'judge'; attempt: number; ours: Oid; theirs: Oid; resolved: Oid }
 export type Standings = { id: TaskId; is: 'done' | 'under way' | 'stopped' }[]
 
-/** The end of a run in progress: merging results and checking the contract. */
+/** The ending of a run while it is under way: merging results and checking the contract. */
 export type Finishing = {
   /** The number of conflicts so far. `tries`: requests to resolve the current one. */
   number: number
