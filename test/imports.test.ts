@@ -53,7 +53,7 @@ const FLOORS: Record<string, readonly string[]> = {
   // The page knows of the server only the contract, and how a window proves its access.
   ...Object.fromEntries(pageRooms),
   'forge/desk/web/app': [...FEATURES, ...pageRooms.map(([room]) => room)],
-  // Every file of the page is in a folder of these.
+  // Every file of the page is in one of the folders above, so nothing lies beside them.
   'forge/desk/web': [],
   // desk.ts and work.ts put the folders of the server together.
   'forge/desk': [...GROUND, ...DESK_ROOMS],

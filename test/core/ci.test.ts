@@ -86,7 +86,7 @@ test('a filter of the fork’s may get what upstream adds to it', async () => {
   expect((await reviewOf({ [CI]: on('main', 'next') })).refusals.join()).toContain('would run again')
 })
 
-/** Two jobs, one with a condition; both sides change the last step. */
+/** A CI workflow of two jobs, one with a condition; both sides change the last step. */
 const jobs = (last: string, more = ''): string => `on:
   push:
     branches: [main]
@@ -117,7 +117,7 @@ test.each([
   expect((await reviewOf({ [CI]: jobs('up') })).refusals).toEqual([])
 })
 
-/** One job that any push starts, and one that publishes with a secret; both sides change the machine. */
+/** A CI workflow of a job that any push starts, and one that publishes with a secret; both sides change the machine. */
 const release = ({
   runner = 'ubuntu-22',
   rights = 'contents: read',

@@ -164,7 +164,7 @@ async function somebodyReviews({ world, random, story, known }: Life, pull: Pull
   if (random.chance(0.4)) await random.pick(acts)()
 }
 
-/** GitHub's button that merges the base into a pull request's branch. */
+/** Merges the base into a pull request's branch, as GitHub's button does. */
 async function updateBranch({ origin }: World, { head, base }: Pull): Promise<void> {
   const merge = await tryGit(origin, ['merge-tree', '--write-tree', head, base])
   if (merge.code !== 0) return

@@ -750,7 +750,7 @@ export class BranchWork {
     this.#files.rename(to)
   }
 
-  /** Open files follow the rename of a file or folder. */
+  /** Follows the rename of a file or folder: open files stay open under their new names. */
   #reopen(renamed: Renamed): void {
     this.#files.reopen(renamed)
     if (this.#files.typed.size > 0) this.#writing.begin()

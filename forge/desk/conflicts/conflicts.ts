@@ -221,7 +221,7 @@ async function rowOf(objects: Objects, merge: MergedTree, group: Group, ends: Me
   return { row, puts }
 }
 
-/** Git leaves our side of files that it can't merge; the same is done for text that can't be edited here. */
+/** Puts our side in place of a text that can't be edited here, as git does with files that it can't merge. */
 async function putOurs(
   objects: Objects,
   merge: MergedTree,

@@ -96,8 +96,8 @@ export class Reading implements AsyncDisposable {
   }
 
   /**
-   * Without `from`: a commit's own changes, or a branch's drafts. From a branch: the changes since the merge base by
-   * default.
+   * Lists changes. Without `from`: a commit's own, or a branch's drafts. From a branch: by default, those since the
+   * merge base.
    */
   async #changes({ from, to, isFromMergeBase = from?.kind === 'branch' }: Fields<'changes'>) {
     const place = await this.#placeOf(to)

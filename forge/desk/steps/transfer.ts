@@ -85,7 +85,7 @@ export class Transfers {
   }
 }
 
-/** Git's output as it arrives: a line that ends with a carriage return is replaced by the next. */
+/** Reports git's output as it arrives: a line that ends with a carriage return is replaced by the next. */
 class Words {
   readonly remote: string[] = []
   #rest = ''

@@ -89,7 +89,7 @@ function OpenMenu({ content }: { content: MenuContent }) {
   )
 }
 
-/** Hidden from assistive technology: the accessible name of an item is its words alone. */
+/** Shows the keys of an item, hidden from assistive technology: the accessible name of an item is its words alone. */
 function ItemKeys({ keys }: { keys: string }) {
   // biome-ignore lint/a11y/noAriaHiddenOnFocusable: it can not have the focus
   return <kbd aria-hidden="true">{shownKeys(keys)}</kbd>

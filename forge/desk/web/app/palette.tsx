@@ -261,7 +261,7 @@ function useGroups(page: Page, mode: PaletteMode, typed: string): { groups: Grou
   const { options: commits, isWaiting: isFinding } = useCommits(page, words, wantsCommits)
   const loads = fileHere(page)?.languageLoads.value
   const symbols = useMemo(() => (mode === 'symbols' ? (fileHere(page)?.allSymbols() ?? []) : []), [page, mode, loads])
-  // Until the branches are known, no words can be told to be a new branch's name.
+  // Until the branches are known, the words can't be told apart from the name of a new branch.
   if (!page.desk.value) return { groups: [], isWaiting: true }
   if (prefix === ':' && mode !== 'symbols') {
     const options = lineOptions(page, words)

@@ -19,7 +19,7 @@ const LAST_SHOWN = { blocks: 200, characters: 40_000 }
 const MAX_DEPTH = 40
 const MAX_TABLE_ROWS = 400
 
-/** `isLive`: more text may follow. */
+/** Shows Markdown. `isLive`: more text may follow. */
 export function Markdown({ text, isLive = false }: { text: string; isLive?: boolean }) {
   const reader = useRef<MarkdownBlocks | undefined>(undefined)
   const blocks = useMemo(() => {

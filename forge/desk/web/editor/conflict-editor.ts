@@ -208,8 +208,8 @@ function marksAreNotTyped(transaction: Transaction): readonly number[] | true {
 const TYPED_IN_OURS = 'input.type.ours'
 
 /**
- * If an update has put conflict markers around the line being typed in, the typing continues in our side. The cursor
- * can't enter a conflict otherwise.
+ * Continues typing in our side if an update has put conflict markers around the line being typed in: the cursor can't
+ * enter a conflict otherwise. Returns whether it did.
  */
 function typeOnInOurs(event: InputEvent, view: EditorView): boolean {
   const { data, inputType } = event

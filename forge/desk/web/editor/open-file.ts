@@ -323,7 +323,7 @@ export class OpenFile {
     this.#wrap(isWrapped)
   }
 
-  /** While an AI works in the branch, its files are read-only. */
+  /** Makes the file read-only while an AI works in its branch. */
   set isLocked(isLocked: boolean) {
     this.#isLocked = isLocked
     const file = this.file.peek()

@@ -93,7 +93,7 @@ function live(world: World, input = INPUT) {
   function happens(event: Event): void {
     const before = JSON.stringify(run)
     const decided = decide(run, event, ++now)
-    // The old state is unchanged, the same event gives the same result, and the state survives a new history.
+    // The old state is unchanged; the same event gives the same result, also on a state that was stored as JSON.
     expect(JSON.stringify(run)).toBe(before)
     expect(JSON.stringify(decide(JSON.parse(before), event, now))).toBe(JSON.stringify(decided))
     run = JSON.parse(JSON.stringify(decided.run))
@@ -146,7 +146,7 @@ describe('a run of random tasks', () => {
     expect(run.ending?.state).toBe('done')
     expect(run.tasks.every(({ state }) => state === 'done')).toBe(true)
     expect(new Set(journal.filter(id => id.includes('/passed/'))).size).toBe(count)
-    // An attempt interrupted by the machine is begun again under its number, and no other one.
+    // An attempt that the machine has interrupted is begun again under its own number.
     const last = run.tasks.map(({ shape, attempt }) => `${shape.id}/${attempt}`)
     expect(last.every(it => started.includes(it))).toBe(true)
   })
