@@ -281,7 +281,10 @@ function gapsBetween(search: string, replacement: string): Gap[] {
 
 const linesOf = (text: string): string[] => text.match(/[^\n]*\n|[^\n]+$/g) ?? []
 
-/** The byte change for one gap. Equal characters at both of its ends keep the file's bytes. */
+/**
+ * The byte change for one range of the search text that is replaced (a gap). Equal characters at both of its ends keep
+ * the file's bytes.
+ */
 function hunkOf(file: Buffer, place: TextPlace, search: string, { from, to, text }: Gap, endsLikePlace: boolean): Hunk {
   const most = Math.min(to - from, text.length)
   let front = 0
