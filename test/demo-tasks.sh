@@ -49,7 +49,7 @@ TEXT
 }
 stand_in=''
 
-# Nobody's git configuration, and nothing of this machine's user.
+# Sets an environment without git configuration, and with nothing of this machine's user.
 isolate() {
   local name
   for name in "${!GIT_@}" "${!TEMPORAL_@}" "${!FORGE_TIER@}" "${!OTEL_@}"; do unset "$name"; done
@@ -97,7 +97,7 @@ start_a_model() {
   bun "$here/doubles/task-model.ts" >"$place/model" &
   model=$!
   mkdir -p "$HOME/.config/forge"
-  # The model prints its settings, and then plays on.
+  # The scripted model prints the settings that lead to it, and goes on running.
   head -n 3 "$place/model" >"$HOME/.config/forge/forge.env"
   local name
   name=$(sed -n 's/^FORGE_MODEL=//p' "$HOME/.config/forge/forge.env")

@@ -130,7 +130,10 @@ const SettingsSchema = v.strictObject({
   FORGE_MODELS: v.optional(Names, ''),
   FORGE_TURN_STEPS: v.optional(whole(1, 1000), '100'),
   FORGE_TURN_MINUTES: v.optional(whole(1, 1440), '30'),
-  /** Enforced where prices are known: OpenRouter reports costs, for others FORGE_PRICES is needed. */
+  /**
+   * US dollars. Enforced only where a request's cost is known: reported by the provider, or from FORGE_PRICES or the
+   * list of models.
+   */
   FORGE_TURN_COST: v.optional(Dollars, '5'),
   /** Whether the checks of FORGE.md run after a turn, where commands are allowed. */
   FORGE_TURN_CHECKS: v.optional(OnOff, 'on'),

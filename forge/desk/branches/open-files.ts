@@ -14,7 +14,7 @@ import { decodeText, showWithoutText, whyReadOnly } from '../reading/text.ts'
 import { Document, type Taken } from './documents.ts'
 import { contentIn, type Drafts, entryIn, entryInTip } from './drafts.ts'
 
-/** A file that windows have open. If it is not editable text, there is no document. */
+/** An open file. `windows`: how many windows show it. `document`: undefined if the file is not editable text. */
 type OpenFile = { windows: number; document: Document | undefined; shown: Entry }
 
 export class OpenFiles {

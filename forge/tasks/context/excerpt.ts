@@ -22,11 +22,11 @@ const TAIL_LINES = { code: 4, text: 12 }
 /** At most this many lines of a definition. LINES_AROUND: lines around a line with one of the names. */
 const MAX_DEFINITION_LINES = 150
 const LINES_AROUND = 4
-/** At most this many lines outside of definitions are shown for a name in them. */
+/** At most this many lines outside of definitions are shown for containing one of the names. */
 const MAX_MENTIONS = 15
-/** A gap of fewer lines is shown in full. */
+/** Left-out parts of fewer lines are shown in full. */
 const MIN_GAP_LINES = 8
-/** At most this many definitions are named for a gap, with `MAX_SIGNATURE` characters each. */
+/** At most this many definitions are named for a left-out part, with `MAX_SIGNATURE` characters each. */
 const MAX_NAMED = 20
 const MAX_SIGNATURE = 110
 

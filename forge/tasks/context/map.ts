@@ -13,7 +13,10 @@ import { NONE, TagStore, type Tags } from './tags.ts'
 /** A file near others. `isNext`: it uses one of them or is used by one. `lines`: its definitions, in order. */
 export type Near = { path: Path; isNext: boolean; lines: string[] }
 
-/** Opens the map. Dispose it: `using map = openCodeMap(…)`. `folder`: for the cache, outside any repository. */
+/**
+ * Opens the code map, which ranks the files around some files. Dispose it: `using map = openCodeMap(…)`. `folder`: for
+ * the cache, outside any repository.
+ */
 export function openCodeMap(objects: Objects, { folder }: { folder: string }): CodeMap {
   const code = new CodeReader(objects, folder)
   return new CodeMap(objects, code, new TagStore(objects, code, folder))
@@ -25,7 +28,7 @@ const RESTART = 0.15
 const MIN_SCORE = 0.0005
 /** At most this many files are visited. */
 const MAX_VISITED_FILES = 2000
-/** At most this many files are given. */
+/** At most this many files are in a result. */
 const MAX_TOLD_FILES = 120
 const MAX_NEIGHBOURS = 40
 /** A name that more files than this define is ignored. */
@@ -48,7 +51,7 @@ type Index = { root: Folder; files: readonly FileEntry[]; tags: readonly Tags[];
  * other trees; `own`: the differences of this tree.
  */
 type Places = { base: Float64Array; own: ReadonlyMap<number, readonly number[]> }
-/** The factor of the name in a pair; larger than any file number. */
+/** What the name's number is multiplied by to make one number of a name and a file; larger than any file number. */
 const PAIR = 2 ** 17
 /** If more names than this differ from a similar tree's index, a tree's index is built from scratch. */
 const MAX_OWN_NAMES = 10_000
@@ -210,7 +213,7 @@ function firstFrom(sorted: Float64Array, least: number): number {
 const hasSamePaths = (one: readonly FileEntry[], other: readonly FileEntry[]): boolean =>
   one.length === other.length && one.every(({ path }, at) => path === other[at]?.path)
 
-/** The places after the content of some files has changed; undefined where too much has. */
+/** The files for each name, updated after the content of some files has changed; undefined where too much has. */
 function placesAfter(places: Places, before: readonly Tags[], after: readonly Tags[], kind: keyof Tags) {
   const { base } = places
   const own = new Map(places.own)

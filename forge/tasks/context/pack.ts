@@ -45,7 +45,9 @@ export type Packing = {
   task?: Task
   /** Texts besides plan and task; ABOUT in steps/prompts.ts lists the known kinds. */
   about: readonly About[]
-  /** Files to read besides those of the task: of an outline's step, or of the question to a sub-agent. */
+  /**
+   * Files to read besides those of the task: those that a step of its outline names, or the question to a sub-agent.
+   */
   files?: readonly string[]
   /** Files that were asked for by name; they are packed whole, whatever their length. */
   whole?: readonly string[]

@@ -11,9 +11,9 @@ import { short } from '../../../core/text.ts'
 import type { Near } from './map.ts'
 import type { Offer, ReadOffers } from './offers.ts'
 
-/** A related file. `lines`: what the own files use of it, or where it uses them. */
+/** A file related to the step's own files. `lines`: what these use of it, or where it uses them. */
 export type Related = { path: Path; how: 'imported' | 'importing'; lines: string[] }
-/** A file that changed together with the own files. `together`: in how many of `of` commits. */
+/** A file that changed together with the step's own files. `together`: in how many of `of` commits. */
 export type Companion = { path: Path; together: number; of: number }
 
 export type Relating = {
@@ -44,7 +44,9 @@ const MIN_TOGETHER = 3
 const MIN_SHARE = 0.3
 const MAX_COMPANIONS = 4
 
-/** The related ones of `near` files. Always the same for the same commit and files. */
+/**
+ * Those of the `near` files that are related to the step's own files. Always the same for the same commit and files.
+ */
 export async function relatedTo(near: readonly Near[], relating: Relating): Promise<Related[]> {
   const { objects, commit, own, names, readOffers } = relating
   const texts = new Map<Path, string>()
@@ -65,7 +67,7 @@ export async function relatedTo(near: readonly Near[], relating: Relating): Prom
     const from = [...texts].filter(([it, its]) => doesImport(it, its, path))
     const importedBy = own.filter(it => doesImport(path, text, it))
     if (from.length > 0 && count('imported') < MAX_IMPORTED) {
-      // Only the importing files count: the words of a README are names somewhere.
+      // Only words of the files that import this one: nearly any word of a README is a name somewhere.
       const words = new Set([...names, ...from.flatMap(([, its]) => its.match(NAME) ?? [])])
       const used = (offers.get(path) ?? []).filter(({ name }) => words.has(name) && isTelling(name))
       const lines = [...new Set(used.map(({ line }) => short(line.trim(), MAX_LINE)))].slice(0, MAX_SIGNATURES)
@@ -92,8 +94,8 @@ function tellingNames(offers: ReadonlyMap<Path, readonly Offer[]>): (name: strin
 const NAME = /[A-Za-z_$][\w$]{2,60}/g
 
 /**
- * Lines that use one of `names`, without mere imports. First subclasses of such a class, which its change affects
- * silently, then lines with a name from the task.
+ * Lines that use one of `names`, without mere imports. Subclasses of a named class come first, since a change of it
+ * affects them silently; then lines with a name from the task.
  */
 function usesIn(text: string, names: ReadonlySet<string>, wished: ReadonlySet<string>): string[] {
   const lines = text.split('\n').flatMap((line, at) => {
@@ -110,7 +112,7 @@ function usesIn(text: string, names: ReadonlySet<string>, wished: ReadonlySet<st
 /** A class with what it extends, in several languages. */
 const EXTENDS = /^\s*(?:[a-z]+ )*(?:class|interface|struct|trait|impl)\b.*(?:\(|<|:|\bextends\b|\bimplements\b|\bfor\b)/
 
-/** The files that usually change together with some files. */
+/** The files that usually change together with the files `own`. */
 export async function companionsOf({ objects, commit, own }: Relating): Promise<Companion[]> {
   const isCommit = (await objects.info(commit))?.type === 'commit'
   if (!isCommit || own.length === 0) return []

@@ -52,7 +52,7 @@ export class TagStore implements Disposable {
     this.#file = new CacheFile(join(folder, `tags-${VERSION}.sqlite`), [TABLE])
   }
 
-  /** The tags of files, in the same order; missing ones are computed. */
+  /** The tags of files (the names that each defines and refers to), in the same order; missing ones are computed. */
   async of(files: readonly FileEntry[]): Promise<Tags[]> {
     const keys = files.map(keyOf)
     const known = this.#load(keys)

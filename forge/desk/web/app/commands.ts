@@ -31,7 +31,7 @@ export function commandsOf(page: Page): Command[] {
   ]
 }
 
-/** Until the desk's state has arrived, it is undecided what is shown, so the view has no commands. */
+/** The commands of the current view: none until the desk's state has arrived, which decides what is shown. */
 function viewCommands(page: Page): Command[] {
   if (page.active.value === TASKS) return tasksCommands(page)
   return page.active.value === REPOSITORY ? graphCommands(page) : []
@@ -50,7 +50,7 @@ function tabCommands(page: Page, tab: Tab): Command[] {
   return [
     ...(path === undefined ? [] : commandsWith(fileActions, { page, tab, path })),
     ...commandsWith(reviewActions, tab),
-    ...commandsWith(searchActions, tab),
+    ...commandsWith(searchActions, about),
     ...commandsWith(tabActions, about),
     ...commandsWith(paneActions, { page, tab, pane }),
     ...(branch === undefined ? [] : branchCommands(page, tab, branch)),

@@ -36,7 +36,7 @@ function finish(page: Page, done: DoneStep): void {
   if (done.merging === undefined) page.graph.focusWanted.value++
 }
 
-/** Asks for the target branch, and shows the outcome at each. */
+/** Asks for the target branch, and shows the step's outcome beside each branch. */
 export function chooseTarget(page: Page, source: Source, way: Way): void {
   page.dialog.value = {
     kind: 'pick',

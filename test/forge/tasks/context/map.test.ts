@@ -98,7 +98,7 @@ test('a map that has followed many commits says the same as a rebuilt one', asyn
     files = { ...files, ...change }
     trees.push(await commit(place.path, 'following', files))
   }
-  // The map also follows back to earlier trees, and to another task's commit.
+  // The map follows every change of the tree, also back to an earlier one or to another task's commit.
   for (const at of [0, 1, 2, 3, 4, 5, 6, 7, 3, 0, 6]) {
     const [own, it] = [['src/tides.ts', 'src/page.ts'], trees[at] as string]
     await using other = await makeFolder()
