@@ -27,7 +27,7 @@ fi
 title() { printf '\n%s%s%s\n\n' "$bold" "$1" "$plain"; }
 note() { sed '/./s/^/  /'; }
 typed() { printf '\n  %s$ %s%s\n\n' "$dim" "$*" "$plain"; }
-# A command of the forge, as it is typed; what a run's exit code says is part of the story.
+# Runs a command of the forge, under the name that a user types. Its exit code is part of the story.
 forge() { "$project/forge.ts" "$@"; }
 
 introduce() {

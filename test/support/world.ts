@@ -1,6 +1,6 @@
 /**
- * A separate world for every test: a home, an upstream, a fork on a GitHub, a checkout, a stand-in for docker, and an
- * agent that runs a script. Forklift itself is the real one, started by its command.
+ * A separate world for every test: a home, an upstream, a fork on the double of GitHub, a checkout, a stand-in for
+ * docker, and an agent that runs a script. Forklift itself is the real one, started by its command.
  */
 
 import {

@@ -128,7 +128,7 @@ export interface HeldBranch {
    * undone. Throws {@link RefMoved}, without any effect, if a ref has moved.
    */
   become(next: Next, deed?: Deed): Promise<void>
-  /** Deletes the branch with its drafts, as {@link become} moves it. */
+  /** Deletes the branch with its drafts, in one operation, as {@link become} changes it. */
   vanish(deed: Deed): Promise<void>
   /** The transition that {@link become} runs, to run several together: see {@link becomeTogether}. */
   transitionTo(next: Next | 'gone'): Promise<Transition>
@@ -306,7 +306,7 @@ export class BranchWork {
     return [...this.#drafts.clashes].flatMap(([path, clash]) => (isOpen(clash) ? [path] : [])).sort()
   }
 
-  /** Runs a task exclusively among the work on this branch's refs. */
+  /** Runs a task while no other task works on this branch's refs. */
   async locked<Result>(task: (held: HeldBranch) => Promise<Result>): Promise<Result> {
     return await this.#lock.hold(() => task(this.#held))
   }

@@ -72,7 +72,10 @@ async function changesOnto(
   return { changes: asChanges(await filesBetween(objects, tip, tree)) }
 }
 
-/** The conversation with this turn at its end, and the attributes that keep it apart in merges. */
+/**
+ * The files that a turn's commit has besides the code: the conversation, and the attributes by which merges keep it
+ * apart.
+ */
 export async function sessionChanges(
   { room: { objects }, tip }: BranchWork,
   turn: Checkpoint,

@@ -402,8 +402,7 @@ async function modelBehind({ room: { objects }, drafts }: BranchWork, state: Sta
 }
 
 /**
- * Whether a path is resolved together with a conflict: one of its own, or the original place of a file that git put
- * aside.
+ * Whether a path is resolved together with a conflict: one of its own, or the original path of a file that git renamed.
  */
 const isSettledWith = ({ paths, original }: ConflictRow, path: Path): boolean =>
   paths.includes(path) || (original !== undefined && (path === original || path.startsWith(`${original}/`)))

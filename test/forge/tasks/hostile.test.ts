@@ -54,7 +54,7 @@ describe.skipIf(hasNoTemporal)('at the port of the local server', () => {
   const submit = async (input: object, id: string) =>
     client.workflow.start('forgeRun', { taskQueue: await queueOf(world.repository), workflowId: id, args: [input] })
 
-  /** Waits until a run rests, and gives its state. */
+  /** Waits until a run rests (it has ended, or waits for the user), and gives its state. */
   async function rests(id: string): Promise<{ state: string; words: string }> {
     for (;;) {
       const status = await client.workflow.getHandle(id).query<{ state: string; words: string }>('status')

@@ -57,7 +57,7 @@ function countOf(blocks: readonly Block[], room: { blocks: number; characters: n
   return end < 0 ? blocks.length : end
 }
 
-/** Renders a block once for its source: the same node is returned, which is not compared again. */
+/** Renders a block once for its source: the same node is returned afterwards, so that it is not compared again. */
 function BlockOf({ block, isLive }: { block: Block; isLive: boolean }) {
   return useMemo(() => {
     const token = inlineTokens(block)

@@ -375,7 +375,7 @@ class OpenWidget extends Block {
     return isSame && this.number === other.number && this.all === other.all && this.settings === other.settings
   }
 
-  /** The editor may redraw a conflict that has the focus: it is focused again. */
+  /** Focuses a conflict again if the editor redraws it while it has the focus. */
   override destroy(box: HTMLElement): void {
     const editor = box.contains(document.activeElement) ? box.closest('.cm-editor') : null
     super.destroy(box)

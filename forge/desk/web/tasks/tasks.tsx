@@ -232,7 +232,7 @@ function Gauges({ run: { tasks, spent, limits, contract, began } }: { run: Run }
   )
 }
 
-/** The elapsed time of a run; if it has a limit, in minutes of that. */
+/** The elapsed time of a run, with its limit in minutes if there is one. */
 function Elapsed({ began, of }: { began: number; of: number | undefined }) {
   const seconds = Math.max(0, Math.floor(useClock(true) / 1000 - began))
   const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60)]
