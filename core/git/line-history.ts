@@ -5,9 +5,12 @@ import { GitError, run } from './run.ts'
 
 /** Lines of a file, from 1, both included. */
 export type Lines = { from: number; to: number }
-/** A commit that changed the lines: their path in it, and the lines of git's patch below its hunk header. */
+/** A commit that changed the lines, the path of their file in that commit, and the hunks of its patch. */
 export type LinesChange = { oid: Oid; path: Path | undefined; hunks: PatchHunk[] }
-/** `before` and `after`: the numbers of the first line in the old and the new file, from 1. */
+/**
+ * A hunk of a patch. `before` and `after`: the numbers of its first line in the old and the new file, from 1. `lines`:
+ * as in git's patch, without the hunk header.
+ */
 export type PatchHunk = { before: number; after: number; lines: string[] }
 
 /** At most this many commits are given, the newest. */

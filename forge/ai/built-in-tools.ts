@@ -81,7 +81,7 @@ const STRING = { type: 'string' }
 const PATH = { type: 'string', description: 'Path relative to the repository root, e.g. src/a.ts' }
 const PathText = v.pipe(v.string(), v.nonEmpty())
 
-/** Counted lines, as in `+3 −1`. */
+/** Counts of added and deleted lines, as in `+3 −1`. */
 const counted = ({ added, deleted }: { added: number; deleted: number }): string => `+${added} −${deleted}`
 
 async function changeablePath(room: ToolContext, text: string): Promise<Path> {
@@ -474,7 +474,7 @@ const SEARCH_SECONDS = 10
 /** At most this many lines are shown before and after each match. */
 const MAX_CONTEXT_LINES = 10
 
-/** The arguments of a search. */
+/** The JSON Schemas of a search's arguments. */
 const QUESTION = {
   text: v.string(),
   regex: v.optional(v.boolean(), false),

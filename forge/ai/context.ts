@@ -299,8 +299,8 @@ class Transcript {
   }
 
   #file(entry: EntryOf<'file'>, at: number): void {
-    // Statements about files before the opening are left out: the opening has those files as they were when it was
-    // made.
+    // Statements about files are left out where the opening, the context sent before the conversation, was made after
+    // them.
     if (at < (this.session.opening?.from ?? 0)) return
     const { path, oid, why } = entry
     const words = this.#wordsOnFile(entry)

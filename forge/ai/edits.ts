@@ -216,8 +216,8 @@ function foreignTo(file: Buffer, hunks: readonly Hunk[]): string | undefined {
 type Gap = { from: number; to: number; text: string }
 
 /**
- * The byte changes that turn a place into the replacement; undefined where the replacement's indentation can't be
- * converted.
+ * The byte changes that put the replacement in the place of the search text; undefined where the replacement's
+ * indentation can't be converted.
  */
 function hunksOf(file: Buffer, place: TextPlace, search: Buffer, replacement: Buffer, rung: Rung): Hunk[] | undefined {
   let [old, young] = [search.toString('latin1'), replacement.toString('latin1')]
@@ -281,7 +281,10 @@ function gapsBetween(search: string, replacement: string): Gap[] {
 
 const linesOf = (text: string): string[] => text.match(/[^\n]*\n|[^\n]+$/g) ?? []
 
-/** The byte change for one gap. Equal characters at both of its ends keep the file's bytes. */
+/**
+ * The byte change for one range of the search text that is replaced (a gap). Equal characters at both of its ends keep
+ * the file's bytes.
+ */
 function hunkOf(file: Buffer, place: TextPlace, search: string, { from, to, text }: Gap, endsLikePlace: boolean): Hunk {
   const most = Math.min(to - from, text.length)
   let front = 0

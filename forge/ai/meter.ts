@@ -10,7 +10,7 @@ type Circle = 'none' | 'summary' | 'whole'
 
 /**
  * Tells how files are in the next request. Active files are whole as soon as they are made active; summaries are those
- * of the conversation's opening.
+ * that were sent at the start of the conversation.
  */
 export async function circlesOf(session: Session, state: State, paths: readonly Path[]): Promise<Map<Path, Circle>> {
   const { files } = await filesIn(session, state)

@@ -1,6 +1,6 @@
 /**
- * Finds out why Anthropic's cache missed: it compares a request with an earlier one that the request names. Other
- * providers have nothing like it.
+ * Asks Anthropic why its cache missed: the provider compares a request with an earlier one that the request names.
+ * Other providers have nothing like this.
  */
 import * as v from 'valibot'
 import type { Request } from './request.ts'

@@ -69,8 +69,9 @@ export function cacheOf(model: string): { isMarked: boolean; keeps: Record<Openi
 }
 
 /**
- * Brings a session up to date with its branch. Call it before each turn, before the user's message is added. Calls
- * without a result get one; changed files are appended, or a new opening is made.
+ * Brings a session up to date with its branch. Call it before each turn, before the user's message is added. Tool calls
+ * without a result get one; changed files are appended, or a new opening (the context sent before the conversation) is
+ * made.
  */
 export async function prepareSession(session: Session, state: State, now: number): Promise<Session> {
   const whole = withMissingResults(session)
@@ -92,7 +93,7 @@ export async function withToolsDone(session: Session, state: State, done: ToolsD
   return await catchUp(more.reduce(withActive, left), state, new Set(done.touched))
 }
 
-/** Replaces the session's opening by one with the files as they are now; the conversation continues after it. */
+/** Replaces the session's opening (the context sent before the conversation) by one with the files as they are now. */
 export async function withOpening(session: Session, state: State, now: number): Promise<Session> {
   const { files, active_files } = await filesIn(session, state)
   const opening: Opening = {
@@ -108,7 +109,10 @@ export async function withOpening(session: Session, state: State, now: number): 
   return { ...session, active_files, opening }
 }
 
-/** The parts of an opening that depend on the user's message, and the subjects of the last commits. */
+/**
+ * The parts of an opening (the context sent before the conversation) that depend on the user's message, and the
+ * subjects of the last commits.
+ */
 async function aboutMessage({
   objects,
   tree,
@@ -128,7 +132,7 @@ async function aboutMessage({
   }
 }
 
-/** The files that the user's message is about, by the opening that was made for it. */
+/** The files that the user's message is about, as found when the session's opening was made for it. */
 export const nearFiles = ({ names = [], near = [] }: Opening): Path[] => [
   ...new Set([...near, ...names.map(({ path }) => path)]),
 ]
@@ -195,7 +199,10 @@ const keyOf = ({ model, tools }: State): string =>
     .digest('hex')
     .slice(0, 16)
 
-/** The files that the model was told about since the opening, and those of them whose content it has. */
+/**
+ * The files that the model was told about since the session's opening (the context sent before the conversation), and
+ * those of them whose content it has.
+ */
 function knownFiles({ opening, messages }: Session): { known: Map<Path, Oid | null>; active: Set<Path> } {
   const known = new Map<Path, Oid | null>(opening?.files.map(({ path, oid }) => [path, oid]))
   const active = new Set(known.keys())

@@ -25,7 +25,7 @@ export type TextPlace = {
 }
 export type Shift = (indent: string) => string | undefined
 
-/** The places at the first rung that has any; never empty. */
+/** The places found by overlooking as little as possible; never empty. */
 export type FoundPlaces = { rung: Rung; places: TextPlace[] }
 
 /** At most this many places are found. */

@@ -259,7 +259,7 @@ export class Desk implements AsyncDisposable {
     }
   }
 
-  /** The first state of a page, with newly read settings. */
+  /** Describes the desk for a new page, with newly read settings. */
   async #describeAll() {
     const [desk, layout] = await Promise.all([this.#describe(this.#readSettings()), this.#readLayout()])
     return { desk, layout }

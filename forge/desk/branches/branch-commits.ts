@@ -105,7 +105,7 @@ async function verifySameFilters({ room, tip, drafts }: BranchWork, renamed: Ren
       paths.map(path => pathAfter(renamed, path)),
     ),
   ])
-  // A folder's own .gitattributes move with it.
+  // A .gitattributes file among the renamed files moves with the folder.
   const hasOwn = paths.some(path => path.endsWith('/.gitattributes'))
   for (const path of paths) {
     const other = pathAfter(renamed, path)

@@ -29,7 +29,9 @@ export class BranchLock {
     }
   }
 
-  /** Called by the holder: waits for something, while brief tasks may run. */
+  /**
+   * Waits for something that may need the user, while brief tasks run. Only the task that holds the lock calls this.
+   */
   async stepAside<Result>(wait: () => Promise<Result>): Promise<Result> {
     this.#isAside = true
     this.#leave()

@@ -81,7 +81,7 @@ async function draftsOn({ tip: now, drafts, room }: BranchWork, tip: Oid | undef
   return await mergeDrafts(room.objects, noDrafts(now), drafts, noDrafts(tip))
 }
 
-/** For the undo of a save: its changes become drafts again, with the edits since. */
+/** The drafts after the undo of a save: its changes, with the edits since. */
 async function unsaved({ tip: now, drafts, room: { objects } }: BranchWork, tip: Oid | undefined): Promise<Drafts> {
   const saved = now === undefined ? new Map() : await filesBetween(objects, tip, now)
   const files = new Map<Path, DraftFile>()

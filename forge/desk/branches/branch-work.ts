@@ -92,7 +92,7 @@ export type Deed = {
 /** A change of a branch: the objects to write, the refs to move, and the actions before and after. */
 export type Transition = {
   moves: Move[]
-  /** The moves that an undo reverts, if different. */
+  /** The moves that an undo reverts, if they are not `moves`. */
   recorded?: readonly Move[]
   made?: readonly NewObject[]
   renamed?: Renamed | undefined
@@ -128,7 +128,7 @@ export interface HeldBranch {
    * undone. Throws {@link RefMoved}, without any effect, if a ref has moved.
    */
   become(next: Next, deed?: Deed): Promise<void>
-  /** Deletes the branch with its drafts, as {@link become} moves it. */
+  /** Deletes the branch with its drafts, in one operation, as {@link become} changes it. */
   vanish(deed: Deed): Promise<void>
   /** The transition that {@link become} runs, to run several together: see {@link becomeTogether}. */
   transitionTo(next: Next | 'gone'): Promise<Transition>
@@ -306,7 +306,7 @@ export class BranchWork {
     return [...this.#drafts.clashes].flatMap(([path, clash]) => (isOpen(clash) ? [path] : [])).sort()
   }
 
-  /** Runs a task exclusively among the work on this branch's refs. */
+  /** Runs a task while no other task works on this branch's refs. */
   async locked<Result>(task: (held: HeldBranch) => Promise<Result>): Promise<Result> {
     return await this.#lock.hold(() => task(this.#held))
   }
@@ -422,7 +422,7 @@ export class BranchWork {
     await this.brieflyLocked(async () => {
       try {
         await this.#collect()
-        // Edits that were reverted are no drafts any more.
+        // Tells the windows which files have drafts: files whose edits were reverted have none any more.
         this.#sayDrafts()
         await this.#writeDrafts()
         this.#writing.succeeded()
@@ -466,7 +466,7 @@ export class BranchWork {
     return { ref: draftsRef(this.name), from: this.#written.commit, to: made?.oid }
   }
 
-  /** Written content need not stay in memory. */
+  /** Records that drafts are written. Their content need not stay in memory. */
   #wrote(commit: Oid | undefined, drafts: Drafts): void {
     const kept = written(drafts)
     this.#written = { commit, drafts: kept }
@@ -489,7 +489,10 @@ export class BranchWork {
     this.#sayWaiting(false)
   }
 
-  /** Without this notice, a discard or undo that waits for a signature would seem to do nothing. */
+  /**
+   * Tells the windows that an operation waits for a signature: without that, a discard or undo would seem to do
+   * nothing.
+   */
   #sayWaiting(isWaiting: boolean): void {
     clearTimeout(this.#waitingTimer)
     const { say } = this.room
@@ -722,7 +725,10 @@ export class BranchWork {
     return { moves: moves.filter(isMove), made: made?.made ?? [], renamed, announce, arrive }
   }
 
-  /** For a deletion: edits made since the branch was read are kept as a draft of the deleted branch. */
+  /**
+   * The transition that deletes the branch. Edits made since the branch was read are kept as a draft of the deleted
+   * branch.
+   */
   async #vanishing(): Promise<Transition> {
     const moves = [
       { ref: headRef(this.name), from: this.#isGone ? undefined : this.head, to: undefined },
@@ -744,7 +750,7 @@ export class BranchWork {
     this.#files.rename(to)
   }
 
-  /** Open files follow the rename of a file or folder. */
+  /** Follows the rename of a file or folder: open files stay open under their new names. */
   #reopen(renamed: Renamed): void {
     this.#files.reopen(renamed)
     if (this.#files.typed.size > 0) this.#writing.begin()

@@ -15,7 +15,7 @@ export type SaveStep = { path: Path; does: 'edit' | 'add' | 'delete' }
 /** The maximum length of a subject, in characters, that git's tools do not cut. */
 const MAX_SUBJECT_CHARS = 72
 
-/** `edit: a.ts`, `edit: a.ts, b.ts`, or `edit: 7 files` if the names are too long. */
+/** The default message: `edit: a.ts`, `edit: a.ts, b.ts`, or `edit: 7 files` if the names are too long. */
 export function messageFor(steps: readonly SaveStep[]): string {
   const words = new Set(steps.map(({ does }) => does))
   const [word = 'edit'] = words.size === 1 ? words : ['edit']

@@ -164,7 +164,9 @@ export class ToolQuestions {
     }
   }
 
-  /** Answers the question about this content of a tool. Throws a {@link Failure} if it is not open any more. */
+  /**
+   * Answers the request for approval of a tool with this content. Throws a {@link Failure} if it is not open any more.
+   */
   decide(path: Path, oid: Oid, isApproved: boolean): void {
     const open = this.#open
     if (open?.question.path !== path || open.question.oid !== oid)

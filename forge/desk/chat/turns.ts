@@ -426,7 +426,7 @@ export class Turns implements AsyncDisposable {
     this.room.say({ say: 'notice', words: inWords(error), isBad: true })
   }
 
-  /** Stops all running turns: they are left unfinished, to be kept or discarded. */
+  /** Stops all running turns; each is left unfinished, to be kept or discarded. */
   async [Symbol.asyncDispose](): Promise<void> {
     const turns = [...this.#turns.values()]
     for (const turn of turns)

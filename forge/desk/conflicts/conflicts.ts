@@ -1,6 +1,6 @@
 /**
- * The conflicts of a merge as rows to show, and the tree with them: markers in text, and for other content what git
- * leaves.
+ * The conflicts of a merge as rows to show, and the merge's tree: with conflict markers in text, and with what git left
+ * for other content.
  */
 import { Failure } from '../../../core/failure.ts'
 import { markLength, marksLeft, mergeWithMarks } from '../../../core/git/conflict-marks.ts'
@@ -221,7 +221,7 @@ async function rowOf(objects: Objects, merge: MergedTree, group: Group, ends: Me
   return { row, puts }
 }
 
-/** Git leaves our side of files that it can't merge; the same is done for text that can't be edited here. */
+/** Puts our side in place of a text that can't be edited here, as git does with files that it can't merge. */
 async function putOurs(
   objects: Objects,
   merge: MergedTree,

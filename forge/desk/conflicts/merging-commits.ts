@@ -52,15 +52,17 @@ const RewriteItem = v.object({
   part: v.optional(v.object({ from: v.string(), to: v.string() })),
 })
 
-/** What is left of a rewriting of a branch, beginning with the commit in conflict. */
+/** The rest of a rewriting of a branch's commits, beginning with the commit in conflict. */
 const StoredRewrite = v.object({
   /** The operation in a few words. */
   does: v.string(),
-  /** The commits to make: of each, the commits that it is made of, and its message if that is not its first one's. */
+  /**
+   * The commits to make. Each item has the commits that it combines, and its message unless that is the first one's.
+   */
   items: v.tupleWithRest([RewriteItem], RewriteItem),
-  /** How many commits of the first item the resolution contains. */
+  /** How many commits of the first item are in the tree that is being resolved. */
   applied: v.number(),
-  /** Whether the first item is made in part: `oursCommit` is then replaced by it. */
+  /** Whether `oursCommit` is a part of the first item: the whole item then replaces it. */
   amends: v.boolean(),
   /** The commit whose .forge folder the newest item gets. */
   owner: v.optional(v.string()),

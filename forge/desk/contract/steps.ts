@@ -97,9 +97,9 @@ export type Outlook = v.InferOutput<typeof Outlook>
 
 /** What becomes of one or several commits of a branch in a rewriting. */
 export const RewrittenCommit = v.object({
-  /** The commits before, oldest first. */
+  /** The commits before the rewriting, oldest first. */
   from: v.array(Oid),
-  /** The subject after it. */
+  /** The subject after the rewriting. */
   subject: v.string(),
   /**
    * `reapplied`: only with another parent; `empty`: left out, since it changes nothing any more; `waiting`: comes after
@@ -109,7 +109,7 @@ export const RewrittenCommit = v.object({
     ...(['reapplied', 'reworded', 'amended', 'squashed', 'split', 'moved'] as const),
     ...(['dropped', 'empty', 'conflict', 'waiting'] as const),
   ]),
-  /** Whether a remote branch had it when last fetched. */
+  /** Whether a remote branch contained the commits when last fetched. */
   isPushed: v.boolean(),
 })
 export type RewrittenCommit = v.InferOutput<typeof RewrittenCommit>

@@ -220,8 +220,8 @@ export class ForkliftOnDesk {
   }
 
   /**
-   * Interrupts the running Forklift as Ctrl-C does: it stops its container first. Throws a {@link Failure} if none is
-   * running.
+   * Interrupts the running Forklift as Ctrl-C does, so that Forklift stops its container first. Throws a {@link
+   * Failure} if none is running.
    */
   stop(): void {
     if (!this.#child) throw new Failure('Forklift is not running here.')

@@ -83,7 +83,7 @@ export class MergingReviews {
     return await writeTree(objects, whole.oid, new Map([[FORGE_FOLDER, undefined]]))
   }
 
-  /** With a fixed author and time, equal trees give equal commits. */
+  /** Makes commits with a fixed author and time, so that equal trees give equal commits. */
   async #make(wanted: readonly { tree: Oid; parents: Oid[]; words?: string }[]): Promise<Oid[]> {
     const { repository } = this.objects
     const nobody = identityLine({

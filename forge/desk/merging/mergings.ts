@@ -48,7 +48,9 @@ type State = StoredMerging & { tree: Oid }
 /** Additional content of a merge that is not begun by a step. */
 export type Beginning = { result?: Oid | undefined; forklift?: StoredMerging['forklift'] }
 
-/** The resolution of a conflict in a rewriting. `message`: what the user typed; `settled`: the drafts that it has. */
+/**
+ * The resolution of a conflict in a rewriting. `message`: what the user typed; `settled`: the drafts that it contains.
+ */
 type RewriteEnd = {
   state: State
   rewrite: StoredRewrite
@@ -400,8 +402,7 @@ async function modelBehind({ room: { objects }, drafts }: BranchWork, state: Sta
 }
 
 /**
- * Whether a path is resolved together with a conflict: one of its own, or the original place of a file that git put
- * aside.
+ * Whether a path is resolved together with a conflict: one of its own, or the original path of a file that git renamed.
  */
 const isSettledWith = ({ paths, original }: ConflictRow, path: Path): boolean =>
   paths.includes(path) || (original !== undefined && (path === original || path.startsWith(`${original}/`)))

@@ -59,7 +59,7 @@ export class FileFinder {
     }
   }
 
-  /** Most trees contain the same paths as an earlier one: the names are then shared. */
+  /** Reads the names in a tree. Most trees contain the same paths as an earlier one: the names are then shared. */
   async #read(tree: Oid): Promise<Names> {
     const { stdout } = await run(this.repository, ['ls-tree', '-r', '-z', '--name-only', '--full-tree', tree], {
       limit: MAX_NAMES_BYTES,

@@ -32,7 +32,7 @@ import { guess } from './text.ts'
 
 /** Larger text files are not sent. */
 const MAX_TEXT_BYTES = 2 << 20
-/** Lines of more characters are not replaced in. */
+/** Nothing is replaced in lines with more characters than this. */
 const MAX_REPLACED_LINE_CHARS = 5_000
 /** At most this many files are found by one search. */
 const MAX_FILES_FOUND = 1000
@@ -96,8 +96,8 @@ export class Reading implements AsyncDisposable {
   }
 
   /**
-   * Without `from`: a commit's own changes, or a branch's drafts. From a branch: the changes since the merge base by
-   * default.
+   * Lists changes. Without `from`: a commit's own, or a branch's drafts. From a branch: by default, those since the
+   * merge base.
    */
   async #changes({ from, to, isFromMergeBase = from?.kind === 'branch' }: Fields<'changes'>) {
     const place = await this.#placeOf(to)

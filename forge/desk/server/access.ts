@@ -25,7 +25,7 @@ export const newToken = (): string => Buffer.from(crypto.getRandomValues(new Uin
 const madeOf = ({ token, port }: Key, purpose: string): string =>
   new Bun.CryptoHasher('sha256', token).update(`${purpose}\n${port}`).digest('base64url')
 
-/** Named after the port, since browsers send a cookie to every port of a machine. */
+/** The cookie's name has the port, since browsers send a cookie to every port of a machine. */
 const cookieName = (port: number): string => `desk_${port}`
 const cookieValue = (key: Key): string => madeOf(key, 'cookie')
 

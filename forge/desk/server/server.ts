@@ -226,7 +226,7 @@ function doorOf(pathname: string): Door {
   return pathname === '/key' || pathname.startsWith('/image/') ? 'content' : 'asset'
 }
 
-/** /key tells a page whether its secret is valid, since a refused socket does not say why. */
+/** Answers /key and images. /key tells a page whether its secret is valid, since a refused socket does not say why. */
 async function content(pathname: string, served: Served): Promise<Response | undefined> {
   if (pathname === '/key') return new Response(null, { status: 204 })
   const [, oid] = /^\/image\/([0-9a-f]{40}|[0-9a-f]{64})$/.exec(pathname) ?? []

@@ -50,7 +50,7 @@ export type StepPlan = {
   /** The branch's commit. */
   before: Oid
   is: 'clean' | 'drops' | 'nothing' | 'conflicts'
-  /** The outcome, for the word on a drop target. */
+  /** The outcome in a few words, as shown on a drop target. */
   words: string
   /** The kind of the operation. */
   kind: string

@@ -261,7 +261,7 @@ function rewrittenIn(
   })
   const gone = rewriting.do === 'drop' ? rewriting.commits : []
   const dropped = line.filter(({ oid }) => gone.includes(oid))
-  // A dropped commit is listed above the one before it.
+  // A dropped commit is listed directly above its older neighbour.
   for (const { oid } of dropped) {
     const older = new Set(
       line

@@ -85,7 +85,7 @@ export class Transfers {
   }
 }
 
-/** Git's output as it arrives: a line that ends with a carriage return is replaced by the next. */
+/** Reports git's output as it arrives: a line that ends with a carriage return is replaced by the next. */
 class Words {
   readonly remote: string[] = []
   #rest = ''
@@ -175,7 +175,7 @@ function sentenceFor(stderr: string, name: string, why: string): string {
   if (FORBIDDEN.test(stderr)) return `Git may not use the address of ${name} (${why}): give it another one.`
   if (/host key verification failed/i.test(stderr))
     return `The host of ${name} is not known to ssh here (${why}): connect to it once in a terminal, and try again.`
-  // An unreachable server has an error of its own; a refusal is checked first.
+  // Checked before UNREACHABLE: a server that refuses access was reached.
   if (UNKNOWN.test(stderr))
     return `${name} doesn't let git in (${why}): sign in once with git in a terminal, and try again.`
   if (UNREACHABLE.test(stderr)) return `${name} can't be reached (${why}): check the network, and try again.`

@@ -226,7 +226,7 @@ const WithWords = v.looseObject({
 /** Kinds that are always plain text: JSON of a person or a model must not be taken for this program's own. */
 const PLAIN: readonly string[] = ['plan', 'wish', 'answer', 'question', 'artifact', 'report', 'complaints']
 
-/** A stored text in readable form; of JSON, its words. */
+/** A stored text in readable form: of JSON, the sentences in it. */
 export function keptWords({ kind }: Pick<Reference, 'kind'>, text: string): { words: string; files: string[] } {
   if (PLAIN.includes(kind) || !/^\s*\{/.test(text)) return { words: text, files: [] }
   const json = jsonOf(text)

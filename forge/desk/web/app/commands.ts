@@ -31,7 +31,7 @@ export function commandsOf(page: Page): Command[] {
   ]
 }
 
-/** Until the desk's state has arrived, it is undecided what is shown, so the view has no commands. */
+/** The commands of the current view: none until the desk's state has arrived, which decides what is shown. */
 function viewCommands(page: Page): Command[] {
   if (page.active.value === TASKS) return tasksCommands(page)
   return page.active.value === REPOSITORY ? graphCommands(page) : []

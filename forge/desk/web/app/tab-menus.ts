@@ -13,7 +13,7 @@ import { type Actions, itemsWith } from '../ui/action.ts'
 import type { Offer } from '../ui/menu-content.ts'
 import { named, readable, shortId } from '../ui/names.ts'
 
-/** The name of the tab's branch. */
+/** A tab that shows a branch, with the branch's name. */
 export interface OnBranch extends InTab {
   branch: string
 }

@@ -22,7 +22,9 @@ import { ActionWay, Empty } from '../ui/words.tsx'
 import { FileTabs } from './file-tabs.tsx'
 import { Notices } from './notices.tsx'
 
-/** Parts with state of their own are keyed by the tab, so that each tab gets a new one; the others are only updated. */
+/**
+ * Shows a tab. Parts with state of their own are keyed by the tab, so that each tab gets new ones; others are updated.
+ */
 export function TabView({ tab }: { tab: Tab }) {
   const page = usePage()
   const place = placeOf(tab.at)

@@ -52,7 +52,7 @@ export interface EditorSettings {
   adjustable: Adjustable
 }
 
-/** Pasted text has the line ends of its origin. */
+/** Converts the line ends of pasted text, which has those of its origin, to \n. */
 const pasteWithoutReturns = EditorView.clipboardInputFilter.of(text => text.replace(/\r\n?/g, '\n'))
 
 /** Adds a class while text is selected, since the active line's background would cover the selection. */
@@ -113,7 +113,7 @@ export function editorExtensions(settings: EditorSettings): Extension {
     keymap.of([
       ...closeBracketsKeymap,
       ...defaultKeymap,
-      // The palette goes to a line.
+      // Without CodeMirror's command to go to a line: the palette does that.
       ...searchKeymap.filter(({ run }) => run !== gotoLine),
       ...historyKeymap,
       ...foldKeymap,

@@ -144,7 +144,7 @@ function nameOf(state: EditorState, node: SyntaxNode): string | undefined {
   return textOf(state, childIn(node, NAMES) ?? nameWithin(node))
 }
 
-/** In C, the name of a function is nested inside its declarator. */
+/** The node of a function's name, which in C is nested inside the declarator. */
 function nameWithin(node: SyntaxNode): SyntaxNode | undefined {
   let declarator = childIn(node, AROUND_NAMES)
   while (declarator) {

@@ -10,7 +10,7 @@ import type { Offer } from '../ui/menu-content.ts'
 import { baseName, folderOf, named, readable } from '../ui/names.ts'
 import { deleteFile, discard, newFile, newFolder, renameFile } from './file-dialogs.ts'
 
-/** The row, if it is in the explorer. */
+/** A file or folder of a tab; `row`: its row, if the explorer lists it. */
 export interface OneFile {
   page: Page
   tab: Tab
@@ -160,7 +160,7 @@ export function linesMenu(page: Page, tab: Tab, path: string): Offer {
   return { title: readable(baseName(path)), groups: [itemsWith(about, [lineHistory, functionHistory, history, blame])] }
 }
 
-/** The folder in which something is created; undefined: the one selected in the explorer. */
+/** A tab, and the folder to create something in; undefined: the folder selected in the explorer. */
 export interface InFolder {
   page: Page
   tab: Tab

@@ -161,7 +161,7 @@ export const labelActions = {
   },
 } satisfies Actions<OneLabel>
 
-/** Shown without keys: the list's keys apply to the selected commit. */
+/** The menu of a label. It shows no keys, since the list's keys apply to the selected commit. */
 export function labelMenu(page: Page, label: Label): Offer {
   const about = { page, label }
   const source = { page, source: sourceOf(label) }

@@ -172,7 +172,7 @@ export interface Notice {
   topic?: string
   /** Returns whether the notice still applies; it is hidden otherwise. */
   lasts?: (page: Page) => boolean
-  /** The branch that the notice is about, where it is shown. */
+  /** The branch that the notice is about: it is shown only in the branch's tab. */
   branch?: string
   /** Where a notice without branch is shown: a {@link Page.place}. Without either, it is shown everywhere. */
   place?: string
@@ -509,7 +509,7 @@ export class Page {
     switch (news.say) {
       case 'desk':
         this.#heardDesk = news.desk
-        // Until the tabs are restored, the view would have nothing to show.
+        // Not before the tabs are restored: the view would have nothing to show.
         if (this.#isRestored) this.desk.value = news.desk
         return
       case 'branch':

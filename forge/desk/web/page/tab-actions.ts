@@ -121,7 +121,7 @@ function step(page: Page, tab: Tab, by: number): void {
   if (next) page.showHere(tab, next)
 }
 
-/** The pane: a file, the chat, a review. */
+/** A pane of a tab: a file, the chat, a review. */
 export interface InPane extends InTab {
   pane: Pane
 }

@@ -64,7 +64,7 @@ function Contents({ change, mark, isSideBySide, ignoresBlanks, onCount, comments
   )
 }
 
-/** If a content is not UTF-8, equal text may stand for different bytes. */
+/** Warns that a content is not UTF-8, so that equal text may stand for different bytes. */
 function Guessed({ before, after }: Texts) {
   if (before.encoding === undefined && after.encoding === undefined) return null
   const isBoth = before.encoding === after.encoding

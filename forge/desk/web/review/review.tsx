@@ -28,7 +28,7 @@ const SESSION = '.forge/session.json'
 /** At most this many diffs are in the document at first; more on request. */
 const FILES_AT_ONCE = 100
 
-/** `children`: shown above the changes. */
+/** The review of a branch. `children`: shown above the changes. */
 export function ReviewPane({ tab, children }: { tab: Tab; children: ComponentChildren }) {
   const { review } = tab
   useEffect(() => review.watch(), [review])
