@@ -8,7 +8,7 @@ import { dirname, join, normalize } from 'node:path'
 const ROOT = join(import.meta.dir, '..')
 
 /** Folders that all folders of the desk's server may import. */
-const GROUND = ['core', 'core/git', 'core/formats', 'forge', 'forge/ai', 'forge/formats']
+const GROUND = ['core', 'core/git', 'core/formats', 'forge', 'forge/code', 'forge/ai', 'forge/formats']
 /** The folders of the desk's server, from the lowest layer up: each may import those before it. */
 const DESK_ROOMS = [
   ...['contract', 'refs.ts', 'not-fetched.ts', 'server', 'reading', 'branches', 'graph', 'conflicts', 'steps'],
@@ -47,7 +47,8 @@ const FLOORS: Record<string, readonly string[]> = {
   'harness/agents': ['core'],
   forklift: ['harness/agents', 'core', 'core/git', 'core/formats'],
   'forklift.ts': ['forklift', 'harness/agents', 'core', 'core/git', 'core/formats'],
-  'forge/ai': ['forge', 'core', 'core/git'],
+  'forge/code': ['forge', 'core', 'core/git'],
+  'forge/ai': ['forge', 'forge/code', 'core', 'core/git'],
   'forge/formats': ['core/formats'],
   ...Object.fromEntries(deskRooms),
   // The page knows of the server only the contract, and how a window proves its access.
@@ -62,6 +63,7 @@ const FLOORS: Record<string, readonly string[]> = {
     'forge/tasks/run',
     'forge/tasks/contract.ts',
     'forge',
+    'forge/code',
     'forge/ai',
     'forge/formats',
     'core',
@@ -72,7 +74,7 @@ const FLOORS: Record<string, readonly string[]> = {
   'forge/tasks/run': ['forge/tasks/contract.ts'],
   'forge/tasks/contract.ts': ['forge/formats'],
   forge: ['core', 'core/git'],
-  'forge.ts': ['forge', 'forge/desk', ...DESK_ROOMS, 'forge/tasks', 'forge/ai', 'core', 'core/git'],
+  'forge.ts': ['forge', 'forge/code', 'forge/desk', ...DESK_ROOMS, 'forge/tasks', 'forge/ai', 'core', 'core/git'],
 }
 
 /** Packages that a folder must not use: core/git runs git itself, without zx. */

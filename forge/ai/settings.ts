@@ -75,7 +75,10 @@ const Dollars = v.pipe(
   v.check(dollars => dollars > 0, 'must be more than 0 US dollars'),
 )
 
-/** How capable a model has to be, from low to high. Work names a tier; the user sets its models. */
+/**
+ * How capable a model has to be, from low to high. Each kind of work asks for a tier; the user sets which models a tier
+ * has.
+ */
 export const TIERS = ['classification', 'summarization', 'generation', 'reasoning'] as const
 export type Tier = (typeof TIERS)[number]
 

@@ -7,6 +7,7 @@ import type { Oid, Path } from '../../../core/git/repository.ts'
 import type { FileEntry } from '../../../core/git/trees.ts'
 import { type Folder, readFolders } from '../../ai/folders.ts'
 import { isCode } from '../../ai/languages.ts'
+import { CodeReader } from '../../code/reader.ts'
 import { NONE, TagStore, type Tags } from './tags.ts'
 
 /** A file near others. `isNext`: it uses one of them or is used by one. `lines`: its definitions, in order. */
@@ -16,8 +17,10 @@ export type Near = { path: Path; isNext: boolean; lines: string[] }
  * Opens the code map, which ranks the files around some files. Dispose it: `using map = openCodeMap(…)`. `folder`: for
  * the cache, outside any repository.
  */
-export const openCodeMap = (objects: Objects, { folder }: { folder: string }): CodeMap =>
-  new CodeMap(objects, new TagStore(objects, folder))
+export function openCodeMap(objects: Objects, { folder }: { folder: string }): CodeMap {
+  const code = new CodeReader(objects, folder)
+  return new CodeMap(objects, code, new TagStore(objects, code, folder))
+}
 
 /** The share of a file's weight that returns to the start in each step. */
 const RESTART = 0.15
@@ -63,6 +66,7 @@ export class CodeMap implements Disposable {
 
   constructor(
     readonly objects: Objects,
+    readonly code: CodeReader,
     readonly store: TagStore,
   ) {}
 
@@ -92,14 +96,16 @@ export class CodeMap implements Disposable {
 
   [Symbol.dispose](): void {
     this.store[Symbol.dispose]()
+    this.code[Symbol.dispose]()
   }
 
   /** The definitions of a file; where there are many, those that the task's files use already. */
   async #linesOf(file: FileEntry, wanted: ReadonlySet<number>): Promise<string[]> {
     const signatures = await this.store.signaturesOf(file)
-    const used = signatures.filter(({ name }) => wanted.has(name))
-    const most = signatures.length > MAX_LINES_PER_FILE && used.length > 0 ? used : signatures
-    return [...new Set(most.map(({ line }) => line))].slice(0, MAX_LINES_PER_FILE)
+    const isUsed = signatures.map(({ name }) => wanted.has(name))
+    const isLong = signatures.length > MAX_LINES_PER_FILE && isUsed.includes(true)
+    const lines = signatures.map(({ line }) => line)
+    return [...new Set(isLong ? withTheirClasses(lines, isUsed) : lines)].slice(0, MAX_LINES_PER_FILE)
   }
 
   async #indexOf(treeish: Oid): Promise<Index> {
@@ -138,6 +144,23 @@ export class CodeMap implements Disposable {
     this.#code.set(folder, own)
     return [...own, ...folder.folders.flatMap(inner => this.#codeIn(inner))]
   }
+}
+
+/** Those of the lines that are wanted, each after the less indented one above it: a method after its class. */
+function withTheirClasses(lines: readonly string[], isWanted: readonly boolean[]): string[] {
+  const indentOf = (line: string): number => line.length - line.trimStart().length
+  const kept = new Set<number>()
+  for (const [at, line] of lines.entries()) {
+    if (!isWanted[at]) continue
+    kept.add(at)
+    let indent = indentOf(line)
+    for (let above = at - 1; above >= 0 && indent > 0; above--) {
+      if (indentOf(lines[above] ?? '') >= indent) continue
+      kept.add(above)
+      indent = indentOf(lines[above] ?? '')
+    }
+  }
+  return lines.filter((_, at) => kept.has(at))
 }
 
 const isOwnCode = ({ mode, path }: FileEntry): boolean =>

@@ -8,8 +8,8 @@ import type { Objects } from '../../../core/git/objects.ts'
 import { asText, type Oid, type Path } from '../../../core/git/repository.ts'
 import { entryAt } from '../../../core/git/trees.ts'
 import { short } from '../../../core/text.ts'
-import { offersOf } from '../../ai/languages.ts'
 import type { Near } from './map.ts'
+import type { Offer, ReadOffers } from './offers.ts'
 
 /** A file related to the step's own files. `lines`: what these use of it, or where it uses them. */
 export type Related = { path: Path; how: 'imported' | 'importing'; lines: string[] }
@@ -23,6 +23,7 @@ export type Relating = {
   own: readonly Path[]
   /** Names in the task. */
   names: ReadonlySet<string>
+  readOffers: ReadOffers
 }
 
 const MAX_BYTES = 256 << 10
@@ -47,7 +48,7 @@ const MAX_COMPANIONS = 4
  * Those of the `near` files that are related to the step's own files. Always the same for the same commit and files.
  */
 export async function relatedTo(near: readonly Near[], relating: Relating): Promise<Related[]> {
-  const { objects, commit, own, names } = relating
+  const { objects, commit, own, names, readOffers } = relating
   const texts = new Map<Path, string>()
   for (const path of own) texts.set(path, (await textAt(objects, commit, path)) ?? '')
   const candidates = new Map<Path, string>()
@@ -55,7 +56,11 @@ export async function relatedTo(near: readonly Near[], relating: Relating): Prom
     const text = await textAt(objects, commit, path)
     if (text !== undefined) candidates.set(path, text)
   }
-  const isTelling = tellingNames([...texts, ...candidates])
+  const all = [...texts, ...candidates]
+  const offers = new Map(
+    await Promise.all(all.map(async ([path, text]) => [path, await readOffers(path, text)] as const)),
+  )
+  const isTelling = tellingNames(offers)
   const found: Related[] = []
   const count = (how: Related['how']) => found.filter(it => it.how === how).length
   for (const [path, text] of candidates) {
@@ -64,13 +69,13 @@ export async function relatedTo(near: readonly Near[], relating: Relating): Prom
     if (from.length > 0 && count('imported') < MAX_IMPORTED) {
       // Only words of the files that import this one: nearly any word of a README is a name somewhere.
       const words = new Set([...names, ...from.flatMap(([, its]) => its.match(NAME) ?? [])])
-      const used = offersOf(path, text).filter(({ name }) => words.has(name) && isTelling(name))
-      const lines = [...new Set(used.map(({ line }) => short(line, MAX_LINE)))].slice(0, MAX_SIGNATURES)
+      const used = (offers.get(path) ?? []).filter(({ name }) => words.has(name) && isTelling(name))
+      const lines = [...new Set(used.map(({ line }) => short(line.trim(), MAX_LINE)))].slice(0, MAX_SIGNATURES)
       if (lines.length > 0) found.push({ path, how: 'imported', lines })
     }
     if (found.some(it => it.path === path)) continue
     if (importedBy.length > 0 && count('importing') < MAX_IMPORTING) {
-      const offered = importedBy.flatMap(it => offersOf(it, texts.get(it) ?? '').map(({ name }) => name))
+      const offered = importedBy.flatMap(it => (offers.get(it) ?? []).map(({ name }) => name))
       const lines = usesIn(text, new Set(offered.filter(isTelling)), names)
       if (lines.length > 0) found.push({ path, how: 'importing', lines })
     }
@@ -79,11 +84,10 @@ export async function relatedTo(near: readonly Near[], relating: Relating): Prom
 }
 
 /** A function that tells whether few of these files define a name, so that a use refers to one of them. */
-function tellingNames(files: readonly (readonly [Path, string])[]): (name: string) => boolean {
+function tellingNames(offers: ReadonlyMap<Path, readonly Offer[]>): (name: string) => boolean {
   const definers = new Map<string, number>()
-  for (const [path, text] of files)
-    for (const name of new Set(offersOf(path, text).map(it => it.name)))
-      definers.set(name, (definers.get(name) ?? 0) + 1)
+  for (const own of offers.values())
+    for (const name of new Set(own.map(it => it.name))) definers.set(name, (definers.get(name) ?? 0) + 1)
   return name => (definers.get(name) ?? 0) <= MAX_DEFINERS
 }
 

@@ -51,7 +51,7 @@ export async function connect(server: Server): Promise<Connection> {
 
 /**
  * Fails fast where the port is closed or nothing answers: the library would retry until its timeout. Behind a proxy
- * that is left to the library.
+ * nothing is tested here.
  */
 async function reach(address: string): Promise<void> {
   const [, host, port] = /^(?:\w+:\/\/\/?)?\[?([^\]/]+?)\]?:(\d+)$/.exec(address) ?? []

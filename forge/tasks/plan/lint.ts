@@ -48,7 +48,7 @@ export type PlannedShape = Omit<TaskShape, 'hash'>
 
 /** At most this many complaints, as neither a model nor a person can handle more at once. */
 const MAX_COMPLAINTS = 60
-/** In a repository with more files, none are searched for. */
+/** At most this many files of a repository are listed, to check paths of the plan against them. */
 const MAX_FILES = 2_000_000
 const EXAMPLE_OF_CI = '.github/workflows/ci.yml'
 
