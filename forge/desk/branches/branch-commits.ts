@@ -26,7 +26,7 @@ import {
 } from './drafts.ts'
 import { type CommitSignature, makeCommit, messageFor, type SaveStep } from './save.ts'
 
-/** At most this many files of a renamed folder are checked for their filters. */
+/** At most this many files of a renamed folder are checked for git filters (such as LFS). */
 const MAX_CHECKED_FILES = 100_000
 
 /** What is saved: some files, or all drafts. */
@@ -105,7 +105,7 @@ async function verifySameFilters({ room, tip, drafts }: BranchWork, renamed: Ren
       paths.map(path => pathAfter(renamed, path)),
     ),
   ])
-  // A folder's own .gitattributes move with it.
+  // A .gitattributes file among the renamed files moves with the folder.
   const hasOwn = paths.some(path => path.endsWith('/.gitattributes'))
   for (const path of paths) {
     const other = pathAfter(renamed, path)
@@ -181,9 +181,9 @@ type NewCommit = {
   words: string
   message: string
   changes: ReadonlyMap<Path, TreeChange>
-  /** The remaining drafts, on the tip before. */
+  /** The drafts that remain unsaved, still based on the branch's commit before this one. */
   after: Drafts
-  /** Whether the commit changes files that may have drafts, too: these are then merged onto it. */
+  /** Whether the commit may change files that have drafts: the drafts are then merged onto the commit. */
   mayMeetDrafts?: boolean
   renamed?: Renamed
 } & Pick<Deed, 'also' | 'unrecorded'>
@@ -195,8 +195,8 @@ async function commitAlways(held: HeldBranch, commit: NewCommit, signature: Prom
 }
 
 /**
- * The edits made since a commit was begun, while it waited for its signature, as drafts on that commit. A file that is
- * again as before the commit is a draft, too.
+ * The edits typed since a commit was begun (it may have waited for its signature), as drafts on that commit. A file
+ * that was edited back to its text before the commit is a draft, too.
  */
 async function typedSince({ room, drafts }: BranchWork, begun: Drafts, renamed: Renamed | undefined) {
   const typed = new Map<Path, DraftFile>()

@@ -14,9 +14,9 @@ import { type DraftFile, type Drafts, entryInTip, filesBetween, noDrafts, readDr
 type UndoTarget = {
   /** The branch's move; undefined if it stays. */
   head: { before?: Oid | undefined; after?: Oid | undefined } | undefined
-  /** Whether the changes that leave the commit become drafts. */
+  /** Whether the changes of the undone commit become drafts: so for the undo of a save. */
   isUnsaved: boolean
-  /** The drafts' commits that the operation changed: the one after it, and the one before. */
+  /** The commits of the drafts after the operation (`from`) and before it (`to`). */
   drafts: { from: Oid | undefined; to: Oid | undefined } | undefined
   /** The rename of a file or folder. */
   renamed: Renamed | undefined
@@ -47,8 +47,8 @@ export async function prepare(held: HeldBranch, target: UndoTarget): Promise<Nex
 }
 
 /**
- * Restores, removes or replaces a waiting merge. The operation keeps the drafts of the one that goes; those of the one
- * that returns are merged with the edits since.
+ * Restores, removes or replaces a waiting merge. The operation keeps the drafts of a removed merge; those of a restored
+ * one are merged with the edits since.
  */
 async function mergingAgain(
   held: HeldBranch,
@@ -81,7 +81,7 @@ async function draftsOn({ tip: now, drafts, room }: BranchWork, tip: Oid | undef
   return await mergeDrafts(room.objects, noDrafts(now), drafts, noDrafts(tip))
 }
 
-/** For the undo of a save: its changes become drafts again, with the edits since. */
+/** The drafts after the undo of a save: its changes, with the edits since. */
 async function unsaved({ tip: now, drafts, room: { objects } }: BranchWork, tip: Oid | undefined): Promise<Drafts> {
   const saved = now === undefined ? new Map() : await filesBetween(objects, tip, now)
   const files = new Map<Path, DraftFile>()

@@ -17,12 +17,12 @@ import type { Content } from '../reading/text.ts'
 
 /** A draft's file; undefined if it is deleted. `bytes`: its content, until it is written. */
 export type DraftFile = { mode: string; oid: Oid; bytes?: Buffer } | undefined
-/** A file that could not be merged: its draft, and the base of that (see draft-merges.ts). */
+/** A draft that conflicts with the branch: the typed text, and the text before typing (`base`; see draft-merges.ts). */
 export type Clashing = { mode: string; base: Oid | undefined; draft: Oid; bytes?: Buffer; working?: Working }
 
 /**
- * The draft and the other end in one text with markers, as resolved in the editor. The draft is this text with our side
- * of each open conflict. Only text has it: other content is chosen as a whole.
+ * A conflicting draft and the other version in one text with conflict markers, as resolved in the editor. The draft is
+ * this text with our side of each open conflict. Only text has it: other content is chosen as a whole.
  */
 export type Working = {
   oid: Oid
@@ -33,7 +33,7 @@ export type Working = {
   left: number
   /** The text with all its conflict markers, before any was resolved. */
   marked: Oid
-  /** The other side that this text was made with. */
+  /** The other version that this text was made with. */
   theirs: Oid
 }
 
@@ -72,7 +72,7 @@ export const isSameClash = (one: Clashing | undefined, other: Clashing | undefin
 
 export const entryOf = (file: DraftFile): Entry => file && { mode: file.mode, oid: file.oid }
 
-/** A file as these drafts have it, including the draft of a clash. */
+/** A file as these drafts have it, including drafts in conflict. */
 export async function entryIn(objects: Objects, { tip, files, clashes }: Drafts, path: Path): Promise<Entry> {
   const clash = clashes.get(path)
   if (clash) return { mode: clash.mode, oid: clash.working?.oid ?? clash.draft }
@@ -149,8 +149,8 @@ export type NewDrafts = { oid: Oid; tree: Oid; made: NewObject[] }
 const CLASHES = /^Forge-Clashes: ([0-9a-f]+)$/m
 
 /**
- * The commit of drafts; undefined if there are none. If the tip is not written yet, `from` says what it is made of:
- * another commit and changes.
+ * The commit of drafts; undefined if there are none. If the tip is not written yet, `from` gives its content: another
+ * commit, and changes to it.
  */
 export async function makeDrafts(
   objects: Objects,
@@ -169,9 +169,9 @@ export async function makeDrafts(
 }
 
 /**
- * Clashes as a commit of their own, a parent of the drafts' commit, so that garbage collection keeps their texts: a
- * folder for each, such as `draft` and `base`. The name of the working texts' folder contains the length of their
- * markers.
+ * Stores conflicting drafts (clashes) as a commit of their own, a parent of the drafts' commit, so that garbage
+ * collection keeps their texts: a folder for each text, such as `draft` and `base`. The name of the folder with the
+ * marked texts contains the length of their markers.
  */
 async function makeClashes(objects: Objects, clashes: ReadonlyMap<Path, Clashing>): Promise<NewDrafts> {
   const changes = new Map<Path, TreeChange>()

@@ -15,7 +15,7 @@ export type SaveStep = { path: Path; does: 'edit' | 'add' | 'delete' }
 /** The maximum length of a subject, in characters, that git's tools do not cut. */
 const MAX_SUBJECT_CHARS = 72
 
-/** `edit: a.ts`, `edit: a.ts, b.ts`, or `edit: 7 files` if the names are too long. */
+/** The default message: `edit: a.ts`, `edit: a.ts, b.ts`, or `edit: 7 files` if the names are too long. */
 export function messageFor(steps: readonly SaveStep[]): string {
   const words = new Set(steps.map(({ does }) => does))
   const [word = 'edit'] = words.size === 1 ? words : ['edit']
@@ -28,7 +28,8 @@ export function messageFor(steps: readonly SaveStep[]): string {
 export type CommitSignature = { author: Buffer; committer: Buffer; sign: boolean }
 
 /**
- * Reads these from git's configuration. Throws a {@link Failure} that says what to set if there is no name or email.
+ * Reads author, committer and whether to sign from git's configuration. Throws a {@link Failure} that says what to set
+ * if there is no name or email.
  */
 export async function readSignature(repository: Repository): Promise<CommitSignature> {
   const [author, settings] = await Promise.all([readIdentity(repository, 'AUTHOR'), readSettings(repository)])

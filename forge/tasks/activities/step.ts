@@ -127,7 +127,8 @@ export class StepWork implements StepActivities {
         signal,
       )
       if (!sent) continue
-      // The server may have lost track of this very step: then the costs are its own.
+      // Where Temporal has lost track of this same step and repeated it, the shared request is its own, and so are the
+      // costs.
       const own = await this.#answered(await this.means.run(input.run), input)
       return own ?? { ...sent, spent: NOTHING_SPENT, wasThere: true }
     }
@@ -477,8 +478,8 @@ export class StepWork implements StepActivities {
   }
 
   /**
-   * The ref for a step's commit: the attempt's for a task's changes; a separate one for a resolution, which is judged
-   * later.
+   * The ref for a step's commit: the attempt's for a task's changes; a separate one for the resolution of a conflict,
+   * which is judged later.
    */
   #refFor({ run, task, attempt, step, kind }: StepPlace & { kind: StepInput['kind'] }): string {
     if (kind === 'implement' && task !== undefined) return attemptRef(run, task, attempt)
@@ -555,7 +556,10 @@ async function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal)
 
 const lineOf = ({ run, task, attempt }: StepPlace) => ({ run, attempt, task })
 
-/** The outcome of a step: the model's own word counts only where its answer could be read and its edits be applied. */
+/**
+ * The outcome of a step. The signal in the model's answer counts only where the answer could be read and its edits be
+ * applied.
+ */
 function endOf(
   received: Received,
   serialized: Serialized | undefined,
@@ -566,11 +570,13 @@ function endOf(
   return { outcome: parsed.signal, words: parsed.words }
 }
 
-/** A discovery is kept as a blob of that kind, for other tasks. */
+/**
+ * Marks an answer which says that there is more to do than the plan has, by its own kind, as text for later requests.
+ */
 const named = (parsed: Reference, outcome: Outcome): Reference =>
   outcome === 'new_tasks_discovered' ? { ...parsed, kind: 'discovered' } : parsed
 
-/** The fields that only some outcomes have. */
+/** The fields of a step's result that only some outcomes have. */
 async function more(store: RunStore, parsed: AnswerOf<StepInput['kind']>): Promise<Partial<StepResult>> {
   if (parsed.signal === 'blocked_on_human') return { question: await store.put('question', parsed.question) }
   if (parsed.signal === 'blocked_on_sibling') return { sibling: parsed.sibling }

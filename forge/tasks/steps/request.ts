@@ -240,7 +240,7 @@ const PLAIN: readonly string[] = [
   ...['failures', 'asked and answered', 'lessons kept'],
 ]
 
-/** A stored text in readable form; of JSON, its words. */
+/** A stored text in readable form: of JSON, the sentences in it. */
 export function keptWords({ kind }: Pick<Reference, 'kind'>, text: string): { words: string; files: string[] } {
   if (PLAIN.includes(kind) || !/^\s*\{/.test(text)) return { words: text, files: [] }
   const json = jsonOf(text)
