@@ -86,7 +86,7 @@ export class Work implements AsyncDisposable {
   readonly branches: OpenBranches
   readonly #watch: Watch
   #chat: Chat | undefined
-  /** The steps on refs. */
+  /** Steps on refs: merges, rebases, pushes and the like. */
   readonly steps: Steps
   /** The waiting merges. */
   readonly mergings: Mergings

@@ -84,7 +84,7 @@ export class OpenFiles {
     return this.#files.get(path)?.document?.mark()
   }
 
-  /** Records the entry under which collected edits are in the drafts. */
+  /** Records the tree entry (mode and id) that a file has in the drafts with its collected edits. */
   took(path: Path, entry: Entry): void {
     const open = this.#files.get(path)
     if (open) open.shown = entry

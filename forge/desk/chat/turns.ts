@@ -173,7 +173,8 @@ export class Turns implements AsyncDisposable {
     const { session: loaded, unreadable } = await loadSession(vfs)
     if (unreadable !== undefined) await setAside(vfs)
     const wishes = this.choices.wishesIn(work.name)
-    // The opening requests of another user's conversation are not in this provider's cache, and may contain anything.
+    // The opening (the context before the first message) of another user's conversation is not in this provider's
+    // cache, and may contain anything.
     const session = withWishes((await this.#isOwn(work.tip)) ? loaded : withoutOpening(loaded), wishes)
     const model = await this.#openModel(session)
     // Throws if git has no name for commits, since a turn that could not be committed is not begun.
