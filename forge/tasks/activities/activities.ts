@@ -18,6 +18,7 @@ import { Verdicts } from '../checks/verdicts.ts'
 import { openCodeMap } from '../context/map.ts'
 import { wishedInWords } from '../context/wished.ts'
 import type { Activities } from '../contract.ts'
+import { evaluationsForPlanners } from '../evaluation/results.ts'
 import { readPlaybooks } from '../lessons/playbooks.ts'
 import { lintPlan } from '../plan/lint.ts'
 import { listRuns } from '../runs/folder.ts'
@@ -136,14 +137,16 @@ const factsOf =
       listRuns(objects.repository, env),
     ])
     const names = runs.filter(({ isInGit }) => isInGit).map(({ run }) => run)
-    const [checks, stats, wished] = await Promise.all([
+    const [checks, stats, evaluated, wished] = await Promise.all([
       checksInWords(objects, base, { hasNetwork, programs }),
       // Statistics are optional: an unreadable run does not stop the planning.
       statsForPlanners(objects, names).catch(() => undefined),
+      evaluationsForPlanners(objects).catch(() => undefined),
       wishedInWords(objects, base, wish).catch(() => ''),
     ])
     return [
       ...(stats === undefined ? [] : [{ kind: 'stats' as const, text: stats }]),
+      ...(evaluated === undefined ? [] : [{ kind: 'evaluated' as const, text: evaluated }]),
       { kind: 'checks', text: checks },
       ...(wished === '' ? [] : [{ kind: 'wished' as const, text: wished }]),
     ]
