@@ -8,7 +8,7 @@ import { AiDoing, AiFigures } from '../chat/turn-state.tsx'
 import type { OpenFile } from '../editor/open-file.ts'
 import { REMOTE } from '../graph/branch-actions.ts'
 import { pull, push } from '../graph/graph-steps.ts'
-import { conflictsIn, draftsOf, isAtWork, tallyOf } from '../page/branch-facts.ts'
+import { branchOf, conflictsIn, draftsOf, draftsOnServer, isAtWork, tallyOf } from '../page/branch-facts.ts'
 import { save } from '../page/saving.ts'
 import { type Page, REPOSITORY, TASKS, type Tab, usePage } from '../page/state.ts'
 import { undo } from '../page/undo.ts'
@@ -125,7 +125,7 @@ function Place({ tab }: { tab: Tab }) {
         <bdi class="cut">{readable(at.branch)}</bdi>
       </span>
       {branch ? <Distance branch={branch} /> : null}
-      <Saved branch={branch} />
+      <Saved tab={tab} branch={branch} />
     </>
   )
 }
@@ -156,7 +156,7 @@ function MergingPlace({ tab, branch }: { tab: Tab; branch: BranchInfo }) {
           </span>
         )
       ) : (
-        <Saved branch={branch} />
+        <Saved tab={tab} branch={branch} />
       )}
     </>
   )
@@ -240,7 +240,7 @@ function Distance({ branch }: { branch: BranchInfo }) {
   )
 }
 
-function Saved({ branch }: { branch: BranchInfo | undefined }) {
+function Saved({ tab, branch }: { tab: Tab; branch: BranchInfo | undefined }) {
   const page = usePage()
   if (page.connection.isLost.value) {
     return (
@@ -250,8 +250,9 @@ function Saved({ branch }: { branch: BranchInfo | undefined }) {
       </span>
     )
   }
-  if (!branch) return <span class="seg">no commits yet</span>
-  const drafts = draftsOf(page, branch.name).length
+  const drafts = draftsOf(page, branchOf(tab) ?? '').length
+  if (!branch)
+    return <span class="seg">{drafts > 0 ? `${plural(drafts, 'draft')}, no commits yet` : 'no commits yet'}</span>
   if (drafts > 0) {
     return (
       <span class="seg saved">
@@ -276,7 +277,7 @@ function SaveForm({ tab, branch }: { tab: Tab; branch: string }) {
   const drafts = draftsOf(page, branch)
   const isThis = path !== undefined && drafts.includes(path)
   // The server's drafts are part of the key: the message is asked for again when the server learns of a draft.
-  const known = page.branch(branch)?.drafts ?? []
+  const known = draftsOnServer(page, branch)
   const key = [isThis ? path : '', ...drafts, '', ...known].join('\0')
   const conflicts = conflictsIn(page, branch)
   const hasConflict = isThis ? conflicts.includes(path) : conflicts.length > 0

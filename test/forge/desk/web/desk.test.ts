@@ -133,8 +133,10 @@ describe.skipIf(!hasBrowser)('the page', () => {
     await page.keyboard.press('Alt+Delete')
     const confirm = page.getByRole('dialog', { name: 'Delete other.md?' })
     await confirm.getByRole('button', { name: 'Delete' }).click()
-    await desk.isMessage('main', 'delete: docs/other.md')
     await until(async () => (await files().getByRole('tab').count()) === 1)
+    // Nothing is left to save, and nothing was committed.
+    await status().getByText('Saved →').first().waitFor()
+    expect(await desk.messageOf('main')).toBe('Begin main')
   })
 
   test('a dialog stays and says why where it did not work', async () => {
