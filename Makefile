@@ -21,7 +21,7 @@ BIN := $(HOME)/.local/bin
 PATIENCE ?= 20
 export PATH := $(HERE)/.tools/node_modules/.bin:$(PATH)
 
-.PHONY: help run demo demo-tasks desk image test test-tasks test-e2e test-firefox bench pictures check install cron clean bun runtime desk-runtime tasks-runtime tools programs jq browser firefox temporal
+.PHONY: help run demo demo-tasks desk image test test-tasks test-e2e test-firefox bench pictures models check install cron clean bun runtime desk-runtime tasks-runtime tools programs jq browser firefox temporal
 
 help: ## list these targets
 	@echo 'Forklift keeps a fork current; the desk is for branches, in the browser; tasks are for large work. Targets:'
@@ -67,6 +67,9 @@ bench: tools desk-runtime tasks-runtime browser temporal ## measure it all besid
 
 pictures: tools desk-runtime browser ## take README's pictures of the desk again
 	@'$(HERE)/docs/pictures.ts'
+
+models: desk-runtime ## make the list of models' windows, prices and abilities anew (FROM=URL, file or checkout of models.dev)
+	@'$(HERE)/forge/ai/update-models.ts' $(FROM)
 
 check: tools programs ## check types, lint, format and shell scripts
 	@cd -- '$(HERE)' && echo 'types' && for project in . forge/desk/web test/forge/desk/web; do node_modules/.bin/tsc --noEmit -p $$project; done

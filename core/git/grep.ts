@@ -6,10 +6,13 @@ import { asText, type Oid, type Path, type Repository } from './repository.ts'
 import { GitError, MANY_BLOBS, run } from './run.ts'
 import { emptyTree } from './trees.ts'
 
-/** A matching line, counted from 1, and the ranges of its matches. A long line is cut around its first match. */
-export type GrepMatch = { path: Path; line: number; text: string; ranges: [number, number][] }
+/**
+ * A matching line, counted from 1, and the ranges of its matches. A long line is cut around its first match: `isCut`.
+ */
+export type GrepMatch = { path: Path; line: number; text: string; ranges: [number, number][]; isCut?: true }
 
-type TextQuestion = { tree: Oid; words: string; isRegex: boolean; matchCase: boolean }
+/** `matchWord`: only matches that begin and end at the edge of a word. */
+type TextQuestion = { tree: Oid; words: string; isRegex: boolean; matchCase: boolean; matchWord?: boolean }
 /** A valid search, and the option of git grep that reads it: plain words, Perl or extended regular expressions. */
 export type GrepQuestion = TextQuestion & { dialect: '-F' | '-P' | '-E' }
 type TextOptions = {
@@ -24,6 +27,10 @@ type TextOptions = {
   only?: readonly Path[]
   /** Skips these files and folders. */
   besides?: readonly Path[]
+  /** Searches only the files that these pathspecs select: see path-filters.ts. */
+  pathspecs?: readonly string[]
+  /** Longer lines are cut to this many characters. */
+  maxLineChars?: number
 }
 
 /** Seconds after which a search is ended: some expressions take exponential time. */
@@ -74,11 +81,13 @@ export async function textSearch(repository: Repository, question: TextQuestion)
 export async function findText(
   repository: Repository,
   search: GrepQuestion,
-  { signal, onFound, seconds = SEARCH_SECONDS, most = MAX_MATCHES, only = [], besides = [] }: TextOptions,
+  options: TextOptions,
 ): Promise<{ isCut: boolean }> {
+  const { signal, onFound, seconds = SEARCH_SECONDS, most = MAX_MATCHES } = options
+  const { only = [], besides = [], pathspecs = [], maxLineChars = MAX_SHOWN_CHARS } = options
   // Matches are marked by a random colour, so that no content of a file can look like a mark.
   const colour = crypto.getRandomValues(new Uint8Array(3))
-  const reader = new MatchReader(colour, search.tree)
+  const reader = new MatchReader(colour, search.tree, maxLineChars)
   let count = 0
   let isCut = false
   const gathering = new Gathering(onFound)
@@ -90,7 +99,7 @@ export async function findText(
     return isCut ? 'enough' : undefined
   }
   const where = { ...repository, signal: repository.signal ? AbortSignal.any([repository.signal, signal]) : signal }
-  const paths = [...only.map(path => pathspec(path)), ...besides.map(path => pathspec(path, 'exclude'))]
+  const paths = [...only.map(path => pathspec(path)), ...besides.map(path => pathspec(path, 'exclude')), ...pathspecs]
   const words = [...wordsOf(search), `--threads=${THREADS}`, search.tree, '--', ...paths]
   try {
     await run(where, [...MANY_BLOBS, ...colours(colour), ...words], {
@@ -154,11 +163,12 @@ function pathspec(path: Path, ...magic: 'exclude'[]): string {
   return `:(${words})${isText ? text : path.replace(/[*?[\]\\]/g, '\\$&').replace(/[^\x20-\x7e]/g, '?')}`
 }
 
-const wordsOf = ({ words, matchCase, dialect }: GrepQuestion): string[] => [
+const wordsOf = ({ words, matchCase, matchWord, dialect }: GrepQuestion): string[] => [
   'grep',
   ...['-z', '-n', '-I', '--no-column', '--full-name', '--no-recurse-submodules', '--no-textconv', '--no-ext-grep'],
   ...['--no-heading', '--no-break', '--no-function-context', '--color=always', dialect],
   ...(matchCase ? [] : ['--ignore-case']),
+  ...(matchWord ? ['--word-regexp'] : []),
   ...['-e', words],
 ]
 
@@ -180,7 +190,11 @@ class MatchReader {
   readonly #start: string
   readonly #prefix: string
 
-  constructor([red = 0, green = 0, blue = 0]: Uint8Array, tree: Oid) {
+  constructor(
+    [red = 0, green = 0, blue = 0]: Uint8Array,
+    tree: Oid,
+    readonly maxLineChars: number,
+  ) {
     this.#start = `\x1b[38;2;${red};${green};${blue}m`
     this.#prefix = `${tree}:`
   }
@@ -207,7 +221,7 @@ class MatchReader {
     return matches
   }
 
-  #match(coloured: string): Pick<GrepMatch, 'text' | 'ranges'> {
+  #match(coloured: string): Omit<GrepMatch, 'path' | 'line'> {
     const parts = coloured.replace(/\r$/, '').split(this.#start)
     let text = asText(parts[0] ?? '')
     const ranges: [number, number][] = []
@@ -217,20 +231,21 @@ class MatchReader {
       if (hit !== '' && ranges.length < MAX_RANGES_PER_LINE) ranges.push([text.length, text.length + hit.length])
       text += hit + (end < 0 ? '' : asText(part.slice(end + 3)))
     }
-    return shorten(text, ranges)
+    return shorten(text, ranges, this.maxLineChars)
   }
 }
 
 /** Cuts a long line around its first match. */
-function shorten(text: string, ranges: [number, number][]): Pick<GrepMatch, 'text' | 'ranges'> {
-  if (text.length <= MAX_SHOWN_CHARS) return { text: text.toWellFormed(), ranges }
-  const from = Math.max(0, Math.min((ranges[0]?.[0] ?? 0) - 60, text.length - MAX_SHOWN_CHARS))
-  const to = from + MAX_SHOWN_CHARS
+function shorten(text: string, ranges: [number, number][], maxChars: number): Omit<GrepMatch, 'path' | 'line'> {
+  if (text.length <= maxChars) return { text: text.toWellFormed(), ranges }
+  const from = Math.max(0, Math.min((ranges[0]?.[0] ?? 0) - 60, text.length - maxChars))
+  const to = from + maxChars
   const [before, after] = [from > 0 ? '…' : '', to < text.length ? '…' : '']
   const shift = before.length - from
   const inside = ranges.filter(([start]) => start >= from && start < to)
   return {
     text: `${before}${text.slice(from, to)}${after}`.toWellFormed(),
     ranges: inside.map(([start, end]) => [start + shift, Math.min(end, to) + shift]),
+    isCut: true,
   }
 }

@@ -8,9 +8,9 @@ import { type Fetch, ModelExchange } from './endpoint.ts'
 import { cutShort, hostOf, isEndWithoutReason, type ModelEndpoint, passes, troubleOf } from './errors.ts'
 import { tokensIn, tokensOf } from './fence.ts'
 import { Misses } from './misses.ts'
+import { type Price, withCost } from './price.ts'
 import { callOptions, withContentParts } from './prompt.ts'
 import type { Model, ModelAnswer, ModelError, ModelTrouble, Progress, Request, Usage } from './request.ts'
-import type { Price } from './settings.ts'
 
 /** When a request is given up or retried. All times in seconds. */
 export type Patience = {
@@ -168,15 +168,6 @@ const UNKNOWN_PARAMETER = /parameter|argument|unrecognized|unknown|unsupported|n
 /** The estimated usage, for servers that report none. `sent`: bytes; `text`: the answer. */
 function estimated(sent: number, text: string): Usage {
   return { input: tokensOf(sent), output: tokensIn(text), cacheRead: 0, cacheWrite: 0 }
-}
-
-/** Adds the cost to a usage, from the price, where the provider reported none. */
-function withCost(usage: Usage, price: Price | undefined): Usage {
-  if (!price || usage.cost !== undefined) return usage
-  const { input, output, cacheRead, cacheWrite } = usage
-  const plain = (input - cacheRead - cacheWrite) * price.input + output * price.output
-  const cached = cacheRead * price.cacheRead + cacheWrite * price.cacheWrite
-  return { ...usage, cost: (plain + cached) / 1_000_000 }
 }
 
 const callIds = (request: Request): Set<string> =>

@@ -3,10 +3,25 @@ import { APICallError, InvalidResponseDataError } from '@ai-sdk/provider'
 import * as v from 'valibot'
 import { short, visible } from '../../core/text.ts'
 import { ModelError, type ModelTrouble, type Sentence } from './request.ts'
-import type { Provider } from './settings.ts'
+import { type Provider, settingOf } from './settings.ts'
 
-/** The model that was asked, for error messages. `secrets` are removed from everything that the provider says. */
-export type ModelEndpoint = { name: string; provider: Provider; address: string; secrets: readonly string[] }
+/**
+ * The model that was asked, for error messages. `server`: the name of the user's own server, where it has one. `secrets`
+ * are removed from everything that the provider says.
+ */
+export type ModelEndpoint = {
+  name: string
+  provider: Provider
+  server?: string | undefined
+  address: string
+  secrets: readonly string[]
+}
+
+/** The settings with the key and the address of the endpoint. */
+function settingsOf({ provider, server }: ModelEndpoint): { key: string; address: string } {
+  const name = (server ?? provider).toUpperCase().replaceAll('-', '_')
+  return { key: `${name}_API_KEY`, address: server === undefined ? `${name}_BASE_URL` : settingOf(server) }
+}
 
 /** A refusal by a provider: the HTTP status, its message, and the seconds after which to retry. */
 type Refusal = { status: number; words: string; retryAfter?: number }
@@ -57,7 +72,7 @@ const brokenWords = (asked: ModelEndpoint): string =>
 
 /** A reminder to check the address, where the user has set one. */
 function ownAddress(asked: ModelEndpoint, word = ' and'): string {
-  return BILLING[hostOf(asked.address)] ? '' : `${word} ${asked.provider.toUpperCase()}_BASE_URL`
+  return BILLING[hostOf(asked.address)] ? '' : `${word} ${settingsOf(asked).address}`
 }
 
 /** Whether a trouble is temporary, so that a retry makes sense. */
@@ -90,14 +105,14 @@ function sentenceOf(
 ): string | Sentence {
   const host = hostOf(asked.address)
   const name = visible(asked.name)
-  const setting = asked.provider.toUpperCase()
+  const setting = settingsOf(asked)
   const said = quoted(words, asked.secrets)
   const again = retryAfter === undefined ? 'in a minute or two' : `in ${duration(retryAfter)}`
   switch (trouble) {
     case 'key':
       return status === 401
-        ? then(`${host} does not take the key in ${setting}_API_KEY: set a valid one in forge.env`)
-        : `The key in ${setting}_API_KEY may not use ${name}: allow it at ${host}, or choose another model.`
+        ? then(`${host} does not take the key in ${setting.key}: set a valid one in forge.env`)
+        : `The key in ${setting.key} may not use ${name}: allow it at ${host}, or choose another model.`
     case 'credit':
       return then(`There is no credit left for ${name}: add some at ${BILLING[host] ?? host}`)
     case 'rate':
@@ -113,7 +128,7 @@ function sentenceOf(
     case 'no such model':
       return `${host} knows no model ${name}, or not with tools: choose another one${ownAddress(asked, ', or check')}${said}.`
     case 'broken':
-      return `${host} sends requests on to another place, which is not followed: set ${setting}_BASE_URL to the right one.`
+      return `${host} sends requests on to another place, which is not followed: set ${setting.address} to the right one.`
     default: {
       const what = `${host} refuses the request (${status})${said}`
       return said === '' ? { what, inChat: ': choose another model, or say it in other words.', inRun: '.' } : what

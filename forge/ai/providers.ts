@@ -5,11 +5,12 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import type { Patience } from './ask.ts'
 import type { Fetch } from './endpoint.ts'
+import { listedModel } from './model-list.ts'
 import { type Model, ModelError } from './request.ts'
 import { type Endpoint, providerOf, type Settings } from './settings.ts'
 
 /**
- * Opens a model by its name: anthropic/NAME, openrouter/VENDOR/NAME, openai/NAME. Sends nothing. The model can be kept
+ * Opens a model by its name: anthropic/NAME, openrouter/VENDOR/NAME, openai/NAME, or SERVER/NAME. Sends nothing. The model can be kept
  * while the settings stay the same, and can be asked concurrently. @throws ModelError where a key or the model is not
  * configured.
  */
@@ -19,12 +20,13 @@ export async function openModel(name: string, settings: Settings, patience: Part
   if (!endpoint) throw new ModelError(provider ? 'key' : 'no such model', settings.missing(name) ?? 'No model is set.')
   const id = name.slice(name.indexOf('/') + 1)
   const [open, { AskedModel, DEFAULT_PATIENCE }] = await Promise.all([languageModel(endpoint, id), import('./ask.ts')])
-  const asked = { name, provider: endpoint.provider, address: endpoint.address, secrets: settings.secrets }
+  const { provider: format, address, name: server } = endpoint
+  const asked = { name, provider: format, server, address, secrets: settings.secrets }
   // A local model may process the prompt for minutes before its first byte.
   const usual = isOwnServer(endpoint) ? { ...DEFAULT_PATIENCE, silence: 900 } : DEFAULT_PATIENCE
   return new AskedModel({
     asked,
-    window: windowOf(id, endpoint, settings),
+    window: windowOf(name, endpoint, settings),
     open,
     price: settings.price(name),
     patience: { ...usual, ...patience },
@@ -70,7 +72,7 @@ function withNewName({ max_tokens, ...body }: Record<string, unknown>): Record<s
 const isOwnServer = ({ provider, address }: Endpoint): boolean =>
   provider === 'openai' && new URL(address).hostname !== 'api.openai.com'
 
-/** The windows of models by their names, in tokens; the first match counts. */
+/** The windows, in tokens, of models that are newer than the list of models; the first match counts. */
 const WINDOWS: readonly [RegExp, number][] = [
   [/claude-(?:opus|sonnet)-4[.-][6-9]/, 1_000_000],
   [/claude-[a-z]+-(?:[5-9]|\d\d)(?!\d)/, 1_000_000],
@@ -84,9 +86,18 @@ const USUAL_WINDOW = 200_000
 /** The assumed window, in tokens, of models on the user's own server. */
 const OWN_WINDOW = 32_768
 
-/** The window of a model in tokens, judged by its name; on the user's own server, as configured. */
-export function windowOf(id: string, endpoint: Endpoint, settings: Settings): number {
-  if (isOwnServer(endpoint)) return settings.window ?? OWN_WINDOW
-  const [, known] = WINDOWS.find(([pattern]) => pattern.test(id)) ?? []
-  return known ?? settings.window ?? USUAL_WINDOW
+/**
+ * The window of a model in tokens: as configured, else by the list of models, else judged by its name. A model on a
+ * server of the user's own may be run with a smaller one than its maker's, so the list counts only for servers that have
+ * a provider's name.
+ */
+function windowOf(name: string, endpoint: Endpoint, settings: Settings): number {
+  const set = settings.window(name)
+  if (set !== undefined) return set
+  const isOwn = isOwnServer(endpoint)
+  const listed = isOwn && !endpoint.name ? undefined : listedModel(name)
+  if (listed) return listed.window
+  if (isOwn) return OWN_WINDOW
+  const [, known] = WINDOWS.find(([pattern]) => pattern.test(name)) ?? []
+  return known ?? USUAL_WINDOW
 }

@@ -12,7 +12,10 @@ export type TextBlock = { type: 'text'; text: string; mark?: Mark }
 /** A model's reasoning. `provider`: data that its provider may want back unchanged while tools are called. */
 export type ReasoningBlock = { type: 'reasoning'; text: string; provider?: unknown }
 
-/** A tool call. `arguments`: the parsed JSON, or a string where it was none. The tool validates it. */
+/**
+ * A tool call. `arguments`: the parsed JSON, or what the model sent, as a string, where that is no JSON. The tool
+ * validates it.
+ */
 export type CallBlock = { type: 'call'; id: string; name: string; arguments: unknown; provider?: unknown }
 
 export type ResultBlock = { type: 'result'; id: string; name: string; text: string; isError: boolean; mark?: Mark }
@@ -25,7 +28,7 @@ export type RequestMessage =
 /** `parameters`: the JSON Schema of an object. */
 export type ToolDescription = { name: string; description: string; parameters: Record<string, unknown> }
 
-export type Thinking = 'low' | 'medium' | 'high'
+export type Thinking = 'low' | 'medium' | 'high' | 'xhigh'
 
 /** A complete request. A provider reads it in the order tools, system, messages. */
 export type Request = {
@@ -73,7 +76,7 @@ export type Progress =
 
 /** A model that can be asked. */
 export interface Model {
-  /** The name as the user writes it: anthropic/NAME, openrouter/VENDOR/NAME, openai/NAME. */
+  /** The name as the user writes it: anthropic/NAME, openrouter/VENDOR/NAME, openai/NAME, SERVER/NAME. */
   readonly name: string
   /** The most tokens of a request and its answer together. */
   readonly window: number

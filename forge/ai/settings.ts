@@ -12,9 +12,15 @@ import { Failure } from '../../core/failure.ts'
 import { xdgFolder } from '../../core/folders.ts'
 import { visible } from '../../core/text.ts'
 import type { TurnLimits } from './budget.ts'
+import { listedPrice } from './model-list.ts'
+import type { Price } from './price.ts'
+import type { Thinking } from './request.ts'
+
+export type { Price } from './price.ts'
 
 type Environment = Record<string, string | undefined>
 
+/** The formats in which models are asked. Servers named by the user speak that of openai. */
 export type Provider = 'anthropic' | 'openrouter' | 'openai'
 
 const ADDRESSES: Record<Provider, string> = {
@@ -36,8 +42,14 @@ const Address = v.pipe(
   v.url('is not a valid address'),
   v.transform(address => address.replace(/\/+$/, '')),
 )
-const NAME = /^(?:anthropic\/[\w.:@-]+|openrouter\/[\w.~-]+\/[\w.:@-]+|openai\/[\w.:@-]+(?:\/[\w.:@-]+)*)$/
+const NAME =
+  /^(?:anthropic\/[\w.:@-]+|openrouter\/[\w.~-]+\/[\w.:@-]+|(?!(?:anthropic|openrouter)\/)[a-z][a-z0-9-]*\/[\w.:@-]+(?:\/[\w.:@-]+)*)$/
 const FORMS = 'anthropic/NAME, openrouter/VENDOR/NAME or openai/NAME'
+/** Stands for all models where a setting names one. */
+const ALL = '*'
+const NAME_OR_ALL = new RegExp(`${NAME.source}|^[${ALL}]$`)
+/** The setting of a named server with OpenAI's format. */
+const ENDPOINT = /^FORGE_ENDPOINT_([A-Z][A-Z0-9_]{0,40})$/
 const Name = v.pipe(v.string(), v.regex(NAME, `must be ${FORMS}`))
 const Names = v.pipe(
   v.string(),
@@ -63,12 +75,12 @@ const Dollars = v.pipe(
   v.check(dollars => dollars > 0, 'must be more than 0 US dollars'),
 )
 
-/** How capable a model has to be, from low to high. Work names a tier; the user sets its models. */
+/**
+ * How capable a model has to be, from low to high. Each kind of work asks for a tier; the user sets which models a tier
+ * has.
+ */
 export const TIERS = ['classification', 'summarization', 'generation', 'reasoning'] as const
 export type Tier = (typeof TIERS)[number]
-
-/** US dollars per million tokens: sent, answered, read from the cache, written to the cache. */
-export type Price = { input: number; output: number; cacheRead: number; cacheWrite: number }
 
 /** `MODEL=PRICES`, divided at the last `=`. */
 const PRICE = /^(?<name>[^=\s]+)=(?<amounts>\d{1,5}(?:\.\d{1,6})?(?:\/\d{1,5}(?:\.\d{1,6})?){1,3})$/
@@ -87,6 +99,24 @@ function priceOf(text: string): [name: string, price: Price | undefined] {
   return [name, { input, output, cacheRead, cacheWrite }]
 }
 
+/** One window in tokens for all models, or one for each of some: `MODEL=TOKENS`. */
+const Windows = v.pipe(
+  v.string(),
+  v.transform(text => text.split(',').map(window => window.trim())),
+  v.transform(windows => windows.filter(Boolean).map(windowFrom)),
+  v.array(v.tuple([v.pipe(v.string(), v.regex(NAME_OR_ALL)), v.pipe(v.number(), v.minValue(4096))])),
+)
+
+function windowFrom(text: string): [name: string, tokens: number] {
+  const at = text.lastIndexOf('=')
+  const tokens = text.slice(at + 1)
+  return [at < 0 ? ALL : text.slice(0, at), /^\d{1,9}$/.test(tokens) ? Number(tokens) : 0]
+}
+
+const Effort = v.optional(
+  v.picklist(['none', 'low', 'medium', 'high', 'xhigh'], 'must be none, low, medium, high or xhigh'),
+)
+
 const OnOff = v.pipe(
   v.picklist(['on', 'off'], 'must be on or off'),
   v.transform(text => text === 'on'),
@@ -103,32 +133,49 @@ const SettingsSchema = v.strictObject({
   FORGE_MODELS: v.optional(Names, ''),
   FORGE_TURN_STEPS: v.optional(whole(1, 1000), '100'),
   FORGE_TURN_MINUTES: v.optional(whole(1, 1440), '30'),
-  /** Enforced where prices are known: OpenRouter reports costs, for others FORGE_PRICES is needed. */
+  /**
+   * US dollars. Enforced only where a request's cost is known: reported by the provider, or from FORGE_PRICES or the
+   * list of models.
+   */
   FORGE_TURN_COST: v.optional(Dollars, '5'),
   /** Whether the checks of FORGE.md run after a turn, where commands are allowed. */
   FORGE_TURN_CHECKS: v.optional(OnOff, 'on'),
   FORGE_PRICES: v.optional(Prices, ''),
-  FORGE_WINDOW: v.optional(whole(4096, 100_000_000)),
+  FORGE_WINDOW: v.optional(Windows, ''),
   FORGE_TIER_REASONING: v.optional(Names, ''),
   FORGE_TIER_GENERATION: v.optional(Names, ''),
   FORGE_TIER_SUMMARIZATION: v.optional(Names, ''),
   FORGE_TIER_CLASSIFICATION: v.optional(Names, ''),
+  FORGE_THINKING_REASONING: Effort,
+  FORGE_THINKING_GENERATION: Effort,
+  FORGE_THINKING_SUMMARIZATION: Effort,
+  FORGE_THINKING_CLASSIFICATION: Effort,
 })
 type Parsed = v.InferOutput<typeof SettingsSchema>
 
-/** A provider's address and key. The user's own server may need no key. */
-export type Endpoint = { provider: Provider; address: string; key?: string }
+/**
+ * A provider's address and key. The user's own server may need no key. `name`: of a server that the user has named by
+ * FORGE_ENDPOINT_…, which speaks the format of `provider`.
+ */
+export type Endpoint = { provider: Provider; name?: string; address: string; key?: string }
+
+/** The address and key of a server that the user has named. */
+type Named = { address: string; key?: string }
 
 /** All settings. Printed, sent or logged, it shows no key. */
 export class Settings {
   readonly #parsed: Parsed
 
+  readonly #named: ReadonlyMap<string, Named>
+
   constructor(
     parsed: Parsed,
     /** The path of forge.env as the user knows it, for messages. */
     readonly file: string,
+    named: ReadonlyMap<string, Named> = new Map(),
   ) {
     this.#parsed = parsed
+    this.#named = named
   }
 
   /** The default model, for branches without one of their own. */
@@ -168,18 +215,46 @@ export class Settings {
     return this.#parsed.FORGE_TURN_CHECKS
   }
 
-  /** A model's price, where the user has set one. */
+  /**
+   * A model's price: as the user has set it, else by the list of models, where it is asked at its maker's own address.
+   * A server elsewhere may be a gateway with prices of its own.
+   */
   price(name: string): Price | undefined {
-    return new Map(this.#parsed.FORGE_PRICES).get(name)
+    const set = new Map(this.#parsed.FORGE_PRICES).get(name)
+    if (set) return set
+    const endpoint = this.endpoint(providerOf(name) ?? '')
+    const isOwn = endpoint && (endpoint.name ? !isLoopback(endpoint.address) : isAtProvider(endpoint))
+    return isOwn ? listedPrice(name) : undefined
   }
 
-  /** The window in tokens to assume for unknown models, where it is set. */
-  get window(): number | undefined {
-    return this.#parsed.FORGE_WINDOW
+  /** Whether the user has set a model's price. */
+  hasSetPrice(name: string): boolean {
+    return new Map(this.#parsed.FORGE_PRICES).has(name)
   }
 
-  /** A provider's address and key; undefined where the key is missing. */
-  endpoint(provider: Provider): Endpoint | undefined {
+  /** A model's window in tokens, where the user has set it for that model or for all. */
+  window(name: string): number | undefined {
+    const windows = new Map(this.#parsed.FORGE_WINDOW)
+    return windows.get(name) ?? windows.get(ALL)
+  }
+
+  /** How much a tier's models should think: `none` for not at all, undefined where the user has not set it. */
+  thinking(tier: Tier): Thinking | 'none' | undefined {
+    const parsed = this.#parsed
+    const efforts: Record<Tier, Thinking | 'none' | undefined> = {
+      classification: parsed.FORGE_THINKING_CLASSIFICATION,
+      summarization: parsed.FORGE_THINKING_SUMMARIZATION,
+      generation: parsed.FORGE_THINKING_GENERATION,
+      reasoning: parsed.FORGE_THINKING_REASONING,
+    }
+    return efforts[tier]
+  }
+
+  /** The address and key of a provider, or of a named server; undefined where the key is missing. */
+  endpoint(provider: string): Endpoint | undefined {
+    const named = this.#named.get(provider)
+    if (named) return { provider: 'openai', name: provider, ...named }
+    if (!isProvider(provider)) return undefined
     const { key, address } = this.given(provider)
     if (!key && !(provider === 'openai' && address)) return undefined
     return { provider, address: address ?? ADDRESSES[provider], ...(key && { key }) }
@@ -196,6 +271,8 @@ export class Settings {
     const provider = providerOf(name)
     if (!provider) return `The model ${visible(name)} is none that can be asked: choose ${FORMS}.`
     if (this.endpoint(provider)) return undefined
+    if (!isProvider(provider))
+      return `To ask ${visible(name)}, set ${settingOf(provider)}=https://… to the address of that server ${where}.`
     const other = provider === 'openai' ? ' (or OPENAI_BASE_URL for a server of your own)' : ''
     return `To ask ${visible(name)}, set ${provider.toUpperCase()}_API_KEY${other} ${where}.`
   }
@@ -203,11 +280,14 @@ export class Settings {
   /** The values that must never be written or shown anywhere. */
   get secrets(): string[] {
     const { ANTHROPIC_API_KEY: anthropic, OPENROUTER_API_KEY: openrouter, OPENAI_API_KEY: openai } = this.#parsed
-    return [anthropic, openrouter, openai].flatMap(key => (key && key.length >= MIN_SECRET_CHARS ? [key] : []))
+    const named = [...this.#named.values()].map(({ key }) => key)
+    const keys = [anthropic, openrouter, openai, ...named]
+    return keys.flatMap(key => (key && key.length >= MIN_SECRET_CHARS ? [key] : []))
   }
 
   toJSON(): object {
-    const keys = (['anthropic', 'openrouter', 'openai'] as const).filter(provider => this.given(provider).key)
+    const own = (['anthropic', 'openrouter', 'openai'] as const).filter(provider => this.given(provider).key)
+    const keys = [...own, ...[...this.#named].flatMap(([name, { key }]) => (key ? [name] : []))]
     return { file: this.file, model: this.model, models: this.models, limits: this.limits, keys }
   }
 
@@ -245,12 +325,22 @@ export class Settings {
 const versioned = (address: string | undefined): string | undefined =>
   address === undefined || /\/v\d+$/.test(address) ? address : `${address}/v1`
 
-/** The provider in a model's name; undefined where it has none. */
-export function providerOf(name: string): Provider | undefined {
-  if (!NAME.test(name)) return undefined
-  const [provider] = name.split('/')
-  return provider === 'anthropic' || provider === 'openrouter' || provider === 'openai' ? provider : undefined
+/** The provider or the named server in a model's name; undefined where the name is not valid. */
+export const providerOf = (name: string): string | undefined => (NAME.test(name) ? name.split('/')[0] : undefined)
+
+const isProvider = (name: string): name is Provider => Object.hasOwn(ADDRESSES, name)
+
+const isAtProvider = ({ provider, address }: Endpoint): boolean =>
+  new URL(address).host === new URL(ADDRESSES[provider]).host
+
+/** Whether an address is this machine, by its name alone. */
+export function isLoopback(address: string): boolean {
+  const { hostname } = new URL(address)
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
 }
+
+/** The setting with the address of a named server. */
+export const settingOf = (server: string): string => `FORGE_ENDPOINT_${server.toUpperCase().replaceAll('-', '_')}`
 
 /** The path of forge.env. */
 export const settingsFile = (env: Environment): string =>
@@ -265,19 +355,84 @@ export async function readSettings(env: Environment): Promise<Settings> {
   const shown = visible(file)
   const inFile = await readEnvFile(file, shown)
   const names = Object.keys(SettingsSchema.entries)
-  const inEnvironment = Object.fromEntries(Object.entries(env).filter(([name, value]) => names.includes(name) && value))
-  const parsed = v.safeParse(SettingsSchema, { ...inFile, ...inEnvironment })
-  if (parsed.success) return new Settings(parsed.output, shown)
-  const complaints = parsed.issues.map(issue => complaint(issue, inEnvironment, shown))
-  throw new Failure(complaints.join(' '))
+  const { servers, rest } = namedServers(env, inFile)
+  const inEnvironment = Object.fromEntries(
+    Object.entries(env).filter(([name, value]) => (names.includes(name) || servers.has(name)) && value),
+  )
+  const parsed = v.safeParse(SettingsSchema, { ...rest, ...own(inEnvironment, names) })
+  const complaints = parsed.success ? [] : parsed.issues.map(issue => complaint(issue, inEnvironment, shown))
+  const named = new Map<string, Named>()
+  for (const [setting, { address, key }] of servers) {
+    const server = v.safeParse(v.object({ address: Address, key: v.optional(Key) }), { address, key: key?.value })
+    if (server.success) {
+      const { address: at, key: with_ } = server.output
+      named.set(nameOfServer(setting), { address: at, ...(with_ && { key: with_ }) })
+      continue
+    }
+    for (const issue of server.issues) {
+      const isKey = issue.path?.[0]?.key === 'key'
+      complaints.push(complaint({ ...issue, path: undefined }, inEnvironment, shown, isKey ? key?.name : setting))
+    }
+  }
+  if (!parsed.success || complaints.length > 0) throw new Failure(complaints.join(' '))
+  verifyServers(parsed.output, named, inEnvironment, shown)
+  return new Settings(parsed.output, shown, named)
+}
+
+type Servers = Map<string, { address: string; key?: { name: string; value: string } | undefined }>
+
+/**
+ * The named servers by their settings, each with its key, and the other settings of forge.env. Of the environment, only
+ * keys of named servers are read.
+ */
+function namedServers(env: Environment, inFile: Record<string, string>): { servers: Servers; rest: object } {
+  const all = { ...inFile, ...Object.fromEntries(Object.entries(env).filter(([, value]) => value)) }
+  const servers: Servers = new Map()
+  const rest: Record<string, string> = { ...inFile }
+  for (const [setting, address = ''] of Object.entries(all)) {
+    const [, server] = ENDPOINT.exec(setting) ?? []
+    if (!server) continue
+    const name = `${server}_API_KEY`
+    const value = all[name]
+    servers.set(setting, { address, key: value ? { name, value } : undefined })
+    delete rest[setting]
+    if (!isProvider(server.toLowerCase())) delete rest[name]
+  }
+  return { servers, rest }
+}
+
+const own = (environment: Record<string, string | undefined>, names: readonly string[]): object =>
+  Object.fromEntries(Object.entries(environment).filter(([name]) => names.includes(name)))
+
+const nameOfServer = (setting: string): string => (ENDPOINT.exec(setting)?.[1] ?? '').toLowerCase().replaceAll('_', '-')
+
+/** Throws a {@link Failure} where a setting names a server that is none, or a server has the name of a provider. */
+function verifyServers(parsed: Parsed, named: ReadonlyMap<string, Named>, inEnvironment: object, file: string): void {
+  const where = (setting: string) => (setting in inEnvironment ? 'in the environment' : `in ${file}`)
+  for (const name of named.keys())
+    if (isProvider(name))
+      throw new Failure(
+        `${settingOf(name)} ${where(settingOf(name))} has the name of a provider: use ${name.toUpperCase()}_BASE_URL.`,
+      )
+  for (const setting of ['FORGE_MODEL', 'FORGE_MODELS', ...TIERS.map(tier => `FORGE_TIER_${tier.toUpperCase()}`)]) {
+    const names = [parsed[setting as keyof Parsed] ?? []].flat().filter(name => typeof name === 'string')
+    const unknown = names.map(name => providerOf(name) ?? '').find(name => !isProvider(name) && !named.has(name))
+    if (unknown === undefined) continue
+    const servers = `, or SERVER/NAME with ${settingOf('server')}=https://…`
+    throw new Failure(`${setting} ${where(setting)} must be ${FORMS}${servers}: there is no server of that name.`)
+  }
 }
 
 const PRICES =
   'must be prices such as anthropic/NAME=4/20/0.2/5, with commas between them: US dollars for a million tokens sent, answered, read from the cache and written to it'
 
 /** A sentence about a wrong setting. It never has the value, which may be a key. */
-function complaint(issue: v.BaseIssue<unknown>, inEnvironment: object, file: string): string {
-  const name = visible(String(issue.path?.[0]?.key ?? ''))
+function complaint(issue: v.BaseIssue<unknown>, inEnvironment: object, file: string, setting?: string): string {
+  const name = setting ?? visible(String(issue.path?.[0]?.key ?? ''))
+  if (name === 'FORGE_WINDOW') {
+    const where = name in inEnvironment ? 'in the environment' : `in ${file}`
+    return `${name} ${where} must be a number of tokens from 4,096, or such numbers by model: NAME=32768, with commas.`
+  }
   if (name === 'FORGE_PRICES')
     return `${name} ${name in inEnvironment ? 'in the environment' : `in ${file}`} ${PRICES}.`
   if (issue.type === 'strict_object') return `${name} in ${file} is no setting that the forge knows: remove it.`

@@ -22,6 +22,7 @@ import { ForkliftOnDesk, type ForkliftOptions } from './forklift/forklift-on-des
 import { forkliftHandlers } from './forklift/handlers.ts'
 import { GraphView } from './graph/graph-view.ts'
 import { graphHandlers } from './graph/handlers.ts'
+import { Comments } from './reading/comments.ts'
 import { Reading } from './reading/handlers.ts'
 import { imageAnswer } from './server/images.ts'
 import type { Listener, WindowSocket } from './server/server.ts'
@@ -62,6 +63,7 @@ export class Desk implements AsyncDisposable {
   readonly objects: Objects
   readonly #windows = new Set<Window>()
   readonly #reading: Reading
+  readonly #comments: Comments
   readonly #graph: GraphView
   #opened: Work | undefined
   #forklift: ForkliftOnDesk | undefined
@@ -83,6 +85,13 @@ export class Desk implements AsyncDisposable {
       renamesIn: branch => renamesIn(this.#work.branches, branch),
       headOf: async branch => (await this.#work.branches.work(branch)).head,
       contextOf: (branch, paths) => this.#work.chat.conversations.circlesIn(branch, paths),
+    })
+    this.#comments = new Comments({
+      objects: this.objects,
+      vfsAt: at => vfsAt(this.#work.branches, at),
+      headOf: async branch => (await this.#work.branches.work(branch)).head,
+      nameNow: branch => this.#work.branches.nameNow(branch),
+      changed: branch => this.#tell({ say: 'branch', branch, isOfDrafts: true }),
     })
     const toWindows = () => this.#tell({ say: 'repository' })
     this.#graph = new GraphView(this.objects, new Operations(this.objects), toWindows)
@@ -254,7 +263,7 @@ export class Desk implements AsyncDisposable {
     }
   }
 
-  /** The first state of a page, with newly read settings. */
+  /** Describes the desk for a new page, with newly read settings. */
   async #describeAll() {
     const [desk, layout] = await Promise.all([this.#describe(this.#readSettings()), this.#readLayout()])
     return { desk, layout }
@@ -266,6 +275,7 @@ export class Desk implements AsyncDisposable {
       ...this.#ownHandlers,
       ...this.#work.handlers,
       ...this.#reading.handlers,
+      ...this.#comments.handlers,
       ...graphHandlers(this.#graph),
       ...forkliftHandlers(() => this.#theForklift),
       ...tasksHandlers(() => this.#theTasks),

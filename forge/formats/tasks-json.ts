@@ -114,8 +114,8 @@ export const ListedRun = v.object({ run: RunId, wish: text, status: v.fallback(v
 export type ListedRun = v.InferOutput<typeof ListedRun>
 
 /**
- * An assertion of the plan. `how`: the command that shows it, or the question to a reviewer. `task`: the task that
- * claims it.
+ * An assertion of the plan. `how`: the command that shows that it holds, or the question to a reviewer. `task`: the
+ * task that is to make it true.
  */
 export const PlanAssertion = v.object({ id: text, says: text, how: text, isReview: v.boolean(), task: text })
 export type PlanAssertion = v.InferOutput<typeof PlanAssertion>

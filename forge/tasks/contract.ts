@@ -29,7 +29,7 @@ export type Tier = 'classification' | 'summarization' | 'generation' | 'reasonin
 /** The purpose of a step. Each kind has its own prompt, schema and context; all have the same five activities. */
 export type StepKind = 'plan' | 'outline' | 'implement' | 'artifact' | 'review' | 'resolve' | 'summarise' | 'check plan'
 
-/** How a step can end by the model's own word. */
+/** How a step can end, as the model says in its answer. */
 export type Signal =
   | 'success'
   | 'failure_retryable'
@@ -49,7 +49,10 @@ export type StepPlace = { run: RunId; task?: TaskId; attempt: number; step: stri
 export type StepInput = StepPlace & {
   kind: StepKind
   tier: Tier
-  /** Which of the tier's models: a second reviewer is of another provider where there are two. */
+  /**
+   * The index of the step's model among those of its tier: a second reviewer is of another provider where there are
+   * two.
+   */
   choice: number
   /** The commit whose files the step sees. */
   base: Oid
@@ -69,7 +72,7 @@ export type Constructed = {
   model: string
   kind?: StepKind
   tier?: Tier
-  /** The version of the kind's prompt. */
+  /** The version of the prompt for this kind of step. */
   prompt?: number
 }
 export type Sent = { answer: Reference; model: string; spent: Spent; wasThere: boolean }
@@ -305,7 +308,10 @@ export type TaskResult = { task: TaskId; head: Oid }
 /** How a run has ended, as its workflow returns it; everything else is in its query and in git. */
 export type RunEnd = { state: 'done' | 'stopped'; words: string; result?: Oid; report?: Reference }
 
-/** What a running attempt is doing: the answer to its query `doing`. */
+/**
+ * What a running attempt is doing: the answer to its query `doing`. `isHeld`: it begins nothing new until its run lets
+ * it.
+ */
 export type AttemptStatus = { attempt: number; doing: string; isHeld: boolean; spent: Spent }
 
 /** A decision for the journal. `id` is the same when it is repeated after a crash. */

@@ -28,7 +28,7 @@ export type Desk = AsyncDisposable & {
   /** The repository: a checkout, or a bare one. */
   path: string
   work: Work
-  /** All news, oldest first. */
+  /** All news that the desk has sent to windows, oldest first. */
   news: News[]
   git: (...args: string[]) => Promise<string>
   /** Closes the work and opens it again, like a restart. */

@@ -76,8 +76,8 @@ export class TaskScene implements AsyncDisposable {
   }
 
   /**
-   * Runs the command without a terminal, to its end. That the server has not answered yet, which it may say on any busy
-   * machine, is left out of its words.
+   * Runs the command without a terminal, to its end. Its message that the server has not answered yet, which may come
+   * on any busy machine, is left out of the result.
    */
   async forge(args: string[], { cwd = this.folder, env = {} }: Options = {}): Promise<Ended> {
     const child = Bun.spawn([FORGE, ...args], {

@@ -112,15 +112,15 @@ type NewCommit = {
   words: string
   message: string
   changes: ReadonlyMap<Path, TreeChange>
-  /** The remaining drafts, on the tip before. */
+  /** The drafts that remain unsaved, still based on the branch's commit before this one. */
   after: Drafts
-  /** Whether the commit changes files that may have drafts, too: these are then merged onto it. */
+  /** Whether the commit may change files that have drafts: the drafts are then merged onto the commit. */
   mayMeetDrafts?: boolean
 } & Pick<Deed, 'also' | 'unrecorded'>
 
 /**
- * The edits made since a commit was begun, while it waited for its signature, as drafts on that commit. A file that is
- * again as before the commit is a draft, too.
+ * The edits typed since a commit was begun (it may have waited for its signature), as drafts on that commit. A file
+ * that was edited back to its text before the commit is a draft, too.
  */
 async function typedSince({ room, drafts }: BranchWork, begun: Drafts) {
   const typed = new Map<Path, DraftFile>()

@@ -106,8 +106,8 @@ async function becomeFrom(held: HeldBranch, from: Oid | undefined, next: Next, d
 // --- Drafts alone ---
 
 /**
- * Moves the drafts of a branch to a new one at an earlier commit of the branch. Files in conflict become there what was
- * typed.
+ * Moves the drafts of a branch to a new one at an earlier commit of the branch. Of a file in conflict, the new branch
+ * gets the text that was typed.
  */
 export async function draftsElsewhere(branches: OpenBranches, name: string, from: Oid, to: string): Promise<void> {
   await verifyNew(branches, to)

@@ -62,8 +62,8 @@ export async function prepare(held: HeldBranch, target: UndoTarget): Promise<Nex
 }
 
 /**
- * Restores, removes or replaces a waiting merge. The operation keeps the drafts of the one that goes; those of the one
- * that returns are merged with the edits since.
+ * Restores, removes or replaces a waiting merge. The operation keeps the drafts of a removed merge; those of a restored
+ * one are merged with the edits since.
  */
 async function mergingAgain(
   held: HeldBranch,

@@ -64,8 +64,8 @@ export type AtWork = { files: Drafts; why: string }
 
 /**
  * The next state of a branch: its drafts, its commit, and the commit of a waiting merge (null: none; undefined:
- * unchanged). `base`: what the tip is made of if it is not written yet (see makeDrafts). `gone`: the branch is deleted,
- * with its drafts.
+ * unchanged). `base`: the content of the tip, if the tip is not written yet (see makeDrafts). `gone`: the branch is
+ * deleted, with its drafts.
  */
 export type Next = {
   drafts: Drafts
@@ -93,22 +93,22 @@ export type Deed = {
 /** A change of a branch: the objects to write, the refs to move, and the actions before and after. */
 export type Transition = {
   moves: Move[]
-  /** The moves that an undo reverts, if different. */
+  /** The moves that an undo reverts, if they are not `moves`. */
   recorded?: readonly Move[]
   made?: readonly NewObject[]
   renamed?: readonly Renamed[] | undefined
-  /** Called before the refs move. Returns a function that reverts this if they do not. */
+  /** Called before the refs move. Returns a function to call if the refs could not be moved. */
   announce?: () => Promise<() => Promise<void>>
   /** Called after the refs have moved. */
   arrive: (deed: Deed | undefined) => Promise<void>
 }
 
-/** A locked branch: the only access to collect its edits, write its drafts or move its refs. */
+/** A locked branch. Only through it are edits collected, drafts written, and refs moved. */
 export interface HeldBranch {
   readonly work: BranchWork
   /** Adds the edits of open files to the drafts. A file that is as it was saved is no draft. */
   collect(): Promise<void>
-  /** Writes the drafts, unless they are written. */
+  /** Writes the drafts into the repository, unless they are there already. */
   writeDrafts(): Promise<void>
   /** Reads the refs of the branch and its drafts again, and merges the drafts if one has moved. */
   lookAgain(): Promise<void>
@@ -129,7 +129,7 @@ export interface HeldBranch {
    * undone. Throws {@link RefMoved}, without any effect, if a ref has moved.
    */
   become(next: Next, deed?: Deed): Promise<void>
-  /** Deletes the branch with its drafts, as {@link become} moves it. */
+  /** Deletes the branch with its drafts, in one operation, as {@link become} changes it. */
   vanish(deed: Deed): Promise<void>
   /** The transition that {@link become} runs, to run several together: see {@link becomeTogether}. */
   transitionTo(next: Next | 'gone'): Promise<Transition>
@@ -148,8 +148,8 @@ export async function becomeTogether(
 }
 
 /**
- * Announces transitions of locked branches, moves all their refs or none, and runs what follows; or reverts the
- * announcements.
+ * Calls `announce` of all transitions, moves all their refs or none, and calls `arrive`; if the refs could not be
+ * moved, reverts the announcements.
  */
 export async function carryOutTransitions(
   room: BranchServices,
@@ -326,7 +326,7 @@ export class BranchWork {
     return [...this.#drafts.clashes].flatMap(([path, clash]) => (isOpen(clash) ? [path] : [])).sort()
   }
 
-  /** Runs a task exclusively among the work on this branch's refs. */
+  /** Runs a task while no other task works on this branch's refs. */
   async locked<Result>(task: (held: HeldBranch) => Promise<Result>): Promise<Result> {
     return await this.#lock.hold(() => task(this.#held))
   }
@@ -444,7 +444,7 @@ export class BranchWork {
     await this.brieflyLocked(async () => {
       try {
         await this.#collect()
-        // Edits that were reverted are no drafts any more.
+        // Tells the windows which files have drafts: files whose edits were reverted have none any more.
         this.#sayDrafts()
         await this.#writeDrafts()
         this.#writing.succeeded()
@@ -488,7 +488,7 @@ export class BranchWork {
     return { ref: draftsRef(this.name), from: this.#written.commit, to: made?.oid }
   }
 
-  /** Written content need not stay in memory. */
+  /** Records that drafts are written. Their content need not stay in memory. */
   #wrote(commit: Oid | undefined, drafts: Drafts): void {
     const kept = written(drafts)
     this.#written = { commit, drafts: kept }
@@ -511,7 +511,10 @@ export class BranchWork {
     this.#sayWaiting(false)
   }
 
-  /** Without this notice, a discard or undo that waits for a signature would seem to do nothing. */
+  /**
+   * Tells the windows that an operation waits for a signature: without that, a discard or undo would seem to do
+   * nothing.
+   */
   #sayWaiting(isWaiting: boolean): void {
     clearTimeout(this.#waitingTimer)
     const { say } = this.room
@@ -557,7 +560,7 @@ export class BranchWork {
       if (!isTurn) this.verifyFree()
       if (!isMerging) this.verifyNotMerging()
       const signature = readSignature(this.room.objects.repository)
-      // A task that waits for the signature gets the error; where none does, nothing was to be signed.
+      // A task that awaits the signature gets the error from it; a task that makes no commit needs no signature.
       signature.catch(() => undefined)
       await this.#collect()
       this.#verifyThere()
@@ -583,10 +586,13 @@ export class BranchWork {
     }
   }
 
-  /** Resolves errors that another try can overcome; throws the others. */
+  /**
+   * Prepares another try after an error: removes a ref that was in the way. Throws errors that no other try can
+   * overcome.
+   */
   async #makeWay(error: unknown): Promise<void> {
     if (error instanceof RefMoved) return
-    // A branch that exists is in no other's way: the ref in the way belongs to the drafts of a deleted one.
+    // If this branch exists, the ref in its way belongs to the drafts of a deleted branch, which can be removed.
     if (!isInTheWay(error) || this.#isGone) throw await this.#inWords(error)
     await putAside(this.room.operations, this.name)
   }
@@ -654,7 +660,7 @@ export class BranchWork {
     const { objects } = this.room
     const theirs = commit === undefined ? noDrafts(this.tip) : await readDrafts(objects, commit)
     if (!theirs) throw new Failure(`${draftsRef(this.name)} is no commit: delete it by git update-ref -d.`)
-    // If no drafts are written, the branch may have moved since its refs were read.
+    // Without written drafts, the comparison starts at the current tip, since the branch may have moved.
     const before = this.#written.commit === undefined ? noDrafts(this.tip) : this.#written.drafts
     const merged = await this.#merged(drafts => mergeDrafts(objects, before, drafts, theirs))
     this.#written = { commit, drafts: theirs }
@@ -672,7 +678,7 @@ export class BranchWork {
     await this.#show(await this.#merged(drafts => mergeDrafts(objects, noDrafts(this.tip), drafts, noDrafts(tip))))
   }
 
-  /** Merges the drafts, and again if there were edits meanwhile, a limited number of times. */
+  /** Merges the drafts, and again if there were edits meanwhile, at most {@link MAX_TRIES} times. */
   async #merged(merge: (drafts: Drafts) => Promise<Drafts>): Promise<Drafts> {
     for (let tries = 1; ; tries++) {
       const merged = await merge(this.#drafts)
@@ -694,7 +700,7 @@ export class BranchWork {
     this.#sayBranch()
   }
 
-  /** Updated synchronously with the state that was checked, so that no edit comes in between. */
+  /** Sets the state before the first await, so that no edit comes between the caller's check and this. */
   async #showAtWork(atWork: AtWork | undefined): Promise<void> {
     this.#atWork = atWork
     await this.#files.hold(this.#shown, atWork?.why)
@@ -706,7 +712,7 @@ export class BranchWork {
     this.#writeSoon()
   }
 
-  /** Takes drafts as written in the repository. */
+  /** Replaces the drafts by drafts that are written in the repository. */
   async #showWritten(commit: Oid | undefined, drafts: Drafts): Promise<void> {
     this.#written = { commit, drafts: written(drafts) }
     await this.#show(this.#written.drafts)
@@ -738,7 +744,10 @@ export class BranchWork {
     return { moves: moves.filter(isMove), made: made?.made ?? [], renamed, announce, arrive }
   }
 
-  /** For a deletion: edits made since the branch was read are kept as a draft of the deleted branch. */
+  /**
+   * The transition that deletes the branch. Edits made since the branch was read are kept as a draft of the deleted
+   * branch.
+   */
   async #vanishing(): Promise<Transition> {
     const moves = [
       { ref: headRef(this.name), from: this.#isGone ? undefined : this.head, to: undefined },

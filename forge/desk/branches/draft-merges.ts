@@ -47,8 +47,8 @@ async function writeDraftTree(objects: Objects, drafts: Drafts): Promise<Oid> {
 }
 
 /**
- * Merges drafts with other changes since a common start: a moved branch (`theirs` are then no drafts on its new tip), or
- * the drafts of another desk. Files that git can't merge become clashes with both ends.
+ * Merges drafts with other changes since a common start: a moved branch (`theirs` are then no drafts on its new tip),
+ * or the drafts of another desk. Files that git can't merge become clashes: conflicts that keep both versions.
  */
 export async function mergeDrafts(objects: Objects, start: Drafts, ours: Drafts, theirs: Drafts): Promise<Drafts> {
   return await withMarks(objects, await bringTogether(objects, start, ours, theirs))
@@ -94,25 +94,25 @@ async function mergeClashes(
   theirs: Drafts['clashes'],
 ): Promise<Map<Path, Clashing>> {
   const clashes = new Map(theirs)
-  // A clash resolved on one side stays resolved, unless the other side resolved it differently.
+  // A clash (a conflict of a draft) resolved on one side stays resolved, unless the other side resolved it differently.
   for (const [path, clash] of start) if (!ours.has(path) && isSameClash(theirs.get(path), clash)) clashes.delete(path)
   for (const [path, clash] of ours) {
     const before = start.get(path)
     if (isSameClash(before, clash)) continue
-    // If the other side's clash is still the one that this clash was made from, this one is newer and replaces it.
+    // If `theirs` still has the clash that this one was made from, this one is newer and replaces it.
     if (isSameClash(theirs.get(path), before)) clashes.delete(path)
     await addClash(objects, clashes, path, clash)
   }
   return clashes
 }
 
-/** Adds a clash; if the file already has one, the two are united. */
+/** Adds a clash (a conflict of a draft); if the file already has one, the two are united. */
 async function addClash(objects: Objects, clashes: Map<Path, Clashing>, path: Path, clash: Clashing): Promise<void> {
   const other = clashes.get(path)
   clashes.set(path, other ? await united(objects, other, clash) : clash)
 }
 
-/** Unites two clashes of a file: the draft has everything typed in either. */
+/** Unites two clashes (conflicts) of a file: the draft then has everything typed in either. */
 async function united(objects: Objects, one: Clashing, other: Clashing): Promise<Clashing> {
   const { repository } = objects
   const base = one.base === other.base ? one.base : await commonBase(objects, one.base, other.base)
@@ -132,7 +132,7 @@ async function united(objects: Objects, one: Clashing, other: Clashing): Promise
   return { mode, base, draft: oidOf(repository.format, { type: 'blob', bytes }), bytes }
 }
 
-/** The common part of two bases, written into the repository; undefined if one has no file. */
+/** The common part of two base texts, written into the repository; undefined if a base has no file. */
 async function commonBase(objects: Objects, one: Oid | undefined, other: Oid | undefined): Promise<Oid | undefined> {
   const [first, second] = await Promise.all([one, other].map(blob => readBytes(objects, blob)))
   if (!first || !second) return undefined
@@ -144,7 +144,7 @@ async function commonBase(objects: Objects, one: Oid | undefined, other: Oid | u
 const readBytes = async (objects: Objects, blob: Oid | undefined): Promise<Buffer | undefined> =>
   blob === undefined ? undefined : (await objects.read(blob))?.bytes
 
-/** Removes clashes that need no choice, since the other end equals the draft or the base. */
+/** Removes clashes that need no choice: the other version of the file equals the draft, or the draft's base. */
 async function withoutSettled(objects: Objects, drafts: Drafts): Promise<Drafts> {
   const files = new Map(drafts.files)
   const clashes = new Map<Path, Clashing>()
@@ -159,7 +159,9 @@ async function withoutSettled(objects: Objects, drafts: Drafts): Promise<Drafts>
   return { ...drafts, files, clashes }
 }
 
-/** Adds working texts to clashes of text. An existing one is kept if it was made with the same other end. */
+/**
+ * Adds to each clash of text its text with conflict markers. An existing one is kept if the other version is the same.
+ */
 async function withMarks(objects: Objects, drafts: Drafts): Promise<Drafts> {
   const clashes = new Map<Path, Clashing>()
   for (const [path, clash] of drafts.clashes) {
@@ -191,7 +193,7 @@ async function marked(objects: Objects, clash: Clashing, other: Entry): Promise<
 const editable = (bytes: Buffer): Buffer | undefined =>
   bytes.length <= MAX_EDITABLE_BYTES && decodeText(bytes) ? bytes : undefined
 
-/** The other end of a clash: the file in the branch, or in the drafts of another desk. */
+/** The version of a file that conflicts with its draft: that of the branch, or of another desk's drafts. */
 export async function entryBeside(objects: Objects, { tip, files }: Drafts, path: Path): Promise<Entry> {
   if (files.has(path)) return entryOf(files.get(path))
   return await entryInTip(objects, tip, path)

@@ -31,8 +31,8 @@ export type Clashing = {
 }
 
 /**
- * The draft and the other end in one text with markers, as resolved in the editor. The draft is this text with our side
- * of each open conflict. Only text has it: other content is chosen as a whole.
+ * A conflicting draft and the other version in one text with conflict markers, as resolved in the editor. The draft is
+ * this text with our side of each open conflict. Only text has it: other content is chosen as a whole.
  */
 export type Working = {
   oid: Oid
@@ -43,7 +43,7 @@ export type Working = {
   left: number
   /** The text with all its conflict markers, before any was resolved. */
   marked: Oid
-  /** The other side that this text was made with. */
+  /** The other version that this text was made with. */
   theirs: Oid
 }
 
@@ -92,7 +92,7 @@ export const draftFileOf = ({ mode, draft, bytes }: Clashing): DraftFile =>
 
 export const entryOf = (file: DraftFile): Entry => file && { mode: file.mode, oid: file.oid }
 
-/** A file as these drafts have it, including the draft of a clash. */
+/** A file as these drafts have it, including drafts in conflict. */
 export async function entryIn(objects: Objects, { tip, files, clashes }: Drafts, path: Path): Promise<Entry> {
   const clash = clashes.get(path)
   const shown = clash && (clash.working?.oid ?? clash.draft)
@@ -170,8 +170,8 @@ export type NewDrafts = { oid: Oid; tree: Oid; made: NewObject[] }
 const CLASHES = /^Forge-Clashes: ([0-9a-f]+)$/m
 
 /**
- * The commit of drafts; undefined if there are none. If the tip is not written yet, `from` says what it is made of:
- * another commit and changes.
+ * The commit of drafts; undefined if there are none. If the tip is not written yet, `from` gives its content: another
+ * commit, and changes to it.
  */
 export async function makeDrafts(
   objects: Objects,
@@ -191,9 +191,9 @@ export async function makeDrafts(
 }
 
 /**
- * Clashes as a commit of their own, a parent of the drafts' commit, so that garbage collection keeps their texts: a
- * folder for each, such as `draft` and `base`. The name of the working texts' folder contains the length of their
- * markers.
+ * Stores conflicting drafts (clashes) as a commit of their own, a parent of the drafts' commit, so that garbage
+ * collection keeps their texts: a folder for each text, such as `draft` and `base`. The name of the folder with the
+ * marked texts contains the length of their markers.
  */
 async function makeClashes(objects: Objects, clashes: ReadonlyMap<Path, Clashing>): Promise<NewDrafts> {
   const changes = new Map<Path, TreeChange>()

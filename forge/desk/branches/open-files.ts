@@ -15,7 +15,7 @@ import { Document, type Taken } from './documents.ts'
 import { originsIn } from './draft-renames.ts'
 import { contentIn, type Drafts, entryIn, entryInTip } from './drafts.ts'
 
-/** A file that windows have open. If it is not editable text, there is no document. */
+/** An open file. `windows`: how many windows show it. `document`: undefined if the file is not editable text. */
 type OpenFile = { windows: number; document: Document | undefined; shown: Entry }
 
 export class OpenFiles {
@@ -87,7 +87,7 @@ export class OpenFiles {
     return this.#files.get(path)?.document?.mark()
   }
 
-  /** Records the entry under which collected edits are in the drafts. */
+  /** Records the tree entry (mode and id) that a file has in the drafts with its collected edits. */
   took(path: Path, entry: Entry): void {
     const open = this.#files.get(path)
     if (open) open.shown = entry

@@ -48,7 +48,8 @@ const nameOf = (step: SaveStep): string =>
 export type CommitSignature = { author: Buffer; committer: Buffer; sign: boolean }
 
 /**
- * Reads these from git's configuration. Throws a {@link Failure} that says what to set if there is no name or email.
+ * Reads author, committer and whether to sign from git's configuration. Throws a {@link Failure} that says what to set
+ * if there is no name or email.
  */
 export async function readSignature(repository: Repository): Promise<CommitSignature> {
   const [author, settings] = await Promise.all([readIdentity(repository, 'AUTHOR'), readSettings(repository)])

@@ -11,14 +11,14 @@ import type { Checkpoint, Checkpoints } from './turn-checkpoints.ts'
 import { sessionChanges } from './turn-ends.ts'
 import type { WrittenHere } from './written-here.ts'
 
-/** Whether a turn began in a waiting merge: it can then end only there. */
+/** Whether a turn began in a waiting merge: it can then be kept only while that merge waits. */
 export async function isInMerging(objects: Objects, { base }: Checkpoint): Promise<boolean> {
   return base !== undefined && (await readMerging(objects, base)) !== undefined
 }
 
 /**
- * Adds the changes of a turn and its conversation to the drafts of the waiting merge: they are committed when that is
- * finished.
+ * Adds the changes of a turn and its conversation to the drafts of the waiting merge: they are committed when the merge
+ * is finished.
  */
 export async function settleByTurn(
   work: BranchWork,

@@ -36,7 +36,7 @@ export const ConflictRow = v.object({
   kind: v.picklist(MERGING_KINDS),
   /** The paths of the files that are resolved together; `path` is one of them. */
   paths: v.array(v.string()),
-  /** The file's path before git put the file aside, since a side has something else there. */
+  /** The file's own path, if git renamed the file because a side has something else at that path. */
   original: v.optional(v.string()),
   stages: v.array(Stage),
   /** The length of the file's conflict markers, in characters; undefined if it is not text. */
@@ -45,6 +45,29 @@ export const ConflictRow = v.object({
   all: v.number(),
 })
 export type ConflictRow = v.InferOutput<typeof ConflictRow>
+
+const RewriteItem = v.object({
+  commits: v.tupleWithRest([v.string()], v.string()),
+  message: v.optional(v.string()),
+  part: v.optional(v.object({ from: v.string(), to: v.string() })),
+})
+
+/** The rest of a rewriting of a branch's commits, beginning with the commit in conflict. */
+const StoredRewrite = v.object({
+  /** The operation in a few words. */
+  does: v.string(),
+  /**
+   * The commits to make. Each item has the commits that it combines, and its message unless that is the first one's.
+   */
+  items: v.tupleWithRest([RewriteItem], RewriteItem),
+  /** How many commits of the first item are in the tree that is being resolved. */
+  applied: v.number(),
+  /** Whether `oursCommit` is a part of the first item: the whole item then replaces it. */
+  amends: v.boolean(),
+  /** The commit whose .forge folder the newest item gets. */
+  owner: v.optional(v.string()),
+})
+export type StoredRewrite = v.InferOutput<typeof StoredRewrite>
 
 const Body = v.object({
   does: v.picklist(['merge', 'land', 'rebase', 'cherry-pick', 'revert']),
@@ -63,10 +86,12 @@ const Body = v.object({
   byGit: v.number(),
   /** The paths of conflicts resolved by keeping what git left. */
   kept: v.array(v.string()),
-  /** The models that resolved files, and the result; without `oid` the file is deleted. */
+  /** By path, the model that resolved the file, and the resulting blob; without `oid` the file was deleted. */
   by: v.record(v.string(), v.object({ model: v.string(), oid: v.optional(v.string()) })),
   /** The commits to pick after this one. */
   todo: v.array(v.string()),
+  /** For a rewriting of commits: what is left, item by item; `todo` then only lists the commits. */
+  rewrite: v.optional(StoredRewrite),
   /** For several picks: the number of this one, from 1, and how many there are. */
   number: v.optional(v.number()),
   of: v.optional(v.number()),
@@ -90,7 +115,9 @@ const subjectOf = ({ does, ours, theirs }: StoredMerging): string => {
 export function makeMerging(repository: Repository, state: StoredMerging, tree: Oid): { oid: Oid; made: NewObject[] } {
   const sides = keepingSides(repository, state)
   // As parents, the commits left to pick and the branch's original commit are kept from garbage collection.
-  const parents = [...new Set([state.oursCommit, state.theirsCommit, state.from, ...state.todo, ...sides.commits])]
+  const rewritten = state.rewrite?.items.flatMap(({ commits }) => commits) ?? []
+  const named = [state.oursCommit, state.theirsCommit, state.from, ...state.todo, ...rewritten, ...sides.commits]
+  const parents = [...new Set(named)]
   const who = identityLine(FORGE_AUTHOR)
   const message = `${subjectOf(state)}\n\n${JSON.stringify(state)}\n`
   const commit: NewObject = { type: 'commit', bytes: bytesOf({ tree, parents, message }, who, who) }
@@ -122,8 +149,10 @@ export async function readMerging(objects: Objects, oid: Oid): Promise<(StoredMe
   const [, json = ''] = textOf(message, undefined).split(/\n\n(.*)/s)
   const body = v.safeParse(v.pipe(v.string(), v.parseJson(), Body), json)
   if (!body.success) return undefined
-  const { oursCommit, theirsCommit, from, base, todo, rows } = body.output
+  const { oursCommit, theirsCommit, from, base, todo, rows, rewrite } = body.output
   const oids = [
+    ...(rewrite?.items.flatMap(({ commits, part }) => [...commits, part?.from, part?.to]) ?? []),
+    rewrite?.owner,
     oursCommit,
     theirsCommit,
     from,

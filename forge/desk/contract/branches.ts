@@ -1,4 +1,4 @@
-/** Questions about branches: editing and saving files, and undo. */
+/** What the page can ask about branches: editing and saving files, and undo. */
 import * as v from 'valibot'
 import { Nothing, question, repeatable } from './question.ts'
 import { At, Branch, Count, Oid, Path, Paths, RefName } from './values.ts'
@@ -66,6 +66,15 @@ export type File = v.InferOutput<typeof File>
 export const Edit = v.object({ client: v.string(), changes: v.unknown() })
 export type Edit = v.InferOutput<typeof Edit>
 
+/** The replacement of a part of a line: the line from 1, the characters from 0. */
+export const LineEdit = v.object({
+  line: v.pipe(Count, v.minValue(1)),
+  from: Count,
+  to: Count,
+  insert: v.pipe(v.string(), v.maxLength(100_000)),
+})
+export type LineEdit = v.InferOutput<typeof LineEdit>
+
 /** An operation of the desk on refs. */
 export const Operation = v.object({
   id: Oid,
@@ -94,7 +103,7 @@ export const branchQuestions = {
   open: repeatable({ at: At, path: Path }, File),
   close: repeatable({ at: At, path: Path }, Nothing),
   /**
-   * Sends edits. Not accepted if other edits came first, which arrive as news, or if the text can't be edited so
+   * Sends edits. Not accepted if other edits came first, which arrive as news, or if the resulting text is not allowed
    * (`refused`: why).
    */
   edit: question(
@@ -107,14 +116,31 @@ export const branchQuestions = {
     v.object({ commit: v.optional(Oid) }),
   ),
   /**
-   * After a checkout could not follow: the new branch `to` gets the saved commits and the drafts, and the branch goes
-   * back to the checkout's commit.
+   * After a checkout could not follow a save: the new branch `to` gets the saved commits and the drafts, and the branch
+   * goes back to the checkout's commit.
    */
   'save elsewhere': question({ branch: Branch, to: Branch }, Commit),
   /** Moves the drafts to the new branch `to` at commit `from`, where the branch was before it was moved. */
   'drafts elsewhere': question({ branch: Branch, from: Oid, to: Branch }, Nothing),
   /** Discards drafts; the operation can be undone. */
   discard: question({ branch: Branch, paths: v.array(Path) }, Nothing),
+  /**
+   * Replaces parts of lines in several files, which become drafts in one operation. `tree`: the tree that the edits were
+   * made for; nothing is replaced if one of the files has changed since. `words`: what is replaced by what. The reply
+   * has the files that can't be edited, and why.
+   */
+  'replace in files': question(
+    {
+      branch: Branch,
+      tree: Oid,
+      words: v.pipe(v.string(), v.maxLength(1_000)),
+      files: v.pipe(
+        v.array(v.object({ path: Path, edits: v.pipe(v.array(LineEdit), v.maxLength(10_000)) })),
+        v.maxLength(10_000),
+      ),
+    },
+    v.object({ files: Count, edits: Count, skipped: v.array(v.object({ path: Path, why: v.string() })) }),
+  ),
   /** The default message of a save. */
   message: repeatable({ branch: Branch, paths: Paths }, v.object({ message: v.string() })),
   /** Adds an empty file as a draft. */

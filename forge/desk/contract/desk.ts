@@ -1,4 +1,4 @@
-/** Questions about the desk as a whole, and the layout of a window. */
+/** What the page can ask about the desk as a whole, and the layout of a window. */
 import * as v from 'valibot'
 import { BranchInfo } from './branches.ts'
 import { Nothing, question, repeatable } from './question.ts'

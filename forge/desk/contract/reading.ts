@@ -1,4 +1,4 @@
-/** Questions that read branches and commits: folders, history, differences, and searches. */
+/** What the page can ask to read branches and commits: folders, history, differences, and searches. */
 import * as v from 'valibot'
 import { Nothing, question, repeatable } from './question.ts'
 import { At, Change, Count, Oid, Path, Person } from './values.ts'
@@ -31,7 +31,14 @@ export const CommitRow = v.object({
 })
 export type CommitRow = v.InferOutput<typeof CommitRow>
 
-export const Match = v.object({ path: Path, line: Count, text: v.string(), ranges: v.array(v.tuple([Count, Count])) })
+/** `isCut`: the text is only a part of a long line. */
+export const Match = v.object({
+  path: Path,
+  line: Count,
+  text: v.string(),
+  ranges: v.array(v.tuple([Count, Count])),
+  isCut: v.optional(v.boolean()),
+})
 export type Match = v.InferOutput<typeof Match>
 
 /** A run of lines in a file, from line 1, that come from the same commit. */
@@ -68,8 +75,8 @@ export const readingQuestions = {
   /** A blob. No text if it is binary or too large; `encoding` is set if it was guessed. */
   blob: repeatable({ oid: Oid }, v.object({ text: v.optional(v.string()), encoding: v.optional(v.string()) })),
   /**
-   * `beyond`: only commits that this other place lacks. `words`: only commits with these words in their message or
-   * author, or at the start of their hash. The total is undefined if unknown.
+   * `beyond`: only commits that this other branch or commit lacks. `words`: only commits with these words in their
+   * message or author, or at the start of their hash. The total is undefined if unknown.
    */
   history: repeatable(
     {
@@ -83,8 +90,8 @@ export const readingQuestions = {
     v.object({ rows: v.array(CommitRow), total: v.optional(Count) }),
   ),
   /**
-   * Whether `into` contains all commits of `at`, and by which merge; without one after a fast-forward, or if the search
-   * takes too long.
+   * Whether `into` contains all commits of `at`, and by which merge (`merge`: missing after a fast-forward, or if the
+   * search takes too long).
    */
   contained: repeatable({ at: At, into: At }, v.object({ isContained: v.boolean(), merge: v.optional(CommitRow) })),
   /** A commit by its id or the start of it. */
@@ -94,10 +101,34 @@ export const readingQuestions = {
   ),
   /** The commit of each line of a saved file; no lines if the file does not exist. */
   blame: repeatable({ at: At, path: Path }, Blame),
-  /** Starts a search. The matches come as `found` news with the search's number. */
+  /** The commits that changed some lines of a file, from line 1, newest first, with what they changed in them. */
+  'line history': repeatable(
+    { at: At, path: Path, from: v.pipe(Count, v.minValue(1)), to: v.pipe(Count, v.minValue(1)) },
+    v.array(
+      v.object({
+        commit: CommitRow,
+        /** The file's path in the commit, if known. */
+        path: v.optional(Path),
+        /** Git's patch: each line begins with a space, + or -. */
+        hunks: v.array(v.object({ before: Count, after: Count, lines: v.array(v.string()) })),
+      }),
+    ),
+  ),
+  /**
+   * Starts a search. The matches come as `found` news with the search's number. `files`: path filters, such as `*.ts,
+   * !test`. `wholeLines`: lines are cut later, as needed to replace in them. `tree`: what is searched.
+   */
   'find text': question(
-    { at: At, words: v.string(), isRegex: v.boolean(), matchCase: v.boolean() },
-    v.object({ search: Count }),
+    {
+      at: At,
+      words: v.string(),
+      isRegex: v.boolean(),
+      matchCase: v.boolean(),
+      matchWord: v.optional(v.boolean()),
+      files: v.optional(v.pipe(v.string(), v.maxLength(4096))),
+      wholeLines: v.optional(v.boolean()),
+    },
+    v.object({ search: Count, tree: Oid }),
   ),
   'stop finding': question({ search: Count }, Nothing),
 }

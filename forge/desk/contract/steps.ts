@@ -1,7 +1,7 @@
-/** Questions about steps on refs: the outcome, the preview, and running them. */
+/** What the page can ask about steps (merge, rebase, push and the like): the outcome, the preview, and running one. */
 import * as v from 'valibot'
 import { Nothing, question, repeatable } from './question.ts'
-import { Branch, Count, Oid, Path } from './values.ts'
+import { Branch, Count, Oid, Part, Path } from './values.ts'
 
 /** A branch or any commit. `words`: its name on the screen, a byte string, such as upstream/main or abc12345. */
 export const Source = v.object({ commit: Oid, branch: v.optional(Branch), words: v.string() })
@@ -12,7 +12,7 @@ const Commits = v.pipe(v.array(Oid), v.minLength(1), v.maxLength(1000))
 /**
  * A change of a branch's commits, as with `git rebase --interactive`. `amend`: of the newest one; `squash`: of some
  * commits into the oldest of them; `reorder`: moves some after another one, in their order, or `before the first` of
- * the branch.
+ * the branch; `split`: makes two of one.
  */
 export const Rewriting = v.variant('do', [
   v.object({ do: v.literal('amend'), isWithDrafts: v.boolean() }),
@@ -21,12 +21,19 @@ export const Rewriting = v.variant('do', [
   v.object({ do: v.literal('squash'), commits: Commits, isFixup: v.boolean() }),
   v.object({ do: v.literal('drop'), commits: Commits }),
   v.object({ do: v.literal('reorder'), commits: Commits, after: v.union([Oid, v.literal('before the first')]) }),
+  /** `first`: the changes of the first commit. `rest`: the message of the second one; undefined: the commit's own. */
+  v.object({
+    do: v.literal('split'),
+    commit: Oid,
+    first: v.pipe(v.array(Part), v.maxLength(20_000)),
+    rest: v.optional(v.string()),
+  }),
 ])
 export type Rewriting = v.InferOutput<typeof Rewriting>
 
 /** A step within this repository, which has a preview and an outcome in a few words. */
 export const BranchStep = v.variant('step', [
-  /** A fast-forward if possible, unless a commit is requested. */
+  /** Merges the source: by a fast-forward if possible, unless a merge commit is requested. */
   v.object({
     step: v.literal('merge'),
     source: Source,
@@ -34,7 +41,7 @@ export const BranchStep = v.variant('step', [
     message: v.optional(v.string()),
     isCommitWanted: v.optional(v.boolean()),
   }),
-  /** One commit with all changes of the source, without .forge/; the source's tip is kept at refs/forge/kept/. */
+  /** Lands the source: as one commit with all its changes, without .forge/. Its tip is kept at refs/forge/kept/. */
   v.object({ step: v.literal('land'), source: Source, onto: Branch, message: v.optional(v.string()) }),
   /** Rebases the commits of a branch onto another commit. */
   v.object({ step: v.literal('rebase'), branch: Branch, onto: Source }),
@@ -46,7 +53,7 @@ export const BranchStep = v.variant('step', [
 ])
 export type BranchStep = v.InferOutput<typeof BranchStep>
 
-/** `message`: of the amended, reworded or squashed commit; undefined: as in the preview. */
+/** `message`: of the amended, reworded or squashed commit, or of the first part; undefined: as in the preview. */
 const RewriteStep = v.object({
   step: v.literal('rewrite'),
   branch: Branch,
@@ -63,7 +70,7 @@ export const Step = v.variant('step', [
   /** Fetches from one remote, from a branch's remote, or from all. */
   v.object({ step: v.literal('fetch'), remote: v.optional(v.string()), branch: v.optional(Branch) }),
   v.object({ step: v.literal('pull'), branch: Branch, how: v.picklist(['fast-forward', 'merge', 'rebase']) }),
-  /** `isForced`: with a lease on the remote's commit at the time of the preview. */
+  /** `isForced`: a forced push, with a lease on the remote's commit at the time of the preview. */
   v.object({
     step: v.literal('push'),
     branch: Branch,
@@ -87,6 +94,25 @@ export const Outlook = v.object({
   words: v.string(),
 })
 export type Outlook = v.InferOutput<typeof Outlook>
+
+/** What becomes of one or several commits of a branch in a rewriting. */
+export const RewrittenCommit = v.object({
+  /** The commits before the rewriting, oldest first. */
+  from: v.array(Oid),
+  /** The subject after the rewriting. */
+  subject: v.string(),
+  /**
+   * `reapplied`: only with another parent; `empty`: left out, since it changes nothing any more; `waiting`: comes after
+   * a conflict.
+   */
+  becomes: v.picklist([
+    ...(['reapplied', 'reworded', 'amended', 'squashed', 'split', 'moved'] as const),
+    ...(['dropped', 'empty', 'conflict', 'waiting'] as const),
+  ]),
+  /** Whether a remote branch contained the commits when last fetched. */
+  isPushed: v.boolean(),
+})
+export type RewrittenCommit = v.InferOutput<typeof RewrittenCommit>
 
 /** What a step would do, computed before anything moves. */
 export const Preview = v.object({
@@ -114,6 +140,8 @@ export const Preview = v.object({
    * branch with drafts; publishing, if a branch has no upstream to pull from.
    */
   offers: v.optional(v.picklist(['pull', 'save', 'publish'])),
+  /** For a rewriting: what becomes of the commits, newest first; at most 200. */
+  rewritten: v.optional(v.array(RewrittenCommit)),
   /** Warnings: hooks that do not run, a checkout that can't follow, commits that are on a remote. */
   warnings: v.array(v.string()),
 })

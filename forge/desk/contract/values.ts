@@ -37,3 +37,11 @@ export const Change = v.object({
   deleted: v.optional(Count),
 })
 export type Change = v.InferOutput<typeof Change>
+
+/** Lines of the old version of a file and those that stand for them in the new one: from 0, `to` exclusive. */
+export const LineRange = v.object({ fromA: Count, toA: Count, fromB: Count, toB: Count })
+export type LineRange = v.InferOutput<typeof LineRange>
+
+/** The changes of a file, or some of them: those in these lines, in their order. */
+export const Part = v.object({ path: Path, lines: v.optional(v.pipe(v.array(LineRange), v.maxLength(20_000))) })
+export type Part = v.InferOutput<typeof Part>

@@ -24,7 +24,13 @@ import {
 import type { CommitSignature } from '../branches/save.ts'
 import { sideOf, wordsFor } from '../conflicts/conflicts.ts'
 import { draftConflict, draftConflictsIn, takeDraftSide } from '../conflicts/draft-conflicts.ts'
-import { type ConflictRow, makeMerging, readMerging, type StoredMerging } from '../conflicts/merging-commits.ts'
+import {
+  type ConflictRow,
+  makeMerging,
+  readMerging,
+  type StoredMerging,
+  type StoredRewrite,
+} from '../conflicts/merging-commits.ts'
 import type { BranchInfo } from '../contract/branches.ts'
 import type { ConflictFile, Merging, MergingFile, WholeSide } from '../contract/merging.ts'
 import type { Done, Source } from '../contract/steps.ts'
@@ -34,12 +40,24 @@ import { arrive, type WaitingMerge, waitForPerson, writeChain } from '../steps/p
 import { planPicks, readCommit } from '../steps/picks.ts'
 import { type Planned, pastOf, type Stop, treeOfCommit } from '../steps/plan.ts'
 import type { Plannings } from '../steps/plannings.ts'
+import { applyItems } from '../steps/rewrite-items.ts'
 import { MergingReviews, type Oddities } from './merging-review.ts'
 import { type ConflictPlace, requestOf } from './request.ts'
 
 type State = StoredMerging & { tree: Oid }
 /** Additional content of a merge that is not begun by a step. */
 export type Beginning = { result?: Oid | undefined; forklift?: StoredMerging['forklift'] }
+
+/**
+ * The resolution of a conflict in a rewriting. `message`: what the user typed; `settled`: the drafts that it contains.
+ */
+type RewriteEnd = {
+  state: State
+  rewrite: StoredRewrite
+  tree: Oid
+  message: string | undefined
+  settled: BranchWork['drafts']
+}
 
 /** At most this many states are cached; a state never changes. */
 const MAX_KEPT_STATES = 200
@@ -243,8 +261,10 @@ export class Mergings {
     await held.writeDrafts()
     const { oid: tree, made } = await resultTree(work)
     await writeObjects(objects.repository, made)
-    const planned = await this.#planned(state, tree, message)
     const settled = work.drafts
+    if (state.rewrite)
+      return await this.#goOn(held, signature, { state, rewrite: state.rewrite, tree, message, settled })
+    const planned = await this.#planned(state, tree, message)
     const first = await held.unlocked(() => writeChain(objects, state.oursCommit, planned, signature))
     const name = visiblePath(work.name)
     if (state.does === 'merge' || state.does === 'land' || state.does === 'revert') {
@@ -271,6 +291,34 @@ export class Mergings {
       settled,
     }
     await waitForPerson(held, waiting)
+    const { number = 0 } = picks.stop.state
+    return { words: `There are conflicts again, at commit ${number} of ${of}.`, merging: work.name }
+  }
+
+  /** Goes on with a rewriting after a conflict, to its end or the next conflict. */
+  async #goOn(held: HeldBranch, signature: Promise<CommitSignature>, end: RewriteEnd): Promise<Done> {
+    const { work } = held
+    const { objects } = this.room
+    const { state, rewrite, tree, message, settled } = end
+    const { applied, amends, does, owner } = rewrite
+    const onto = amends ? (await readCommit(objects, state.oursCommit)).parents[0] : state.oursCommit
+    const [first, ...later] = rewrite.items
+    const text = message?.trim() ? message : undefined
+    const isSame = text === undefined || text.trim() === (await this.#messageOf(state)).trim()
+    const items = [isSame ? first : { ...first, message: text }, ...later]
+    const { of = items.length, onto: ontoWords = '' } = state
+    const course = { onto, items, begun: { tree, applied }, of, ontoWords, does, owner }
+    const { picks, tip } = await this.plannings.run(async pace => {
+      const picks = await applyItems(objects, course, pace)
+      return { picks, tip: await held.unlocked(() => writeChain(objects, onto, picks.chain, signature, pace.signal)) }
+    })
+    if (!picks.stop) {
+      await arrive(held, { kind: 'rewrite', does, to: tip, settled })
+      return { words: `${pastOf(does)}.`, commit: tip }
+    }
+    await waitForPerson(held, {
+      ...{ stop: picks.stop, ours: tip, kind: 'go on with rewrite', does: `go on: ${does}`, settled },
+    })
     const { number = 0 } = picks.stop.state
     return { words: `There are conflicts again, at commit ${number} of ${of}.`, merging: work.name }
   }
@@ -312,7 +360,7 @@ export class Mergings {
   }
 }
 
-/** What a merge of one commit did, as its operation says it. */
+/** The sentence for the operation that finishes a merge, a landing or a revert. */
 function operationOf({ theirs, base }: State, does: 'merge' | 'land' | 'revert', name: string): string {
   if (does === 'revert') return `revert ${base?.slice(0, 8) ?? ''} in ${name}`
   return `${does} ${visiblePath(theirs)} ${does === 'land' ? 'on' : 'into'} ${name}`
@@ -354,8 +402,7 @@ async function modelBehind({ room: { objects }, drafts }: BranchWork, state: Sta
 }
 
 /**
- * Whether a path is resolved together with a conflict: one of its own, or the original place of a file that git put
- * aside.
+ * Whether a path is resolved together with a conflict: one of its own, or the original path of a file that git renamed.
  */
 const isSettledWith = ({ paths, original }: ConflictRow, path: Path): boolean =>
   paths.includes(path) || (original !== undefined && (path === original || path.startsWith(`${original}/`)))
@@ -413,7 +460,7 @@ function whyNotYet({ name, head }: BranchWork, state: State, rows: readonly Merg
 
 const STAGE = { base: 1, ours: 2, theirs: 3 } as const
 
-/** A side's entry in a conflict. */
+/** The tree entry that one side has in a conflict; undefined if that side has no file there. */
 async function entryOfSide(
   objects: Objects,
   { oursCommit, theirsCommit }: StoredMerging,
@@ -444,7 +491,7 @@ async function entriesOf(
     for (const path of paths) wanted.set(path, path === place ? chosen : undefined)
     return wanted
   }
-  // A file put aside moves back to its place or is deleted; a folder in that place is deleted.
+  // A file that git renamed moves back to its own path or is deleted; a folder at that path is deleted.
   for (const path of paths) wanted.set(path, undefined)
   if (!chosen) return wanted
   const there = await entryAt(objects, state.tree, original)
@@ -455,13 +502,13 @@ async function entriesOf(
   return wanted.set(original, chosen)
 }
 
-/** The current content, with both sides of each open conflict. */
+/** The files of a conflict as they are now, with both sides of each open conflict instead of its markers. */
 async function bothOf(work: BranchWork, row: ConflictRow): Promise<Map<Path, DraftFile>> {
   const { drafts, name, tip } = work
   const { objects } = work.room
   const wanted = new Map<Path, DraftFile>()
   for (const path of row.mark === undefined ? [] : row.paths) {
-    // A file with two names may have lost one of them in the drafts: that one is restored.
+    // Of a file renamed to two names, the drafts may lack one: it is restored.
     const entry = (await entryIn(objects, drafts, path)) ?? (await entryInTip(objects, tip, path))
     const content = entry && (await contentIn(objects, drafts, path, entry))
     if (!entry || !content?.bytes) continue

@@ -70,7 +70,7 @@ function readChanges(words: string[]): Change[] {
   }
   while (at < words.length) {
     const [, added = '-', deleted = '-', name = ''] = /^([\d-]+)\t([\d-]+)\t(.*)$/s.exec(words[at] ?? '') ?? []
-    // For a renamed file, both names follow.
+    // An empty name stands for a renamed file, whose old and new name follow.
     const path = name === '' ? (words[at + 2] ?? '') : name
     const change = changes.get(path)
     if (change && added !== '-') Object.assign(change, { added: Number(added), deleted: Number(deleted) })

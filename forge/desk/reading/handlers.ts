@@ -1,8 +1,10 @@
-/** Handlers of the questions that read branches and commits. */
+/** Answers the page's questions that read branches and commits. */
 import { blame } from '../../../core/git/blame.ts'
 import { isAncestor, mergeBases } from '../../../core/git/commits.ts'
 import { findText, textSearch } from '../../../core/git/grep.ts'
+import { lineHistory } from '../../../core/git/line-history.ts'
 import type { Objects } from '../../../core/git/objects.ts'
+import { pathspecsOf } from '../../../core/git/path-filters.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import { emptyTree } from '../../../core/git/trees.ts'
 import type { Vfs } from '../../vfs.ts'
@@ -21,6 +23,7 @@ import {
   mergeThatBrought,
   rowsBeyond,
   rowsMatching,
+  rowsOf,
   rowsTouching,
   treeBefore,
 } from './history.ts'
@@ -29,6 +32,8 @@ import { guess } from './text.ts'
 
 /** Larger text files are not sent. */
 const MAX_TEXT_BYTES = 2 << 20
+/** Nothing is replaced in lines with more characters than this. */
+const MAX_REPLACED_LINE_CHARS = 5_000
 /** At most this many files are found by one search. */
 const MAX_FILES_FOUND = 1000
 
@@ -69,7 +74,8 @@ export class Reading implements AsyncDisposable {
       const commit = await this.#commitOf(at)
       return commit === undefined ? { lines: [], commits: [] } : await blame(this.objects, commit, path)
     },
-    'find text': async (fields, window) => ({ search: await this.#findText(window, fields) }),
+    'line history': fields => this.#lineHistory(fields),
+    'find text': (fields, window) => this.#findText(window, fields),
     'stop finding': ({ search }, window) => window.endFinding(search),
   }
 
@@ -93,8 +99,8 @@ export class Reading implements AsyncDisposable {
   }
 
   /**
-   * Without `from`: a commit's own changes, or a branch's drafts. From a branch: the changes since the merge base by
-   * default.
+   * Lists changes. Without `from`: a commit's own, or a branch's drafts. From a branch: by default, those since the
+   * merge base.
    */
   async #changes({ from, to, isFromMergeBase = from?.kind === 'branch' }: Fields<'changes'>) {
     const place = await this.#placeOf(to)
@@ -132,7 +138,7 @@ export class Reading implements AsyncDisposable {
     }
   }
 
-  /** The commit of a place; with a waiting merge, the branch's own. */
+  /** The commit of a branch or commit; if a merge waits in the branch, the branch's own. */
   async #commitOf(at: At): Promise<Oid | undefined> {
     if (at.kind === 'branch') return await this.branches.headOf(at.branch)
     return (await this.#placeOf(at)).commit
@@ -154,6 +160,21 @@ export class Reading implements AsyncDisposable {
     return await this.#histories.rows(name, commit, from, count)
   }
 
+  async #lineHistory({ at, path, from, to }: Fields<'line history'>): Promise<Answer<'line history'>> {
+    const commit = await this.#commitOf(at)
+    if (commit === undefined) return []
+    const changes = await lineHistory(this.objects.repository, commit, path, { from: Math.min(from, to), to })
+    const found = await rowsOf(
+      this.objects,
+      changes.map(({ oid }) => oid),
+    )
+    const rows = new Map(found.map(row => [row.oid, row]))
+    return changes.flatMap(({ oid, path: there, hunks }) => {
+      const row = rows.get(oid)
+      return row ? [{ commit: row, hunks, ...(there !== undefined && { path: there }) }] : []
+    })
+  }
+
   async #contained({ at, into }: Fields<'contained'>): Promise<Answer<'contained'>> {
     const [tip, other] = await Promise.all([this.#commitOf(at), this.#commitOf(into)])
     if (tip === undefined || other === undefined || !(await isAncestor(this.objects.repository, tip, other)))
@@ -163,9 +184,14 @@ export class Reading implements AsyncDisposable {
   }
 
   /** The search continues after the reply, and sends its results only to its window. */
-  async #findText(window: Window, { at, ...question }: Fields<'find text'>): Promise<number> {
+  async #findText(
+    window: Window,
+    { at, files = '', wholeLines = false, ...asked }: Fields<'find text'>,
+  ): Promise<Answer<'find text'>> {
     const { tree } = await this.#placeOf(at)
-    const wanted = await textSearch(this.objects.repository, { ...question, tree })
+    const pathspecs = pathspecsOf(files)
+    const { matchWord = false, ...question } = asked
+    const wanted = await textSearch(this.objects.repository, { ...question, matchWord, tree })
     const { search, signal } = window.beginToFind()
     const found = (matches: Match[], isDone: boolean, isCut: boolean) =>
       window.tell({ say: 'found', search, matches, isDone, isCut })
@@ -174,6 +200,8 @@ export class Reading implements AsyncDisposable {
         const { isCut } = await findText(this.objects.repository, wanted, {
           signal,
           onFound: it => found(it, false, false),
+          pathspecs,
+          ...(wholeLines && { maxLineChars: MAX_REPLACED_LINE_CHARS }),
         })
         found([], true, isCut)
       } catch (error) {
@@ -185,7 +213,7 @@ export class Reading implements AsyncDisposable {
     }
     // The search starts after the reply, which contains the number that the results refer to.
     setImmediate(look)
-    return search
+    return { search, tree }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -12,7 +12,10 @@ export type ReadingPlace = {
   tree: Oid
 }
 
-/** The place of some files. Drafts are written as objects, so that everything that reads trees can read them. */
+/**
+ * The branch or commit that some files are read from. Drafts are written as objects, so that everything that reads
+ * trees can read them.
+ */
 export async function readingPlace(objects: Objects, files: Vfs): Promise<ReadingPlace> {
   if (files instanceof WorkInProgressVfs && files.changes.size > 0)
     return { commit: files.base, tree: await files.writeTree() }

@@ -27,12 +27,17 @@ type PickRules = {
 
 const WORDS = { rebase: 'Rebasing', 'cherry-pick': 'Cherry-picking' } as const
 
+/** What becomes of a commit: an existing one, a new one, none, the one in conflict, or one after a conflict. */
+export type Outcome = 'kept' | 'new' | 'empty' | 'conflict' | 'waiting'
+
 export type Picks = {
   chain: Planned[]
   /** The tree at the end of the chain. */
   tree: Oid
   /** Commits that would change nothing. */
   dropped: { commit: Oid; subject: string }[]
+  /** Of a rewriting: what becomes of each item. */
+  outcomes?: Outcome[]
   stop?: Stop
 }
 
@@ -95,7 +100,7 @@ export async function readCommit(objects: Objects, oid: Oid): Promise<Commit> {
   return parseCommit(object.bytes)
 }
 
-/** The repository with git processes that the signal also stops. */
+/** A copy of the repository whose git processes are also stopped by the signal. */
 export function endedBy(repository: Repository, signal: AbortSignal): Repository {
   return { ...repository, signal: repository.signal ? AbortSignal.any([repository.signal, signal]) : signal }
 }

@@ -8,6 +8,7 @@ import type { Objects } from '../../../core/git/objects.ts'
 import type { Move } from '../../../core/git/refs.ts'
 import type { Oid } from '../../../core/git/repository.ts'
 import type { StoredMerging } from '../conflicts/merging-commits.ts'
+import type { RewrittenCommit } from '../contract/steps.ts'
 
 /** The branch that a step moves, and its commit. */
 export type StepTarget = { branch: string; tip: Oid }
@@ -27,7 +28,7 @@ export type Planned =
       author?: CommitIdentity | undefined
     }
 
-/** Where a chain meets conflicts: the merge, and what is left to do. */
+/** Where a chain of commits stops at conflicts: the merge, and what is left to do. */
 export type Stop = {
   /** Git's merge, with plain file names, and the branch's own .forge folder. */
   merge: MergedTree
@@ -35,15 +36,21 @@ export type Stop = {
   ours: Oid
   theirs: Oid
   words: { ours: string; theirs: string }
-  state: Pick<StoredMerging, 'does' | 'base' | 'message' | 'todo' | 'number' | 'of' | 'subject' | 'onto' | 'keep'>
+  state: Pick<
+    StoredMerging,
+    'does' | 'base' | 'message' | 'todo' | 'number' | 'of' | 'subject' | 'onto' | 'keep' | 'rewrite'
+  >
 }
+
+/** What becomes of commits of a branch, without whether a remote has them. */
+export type Rewritten = Omit<RewrittenCommit, 'isPushed'>
 
 export type StepPlan = {
   branch: string
   /** The branch's commit. */
   before: Oid
   is: 'clean' | 'drops' | 'nothing' | 'conflicts'
-  /** The outcome, for the word on a drop target. */
+  /** The outcome in a few words, as shown on a drop target. */
   words: string
   /** The kind of the operation. */
   kind: string
@@ -61,8 +68,9 @@ export type StepPlan = {
   commits: number
   /** The message of the resulting commit, for editing. */
   message?: string | undefined
-  /** Of a rewriting: the oldest commit that becomes another one. */
+  /** Of a rewriting: the oldest commit that becomes another one, and what becomes of each commit from there on. */
   replaced?: Oid | undefined
+  rewritten?: readonly Rewritten[] | undefined
   /** Other refs that move with the branch. */
   also: readonly Move[]
   /** Warnings for the preview. */
@@ -94,6 +102,7 @@ const PAST: Record<string, string> = {
   reorder: 'Reordered',
   reword: 'Reworded',
   revert: 'Reverted',
+  split: 'Split',
   squash: 'Squashed',
   tag: 'Tagged',
 }

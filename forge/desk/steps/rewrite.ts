@@ -1,21 +1,22 @@
 /**
- * Rewrites commits of a branch: amend, reword, squash, drop and reorder, as `git rebase --interactive` does. Later
+ * Rewrites commits of a branch: amend, reword, squash, drop, reorder and split, as `git rebase --interactive` does. Later
  * commits are applied again; earlier ones stay.
  */
 import { Failure } from '../../../core/failure.ts'
 import { type Commit, isAncestor, textOf } from '../../../core/git/commits.ts'
 import { subjectOf } from '../../../core/git/history.ts'
 import type { Objects } from '../../../core/git/objects.ts'
-import { asBytes, type Oid } from '../../../core/git/repository.ts'
+import type { Oid } from '../../../core/git/repository.ts'
 import { read } from '../../../core/git/run.ts'
-import { emptyTree } from '../../../core/git/trees.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
 import { AMEND } from '../branches/undo.ts'
-import { groupsOf, isClean } from '../conflicts/conflicts.ts'
+import { groupsOf } from '../conflicts/conflicts.ts'
 import type { RewriteStep, Rewriting } from '../contract/steps.ts'
-import { applyChange, type Pace, type Picks, readCommit } from './picks.ts'
-import { filesInConflict, type Planned, type StepPlan, type StepTarget } from './plan.ts'
+import { type Outcome, readCommit } from './picks.ts'
+import { filesInConflict, type Rewritten, type StepPlan, type StepTarget } from './plan.ts'
 import { everyTime, type Once } from './plannings.ts'
+import { applyItems, type Course, type Item } from './rewrite-items.ts'
+import { splitItems } from './split.ts'
 
 /** At most this many commits are applied again; above that, the step is refused and git rebase is needed. */
 const MAX_COMMITS = 5000
@@ -24,9 +25,6 @@ const MAX_COMMITS = 5000
  * A branch whose commits are rewritten. `treeWithDrafts`: its files with all drafts, if its newest commit takes these.
  */
 export type RewriteTarget = StepTarget & { treeWithDrafts: Oid | undefined }
-
-/** One resulting commit: the first of these commits, with the changes of the others added. */
-type Item = { commits: readonly [Oid, ...Oid[]]; message?: string | undefined }
 
 /** A commit in the branch's first-parent history. */
 type OnLine = Commit & { oid: Oid }
@@ -44,8 +42,8 @@ type Rewrite = {
 }
 
 /**
- * Plans a rewriting. Throws a {@link Failure} if a commit is not in the branch's first-parent history, if a merge
- * prevents it, or if a conflict could not wait because more than plain commits follow it.
+ * Plans a rewriting. Throws a {@link Failure} if a commit is not in the branch's first-parent history, or if a merge
+ * prevents it.
  */
 export async function planRewrite(
   objects: Objects,
@@ -55,7 +53,7 @@ export async function planRewrite(
 ): Promise<StepPlan> {
   const { branch, tip } = target
   const line = await lineDownTo(objects, target, commitsOf(rewriting, tip))
-  const rewrite = rewriteOf(line, rewriting, typed)
+  const rewrite = await rewriteOf(objects, line, rewriting, typed)
   const name = visiblePath(branch)
   const plan = {
     branch,
@@ -68,15 +66,25 @@ export async function planRewrite(
   const replaced = oldestReplaced(line, rewrite, rewriting)
   await verifyNoLaterMerge(objects, line, replaced)
   const key = `rewrite ${tip} ${target.treeWithDrafts} ${JSON.stringify(rewriting)} ${typed ?? ''}`
+  const course: Course = {
+    ...{ onto: rewrite.onto, items: rewrite.items, of: rewrite.items.length },
+    ontoWords: rewrite.onto === undefined ? 'the beginning' : rewrite.onto.slice(0, 8),
+    does: plan.does,
+    ...(rewriting.do === 'reorder' && { owner: tip }),
+    ...(target.treeWithDrafts !== undefined && { drafts: { of: tip, tree: target.treeWithDrafts } }),
+  }
+  if (rewrite.onto !== undefined && !(await objects.info(rewrite.onto)))
+    throw new Failure('This clone is shallow, and ends at the commit that would be rewritten: git fetch --unshallow.')
   const { picks } = await once(key, async pace => {
-    return { picks: await apply(objects, target, line, { rewrite, rewriting }, pace), commits: line.length, same: 0 }
+    return { picks: await applyItems(objects, course, pace), commits: line.length, same: 0 }
   })
-  const { chain, tree, dropped, stop } = picks
-  const made = chain.filter(({ is }) => is === 'new').length + (stop ? 1 + stop.state.todo.length : 0)
+  const { chain, tree, dropped, stop, outcomes = [] } = picks
+  const made = outcomes.filter(it => it === 'new' || it === 'conflict' || it === 'waiting').length
   const isSame = made === 0 && rewrite.items.length === line.length
   const lost = dropped.map(({ subject }) => `“${visible(subject)}” changes nothing any more, and is left out.`)
   const { message } = rewrite
-  const shared = { ...plan, chain, tree, commits: made, warnings: lost, replaced, message }
+  const rewritten = rewrittenIn(line, rewrite, rewriting, outcomes)
+  const shared = { ...plan, chain, tree, commits: made, warnings: lost, replaced, rewritten, message }
   if (isSame) return { ...shared, is: 'nothing', words: 'nothing to do' }
   if (stop) {
     const where = `${filesInConflict(groupsOf(stop.merge).length)}, at commit ${stop.state.number} of ${stop.state.of}`
@@ -92,6 +100,7 @@ function commitsOf(rewriting: Rewriting, tip: Oid): readonly Oid[] {
     case 'amend':
       return [tip]
     case 'reword':
+    case 'split':
       return [rewriting.commit]
     case 'squash':
     case 'drop':
@@ -125,7 +134,12 @@ async function lineDownTo(objects: Objects, { branch, tip }: StepTarget, needed:
   )
 }
 
-function rewriteOf(line: readonly OnLine[], rewriting: Rewriting, typed: string | undefined): Rewrite {
+async function rewriteOf(
+  objects: Objects,
+  line: readonly OnLine[],
+  rewriting: Rewriting,
+  typed: string | undefined,
+): Promise<Rewrite> {
   const onto = line[0]?.parents[0]
   const plain = (oid: Oid): Item => ({ commits: [oid] })
   const all = line.map(({ oid }) => oid)
@@ -135,7 +149,7 @@ function rewriteOf(line: readonly OnLine[], rewriting: Rewriting, typed: string 
     case 'reword': {
       const oid = rewriting.do === 'amend' ? (all.at(-1) ?? '') : rewriting.commit
       const own = messageOf(oid)
-      // Without a text the commit is planned as reworded, so that the preview shows what that would rewrite.
+      // Without a typed message the commit is planned as reworded, so that the preview shows what that would rewrite.
       const isOther = typed === undefined ? !isAmendedWithDrafts(rewriting) : typed.trim() !== own.trim()
       const item = isOther ? { commits: [oid] as const, message: typed ?? own } : plain(oid)
       const does = `${rewriting.do} ${oid.slice(0, 8)}`
@@ -172,6 +186,17 @@ function rewriteOf(line: readonly OnLine[], rewriting: Rewriting, typed: string 
       const items = [...rest.slice(0, at), ...moved, ...rest.slice(at)].map(plain)
       const does = moved.length === 1 ? `reorder ${moved[0]?.slice(0, 8)}` : `reorder ${many(moved.length, 'commit')}`
       return { onto, items, does, dropped: 0 }
+    }
+    case 'split': {
+      const commit = line.find(({ oid }) => oid === rewriting.commit) as OnLine
+      const own = messageOf(commit.oid)
+      const parts = await splitItems(objects, commit, rewriting.first)
+      const [first, rest] = [
+        { ...parts.first, message: typed ?? own },
+        { ...parts.rest, message: rewriting.rest ?? own },
+      ]
+      const items = all.flatMap((oid): Item[] => (oid === commit.oid ? [first, rest] : [plain(oid)]))
+      return { onto, items, does: `split ${commit.oid.slice(0, 8)}`, message: typed ?? own, dropped: 0 }
     }
   }
 }
@@ -212,89 +237,55 @@ const isKept = (item: Item | undefined, oid: Oid): boolean =>
 
 const isAmendedWithDrafts = (rewriting: Rewriting): boolean => rewriting.do === 'amend' && rewriting.isWithDrafts
 
-type Work = { rewrite: Rewrite; rewriting: Rewriting }
+/** At most this many commits are listed in a preview. */
+const MAX_LISTED_COMMITS = 200
 
-/** Applies the items, one after the other, up to the end or the first conflict that can wait. */
-async function apply(
-  objects: Objects,
-  { tip: branchTip, treeWithDrafts }: RewriteTarget,
+/** What becomes of the commits from the oldest replaced one on, newest first. */
+function rewrittenIn(
   line: readonly OnLine[],
-  { rewrite: { onto, items }, rewriting }: Work,
-  { signal, tell }: Pace,
-): Promise<Picks> {
-  const { format } = objects.repository
-  const byOid = new Map(line.map(commit => [commit.oid, commit]))
-  const treeOf = async (oid: Oid | undefined) =>
-    oid === undefined ? emptyTree(format) : (byOid.get(oid) ?? (await readCommit(objects, oid))).tree
-  const ontoWords = onto === undefined ? 'the beginning' : onto.slice(0, 8)
-  const chain: Planned[] = []
-  const dropped: Picks['dropped'] = []
-  if (onto !== undefined && !(await objects.info(onto)))
-    throw new Failure('This clone is shallow, and ends at the commit that would be rewritten: git fetch --unshallow.')
-  let tree = await treeOf(onto)
-  let tip = onto
-  for (const [at, { commits, message }] of items.entries()) {
-    signal.throwIfAborted()
-    tell(`Rewriting: commit ${at + 1} of ${items.length}`)
-    const [first, ...others] = commits
-    const commit = byOid.get(first) as OnLine
-    const takesDrafts = first === branchTip && treeWithDrafts !== undefined && treeWithDrafts !== commit.tree
-    const isChanged = message !== undefined || others.length > 0 || takesDrafts
-    if (!isChanged && commit.parents[0] === tip) {
-      chain.push({ is: 'there', commit: first, tree: commit.tree })
-      tip = first
-      tree = commit.tree
-      continue
-    }
-    tip = undefined
-    const before = tree
-    for (const oid of commits) {
-      const picked = byOid.get(oid) as OnLine
-      const base = await treeOf(picked.parents[0])
-      const short = oid.slice(0, 8)
-      // The conversation moves with its branch's commits; after a reordering, the newest commit gets the current one.
-      const owner = at === items.length - 1 && rewriting.do === 'reorder' ? branchTip : oid
-      const merge = await applyChange(objects, { tree, from: base, to: oid, owner, theirs: short, signal })
-      if (isClean(merge)) {
-        tree = merge.tree
-        continue
-      }
-      const todo = items.slice(at + 1)
-      verifyCanWait(picked, { isPlain: !isChanged, todo, byOid })
-      const subject = subjectOf(picked)
-      const state = {
-        ...{ does: 'rebase' as const, base: picked.parents[0] ?? null, todo: todo.map(it => it.commits[0]), subject },
-        ...{ number: at + 1, of: items.length, onto: ontoWords },
-      }
-      const words = { ours: ontoWords, theirs: asBytes(`${short} (${visible(subject)})`) }
-      return { chain, tree, dropped, stop: { merge, ours: tree, theirs: oid, words, state } }
-    }
-    if (takesDrafts) tree = treeWithDrafts
-    const wasEmpty = commit.tree === (await treeOf(commit.parents[0]))
-    if (tree === before && !wasEmpty && commit.parents.length < 2 && !isChanged) {
-      dropped.push({ commit: first, subject: subjectOf(commit) })
-      continue
-    }
-    const { author, encoding } = commit
-    const words = message === undefined ? { message: commit.message, encoding } : { message }
-    chain.push({ is: 'new', tree, others: commit.parents.slice(1), ...words, author })
+  { items }: Rewrite,
+  rewriting: Rewriting,
+  outcomes: readonly Outcome[],
+): Rewritten[] {
+  const subjects = new Map(line.map(commit => [commit.oid, subjectOf(commit)]))
+  const made = items.map(({ commits, message }, at): Rewritten & { outcome: Outcome } => {
+    const outcome = outcomes[at] ?? 'waiting'
+    const own = subjects.get(commits[0]) ?? ''
+    const subject = message === undefined ? own : subjectOf({ message: Buffer.from(message), encoding: undefined })
+    const isAmended = rewriting.do === 'amend' && at === items.length - 1
+    const isMoved = rewriting.do === 'reorder' && rewriting.commits.includes(commits[0])
+    const isOther = message !== undefined || commits.length > 1 || isAmended || isMoved
+    const whole = isOther ? BECOMES[rewriting.do] : 'reapplied'
+    const becomes = outcome === 'kept' || outcome === 'new' ? whole : outcome
+    return { from: [...commits], subject, becomes, outcome }
+  })
+  const gone = rewriting.do === 'drop' ? rewriting.commits : []
+  const dropped = line.filter(({ oid }) => gone.includes(oid))
+  // A dropped commit is listed directly above its older neighbour.
+  for (const { oid } of dropped) {
+    const older = new Set(
+      line
+        .slice(
+          0,
+          line.findIndex(it => it.oid === oid),
+        )
+        .map(it => it.oid),
+    )
+    const at = made.findLastIndex(({ from }) => from.some(it => older.has(it))) + 1
+    made.splice(at, 0, { from: [oid], subject: subjects.get(oid) ?? '', becomes: 'dropped', outcome: 'new' })
   }
-  return { chain, tree, dropped }
+  const changed = made.filter(({ outcome }) => outcome !== 'kept')
+  return changed
+    .map(({ outcome: _, ...row }) => row)
+    .reverse()
+    .slice(0, MAX_LISTED_COMMITS)
 }
 
-/** Throws if more than plain commits are left after a conflict, since a waiting merge stores only those. */
-function verifyCanWait(
-  { oid, parents }: OnLine,
-  { isPlain, todo, byOid }: { isPlain: boolean; todo: readonly Item[]; byOid: ReadonlyMap<Oid, OnLine> },
-): void {
-  const short = oid.slice(0, 8)
-  if (parents.length > 1) throw new Failure(`The merge ${short} would get conflicts: use git rebase --rebase-merges.`)
-  const arePlain = todo.every(
-    ({ commits, message }) =>
-      message === undefined && commits.length === 1 && (byOid.get(commits[0])?.parents.length ?? 0) < 2,
-  )
-  if (isPlain && arePlain) return
-  throw new Failure(
-    `${short} would get conflicts: reorder it to where it should be first, which lets you resolve them, and squash it then.`,
-  )
-}
+const BECOMES = {
+  amend: 'amended',
+  reword: 'reworded',
+  squash: 'squashed',
+  split: 'split',
+  drop: 'reapplied',
+  reorder: 'moved',
+} as const

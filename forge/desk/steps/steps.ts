@@ -1,4 +1,4 @@
-/** The steps on refs: outcomes, previews, and running them as previewed. */
+/** Steps on refs (merge, rebase, push and the like): their outcomes, their previews, and running them as previewed. */
 
 import { Failure } from '../../../core/failure.ts'
 import { bytesOf, identityLine } from '../../../core/git/commits.ts'
@@ -32,7 +32,7 @@ import { planRevert } from './revert.ts'
 import { planRewrite } from './rewrite.ts'
 import { planTag, planTagDeletion, type TagPlan } from './tag.ts'
 import { Stopped, Transfers } from './transfer.ts'
-import { warningsFor } from './warnings.ts'
+import { rewrittenCommits, warningsFor } from './warnings.ts'
 
 /** The commits in a preview: of the target, and of the remote branch. */
 type PreviewedStep = { before?: Oid | undefined; there?: Oid | null | undefined }
@@ -166,10 +166,11 @@ export class Steps {
     const { objects } = this.room
     const { stop, message, before } = plan
     const files = stop ? groupsOf(stop.merge).map(group => conflictIn(objects, stop, group)) : []
-    const [conflictsIn, warnings, result] = await Promise.all([
+    const [conflictsIn, warnings, result, rewritten] = await Promise.all([
       Promise.all(files),
       warningsFor(this.room, step, plan),
       stop ? undefined : this.#result(plan),
+      rewrittenCommits(objects.repository, plan),
     ])
     const after = result === undefined ? [] : await this.#draftsAfter(work, before, result)
     if (after.length > 0)
@@ -186,6 +187,7 @@ export class Steps {
       ...(result !== undefined && { tree: plan.tree, result }),
       ...{ conflictsIn: conflictsIn.sort((one, other) => (one.path < other.path ? -1 : 1)), warnings },
       ...(message !== undefined && { message }),
+      ...(rewritten && { rewritten }),
       ...(hasToSave && { offers: 'save' as const }),
     }
   }

@@ -7,7 +7,7 @@ import { read } from '../../../core/git/run.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
 import type { BranchServices } from '../branches/branch-work.ts'
 import { branchOfRef, HEADS, headRef } from '../branches/branches.ts'
-import type { Step } from '../contract/steps.ts'
+import type { RewrittenCommit, Step } from '../contract/steps.ts'
 import type { StepPlan } from './plan.ts'
 
 /** The hooks that git would run, by step. */
@@ -86,7 +86,18 @@ export async function hooksFor(repository: Repository, step: Step['step']): Prom
   return wanted.length === 0 ? [] : (await hooksOf(repository)).filter(name => wanted.includes(name))
 }
 
-/** The commits on a remote that leave the branch. */
+/** What becomes of the commits of a rewriting, and which of them a remote has. */
+export async function rewrittenCommits(
+  repository: Repository,
+  { before, onto, rewritten }: StepPlan,
+): Promise<RewrittenCommit[] | undefined> {
+  if (!rewritten) return undefined
+  const range = [before, '--not', '--remotes', ...(onto === undefined ? [] : [onto]), '--']
+  const own = new Set((await read(repository, ['rev-list', ...range])).split('\n'))
+  return rewritten.map(row => ({ ...row, isPushed: row.from.some(oid => !own.has(oid)) }))
+}
+
+/** Counts the commits that leave the branch and are on a remote. */
 async function onRemotes(repository: Repository, { branch, before, onto, chain }: StepPlan): Promise<RemoteCounts> {
   const kept = chain.findLast(({ is }) => is === 'there')
   return await countOnRemotes(repository, headRef(branch), kept?.is === 'there' ? kept.commit : onto, before)

@@ -8,6 +8,7 @@ import { ApplicationFailure, CancelledFailure } from '@temporalio/common'
 import { Failure } from '../../../core/failure.ts'
 import { many, visible } from '../../../core/text.ts'
 import { tokensIn } from '../../ai/fence.ts'
+import { withCost } from '../../ai/price.ts'
 import { type Model, type ModelAnswer, ModelError, type Usage } from '../../ai/request.ts'
 import { MARK } from '../../ai/secrets.ts'
 import { providerOf } from '../../ai/settings.ts'
@@ -31,7 +32,7 @@ import { withModelSpan } from '../engine/spans.ts'
 import { NOTHING_SPENT } from '../run/state.ts'
 import { OutOfBudget, type Reservation } from '../runs/budget.ts'
 import { attemptRef } from '../runs/folder.ts'
-import { isAssumed, missingPrice, priceOf, requestEstimateOf, withCost } from '../runs/prices.ts'
+import { isAssumed, missingPrice, priceOf, requestEstimateOf } from '../runs/prices.ts'
 import type { RunStore } from '../runs/store.ts'
 import { parseStoredAnswer, spentOf, storedAnswer } from '../runs/stored-answer.ts'
 import type { AnswerOf, FileEdit, LookCall } from '../steps/answers.ts'
@@ -40,7 +41,7 @@ import { commitOn, findStep, setRef, stepMessage } from '../steps/commits.ts'
 import { lookAtAll } from '../steps/look.ts'
 import { isMaterial, questionsInWords } from '../steps/prompts.ts'
 import { readAnswer } from '../steps/receive.ts'
-import { buildRequest, modelFor, parseRequest, type StoredRequest } from '../steps/request.ts'
+import { buildRequest, modelFor, parseRequest, type StoredRequest, thinkingFor } from '../steps/request.ts'
 import { brief } from './brief.ts'
 import type { Gate } from './gate.ts'
 import { keepItems } from './lists.ts'
@@ -75,7 +76,7 @@ export class StepWork implements StepActivities {
     const { bytes, key, tokens, leftOut, prompt } = await buildRequest(input, {
       objects,
       store,
-      model: { name, window },
+      model: { name, window, thinking: thinkingFor(settings, input.tier, name) },
       secrets: settings.secrets,
       summaries: options.summaries,
       map: options.map,
@@ -109,7 +110,8 @@ export class StepWork implements StepActivities {
         signal,
       )
       if (!sent) continue
-      // The server may have lost track of this very step: then the costs are its own.
+      // Where Temporal has lost track of this same step and repeated it, the shared request is its own, and so are the
+      // costs.
       const own = await this.#answered(await this.means.run(input.run), input)
       return own ?? { ...sent, spent: NOTHING_SPENT, wasThere: true }
     }
@@ -459,8 +461,8 @@ export class StepWork implements StepActivities {
   }
 
   /**
-   * The ref for a step's commit: the attempt's for a task's changes; a separate one for a resolution, which is judged
-   * later.
+   * The ref for a step's commit: the attempt's for a task's changes; a separate one for the resolution of a conflict,
+   * which is judged later.
    */
   #refFor({ run, task, attempt, step, kind }: StepPlace & { kind: StepInput['kind'] }): string {
     if (kind === 'implement' && task !== undefined) return attemptRef(run, task, attempt)
@@ -537,7 +539,10 @@ async function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal)
 
 const lineOf = ({ run, task, attempt }: StepPlace) => ({ run, attempt, task })
 
-/** The outcome of a step: the model's own word counts only where its answer could be read and its edits be applied. */
+/**
+ * The outcome of a step. The signal in the model's answer counts only where the answer could be read and its edits be
+ * applied.
+ */
 function endOf(
   received: Received,
   serialized: Serialized | undefined,
@@ -548,11 +553,13 @@ function endOf(
   return { outcome: parsed.signal, words: parsed.words }
 }
 
-/** A discovery is kept as a blob of that kind, for other tasks. */
+/**
+ * Marks an answer which says that there is more to do than the plan has, by its own kind, as text for later requests.
+ */
 const named = (parsed: Reference, outcome: Outcome): Reference =>
   outcome === 'new_tasks_discovered' ? { ...parsed, kind: 'discovered' } : parsed
 
-/** The fields that only some outcomes have. */
+/** The fields of a step's result that only some outcomes have. */
 async function more(store: RunStore, parsed: AnswerOf<StepInput['kind']>): Promise<Partial<StepResult>> {
   if (parsed.signal === 'blocked_on_human') return { question: await store.put('question', parsed.question) }
   if (parsed.signal === 'blocked_on_sibling') return { sibling: parsed.sibling }

@@ -42,6 +42,11 @@ const COMMANDS: Record<string, Entry> = {
     load: () => import('./pause.ts').then(({ runStop, STOP_HELP }) => ({ runCommand: runStop, HELP: STOP_HELP })),
   },
   stats: { usage: '', words: 'show how tasks went, by tier and model', load: () => import('./stats.ts') },
+  models: {
+    usage: '',
+    words: 'show the models of each tier: window, price, abilities',
+    load: () => import('./models.ts'),
+  },
   land: { usage: 'RUN [TASK]', words: 'review and merge what passed', load: () => import('./land.ts') },
   worker: {
     usage: '',

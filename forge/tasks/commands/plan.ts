@@ -77,7 +77,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
     }
   }
   await signPlan(place, run, looked, context)
-  // A plan that is not approved yet is approved in its new form.
+  // A run that waits for the approval of its plan gets the changed plan as the approved one.
   const { state } = await server.status(run)
   await (state === 'approving' ? server.update(run, 'approve', changed) : server.update(run, 'mend', changed))
   context.out(`The plan is changed: forge attach ${run} shows how it goes on.`)

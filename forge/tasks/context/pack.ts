@@ -33,6 +33,7 @@ import {
 import { isPlanning } from '../steps/tools.ts'
 import { excerptInWords, namesIn } from './excerpt.ts'
 import type { CodeMap } from './map.ts'
+import { readOffersBy } from './offers.ts'
 import { companionsOf, relatedTo } from './related.ts'
 
 export type Packing = {
@@ -44,7 +45,9 @@ export type Packing = {
   task?: Task
   /** Texts besides plan and task; ABOUT in steps/prompts.ts lists the known kinds. */
   about: readonly About[]
-  /** Files to read besides those of the task: of an outline's step, or of the question to a sub-agent. */
+  /**
+   * Files to read besides those of the task: those that a step of its outline names, or the question to a sub-agent.
+   */
   files?: readonly string[]
   /** Files that were asked for by name; they are packed whole, whatever their length. */
   whole?: readonly string[]
@@ -350,7 +353,8 @@ async function offerFile(
         const size = sizeInWords(found.bytes.length)
         room.leftOut.push(`${visiblePath(path)} (${size}, of which parts are sent)`)
       }
-      const { text } = excerptInWords(path, said, found.bytes, { names, ...shown })
+      const readOffers = readOffersBy(packing.map?.code)
+      const { text } = await excerptInWords(path, said, found.bytes, { names, readOffers, ...shown })
       room.offer('files', clean(text), visiblePath(path))
     }
   }
@@ -402,7 +406,7 @@ async function offerRelated(
   { clean, names, room }: Offering & WithRoom,
 ): Promise<void> {
   const { objects, tree, map } = packing
-  const relating = { objects, commit: tree, own, names }
+  const relating = { objects, commit: tree, own, names, readOffers: readOffersBy(map?.code) }
   const near = (await map?.near(tree, own)) ?? []
   for (const { path, how, lines } of await relatedTo(near, relating)) {
     const said =

@@ -26,6 +26,8 @@ const LOOPBACK = '127.0.0.1'
 /** Milliseconds that a server may take to listen; on an idle machine it takes 200. */
 const START_TIMEOUT_MS = 30_000
 const POLL_MS = 20
+/** Milliseconds to wait until the port of the last server is free again. */
+const LAST_PORT_MS = 2_000
 /** Milliseconds for a server to store its state when ending; it takes about a second. */
 const GRACE = 10_000
 /** A log with more bytes is truncated. */
@@ -42,7 +44,10 @@ const RunningServer = v.object({
 })
 export type RunningServer = v.InferOutput<typeof RunningServer>
 
-/** The paths of our server: its data, the record of the running one, a claim, and the log. */
+/**
+ * The paths of our server: its data, the record of the running one, the lock of the command that starts one, and the
+ * log.
+ */
 type ServerPlace = { folder: string; record: string; claim: string; log: string }
 
 export async function openServerPlace(env: Environment): Promise<ServerPlace> {
@@ -182,8 +187,21 @@ async function notStarted(place: ServerPlace, program: Program, said: number): P
   )
 }
 
-/** A free port of this machine: `wanted`, if it is free. */
-async function freePort(wanted = 0): Promise<number> {
+/**
+ * A free port of this machine: `wanted`, if it is free. A killed server's port can be taken for a moment, by what is left
+ * of its connections or by a client that tries it again and again (its own end may get the same number).
+ */
+async function freePort(wanted?: number): Promise<number> {
+  if (wanted === undefined) return (await tryPort(0)) ?? freePort()
+  for (const last = performance.now() + LAST_PORT_MS; ; await sleep(POLL_MS)) {
+    const port = await tryPort(wanted)
+    if (port !== undefined) return port
+    if (performance.now() > last) return freePort()
+  }
+}
+
+/** The port, if it can be listened at; for 0, one that the kernel chooses. */
+async function tryPort(wanted: number): Promise<number | undefined> {
   const server = createServer()
   const port = await new Promise<number | undefined>(resolve => {
     server.once('error', () => resolve(undefined))
@@ -193,7 +211,7 @@ async function freePort(wanted = 0): Promise<number> {
     })
   })
   await new Promise(resolve => server.close(resolve))
-  return port ?? (await freePort())
+  return port
 }
 
 async function untilItListens(port: number, ended: Promise<void>): Promise<void> {

@@ -37,7 +37,7 @@ const SENDING: ActivityOptions = {
   heartbeatTimeout: SILENCE,
   scheduleToCloseTimeout: '6 hours',
   cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-  // A provider's own delay overrides these, by nextRetryDelay.
+  // The delay that a provider asks for overrides these intervals, by nextRetryDelay.
   retry: {
     initialInterval: '2 seconds',
     backoffCoefficient: 2,

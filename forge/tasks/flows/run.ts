@@ -74,7 +74,7 @@ type Out = { scope: CancellationScope; child: Trigger<ChildWorkflowHandle<Attemp
 
 class Running {
   #run: RunRecord
-  /** Events before the state of the earlier history was read. */
+  /** Events that arrive before the state of the earlier history is read; undefined afterwards. */
   #early: Event[] | undefined = []
   readonly #out = new Map<TaskId, Out>()
   #work: CancellationScope | undefined
@@ -272,7 +272,7 @@ class Running {
       const report = await atOnce.escalate({ run: this.input.run, ...about, status: now, plan })
       this.happens({ is: 'reported', matter, report })
     } catch (error) {
-      // A question without a report is still a question.
+      // Where the report can't be stored, the question is asked without it.
       if (isCancellation(error)) throw error
     }
   }
@@ -411,7 +411,7 @@ class Running {
     const run = this.#run
     const id = task || (run.hold?.why === 'confused' ? (run.hold.task ?? '') : '')
     const record = run.tasks.find(({ shape }) => shape.id === id)
-    // What holds the whole run is no numbered question.
+    // An answer to what holds the whole run is not stored: only questions of a task or of the run have numbers.
     if (!record && !run.question) return
     const count = record ? record.questions : run.questions
     await orRefused(atOnce.remember({ run: this.input.run, kind: 'answer', task: id, count, answer: said }))

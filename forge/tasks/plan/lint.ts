@@ -48,7 +48,7 @@ export type PlannedShape = Omit<TaskShape, 'hash'>
 
 /** At most this many complaints, as neither a model nor a person can handle more at once. */
 const MAX_COMPLAINTS = 60
-/** In a repository with more files, none are searched for. */
+/** At most this many files of a repository are listed, to check paths of the plan against them. */
 const MAX_FILES = 2_000_000
 const EXAMPLE_OF_CI = '.github/workflows/ci.yml'
 
@@ -98,7 +98,7 @@ async function* allIn(context: LintContext): AsyncGenerator<string> {
 /** Larger files, in bytes, are not searched for what an assertion's command would find. */
 const MAX_LOOKED_BYTES = 1 << 20
 
-/** Complaints about assertions that hold before anything is done: they would show nothing. */
+/** Complaints about assertions that hold before anything is done: checking these would show nothing. */
 async function* heldAlready({ plan, linting, there, standing }: LintContext): AsyncGenerator<string> {
   const { objects, tree } = linting
   const root = await objects.info(`${tree}^{tree}`)
@@ -150,10 +150,13 @@ function notesOn(tasks: readonly PlannedShape[]): string[] {
   )
 }
 
-/** At most this many of them are named. */
+/** At most this many notes on changed checks. */
 const MAX_NAMED_CHECKS = 20
 
-/** Tasks that may change an existing check: the user has to look at that, as the check can't show it. */
+/**
+ * Notes on tasks that may change a file of an existing check: the user has to look at such a change, as the check
+ * itself can't judge it.
+ */
 function ownChecks({ plan, there, writes, standing }: LintContext): string[] {
   const commands = new Set([
     ...plan.contract.flatMap(({ how }) => (how.kind === 'command' ? [how.command] : [])),

@@ -1,20 +1,20 @@
 /** Costs of requests: the price of a model, the most that a request can cost, and the resulting limits of a run. */
 import { many } from '../../../core/text.ts'
-import type { Usage } from '../../ai/request.ts'
-import { type Price, providerOf, type Settings } from '../../ai/settings.ts'
+import { type Price, ratesFor } from '../../ai/price.ts'
+import { isLoopback, providerOf, type Settings } from '../../ai/settings.ts'
 import type { Limits } from '../contract.ts'
 
 /** The most tokens and US dollars that a request can use. */
 export type RequestEstimate = { tokens: number; cost: number }
 
 /**
- * The assumed price, per million tokens, of OpenRouter's models that FORGE_PRICES does not list: more than nearly all
- * of them cost. OpenRouter reports the cost of each request, and only that counts then.
+ * The assumed price, per million tokens, of OpenRouter's models that neither FORGE_PRICES nor the list of models has:
+ * more than nearly all of them cost. OpenRouter reports the cost of each request, and only that counts then.
  */
 const UNKNOWN: Price = { input: 20, output: 100, cacheRead: 20, cacheWrite: 25 }
 
 /**
- * The most that a model costs; undefined where that is unknown. A server on this machine costs nothing. One elsewhere
+ * What a model costs, by the user's settings or the list of models; undefined where that is unknown. A server on this machine costs nothing. One elsewhere
  * may be a gateway to a paid provider, so its price is unknown.
  */
 export function priceOf(model: string, settings: Settings): Price | undefined {
@@ -22,18 +22,14 @@ export function priceOf(model: string, settings: Settings): Price | undefined {
   if (known) return known
   const provider = providerOf(model)
   if (provider === 'openrouter') return UNKNOWN
-  const endpoint = provider && settings.endpoint(provider)
-  const isFree = provider === 'openai' && endpoint && isLoopback(new URL(endpoint.address).hostname)
+  const endpoint = provider === undefined ? undefined : settings.endpoint(provider)
+  const isFree = endpoint?.provider === 'openai' && isLoopback(endpoint.address)
   return isFree ? { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } : undefined
 }
 
-/** Whether a host is this machine, by its name alone. */
-const isLoopback = (hostname: string): boolean =>
-  hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
-
 /** Whether a model's price is assumed until its provider reports the costs of requests. */
 export const isAssumed = (model: string, settings: Settings): boolean =>
-  settings.price(model) === undefined && providerOf(model) === 'openrouter'
+  !settings.hasSetPrice(model) && providerOf(model) === 'openrouter'
 
 /** The models without a known price, without repetitions. */
 const unpricedOf = (models: readonly string[], settings: Settings): string[] =>
@@ -79,20 +75,12 @@ export function usualLimits(
   return { limits: { requests }, words }
 }
 
-/** Adds the cost to a usage, from the price, where the provider reported none. */
-export function withCost(usage: Usage, price: Price | undefined): Usage {
-  if (usage.cost !== undefined || !price) return usage
-  const { input, output, cacheRead, cacheWrite } = usage
-  const plain = (input - cacheRead - cacheWrite) * price.input + output * price.output
-  return { ...usage, cost: (plain + cacheRead * price.cacheRead + cacheWrite * price.cacheWrite) / 1_000_000 }
-}
-
 /** The most that a request can use: without any cache, and with the longest answer. */
 export function requestEstimateOf(
   tokens: { input: number; output: number },
   price: Price | undefined,
 ): RequestEstimate {
-  const { input = 0, output = 0, cacheWrite = 0 } = price ?? {}
+  const { input = 0, output = 0, cacheWrite = 0 } = price ? ratesFor(price, tokens.input) : {}
   const cost = (tokens.input * Math.max(input, cacheWrite) + tokens.output * output) / 1_000_000
   return { tokens: tokens.input + tokens.output, cost }
 }

@@ -12,8 +12,8 @@ import { ANSWERS, type AnswerOf, type FileEdit, type LookAnswer } from './answer
 import { ANSWER_NAME, EDITING_NAMES, editsOfCall, isPlanning, mayEdit, READING_NAMES } from './tools.ts'
 
 /**
- * A parsed answer, or why it is invalid. `inShort`: without content of the answer. `isConfused`: its signal is unknown,
- * so that the user has to look.
+ * A parsed answer, or why it is invalid. `inShort`: the reason without content of the answer. `isConfused`: its signal
+ * is unknown, so that the user has to look.
  */
 type ReadAnswer<Kind extends StepKind> =
   | { parsed: AnswerOf<Kind>; words: string; inShort?: never }

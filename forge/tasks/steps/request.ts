@@ -11,6 +11,7 @@ import { entryAt } from '../../../core/git/trees.ts'
 import { visible } from '../../../core/text.ts'
 import { tokensIn } from '../../ai/fence.ts'
 import { readForgeMd } from '../../ai/forge-md.ts'
+import { listedModel } from '../../ai/model-list.ts'
 import { ModelError, type Request, type Thinking } from '../../ai/request.ts'
 import { providerOf, type Settings } from '../../ai/settings.ts'
 import type { Summaries } from '../../ai/summaries.ts'
@@ -34,10 +35,10 @@ const ANSWER_TOKENS: Record<StepKind, number> = {
   summarise: 8_000,
   review: 8_000,
 }
-/** The thinking effort by tier, for models that support it. */
+/** The thinking effort by tier, where the user has not set it. */
 const THINKING: Partial<Record<Tier, Thinking>> = { reasoning: 'high', generation: 'low' }
 /** The most tokens for thinking, in addition to the answer. */
-const THINKING_TOKENS: Record<Thinking, number> = { low: 4_000, medium: 8_000, high: 16_000 }
+const THINKING_TOKENS: Record<Thinking, number> = { low: 4_000, medium: 8_000, high: 16_000, xhigh: 32_000 }
 /** At most this many bytes of a diff are shown to a reviewer. */
 const MAX_DIFF_BYTES = 400_000
 /** Context lines in a diff for a reviewer, as the files themselves are not shown. */
@@ -65,7 +66,29 @@ export function modelFor(settings: Settings, tier: Tier, choice: number): string
   const name = names[choice % Math.max(names.length, 1)]
   const missing = settings.missing(name)
   if (name === undefined || missing) throw new ModelError('key', missing ?? `No model is set for the tier ${tier}.`)
+  if (listedModel(name)?.can.includes('tools') === false)
+    throw new ModelError(
+      'no such model',
+      `${name} can't call tools, by which every step answers: set another model for the tier ${tier}.`,
+    )
   return name
+}
+
+/** Efforts from low to high. */
+const EFFORTS: readonly Thinking[] = ['low', 'medium', 'high', 'xhigh']
+
+/**
+ * How much a tier's model is to think: as the user has set it, else by the tier. Undefined for models that are known not
+ * to think; one that does not know the effort gets the next lower one that it knows, else its lowest.
+ */
+export function thinkingFor(settings: Settings, tier: Tier, model: string): Thinking | undefined {
+  const wanted = settings.thinking(tier) ?? THINKING[tier]
+  if (wanted === undefined || wanted === 'none') return undefined
+  const { can, efforts } = listedModel(model) ?? {}
+  if (can?.includes('thinking') === false) return undefined
+  const known = EFFORTS.filter(effort => efforts?.includes(effort))
+  if (known.length === 0) return wanted
+  return known.findLast(effort => EFFORTS.indexOf(effort) <= EFFORTS.indexOf(wanted)) ?? known[0]
 }
 
 /** The first model of each maker, then the second of each, and so on. */
@@ -91,8 +114,8 @@ export const reviewersOf = (settings: Settings, tier: Tier): number =>
 type RequestSources = {
   objects: Objects
   store: RunStore
-  /** The model's name and window. */
-  model: { name: string; window: number }
+  /** The model's name and window. `thinking`: how much it is to think. */
+  model: { name: string; window: number; thinking?: Thinking | undefined }
   secrets: readonly string[]
   summaries?: Summaries
   map?: CodeMap
@@ -123,9 +146,10 @@ export async function buildRequest(input: StepInput, sources: RequestSources): P
   const { plan, task, about, files } = await gatherAbout(input, store)
   const changed = from === undefined ? [] : (await changedFiles(objects.repository, from, base)).flat()
   if (from !== undefined) about.push({ kind: 'diff', text: await changeSince(objects, from, base) })
-  const thinking = THINKING[input.tier]
+  const { thinking } = model
   const wanted = ANSWER_TOKENS[kind] + (thinking ? THINKING_TOKENS[thinking] : 0)
-  const output = Math.max(1024, Math.min(wanted, Math.floor(model.window / 4)))
+  const longest = listedModel(model.name)?.output ?? wanted
+  const output = Math.max(1024, Math.min(wanted, longest, Math.floor(model.window / 4)))
   const subAgents = depth > 0 && (kind === 'implement' || kind === 'artifact')
   const tools = toolsFor(kind, { subAgents })
   const { system, messages, leftOut } = await packContext({
@@ -202,7 +226,7 @@ const WithWords = v.looseObject({
 /** Kinds that are always plain text: JSON of a person or a model must not be taken for this program's own. */
 const PLAIN: readonly string[] = ['plan', 'wish', 'answer', 'question', 'artifact', 'report', 'complaints']
 
-/** A stored text in readable form; of JSON, its words. */
+/** A stored text in readable form: of JSON, the sentences in it. */
 export function keptWords({ kind }: Pick<Reference, 'kind'>, text: string): { words: string; files: string[] } {
   if (PLAIN.includes(kind) || !/^\s*\{/.test(text)) return { words: text, files: [] }
   const json = jsonOf(text)

@@ -157,6 +157,11 @@ describe('a wrong setting is told by its name and never by its value:', () => {
     ['FORGE_PRICES=anthropic/a=4', /FORGE_PRICES in .* must be/],
     ['FORGE_PRICES=hidden-password=4/5', /FORGE_PRICES in .* must be/],
     ['FORGE_WINDOW=12', /FORGE_WINDOW in .* must be/],
+    ['FORGE_WINDOW=openai/a=12', /FORGE_WINDOW in .* must be/],
+    ['FORGE_THINKING_REASONING=hidden-password', /FORGE_THINKING_REASONING in .* must be none, low/],
+    ['FORGE_ENDPOINT_MISTRAL=https://me:hidden-password@host/v1', /FORGE_ENDPOINT_MISTRAL.*without user/],
+    ['FORGE_ENDPOINT_OPENAI=https://host/v1', /FORGE_ENDPOINT_OPENAI.*use OPENAI_BASE_URL/],
+    ['FORGE_TIER_REASONING=mistral/large', /FORGE_TIER_REASONING in .* must be .*no server of that name/],
     ['FORGE_MODLE=hidden-password', /FORGE_MODLE.*no setting/],
     ['hidden-password', /Line 1 .*NAME=value/],
   ]
@@ -215,9 +220,12 @@ test.each([
   expect((await openModel(name, await read(lines))).window).toBe(window)
 })
 
-test('FORGE_WINDOW is for models that nothing is known of', async () => {
-  const lines = `ANTHROPIC_API_KEY=${KEY}\nOPENAI_BASE_URL=http://localhost:1/v1\nFORGE_WINDOW=65536`
-  const settings = await read(lines)
-  expect((await openModel('openai/qwen', settings)).window).toBe(65_536)
-  expect((await openModel('anthropic/claude-opus-5-5', settings)).window).toBe(1_000_000)
+test('FORGE_WINDOW goes before what is known of a model: for all, or for those that it names', async () => {
+  const lines = `ANTHROPIC_API_KEY=${KEY}\nOPENAI_BASE_URL=http://localhost:1/v1\n`
+  const all = await read(`${lines}FORGE_WINDOW=65536`)
+  expect((await openModel('openai/qwen', all)).window).toBe(65_536)
+  expect((await openModel('anthropic/claude-opus-5-5', all)).window).toBe(65_536)
+  const one = await read(`${lines}FORGE_WINDOW=openai/qwen=8192`)
+  expect((await openModel('openai/qwen', one)).window).toBe(8192)
+  expect((await openModel('anthropic/claude-opus-5-5', one)).window).toBe(1_000_000)
 })

@@ -70,7 +70,7 @@ const FILES: Files = {
   'test/tide.test.ts':
     "import { expect, test } from 'bun:test'\nimport { tideAt7 } from '../src/tide.ts'\n\ntest('tide', () => expect(tideAt7('x')).toBe(7))\n",
 }
-/** What else a repository has: of most of it nothing is known but its name. */
+/** Adds further files to the repository: a request mentions most of them by name alone. */
 for (const place of Array.from({ length: 30 }, (_, at) => `place${at}`)) {
   FILES[`src/places/${place}.ts`] =
     `/** What is measured at ${place}, and who sees to it that it goes on being measured. */\nexport function name(): string {\n  return '${place}'\n}\nexport function depthOf${place}(at: number): number {\n  return at\n}\n`
@@ -140,7 +140,14 @@ async function stepRequest(kind: StepInput['kind'], task = 'tide'): Promise<Requ
     about: kind === 'plan' ? [wish] : [plan],
     ...(kind !== 'plan' && { task }),
   }
-  const sources = { objects, store, model: { name: 'openai/x', window: 200_000 }, secrets: [], summaries, map }
+  const sources = {
+    objects,
+    store,
+    model: { name: 'openai/x', window: 200_000, thinking: 'low' as const },
+    secrets: [],
+    summaries,
+    map,
+  }
   const { bytes } = await buildRequest(input, { ...sources, ...(kind === 'review' && { from: base }) })
   return JSON.parse(bytes).request
 }

@@ -2,6 +2,7 @@
 import { useSignal } from '@preact/signals'
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { ApprovalDialog } from '../chat/chat-approval.tsx'
+import { SplitDialog } from '../graph/split-dialog.tsx'
 import { StepDialog } from '../graph/step-dialog.tsx'
 import { PickDialog } from '../graph/step-pick.tsx'
 import { branchOf } from '../page/branch-facts.ts'
@@ -38,6 +39,8 @@ export function Dialogs() {
       return <LandingDialog key={content.title} content={content} close={close} tasks={page.tasks} />
     case 'step':
       return <StepDialog key={content.title} content={content} close={close} />
+    case 'split':
+      return <SplitDialog key={content.title} content={content} close={close} />
     case 'base':
       return <BaseDialog key={content.title} content={content} close={close} />
     case 'pick':

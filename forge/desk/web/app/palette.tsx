@@ -11,7 +11,7 @@ import type { CodeSymbol } from '../editor/symbols.ts'
 import { newBranch } from '../page/actions.ts'
 import { splitByRun } from '../page/branches-of-runs.ts'
 import type { PaletteMode } from '../page/palette-mode.ts'
-import { type Page, usePage } from '../page/state.ts'
+import { type Page, type Tab, usePage } from '../page/state.ts'
 import { useFoundCommits } from '../review/found-commits.ts'
 import type { Command } from '../ui/action.ts'
 import { Icon } from '../ui/icons.tsx'
@@ -28,7 +28,7 @@ interface Option {
   words: ComponentChildren
   end?: ComponentChildren
   run: () => void
-  /** The text that choosing the option puts into the field, where it does not close the palette. */
+  /** For an option that continues the input: the text that it puts into the field, instead of closing the palette. */
   types?: string
 }
 
@@ -256,11 +256,12 @@ function useGroups(page: Page, mode: PaletteMode, typed: string): { groups: Grou
   const isNarrow = mode === 'files' || mode === 'symbols'
   const wantsFiles = (mode === 'files' && prefix !== ':') || (!isNarrow && !prefix && words !== '')
   const wantsCommits = !isNarrow && (prefix === '#' || (!prefix && words.length > 1))
-  const { options: files, isWaiting } = useFiles(page, words, wantsFiles)
+  const { name, place } = placeIn(words)
+  const { options: files, isWaiting } = useFiles(page, name, wantsFiles, place)
   const { options: commits, isWaiting: isFinding } = useCommits(page, words, wantsCommits)
   const loads = fileHere(page)?.languageLoads.value
   const symbols = useMemo(() => (mode === 'symbols' ? (fileHere(page)?.allSymbols() ?? []) : []), [page, mode, loads])
-  // Until the branches are known, no words can be told to be a new branch's name.
+  // Until the branches are known, the words can't be told apart from the name of a new branch.
   if (!page.desk.value) return { groups: [], isWaiting: true }
   if (prefix === ':' && mode !== 'symbols') {
     const options = lineOptions(page, words)
@@ -393,8 +394,36 @@ function lineOptions(page: Page, words: string): Option[] {
   return [{ key: `line ${words}`, icon: <Icon name="list" />, words: `Go to line ${Number(line)}`, run }]
 }
 
+/** A line from 1, and a column from 0. */
+interface LinePlace {
+  line: number
+  column: number
+}
+
+/** Splits `file:12`, `file:12:5` or `file(12,5)`, as compilers print it, into the name and the place in the file. */
+function placeIn(words: string): { name: string; place?: LinePlace } {
+  const [, name, line, column = '1'] =
+    /^(.+?):(\d{1,9})(?:[:,](\d{1,9})?)?:?$/.exec(words) ?? /^(.+?)\((\d{1,9})(?:,(\d{1,9}))?\)?$/.exec(words) ?? []
+  if (name === undefined || line === undefined) return { name: words.replace(/(?<=.):$/, '') }
+  return { name: name.trim(), place: { line: Number(line), column: Math.max(0, Number(column) - 1) } }
+}
+
+/** Shows a file, at a place in it where one is given. */
+async function openAt(page: Page, tab: Tab, path: string, place: LinePlace | undefined): Promise<void> {
+  tab.edit(path)
+  if (!place) return
+  const file = page.files.open(tab.at, path)
+  await file.opened()
+  file.goTo(place.line, [place.column, place.column])
+}
+
 /** The files for some words. Until they have arrived, the files for the words before stay. */
-function useFiles(page: Page, words: string, isWanted: boolean): { options: Option[]; isWaiting: boolean } {
+function useFiles(
+  page: Page,
+  words: string,
+  isWanted: boolean,
+  place: LinePlace | undefined,
+): { options: Option[]; isWaiting: boolean } {
   const tab = page.tab.value
   const find = async (at: At) => ({
     words,
@@ -407,7 +436,8 @@ function useFiles(page: Page, words: string, isWanted: boolean): { options: Opti
     key: `file ${path}`,
     icon: <Icon name="file" />,
     words: <FoundFile path={path} ranges={ranges} />,
-    run: () => tab.edit(path),
+    end: place ? <span class="meta">{`line ${place.line}`}</span> : null,
+    run: () => openAt(page, tab, path, place),
   }))
   return { options, isWaiting: found?.words !== words }
 }

@@ -166,7 +166,7 @@ function Distance({ branch }: { branch: BranchInfo }) {
   const page = usePage()
   const { name, upstream } = branch
   if (!upstream) {
-    // The remotes are known once the repository was shown; until then the branch's menu offers them.
+    // The remotes are unknown until the repository view was shown; until then, the branch's menu offers to publish.
     const hasRemote = (page.graph.refs.value?.remotes.length ?? 0) > 0
     if (!hasRemote) return null
     return (

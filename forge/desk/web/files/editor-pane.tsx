@@ -13,10 +13,11 @@ import { type Page, type Tab, usePage } from '../page/state.ts'
 import { BlobImage } from '../ui/blob-image.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { shownKeys } from '../ui/keys.ts'
+import { placeOfMenu } from '../ui/menu-content.ts'
 import { baseName, readable, shortId, withoutTricks } from '../ui/names.ts'
 import { useServerValue } from '../ui/server-value.ts'
 import { ActionIcon, Button, Empty, Waiting } from '../ui/words.tsx'
-import { fileActions } from './file-actions.ts'
+import { fileActions, linesMenu } from './file-actions.ts'
 import { restoreFiles } from './file-dialogs.ts'
 
 export function EditorPane({ tab, path }: { tab: Tab; path: string }) {
@@ -265,6 +266,13 @@ function Picture({ path, image }: { path: string; image: Extract<File, { kind: '
   )
 }
 
+/** Moves the cursor to the line beside the pointer, unless that is selected. */
+function selectClicked(view: EditorView, { clientY }: MouseEvent): void {
+  const { from, to } = view.lineBlockAtHeight(clientY - view.documentTop)
+  const isSelected = view.state.selection.ranges.some(range => range.from <= to && range.to >= from)
+  if (!isSelected) view.dispatch({ selection: { anchor: from }, userEvent: 'select.pointer' })
+}
+
 function TextEditor({ tab, file }: { tab: Tab; file: OpenFile }) {
   const page = usePage()
   const isLocked = tab.at.kind === 'branch' && isAtWork(page, tab.at.branch)
@@ -282,12 +290,18 @@ function TextEditor({ tab, file }: { tab: Tab; file: OpenFile }) {
       page.keepLayout()
     }
     view.scrollDOM.addEventListener('scroll', keep, { passive: true })
+    view.dom.addEventListener('contextmenu', event => {
+      if (!(event.target instanceof Element && event.target.closest('.cm-gutters'))) return
+      event.preventDefault()
+      selectClicked(view, event)
+      page.openMenu(linesMenu(page, tab, file.path), placeOfMenu(event, view.dom), view.contentDOM)
+    })
     return () => {
       leave()
       file.hide()
       view.destroy()
     }
-  }, [file, page])
+  }, [file, page, tab])
 
   const wanted = tab.focusWanted.value
   const isCovered = page.dialog.value !== undefined || page.palette.value !== undefined

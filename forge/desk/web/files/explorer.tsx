@@ -125,7 +125,7 @@ function runOn(page: Page, tab: Tab, row: TreeRow | undefined, event: KeyboardEv
   return run !== undefined
 }
 
-/** Handles the keys of a tree. Returns whether the key is one of them. */
+/** Handles a key pressed in the tree. Returns whether the tree has used the key. */
 function moveBy(event: KeyboardEvent, tab: Tab, rows: TreeRow[], active: number): boolean {
   if (event.altKey || event.ctrlKey || event.metaKey) return false
   const row = rows[active]
@@ -166,7 +166,7 @@ function closeOrLeave(tab: Tab, rows: TreeRow[], row: TreeRow, index: number): v
   if (above >= 0) select(tab, rows, above)
 }
 
-/** A typed letter goes to the next name that begins with it. */
+/** Selects the next row whose name begins with a typed letter. */
 function find(tab: Tab, rows: TreeRow[], active: number, letter: string): boolean {
   const begins = ({ name }: TreeRow) => name.toLowerCase().startsWith(letter.toLowerCase())
   const after = rows.findIndex((row, index) => index > active && begins(row))

@@ -10,7 +10,7 @@ import type { Offer } from '../ui/menu-content.ts'
 import { baseName, folderOf, named, readable } from '../ui/names.ts'
 import { deleteFile, discard, newFile, newFolder, renameFile, restoreFiles } from './file-dialogs.ts'
 
-/** The row, if it is in the explorer. */
+/** A file or folder of a tab; `row`: its row, if the explorer lists it. */
 export interface OneFile {
   page: Page
   tab: Tab
@@ -20,6 +20,8 @@ export interface OneFile {
 
 const nameOf = ({ path }: OneFile): string => named(baseName(path))
 const isShown = ({ tab, path }: OneFile): boolean => tab.path === path
+const fileOf = ({ page, tab, path }: OneFile) => page.files.find(tab.at, path)
+const isShownText = (about: OneFile): boolean => isShown(about) && fileOf(about)?.file.value?.kind === 'text'
 const isInBranch = ({ tab }: { tab: Tab }): boolean => tab.at.kind === 'branch'
 
 /** Whether a file can be renamed or deleted: not one that a draft has deleted. */
@@ -89,10 +91,24 @@ export const fileActions = {
     inPalette: ({ page }) => (page.isBlamed.value ? 'Hide the blame' : 'Blame: the commit of each line'),
     keys: 'Ctrl+Alt+B',
     icon: 'user',
-    isPossible: about => isShown(about) && about.page.files.find(about.tab.at, about.path)?.file.value?.kind === 'text',
+    isPossible: isShownText,
     run: ({ page }) => {
       page.isBlamed.value = !page.isBlamed.peek()
     },
+  },
+  lineHistory: {
+    label: 'History of the selected lines',
+    keys: 'Ctrl+Alt+G',
+    icon: 'clock',
+    isPossible: isShownText,
+    run: about => showLineHistory(about, 'selection'),
+  },
+  functionHistory: {
+    label: 'History of this function',
+    keys: 'Ctrl+Alt+Shift+G',
+    icon: 'clock',
+    isPossible: isShownText,
+    run: about => showLineHistory(about, 'function'),
   },
   discard: {
     label: 'Discard changes…',
@@ -132,7 +148,28 @@ export const fileActions = {
   },
 } satisfies Actions<OneFile>
 
-/** The folder in which something is created; undefined: the one selected in the explorer. */
+/** Shows the commits that changed the selected lines, or the function around the cursor. */
+function showLineHistory(about: OneFile, of: 'selection' | 'function'): void {
+  const { page, tab, path } = about
+  const lines = fileOf(about)?.linesInCommit(of)
+  if (!lines) {
+    const title = of === 'function' ? 'No function with saved lines is at the cursor' : 'These lines are not saved yet'
+    page.tell({ topic: 'line history', title, words: 'Only saved lines have a history.' })
+    return
+  }
+  const { from, to, name } = lines
+  const where = name ?? (from === to ? `line ${from}` : `lines ${from} to ${to}`)
+  page.showHere(tab, { kind: 'history', path, lines: { from, to, words: `${where} of ${readable(baseName(path))}` } })
+}
+
+/** The menu of the line numbers: what can be asked about the selected lines. */
+export function linesMenu(page: Page, tab: Tab, path: string): Offer {
+  const about = { page, tab, path }
+  const { lineHistory, functionHistory, blame, history } = fileActions
+  return { title: readable(baseName(path)), groups: [itemsWith(about, [lineHistory, functionHistory, history, blame])] }
+}
+
+/** A tab, and the folder to create something in; undefined: the folder selected in the explorer. */
 export interface InFolder {
   page: Page
   tab: Tab

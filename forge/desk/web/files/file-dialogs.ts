@@ -48,7 +48,7 @@ export function newFile(page: Page, tab: Tab, folder = selectedFolder(tab)): voi
   }
 }
 
-/** Git keeps no empty folders, so a folder starts with its first file. */
+/** Creates a folder with its first file, since git keeps no empty folders. */
 export function newFolder(page: Page, tab: Tab, folder = selectedFolder(tab)): void {
   const branch = branchOf(tab)
   if (branch === undefined) return

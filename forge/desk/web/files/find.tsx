@@ -1,14 +1,20 @@
 /** The search in all files of a branch or a commit: results as they arrive, by file. */
-import { useSignal } from '@preact/signals'
-import { useLayoutEffect, useRef } from 'preact/hooks'
+import { type Signal, useSignal } from '@preact/signals'
+import type { TargetedKeyboardEvent } from 'preact'
+import { useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import type { Match } from '../../contract/reading.ts'
+import { branchOf } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
+import type { Hit } from '../page/replacing.ts'
 import type { TextSearch } from '../page/search.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'
+import { Icon } from '../ui/icons.tsx'
+import { shownKeys } from '../ui/keys.ts'
 import { visible } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
-import { Path, Toggle } from '../ui/words.tsx'
+import { Button, IconButton, Path, Toggle } from '../ui/words.tsx'
+import { chosenHits, replaceHits, searchActions } from './search-actions.ts'
 
 const ROW_HEIGHT = 24
 /** Delay after the last key before a search starts, in milliseconds. */
@@ -18,34 +24,53 @@ const MAX_CHARACTERS_BEFORE = 40
 /** At most this many characters of a line are shown from the start of its first match on. */
 const MAX_CHARACTERS_AFTER = 240
 
-type Row = { kind: 'file'; path: string; count: number } | { kind: 'match'; match: Match }
+type Row =
+  | { kind: 'file'; path: string; count: number; hits: readonly Hit[] }
+  | { kind: 'match'; match: Match }
+  | { kind: 'hit'; hit: Hit }
 
 export function Find({ tab }: { tab: Tab }) {
+  const page = usePage()
   const { search } = tab
-  const rows = rowsOf(search.matches.value)
+  const branch = branchOf(tab)
+  const isReplacing = branch !== undefined && search.isReplacing.value
+  const { hits } = search.hits.value
+  const matches = search.matches.value
+  const rows = useMemo(() => (isReplacing ? hitRows(hits) : matchRows(matches)), [isReplacing, hits, matches])
   return (
     <div class="finding">
-      <FindBar search={search} />
-      <Said search={search} files={rows.filter(({ kind }) => kind === 'file').length} />
+      <FindBar search={search} canReplace={branch !== undefined} />
+      {branch !== undefined && isReplacing ? <ReplaceBar page={page} search={search} branch={branch} /> : null}
+      <FilterBar search={search} />
+      <Said search={search} isReplacing={isReplacing} files={rows.filter(({ kind }) => kind === 'file').length} />
       <Results tab={tab} rows={rows} />
     </div>
   )
 }
 
-function FindBar({ search }: { search: TextSearch }) {
+/** Starts the search after a delay, the last call wins. */
+function useStart(search: TextSearch): (delay: number) => void {
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
+  return delay => {
+    clearTimeout(timer.current)
+    timer.current = setTimeout(() => search.start(), delay)
+  }
+}
+
+function FindBar({ search, canReplace }: { search: TextSearch; canReplace: boolean }) {
   const page = usePage()
   const field = usePlace<HTMLInputElement>('search field')
-  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
   const wanted = search.focusWanted.value
+  const start = useStart(search)
   // A layout effect: letters typed right after the key are meant for the field.
   useLayoutEffect(() => {
-    if (wanted === 0) return
+    if (wanted === 0 || search.wantedField.peek() !== 'words') return
     field.current?.focus()
     field.current?.select()
-  }, [wanted])
-  const start = (pause: number) => {
-    clearTimeout(timer.current)
-    timer.current = setTimeout(() => search.start(), pause)
+  }, [wanted, search])
+  const toggle = (setting: Signal<boolean>) => () => {
+    setting.value = !setting.peek()
+    start(0)
   }
   return (
     <search>
@@ -56,6 +81,15 @@ function FindBar({ search }: { search: TextSearch }) {
           start(0)
         }}
       >
+        {canReplace ? (
+          <IconButton
+            icon={search.isReplacing.value ? 'chevron-down' : 'chevron-right'}
+            words="Replace"
+            keys={searchActions.replace.keys}
+            isPressed={search.isReplacing.value}
+            onClick={() => search.replaces(!search.isReplacing.peek())}
+          />
+        ) : null}
         <input
           ref={field}
           class="field grow"
@@ -64,55 +98,123 @@ function FindBar({ search }: { search: TextSearch }) {
           autocomplete="off"
           spellcheck={false}
           value={search.words.value}
-          onKeyDown={event => {
-            if (event.key !== 'ArrowDown' || event.isComposing) return
-            event.preventDefault()
-            page.places.focus('list')
-          }}
+          onKeyDown={event => toResults(page, event)}
           onInput={event => {
             search.words.value = event.currentTarget.value
             start(SEARCH_DELAY_MS)
           }}
         />
-        <Toggle
-          words="Match case"
-          short="Aa"
-          isOn={search.matchCase.value}
-          toggle={() => toggle(search, 'matchCase', start)}
+        <Toggle words="Match case" short="Aa" isOn={search.matchCase.value} toggle={toggle(search.matchCase)} />
+        <IconButton
+          icon="whole-word"
+          words="Match whole word"
+          isPressed={search.matchWord.value}
+          onClick={toggle(search.matchWord)}
         />
-        <Toggle
-          words="Regular expression"
-          short=".*"
-          isOn={search.isRegex.value}
-          toggle={() => toggle(search, 'isRegex', start)}
-        />
+        <Toggle words="Regular expression" short=".*" isOn={search.isRegex.value} toggle={toggle(search.isRegex)} />
       </form>
     </search>
   )
 }
 
-function toggle(search: TextSearch, what: 'matchCase' | 'isRegex', start: (pause: number) => void): void {
-  search[what].value = !search[what].peek()
-  start(0)
+function toResults(page: Page, event: TargetedKeyboardEvent<HTMLInputElement>): void {
+  if (event.key !== 'ArrowDown' || event.isComposing) return
+  event.preventDefault()
+  page.places.focus('list')
 }
 
-function Said({ search, files }: { search: TextSearch; files: number }) {
-  const { matches, isRunning, isCut, problem, found } = search
-  const count = matches.value.length
-  const words =
-    problem.value ??
-    (found.value === undefined
-      ? 'Results come as they are found.'
-      : count === 0 && !isRunning.value
-        ? 'No results'
-        : `${plural(count, 'line')} in ${plural(files, 'file')}${isRunning.value ? ', still searching' : ''}${
-            isCut.value ? '. There are more results: narrow the search.' : ''
-          }`)
+/** The path filters of the search. */
+function FilterBar({ search }: { search: TextSearch }) {
+  const page = usePage()
+  const start = useStart(search)
   return (
-    <p class={`find-said meta ${problem.value ? 'is-bad' : ''}`} role="status">
-      {words}
+    <div class="review-bar">
+      <input
+        class="field grow"
+        aria-label="Files to search"
+        placeholder="Files: *.ts, src/, !test"
+        title="Names or paths of files and folders, with * and **, separated by commas; ! leaves out"
+        autocomplete="off"
+        spellcheck={false}
+        value={search.files.value}
+        onKeyDown={event => {
+          toResults(page, event)
+          if (event.key === 'Enter' && !event.isComposing) start(0)
+        }}
+        onInput={event => {
+          search.files.value = event.currentTarget.value
+          start(SEARCH_DELAY_MS)
+        }}
+      />
+    </div>
+  )
+}
+
+function ReplaceBar({ page, search, branch }: { page: Page; search: TextSearch; branch: string }) {
+  const field = useRef<HTMLInputElement>(null)
+  const wanted = search.focusWanted.value
+  useLayoutEffect(() => {
+    if (wanted === 0 || search.wantedField.peek() !== 'replacement') return
+    field.current?.focus()
+    field.current?.select()
+  }, [wanted, search])
+  const count = chosenHits(search).length
+  return (
+    <div class="review-bar">
+      <input
+        ref={field}
+        class="field grow"
+        aria-label="Replace in files"
+        placeholder="Replace"
+        autocomplete="off"
+        spellcheck={false}
+        value={search.replacement.value}
+        onKeyDown={event => toResults(page, event)}
+        onInput={event => {
+          search.replacement.value = event.currentTarget.value
+        }}
+      />
+      <Button
+        look="small"
+        words={count === 0 ? 'Replace' : `Replace ${count.toLocaleString('en')}`}
+        title={`${searchActions.replaceAll.label}  ${shownKeys(searchActions.replaceAll.keys)}`}
+        isOff={count === 0 || search.isRunning.value}
+        onClick={() => replaceHits(page, search, branch)}
+      />
+    </div>
+  )
+}
+
+interface SaidProps {
+  search: TextSearch
+  isReplacing: boolean
+  files: number
+}
+
+function Said({ search, isReplacing, files }: SaidProps) {
+  const problem = search.problem.value ?? (isReplacing ? search.hits.value.problem : undefined)
+  return (
+    <p class={`find-said meta ${problem ? 'is-bad' : ''}`} role="status">
+      {problem ?? foundWords(search, isReplacing, files)}
     </p>
   )
+}
+
+function foundWords(search: TextSearch, isReplacing: boolean, files: number): string {
+  const { matches, isRunning, isCut, found } = search
+  if (found.value === undefined) return 'Results come as they are found.'
+  if (matches.value.length === 0 && !isRunning.value) return 'No results'
+  const { hits, tooLong, unread } = search.hits.value
+  const count = isReplacing ? plural(hits.length, 'match', 'matches') : plural(matches.value.length, 'line')
+  const notes = [
+    isCut.value ? 'There are more results: narrow the search.' : '',
+    isReplacing && tooLong > 0 ? `${plural(tooLong, 'line')} left out: too long to replace in.` : '',
+    isReplacing && unread > 0
+      ? `${plural(unread, 'match', 'matches')} left out: browsers read the expression differently.`
+      : '',
+  ].filter(note => note !== '')
+  const where = `${count} in ${plural(files, 'file')}${isRunning.value ? ', still searching' : ''}`
+  return [where, ...notes].join('. ')
 }
 
 function Results({ tab, rows }: { tab: Tab; rows: Row[] }) {
@@ -122,7 +224,8 @@ function Results({ tab, rows }: { tab: Tab; rows: Row[] }) {
   const list = usePlace<HTMLDivElement>('list')
   const open = (row: Row | undefined) => {
     if (row?.kind === 'file') tab.edit(row.path)
-    else if (row) openMatch(page, tab, row.match)
+    else if (row?.kind === 'hit') openLine(page, tab, row.hit.path, row.hit.line, [row.hit.from, row.hit.to])
+    else if (row) openLine(page, tab, row.match.path, row.match.line, row.match.ranges[0])
   }
   return (
     <VirtualList
@@ -140,7 +243,8 @@ function Results({ tab, rows }: { tab: Tab; rows: Row[] }) {
         const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 20, PageUp: -20 }[event.key]
         const isAtTop = active.value === 0 && event.key === 'ArrowUp'
         if (event.key === 'Enter') open(rows[active.value])
-        else if (isAtTop) search.focusWanted.value++
+        else if (event.key === ' ') toggleRow(search, rows[active.value])
+        else if (isAtTop) search.focus('words')
         else if (step === undefined) return
         else active.value = Math.max(0, Math.min(active.value + step, rows.length - 1))
         event.preventDefault()
@@ -148,6 +252,7 @@ function Results({ tab, rows }: { tab: Tab; rows: Row[] }) {
       row={index => {
         const row = rows[index]
         if (!row) return null
+        const isChosen = isRowChosen(search, row)
         return (
           // The list has the focus and handles the keys of its rows.
           // biome-ignore lint/a11y/useKeyWithClickEvents: see above
@@ -156,19 +261,54 @@ function Results({ tab, rows }: { tab: Tab; rows: Row[] }) {
             id={`result-${index}`}
             role="option"
             tabIndex={-1}
-            class={`result ${row.kind}`}
+            class={`result ${row.kind} ${isChosen === false ? 'left-out' : ''}`}
             aria-selected={index === active.value}
-            onClick={() => {
+            aria-checked={isChosen}
+            onClick={event => {
               active.value = index
-              open(row)
+              if (event.target instanceof Element && event.target.closest('.choose')) toggleRow(search, row)
+              else open(row)
             }}
           >
-            {row.kind === 'file' ? <FileLine path={row.path} count={row.count} /> : <MatchLine match={row.match} />}
+            {isChosen === undefined ? null : (
+              <span class="choose" title="Replace or leave out  Space">
+                <Icon name={isChosen ? 'check' : 'minus'} />
+              </span>
+            )}
+            <RowContent row={row} />
           </div>
         )
       }}
     />
   )
+}
+
+function RowContent({ row }: { row: Row }) {
+  switch (row.kind) {
+    case 'file':
+      return <FileLine path={row.path} count={row.count} />
+    case 'match':
+      return <MatchLine match={row.match} />
+    case 'hit':
+      return <HitLine hit={row.hit} />
+  }
+}
+
+/** Whether the row's hits are to be replaced (for a file: at least one of them); undefined for rows without hits. */
+function isRowChosen({ leftOut }: TextSearch, row: Row): boolean | undefined {
+  const hits = hitsIn(row)
+  return hits.length === 0 ? undefined : hits.some(({ key }) => !leftOut.value.has(key))
+}
+
+function toggleRow(search: TextSearch, row: Row | undefined): void {
+  if (!row) return
+  const keys = hitsIn(row).map(({ key }) => key)
+  search.leaveOut(keys, isRowChosen(search, row) === true)
+}
+
+function hitsIn(row: Row): readonly Hit[] {
+  if (row.kind === 'file') return row.hits
+  return row.kind === 'hit' ? [row.hit] : []
 }
 
 function FileLine({ path, count }: { path: string; count: number }) {
@@ -209,18 +349,52 @@ function piecesOf({ text, ranges }: Match) {
   return [from > indentation ? '…' : '', ...pieces, visible(text.slice(at, to))]
 }
 
-async function openMatch(page: Page, tab: Tab, match: Match): Promise<void> {
-  tab.edit(match.path)
-  const file = page.files.open(tab.at, match.path)
+/** A hit with what replaces it. */
+function HitLine({ hit }: { hit: Hit }) {
+  const { line, text, from, to, insert } = hit
+  const indentation = /^\s*/.exec(text)?.[0].length ?? 0
+  const start = from > MAX_CHARACTERS_BEFORE + indentation ? from - MAX_CHARACTERS_BEFORE : Math.min(indentation, from)
+  const end = Math.min(text.length, to + MAX_CHARACTERS_AFTER)
+  return (
+    <>
+      <span class="line-number">{line}</span>
+      <code class="cut">
+        {start > indentation ? '…' : ''}
+        {visible(text.slice(start, from))}
+        <del>{visible(text.slice(from, to))}</del>
+        {insert === '' ? null : <ins>{visible(insert)}</ins>}
+        {visible(text.slice(to, end))}
+      </code>
+    </>
+  )
+}
+
+async function openLine(
+  page: Page,
+  tab: Tab,
+  path: string,
+  line: number,
+  range: [number, number] | undefined,
+): Promise<void> {
+  tab.edit(path)
+  const file = page.files.open(tab.at, path)
   await file.opened()
-  file.goTo(match.line, match.ranges[0])
+  file.goTo(line, range)
 }
 
 /** The matches grouped by file, in the order of each file's first match. */
-function rowsOf(matches: Match[]): Row[] {
+function matchRows(matches: Match[]): Row[] {
   const byFile = Map.groupBy(matches, ({ path }) => path)
   return [...byFile].flatMap(([path, found]): Row[] => [
-    { kind: 'file', path, count: found.length },
+    { kind: 'file', path, count: found.length, hits: [] },
     ...found.map((match): Row => ({ kind: 'match', match })),
+  ])
+}
+
+function hitRows(hits: readonly Hit[]): Row[] {
+  const byFile = Map.groupBy(hits, ({ path }) => path)
+  return [...byFile].flatMap(([path, found]): Row[] => [
+    { kind: 'file', path, count: found.length, hits: found },
+    ...found.map((hit): Row => ({ kind: 'hit', hit })),
   ])
 }

@@ -1,11 +1,17 @@
-/** The options of the search in all files. */
-import type { Tab } from '../page/state.ts'
+/** The options of the search in all files, and replacing what it has found. */
+import { branchOf } from '../page/branch-facts.ts'
+import type { Hit } from '../page/replacing.ts'
+import type { TextSearch } from '../page/search.ts'
+import type { Page } from '../page/state.ts'
+import type { InTab } from '../page/tab-actions.ts'
+import { undoHere, untilMore } from '../page/undo.ts'
 import type { Action, Actions } from '../ui/action.ts'
+import { plural } from '../ui/times.ts'
 
-function toggle(setting: 'matchCase' | 'isRegex'): Pick<Action<Tab>, 'isPossible' | 'run'> {
+function toggle(setting: 'matchCase' | 'isRegex'): Pick<Action<InTab>, 'isPossible' | 'run'> {
   return {
-    isPossible: tab => tab.pane.kind === 'find',
-    run: ({ search }) => {
+    isPossible: ({ tab }) => tab.pane.kind === 'find',
+    run: ({ tab: { search } }) => {
       search[setting].value = !search[setting].peek()
       search.start()
     },
@@ -13,6 +19,59 @@ function toggle(setting: 'matchCase' | 'isRegex'): Pick<Action<Tab>, 'isPossible
 }
 
 export const searchActions = {
+  replace: {
+    label: 'Replace in files',
+    keys: 'Ctrl+Shift+H',
+    icon: 'pencil',
+    isPossible: ({ page, tab }) => tab.at.kind === 'branch' && !page.isGone(tab.at),
+    run: ({ tab }) => {
+      const isNew = tab.pane.kind !== 'find'
+      tab.show({ kind: 'find' })
+      if (!tab.search.isReplacing.peek()) tab.search.replaces(true)
+      // Focuses the words to find, as long as there are none.
+      tab.search.focus(isNew || tab.search.words.peek() === '' ? 'words' : 'replacement')
+    },
+  },
+  replaceAll: {
+    label: 'Replace all matches',
+    keys: 'Ctrl+Alt+Enter',
+    icon: 'check',
+    isPossible: ({ tab }) =>
+      tab.pane.kind === 'find' && branchOf(tab) !== undefined && chosenHits(tab.search).length > 0,
+    run: ({ page, tab }) => replaceHits(page, tab.search, branchOf(tab) ?? ''),
+  },
   matchCase: { label: 'Match case', keys: 'Alt+Shift+I', icon: 'search', ...toggle('matchCase') },
   isRegex: { label: 'Find a regular expression', keys: 'Alt+Shift+E', icon: 'search', ...toggle('isRegex') },
-} satisfies Actions<Tab>
+} satisfies Actions<InTab>
+
+/** The hits that are to be replaced. */
+export function chosenHits(search: TextSearch): Hit[] {
+  const leftOut = search.leftOut.value
+  return search.hits.value.hits.filter(({ key }) => !leftOut.has(key))
+}
+
+/** Replaces the chosen hits, and searches again, which shows what is left. */
+export async function replaceHits(page: Page, search: TextSearch, branch: string): Promise<void> {
+  const hits = chosenHits(search)
+  if (hits.length === 0 || search.isRunning.peek()) return
+  const about = { branch, topic: 'replace' }
+  const lasts = untilMore(page)
+  try {
+    const { files, edits, skipped } = await search.replace(branch, hits)
+    page.solved(about.topic, branch)
+    const [first] = skipped
+    const words = first && `${skipped.length > 1 ? `${skipped.length} files were left as they are. ` : ''}${first.why}`
+    if (files === 0) page.notify({ ...about, tone: 'bad', title: 'Nothing was replaced.', ...(words && { words }) })
+    else
+      page.tell({
+        ...about,
+        title: `Replaced ${plural(edits, 'match', 'matches')} in ${plural(files, 'file')}`,
+        ...(words && { words }),
+        lasts,
+        actions: [{ words: 'Undo', run: () => undoHere(page) }],
+      })
+    await search.start()
+  } catch (error) {
+    page.complain(error, about)
+  }
+}

@@ -13,6 +13,7 @@ import { withoutTricks } from '../ui/names.ts'
 import { onTabKeys } from '../ui/tab-keys.ts'
 import { plural } from '../ui/times.ts'
 import { Button, Path } from '../ui/words.tsx'
+import { RewrittenList } from './rewritten-list.tsx'
 import { OutlookLine } from './step-words.tsx'
 import { usePreview } from './use-preview.ts'
 
@@ -81,13 +82,14 @@ export function StepDialog({ content, close }: Props) {
       content.isDone({ words: said, isUndoable, ...(merging !== undefined && { merging }) })
     } catch (error) {
       problem.value = (error as Error).message
-      // The preview may be stale by now.
+      // Loads the preview again, since it may be stale by now.
       look()
     }
     isBusy.value = false
   }
 
-  // Enter on the tab that is selected already is for the button, as in other dialogs; a forced push wants the button.
+  // Enter on the selected tab presses the button, as in other dialogs; a forced push only starts from the button
+  // itself.
   const isOnSafeWay = (target: EventTarget | null) =>
     target instanceof Element && target.matches('[role="tab"][aria-selected="true"]') && !way.isDangerous
   return (
@@ -158,6 +160,7 @@ export function StepDialog({ content, close }: Props) {
               <span>{words}</span>
             </p>
           ))}
+          {preview?.rewritten ? <RewrittenList commits={preview.rewritten} /> : null}
           {preview?.message !== undefined && preview.is !== 'nothing' ? (
             <Message
               key={`${way.key} ${preview.message}`}

@@ -77,6 +77,14 @@ export type DialogContent =
       pull?: () => void
       isDone: (done: { words: string; merging?: string; isUndoable: boolean }) => void
     }
+  /** Splits a commit of a branch in two. */
+  | {
+      kind: 'split'
+      title: string
+      branch: string
+      commit: string
+      isDone: (done: { words: string; merging?: string; isUndoable: boolean }) => void
+    }
   /** The result of a run or of one of its tasks. `title`: its name. `tip`: the result's commit, if it has no branch. */
   | { kind: 'landing'; title: string; run: string; task?: string; tip?: string }
   /** Chooses the base of a comparison. `branch`: left out of the list. */

@@ -1,9 +1,10 @@
 /** A search in all text of a branch or a commit. Matches arrive in pieces. */
-import { signal } from '@preact/signals'
+import { batch, computed, signal } from '@preact/signals'
 import type { News } from '../../contract/news.ts'
 import type { Match } from '../../contract/reading.ts'
 import type { At } from '../../contract/values.ts'
 import type { Connection } from '../ui/socket.ts'
+import { editsOf, type Hit, type Hits, hitsOf, type Replacing } from './replacing.ts'
 
 type Found = Extract<News, { say: 'found' }>
 
@@ -12,16 +13,36 @@ const MAX_MATCHES = 20_000
 
 export class TextSearch {
   readonly words = signal('')
-  /** Increases when the field should get the focus. */
+  /** Increases when a field should get the focus. */
   readonly focusWanted = signal(0)
   readonly isRegex = signal(false)
   readonly matchCase = signal(false)
+  readonly matchWord = signal(false)
+  /** Path filters, such as `*.ts, !test`. */
+  readonly files = signal('')
+  /** Whether the matches are to be replaced, by {@link replacement}. */
+  readonly isReplacing = signal(false)
+  readonly replacement = signal('')
+  /** The field that gets the focus: see {@link focusWanted}. */
+  readonly wantedField = signal<'words' | 'replacement'>('words')
+  /** The hits that are not to be replaced, by their keys. */
+  readonly leftOut = signal<ReadonlySet<string>>(new Set())
+  /** The tree in which the shown matches were found. */
+  tree: string | undefined
+  /** The query of the shown matches, in full: a replacement is made for these. */
+  readonly asked = signal<Pick<Replacing, 'words' | 'isRegex' | 'matchCase'> | undefined>(undefined)
   readonly matches = signal<Match[]>([])
   readonly isRunning = signal(false)
   readonly isCut = signal(false)
   readonly problem = signal<string | undefined>(undefined)
   /** The query of the matches that are shown; undefined before the first search. */
   readonly found = signal<string | undefined>(undefined)
+  /** What would be replaced, of the shown matches. */
+  readonly hits = computed((): Hits => {
+    const asked = this.asked.value
+    if (!asked || !this.isReplacing.value) return { hits: [], tooLong: 0, unread: 0 }
+    return hitsOf(this.matches.value, { ...asked, replacement: this.replacement.value })
+  })
 
   readonly #connection: Connection
   readonly #at: At
@@ -42,24 +63,66 @@ export class TextSearch {
     this.matches.value = []
     this.isCut.value = false
     this.problem.value = undefined
+    this.leftOut.value = new Set()
+    this.tree = undefined
     const words = this.words.peek()
+    const asked = { words, isRegex: this.isRegex.peek(), matchCase: this.matchCase.peek() }
+    this.asked.value = asked
     this.found.value = words || undefined
     if (words === '') return
     this.isRunning.value = true
     try {
-      const { search } = await this.#connection.ask('find text', {
+      const { search, tree } = await this.#connection.ask('find text', {
         at: this.#at,
-        words,
-        isRegex: this.isRegex.peek(),
-        matchCase: this.matchCase.peek(),
+        ...asked,
+        matchWord: this.matchWord.peek(),
+        files: this.files.peek(),
+        wholeLines: this.isReplacing.peek(),
       })
-      if (turn !== this.#turn) this.#stop(search)
-      else this.#started(search)
+      if (turn !== this.#turn) {
+        this.#stop(search)
+        return
+      }
+      this.tree = tree
+      this.#started(search)
     } catch (error) {
       if (turn !== this.#turn) return
       this.isRunning.value = false
       this.problem.value = (error as Error).message
     }
+  }
+
+  /** Shows or hides the field of the replacement. The search is repeated, since a replacement needs whole lines. */
+  replaces(isReplacing: boolean): void {
+    this.isReplacing.value = isReplacing
+    this.start()
+  }
+
+  /** Focuses a field. */
+  focus(field: 'words' | 'replacement'): void {
+    batch(() => {
+      this.wantedField.value = field
+      this.focusWanted.value++
+    })
+  }
+
+  /** Leaves hits out of the replacement, or takes them in again. */
+  leaveOut(keys: readonly string[], isLeftOut: boolean): void {
+    const leftOut = new Set(this.leftOut.peek())
+    for (const key of keys) {
+      if (isLeftOut) leftOut.add(key)
+      else leftOut.delete(key)
+    }
+    this.leftOut.value = leftOut
+  }
+
+  /** Replaces hits in the files of a branch. */
+  async replace(branch: string, hits: readonly Hit[]) {
+    const { tree } = this
+    if (tree === undefined) throw new Error('The search has not begun yet: try again in a moment.')
+    const { words } = this.asked.peek() ?? { words: '' }
+    const named = `“${shortened(words)}” by “${shortened(this.replacement.peek())}”`
+    return await this.#connection.ask('replace in files', { branch, tree, words: named, files: editsOf(hits) })
   }
 
   stop(): void {
@@ -87,4 +150,11 @@ export class TextSearch {
   #stop(search: number): void {
     this.#connection.ask('stop finding', { search }).catch(() => {})
   }
+}
+
+/** At most this many characters of a search are in the name of its operation. */
+const MAX_NAMED_CHARS = 40
+
+function shortened(text: string): string {
+  return text.length <= MAX_NAMED_CHARS ? text : `${text.slice(0, MAX_NAMED_CHARS - 1)}…`.toWellFormed()
 }

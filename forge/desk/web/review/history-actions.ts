@@ -51,7 +51,7 @@ function toSquash({ chosen, line }: ChosenCommits): CommitRow[] {
   return line.slice(at, at + 2)
 }
 
-/** The commit after which the selected ones are when moved by one place; undefined if there is none. */
+/** The commit that the selected ones would follow if moved by one row; undefined if there is none. */
 function placeBeside({ chosen, line }: ChosenCommits, by: 'newer' | 'older'): string | undefined {
   const places = chosen.map(commit => line.indexOf(commit))
   const [newest, oldest] = [Math.min(...places), Math.max(...places)]
@@ -89,6 +89,13 @@ export const historyActions = {
     icon: 'merge',
     isPossible: about => areOnLine(about) && toSquash(about).length > 1,
     run: about => rewrite(about, `Squash ${plural(toSquash(about).length, 'commit')}`, squashWays(about)),
+  },
+  split: {
+    label: 'Split…',
+    listKeys: 'P',
+    icon: 'columns',
+    isPossible: about => areOnLine(about) && (one(about)?.parents.length ?? 2) < 2,
+    run: about => split(about),
   },
   moveUp: {
     label: 'Move up…',
@@ -137,13 +144,13 @@ export const historyActions = {
 } satisfies Actions<ChosenCommits>
 
 export function historyMenu(about: ChosenCommits): Offer {
-  const { open, reword, squash, moveUp, moveDown, drop, revert, branchFromHere, copyHash } = historyActions
+  const { open, reword, squash, split, moveUp, moveDown, drop, revert, branchFromHere, copyHash } = historyActions
   const commit = one(about)
   return {
     title: commit ? `${shortId(commit.oid)} ${withoutTricks(commit.subject)}` : plural(about.chosen.length, 'commit'),
     groups: [
       itemsWith(about, [open, branchFromHere], 'list'),
-      itemsWith(about, [reword, squash, moveUp, moveDown, drop, revert], 'list'),
+      itemsWith(about, [reword, squash, split, moveUp, moveDown, drop, revert], 'list'),
       itemsWith(about, [copyHash], 'list'),
     ],
   }
@@ -172,6 +179,14 @@ export function openRevert(
 /** Opens the dialog with the preview of a rewriting. */
 function rewrite({ page }: ChosenCommits, title: string, ways: StepWay[]): void {
   page.dialog.value = { kind: 'step', title, ways, first: 0, isDone: done => showDone(page, done) }
+}
+
+function split({ page, branch = '', chosen: [commit] }: ChosenCommits): void {
+  if (!commit) return
+  page.dialog.value = {
+    ...{ kind: 'split', title: `Split ${shortId(commit.oid)}`, branch, commit: commit.oid },
+    isDone: done => showDone(page, done),
+  }
 }
 
 function wayOf({ branch }: ChosenCommits, way: Omit<StepWay, 'step'>, rewriting: Rewriting): StepWay {

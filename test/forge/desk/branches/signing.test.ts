@@ -206,7 +206,7 @@ test('after kill -9 while a save waits for its signature, all edits are kept', a
   } finally {
     child.kill('SIGKILL')
     await child.exited
-    // The waiting git process would never end.
+    // Otherwise the waiting git process would never end.
     await hand.answer('no')
   }
   const work = await desk.restart()

@@ -34,7 +34,7 @@ async function type({ work }: Pair, path: string, text: string): Promise<void> {
 type Case = {
   does: string
   sides?: Sides
-  /** Does something before, which is not undone. */
+  /** Prepares the desk for the operation; this part is not undone. */
   first?: (desk: Pair) => Promise<unknown>
   /** Does the one operation to undo. */
   act: (desk: Pair) => Promise<unknown>

@@ -271,7 +271,7 @@ test('a file that git merges by itself counts once, also where it is renamed', a
     theirs: { 'a.txt': 'theirs\n', 'new.txt': text, 'b.txt': 'changed\n' },
   })
   await begin(desk)
-  // The renamed file and b.txt.
+  // Git merged two files by itself: the renamed one and b.txt.
   expect((await desk.work.mergings.in('main'))?.byGit).toBe(2)
 })
 

@@ -129,7 +129,7 @@ test('opening a file is not slowed down by attributes, also in a repository with
     await openFile(desk.work.branches, at, path)
     times.push(performance.now() - begun)
   }
-  // Of the faster half, since the others may have waited for other processes.
+  // The slowest of the faster half is compared, since the others may have waited for other processes.
   expect(times.toSorted((one, other) => one - other)[25]).toBeLessThan(50)
 })
 

@@ -51,7 +51,7 @@ describe.skipIf(!hasBrowser)('the page', () => {
     await message.fill('Say what is new')
     await page.keyboard.press('Enter')
     await desk.isMessage('main', 'Say what is new')
-    // The browser's undo in the field brings that message back, and does not give it to the next commit.
+    // The browser's undo would bring the message of that commit back: the field stays empty for the next one.
     await until(async () => (await message.inputValue()) === '')
     await page.keyboard.press('Control+z')
     expect(await message.inputValue()).toBe('')

@@ -138,7 +138,7 @@ describe.skipIf(hasNoTemporal)('a command', () => {
   )
 
   test(
-    'is not run by the approval of another run, nor by who approves a plan at the server alone',
+    'is not run by the approval of another run, nor by an approval at the server alone',
     async () => {
       const { run: approved } = await scene.run('approved-whole', { tasks: [task('a')] })
       scene.model.knows('unsigned', { tasks: [task('a', { checks: [{ command: running('unsigned') }] })] })
@@ -150,7 +150,7 @@ describe.skipIf(hasNoTemporal)('a command', () => {
       await handle.executeUpdate('approve', { args: [plan] })
       const attached = await scene.forge(['attach', run])
       expect(attached.code).toBe(4)
-      expect(attached.out).toContain('Somebody has said yes to a plan')
+      expect(attached.out).toContain('was approved, but not by you')
       expect(attached.out).toContain(`forge stop ${run}`)
       expect(scene.model.asked('unsigned')).toEqual(['plan'])
       expect(await ran()).not.toContain('unsigned')

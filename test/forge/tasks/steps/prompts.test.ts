@@ -18,7 +18,10 @@ import { command, plan, review, task } from '../plan/plans.ts'
 
 const KINDS = Object.keys(ANSWERS) as StepKind[]
 
-/** The version of each kind's prompt, with a digest of its words: other words need another version. */
+/**
+ * For each kind of step, the version of its prompt, and a digest of the prompt's words: other words need another
+ * version.
+ */
 const WORDS: Record<StepKind, Record<number, string>> = {
   plan: { 3: '326555e18bda' },
   outline: { 2: '3e176702c7cd' },

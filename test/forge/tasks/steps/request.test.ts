@@ -3,7 +3,13 @@ import { expect, test } from 'bun:test'
 import type { StepKind, Tier } from '../../../../forge/tasks/contract.ts'
 import type { Plan } from '../../../../forge/tasks/plan/schema.ts'
 import { RunStore } from '../../../../forge/tasks/runs/store.ts'
-import { buildRequest, modelFor, parseRequest, reviewersOf } from '../../../../forge/tasks/steps/request.ts'
+import {
+  buildRequest,
+  modelFor,
+  parseRequest,
+  reviewersOf,
+  thinkingFor,
+} from '../../../../forge/tasks/steps/request.ts'
 import { commit } from '../../../support/git.ts'
 import { makePlace } from '../../../support/repository.ts'
 import { settingsOf } from '../../ai/models.ts'
@@ -89,14 +95,38 @@ test('an answer has room by its kind, and thoughts on top by its tier; each is t
   const run = '20261123-request-test'
   const store = new RunStore(place.objects, run)
   const about = [await store.putJson('plan', PLAN)]
-  const roomFor = async (kind: StepKind, tier: Tier) => {
+  const settings = await settingsOf({ FORGE_THINKING_SUMMARIZATION: 'medium' })
+  const roomFor = async (kind: StepKind, tier: Tier, name = 'anthropic/x') => {
     const input = { run, attempt: 1, step: kind, kind, tier, choice: 0, depth: 0, about, base, task: 'tide' } as const
-    const sources = { objects: place.objects, store, model: { name: 'anthropic/x', window: 200_000 }, secrets: [] }
+    const model = { name, window: 200_000, thinking: thinkingFor(settings, tier, name) }
+    const sources = { objects: place.objects, store, model, secrets: [] }
     const { request } = parseRequest(JSON.parse((await buildRequest(input, sources)).bytes))
     return [request.output, request.thinking, request.mustCall]
   }
   expect(await roomFor('review', 'generation')).toEqual([12_000, 'low', true])
   expect(await roomFor('implement', 'generation')).toEqual([36_000, 'low', true])
   expect(await roomFor('implement', 'reasoning')).toEqual([48_000, 'high', true])
-  expect(await roomFor('summarise', 'summarization')).toEqual([8000, undefined, true])
+  expect(await roomFor('summarise', 'classification')).toEqual([8000, undefined, true])
+  expect(await roomFor('summarise', 'summarization')).toEqual([16_000, 'medium', true])
+  // By the list of models, this one answers with at most 16,384 tokens, and does not think.
+  expect(await roomFor('implement', 'reasoning', 'openai/gpt-4o')).toEqual([16_384, undefined, true])
+})
+
+test('how much a model thinks is set by tier, as far as it can', async () => {
+  const settings = await settingsOf({
+    FORGE_THINKING_GENERATION: 'xhigh',
+    FORGE_THINKING_REASONING: 'none',
+    FORGE_THINKING_CLASSIFICATION: 'medium',
+  })
+  expect(thinkingFor(settings, 'generation', 'anthropic/x')).toBe('xhigh')
+  expect(thinkingFor(settings, 'reasoning', 'anthropic/x')).toBeUndefined()
+  expect(thinkingFor(settings, 'generation', 'openai/o3')).toBe('high')
+  // This model knows no effort but high.
+  expect(thinkingFor(settings, 'classification', 'mistral/mistral-medium-2604')).toBe('high')
+  expect(thinkingFor(settings, 'classification', 'openai/gpt-4o')).toBeUndefined()
+})
+
+test('a model that can’t call tools is not asked', async () => {
+  const settings = await settingsOf({ FORGE_MODEL: 'openai/gpt-3.5-turbo', OPENAI_API_KEY: 'key-of-nobody' })
+  expect(() => modelFor(settings, 'generation', 0)).toThrow("can't call tools, by which every step answers")
 })

@@ -1,0 +1,157 @@
+/** The dialog that splits a commit in two: the changes of the first commit, both messages, and the preview. */
+import { useSignal } from '@preact/signals'
+import { useEffect, useId, useMemo } from 'preact/hooks'
+import type { Step } from '../../contract/steps.ts'
+import type { DialogContent } from '../page/dialog-content.ts'
+import { usePage } from '../page/state.ts'
+import { PartChoice, PartPicker } from '../review/part-picker.tsx'
+import { useCommit } from '../review/use-commit.ts'
+import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
+import { FailedLine } from '../ui/failed.tsx'
+import { Icon } from '../ui/icons.tsx'
+import { shownKeys } from '../ui/keys.ts'
+import { Waiting } from '../ui/words.tsx'
+import { RewrittenList } from './rewritten-list.tsx'
+import { OutlookLine } from './step-words.tsx'
+import { usePreview } from './use-preview.ts'
+
+interface Props {
+  content: Extract<DialogContent, { kind: 'split' }>
+  close: () => void
+}
+
+/** Delay after the last key in a message before the preview is loaded, in milliseconds. */
+const PREVIEW_DELAY_MS = 300
+
+export function SplitDialog({ content, close }: Props) {
+  const page = usePage()
+  const { branch, commit: oid } = content
+  const { commit, asked } = useCommit(oid)
+  const choice = useMemo(() => new PartChoice(), [])
+  const first = useSignal<string | undefined>(undefined)
+  const rest = useSignal<string | undefined>(undefined)
+  const problem = useSignal<string | undefined>(undefined)
+  const isBusy = useSignal(false)
+  const own = commit?.message.trimEnd() ?? ''
+  const messages = useSettled(`${first.value ?? own}\0${rest.value ?? own}`, PREVIEW_DELAY_MS)
+  const { parts } = choice
+  const step = (words: string): Step => {
+    const [message = '', other = ''] = words.split('\0').map(it => it.trim())
+    return {
+      ...{ step: 'rewrite', branch, ...(message !== '' && { message }) },
+      rewriting: { do: 'split', commit: oid, first: parts, ...(other !== '' && { rest: other }) },
+    }
+  }
+  const wanted = step(messages)
+  const { preview, problem: trouble } = usePreview(commit && parts.length > 0 ? wanted : undefined)
+  const isOff = isBusy.value || preview?.is !== 'clean'
+
+  const run = async () => {
+    if (isOff || !preview) return
+    isBusy.value = true
+    problem.value = undefined
+    try {
+      const fields = { step: step(`${first.value ?? own}\0${rest.value ?? own}`), before: preview.before }
+      const { words, merging } = await page.connection.ask('do', fields)
+      close()
+      content.isDone({ words, isUndoable: true, ...(merging !== undefined && { merging }) })
+    } catch (error) {
+      problem.value = (error as Error).message
+    }
+    isBusy.value = false
+  }
+
+  return (
+    <DialogFrame title={content.title} close={close} look="step-dialog">
+      <form
+        onSubmit={event => {
+          event.preventDefault()
+          void run()
+        }}
+        onKeyDown={event => {
+          if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
+          event.preventDefault()
+          void run()
+        }}
+      >
+        <div class="step-body">
+          <p class="step-explains">
+            Select the files or lines of the first commit. The second commit gets the rest. No file changes after both.
+          </p>
+          <FailedLine problem={asked.problem.value} again={() => asked.refresh()} />
+          {commit ? (
+            <PartPicker changes={commit.changes} choice={choice} label="Changes of the first commit" />
+          ) : (
+            <Waiting words="Loading the commit" />
+          )}
+          <Message label="Message of the first commit" value={first.value ?? own} onInput={it => (first.value = it)} />
+          <Message label="Message of the second commit" value={rest.value ?? own} onInput={it => (rest.value = it)} />
+          <div class="step-outlook" role="status" aria-busy={parts.length > 0 && !preview && trouble === undefined}>
+            {parts.length === 0 ? <span class="meta">Nothing is selected yet.</span> : null}
+            {parts.length > 0 && preview ? <OutlookLine outlook={preview} /> : null}
+            {parts.length > 0 && trouble !== undefined ? <span class="outlook is-bad">{trouble}</span> : null}
+          </div>
+          {parts.length > 0 && preview?.rewritten ? <RewrittenList commits={preview.rewritten} /> : null}
+          {parts.length > 0
+            ? preview?.warnings.map(words => (
+                <p class="step-warning" key={words}>
+                  <Icon name="alert" />
+                  <span>{words}</span>
+                </p>
+              ))
+            : null}
+        </div>
+        <footer>
+          <p class="dialog-problem is-bad" role="alert">
+            {problem.value}
+          </p>
+          <span class="grow" />
+          <CloseButton close={close} />
+          <button
+            type="submit"
+            class="button main"
+            aria-disabled={isOff}
+            aria-keyshortcuts="Control+Enter"
+            title={shownKeys('Ctrl+Enter')}
+          >
+            Split
+          </button>
+        </footer>
+      </form>
+    </DialogFrame>
+  )
+}
+
+/** A value that has not changed for some milliseconds. */
+function useSettled(value: string, delay: number): string {
+  const settled = useSignal(value)
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      settled.value = value
+    }, delay)
+    return () => clearTimeout(timer)
+  }, [value, delay, settled])
+  return settled.value
+}
+
+interface MessageProps {
+  label: string
+  value: string
+  onInput: (value: string) => void
+}
+
+function Message({ label, value, onInput }: MessageProps) {
+  const id = useId()
+  return (
+    <div class="step-message">
+      <label for={id}>{label}</label>
+      <textarea
+        id={id}
+        class="field"
+        rows={Math.min(6, Math.max(2, value.split('\n').length))}
+        value={value}
+        onInput={event => onInput(event.currentTarget.value)}
+      />
+    </div>
+  )
+}

@@ -1,0 +1,117 @@
+/** What a search in files would replace: a hit for each match, with its replacement. */
+import type { LineEdit } from '../../contract/branches.ts'
+import type { Match } from '../../contract/reading.ts'
+
+/** The fields of a search that its replacements depend on. */
+export interface Replacing {
+  words: string
+  isRegex: boolean
+  matchCase: boolean
+  replacement: string
+}
+
+/** A match in a line, and what replaces it. */
+export interface Hit {
+  /** Identifies the hit in its search. */
+  key: string
+  path: string
+  line: number
+  text: string
+  from: number
+  to: number
+  insert: string
+}
+
+export interface Hits {
+  hits: Hit[]
+  /** Why nothing can be replaced, as a sentence. */
+  problem?: string
+  /** The number of lines that are too long to replace in. */
+  tooLong: number
+  /** The number of matches that the page reads differently than git does, so that they have no groups. */
+  unread: number
+}
+
+const BOM = '\ufeff'
+
+/**
+ * The hits of a search. In a regular expression, `$1` to `$99` in the replacement are groups, `$&` is the match, `$$` a
+ * dollar sign, and `\\n`, `\\t` and `\\\\` are characters, as in the find panel of a file.
+ */
+export function hitsOf(matches: readonly Match[], replacing: Replacing): Hits {
+  const insertFor = replacementFor(replacing)
+  if (typeof insertFor === 'string') return { hits: [], problem: insertFor, tooLong: 0, unread: 0 }
+  const hits: Hit[] = []
+  let tooLong = 0
+  let unread = 0
+  for (const { path, line, text: whole, ranges, isCut } of matches) {
+    if (isCut) {
+      tooLong++
+      continue
+    }
+    // A byte order mark is no part of the text.
+    const shift = line === 1 && whole.startsWith(BOM) ? 1 : 0
+    const text = whole.slice(shift)
+    for (const [start, end] of ranges) {
+      const [from, to] = [Math.max(0, start - shift), end - shift]
+      const insert = insertFor(text, from, to)
+      if (insert === undefined) unread++
+      else hits.push({ key: `${path}\0${line}\0${from}`, path, line, text, from, to, insert })
+    }
+  }
+  return { hits, tooLong, unread }
+}
+
+/** A function that gives what replaces a match, or undefined where the match can't be read; or why there is none. */
+function replacementFor({
+  words,
+  isRegex,
+  matchCase,
+  replacement,
+}: Replacing): ((text: string, from: number, to: number) => string | undefined) | string {
+  if (!isRegex) return () => replacement
+  const literal = unescaped(replacement)
+  if (!/\$(?:[$&]|\d)/.test(literal)) return () => literal
+  let expression: RegExp
+  try {
+    expression = new RegExp(words, `yu${matchCase ? '' : 'i'}`)
+  } catch {
+    return 'The replacement uses groups ($1), for which the expression has to be one that browsers read, too: change one of them.'
+  }
+  return (text, from, to) => {
+    expression.lastIndex = from
+    const match = expression.exec(text)
+    if (!match || match[0].length !== to - from) return undefined
+    return literal.replace(/\$([$&]|\d{1,2})/g, (all, sign: string) => {
+      if (sign === '$') return '$'
+      if (sign === '&') return match[0]
+      return groupIn(match, sign) ?? all
+    })
+  }
+}
+
+/**
+ * The text that `$` and some digits stand for: `$12` is the twelfth group if there are as many, else the first one and
+ * a 2.
+ */
+function groupIn(match: RegExpExecArray, digits: string): string | undefined {
+  for (let length = digits.length; length > 0; length--) {
+    const number = Number(digits.slice(0, length))
+    if (number > 0 && number < match.length) return (match[number] ?? '') + digits.slice(length)
+  }
+  return undefined
+}
+
+const ESCAPED: Record<string, string> = { n: '\n', r: '\r', t: '\t', '\\': '\\' }
+
+function unescaped(text: string): string {
+  return text.replace(/\\([nrt\\])/g, (_, char: string) => ESCAPED[char] ?? char)
+}
+
+/** The hits as edits of files. */
+export function editsOf(hits: readonly Hit[]): { path: string; edits: LineEdit[] }[] {
+  return [...Map.groupBy(hits, ({ path }) => path)].map(([path, all]) => ({
+    path,
+    edits: all.map(({ line, from, to, insert }) => ({ line, from, to, insert })),
+  }))
+}

@@ -1,0 +1,237 @@
+/** Chooses some of the changes of a commit: files, runs of changed lines, or single lines. */
+import { type ReadonlySignal, type Signal, signal, useSignal } from '@preact/signals'
+import { useEffect, useId, useMemo, useRef } from 'preact/hooks'
+import type { Change, Part } from '../../contract/values.ts'
+import { usePage } from '../page/state.ts'
+import { FailedLine } from '../ui/failed.tsx'
+import { Icon } from '../ui/icons.tsx'
+import { readable, visible } from '../ui/names.ts'
+import { useServerValue } from '../ui/server-value.ts'
+import { plural } from '../ui/times.ts'
+import { Path } from '../ui/words.tsx'
+import { Blobs } from './blobs.tsx'
+import { type Diff, type DiffLine, diffOf } from './diff.ts'
+import { LineCounts } from './line-counts.tsx'
+import { keyOfLine, type LineRun, rangesOf, runsOf } from './line-runs.ts'
+import { ChangeLetter } from './review-side.tsx'
+
+/** A longer line is cut. */
+const MAX_LINE_LENGTH = 500
+/** Lines in a file's diff above which it can only be chosen as a whole. */
+const MAX_LINES_TO_CHOOSE = 2_000
+
+/** The choice within one file: all of it, or lines. */
+type Choice = 'whole' | { runs: readonly LineRun[]; lines: ReadonlySet<string> }
+
+/** What is chosen, by path. */
+export class PartChoice {
+  readonly #files: Signal<ReadonlyMap<string, Choice>> = signal(new Map())
+
+  get files(): ReadonlySignal<ReadonlyMap<string, Choice>> {
+    return this.#files
+  }
+
+  get parts(): Part[] {
+    return [...this.#files.value].map(([path, choice]) => {
+      return choice === 'whole' ? { path } : { path, lines: rangesOf(choice.runs, choice.lines) }
+    })
+  }
+
+  setWhole(path: string, isChosen: boolean): void {
+    this.#set(path, isChosen ? 'whole' : undefined)
+  }
+
+  has(path: string, line: DiffLine): boolean {
+    const choice = this.#files.value.get(path)
+    return choice === 'whole' || choice?.lines.has(keyOfLine(line)) === true
+  }
+
+  /** Chooses some lines of a file, or takes them back. All lines together are the whole file. */
+  setLines(path: string, runs: readonly LineRun[], lines: readonly DiffLine[], isChosen: boolean): void {
+    const all = runs.flatMap(run => run.lines.map(keyOfLine))
+    const choice = this.#files.peek().get(path)
+    const chosen = new Set(choice === 'whole' ? all : choice?.lines)
+    for (const key of lines.map(keyOfLine)) {
+      if (isChosen) chosen.add(key)
+      else chosen.delete(key)
+    }
+    if (chosen.size === 0) this.#set(path, undefined)
+    else this.#set(path, chosen.size === all.length ? 'whole' : { runs, lines: chosen })
+  }
+
+  #set(path: string, choice: Choice | undefined): void {
+    const files = new Map(this.#files.peek())
+    if (choice) files.set(path, choice)
+    else files.delete(path)
+    this.#files.value = files
+  }
+}
+
+interface PickerProps {
+  changes: readonly Change[]
+  choice: PartChoice
+  /** The accessible name of the list. */
+  label: string
+}
+
+export function PartPicker({ changes, choice, label }: PickerProps) {
+  return (
+    <section class="part-picker" aria-label={label}>
+      {changes.map((change, index) => (
+        <PickedFile key={change.path} change={change} choice={choice} isOpenFirst={index === 0} />
+      ))}
+    </section>
+  )
+}
+
+interface FileProps {
+  change: Change
+  choice: PartChoice
+}
+
+function PickedFile({ change, choice, isOpenFirst }: FileProps & { isOpenFirst: boolean }) {
+  const isOpen = useSignal(isOpenFirst)
+  const { path } = change
+  const chosen = choice.files.value.get(path)
+  const name = readable(path)
+  return (
+    <article aria-label={name}>
+      <header class="part-file">
+        <Check
+          words={`All changes of ${name}`}
+          isChecked={chosen === 'whole'}
+          isMixed={chosen !== undefined && chosen !== 'whole'}
+          onChange={isChosen => choice.setWhole(path, isChosen)}
+        />
+        <button
+          type="button"
+          class="filerow"
+          aria-expanded={isOpen.value}
+          title={name}
+          onClick={() => {
+            isOpen.value = !isOpen.value
+          }}
+        >
+          <Icon name={isOpen.value ? 'chevron-down' : 'chevron-right'} size="xs" />
+          <ChangeLetter status={change.status} />
+          <Path of={path} />
+          <LineCounts count={change} />
+        </button>
+      </header>
+      {isOpen.value ? <FileLines change={change} choice={choice} /> : null}
+    </article>
+  )
+}
+
+/** The changed lines of a file. Only those of a text that exists before and after can be chosen one by one. */
+function FileLines({ change, choice }: FileProps) {
+  const page = usePage()
+  const { path, status, before, after } = change
+  const isText = status === 'changed' && before?.mode === after?.mode && change.added !== undefined
+  const ask = async () => {
+    const [old, now] = await Promise.all([before, after].map(it => page.connection.ask('blob', { oid: it?.oid ?? '' })))
+    return { old: old?.text, now: now?.text, isGuess: (old?.encoding ?? now?.encoding) !== undefined }
+  }
+  const texts = useServerValue(isText ? ask : undefined, [page, path, before?.oid, after?.oid])
+  const known = texts.latest.value
+  const diff = useMemo(() => {
+    return known && typeof known.old === 'string' && typeof known.now === 'string'
+      ? diffOf(known.old, known.now, false)
+      : undefined
+  }, [known])
+  if (!isText) return <Blobs change={change} isSideBySide={false} ignoresBlanks={false} />
+  if (texts.problem.value !== undefined) {
+    return <FailedLine problem={texts.problem.value} again={() => texts.refresh()} />
+  }
+  if (!known) return <div class="diff-far" aria-busy="true" />
+  const runs = diff ? runsOf(diff) : []
+  const count = runs.reduce((sum, { lines }) => sum + lines.length, 0)
+  if (!diff || count === 0 || count > MAX_LINES_TO_CHOOSE) {
+    return <Blobs change={change} isSideBySide={false} ignoresBlanks={false} />
+  }
+  return (
+    <div class="diff-code">
+      {runs.map(run => (
+        <Run key={`${run.range.fromA} ${run.range.fromB}`} {...{ path, diff, runs, run, choice }} />
+      ))}
+    </div>
+  )
+}
+
+interface RunProps {
+  path: string
+  diff: Diff
+  runs: readonly LineRun[]
+  run: LineRun
+  choice: PartChoice
+}
+
+function Run({ path, diff, runs, run, choice }: RunProps) {
+  const { lines, range } = run
+  const chosen = lines.filter(line => choice.has(path, line)).length
+  const id = useId()
+  const at = range.toB > range.fromB ? range.fromB + 1 : range.fromA + 1
+  return (
+    <div class="part-run">
+      <label class="part-head" for={id}>
+        <Check
+          id={id}
+          words={`Change at line ${at} of ${readable(path)}`}
+          isChecked={chosen === lines.length}
+          isMixed={chosen > 0 && chosen < lines.length}
+          onChange={isChosen => choice.setLines(path, runs, lines, isChosen)}
+        />
+        <span class="meta">
+          Line {at}: {plural(lines.length, 'changed line')}
+        </span>
+      </label>
+      {lines.map(line => {
+        const [text, sign, look] = wordsOf(diff, line)
+        return (
+          <label class={`dl part-line ${look}`} key={keyOfLine(line)} for={`${id}${keyOfLine(line)}`}>
+            <Check
+              id={`${id}${keyOfLine(line)}`}
+              words={`${line.kind} ${text}`}
+              isChecked={choice.has(path, line)}
+              onChange={isChosen => choice.setLines(path, runs, [line], isChosen)}
+            />
+            <b>{sign}</b>
+            <span>{text}</span>
+          </label>
+        )
+      })}
+    </div>
+  )
+}
+
+function wordsOf(diff: Diff, { kind, before = 0, after = 0 }: DiffLine): [text: string, sign: string, look: string] {
+  const cut = (text: string) => visible(text.slice(0, MAX_LINE_LENGTH))
+  return kind === 'deleted'
+    ? [cut(diff.before.line(before).text), '−', 'm']
+    : [cut(diff.after.line(after).text), '+', 'a']
+}
+
+interface CheckProps {
+  id?: string
+  words: string
+  isChecked: boolean
+  isMixed?: boolean
+  onChange: (isChecked: boolean) => void
+}
+
+function Check({ id, words, isChecked, isMixed = false, onChange }: CheckProps) {
+  const box = useRef<HTMLInputElement>(null)
+  useEffect(() => {
+    if (box.current) box.current.indeterminate = isMixed
+  }, [isMixed])
+  return (
+    <input
+      ref={box}
+      id={id}
+      type="checkbox"
+      aria-label={words}
+      checked={isChecked}
+      onChange={event => onChange(event.currentTarget.checked)}
+    />
+  )
+}

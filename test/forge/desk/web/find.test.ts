@@ -1,0 +1,113 @@
+/** Finding and replacing in files, and going to a line of a file by its name, in a real browser. */
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { hasBrowser } from '../../../support/browser.ts'
+import type { PageDesk } from '../../../support/page-desk.ts'
+import { findings } from './axe.ts'
+import { type DeskPage, templateWith, until, withEachPage } from './page-scene.ts'
+
+// A busy machine renders slowly.
+setDefaultTimeout(120_000)
+
+const template = templateWith({
+  main: {
+    'src/a.ts': "import { lease } from './lease'\n\nexport const one = lease(1)\n",
+    'src/b.ts': "import { lease } from './lease'\n\nexport const two = lease(2) + lease(3)\n",
+    'src/index.ts': 'export * from "./a"\n',
+    'test/index.ts': 'test\n',
+    'docs/lease.md': '# lease\n',
+  },
+})
+
+describe.skipIf(!hasBrowser)('a search in files', () => {
+  let desk: PageDesk
+  let page: DeskPage
+  withEachPage(
+    each => {
+      desk = each.desk
+      page = each.page
+    },
+    { template },
+  )
+
+  const field = (name: string) => page.getByRole('textbox', { name })
+  const options = () => page.getByRole('listbox', { name: 'Results' }).getByRole('option').allInnerTexts()
+  const status = (words: string) => page.getByRole('status').getByText(words).waitFor()
+
+  test('replaces what is chosen in all files at once, by the keyboard, and one undo takes it back', async () => {
+    await page.keyboard.press('Control+Shift+h')
+    await page.keyboard.type('lease')
+    await field('Replace in files').fill('claim')
+    await field('Files to search').fill('src, !index.ts')
+    await status('7 matches in 2 files')
+    expect((await options()).at(-1)?.replace(/\s+/g, ' ')).toContain('leaseclaim(3)')
+    expect(await findings(page)).toEqual([])
+    // The last hit is left out.
+    await field('Files to search').press('ArrowDown')
+    for (let row = 0; row < 7; row++) await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Space')
+    await page.locator('.result.left-out').getByText('(3)').waitFor()
+    await page.getByRole('button', { name: 'Replace 6' }).waitFor()
+    await page.keyboard.press('Control+Alt+Enter')
+    await page.getByRole('paragraph').getByText('Replaced 6 matches in 2 files').waitFor()
+    await desk.isText('main', 'src/b.ts', "import { claim } from './claim'\n\nexport const two = claim(2) + lease(3)\n")
+    // The search shows what is left.
+    await status('1 match in 1 file')
+    await page.keyboard.press('Control+Shift+s')
+    await until(async () => (await desk.messageOf('main')).startsWith('edit: src/a.ts, src/b.ts'))
+  })
+
+  test('replaces by groups of an expression, with words of its own for what is wrong', async () => {
+    await page.keyboard.press('Control+Shift+f')
+    await page.getByRole('button', { name: 'Replace' }).click()
+    await page.getByRole('button', { name: 'Regular expression' }).click()
+    await field('Find in files').fill(String.raw`lease\((\d)\)`)
+    await field('Replace in files').fill('$1.lease()')
+    await status('3 matches in 2 files')
+    await page.getByRole('button', { name: 'Replace 3' }).click()
+    await desk.isText('main', 'src/b.ts', text => text.includes('2.lease() + 3.lease()'))
+    await page.getByRole('button', { name: 'Undo', exact: true }).click()
+    await desk.isText('main', 'src/b.ts', text => text.includes('lease(2) + lease(3)'))
+    await field('Files to search').fill('../x')
+    await status('leave out the “..”')
+  })
+
+  test('finds whole words', async () => {
+    await page.keyboard.press('Control+Shift+f')
+    await page.keyboard.type('leas')
+    await status('5 lines in 3 files')
+    await page.getByRole('button', { name: 'Match whole word' }).click()
+    await status('No results')
+  })
+
+  test('by name goes to a line and column, and files of one name show their folders', async () => {
+    await page.keyboard.press('Control+p')
+    await page.keyboard.type('b.ts:3:14')
+    await page.getByRole('option', { name: /b\.ts.*line 3/ }).waitFor()
+    await page.keyboard.press('Enter')
+    await page.getByRole('textbox', { name: 'Editor' }).getByText('two').waitFor()
+    await until(() => page.evaluate(() => document.activeElement?.classList.contains('cm-content') ?? false))
+    await page.keyboard.type('X')
+    await desk.isText('main', 'src/b.ts', text => text.includes('export const Xtwo'))
+    await page.keyboard.press('Control+p')
+    await page.keyboard.type('index.ts')
+    const found = page.getByRole('listbox').getByRole('option')
+    await until(async () => (await found.count()) === 2)
+    expect((await found.allInnerTexts()).map(text => text.replace(/\s+/g, ' ')).sort()).toEqual([
+      'index.ts src/',
+      'index.ts test/',
+    ])
+    await page.keyboard.press('Escape')
+    for (const folder of ['src', 'test']) {
+      await page.keyboard.press('Control+p')
+      await page.keyboard.type(`${folder}/index.ts`)
+      await page.getByRole('option', { name: `index.ts ${folder}/` }).waitFor()
+      await page.keyboard.press('Enter')
+      await page
+        .getByRole('tablist', { name: 'Files' })
+        .getByRole('tab', { name: 'index.ts', selected: true })
+        .waitFor()
+    }
+    await page.getByRole('tab', { name: 'index.ts src' }).waitFor()
+    await page.getByRole('tab', { name: 'index.ts test' }).waitFor()
+  })
+})

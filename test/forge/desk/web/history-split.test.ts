@@ -1,0 +1,87 @@
+/** A commit is split, and a squash with conflicts is finished, in a real browser. */
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { hasBrowser } from '../../../support/browser.ts'
+import { commit } from '../../../support/git.ts'
+import type { PageDesk } from '../../../support/page-desk.ts'
+import { findings } from './axe.ts'
+import { type DeskPage, templateOf, until, withEachPage } from './page-scene.ts'
+
+// A busy machine renders slowly.
+setDefaultTimeout(120_000)
+
+const MIRA = { author: 'Mira Okafor <mira@example.com>' }
+const LINES = Array.from({ length: 20 }, (_, at) => `line ${at}`)
+const text = (lines: readonly string[]) => `${lines.join('\n')}\n`
+
+const template = templateOf(async path => {
+  await commit(path, 'main', { 'a.txt': text(LINES), 'same.txt': 'begin\n' }, { ...MIRA, message: 'Begin' })
+  const both = LINES.with(2, 'second').with(15, 'fifteenth')
+  await commit(path, 'main', { 'a.txt': text(both), 'new.txt': 'new\n' }, { ...MIRA, message: 'Do both\n\nAt once.' })
+  for (const name of ['one', 'two', 'three'])
+    await commit(path, 'main', { 'same.txt': `${name}\n` }, { ...MIRA, message: `Write ${name}` })
+})
+
+describe.skipIf(!hasBrowser)('the history of a branch', () => {
+  let desk: PageDesk
+  let page: DeskPage
+  withEachPage(
+    each => {
+      desk = each.desk
+      page = each.page
+    },
+    { template },
+  )
+
+  const list = () => page.getByRole('listbox', { name: 'History' })
+  const row = (subject: string) => list().getByRole('option', { name: subject })
+  const dialog = () => page.getByRole('dialog')
+  const subjects = async () => (await desk.git('log', '--format=%s', 'main')).split('\n')
+  const open = async () => {
+    await page.keyboard.press('Alt+h')
+    await row('Write three').waitFor()
+  }
+
+  test('a commit is split by files and lines, with two messages and a preview', async () => {
+    await open()
+    await row('Do both').click()
+    await page.keyboard.press('p')
+    const parts = dialog().getByRole('region', { name: 'Changes of the first commit' })
+    await parts.getByRole('checkbox', { name: 'Change at line 3 of a.txt' }).check()
+    await dialog().getByLabel('Message of the first commit').fill('Do the first')
+    await dialog().getByLabel('Message of the second commit').fill('Do the second\n\nLater.')
+    await dialog().getByText('rewrites 5 commits').waitFor()
+    const commits = dialog().getByRole('list', { name: 'What becomes of the commits' })
+    await commits.getByText('Do the second').waitFor()
+    expect(await commits.getByRole('listitem').count()).toBe(5)
+    expect(
+      await parts.getByRole('checkbox', { name: 'All changes of a.txt' }).evaluate(it => it.matches(':indeterminate')),
+    ).toBe(true)
+    expect(await findings(page)).toEqual([])
+    await dialog().getByRole('button', { name: 'Split', exact: true }).click()
+    await dialog().waitFor({ state: 'detached' })
+    expect((await subjects()).slice(3)).toEqual(['Do the second', 'Do the first', 'Begin'])
+    expect(await desk.git('show', 'main~4:a.txt')).toBe(text(LINES.with(2, 'second')).trimEnd())
+    expect(await desk.git('log', '-1', '--format=%b', 'main~3')).toBe('Later.')
+    await page.locator('.toast').getByRole('button', { name: 'Undo' }).click()
+    await row('Do both').waitFor()
+  })
+
+  test('a reordering that meets conflicts shows where, and each is resolved in the editor', async () => {
+    await open()
+    await row('Write one').click()
+    await page.keyboard.press('Alt+ArrowUp')
+    const commits = dialog().getByRole('list', { name: 'What becomes of the commits' })
+    await commits.getByRole('listitem').filter({ hasText: 'Write two' }).getByText('conflicts here').waitFor()
+    await dialog().getByRole('button', { name: 'Reorder and resolve 1 file' }).click()
+    const files = page.getByRole('navigation', { name: 'Conflicted files' })
+    for (const number of [1, 2, 3]) {
+      await files.getByText(`Commit ${number} of 3`).waitFor()
+      await files.getByRole('button', { name: 'same.txt' }).click()
+      await page.getByRole('region', { name: 'Conflict 1 of 1' }).getByRole('button', { name: 'Theirs' }).click()
+      await page.getByRole('button', { name: number === 3 ? 'Finish' : 'Finish this commit', exact: true }).click()
+    }
+    await until(async () => (await subjects())[1] === 'Write one')
+    expect((await subjects()).slice(0, 3)).toEqual(['Write three', 'Write one', 'Write two'])
+    expect(await desk.git('show', 'main:same.txt')).toBe('three')
+  })
+})
