@@ -49,7 +49,7 @@ describe.skipIf(!hasBrowser)('the message of a save', () => {
     expect(await findings(page)).toEqual([])
     await page.keyboard.press('Escape')
     await page.reload()
-    await page.getByRole('tablist', { name: 'Branches' }).getByRole('tab').nth(1).waitFor()
+    await page.getByRole('status', { name: 'Status' }).getByText('2 drafts since').waitFor()
     await page.keyboard.press('Alt+s')
     expect(await subject().inputValue()).toBe('Say what is typed')
     expect(await body().inputValue()).toBe('Because it was not said.\n- once')
