@@ -46,7 +46,7 @@ function commentOnLine({ page, tab: { review } }: InTab): void {
   }
 }
 
-/** What is possible in a tab that knows its page. */
+/** Actions on the comments of a review. */
 export const commentActions = {
   comment: {
     label: 'Comment on a line…',
