@@ -15,7 +15,7 @@ import type { At } from '../contract/values.ts'
 import { errorInWords, type Window } from '../server/window.ts'
 import { changesBetween } from './changes.ts'
 import { FileFinder } from './find.ts'
-import { listFolder } from './folders.ts'
+import { type DraftRenames, listFolder } from './folders.ts'
 import {
   commitByDigits,
   commitInFull,
@@ -41,6 +41,8 @@ const MAX_FILES_FOUND = 1000
 export interface Branches {
   /** The files of a branch with its drafts, or those of a commit. */
   vfsAt: (at: At) => Promise<Vfs>
+  /** The renames that the drafts of a branch include. */
+  renamesIn: (branch: string) => Promise<DraftRenames>
   /** The commit of a branch, also while a merge waits in it; undefined before its first one. */
   headOf: (branch: string) => Promise<Oid | undefined>
   /** How the context of a branch's AI contains files. */
@@ -80,7 +82,8 @@ export class Reading implements AsyncDisposable {
   /** Lists a folder; for a branch, also how its AI's context contains the files. */
   async #folder(at: At, path: Path): Promise<FolderEntry[]> {
     const listed = await listedAt(this.objects, await this.branches.vfsAt(at))
-    const entries = await listFolder(this.objects, listed, path)
+    const renames = at.kind === 'branch' ? await this.branches.renamesIn(at.branch) : undefined
+    const entries = await listFolder(this.objects, listed, path, renames)
     if (at.kind === 'commit') return entries
     const paths = new Map(entries.map(({ name }) => [name, path === '' ? name : `${path}/${name}`]))
     const files = entries.filter(({ mode }) => mode !== '040000').map(({ name }) => paths.get(name) ?? name)

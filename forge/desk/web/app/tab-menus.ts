@@ -50,6 +50,16 @@ export const branchTabActions = {
     isPossible: isThere,
     run: ({ page, tab }) => save(page, tab, 'all'),
   },
+  saveWithMessage: {
+    label: 'Save all with a message…',
+    keys: 'Alt+S',
+    icon: 'check',
+    isPossible: about => isThere(about) && about.page.branch(about.branch)?.merging === undefined,
+    run: ({ page, branch }) => {
+      if (draftsOf(page, branch).length > 0) page.dialog.value = { kind: 'save' }
+      else page.tell({ title: 'Nothing to save', topic: 'save', branch })
+    },
+  },
   amend: {
     label: 'Amend last commit…',
     inPalette: ({ branch }) => `Amend the last commit of ${named(branch)}…`,
@@ -82,8 +92,8 @@ export function tabMenu(page: Page, tab: Tab): Offer {
   if (page.isGone(at)) return { title, groups: [itemsWith(about, [copyName]), closing] }
   const branch = { page, branch: at.branch }
   const { rename, delete: remove } = branchActions
-  const { amend } = branchTabActions
-  const committing = itemsWith({ ...about, branch: at.branch }, [amend])
+  const { amend, saveWithMessage } = branchTabActions
+  const committing = itemsWith({ ...about, branch: at.branch }, [saveWithMessage, amend])
   const changing = [...committing, ...itemsWith(about, [branchFromHere]), ...itemsWith(branch, [rename, remove])]
   const groups = [itemsWith(branch, REMOTE), itemsWith(branch, STEPS), changing]
   return { title, groups: [...groups, itemsWith(about, [review, compareWith, history, copyName]), closing] }
