@@ -271,8 +271,10 @@ export class BatchWork implements BatchActivities {
   }
 
   async dropRequests({ run, keys }: { run: RunId; keys: string[] }): Promise<void> {
-    const { ledger } = await this.means.run(run)
-    for (const key of keys) ledger.releaseBatched(key)
+    const { ledger, store } = await this.means.run(run)
+    const records = new BatchRecords(store)
+    // Whoever calls this: what is out may be answered, and has to stay reserved.
+    for (const key of keys) if (!(await records.submissionOf(key))) ledger.releaseBatched(key)
   }
 
   // --- Parts
