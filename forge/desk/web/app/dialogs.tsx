@@ -8,6 +8,7 @@ import { PickDialog } from '../graph/step-pick.tsx'
 import type { DialogContent } from '../page/dialog-content.ts'
 import { usePage } from '../page/state.ts'
 import { BaseDialog } from '../review/base-dialog.tsx'
+import { PartsDialog } from '../review/parts-dialog.tsx'
 import { LandingDialog } from '../tasks/tasks-landing.tsx'
 import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
 import { Button, Path } from '../ui/words.tsx'
@@ -37,6 +38,8 @@ export function Dialogs() {
       return <LandingDialog key={content.title} content={content} close={close} tasks={page.tasks} />
     case 'step':
       return <StepDialog key={content.title} content={content} close={close} />
+    case 'parts':
+      return <PartsDialog key={content.title} content={content} close={close} />
     case 'split':
       return <SplitDialog key={content.title} content={content} close={close} />
     case 'base':

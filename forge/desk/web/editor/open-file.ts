@@ -26,7 +26,15 @@ import { baseName, named } from '../ui/names.ts'
 import type { Connection } from '../ui/socket.ts'
 import { Disconnected } from '../ui/socket.ts'
 import { blameGutter, commitOfLine, type LineCommits, lineCommits } from './blame-gutter.ts'
-import { type ChangedLines, countsOf, isDifferent, nextChange, savedLineOf, setSaved } from './change-marks.ts'
+import {
+  type ChangedLines,
+  countsOf,
+  discardChanges,
+  isDifferent,
+  nextChange,
+  savedLineOf,
+  setSaved,
+} from './change-marks.ts'
 import { type ConflictsOfFile, conflictsOf, lineInFile, moveToConflict } from './conflict-editor.ts'
 import { Adjustable, editorExtensions, indentationOf, NOT_WRAPPED } from './editor.ts'
 import { byteForm, refuse, refusedTextOf } from './refused-text.ts'
@@ -401,6 +409,13 @@ export class OpenFile {
     const [begin, finish] = [saved[0], saved.at(-1)]
     if (begin === undefined || finish === undefined) return undefined
     return { from: begin, to: finish, ...(around && { name: around.name }) }
+  }
+
+  /** Discards the changes at the selected lines. Returns whether there are any. */
+  discardChanges(): boolean {
+    const edit = this.state && !this.state.readOnly ? discardChanges(this.state) : undefined
+    if (edit) this.dispatch(edit)
+    return edit !== undefined
   }
 
   goToNextChange(): void {

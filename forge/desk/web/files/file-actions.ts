@@ -21,6 +21,8 @@ export interface OneFile {
 const nameOf = ({ path }: OneFile): string => named(baseName(path))
 const isShown = ({ tab, path }: OneFile): boolean => tab.path === path
 const fileOf = ({ page, tab, path }: OneFile) => page.files.find(tab.at, path)
+const hasDraftOf = ({ page, tab, path }: OneFile): boolean =>
+  draftsOf(page, branchOf(tab) ?? '').includes(path) && !page.isGone(tab.at)
 const isShownText = (about: OneFile): boolean => isShown(about) && fileOf(about)?.file.value?.kind === 'text'
 const isInBranch = ({ tab }: { tab: Tab }): boolean => tab.at.kind === 'branch'
 
@@ -106,6 +108,18 @@ export const fileActions = {
     isPossible: isShownText,
     run: about => showLineHistory(about, 'function'),
   },
+  discardChange: {
+    label: 'Discard this change',
+    inMenu: 'Discard the change in these lines',
+    keys: 'Alt+Shift+F5',
+    icon: 'undo',
+    isPossible: about => isShownText(about) && isInBranch(about) && hasDraftOf(about),
+    run: about => {
+      const { page } = about
+      if (!fileOf(about)?.discardChanges())
+        page.tell({ topic: 'discard change', title: 'The selected lines are as in the last commit' })
+    },
+  },
   discard: {
     label: 'Discard changes…',
     inPalette: about => `Discard changes to ${nameOf(about)}`,
@@ -156,8 +170,9 @@ function showLineHistory(about: OneFile, of: 'selection' | 'function'): void {
 /** The menu of the line numbers: what can be asked about the selected lines. */
 export function linesMenu(page: Page, tab: Tab, path: string): Offer {
   const about = { page, tab, path }
-  const { lineHistory, functionHistory, blame, history } = fileActions
-  return { title: readable(baseName(path)), groups: [itemsWith(about, [lineHistory, functionHistory, history, blame])] }
+  const { lineHistory, functionHistory, blame, history, discardChange } = fileActions
+  const groups = [itemsWith(about, [discardChange]), itemsWith(about, [lineHistory, functionHistory, history, blame])]
+  return { title: readable(baseName(path)), groups }
 }
 
 /** A tab, and the folder to create something in; undefined: the folder selected in the explorer. */
