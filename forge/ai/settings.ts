@@ -140,6 +140,8 @@ const SettingsSchema = v.strictObject({
   FORGE_TURN_COST: v.optional(Dollars, '5'),
   /** Whether the checks of FORGE.md run after a turn, where commands are allowed. */
   FORGE_TURN_CHECKS: v.optional(OnOff, 'on'),
+  /** Whether runs of tasks learn from earlier ones. */
+  FORGE_LESSONS: v.optional(OnOff, 'on'),
   FORGE_PRICES: v.optional(Prices, ''),
   FORGE_WINDOW: v.optional(Windows, ''),
   FORGE_TIER_REASONING: v.optional(Names, ''),
@@ -213,6 +215,11 @@ export class Settings {
   /** Whether the checks of FORGE.md run after a turn that changed files, where commands are allowed. */
   get checksAfterTurn(): boolean {
     return this.#parsed.FORGE_TURN_CHECKS
+  }
+
+  /** Whether runs of tasks are given lessons of earlier ones, and add to them. */
+  get learns(): boolean {
+    return this.#parsed.FORGE_LESSONS
   }
 
   /**

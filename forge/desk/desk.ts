@@ -9,7 +9,8 @@ import type { Oid, Repository } from '../../core/git/repository.ts'
 import { run } from '../../core/git/run.ts'
 import { Operations } from '../operations.ts'
 import { branchOfRef, HEADS } from './branches/branches.ts'
-import { closeFile, vfsAt } from './branches/places.ts'
+import { originsIn } from './branches/draft-renames.ts'
+import { closeFile, renamesIn, vfsAt } from './branches/places.ts'
 import type { Models } from './chat/models.ts'
 import type { BranchInfo } from './contract/branches.ts'
 import type { PageBeginning, questions } from './contract/contract.ts'
@@ -82,7 +83,9 @@ export class Desk implements AsyncDisposable {
     this.objects = openObjects(repository)
     this.#reading = new Reading(this.objects, {
       vfsAt: at => vfsAt(this.#work.branches, at),
+      renamesIn: branch => renamesIn(this.#work.branches, branch),
       headOf: async branch => (await this.#work.branches.work(branch)).head,
+      savedPath: async (branch, path) => originsIn((await this.#work.branches.work(branch)).drafts).get(path) ?? path,
       contextOf: (branch, paths) => this.#work.chat.conversations.circlesIn(branch, paths),
     })
     this.#comments = new Comments({
@@ -246,10 +249,13 @@ export class Desk implements AsyncDisposable {
     ])
     const branches = all.map(info => withUndo(info, inBranches.get(info.name)))
     const branch = head?.startsWith(HEADS) ? branchOfRef(head) : undefined
+    const isBorn = branch === undefined || branches.some(({ name }) => name === branch)
+    const firstDrafts = isBorn ? [] : await work.draftsIn(branch)
     return {
       ...repositoryName(repository),
       isBare: repository.isBare,
       isEmpty: branches.length === 0,
+      ...(firstDrafts.length > 0 && { firstDrafts }),
       ...(branch && { head: branch }),
       ...(identity && { identity }),
       branches,

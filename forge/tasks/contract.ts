@@ -27,7 +27,16 @@ export type List = Reference & { count: number }
 export type Tier = 'classification' | 'summarization' | 'generation' | 'reasoning'
 
 /** The purpose of a step. Each kind has its own prompt, schema and context; all have the same five activities. */
-export type StepKind = 'plan' | 'outline' | 'implement' | 'artifact' | 'review' | 'resolve' | 'summarise' | 'check plan'
+export type StepKind =
+  | 'plan'
+  | 'outline'
+  | 'implement'
+  | 'artifact'
+  | 'review'
+  | 'resolve'
+  | 'summarise'
+  | 'check plan'
+  | 'extract'
 
 /** How a step can end, as the model says in its answer. */
 export type Signal =
@@ -264,6 +273,8 @@ export type Remembered = {
   above?: Partial<Record<Tier, Tier>>
   /** Milliseconds that the run has worked before, where its minutes are limited. */
   used?: number
+  /** Whether lessons are drawn from the run when it has ended. */
+  learns?: boolean
 }
 /**
  * A task that has passed. `hash`: of its part of the plan then ({@link TaskShape.hash}); if that has changed since, its
@@ -302,6 +313,19 @@ export interface RunActivities {
   finish(input: { run: RunId; base: Oid; plan: Reference; results: List; resolved?: Oid }): Promise<Finished>
 }
 
+/** How lessons are drawn from a run that has ended. */
+export interface LessonActivities {
+  /**
+   * Counts for each lesson what came of it, and stores what the run's failures and answers were, for a step of kind
+   * extract. Without `about` there is nothing to learn from.
+   */
+  gatherLessons(input: { run: RunId }): Promise<{ about?: Reference[]; base: Oid }>
+  /** Adds the lessons of an answer, as far as they may be kept. Without one, the run is only counted. */
+  keepLessons(input: { run: RunId; parsed?: Reference }): Promise<void>
+  /** The runs that have ended and were not learned from yet, of this repository: at most some dozens. */
+  unlearned(): Promise<RunId[]>
+}
+
 /** The result of a task. */
 export type TaskResult = { task: TaskId; head: Oid }
 
@@ -317,7 +341,12 @@ export type AttemptStatus = { attempt: number; doing: string; isHeld: boolean; s
 /** A decision for the journal. `id` is the same when it is repeated after a crash. */
 export type NewJournalLine = Omit<WrittenLine, 'at' | 'count'>
 
-export type Activities = StepActivities & ListActivities & PlanActivities & TaskActivities & RunActivities
+export type Activities = StepActivities &
+  ListActivities &
+  PlanActivities &
+  TaskActivities &
+  RunActivities &
+  LessonActivities
 
 /** What the user can tell a running run: Temporal updates, which refuse with a sentence. */
 export type RunUpdates = {

@@ -160,6 +160,9 @@ export class ScriptedActivities {
         return this.put('question', words)
       },
       rest: async status => void this.rested.push(status),
+      gatherLessons: async () => ({ base: '' }),
+      keepLessons: async () => undefined,
+      unlearned: async () => [],
       finish: async ({ base, results, resolved }) => this.#finish(resolved ?? base, JSON.parse(this.words(results))),
     }
     return this.#watched(all)

@@ -11,6 +11,7 @@ import { changesBetween } from '../reading/changes.ts'
 import { treeBefore } from '../reading/history.ts'
 import { commitTo, stepsOf } from './branch-commits.ts'
 import type { BranchWork } from './branch-work.ts'
+import { withoutUnused } from './draft-renames.ts'
 import { asChanges, filesBetween, isSameDrafts, verifyNoClash } from './drafts.ts'
 import { withOwnFolder } from './forge-folder.ts'
 import { messageFor } from './save.ts'
@@ -85,7 +86,7 @@ export async function saveParts(work: BranchWork, parts: readonly Part[], messag
     const commit = {
       ...{ kind: 'save', words: `save some changes of ${many(paths.length, 'file')} to ${name}` },
       ...{ message: message?.trim() || messageFor(steps), changes: asChanges(files) },
-      after: { ...work.drafts, files: left },
+      after: withoutUnused({ ...work.drafts, files: left }),
     }
     return await commitTo(held, commit, signature)
   })
@@ -115,7 +116,7 @@ export async function takeBackParts(work: BranchWork, oid: Oid, parts: readonly 
           'Later changes of the same lines are in the way: revert the whole commit, which lets you resolve them.',
         )
       const { tree } = await withOwnFolder(objects, typed, merge)
-      const after = { ...work.drafts, files: await filesBetween(objects, saved, tree) }
+      const after = withoutUnused({ ...work.drafts, files: await filesBetween(objects, saved, tree) })
       if (isSameDrafts(after, work.drafts))
         throw new Failure(`${visiblePath(work.name)} does not have these changes any more.`)
       const words = `take back some of ${oid.slice(0, 8)} in the drafts of ${visiblePath(work.name)}`

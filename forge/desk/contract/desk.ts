@@ -12,6 +12,8 @@ export const DeskInfo = v.object({
   folder: v.string(),
   isBare: v.boolean(),
   isEmpty: v.boolean(),
+  /** Files with unsaved changes in the branch of HEAD, if it has no commit yet. */
+  firstDrafts: v.optional(v.array(Path)),
   /** The branch of HEAD, if on one: the default base of reviews. */
   head: v.optional(Branch),
   /** The identity for commits; undefined if git has none, which saving then explains. */

@@ -3,11 +3,18 @@ import * as v from 'valibot'
 import { Nothing, question, repeatable } from './question.ts'
 import { At, Change, Count, Oid, Path, Person } from './values.ts'
 
+/** How drafts change a file or folder. A folder is `changed` if something in it is. */
+export const DraftState = v.picklist(['added', 'changed', 'deleted', 'renamed'])
+export type DraftState = v.InferOutput<typeof DraftState>
+
 /** An entry of a folder. Folders come first, then by name. */
 export const FolderEntry = v.object({
   name: v.string(),
   mode: v.string(),
-  draft: v.boolean(),
+  /** The unsaved change; undefined for none. What a draft deletes is listed, too. */
+  draft: v.optional(DraftState),
+  /** The old path of a renamed file or folder. */
+  from: v.optional(Path),
   /** How an AI's context contains the file: not, by its summary, or whole. */
   context: v.optional(v.picklist(['none', 'summary', 'whole'])),
 })

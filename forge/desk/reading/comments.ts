@@ -126,7 +126,7 @@ export class Comments {
   }
 }
 
-/** The comments in a note. What is none, such as a line that a person added, is left out. */
+/** The comments in a note. Lines that are no comment, such as one that a person added, are left out. */
 function storedIn(text: string): Stored[] {
   return text.split('\n').flatMap(line => {
     const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), Stored), line)

@@ -6,6 +6,7 @@
 import { createHash } from 'node:crypto'
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common'
 import { Failure } from '../../../core/failure.ts'
+import { oidOf } from '../../../core/git/objects.ts'
 import { many, visible } from '../../../core/text.ts'
 import { tokensIn } from '../../ai/fence.ts'
 import { withCost } from '../../ai/price.ts'
@@ -29,9 +30,11 @@ import type {
   StepResult,
 } from '../contract.ts'
 import { withModelSpan } from '../engine/spans.ts'
+import { lessonReference, pinnedLessons } from '../lessons/pinned.ts'
 import { NOTHING_SPENT } from '../run/state.ts'
 import { OutOfBudget, type Reservation } from '../runs/budget.ts'
 import { attemptRef } from '../runs/folder.ts'
+import { readStoredRun } from '../runs/plans.ts'
 import { isAssumed, missingPrice, priceOf, requestEstimateOf } from '../runs/prices.ts'
 import type { RunStore } from '../runs/store.ts'
 import { parseStoredAnswer, spentOf, storedAnswer } from '../runs/stored-answer.ts'
@@ -57,6 +60,8 @@ const SIGNED: readonly StepInput['kind'][] = ['plan', 'check plan', 'review']
 
 type SendInput = StepPlace & Constructed
 
+const isPlan = ({ kind }: Reference): boolean => kind === 'plan'
+
 const idOf = ({ run, key }: SendInput): string => `${run} ${key}`
 
 export class StepWork implements StepActivities {
@@ -72,8 +77,9 @@ export class StepWork implements StepActivities {
     const { store, journal, verdicts } = await this.means.run(input.run)
     const name = modelFor(settings, input.tier, input.choice)
     const { window } = await this.means.model(name)
+    const pinned = (await readStoredRun(store))?.lessons
     const from = input.kind === 'review' ? await this.#beganAt(input) : undefined
-    const { bytes, key, tokens, leftOut, prompt } = await buildRequest(input, {
+    const { bytes, key, tokens, leftOut, prompt, lessons } = await buildRequest(input, {
       objects,
       store,
       model: { name, window, thinking: thinkingFor(settings, input.tier, name) },
@@ -81,10 +87,13 @@ export class StepWork implements StepActivities {
       summaries: options.summaries,
       map: options.map,
       from,
+      lessons: await pinnedLessons(store, pinned),
     })
     const asked = `${name} for the step ${input.step} (${input.kind}), as its tier is ${input.tier}.`
     const left = leftOut.length > 0 ? ` There was no room for ${leftOut.join('; ')}.` : ''
-    const why = `About ${many(tokens, 'token')}, version ${prompt} of the prompt.${left}`
+    const learned = lessons.length > 0 ? ` Lessons of earlier runs: ${lessons.map(({ id }) => id).join(', ')}.` : ''
+    const why = `About ${many(tokens, 'token')}, version ${prompt} of the prompt.${learned}${left}`
+    const given = pinned ? lessons.map(lesson => lessonReference(lesson, pinned.oid)) : []
     const asking = verdicts && SIGNED.includes(input.kind) && (await this.#asked(input, key))
     const [request] = await Promise.all([
       store.put('request', bytes),
@@ -95,9 +104,17 @@ export class StepWork implements StepActivities {
         what: 'asks_model',
         words: asked,
         why,
+        // By these, `forge eval` asks and judges the request again.
+        refs: [this.#blobOf(bytes), { kind: 'base', oid: input.base }, ...input.about.filter(isPlan), ...given],
       }),
     ])
     return { request, key, model: name, kind: input.kind, tier: input.tier, prompt }
+  }
+
+  /** The reference to a request that is being stored. */
+  #blobOf(request: string): Reference {
+    const { format } = this.means.objects.repository
+    return { kind: 'request', oid: oidOf(format, { type: 'blob', bytes: Buffer.from(request) }) }
   }
 
   async send(input: SendInput): Promise<Sent> {

@@ -67,7 +67,7 @@ const AT_ONCE: LocalActivityOptions = {
 }
 
 /** Activities that may take seconds: scheduled by the server, so that the workflow can answer queries meanwhile. */
-type Slow = 'construct' | 'begin' | 'lintPlan'
+type Slow = 'construct' | 'begin' | 'lintPlan' | 'gatherLessons' | 'unlearned'
 type Checking = 'validate' | 'finish'
 
 export const slow = proxyActivities<Pick<Activities, Slow>>(SHORT)

@@ -76,6 +76,7 @@ export type Worked =
       facts: Reference[]
       used: number
       above?: TiersAbove
+      learns?: boolean
     }
   | { of: 'lint'; linted: LintedTasks }
   | { of: 'ask'; result: StepResult; spent: Spent }

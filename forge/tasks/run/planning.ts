@@ -85,12 +85,13 @@ export function planOn(draft: Draft, worked: Worked): void {
 /** Takes over the earlier decisions of a run that was begun before. */
 function known(draft: Draft, found: Extract<Worked, { of: 'begin' }>): void {
   const { run } = draft
-  const { plan, answers, passed = [], facts, used, above } = found
+  const { plan, answers, passed = [], facts, used, above, learns } = found
   run.used += used
   run.remembered = answers
   run.passedBefore = passed
   run.facts = facts
   if (above) run.above = above
+  if (learns) run.learns = learns
   if (plan) {
     lint(draft, 'before', plan, 'plan')
     return

@@ -183,6 +183,8 @@ export type RunRecord = {
   /** Facts found when the run began. `above`: for each tier the next one with another model. */
   facts: Reference[]
   above: TiersAbove
+  /** Whether lessons are drawn from it when it has ended. */
+  learns?: boolean
   /** The number of proposals, so that their steps have the same ids when they are repeated. */
   proposals: number
   doubts: Doubt[]

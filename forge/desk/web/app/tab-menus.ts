@@ -62,6 +62,16 @@ export const branchTabActions = {
       draftsOf(about.page, about.branch).length > 0,
     run: ({ page, branch }) => saveSome(page, branch),
   },
+  saveWithMessage: {
+    label: 'Save all with a message…',
+    keys: 'Alt+S',
+    icon: 'check',
+    isPossible: about => isThere(about) && about.page.branch(about.branch)?.merging === undefined,
+    run: ({ page, branch }) => {
+      if (draftsOf(page, branch).length > 0) page.dialog.value = { kind: 'save' }
+      else page.tell({ title: 'Nothing to save', topic: 'save', branch })
+    },
+  },
   amend: {
     label: 'Amend last commit…',
     inPalette: ({ branch }) => `Amend the last commit of ${named(branch)}…`,
@@ -94,8 +104,8 @@ export function tabMenu(page: Page, tab: Tab): Offer {
   if (page.isGone(at)) return { title, groups: [itemsWith(about, [copyName]), closing] }
   const branch = { page, branch: at.branch }
   const { rename, delete: remove } = branchActions
-  const { amend, saveSome: saveParts } = branchTabActions
-  const committing = itemsWith({ ...about, branch: at.branch }, [saveParts, amend])
+  const { amend, saveSome: saveParts, saveWithMessage } = branchTabActions
+  const committing = itemsWith({ ...about, branch: at.branch }, [saveWithMessage, saveParts, amend])
   const changing = [...committing, ...itemsWith(about, [branchFromHere]), ...itemsWith(branch, [rename, remove])]
   const groups = [itemsWith(branch, REMOTE), itemsWith(branch, STEPS), changing]
   return { title, groups: [...groups, itemsWith(about, [review, compareWith, history, copyName]), closing] }

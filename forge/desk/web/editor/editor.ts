@@ -33,7 +33,7 @@ export class Adjustable {
   readonly collaboration = new Compartment()
   readonly readOnly = new Compartment()
   readonly wrapping = new Compartment()
-  /** How the file's bytes differ from its text. */
+  /** The line ends and the byte order mark of the file. */
   readonly form = new Compartment()
   /** The gutter with the commits of the lines. */
   readonly blame = new Compartment()
@@ -46,7 +46,7 @@ export interface EditorSettings {
   saved: Text | undefined
   isReadOnly: boolean
   isWrapped: boolean
-  /** How the file's bytes differ from its text; undefined if it is read-only. */
+  /** The line ends and the byte order mark of the file; undefined if it is read-only. */
   form: Form | undefined
   collaboration: Extension
   adjustable: Adjustable

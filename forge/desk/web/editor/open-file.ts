@@ -73,7 +73,7 @@ export class OpenFile {
   /** Why the file could not be opened, or why edits can't be kept at the moment. */
   readonly problem = signal<string | undefined>(undefined)
   readonly counts = signal<ChangedLines>({ added: 0, deleted: 0 })
-  /** Whether the text differs from the last commit. */
+  /** Whether the file, or its path, differs from the last commit. */
   readonly isDraft = signal(false)
   readonly cursor = signal<Cursor>({ line: 1, column: 1 })
   /** Increases when the file's language was loaded, from which on its symbols are known. */
@@ -665,7 +665,9 @@ export class OpenFile {
     const counts = countsOf(this.state)
     const before = this.counts.peek()
     if (counts.added !== before.added || counts.deleted !== before.deleted) this.counts.value = counts
-    this.isDraft.value = this.at.kind === 'branch' && isDifferent(this.state)
+    const { value: shown } = this.file
+    const isNewPath = shown?.kind === 'text' && shown.isNewPath === true
+    this.isDraft.value = this.at.kind === 'branch' && (isNewPath || isDifferent(this.state))
     const { head } = this.state.selection.main
     const line = this.state.doc.lineAt(head)
     const cursor = { line: lineInFile(this.state, line.number), column: head - line.from + 1 }

@@ -7,7 +7,7 @@ import type { BlamedCommit } from '../../contract/reading.ts'
 import { blameWords, NOT_SAVED } from '../editor/blame-gutter.ts'
 import type { OpenFile } from '../editor/open-file.ts'
 import { ConflictBar, useConflicts, useMergingFile, WholeConflict } from '../merging/merging-pane.tsx'
-import { isAtWork } from '../page/branch-facts.ts'
+import { branchOf, draftsOnServer, isAtWork } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'
 import { BlobImage } from '../ui/blob-image.tsx'
@@ -18,6 +18,7 @@ import { baseName, readable, shortId, withoutTricks } from '../ui/names.ts'
 import { useServerValue } from '../ui/server-value.ts'
 import { ActionIcon, Button, Empty, Waiting } from '../ui/words.tsx'
 import { fileActions, linesMenu } from './file-actions.ts'
+import { restoreFiles } from './file-dialogs.ts'
 
 export function EditorPane({ tab, path }: { tab: Tab; path: string }) {
   const page = usePage()
@@ -229,12 +230,29 @@ function Content({ tab, file, shown }: { tab: Tab; file: OpenFile; shown: File }
         </Empty>
       )
     case 'nothing':
-      return (
-        <Empty title={`${readable(baseName(file.path))} was not found`}>
-          <p class="lede">The file is not in this branch or commit. It may have been deleted or renamed.</p>
-        </Empty>
-      )
+      return <NoFile tab={tab} path={file.path} />
   }
+}
+
+/** A file that does not exist, or that a draft deletes. */
+function NoFile({ tab, path }: { tab: Tab; path: string }) {
+  const page = usePage()
+  const name = readable(baseName(path))
+  const branch = branchOf(tab)
+  if (branch !== undefined && draftsOnServer(page, branch).includes(path))
+    return (
+      <Empty title={`${name} is deleted`}>
+        <p class="lede">The deletion is a draft: the file leaves the branch when you save.</p>
+        <div class="ways">
+          <Button words="Restore" onClick={() => restoreFiles(page, branch, [path])} />
+        </div>
+      </Empty>
+    )
+  return (
+    <Empty title={`${name} was not found`}>
+      <p class="lede">The file is not in this branch or commit. It may have been deleted or renamed.</p>
+    </Empty>
+  )
 }
 
 function Picture({ path, image }: { path: string; image: Extract<File, { kind: 'image' }> }) {

@@ -1,14 +1,14 @@
 /** Actions on a file or folder, in a tab or the explorer. */
 
 import { copy } from '../page/actions.ts'
-import { branchOf, draftsOf } from '../page/branch-facts.ts'
+import { branchOf, draftsAt, hasDraft } from '../page/branch-facts.ts'
 import { findActions } from '../page/desk-actions.ts'
 import type { Page, Tab } from '../page/state.ts'
 import type { TreeRow } from '../page/tree.ts'
 import { type Actions, itemsWith } from '../ui/action.ts'
 import type { Offer } from '../ui/menu-content.ts'
 import { baseName, folderOf, named, readable } from '../ui/names.ts'
-import { deleteFile, discard, newFile, newFolder, renameFile } from './file-dialogs.ts'
+import { deleteFile, discard, newFile, newFolder, renameFile, restoreFiles } from './file-dialogs.ts'
 
 /** A file or folder of a tab; `row`: its row, if the explorer lists it. */
 export interface OneFile {
@@ -21,10 +21,13 @@ export interface OneFile {
 const nameOf = ({ path }: OneFile): string => named(baseName(path))
 const isShown = ({ tab, path }: OneFile): boolean => tab.path === path
 const fileOf = ({ page, tab, path }: OneFile) => page.files.find(tab.at, path)
-const hasDraftOf = ({ page, tab, path }: OneFile): boolean =>
-  draftsOf(page, branchOf(tab) ?? '').includes(path) && !page.isGone(tab.at)
+const hasDraftOf = ({ page, tab, path }: OneFile): boolean => hasDraft(page, tab.at, path) && !page.isGone(tab.at)
 const isShownText = (about: OneFile): boolean => isShown(about) && fileOf(about)?.file.value?.kind === 'text'
 const isInBranch = ({ tab }: { tab: Tab }): boolean => tab.at.kind === 'branch'
+
+/** Whether a file can be renamed or deleted: not one that a draft has deleted. */
+const canChange = ({ page, tab, row }: OneFile): boolean =>
+  isInBranch({ tab }) && !page.isGone(tab.at) && row?.draft !== 'deleted'
 
 export const fileActions = {
   open: {
@@ -125,11 +128,16 @@ export const fileActions = {
     inPalette: about => `Discard changes to ${nameOf(about)}`,
     keys: 'Alt+Shift+D',
     icon: 'trash',
+    inMenu: ({ row }) => (row?.draft === 'deleted' ? 'Restore' : 'Discard changes…'),
     isPossible: ({ page, tab, path }) => {
       const branch = branchOf(tab)
-      return branch !== undefined && !page.isGone(tab.at) && draftsOf(page, branch).includes(path)
+      return branch !== undefined && !page.isGone(tab.at) && draftsAt(page, branch, path).length > 0
     },
-    run: ({ page, tab, path }) => discard(page, branchOf(tab) ?? '', [path]),
+    run: ({ page, tab, path, row }) => {
+      const branch = branchOf(tab) ?? ''
+      const paths = draftsAt(page, branch, path)
+      return row?.draft === 'deleted' ? restoreFiles(page, branch, paths) : discard(page, branch, paths)
+    },
   },
   rename: {
     label: 'Rename file…',
@@ -138,7 +146,7 @@ export const fileActions = {
     keys: 'F2',
     listKeys: 'F2',
     icon: 'pencil',
-    isPossible: ({ page, tab }) => isInBranch({ tab }) && !page.isGone(tab.at),
+    isPossible: canChange,
     run: ({ page, tab, path }) => renameFile(page, tab, path),
   },
   delete: {
@@ -148,7 +156,7 @@ export const fileActions = {
     keys: 'Alt+Delete',
     listKeys: 'Delete',
     icon: 'trash',
-    isPossible: ({ page, tab }) => isInBranch({ tab }) && !page.isGone(tab.at),
+    isPossible: canChange,
     run: ({ page, tab, path }) => deleteFile(page, tab, path),
   },
 } satisfies Actions<OneFile>
@@ -209,7 +217,9 @@ export function rowMenu(page: Page, tab: Tab, row: TreeRow | undefined): Offer {
     return { title: 'Explorer', groups: isInBranch({ tab }) ? [making] : [itemsWith(page, [findActions.findInFiles])] }
   }
   const about = { page, tab, path: row.path, row }
-  const { open, rename, delete: remove, history, copyPath } = fileActions
-  const groups = [[open], [rename, remove], [history, copyPath]].map(actions => itemsWith(about, actions, 'list'))
+  const { open, rename, delete: remove, discard, history, copyPath } = fileActions
+  const groups = [[open], [rename, remove, discard], [history, copyPath]].map(actions =>
+    itemsWith(about, actions, 'list'),
+  )
   return { title: readable(row.name), groups: groups.toSpliced(1, 0, making) }
 }

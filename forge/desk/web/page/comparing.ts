@@ -1,4 +1,4 @@
-/** Compares a branch or a commit with another one, which is asked for. */
+/** Asks for a branch or a commit, and compares the shown one with it. */
 import type { At } from '../../contract/values.ts'
 import { readable, shortId } from '../ui/names.ts'
 import { branchOf } from './branch-facts.ts'

@@ -62,6 +62,8 @@ export type DialogContent =
     }
   /** A tool of the shown branch, for review before it may run. */
   | { kind: 'approval'; path: string }
+  /** The message of a save of all drafts of the shown branch. */
+  | { kind: 'save' }
   | { kind: 'operations' }
   | { kind: 'keys' }
   /** A preview of a step, with the ways to run it. */
