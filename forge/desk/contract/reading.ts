@@ -52,6 +52,14 @@ export type BlamedCommit = v.InferOutput<typeof BlamedCommit>
 export const Blame = v.object({ lines: v.array(BlamedLines), commits: v.array(BlamedCommit) })
 export type Blame = v.InferOutput<typeof Blame>
 
+/** How a file is indented, by the .editorconfig files above it, in columns; undefined where they do not say. */
+export const EditorConfig = v.object({
+  indentStyle: v.optional(v.picklist(['tab', 'space'])),
+  indentSize: v.optional(Count),
+  tabWidth: v.optional(Count),
+})
+export type EditorConfig = v.InferOutput<typeof EditorConfig>
+
 export const readingQuestions = {
   /** `path` is '' for the top. */
   folder: repeatable({ at: At, path: v.pipe(v.string(), v.maxLength(4096)) }, v.array(FolderEntry)),
@@ -94,6 +102,8 @@ export const readingQuestions = {
   ),
   /** The commit of each line of a saved file; no lines if the file does not exist. */
   blame: repeatable({ at: At, path: Path }, Blame),
+  /** How a file is to be indented. */
+  'editor config': repeatable({ at: At, path: Path }, EditorConfig),
   /**
    * Starts a search. The matches come as `found` news with the search's number. `files`: path filters, such as `*.ts,
    * !test`. `wholeLines`: lines are cut later, as needed to replace in them. `tree`: what is searched.

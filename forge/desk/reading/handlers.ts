@@ -13,6 +13,7 @@ import type { FolderEntry, Match, readingQuestions } from '../contract/reading.t
 import type { At } from '../contract/values.ts'
 import { errorInWords, type Window } from '../server/window.ts'
 import { changesBetween } from './changes.ts'
+import { editorConfigOf } from './editor-config.ts'
 import { FileFinder } from './find.ts'
 import { listFolder } from './folders.ts'
 import {
@@ -70,6 +71,7 @@ export class Reading implements AsyncDisposable {
       const commit = await this.#commitOf(at)
       return commit === undefined ? { lines: [], commits: [] } : await blame(this.objects, commit, path)
     },
+    'editor config': async ({ at, path }) => await editorConfigOf(await this.branches.vfsAt(at), path),
     'find text': (fields, window) => this.#findText(window, fields),
     'stop finding': ({ search }, window) => window.endFinding(search),
   }

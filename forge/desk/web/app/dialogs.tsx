@@ -13,6 +13,7 @@ import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
 import { Button, Path } from '../ui/words.tsx'
 import { KeyList } from './key-list.tsx'
 import { OperationsDialog } from './operations.tsx'
+import { SettingsDialog } from './settings-dialog.tsx'
 
 const MAX_LISTED_PATHS = 12
 
@@ -47,6 +48,8 @@ export function Dialogs() {
       return <OperationsDialog close={close} />
     case 'keys':
       return <KeyList close={close} />
+    case 'settings':
+      return <SettingsDialog close={close} />
   }
 }
 

@@ -286,6 +286,10 @@ function TextEditor({ tab, file }: { tab: Tab; file: OpenFile }) {
   }, [file, isLocked])
 
   useEffect(() => {
+    file.adjust()
+  }, [file, page.settings.values.value])
+
+  useEffect(() => {
     file.isWrapped = page.isWrapped.value
   }, [file, page, page.isWrapped.value])
 

@@ -63,6 +63,7 @@ export type DialogContent =
   | { kind: 'approval'; path: string }
   | { kind: 'operations' }
   | { kind: 'keys' }
+  | { kind: 'settings' }
   /** A preview of a step, with the ways to run it. */
   | {
       kind: 'step'
