@@ -102,6 +102,8 @@ export const readingQuestions = {
   ),
   /** The commit of each line of a saved file; no lines if the file does not exist. */
   blame: repeatable({ at: At, path: Path }, Blame),
+  /** The id of a file's content; none if the file does not exist. */
+  'blob of': repeatable({ at: At, path: Path }, v.object({ oid: v.optional(Oid) })),
   /** How a file is to be indented. */
   'editor config': repeatable({ at: At, path: Path }, EditorConfig),
   /**

@@ -5,7 +5,7 @@ import { findText, textSearch } from '../../../core/git/grep.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import { pathspecsOf } from '../../../core/git/path-filters.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
-import { emptyTree } from '../../../core/git/trees.ts'
+import { emptyTree, entryAt } from '../../../core/git/trees.ts'
 import type { Vfs } from '../../vfs.ts'
 import type { Answer, Fields } from '../contract/contract.ts'
 import type { Handlers } from '../contract/question.ts'
@@ -70,6 +70,10 @@ export class Reading implements AsyncDisposable {
     blame: async ({ at, path }) => {
       const commit = await this.#commitOf(at)
       return commit === undefined ? { lines: [], commits: [] } : await blame(this.objects, commit, path)
+    },
+    'blob of': async ({ at, path }) => {
+      const entry = await entryAt(this.objects, (await this.#placeOf(at)).tree, path)
+      return entry?.mode.startsWith('100') ? { oid: entry.oid } : {}
     },
     'editor config': async ({ at, path }) => await editorConfigOf(await this.branches.vfsAt(at), path),
     'find text': (fields, window) => this.#findText(window, fields),

@@ -73,6 +73,8 @@ export class OpenFile {
   /** Whether the text differs from the last commit. */
   readonly isDraft = signal(false)
   readonly cursor = signal<Cursor>({ line: 1, column: 1 })
+  /** Increases when the text has changed. */
+  readonly edits = signal(0)
   /** Increases when the file's language was loaded, from which on its symbols are known. */
   readonly languageLoads = signal(0)
   /** The functions, classes or headings around the cursor, the outermost first. */
@@ -259,7 +261,9 @@ export class OpenFile {
       return
     }
     if (!this.state) return
+    const { doc } = this.state
     this.state = this.state.update(spec).state
+    if (this.state.doc !== doc) this.edits.value++
     this.#say()
   }
 
@@ -425,6 +429,7 @@ export class OpenFile {
         this.#adjustable.more.of(this.#more.extension),
         EditorView.updateListener.of(update => {
           this.state = update.state
+          if (update.docChanged) this.edits.value++
           if (update.docChanged || update.selectionSet || update.transactions.length > 0) this.#say()
           if (update.docChanged) this.#typed()
         }),

@@ -206,6 +206,8 @@ export class Page {
   /** Increases when the content in the middle should get the focus. */
   readonly focusWanted = signal(0)
   readonly isWrapped = signal(false)
+  /** Whether the previews of files that have one are shown beside their text. */
+  readonly isPreviewed = signal(false)
   /** The user's settings. */
   readonly settings = new Settings(this)
   /** Whether the editor shows the commits beside the lines. */
