@@ -76,7 +76,7 @@ async function main(options: DeskCommandOptions, signal: AbortSignal): Promise<s
 
 async function findRepository({ folder }: DeskCommandOptions, signal: AbortSignal): Promise<Repository> {
   const path = resolve(folder)
-  // git is not ended by the signal: on it, the desk still has to write what was typed.
+  // git gets no signal here: when the signal comes, the desk still has to write unsaved text by git.
   const repository = openRepository(path).catch(error => inTheWay(path, error))
   const git = verifyGitIsNewEnough()
   await Promise.allSettled([repository, git])

@@ -169,7 +169,8 @@ async function mergeWithTheAgent(
 
 async function publishEarlier(fork: Fork, scratch: Scratch, plan: MergePlan, run: runs.FinishedRun, report: Report) {
   report.step(`Publishing the result of an earlier run, ${run.path}`)
-  // An outcome file cut off by a power failure can't be read, but exists.
+  // An outcome file that a power failure has cut off can't be read, but is not overwritten: this result goes to another
+  // file.
   const file = (await runs.exists(runFileOf(run, 'outcome'))) ? 'published' : 'outcome'
   return await recordTheEnd(run, file, takeAndPublish(fork, scratch, plan, run, report), fork.repository.signal)
 }

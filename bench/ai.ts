@@ -105,7 +105,7 @@ try {
   await rm(folder, { recursive: true, force: true })
 }
 
-/** The session after the call in an answer has been run. */
+/** Gives the session after an answer with one call, as if that call had been run. */
 async function afterCalls(session: Session, state: State): Promise<Session> {
   const usage = { input: 1, output: 1, cacheRead: 0, cacheWrite: 0 }
   const blocks = [{ type: 'call' as const, id: 'c', name: 'search_replace', arguments: {} }]

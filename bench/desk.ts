@@ -51,7 +51,7 @@ async function makeRepositories(folder: string): Promise<{ desk: string; checkou
     await git(folder, 'clone', '-q', origin, path)
     await git(path, 'branch', '-q', 'near', 'origin/near')
   }
-  // The branch that the desk works on must not be checked out.
+  // The desk is to work on main, which must not be checked out.
   await git(desk, 'switch', '-q', '-c', 'elsewhere')
   await Bun.write(join(folder, 'made'), '')
   return { desk, checkout }

@@ -72,7 +72,10 @@ function planFor({ wish }: Wish, files: readonly string[]): Plan {
   }
 }
 
-/** Bytes of a line of the list: of several files behind their folder, each name counts for itself. */
+/**
+ * Of a line of the list of files, the bytes about used files. Where a line names several files of a folder, each name
+ * counts for itself.
+ */
 function usedOfLine(line: string, isUsed: (path: string) => boolean): number {
   const [path = '', said = ''] = line.split(': ')
   if (!path.endsWith('/')) return isUsed(path) ? Buffer.byteLength(line) + 1 : 0
@@ -81,7 +84,7 @@ function usedOfLine(line: string, isUsed: (path: string) => boolean): number {
   return names.reduce((sum, name) => sum + Buffer.byteLength(name) + 2, 0)
 }
 
-/** The share of the bytes about files that is about files which the accepted change touches or names. */
+/** Of the bytes of a request that are about files, the share about files which the accepted change touches or names. */
 function usedShare(
   parts: readonly RequestPart[],
   { files, patch }: { files: readonly string[]; patch: string },

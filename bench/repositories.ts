@@ -34,7 +34,10 @@ function textPool(bytes: number): string {
 const pathOf = (file: number): string => `part${file % 23}/area${Math.floor(file / 23) % 29}/file${file}.txt`
 const data = (text: string): string => `data ${Buffer.byteLength(text)}\n${text}\n`
 
-/** Fills the two servers and the checkout of a test world with a fork that is behind and conflicts in a few files. */
+/**
+ * Fills a test world's two servers and its checkout with a fork that lacks commits of upstream and conflicts with it in
+ * a few files.
+ */
 export async function fill(world: World, size: Size): Promise<void> {
   for (const place of [world.upstream, world.origin, world.checkout]) await rm(place, { recursive: true })
   await bare(world.upstream)

@@ -83,7 +83,7 @@ type Ground = { temporal: TestTemporal; repository: Repository; objects: Objects
 
 // --- A model that takes no time --------------------------------------------------------------------------------------
 
-/** When one request after another was received and answered. */
+/** When a request was received, and when it was answered. */
 type Clock = { asked: number; answered: number }
 
 /** Answers each kind of step at once; an edit changes a file that the request names. */

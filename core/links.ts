@@ -33,8 +33,9 @@ export async function linksOf(objects: Objects, commit: Oid): Promise<SymbolicLi
   })
 }
 
-/** How git lists a link, and the longest path on nearly every system. */
+/** The mode and type by which git lists a symbolic link. */
 const LINK = '120000 blob '
+/** At most this many bytes of a link's target: a path is no longer on nearly every system. */
 const MAX_TARGET_BYTES = 4096
 
 /** The target of a link, from the top of the tree; undefined where it is outside of the tree. */

@@ -1,4 +1,4 @@
-/** Processes of this machine. */
+/** Tells whether processes of this machine run. */
 
 /** Whether a process with this id runs on this machine. */
 export function isRunning(pid: number): boolean {

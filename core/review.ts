@@ -57,7 +57,7 @@ type Ledger = {
   /** Files without upstream's changes (`dropped`) or the fork's (`vanished`), though they were not in conflict. */
   dropped: Path[]
   vanished: Path[]
-  /** CI files that the fork has switched off and that the result leaves so: in the fork's version, or missing. */
+  /** CI files that the fork has switched off, and that stay off in the result: as in the fork's version, or missing. */
   keptOff: Path[]
   /** Files changed by upstream that steer CI (`ci`), and that agents obey or hooks run (`steering`). */
   ci: Path[]
@@ -89,7 +89,9 @@ export type MergeReview = Ledger & {
   automation: Path[]
   /** Files without the changes that the start had beyond origin, though they were not in conflict. */
   goneFromStart: Path[]
-  /** The side whose tree the result is, where all conflicts were resolved for it and git's merge has nothing else. */
+  /**
+   * The side whose tree the result is, where that only comes from resolving every conflict for it; undefined otherwise.
+   */
   settledOn: Comparison['whole']
   shrunk: Shrunk[]
   /** Differences between the result and git's own merge by path, like `git show --remerge-diff`. Limited in size. */
@@ -298,9 +300,9 @@ async function compare(
 type Arrival = { path: Path; entry: NonNullable<Entry>; before: Entry }
 
 /**
- * Those arrivals that would start something that the fork has switched off: its version of the file starts nothing, or
- * it has deleted everything in the file's folder that starts something (the common ancestor has such files there, the
- * fork has none).
+ * Of the CI files that upstream changed (`arrived`), those that would start something that the fork has switched off:
+ * its version of the file starts nothing, or it has deleted everything in the file's folder that starts something (the
+ * common ancestor has such files there, the fork has none).
  */
 async function switchedOff(
   objects: Objects,
@@ -404,7 +406,8 @@ function changesBeyond(spots: Map<Path, Spot>, { off, givenUp }: { off: Readonly
     else if (same(result, ours)) found.dropped.push(path)
     else if (same(result, theirs)) found.vanished.push(path)
     else found.edits.push({ path, change: !automatic ? 'added' : result ? 'changed' : 'deleted' })
-    // A conflict resolved by deleting its folder also deletes the folder's other files: that is not a lost change.
+    // Where a conflict was resolved by deleting a folder, its other files are gone on purpose: their changes are not
+    // lost.
     if (to || (!result && givenUp.some(folder => path.startsWith(folder)))) continue
     if (!same(automatic, ours) && (!result || same(result, ours))) lost.upstream.push(path)
     if (!same(automatic, theirs) && (!result || same(result, theirs))) lost.fork.push(path)

@@ -39,8 +39,8 @@ export async function readUntrusted(path: string, limit: number): Promise<Untrus
 }
 
 /**
- * Switches off caches that git trusts without checking the objects. The agent's caches are never linked into the
- * carrier; git does not even look for them.
+ * Switches off caches that git trusts without checking the objects. The agent's own caches are not linked into the
+ * repository through which its objects are read; with this, git does not even look for any.
  */
 const NO_CACHES = '[core]\n\tcommitGraph = false\n\tmultiPackIndex = false\n[pack]\n\tuseBitmaps = false\n'
 

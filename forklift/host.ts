@@ -111,7 +111,7 @@ export type HostSearch = {
  */
 export type HostFound = { host: PullRequestHost } | { host?: undefined; whyNot?: string }
 
-/** A kind of host. */
+/** A kind of host of pull requests, such as GitHub. */
 export interface HostKind {
   /** Throws a Failure where origin is on a host of this kind that cannot be used, without a token for example. */
   find(search: HostSearch): Promise<HostFound>

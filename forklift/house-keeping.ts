@@ -24,8 +24,8 @@ const KEEP = { workspace: 7 * DAY, directory: 30 * DAY }
 
 /**
  * Removes the workspaces of runs published over 7 days ago, run directories over 30 days old, and scratch folders of
- * killed runs. `living` lists the containers that run; their runs are kept. Gives the removed folders, including those
- * of which a part is left for the next time.
+ * killed runs. `living` gives the names of running containers, whose runs are kept. Gives the removed folders,
+ * including those of which a part is left for the next time.
  */
 export async function tidy(state: string, living: () => Promise<string[]>, signal?: AbortSignal): Promise<string[]> {
   const paths = await listRunDirectories(runsFolderIn(state))

@@ -39,7 +39,10 @@ export async function usage(run: Place): Promise<{ requests?: number; tokens?: n
   return requests.length > 0 ? { requests: requests.length, tokens: counts.reduce((sum, count) => sum + count, 0) } : {}
 }
 
-/** Why the container ended: the last message of docker or the lock, else of the harness. */
+/**
+ * Why the container ended: the last message of docker or of the programs that guard the agent there; without one, the
+ * harness's last message.
+ */
 export async function lastWords(run: Place): Promise<string> {
   return (await lockSays(run)) ?? ((await harnessSays(run)) || 'it said nothing')
 }

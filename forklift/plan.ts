@@ -1,4 +1,7 @@
-/** Decides where a run starts and whether there is anything to do, from the state of the living pull request in git. */
+/**
+ * Decides where a run starts and whether there is anything to do, from the pull request that earlier runs have opened
+ * and later ones add to, as git has it.
+ */
 import { commit, isAncestor } from '../core/git/commits.ts'
 import { mergeTrees } from '../core/git/merges.ts'
 import { openObjects } from '../core/git/objects.ts'
@@ -30,7 +33,10 @@ type Situation = {
   heads: Head[]
   closed: PullRequest[]
   host: PullRequestHost | undefined
-  /** For --publish: reasons for not starting unasked do not apply. */
+  /**
+   * Whether the user publishes a merge of their own (--publish): reasons that keep a scheduled run from starting do not
+   * count then.
+   */
   isByHand: boolean
   fetchCommit: (oid: Oid) => Promise<boolean>
 }
@@ -54,7 +60,7 @@ export async function decideWhereToStart(
   const { origin, upstream, host } = fork
   const pulls = await fork.pulls
   const heads = await remotes.fetchOurHeads(fork, pulls, report)
-  // The host's list is limited: pull requests into other branches may have displaced ours.
+  // The host's list is limited: pull requests into other branches may have displaced Forklift's.
   const all = host && pulls.mayBeMore ? await host.pullsInto(origin.branch, 'closed') : pulls.closed
   const closed = all.filter(pull => remotes.isOurs(pull.branch)).slice(0, 20)
   const fetchCommit = (oid: Oid) => remotes.commitIsHere(fork, oid, report)
@@ -81,7 +87,7 @@ async function whereToStart(now: Situation): Promise<ForkliftPlan> {
     const name = nameOfHead(head)
     if (isCurrent) {
       if (now.host && !head.pull) return { kind: 'propose', head, leftBehind }
-      // The person may have changed the branch since.
+      // The user publishes a merge of their own, which may differ from what this branch has.
       if (now.isByHand) return { kind: 'merge', start: join, head, leftBehind }
       return nothing(`${name} already brings upstream's newest commit: it waits to be merged`)
     }
@@ -101,7 +107,7 @@ async function whereToStart(now: Situation): Promise<ForkliftPlan> {
   return { kind: 'merge', start: repair?.start ?? now.origin, leftBehind }
 }
 
-/** Names a branch of ours in a sentence, by its pull request where it has one. */
+/** Names a branch of Forklift's in a sentence, by its pull request where it has one. */
 export const nameOfHead = ({ ref, pull }: Head): string =>
   pull ? `pull request #${pull.number} (${pull.url})` : `branch ${ref} on origin`
 

@@ -23,8 +23,9 @@ import type { Report } from './terminal.ts'
 import { judgeAndPublish, publishAsItIs, verifyItIsAccepted } from './verdict.ts'
 
 /**
- * Judges and publishes the merge on the branch that the options name, relative to origin's branch or the living pull
- * request's. Records the run. `base` is the common ancestor of origin and upstream.
+ * Judges and publishes the merge on the branch that the options name, relative to origin's default branch, or to the
+ * branch of the pull request that Forklift keeps updating. Records the run. `base` is the common ancestor of origin and
+ * upstream.
  */
 export async function publishByHand(
   fetched: Fork,
@@ -98,7 +99,8 @@ async function commitOf(fork: Fork, branch: string, report: Report): Promise<Oid
   const local = await find(`refs/heads/${branch}`)
   const remote = branch.replace(/^origin\//, '')
   const isThere = fork.origin.heads.has(remote)
-  // New commits of origin's default branch are merged in later.
+  // The local branch is taken where origin has none of its name, and for origin's default branch, whose new commits are
+  // merged in later.
   if (local && (!isThere || remote !== branch || branch === fork.origin.branch)) return local
   const fetched = isThere ? await fetchHead(fork, remote, report) : undefined
   const found = local && fetched ? await newerOf(fork, { branch, local, fetched }, report) : (fetched ?? local)
@@ -184,8 +186,8 @@ async function withUpstreamOf(head: Head | undefined, fork: Fork, newest: Oid): 
 }
 
 /**
- * The branch that the person's merge should contain, as git names it: the living pull request's, or origin's default
- * branch.
+ * The branch that the person's merge should contain, as git names it: that of the pull request which Forklift keeps
+ * updating (`head`), or origin's default branch.
  */
 const startOf = (fork: Fork, head: Head | undefined): string =>
   head ? `origin/${head.ref}` : remoteBranchName(fork.origin)

@@ -29,9 +29,9 @@ readonly overtime=15             # seconds after which the container ends even i
 readonly kept=(PATH LANG PIP_BREAK_SYSTEM_PACKAGES RUSTUP_HOME RUSTUP_TOOLCHAIN NODE_EXTRA_CA_CERTS)
 
 readonly drop_privileges=(--inh-caps=-all --ambient-caps=-all --bounding-set=-all --no-new-privs)
-# The id is above the ids that users, containers and directory services are given (systemd's table ends at
-# 1,879,048,191, the default ranges of FreeIPA and SSSD at 2,000,200,000), so that no file and no process of another
-# user has it.
+# The keeper, which runs the proxy with the key, has an id above those that users, containers and directory services are
+# given (systemd's table ends at 1,879,048,191, the default ranges of FreeIPA and SSSD at 2,000,200,000), so that no
+# file and no process of another user has it.
 readonly become_keeper=(setpriv --reuid "$keeper" --regid "$keeper" --clear-groups "${drop_privileges[@]}")
 
 become_agent=()
@@ -320,8 +320,9 @@ start_disk_watch() {
   [[ $answer == watching ]] || finish 5 # the watch has printed the reason
 }
 
-# A program that its own user can't read is not dumpable: it leaves no core, and its /proc/PID belongs to root, so that
-# no other process of the same user can read its memory or attach to it.
+# Checks the processes of the user `keeper`. Their program is one that this user can't read, so it is not dumpable: it
+# leaves no core, and its /proc/PID belongs to root, so that no other process of the same user can read its memory or
+# attach to it.
 check_keeper() {
   local pid status
   for pid in "$proxy" "$disk"; do

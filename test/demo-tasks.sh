@@ -27,7 +27,7 @@ fi
 title() { printf '\n%s%s%s\n\n' "$bold" "$1" "$plain"; }
 note() { sed '/./s/^/  /'; }
 typed() { printf '\n  %s$ %s%s\n\n' "$dim" "$*" "$plain"; }
-# A command of the forge, as it is typed; what a run's exit code says is part of the story.
+# Runs a command of the forge, under the name that a user types. Its exit code is part of the story.
 forge() { "$project/forge.ts" "$@"; }
 
 introduce() {
@@ -49,7 +49,7 @@ TEXT
 }
 stand_in=''
 
-# Nobody's git configuration, and nothing of this machine's user.
+# Sets an environment without git configuration, and with nothing of this machine's user.
 isolate() {
   local name
   for name in "${!GIT_@}" "${!TEMPORAL_@}" "${!FORGE_TIER@}" "${!OTEL_@}"; do unset "$name"; done
@@ -97,7 +97,7 @@ start_a_model() {
   bun "$here/doubles/task-model.ts" >"$place/model" &
   model=$!
   mkdir -p "$HOME/.config/forge"
-  # The model prints its settings, and then plays on.
+  # The scripted model prints the settings that lead to it, and goes on running.
   head -n 3 "$place/model" >"$HOME/.config/forge/forge.env"
   local name
   name=$(sed -n 's/^FORGE_MODEL=//p' "$HOME/.config/forge/forge.env")

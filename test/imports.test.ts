@@ -7,17 +7,17 @@ import { dirname, join, normalize } from 'node:path'
 
 const ROOT = join(import.meta.dir, '..')
 
-/** Folders that all rooms of the desk's server may import. */
-const GROUND = ['core', 'core/git', 'core/formats', 'forge', 'forge/ai', 'forge/formats']
-/** The rooms of the desk's server, from the ground up: each may import those before it. */
+/** Folders that all folders of the desk's server may import. */
+const GROUND = ['core', 'core/git', 'core/formats', 'forge', 'forge/code', 'forge/ai', 'forge/formats']
+/** The folders of the desk's server, from the lowest layer up: each may import those before it. */
 const DESK_ROOMS = [
   ...['contract', 'refs.ts', 'not-fetched.ts', 'server', 'reading', 'branches', 'graph', 'conflicts', 'steps'],
   ...['merging', 'chat', 'forklift', 'tasks'],
 ].map(name => `forge/desk/${name}`)
 
 /**
- * The rooms of the page, from the ground up, each with other features that it may import: general components, the text
- * of a file, the state of a window, the features, and `app`, which puts them together.
+ * The folders of the page, from the lowest layer up, each with other features that it may import: general components,
+ * the text of a file, the state of a window, the features, and `app`, which puts them together.
  */
 const PAGE_GROUND = ['forge/desk/contract', 'forge/desk/web/ui']
 const FEATURES = [...PAGE_GROUND, 'forge/desk/web/editor', 'forge/desk/web/page']
@@ -48,21 +48,23 @@ const FLOORS: Record<string, readonly string[]> = {
   'harness/agents': ['core'],
   forklift: ['harness/agents', 'core', 'core/git', 'core/formats'],
   'forklift.ts': ['forklift', 'harness/agents', 'core', 'core/git', 'core/formats'],
-  'forge/ai': ['forge', 'core', 'core/git'],
+  'forge/code': ['forge', 'core', 'core/git'],
+  'forge/ai': ['forge', 'forge/code', 'core', 'core/git'],
   'forge/formats': ['core/formats'],
   ...Object.fromEntries(deskRooms),
   // The page knows of the server only the contract, and how a window proves its access.
   ...Object.fromEntries(pageRooms),
   'forge/desk/web/app': [...FEATURES, ...pageRooms.map(([room]) => room)],
-  // Every file of the page is in a room.
+  // Every file of the page is in one of the folders above, so nothing lies beside them.
   'forge/desk/web': [],
-  // desk.ts and work.ts put the rooms together.
+  // desk.ts and work.ts put the folders of the server together.
   'forge/desk': [...GROUND, ...DESK_ROOMS],
   'forge/tasks': [
     'forge/tasks/flows',
     'forge/tasks/run',
     'forge/tasks/contract.ts',
     'forge',
+    'forge/code',
     'forge/ai',
     'forge/formats',
     'core',
@@ -73,13 +75,13 @@ const FLOORS: Record<string, readonly string[]> = {
   'forge/tasks/run': ['forge/tasks/contract.ts'],
   'forge/tasks/contract.ts': ['forge/formats'],
   forge: ['core', 'core/git'],
-  'forge.ts': ['forge', 'forge/desk', ...DESK_ROOMS, 'forge/tasks', 'forge/ai', 'core', 'core/git'],
+  'forge.ts': ['forge', 'forge/code', 'forge/desk', ...DESK_ROOMS, 'forge/tasks', 'forge/ai', 'core', 'core/git'],
 }
 
-/** Packages that a room must not use: core/git runs git itself, without zx. */
+/** Packages that a folder must not use: core/git runs git itself, without zx. */
 const WITHOUT: Record<string, string[]> = { 'core/git': ['zx'] }
 
-/** Rooms that may only use these packages: a workflow is replayed, so each of its effects must be an activity. */
+/** Folders that may only use these packages: a workflow is replayed, so each of its effects must be an activity. */
 const NOTHING_BUT: Record<string, string[]> = {
   'forge/tasks/flows': ['@temporalio/workflow'],
   'forge/tasks/run': [],

@@ -21,7 +21,9 @@ export type BlamedCommit = {
 }
 export type Blame = { lines: BlamedLines[]; commits: BlamedCommit[] }
 
-/** The file that lists commits which changed only how the code looks: their lines are those of the commits before. */
+/**
+ * The file that lists commits which changed only how the code looks: blame attributes their lines to earlier commits.
+ */
 export const IGNORED_COMMITS: Path = '.git-blame-ignore-revs'
 /** At most this many bytes of the file of ignored commits are read, and this many commits in it ignored. */
 const [MAX_LIST_BYTES, MAX_IGNORED] = [1 << 20, 1000]
@@ -30,8 +32,8 @@ const BLAME_SECONDS = 60
 
 /**
  * Finds the commit of each line of a file as it is in a commit, by `git blame`. Commits that the file
- * `.git-blame-ignore-revs` of that commit names are ignored. No lines where there is no such file. Throws a
- * {@link Failure} where it takes too long; the signal's reason where that ends it.
+ * `.git-blame-ignore-revs` of that commit names are ignored. Gives no lines where the commit has no regular file at the
+ * path. Throws a {@link Failure} where it takes too long, and the signal's reason where that is aborted.
  */
 export async function blame(objects: Objects, commit: Oid, path: Path, signal?: AbortSignal): Promise<Blame> {
   const { repository } = objects

@@ -238,7 +238,10 @@ export async function independentOf(where: Where, commits: readonly Oid[]): Prom
   return (await read(where, ['merge-base', '--independent', ...commits])).split('\n').filter(Boolean)
 }
 
-/** How many of some commits are in a remote-tracking branch, and how many in one that a push of their branch updates. */
+/**
+ * Counts of some commits. `anywhere`: those in any remote-tracking branch. `pushed`: those in a remote branch that a
+ * push of their branch would update.
+ */
 export type RemoteCounts = { anywhere: number; pushed: number }
 
 /**

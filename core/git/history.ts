@@ -41,7 +41,7 @@ export class History implements AsyncDisposable {
   #waiting: (() => void)[] = []
   readonly #children = new Set<ChildProcess>()
   #complete: Promise<number>
-  /** Resolved to read the rest now. */
+  /** Resolving this makes the history read its remaining commits at once. */
   readonly #hurry = Promise.withResolvers<void>()
   #isClosed = false
 

@@ -236,7 +236,7 @@ export async function makeTree(
     // An empty tree counts as no folder.
     return change?.oid === emptyTree(repository.format) ? undefined : change && { mode: change.mode, oid: change.oid }
   }
-  /** Applies the changes at one place, whose entry is `before`. */
+  /** Applies the changes at one path and below it; `before` is its present entry. */
   const apply = async ({ set, below }: Plan, before: Entry): Promise<Entry> => {
     const there = set ? entryOf(set.to) : before
     if (below.size === 0) return there

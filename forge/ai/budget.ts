@@ -4,8 +4,8 @@ import type { Usage } from './request.ts'
 import { addUsage, NO_USAGE } from './session.ts'
 
 /**
- * `steps`: requests to the model. `cost`: US dollars; enforced only where a request's cost is known, since the provider
- * reports it or its price is in the settings.
+ * `steps`: requests to the model. `cost`: US dollars; enforced only where a request's cost is known: reported by the
+ * provider, or from a price of the settings or the list of models.
  */
 export type TurnLimits = { steps: number; seconds: number; cost: number }
 

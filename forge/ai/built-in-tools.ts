@@ -19,7 +19,7 @@ export const builtInTools = (): Tool[] => [...editingTools(), getLines, grepOpen
 /** The tools that change files, for the chat as well as for the steps of a task. */
 export const editingTools = (): Tool[] => [searchReplace, writeFile, appendToFile, deleteFile, renameFile]
 
-/** The tools that only read and need no context, e.g. for a planner. */
+/** The tools that only read and work without active files, e.g. for a planner. */
 export const readingTools = (): Tool[] => [getLines, grepFiles, getHistory]
 
 type Definition<Schema extends v.GenericSchema> = {
@@ -81,7 +81,7 @@ const STRING = { type: 'string' }
 const PATH = { type: 'string', description: 'Path relative to the repository root, e.g. src/a.ts' }
 const PathText = v.pipe(v.string(), v.nonEmpty())
 
-/** Counted lines, as in `+3 −1`. */
+/** Counts of added and deleted lines, as in `+3 −1`. */
 const counted = ({ added, deleted }: { added: number; deleted: number }): string => `+${added} −${deleted}`
 
 async function changeablePath(room: ToolContext, text: string): Promise<Path> {
@@ -378,8 +378,8 @@ const RUNGS: Record<Exclude<Made['rung'], 'exact'>, string> = {
 }
 
 /**
- * How the file differs from the model's search text in what was overlooked. Line ends are left out: the model need not
- * know about them.
+ * A sentence for each edit whose search text was found only by ignoring a difference (e.g. of indentation): what the
+ * file has there. Ignored line ends are not mentioned: the model need not know about them.
  */
 function overlooked(made: readonly Made[]): string {
   const words = made.flatMap(({ rung }, at) => {
@@ -405,7 +405,7 @@ async function notEdited(
   const parts = [changed ? `${head} Somebody else has changed it since your last turn, ${visible(changed)}.` : head]
   const isWhole = isAgain && isUtf8 && bytes.length <= MAX_WHOLE_FILE_BYTES
   for (const { edit, why, text } of refusals) {
-    // The whole file follows, with the nearest lines in it.
+    // The nearest lines, which `text` quotes, are left out: the whole file follows.
     const told = isWhole && why === 'none' ? 'The search is nowhere in the file.' : text
     parts.push(edits.length === 1 ? told : `Edit ${edit + 1} of ${edits.length}: ${told}`)
   }
@@ -474,7 +474,7 @@ const SEARCH_SECONDS = 10
 /** At most this many lines are shown before and after each match. */
 const MAX_CONTEXT_LINES = 10
 
-/** The arguments of a search. */
+/** The JSON Schemas of a search's arguments. */
 const QUESTION = {
   text: v.string(),
   regex: v.optional(v.boolean(), false),
@@ -571,7 +571,8 @@ async function searched(room: ToolContext, folder: string, everywhere: boolean):
     if (!isThere) throw new Failure(`There is no folder or file ${visiblePath(path)}.`)
     return [path]
   }
-  // Instructions are active from the start: nobody looks for anything in these alone.
+  // Instruction files are always active, so a model that searches its active files does not mean them: only the other
+  // ones are searched.
   return everywhere ? [] : [...room.active].filter(path => !isInstructions(path)).sort()
 }
 

@@ -104,7 +104,8 @@ export async function runClosed(
 export async function giveToContainer(folder: string): Promise<[number, number]> {
   const [uid, gid] = [process.getuid?.() ?? USER, process.getgid?.() ?? USER]
   if (uid !== 0) return [uid, gid]
-  // Files that have the right owner are left alone: a slot sees by an inode's change time what a command has changed.
+  // Files that have the right owner are left alone: a chown would change their inodes' change time, by which the tasks'
+  // checks find the files that a command has changed.
   const others = ['(', '!', '-user', USER, '-o', '!', '-group', USER, ')']
   await shellIn({ cwd: '/' })`find ${folder} ${others} -exec chown -h ${USER}:${USER} {} +`
   return [USER, USER]

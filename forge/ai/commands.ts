@@ -1,6 +1,6 @@
 /**
- * Commands for the AI, such as tests and linters. They run on a copy of the branch's files in a locked-down container
- * without network, where the user has switched that on for the repository. Nothing of it runs on this machine itself,
+ * Commands for the AI, such as tests and linters, for repositories where the user has switched commands on. They run on
+ * a copy of the branch's files in a locked-down container without network. Nothing of them runs on this machine itself,
  * and the files that a command leaves are read as untrusted.
  */
 import { randomUUID } from 'node:crypto'

@@ -136,7 +136,10 @@ async function readContent(objects: Objects, oid: Oid): Promise<Buffer | undefin
 
 type Opened = { path: Path; text: string; isWhole: boolean }
 
-/** The active files of an opening, whole, as many as there is room for. */
+/**
+ * The active files of an opening (the context sent before the conversation): whole ones, until their share of the
+ * window is full.
+ */
 function openedFiles({ files }: Opening, contents: Contents, window: number): Opened[] {
   const first = new Map<Oid, Path>()
   let room = bytesIn(window * ALL_FILES)
@@ -159,7 +162,7 @@ function openedFiles({ files }: Opening, contents: Contents, window: number): Op
   })
 }
 
-/** The list of all files of an opening, with their summaries. */
+/** The part of an opening (the context sent before the conversation) that lists all files with their summaries. */
 async function fileList(opening: Opening, { summaries, model }: Sources): Promise<string> {
   const active = opening.files.map(({ path }) => path)
   const wanted = { tree: opening.tree, active, near: nearFiles(opening), window: model.window }
@@ -189,7 +192,7 @@ class Transcript {
    */
   readonly #ids = new Set<string>()
   readonly #sweptTurns: ReadonlySet<string>
-  /** Whether the next text of the desk starts a user message, since no tool results are being answered. */
+  /** Whether the next text of the desk becomes a user message: true where no tool result precedes it. */
   #isOver = true
 
   constructor(
@@ -296,7 +299,8 @@ class Transcript {
   }
 
   #file(entry: EntryOf<'file'>, at: number): void {
-    // What was said about files before the opening is contained in the opening.
+    // Statements about files are left out where the opening, the context sent before the conversation, was made after
+    // them.
     if (at < (this.session.opening?.from ?? 0)) return
     const { path, oid, why } = entry
     const words = this.#wordsOnFile(entry)

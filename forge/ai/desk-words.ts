@@ -1,8 +1,8 @@
 /** What the desk itself says to a model. A changed word here makes every provider's cache cold once. */
 
 /**
- * Counted up with each change of these words or of the tools that every model has: a conversation whose opening was made
- * by another version is opened anew.
+ * Counted up with each change of these words or of the tools that every model has: a conversation whose opening (the
+ * context sent before it) was made by another version gets a new opening.
  */
 export const CHAT_PROMPT_VERSION = 2
 
@@ -67,6 +67,6 @@ losing what matters: what the person wants, in their words where these matter, a
 done, by file; what was decided and why; what was found out and must not be looked for again; what is open, and the \
 next step. Answer with the summary alone, in at most 1,500 words, and call no tool.`
 
-/** Marks, in a conversation that had begun before, where the files of a new opening were read. */
+/** Stands in a conversation where its opening (the files and summaries sent before it) was replaced by a new one. */
 export const FILES_ARE_FROM_HERE = `[The desk says:] The summaries and files at the start are as they are from here on: \
 what was done to them before is in them already.`

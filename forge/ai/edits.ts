@@ -170,7 +170,7 @@ const listed = (lines: readonly number[]): string =>
 
 function refusalWithoutPlace(file: Buffer, search: string, replacement: Buffer): Refused {
   const starts = lineStarts(file)
-  // A single word or bracket is found in any file.
+  // A replacement of a word or a bracket stands in any file by chance: finding it does not show that the edit is done.
   const isTelling = replacement.toString().trim().length >= TELLING
   const [there, another] = (isTelling && findPlaces(file, replacement)?.places) || []
   if (there && !another) {
@@ -189,7 +189,7 @@ function shiftedTooFar(file: Buffer, { from }: TextPlace): string {
   ].join(' ')
 }
 
-/** Why these letters can't be written to a file in another encoding, as a sentence; undefined where they can. */
+/** Why the bytes of `hunks` can't be written to a file in another encoding, as a sentence; undefined where they can. */
 function foreignTo(file: Buffer, hunks: readonly Hunk[]): string | undefined {
   const isForeign = (byte: number) => byte > 0x7f
   if (!hunks.some(({ bytes }) => bytes.some(isForeign))) return undefined
@@ -216,8 +216,8 @@ function foreignTo(file: Buffer, hunks: readonly Hunk[]): string | undefined {
 type Gap = { from: number; to: number; text: string }
 
 /**
- * The byte changes that turn a place into the replacement; undefined where the replacement's indentation can't be
- * converted.
+ * The byte changes that put the replacement in the place of the search text; undefined where the replacement's
+ * indentation can't be converted.
  */
 function hunksOf(file: Buffer, place: TextPlace, search: Buffer, replacement: Buffer, rung: Rung): Hunk[] | undefined {
   let [old, young] = [search.toString('latin1'), replacement.toString('latin1')]
@@ -244,7 +244,10 @@ function hunksOf(file: Buffer, place: TextPlace, search: Buffer, replacement: Bu
 
 const unified = (text: string): string => text.replaceAll('\r\n', '\n')
 
-/** As `at`, but where the file has no final line end, the search text ends at the end of the file. */
+/**
+ * As `at`, for a search text with a line end at its end and a file without one: the end of the text becomes the file's
+ * end.
+ */
 const atOpenEnd =
   ({ at, to }: TextPlace, length: number): TextPlace['at'] =>
   position =>
@@ -278,7 +281,10 @@ function gapsBetween(search: string, replacement: string): Gap[] {
 
 const linesOf = (text: string): string[] => text.match(/[^\n]*\n|[^\n]+$/g) ?? []
 
-/** The byte change for one gap. Equal characters at both of its ends keep the file's bytes. */
+/**
+ * The byte change for one range of the search text that is replaced (a gap). Equal characters at both of its ends keep
+ * the file's bytes.
+ */
 function hunkOf(file: Buffer, place: TextPlace, search: string, { from, to, text }: Gap, endsLikePlace: boolean): Hunk {
   const most = Math.min(to - from, text.length)
   let front = 0

@@ -26,7 +26,7 @@ type LineOptions = {
 
 /** One request and its answer. */
 export class ModelExchange {
-  /** Bytes sent. */
+  /** The number of bytes of the request's body. */
   sent = 0
   /** Whether any byte of the answer has arrived. */
   hasBegun = false

@@ -12,7 +12,7 @@ export type Folder = {
   oid: Oid
   files: readonly FileEntry[]
   folders: readonly Folder[]
-  /** The files in the folder and below it. */
+  /** Counts the files in the folder and below it. */
   all: FolderCount
 }
 

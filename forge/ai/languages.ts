@@ -256,7 +256,7 @@ export function offersOf(path: Path, text: string): OfferedName[] {
     if (!found) continue
     const said = visible(line.trim().replace(/\s*[{:]$/, ''))
     for (const part of (found[1] ?? '').split(',')) {
-      // `a as b` offers b, `static int *read` read.
+      // Takes the last word as the exported name: `b` of `a as b`, `read` of `static int *read`.
       const name = /([\w$?!]+)\s*$/.exec(part)?.[1]
       if (name) offers.push({ name, line: said, at })
     }
@@ -405,7 +405,10 @@ function sentenceOf(paragraph: string): string {
   return cut(end > 0 ? words.slice(0, end + 1) : words, MAX_SENTENCE_CHARS)
 }
 
-/** The text of a comment's line: empty where it has none, undefined where the line is no comment. */
+/**
+ * `text`: of a line of a comment; empty where it has none, undefined where the line is no comment. `isInside`: the
+ * comment goes on in the next line.
+ */
 type CommentLine = { text: string | undefined; isInside: boolean }
 
 function commentOn(line: string, comments: Comments, isInside: boolean): CommentLine {

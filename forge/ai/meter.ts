@@ -10,7 +10,7 @@ type Circle = 'none' | 'summary' | 'whole'
 
 /**
  * Tells how files are in the next request. Active files are whole as soon as they are made active; summaries are those
- * of the conversation's opening.
+ * that were sent at the start of the conversation.
  */
 export async function circlesOf(session: Session, state: State, paths: readonly Path[]): Promise<Map<Path, Circle>> {
   const { files } = await filesIn(session, state)
@@ -25,7 +25,7 @@ export async function warm(session: Session, state: State, now: number): Promise
   await outlineOf({ ...session, ...(opening && { opening }) }, state)
 }
 
-/** In tokens. `words`: a sentence for where the summaries are incomplete. */
+/** Counts in tokens. `words`: where the list of files is too long for the window, a sentence that says so. */
 type Meter = { used: number; of: number; files: { path: Path; tokens: number }[]; words?: string }
 
 /** How full the window is: as counted by the provider for the last request; an estimate before the first one. */

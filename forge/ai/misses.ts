@@ -1,6 +1,6 @@
 /**
- * Finds out why Anthropic's cache missed: it compares a request with an earlier one that the request names. Other
- * providers have nothing like it.
+ * Asks Anthropic why its cache missed: the provider compares a request with an earlier one that the request names.
+ * Other providers have nothing like this.
  */
 import * as v from 'valibot'
 import type { Request } from './request.ts'
@@ -25,7 +25,7 @@ const WORDS: Record<string, string> = {
   messages_changed: 'an earlier part of the conversation changed',
 }
 
-/** The id of the last answer of each conversation. */
+/** Remembers the id of the last answer of each conversation, so that the next request can ask why its cache missed. */
 export class Misses {
   private readonly answers = new Map<string, string>()
 

@@ -85,7 +85,7 @@ function namesIn(text: string): { names: string[]; isCode: (name: string) => boo
 // --- Files named by words of a text ----------------------------------------------------------------------------------
 
 const MAX_FILES = 20
-/** In a repository with more files, none are searched for by name. */
+/** In a repository with more files, none are found by their names. */
 const MAX_LISTED_FILES = 200_000
 /** A word that can be the name of a file. Words of three letters count only in capitals. */
 const FILE_WORD = /[A-Za-z][A-Za-z0-9_.-]{3,60}|\b[A-Z][A-Z0-9]{2}\b/g

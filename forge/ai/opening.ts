@@ -1,8 +1,9 @@
 /**
  * Tracks what a session knows about files, and which entries have to be appended before the next request: files added
- * to the context, removed from it, or changed from outside. While the provider's cache is warm, earlier entries are not
- * rewritten. Once it is cold, a new opening has all files as they are, and earlier statements about them are no longer
- * sent.
+ * to the context, removed from it, or changed from outside. A session's opening is the context sent before its
+ * conversation: summaries of all files, and active files whole. While the provider's cache is warm, opening and earlier
+ * entries are not rewritten. Once it is cold, a new opening has all files as they are, and earlier statements about
+ * them are no longer sent.
  */
 import { lastCommits } from '../../core/git/history.ts'
 import type { Objects } from '../../core/git/objects.ts'
@@ -45,7 +46,10 @@ export type State = Sources & {
   branch: string
   /** The commit that the tree is based on; undefined on a branch without commits. */
   base?: Oid | undefined
-  /** The user's new message: an opening says where the names in it are defined. */
+  /**
+   * The user's new message. A new opening (the context sent before the conversation) says where names in it are
+   * defined.
+   */
   text?: string
   signal?: AbortSignal
 }
@@ -57,8 +61,8 @@ const MINUTE = 60_000
 const MAX_INSTRUCTION_PATHS = 500
 
 /**
- * How a provider caches. `isMarked`: only up to the marks of a request; otherwise by itself, where `keeps`, its
- * lifetimes, are assumptions.
+ * How the provider of a model caches. `isMarked`: whether only up to the marks of a request. `keeps`: milliseconds for
+ * which it keeps a request, by the requested lifetime; an assumption where it caches without marks.
  */
 export function cacheOf(model: string): { isMarked: boolean; keeps: Record<Opening['ttl'], number> } {
   const isMarked = /^(?:openrouter\/)?~?anthropic\//.test(model)
@@ -68,8 +72,9 @@ export function cacheOf(model: string): { isMarked: boolean; keeps: Record<Openi
 }
 
 /**
- * Brings a session up to date with its branch. Call it before each turn, before the user's message is added. Calls
- * without a result get one; changed files are appended, or a new opening is made.
+ * Brings a session up to date with its branch. Call it before each turn, before the user's message is added. Tool calls
+ * without a result get one; changed files are appended, or a new opening (the context sent before the conversation) is
+ * made.
  */
 export async function prepareSession(session: Session, state: State, now: number): Promise<Session> {
   const whole = withMissingResults(session)
@@ -91,7 +96,7 @@ export async function withToolsDone(session: Session, state: State, done: ToolsD
   return await catchUp(more.reduce(withActive, left), state, new Set(done.touched))
 }
 
-/** Makes a new opening with the files as they are now; the conversation continues after it. */
+/** Replaces the session's opening (the context sent before the conversation) by one with the files as they are now. */
 export async function withOpening(session: Session, state: State, now: number): Promise<Session> {
   const { files, active_files } = await filesIn(session, state)
   const opening: Opening = {
@@ -107,7 +112,10 @@ export async function withOpening(session: Session, state: State, now: number): 
   return { ...session, active_files, opening }
 }
 
-/** The parts of an opening that depend on the user's message. */
+/**
+ * The parts of an opening (the context sent before the conversation) that depend on the user's message, and the
+ * subjects of the last commits.
+ */
 async function aboutMessage({
   objects,
   tree,
@@ -127,7 +135,7 @@ async function aboutMessage({
   }
 }
 
-/** The files that an opening's message is about. */
+/** The files that the user's message is about, as found when the session's opening was made for it. */
 export const nearFiles = ({ names = [], near = [] }: Opening): Path[] => [
   ...new Set([...near, ...names.map(({ path }) => path)]),
 ]
@@ -194,7 +202,10 @@ const keyOf = ({ model, tools }: State): string =>
     .digest('hex')
     .slice(0, 16)
 
-/** The files that the model was told about since the opening, and those of them whose content it has. */
+/**
+ * The files that the model was told about since the session's opening (the context sent before the conversation), and
+ * those of them whose content it has.
+ */
 function knownFiles({ opening, messages }: Session): { known: Map<Path, Oid | null>; active: Set<Path> } {
   const known = new Map<Path, Oid | null>(opening?.files.map(({ path, oid }) => [path, oid]))
   const active = new Set(known.keys())

@@ -69,7 +69,10 @@ function nameWithSize(name: Path, summary: string): string {
 /** A path with line ends and invisible characters escaped. */
 const shownName = (path: Path): string => visiblePath(path)
 
-/** A part not listed yet: a folder with everything below it, or only the files directly in it. */
+/**
+ * A part of the tree that one line stands for: a folder with everything below it, or only the files directly in it.
+ * `distance`: levels to the nearest active file's folder; the nearest parts are expanded first.
+ */
 type Closed = { folder: Folder; part: 'all' | 'files'; distance: number }
 type Line = { path: Path; text: string }
 
@@ -109,7 +112,8 @@ export async function makeOutline(root: Folder, options: Options): Promise<Outli
   const whole: Closed = { folder: root, part: 'all', distance: 0 }
   if (count > 0) close(whole, lineOf(whole))
   for (let level = 0; level < levels.length; level++) {
-    // Opening one folder can use up the room for a later one on the same level.
+    // The bytes left are computed anew for each line: expanding one folder can leave too few for a later one on the
+    // same level.
     for (const line of levels[level] ?? []) {
       const what = closed.get(line)
       if (!what || misses > MAX_MISSES) continue
@@ -122,7 +126,7 @@ export async function makeOutline(root: Folder, options: Options): Promise<Outli
         for (const [it, its] of inside) close(it, its)
         continue
       }
-      // The names alone exceed the room already.
+      // The file names alone need more bytes than are left.
       if (sum(folder.files.map(({ path }) => path.length + 3)) > room) continue
       const texts = await summariesOf(folder.files)
       const made = linesOf(folder, texts, { told, chars })
@@ -147,8 +151,8 @@ const bytesOf = ({ text }: Line): number => Buffer.byteLength(text) + 1
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, it) => total + it, 0)
 
 /**
- * The files directly in a folder, and its subfolders with their distance from the nearest active file. A folder with an
- * active file below it is opened first.
+ * The parts of a folder: the files directly in it, and its subfolders, with their distances. A subfolder with an active
+ * file in it or below has distance 0.
  */
 function insideOf({ folder, distance }: Closed, nearest: ReadonlyMap<Path, number>): Closed[] {
   const own = nearest.get(folder.path) ?? distance
@@ -168,7 +172,8 @@ function lineOf({ folder, part }: Closed): Line {
 }
 
 /**
- * For each folder with an active file below it, how many levels below. Without active files, the root counts as one.
+ * For each folder with an active file in or below it, how many levels below. Without active files, the root counts as
+ * if it had one.
  */
 function nearestBelow(active: readonly Path[]): ReadonlyMap<Path, number> {
   const nearest = new Map<Path, number>()

@@ -25,7 +25,7 @@ export type TextPlace = {
 }
 export type Shift = (indent: string) => string | undefined
 
-/** The places at the first rung that has any; never empty. */
+/** The places found by overlooking as little as possible; never empty. */
 export type FoundPlaces = { rung: Rung; places: TextPlace[] }
 
 /** At most this many places are found. */
@@ -350,8 +350,8 @@ function placesOfRows(folded: Folded, text: Buffer, wanted: Folded, indented: re
     }
     const shift = isOne ? shiftBetween(pairs, indented) : undefined
     if (shift) places.push(placeOfRows(folded, rows, found, text, wanted, wantedRows, shift))
-    // Two places already refuse an edit. With only one found, the search gives up with none, since there could be
-    // another.
+    // Once `patience` is used up: two places are enough, since an edit is refused for more than one. A single place is
+    // not given, since an unseen second one may exist.
     if (places.length === MAX_PLACES || (patience < 0 && places.length > 1)) break
     if (patience < 0) return []
   }

@@ -12,7 +12,10 @@ export type TextBlock = { type: 'text'; text: string; mark?: Mark }
 /** A model's reasoning. `provider`: data that its provider may want back unchanged while tools are called. */
 export type ReasoningBlock = { type: 'reasoning'; text: string; provider?: unknown }
 
-/** A tool call. `arguments`: the parsed JSON, or a string where it was none. The tool validates it. */
+/**
+ * A tool call. `arguments`: the parsed JSON, or what the model sent, as a string, where that is no JSON. The tool
+ * validates it.
+ */
 export type CallBlock = { type: 'call'; id: string; name: string; arguments: unknown; provider?: unknown }
 
 export type ResultBlock = { type: 'result'; id: string; name: string; text: string; isError: boolean; mark?: Mark }

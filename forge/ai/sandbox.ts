@@ -53,7 +53,7 @@ type SandboxOptions = {
   schemaSeconds?: number
   /** A child that waits unused for this many seconds is ended; the next call starts a new one. */
   idleSeconds?: number
-  /** Another program for the child, for tests of one that has been taken over. */
+  /** Another program for the child, for tests of a child that a tool has taken over. */
   program?: string
 }
 

@@ -86,8 +86,8 @@ export const SessionEntry = v.variant('kind', [
     seconds: Finite,
   }),
   /**
-   * A file's content from this entry on; `oid` null: it was deleted. `edited`: by the model's own tools; nothing is
-   * sent, since their results have told it.
+   * A file's content from this entry on; `oid` null: it was deleted. With `edited`, the model's own tools changed it:
+   * no content is sent, since their results have told the model.
    */
   v.object({
     kind: v.literal('file'),
@@ -98,8 +98,8 @@ export const SessionEntry = v.variant('kind', [
   /** The model's summary of all entries before it, which are no longer sent. */
   v.object({ kind: v.literal('summary'), turn: TurnId, text: Text, usage: UsageInFile }),
   /**
-   * The result of FORGE.md's checks at the end of a turn; failures are sent to the model. `isAgain`: the failed ones
-   * were run again after the model had seen that.
+   * The result of FORGE.md's checks at the end of a turn; failures are sent to the model. `isAgain`: this is the second
+   * run, of the failed ones, after the model had seen their failures.
    */
   v.object({
     kind: v.literal('checks'),
@@ -111,8 +111,8 @@ export const SessionEntry = v.variant('kind', [
     seconds: Finite,
   }),
   /**
-   * The end of a turn. `message`: its commit message, as the model wrote it; the next request contains the question for
-   * it and this answer. The commit has the turn's id in a trailer.
+   * The end of a turn. `message`: its commit message, as the model wrote it; later requests contain the question for it
+   * and this answer. The commit has the turn's id in a trailer.
    */
   v.object({
     kind: v.literal('end'),
@@ -138,16 +138,16 @@ export type EntryOf<Kind extends SessionEntry['kind']> = Extract<SessionEntry, {
 export const Opening = v.object({
   tree: Oid,
   files: v.pipe(v.array(v.object({ path: PathInFile, oid: Oid })), v.maxLength(2 * MAX_ACTIVE_FILES)),
-  /** When the opening was made. `from`: the index of the first entry whose file contents are not in the opening. */
+  /** When this context was put together. `from`: the index of the first entry whose file contents are not in it. */
   at: Finite,
   from: Count,
   /** The cache lifetime that the provider is asked for. */
   ttl: v.picklist(['5m', '1h']),
-  /** The branch that the opening was made for; a fork of that branch needs a new opening. */
+  /** The branch that this context was made for; a fork of that branch needs a new one. */
   branch: v.pipe(Text, v.maxLength(4096)),
-  /** Definitions of names in the message that the opening was made for; lines from 1. */
+  /** Definitions of names in the user's message for which this context was made; lines from 1. */
   names: v.exactOptional(v.pipe(v.array(v.object({ name: Text, path: PathInFile, line: Count })), v.maxLength(100))),
-  /** Files that words of the same message name. */
+  /** Files that are named by words of the user's message for which this context was made. */
   near: v.exactOptional(v.pipe(v.array(PathInFile), v.maxLength(100))),
   /** The subjects of the branch's last commits, newest first, as examples of the style of messages. */
   subjects: v.exactOptional(v.pipe(v.array(v.pipe(Text, v.maxLength(1000))), v.maxLength(20))),
@@ -218,7 +218,10 @@ export const INSTRUCTIONS = ['AGENTS.md', 'CLAUDE.md', 'FORGE.md']
 
 export const isInstructions = (path: Path): boolean => INSTRUCTIONS.includes(path.slice(path.lastIndexOf('/') + 1))
 
-/** Removes the opening: the next request is built from scratch, with the files as they are then. */
+/**
+ * Removes the opening (the context sent before the conversation): the next request is built from scratch, with the
+ * files as they are then.
+ */
 export function withoutOpening({ opening: _, ...session }: Session): Session {
   return session
 }

@@ -75,7 +75,10 @@ const Dollars = v.pipe(
   v.check(dollars => dollars > 0, 'must be more than 0 US dollars'),
 )
 
-/** How capable a model has to be, from low to high. Work names a tier; the user sets its models. */
+/**
+ * How capable a model has to be, from low to high. Each kind of work asks for a tier; the user sets which models a tier
+ * has.
+ */
 export const TIERS = ['classification', 'summarization', 'generation', 'reasoning'] as const
 export type Tier = (typeof TIERS)[number]
 
@@ -130,10 +133,15 @@ const SettingsSchema = v.strictObject({
   FORGE_MODELS: v.optional(Names, ''),
   FORGE_TURN_STEPS: v.optional(whole(1, 1000), '100'),
   FORGE_TURN_MINUTES: v.optional(whole(1, 1440), '30'),
-  /** Enforced where prices are known: OpenRouter reports costs, for others FORGE_PRICES is needed. */
+  /**
+   * US dollars. Enforced only where a request's cost is known: reported by the provider, or from FORGE_PRICES or the
+   * list of models.
+   */
   FORGE_TURN_COST: v.optional(Dollars, '5'),
   /** Whether the checks of FORGE.md run after a turn, where commands are allowed. */
   FORGE_TURN_CHECKS: v.optional(OnOff, 'on'),
+  /** Whether runs of tasks learn from earlier ones. */
+  FORGE_LESSONS: v.optional(OnOff, 'on'),
   FORGE_PRICES: v.optional(Prices, ''),
   FORGE_WINDOW: v.optional(Windows, ''),
   FORGE_TIER_REASONING: v.optional(Names, ''),
@@ -207,6 +215,11 @@ export class Settings {
   /** Whether the checks of FORGE.md run after a turn that changed files, where commands are allowed. */
   get checksAfterTurn(): boolean {
     return this.#parsed.FORGE_TURN_CHECKS
+  }
+
+  /** Whether runs of tasks are given lessons of earlier ones, and add to them. */
+  get learns(): boolean {
+    return this.#parsed.FORGE_LESSONS
   }
 
   /**

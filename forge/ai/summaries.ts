@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import type { Objects } from '../../core/git/objects.ts'
 import type { Oid, Path } from '../../core/git/repository.ts'
 import type { FileEntry } from '../../core/git/trees.ts'
-import { CacheFile } from './cache-file.ts'
+import { CacheFile } from '../cache-file.ts'
 import { bytesIn } from './fence.ts'
 import { type Folder, readFolders } from './folders.ts'
 import { isOnlySize, roughSize, SEPARATOR, summarise, summaryKind } from './languages.ts'
@@ -24,9 +24,9 @@ const FILES_READ_AT_ONCE = 128
 const MAX_KEPT_SUMMARIES = 200_000
 const MAX_OUTLINES = 16
 /**
- * The share of the window that the list may fill. MAX_OUTLINE_TOKENS bounds it as well, since each opening pays for all
- * of it: a quarter of a window of a million tokens would cost a dollar or more each time, mostly for files that the
- * conversation is not about.
+ * The share of the window that the list of files may fill. MAX_OUTLINE_TOKENS bounds it as well, since each opening
+ * (the context sent before a conversation) pays for all of it: a quarter of a window of a million tokens would cost a
+ * dollar or more each time, mostly for files that the conversation is not about.
  */
 const SHARE = 0.25
 const MAX_OUTLINE_TOKENS = 24_000
@@ -39,7 +39,7 @@ export const openSummaries = (objects: Objects, { folder }: { folder: string }):
 type WantedSummaries = { tree: Oid; active: readonly Path[]; near?: readonly Path[]; window: number }
 
 export class Summaries implements Disposable {
-  /** The last lists, as each request asks for its list again. */
+  /** The lists of files made last, as each request asks for its list again. */
   readonly #outlines = new Map<string, Promise<Outline>>()
 
   /** The last tree that was read: the next one shares most of it. */

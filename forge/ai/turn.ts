@@ -126,8 +126,8 @@ class Turn {
   }
 
   /**
-   * Runs the checks when the model makes no more calls. Gives whether it has to be asked again, since some fail. After
-   * its next answer the failed ones run once more, so that the result of the turn is known.
+   * Runs the checks when the model makes no more calls. Gives whether some fail, so that the model has to be asked
+   * again. After its next answer the failed ones run once more, so that the result of the turn is known.
    */
   async #hasFailing(): Promise<boolean> {
     const { check, vfs, turn, clean, checkpoint } = this.means
@@ -152,7 +152,7 @@ class Turn {
   async #begin(): Promise<void> {
     const { turn, text, clean } = this.means
     const begun = this.session
-    // In any case, the user's message is stored in the session.
+    // The message is stored first, so that it is kept even if preparing the session fails.
     this.session = withUser(begun, { turn, at: Date.now(), text }, clean)
     const state = { ...(await this.#state()), text, signal: this.#signal }
     const prepared = await prepareSession(begun, state, Date.now())
@@ -411,7 +411,10 @@ class TurnToolContext implements ToolContext {
     return last && `in the commit ${last.oid.slice(0, 8)} by ${last.author.name}`
   }
 
-  /** Starts a new answer, at which these files are in the context. */
+  /**
+   * Forgets what the tools of the last answer have done. `active`: the files in the context when the next answer
+   * begins.
+   */
   begin(active: readonly Path[]): void {
     this.#active = new Set(active)
     this.#before = new Set(active)

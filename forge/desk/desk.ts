@@ -9,7 +9,7 @@ import type { Oid, Repository } from '../../core/git/repository.ts'
 import { run } from '../../core/git/run.ts'
 import { Operations } from '../operations.ts'
 import { branchOfRef, HEADS } from './branches/branches.ts'
-import { closeFile, vfsAt } from './branches/places.ts'
+import { closeFile, renamesIn, vfsAt } from './branches/places.ts'
 import type { Models } from './chat/models.ts'
 import type { BranchInfo } from './contract/branches.ts'
 import type { PageBeginning, questions } from './contract/contract.ts'
@@ -22,6 +22,7 @@ import { ForkliftOnDesk, type ForkliftOptions } from './forklift/forklift-on-des
 import { forkliftHandlers } from './forklift/handlers.ts'
 import { GraphView } from './graph/graph-view.ts'
 import { graphHandlers } from './graph/handlers.ts'
+import { Comments } from './reading/comments.ts'
 import { Reading } from './reading/handlers.ts'
 import { imageAnswer } from './server/images.ts'
 import type { Listener, WindowSocket } from './server/server.ts'
@@ -63,6 +64,7 @@ export class Desk implements AsyncDisposable {
   readonly objects: Objects
   readonly #windows = new Set<Window>()
   readonly #reading: Reading
+  readonly #comments: Comments
   readonly #graph: GraphView
   #opened: Work | undefined
   #forklift: ForkliftOnDesk | undefined
@@ -82,8 +84,16 @@ export class Desk implements AsyncDisposable {
     this.objects = openObjects(repository)
     this.#reading = new Reading(this.objects, {
       vfsAt: at => vfsAt(this.#work.branches, at),
+      renamesIn: branch => renamesIn(this.#work.branches, branch),
       headOf: async branch => (await this.#work.branches.work(branch)).head,
       contextOf: (branch, paths) => this.#work.chat.conversations.circlesIn(branch, paths),
+    })
+    this.#comments = new Comments({
+      objects: this.objects,
+      vfsAt: at => vfsAt(this.#work.branches, at),
+      headOf: async branch => (await this.#work.branches.work(branch)).head,
+      nameNow: branch => this.#work.branches.nameNow(branch),
+      changed: branch => this.#tell({ say: 'branch', branch, isOfDrafts: true }),
     })
     const toWindows = () => this.#tell({ say: 'repository' })
     this.#graph = new GraphView(this.objects, new Operations(this.objects), toWindows)
@@ -243,10 +253,13 @@ export class Desk implements AsyncDisposable {
     ])
     const branches = all.map(info => withUndo(info, inBranches.get(info.name)))
     const branch = head?.startsWith(HEADS) ? branchOfRef(head) : undefined
+    const isBorn = branch === undefined || branches.some(({ name }) => name === branch)
+    const firstDrafts = isBorn ? [] : await work.draftsIn(branch)
     return {
       ...repositoryName(repository),
       isBare: repository.isBare,
       isEmpty: branches.length === 0,
+      ...(firstDrafts.length > 0 && { firstDrafts }),
       ...(branch && { head: branch }),
       ...(identity && { identity }),
       branches,
@@ -256,7 +269,7 @@ export class Desk implements AsyncDisposable {
     }
   }
 
-  /** The first state of a page, with newly read settings. */
+  /** Describes the desk for a new page, with newly read settings. */
   async #describeAll() {
     const [desk, layout, settings] = await Promise.all([
       this.#describe(this.#readSettings()),
@@ -272,6 +285,7 @@ export class Desk implements AsyncDisposable {
       ...this.#ownHandlers,
       ...this.#work.handlers,
       ...this.#reading.handlers,
+      ...this.#comments.handlers,
       ...graphHandlers(this.#graph),
       ...forkliftHandlers(() => this.#theForklift),
       ...tasksHandlers(() => this.#theTasks),

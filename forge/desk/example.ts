@@ -20,11 +20,11 @@ type Content = string | Buffer | { mode: '100755' | '120000'; content: string } 
 type Step = {
   branch: string
   author: string
-  /** Days since the previous step. */
+  /** Days since the previous commit or merge of the example. */
   days: number
   message: string
   files: Record<string, Content>
-  /** The start of the branch, if this is its first commit. */
+  /** The branch from which this branch starts, if this is its first commit. */
   from?: string
   merge?: string
 }

@@ -20,6 +20,10 @@ export type TaskId = v.InferOutput<typeof TaskId>
 
 /** The prefix of all refs of runs except their branches. */
 export const RUNS = 'refs/forge/runs/'
+/** The ref of the lessons of this repository: a commit with a file for each. */
+export const PLAYBOOKS = 'refs/forge/playbooks'
+/** The ref of the results of `forge eval`: a commit with a file for each. */
+export const EVALUATIONS = 'refs/forge/evaluations'
 
 /** The branch of a run's combined result, or, with `task`, of that task's result. */
 export const resultBranch = (run: string, task?: string): string =>
@@ -114,8 +118,8 @@ export const ListedRun = v.object({ run: RunId, wish: text, status: v.fallback(v
 export type ListedRun = v.InferOutput<typeof ListedRun>
 
 /**
- * An assertion of the plan. `how`: the command that shows it, or the question to a reviewer. `task`: the task that
- * claims it.
+ * An assertion of the plan. `how`: the command that shows that it holds, or the question to a reviewer. `task`: the
+ * task that is to make it true.
  */
 export const PlanAssertion = v.object({ id: text, says: text, how: text, isReview: v.boolean(), task: text })
 export type PlanAssertion = v.InferOutput<typeof PlanAssertion>
@@ -228,6 +232,25 @@ export const WrittenLine = v.object({
   refs: v.optional(v.array(v.object({ kind: text, oid: text }))),
 })
 export type WrittenLine = v.InferOutput<typeof WrittenLine>
+
+/** A line of `forge playbooks --json`: a lesson, and the text of its file. */
+export const ListedLesson = v.object({
+  id: text,
+  title: text,
+  says: text,
+  for: v.array(text),
+  domain: v.optional(text),
+  tier: v.optional(text),
+  error: v.optional(text),
+  from: v.array(text),
+  date: text,
+  by: v.picklist(['model', 'person']),
+  given: v.number(),
+  firstTry: v.number(),
+  retired: v.optional(text),
+  text,
+})
+export type ListedLesson = v.InferOutput<typeof ListedLesson>
 
 /** The output of `forge land RUN [TASK] --json`; without a tree there is nothing to merge. */
 export const ShownLanding = v.object({

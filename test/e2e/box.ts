@@ -6,7 +6,7 @@ import { isMerged, type Scene, setScene } from '../harness/scene.ts'
 import { type Script, startModel } from './model.ts'
 
 export const IMAGE = 'forklift/kitchen-sink:latest'
-/** Never written as a whole in a script or argument: a match is the real key. */
+/** The key of the tests. It is never written as a whole in a script or argument, so a match is the real key. */
 export const KEY = `sk-live-${'k3y'.repeat(4)}-e2e`
 
 const root = mkdtempSync(join(tmpdir(), 'forklift-e2e-'))

@@ -135,7 +135,7 @@ describe.skipIf(process.getuid?.() !== 0)('while the agent works', () => {
           const status = readFileSync(of(it.pid, 'status'), 'utf8')
           return { ...it, cwd, files, status, owner: statSync(of(it.pid, 'environ')).uid }
         } catch (error) {
-          // A process of the agent's that has just ended.
+          // Skips a process of the agent's that has just ended.
           if (it.uid === 1000 && (error as NodeJS.ErrnoException).code === 'ENOENT') return []
           throw error
         }

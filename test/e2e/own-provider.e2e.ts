@@ -95,7 +95,7 @@ for (const [model, , path, header] of models) {
     )
     expect(mine.at(-1)?.text).toContain('ran 42')
     expect(mine.at(-1)?.text).toContain('I saw it.')
-    // The image itself, if this model accepts images.
+    // The request has the image itself, as the model accepts images.
     expect(mine.at(-1)?.text).toContain(png.slice(0, 40))
     expect(reports(result).map(it => [it.status, it.input, it.output])).toEqual(Array(5).fill([200, 100, 7]))
     expect(result.events).not.toContain('Forklift:')

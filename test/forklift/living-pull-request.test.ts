@@ -5,7 +5,7 @@ import { expectExit, makeWorld, type World } from '../support/world.ts'
 
 setDefaultTimeout(60_000)
 
-/** Upstream changes the line that both sides change. */
+/** A new commit of upstream for a day: it changes the line that the fork changes, too. */
 const news = (world: World, day: number) =>
   world.push('upstream', { 'greeting.txt': `hello on day ${day}\n` }, { message: `News of day ${day}` })
 

@@ -94,7 +94,7 @@ test('a person’s commit that arrives while the agent works is not lost', async
   })
   expectExit(run, 1)
   expect(await contains(world.origin, theirs, head)).toBe(true)
-  // The next run continues from there.
+  // The next run continues from the person's commit.
   await world.agent('good')
   expectExit(await world.run(), 0)
   expect(await contains(world.origin, theirs, world.pull.headSha)).toBe(true)

@@ -130,8 +130,8 @@ async function somebodyReviews({ world, random, story, known }: Life, pull: Pull
   const { number } = pull
   const said = (what: string) => story.push(`  #${number}: ${what}`)
   const merge = async (how: 'merge' | 'squash' | 'rebase') => {
-    // An agent may resolve a conflict with one side alone; the page says so, and a person who wants both sides closes
-    // it.
+    // An agent may resolve a conflict with one side alone. The pull request says so, and a person who wants both sides
+    // closes it.
     if (/Now: the fork's version|is the tree of/.test(pull.body)) {
       await github.close(number)
       said('closed, because it gives up what upstream has')
@@ -164,7 +164,7 @@ async function somebodyReviews({ world, random, story, known }: Life, pull: Pull
   if (random.chance(0.4)) await random.pick(acts)()
 }
 
-/** GitHub's button that merges the base into a pull request's branch. */
+/** Merges the base into a pull request's branch, as GitHub's button does. */
 async function updateBranch({ origin }: World, { head, base }: Pull): Promise<void> {
   const merge = await tryGit(origin, ['merge-tree', '--write-tree', head, base])
   if (merge.code !== 0) return
@@ -261,7 +261,7 @@ async function everythingIsInOrder({ world, known }: Life): Promise<void> {
   for (const tip of known.dropped)
     for (const branch of branches)
       if (await contains(origin, tip, branch)) throw new Error(`${tip} is back on ${branch}`)
-  // Everything that is merged by git's account is in the files.
+  // Everything of upstream that git considers merged is in the files.
   const base = (await tryGit(origin, ['merge-base', 'main', (await tipOf(upstream, 'main')) ?? ''])).stdout.trim()
   if (base) {
     const { stdout } = await tryGit(upstream, ['grep', '-hE', '^upstream-', base])

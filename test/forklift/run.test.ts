@@ -240,7 +240,7 @@ test('origin behind an SSH alias is recognised by the URL that git makes of it',
   const run = await world.run()
   expectExit(run, 0)
   expect(await world.branches()).toHaveLength(1)
-  // Neither "work" nor a path has a dot: no GitHub is assumed, and a note says so.
+  // A host has a dot in its name: "work" and a path have none, so no GitHub is assumed, and a note says so.
   expect(run.stdout).toMatch(/GitHub/)
 })
 

@@ -465,7 +465,7 @@ describe('events that no OpenCode wrote', () => {
       'a hole': `${file}; truncate -s 8G "$events"; exec >>"$events"; echo`,
     }
     for (const [name, flood] of Object.entries(floods)) {
-      // The processes that read all this may use one gigabyte of address space.
+      // The processes that read the agent's flood of output may use one gigabyte of address space.
       const result = await run({ ...clean, agent: `${flood}; ${sayDone}`, addresses: 1 << 20 })
       expect([name, result.code]).toEqual([name, 0])
       const [, seconds] = /ended after (\d+) s/.exec(result.log()) ?? []

@@ -32,7 +32,7 @@ function inject(folder: string): void {
 
 /** Kills the target the first time that this point of this line is reached. */
 function reach(folder: string, line: string, phase: string): void {
-  // Parts that differ between lives of a run are removed, so that the same line has the same name.
+  // Parts that differ when a run is repeated are removed, so that the same line has the same name.
   const name = Buffer.from(`${line.replace(/ [0-9a-f]{12}$/, '')} ${phase}`).toString('base64url')
   if (Bun.hash(line.replace(/ [0-9a-f]{12}$/, '')) % BigInt(each) !== 0n) return
   const number = readdirSync(folder).length

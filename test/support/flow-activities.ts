@@ -57,13 +57,13 @@ export type Overrides = {
   conflicts?: [string, string][]
   judge?: (resolved: string[]) => string | undefined
   lint?: (tasks: TaskShape[]) => string[]
-  /** What is known from an earlier life of the run. */
+  /** What the run remembers from before it was submitted again. */
   remembered?: Omit<Remembered, 'answers'> & { answers: PersonAnswer[] }
   /** What a plan allows in addition to the previous one. */
   widens?: (tasks: TaskShape[]) => string[]
   /** Called before each activity; makes it fail by throwing. */
   before?: (activity: string, input: unknown) => void | Promise<void>
-  /** The limit on requests. */
+  /** The most requests that the run may make. */
   requests?: number
 }
 
@@ -160,6 +160,9 @@ export class ScriptedActivities {
         return this.put('question', words)
       },
       rest: async status => void this.rested.push(status),
+      gatherLessons: async () => ({ base: '' }),
+      keepLessons: async () => undefined,
+      unlearned: async () => [],
       finish: async ({ base, results, resolved }) => this.#finish(resolved ?? base, JSON.parse(this.words(results))),
     }
     return this.#watched(all)

@@ -1,4 +1,4 @@
-/** Runs the command `forge` in a world, with a page of its own. */
+/** Runs the command `forge` in a test's world, with a page of its own. */
 import { join } from 'node:path'
 import { TestWindow } from './served.ts'
 import { PROJECT, type World } from './world.ts'

@@ -303,7 +303,7 @@ async function taskOf(objects: Objects, { id, commit, base, touches, dependsOn }
   const paths = [...new Set(touches.flatMap(({ path, from }) => (from === undefined ? [path] : [from, path])))].map(
     asText,
   )
-  // A pattern, or a path that is a folder in the base, would mean something else.
+  // Whether a path names only itself: a pattern, or a folder of the base, would stand for more files.
   const isPlain = async (path: string) =>
     !/[*?[\]{}!\\]/.test(path) && (await entryAt(objects, base, asBytes(path)))?.mode !== '040000'
   const isNamed = paths.length <= MOST_NAMED && (await Promise.all(paths.map(isPlain))).every(Boolean)

@@ -15,7 +15,7 @@ export type Fault = {
   /** Whether the counted command itself starts; it can't where Forklift was killed before it. */
   command: 'goes on' | 'stops'
 }
-/** How the run ends in the end: with one open pull request, with a branch where there is no GitHub, or with nothing. */
+/** The final result of a run: one open pull request, a branch where there is no GitHub, or nothing. */
 export type End = 'pull request' | 'branch' | 'nothing'
 
 const CODES = { SIGKILL: 137, SIGINT: 130, SIGTERM: 143 }

@@ -65,6 +65,7 @@ export class TasksWorld implements AsyncDisposable {
       GIT_CONFIG_NOSYSTEM: '1',
       FORKLIFT_TEST_DOCKER: join(root, 'docker'),
       FORKLIFT_TEST_LABEL: 'any',
+      FORGE_LESSONS: 'off',
       ...env,
     }
     await mkdir(join(root, 'tmp'))

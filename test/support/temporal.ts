@@ -59,7 +59,7 @@ export async function endAtOnce(env: Environment): Promise<void> {
   await Promise.all((await findWorkers(env)).map(endWorker))
   const running = await findRunning(await openServerPlace(env))
   if (running) sendSignal(running.process, 'SIGKILL')
-  // Also waits for another process that is just starting one.
+  // This also waits for another process that is just starting a server.
   await endOurServer(env)
 }
 

@@ -5,7 +5,10 @@ import type { TestTemporal } from './temporal.ts'
 export type TestWorker = AsyncDisposable & {
   queue: string
   log: string[]
-  /** Makes the worker end, or drain. */
+  /**
+   * Asks the worker to end, which stops running work after a moment; `drain`: to take no more work, and end after what
+   * runs.
+   */
   end: () => void
   drain: () => void
   ended: Promise<void>

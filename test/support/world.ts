@@ -1,6 +1,6 @@
 /**
- * A separate world for every test: a home, an upstream, a fork on a GitHub, a checkout, a stand-in for docker, and an
- * agent that runs a script. Forklift itself is the real one, started by its command.
+ * A separate world for every test: a home, an upstream, a fork on the double of GitHub, a checkout, a stand-in for
+ * docker, and an agent that runs a script. Forklift itself is the real one, started by its command.
  */
 
 import {
@@ -45,7 +45,7 @@ export type RunOptions = {
   env?: Record<string, string | undefined>
   /** Runs on a terminal of this many columns. */
   terminal?: number
-  /** Runs through another path than the script's own. */
+  /** Starts forklift by another path than that of the script, such as a link. */
   as?: string
 }
 
@@ -109,7 +109,7 @@ export class World implements AsyncDisposable {
     readonly home: string,
     /** The checkout of the fork. */
     readonly checkout: string,
-    /** The bare repositories. */
+    /** The bare repositories of origin and upstream. */
     readonly origin: string,
     readonly upstream: string,
     readonly branch: string,

@@ -9,17 +9,17 @@ type Waiting = { isBrief: boolean; begin: () => void }
 export class BranchLock {
   readonly #waiting: Waiting[] = []
   #isHeld = false
-  /** The holder has stepped aside: only brief tasks may run. */
+  /** Whether the task that holds the lock waits for the user: only brief tasks may run. */
   #isAside = false
   #isTaskWaiting = false
 
   /**
-   * Called with true when a task that is not brief queues behind a holder that has stepped aside, and with false when
-   * none does any more.
+   * Called with true when a task that is not brief queues behind a holder that waits for the user, and with false when
+   * none is queued any more.
    */
   constructor(readonly onWaiting: (isWaiting: boolean) => void) {}
 
-  /** Runs a task after all earlier ones. A brief task moves no branch and never steps aside. */
+  /** Runs a task after all earlier ones. A brief task moves no branch and never waits for the user. */
   async hold<Result>(task: () => Promise<Result>, { isBrief = false } = {}): Promise<Result> {
     await this.#enter(isBrief)
     try {
@@ -29,7 +29,9 @@ export class BranchLock {
     }
   }
 
-  /** Called by the holder: waits for something, while brief tasks may run. */
+  /**
+   * Waits for something that may need the user, while brief tasks run. Only the task that holds the lock calls this.
+   */
   async stepAside<Result>(wait: () => Promise<Result>): Promise<Result> {
     this.#isAside = true
     this.#leave()
@@ -47,7 +49,7 @@ export class BranchLock {
     })
   }
 
-  /** Resumes before all queued tasks, since the holder has only stepped aside. */
+  /** Takes the lock back, before all queued tasks: the holder had only stepped aside. */
   async #comeBack(): Promise<void> {
     await new Promise<void>(begin => {
       const backAgain = () => {

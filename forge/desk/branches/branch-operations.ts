@@ -59,7 +59,7 @@ export async function deleteBranch(branches: OpenBranches, name: string): Promis
   await work.locked(async held => {
     work.verifyFree()
     work.verifyNotMerging()
-    // The operation keeps the newest edits, too.
+    // Adds the newest edits to the drafts, so that the operation keeps them, too.
     await held.collect()
     await held.lookAgain()
     await held.writeDrafts()
@@ -98,16 +98,16 @@ export async function renameBranch(branches: OpenBranches, name: string, to: str
   await moveBranch(branches, name, to, { kind: 'rename branch', words })
 }
 
-/** Renames a branch with its drafts and its merge, as an operation. Throws if one of its refs has moved. */
+/** Renames a branch with its drafts and its waiting merge, as an operation. Throws if one of its refs has moved. */
 export async function moveBranch(branches: OpenBranches, name: string, to: string, operation: How): Promise<void> {
   const work = await branches.work(name)
   await work.write()
-  // Waited for before the lock, since this may take long, and edits should be written meanwhile.
+  // Checkouts are waited for before the branch is locked: this may take long, and edits should be written meanwhile.
   await branches.room.checkouts.settled()
   await work.locked(async held => {
     work.verifyFree()
     work.verifyNotMerging()
-    // Edits not written yet move, too; later ones are moved with the work.
+    // Edits not written yet move, too; later ones follow, since the open branch is renamed.
     await held.collect()
     await held.writeDrafts()
     const renaming = await renameTransition(branches.room, { from: name, to }, operation.words, () =>
@@ -119,7 +119,7 @@ export async function moveBranch(branches: OpenBranches, name: string, to: strin
   for (const branch of [name, to]) branches.room.say({ say: 'branch', branch })
 }
 
-/** The description of an operation. */
+/** Describes an operation: its kind, its sentence for the user, and the operation that it undoes or redoes (`of`). */
 export type How = { kind: string; words: string; of?: Oid }
 
 /** Throws a {@link Failure} that names the folder in which a branch is checked out. */

@@ -31,7 +31,7 @@ export async function renameTransition(
   arrive: () => void,
 ): Promise<Transition> {
   const { checkouts, objects } = room
-  // A checkout that has yet to follow a save is found by the branch's old name.
+  // Waits for checkouts that still have to follow a save: they are recorded under the branch's old name.
   await checkouts.settled()
   const infos = await Promise.all([headRef(from), draftsRef(from), renamingRef(from)].map(ref => objects.info(ref)))
   const [tip, drafts, begun] = infos.map(info => info?.oid)
@@ -72,7 +72,7 @@ async function lastRenaming({ operations }: BranchServices, from: string): Promi
   return undefined
 }
 
-/** The steps after the first. All are repeated if the process was killed between them. */
+/** Carries out the steps of a rename after the first one. All are repeated if the process was killed between them. */
 async function finish(room: BranchServices, { from, to }: Renaming, tip: Oid, words: string): Promise<void> {
   const { checkouts, objects } = room
   try {
@@ -103,7 +103,7 @@ const onBranch = async ({ checkouts }: BranchServices, branch: string): Promise<
 const turn = ({ checkouts }: BranchServices, checkout: Checkout, to: string, words: string): Promise<void> =>
   checkouts.turnTo(checkout, `${HEADS}${to}`, words)
 
-/** Another program has committed to the old name: both branches stay. */
+/** Keeps both branches, since another program has committed to the old name. */
 async function keepBoth(room: BranchServices, { from, to }: Renaming, tip: Oid): Promise<void> {
   await forget(room, from, tip)
   const [old, young] = [visiblePath(from), visiblePath(to)]

@@ -26,6 +26,7 @@ import { cameIn, headRef } from './branches.ts'
 import type { Checkouts } from './checkouts.ts'
 import type { Taken } from './documents.ts'
 import { mergeDrafts } from './draft-merges.ts'
+import { originsIn } from './draft-renames.ts'
 import {
   asChanges,
   type Clashing,
@@ -63,16 +64,16 @@ export type AtWork = { files: Drafts; why: string }
 
 /**
  * The next state of a branch: its drafts, its commit, and the commit of a waiting merge (null: none; undefined:
- * unchanged). `base`: what the tip is made of if it is not written yet (see makeDrafts). `gone`: the branch is deleted,
- * with its drafts.
+ * unchanged). `base`: the content of the tip, if the tip is not written yet (see makeDrafts). `gone`: the branch is
+ * deleted, with its drafts.
  */
 export type Next = {
   drafts: Drafts
   head?: Oid | null
   merging?: Oid | null
   base?: Parameters<typeof makeDrafts>[2]
-  /** The rename of a file or folder that the transition includes. */
-  renamed?: Renamed | undefined
+  /** The renames of files and folders that the transition includes. */
+  renamed?: readonly Renamed[] | undefined
 }
 
 /** The description of an operation, and the refs that move with it. */
@@ -92,22 +93,22 @@ export type Deed = {
 /** A change of a branch: the objects to write, the refs to move, and the actions before and after. */
 export type Transition = {
   moves: Move[]
-  /** The moves that an undo reverts, if different. */
+  /** The moves that an undo reverts, if they are not `moves`. */
   recorded?: readonly Move[]
   made?: readonly NewObject[]
-  renamed?: Renamed | undefined
-  /** Called before the refs move. Returns a function that reverts this if they do not. */
+  renamed?: readonly Renamed[] | undefined
+  /** Called before the refs move. Returns a function to call if the refs could not be moved. */
   announce?: () => Promise<() => Promise<void>>
   /** Called after the refs have moved. */
   arrive: (deed: Deed | undefined) => Promise<void>
 }
 
-/** A locked branch: the only access to collect its edits, write its drafts or move its refs. */
+/** A locked branch. Only through it are edits collected, drafts written, and refs moved. */
 export interface HeldBranch {
   readonly work: BranchWork
   /** Adds the edits of open files to the drafts. A file that is as it was saved is no draft. */
   collect(): Promise<void>
-  /** Writes the drafts, unless they are written. */
+  /** Writes the drafts into the repository, unless they are there already. */
   writeDrafts(): Promise<void>
   /** Reads the refs of the branch and its drafts again, and merges the drafts if one has moved. */
   lookAgain(): Promise<void>
@@ -122,13 +123,13 @@ export interface HeldBranch {
   /** Shows the branch's files as an AI changes them, read-only; undefined ends that. */
   showAtWork(atWork: AtWork | undefined): Promise<void>
   /** Replaces the branch's drafts without a commit. They are written soon. */
-  becomeSoon(drafts: Drafts, renamed?: Renamed): Promise<void>
+  becomeSoon(drafts: Drafts): Promise<void>
   /**
    * Changes the branch: all its refs move or none, the checkouts follow, and with a deed it is an operation that can be
    * undone. Throws {@link RefMoved}, without any effect, if a ref has moved.
    */
   become(next: Next, deed?: Deed): Promise<void>
-  /** Deletes the branch with its drafts, as {@link become} moves it. */
+  /** Deletes the branch with its drafts, in one operation, as {@link become} changes it. */
   vanish(deed: Deed): Promise<void>
   /** The transition that {@link become} runs, to run several together: see {@link becomeTogether}. */
   transitionTo(next: Next | 'gone'): Promise<Transition>
@@ -147,8 +148,8 @@ export async function becomeTogether(
 }
 
 /**
- * Announces transitions of locked branches, moves all their refs or none, and runs what follows; or reverts the
- * announcements.
+ * Calls `announce` of all transitions, moves all their refs or none, and calls `arrive`; if the refs could not be
+ * moved, reverts the announcements.
  */
 export async function carryOutTransitions(
   room: BranchServices,
@@ -179,7 +180,7 @@ async function record(
   }
   const { kind, words, of, also = [], unrecorded = [] } = deed
   const recorded = [...transitions.flatMap(it => it.recorded ?? it.moves), ...also].filter(isMove)
-  const renamed = transitions.find(it => it.renamed)?.renamed
+  const renamed = transitions.flatMap(it => it.renamed ?? [])
   const moves = [...own, ...[...also, ...unrecorded].filter(isMove)]
   await operations.record({ kind, words, moves, refs: refsOf(recorded), made, renamed, ...(of && { of }) })
 }
@@ -192,6 +193,18 @@ const WAIT_NOTICE_DELAY_MS = 500
 
 /** At most this many tries while other programs move the same refs. */
 const MAX_TRIES = 10
+
+type Listed = { paths: readonly Path[]; all: ReadonlySet<Path> }
+type SaidDrafts = { paths: readonly Path[]; conflicts: readonly Path[] }
+
+function listed(drafts: Drafts): Listed {
+  const all = new Set([...drafts.files.keys(), ...drafts.clashes.keys()])
+  const origins = new Set(originsIn(drafts).values())
+  return { paths: [...all].filter(path => !origins.has(path)).sort(), all }
+}
+
+const isSameList = (one: readonly Path[], other: readonly Path[]): boolean =>
+  one === other || (one.length === other.length && one.every((path, at) => path === other[at]))
 
 export class BranchWork {
   #name: string
@@ -208,8 +221,10 @@ export class BranchWork {
   readonly #lock = new BranchLock(isWaiting => this.#sayWaiting(isWaiting))
   #waitingTimer: ReturnType<typeof setTimeout> | undefined
   #hasSaidWaiting = false
+  /** The drafts as {@link draftPaths} lists them. Kept, since each edit asks for it. */
+  #listed: Listed & { drafts: Drafts }
   /** The files with drafts in the last news. */
-  #saidDrafts = ''
+  #saidDrafts: SaidDrafts = { paths: [], conflicts: [] }
   /** The operations that need the branch's lock: given only to tasks that have locked it. */
   readonly #held: HeldBranch = {
     work: this,
@@ -219,7 +234,7 @@ export class BranchWork {
     again: task => this.#again(task),
     unlocked: wait => this.#unlocked(wait),
     showAtWork: atWork => this.#showAtWork(atWork),
-    becomeSoon: (drafts, renamed) => this.#becomeSoon(drafts, renamed),
+    becomeSoon: drafts => this.#becomeSoon(drafts),
     become: (next, deed) => becomeTogether(this.room, [[this.#held, next]], deed),
     vanish: deed => becomeTogether(this.room, [[this.#held, 'gone']], deed),
     transitionTo: next => (next === 'gone' ? this.#vanishing() : this.#transitionTo(next)),
@@ -234,6 +249,7 @@ export class BranchWork {
     this.#name = name
     this.#drafts = noDrafts(tip)
     this.#written = { commit: undefined, drafts: this.#drafts }
+    this.#listed = { drafts: this.#drafts, ...listed(this.#drafts) }
     this.#files = new OpenFiles(name, room.objects, room.filters, room.say)
     const tell = { failing: (error: unknown) => this.#tellFailing(error), again: () => this.#tellAgain() }
     this.#writing = new Writing(() => this.write(), tell)
@@ -296,9 +312,13 @@ export class BranchWork {
     return this.#files.hasAny
   }
 
-  /** The files with unsaved changes. */
-  get draftPaths(): Path[] {
-    return [...new Set([...this.#drafts.files.keys(), ...this.#drafts.clashes.keys(), ...this.#files.typed])].sort()
+  /** The files with unsaved changes. A renamed file is listed by its new path only. */
+  get draftPaths(): readonly Path[] {
+    const drafts = this.#drafts
+    if (this.#listed.drafts !== drafts) this.#listed = { drafts, ...listed(drafts) }
+    const { paths, all } = this.#listed
+    const typed = [...this.#files.typed].filter(path => !all.has(path))
+    return typed.length === 0 ? paths : [...paths, ...typed].sort()
   }
 
   /** The unsaved files that conflict with the branch's new commit. */
@@ -306,7 +326,7 @@ export class BranchWork {
     return [...this.#drafts.clashes].flatMap(([path, clash]) => (isOpen(clash) ? [path] : [])).sort()
   }
 
-  /** Runs a task exclusively among the work on this branch's refs. */
+  /** Runs a task while no other task works on this branch's refs. */
   async locked<Result>(task: (held: HeldBranch) => Promise<Result>): Promise<Result> {
     return await this.#lock.hold(() => task(this.#held))
   }
@@ -324,7 +344,8 @@ export class BranchWork {
     const { clashes } = this.#drafts
     const result = await this.#lock.stepAside(wait)
     const isSame = this.tip === tip && this.head === head && this.merging === merging && this.isGone === isGone
-    if (isSame && isSameDrafts({ ...noDrafts(tip), clashes }, { ...this.#drafts, files: new Map() })) return result
+    const noFiles = { files: new Map(), renames: [] }
+    if (isSame && isSameDrafts({ ...noDrafts(tip), clashes }, { ...this.#drafts, ...noFiles })) return result
     throw new RefMoved(headRef(this.name), head, this.head)
   }
 
@@ -362,7 +383,8 @@ export class BranchWork {
       const changes = asChanges(files)
       for (const [path, { mode, draft, bytes, working }] of clashes) {
         const shown = working ?? { oid: draft, bytes }
-        changes.set(path, shown.bytes ? { mode, bytes: shown.bytes } : { mode, oid: shown.oid })
+        const file = shown.oid === undefined ? undefined : { mode, oid: shown.oid }
+        changes.set(path, shown.bytes ? { mode, bytes: shown.bytes } : file)
       }
       return new WorkInProgressVfs(this.room.objects, tip, changes)
     })
@@ -422,7 +444,7 @@ export class BranchWork {
     await this.brieflyLocked(async () => {
       try {
         await this.#collect()
-        // Edits that were reverted are no drafts any more.
+        // Tells the windows which files have drafts: files whose edits were reverted have none any more.
         this.#sayDrafts()
         await this.#writeDrafts()
         this.#writing.succeeded()
@@ -466,7 +488,7 @@ export class BranchWork {
     return { ref: draftsRef(this.name), from: this.#written.commit, to: made?.oid }
   }
 
-  /** Written content need not stay in memory. */
+  /** Records that drafts are written. Their content need not stay in memory. */
   #wrote(commit: Oid | undefined, drafts: Drafts): void {
     const kept = written(drafts)
     this.#written = { commit, drafts: kept }
@@ -489,7 +511,10 @@ export class BranchWork {
     this.#sayWaiting(false)
   }
 
-  /** Without this notice, a discard or undo that waits for a signature would seem to do nothing. */
+  /**
+   * Tells the windows that an operation waits for a signature: without that, a discard or undo would seem to do
+   * nothing.
+   */
   #sayWaiting(isWaiting: boolean): void {
     clearTimeout(this.#waitingTimer)
     const { say } = this.room
@@ -510,15 +535,13 @@ export class BranchWork {
   }
 
   #sayDrafts(): void {
-    if (this.#draftsInWords !== this.#saidDrafts) this.#sayBranch({ isOfDrafts: true })
-  }
-
-  get #draftsInWords(): string {
-    return [...this.draftPaths, '', ...this.conflictPaths].join('\0')
+    const { paths, conflicts } = this.#saidDrafts
+    const isSame = isSameList(paths, this.draftPaths) && isSameList(conflicts, this.conflictPaths)
+    if (!isSame) this.#sayBranch({ isOfDrafts: true })
   }
 
   #sayBranch(what: { isOfDrafts?: true } = {}): void {
-    this.#saidDrafts = this.#draftsInWords
+    this.#saidDrafts = { paths: this.draftPaths, conflicts: this.conflictPaths }
     this.room.say({ say: 'branch', branch: this.name, ...what })
   }
 
@@ -537,7 +560,7 @@ export class BranchWork {
       if (!isTurn) this.verifyFree()
       if (!isMerging) this.verifyNotMerging()
       const signature = readSignature(this.room.objects.repository)
-      // A task that waits for the signature gets the error; where none does, nothing was to be signed.
+      // A task that awaits the signature gets the error from it; a task that makes no commit needs no signature.
       signature.catch(() => undefined)
       await this.#collect()
       this.#verifyThere()
@@ -563,10 +586,13 @@ export class BranchWork {
     }
   }
 
-  /** Resolves errors that another try can overcome; throws the others. */
+  /**
+   * Prepares another try after an error: removes a ref that was in the way. Throws errors that no other try can
+   * overcome.
+   */
   async #makeWay(error: unknown): Promise<void> {
     if (error instanceof RefMoved) return
-    // A branch that exists is in no other's way: the ref in the way belongs to the drafts of a deleted one.
+    // If this branch exists, the ref in its way belongs to the drafts of a deleted branch, which can be removed.
     if (!isInTheWay(error) || this.#isGone) throw await this.#inWords(error)
     await putAside(this.room.operations, this.name)
   }
@@ -634,7 +660,7 @@ export class BranchWork {
     const { objects } = this.room
     const theirs = commit === undefined ? noDrafts(this.tip) : await readDrafts(objects, commit)
     if (!theirs) throw new Failure(`${draftsRef(this.name)} is no commit: delete it by git update-ref -d.`)
-    // If no drafts are written, the branch may have moved since its refs were read.
+    // Without written drafts, the comparison starts at the current tip, since the branch may have moved.
     const before = this.#written.commit === undefined ? noDrafts(this.tip) : this.#written.drafts
     const merged = await this.#merged(drafts => mergeDrafts(objects, before, drafts, theirs))
     this.#written = { commit, drafts: theirs }
@@ -652,7 +678,7 @@ export class BranchWork {
     await this.#show(await this.#merged(drafts => mergeDrafts(objects, noDrafts(this.tip), drafts, noDrafts(tip))))
   }
 
-  /** Merges the drafts, and again if there were edits meanwhile, a limited number of times. */
+  /** Merges the drafts, and again if there were edits meanwhile, at most {@link MAX_TRIES} times. */
   async #merged(merge: (drafts: Drafts) => Promise<Drafts>): Promise<Drafts> {
     for (let tries = 1; ; tries++) {
       const merged = await merge(this.#drafts)
@@ -674,20 +700,19 @@ export class BranchWork {
     this.#sayBranch()
   }
 
-  /** Updated synchronously with the state that was checked, so that no edit comes in between. */
+  /** Sets the state before the first await, so that no edit comes between the caller's check and this. */
   async #showAtWork(atWork: AtWork | undefined): Promise<void> {
     this.#atWork = atWork
     await this.#files.hold(this.#shown, atWork?.why)
     this.#sayBranch()
   }
 
-  async #becomeSoon(drafts: Drafts, renamed: Renamed | undefined): Promise<void> {
-    if (renamed) this.#reopen(renamed)
+  async #becomeSoon(drafts: Drafts): Promise<void> {
     await this.#show(drafts)
     this.#writeSoon()
   }
 
-  /** Takes drafts as written in the repository. */
+  /** Replaces the drafts by drafts that are written in the repository. */
   async #showWritten(commit: Oid | undefined, drafts: Drafts): Promise<void> {
     this.#written = { commit, drafts: written(drafts) }
     await this.#show(this.#written.drafts)
@@ -719,7 +744,10 @@ export class BranchWork {
     return { moves: moves.filter(isMove), made: made?.made ?? [], renamed, announce, arrive }
   }
 
-  /** For a deletion: edits made since the branch was read are kept as a draft of the deleted branch. */
+  /**
+   * The transition that deletes the branch. Edits made since the branch was read are kept as a draft of the deleted
+   * branch.
+   */
   async #vanishing(): Promise<Transition> {
     const moves = [
       { ref: headRef(this.name), from: this.#isGone ? undefined : this.head, to: undefined },
@@ -741,9 +769,9 @@ export class BranchWork {
     this.#files.rename(to)
   }
 
-  /** Open files follow the rename of a file or folder. */
-  #reopen(renamed: Renamed): void {
-    this.#files.reopen(renamed)
+  /** Open files follow the renames of files and folders. */
+  #reopen(renamed: readonly Renamed[]): void {
+    for (const it of renamed) this.#files.reopen(it)
     if (this.#files.typed.size > 0) this.#writing.begin()
   }
 }

@@ -77,12 +77,12 @@ export function verifyBranchName(name: string, others: readonly string[]): void 
 
 /** The path of an AI's conversation in a branch's tree. */
 const SESSION = '.forge/session.json'
-/** The list waits for this many branches' counts; the others follow as news. */
+/** The list waits until this many branches are compared with their upstreams; the others follow as news. */
 const COUNTED_AT_ONCE = 20
 
 export type AheadBehind = { ahead: number; behind: number }
 
-/** Facts about branches that take longer, cached by the commits that they depend on. */
+/** Facts about branches that take long to find, cached by the commits that they depend on. */
 export class BranchFacts {
   readonly #sessions = new Map<Oid, boolean>()
   readonly #counts = new Map<string, AheadBehind>()
@@ -90,7 +90,7 @@ export class BranchFacts {
 
   constructor(
     readonly objects: Objects,
-    /** Called when more counts are known. */
+    /** Called when a branch has been compared with its upstream. */
     readonly onCounted: (branch: string) => void,
   ) {}
 
@@ -104,7 +104,10 @@ export class BranchFacts {
     return new Set(tips.filter(tip => this.#sessions.get(tip)))
   }
 
-  /** How far branches are ahead of and behind their upstreams. If there are many, some follow later. */
+  /**
+   * How far branches are ahead of and behind their upstreams. Of many branches, some are missing here and reported
+   * later by `onCounted`.
+   */
   async counts(branches: readonly ListedBranch[]): Promise<Map<string, AheadBehind>> {
     const upstreams = await this.#upstreamTips(branches)
     const pairs = branches.flatMap(({ name, tip, upstream }) => {
@@ -136,7 +139,7 @@ export class BranchFacts {
         this.onCounted(name)
       }
     } catch {
-      // The repository is closed or broken, which listing the branches reports.
+      // The repository is closed or broken: the error is left to the listing of the branches, which meets it, too.
     } finally {
       this.#counting = undefined
     }

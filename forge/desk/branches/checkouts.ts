@@ -121,7 +121,7 @@ export class Checkouts {
     return undefined
   }
 
-  /** After a rename of the branch: a checkout that could not follow it is recorded under the new name. */
+  /** After the rename of a branch: records a checkout that could not follow it under the new name. */
   async renamed(name: string, to: string): Promise<void> {
     const own = [...this.pending].filter(([, { branch }]) => branch === name)
     for (const [gitDir, behind] of own) this.pending.set(gitDir, { ...behind, branch: to })

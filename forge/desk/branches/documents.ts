@@ -23,10 +23,10 @@ export class Document {
   #text: Text
   #form: Form
   #version = 0
-  /** The size of the text in bytes, in its form. */
+  /** The size of the file with this text, in bytes. */
   #size: number
   #marked: Text
-  /** The edits since the mark. */
+  /** The edits since the last {@link mark}. */
   #since: ChangeSet
 
   constructor(text: string, form: Form) {

@@ -26,10 +26,12 @@ import { makeTree } from '../../../core/git/trees.ts'
 import { MAX_EDITABLE_BYTES } from '../contract/limits.ts'
 import { textBytes } from '../reading/file-content.ts'
 import { decodeText } from '../reading/text.ts'
+import { withoutUnused } from './draft-renames.ts'
 import {
   asChanges,
   type Clashing,
   type Drafts,
+  draftFileOf,
   entryInTip,
   entryOf,
   filesBetween,
@@ -45,8 +47,8 @@ async function writeDraftTree(objects: Objects, drafts: Drafts): Promise<Oid> {
 }
 
 /**
- * Merges drafts with other changes since a common start: a moved branch (`theirs` are then no drafts on its new tip), or
- * the drafts of another desk. Files that git can't merge become clashes with both ends.
+ * Merges drafts with other changes since a common start: a moved branch (`theirs` are then no drafts on its new tip),
+ * or the drafts of another desk. Files that git can't merge become clashes: conflicts that keep both versions.
  */
 export async function mergeDrafts(objects: Objects, start: Drafts, ours: Drafts, theirs: Drafts): Promise<Drafts> {
   return await withMarks(objects, await bringTogether(objects, start, ours, theirs))
@@ -56,6 +58,7 @@ async function bringTogether(objects: Objects, start: Drafts, ours: Drafts, thei
   const clashes = await mergeClashes(objects, start.clashes, ours.clashes, theirs.clashes)
   if (isSameDrafts({ ...ours, clashes: new Map() }, { ...start, clashes: new Map() }))
     return await withoutSettled(objects, { ...theirs, clashes })
+  const renames = [...theirs.renames, ...ours.renames]
   const [base, one, other] = [
     await writeDraftTree(objects, start),
     await writeDraftTree(objects, ours),
@@ -63,15 +66,26 @@ async function bringTogether(objects: Objects, start: Drafts, ours: Drafts, thei
   ]
   const merge = await mergeTrees(objects.repository, one, other, { base, objects })
   const files = await filesBetween(objects, theirs.tip, merge.tree)
-  for (const [path, stages] of Map.groupBy(merge.stages, stage => stage.path)) {
+  for (const [at, stages] of Map.groupBy(merge.stages, stage => stage.path)) {
+    const path = plainName(at)
+    const [from, mine, other] = [1, 2, 3].map(number => stages.find(({ stage }) => stage === number))
     // Conflict markers are never written into a draft: the file stays as in `theirs`.
-    files.delete(path)
-    if (theirs.files.has(path)) files.set(path, theirs.files.get(path))
-    const [from, mine] = [1, 2].map(number => stages.find(({ stage }) => stage === number))
+    files.delete(at)
+    const there = await entryBeside(objects, theirs, path)
+    // Our side renamed the file, or the folder that it is in: git has moved their change along.
+    if (other && there?.oid !== other.oid) files.set(path, { mode: other.mode, oid: other.oid })
+    else if (theirs.files.has(path)) files.set(path, theirs.files.get(path))
     if (mine) await addClash(objects, clashes, path, { mode: mine.mode, base: from?.oid, draft: mine.oid })
+    else if (from && other)
+      await addClash(objects, clashes, path, { mode: from.mode, base: from.oid, draft: undefined })
   }
-  return await withoutSettled(objects, { tip: theirs.tip, files, clashes })
+  return withoutUnused(await withoutSettled(objects, { tip: theirs.tip, files, clashes, renames }))
 }
+
+/** The name that git gives a file that is in the way of a folder, by the id of its commit. */
+const ASIDE = /~(?:[0-9a-f]{40}|[0-9a-f]{64})(_\d+)?$/
+
+const plainName = (path: Path): Path => path.replace(ASIDE, '~draft$1')
 
 async function mergeClashes(
   objects: Objects,
@@ -80,29 +94,31 @@ async function mergeClashes(
   theirs: Drafts['clashes'],
 ): Promise<Map<Path, Clashing>> {
   const clashes = new Map(theirs)
-  // A clash resolved on one side stays resolved, unless the other side resolved it differently.
+  // A clash (a conflict of a draft) resolved on one side stays resolved, unless the other side resolved it differently.
   for (const [path, clash] of start) if (!ours.has(path) && isSameClash(theirs.get(path), clash)) clashes.delete(path)
   for (const [path, clash] of ours) {
     const before = start.get(path)
     if (isSameClash(before, clash)) continue
-    // If the other side's clash is still the one that this clash was made from, this one is newer and replaces it.
+    // If `theirs` still has the clash that this one was made from, this one is newer and replaces it.
     if (isSameClash(theirs.get(path), before)) clashes.delete(path)
     await addClash(objects, clashes, path, clash)
   }
   return clashes
 }
 
-/** Adds a clash; if the file already has one, the two are united. */
+/** Adds a clash (a conflict of a draft); if the file already has one, the two are united. */
 async function addClash(objects: Objects, clashes: Map<Path, Clashing>, path: Path, clash: Clashing): Promise<void> {
   const other = clashes.get(path)
   clashes.set(path, other ? await united(objects, other, clash) : clash)
 }
 
-/** Unites two clashes of a file: the draft has everything typed in either. */
+/** Unites two clashes (conflicts) of a file: the draft then has everything typed in either. */
 async function united(objects: Objects, one: Clashing, other: Clashing): Promise<Clashing> {
   const { repository } = objects
   const base = one.base === other.base ? one.base : await commonBase(objects, one.base, other.base)
   if (one.draft === other.draft) return { ...other, base }
+  // A draft that deletes the file gives way to one with content.
+  if (one.draft === undefined || other.draft === undefined) return { ...(one.draft === undefined ? other : one), base }
   const [start, ours = Buffer.of(), theirs = Buffer.of()] = await Promise.all([
     readBytes(objects, base),
     one.bytes ?? readBytes(objects, one.draft),
@@ -116,7 +132,7 @@ async function united(objects: Objects, one: Clashing, other: Clashing): Promise
   return { mode, base, draft: oidOf(repository.format, { type: 'blob', bytes }), bytes }
 }
 
-/** The common part of two bases, written into the repository; undefined if one has no file. */
+/** The common part of two base texts, written into the repository; undefined if a base has no file. */
 async function commonBase(objects: Objects, one: Oid | undefined, other: Oid | undefined): Promise<Oid | undefined> {
   const [first, second] = await Promise.all([one, other].map(blob => readBytes(objects, blob)))
   if (!first || !second) return undefined
@@ -128,22 +144,24 @@ async function commonBase(objects: Objects, one: Oid | undefined, other: Oid | u
 const readBytes = async (objects: Objects, blob: Oid | undefined): Promise<Buffer | undefined> =>
   blob === undefined ? undefined : (await objects.read(blob))?.bytes
 
-/** Removes clashes that need no choice, since the other end equals the draft or the base. */
+/** Removes clashes that need no choice: the other version of the file equals the draft, or the draft's base. */
 async function withoutSettled(objects: Objects, drafts: Drafts): Promise<Drafts> {
   const files = new Map(drafts.files)
   const clashes = new Map<Path, Clashing>()
   for (const [path, clash] of drafts.clashes) {
-    const { mode, base, draft, bytes } = clash
+    const { base, draft } = clash
     const isDraftElsewhere = files.has(path)
     const entry = isDraftElsewhere ? files.get(path) : await entryInTip(objects, drafts.tip, path)
     if (entry?.oid === draft) continue
-    if (!isDraftElsewhere && entry?.oid === base) files.set(path, { mode, oid: draft, ...(bytes && { bytes }) })
+    if (!isDraftElsewhere && entry?.oid === base) files.set(path, draftFileOf(clash))
     else clashes.set(path, clash)
   }
   return { ...drafts, files, clashes }
 }
 
-/** Adds working texts to clashes of text. An existing one is kept if it was made with the same other end. */
+/**
+ * Adds to each clash of text its text with conflict markers. An existing one is kept if the other version is the same.
+ */
 async function withMarks(objects: Objects, drafts: Drafts): Promise<Drafts> {
   const clashes = new Map<Path, Clashing>()
   for (const [path, clash] of drafts.clashes) {
@@ -157,6 +175,7 @@ async function withMarks(objects: Objects, drafts: Drafts): Promise<Drafts> {
 
 async function marked(objects: Objects, clash: Clashing, other: Entry): Promise<Pick<Clashing, 'working'>> {
   const { mode, base: from, draft, bytes } = clash
+  if (draft === undefined) return {}
   const [base, theirs] = await Promise.all(
     [from === undefined ? undefined : { mode, oid: from }, other].map(it => textBytes(objects, it)),
   )
@@ -174,7 +193,7 @@ async function marked(objects: Objects, clash: Clashing, other: Entry): Promise<
 const editable = (bytes: Buffer): Buffer | undefined =>
   bytes.length <= MAX_EDITABLE_BYTES && decodeText(bytes) ? bytes : undefined
 
-/** The other end of a clash: the file in the branch, or in the drafts of another desk. */
+/** The version of a file that conflicts with its draft: that of the branch, or of another desk's drafts. */
 export async function entryBeside(objects: Objects, { tip, files }: Drafts, path: Path): Promise<Entry> {
   if (files.has(path)) return entryOf(files.get(path))
   return await entryInTip(objects, tip, path)

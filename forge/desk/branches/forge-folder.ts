@@ -21,7 +21,10 @@ const EXPLAINED = '# A merge keeps the conversation of the branch that is merged
 
 export const isOfForge = (path: Path): boolean => path === FORGE_FOLDER || path.startsWith(`${FORGE_FOLDER}/`)
 
-/** The attributes file to commit with a conversation, so that merges keep it apart; empty if it is there. */
+/**
+ * The attributes file to commit with a conversation, so that merges keep the folder apart; empty if the file is there
+ * already.
+ */
 export async function attributesChange(objects: Objects, treeish: Oid | undefined): Promise<Map<Path, TreeChange>> {
   const entry = treeish === undefined ? undefined : await entryAt(objects, treeish, ATTRIBUTES)
   const isFile = entry?.mode === '100644' || entry?.mode === '100755'
@@ -54,7 +57,7 @@ export async function setUpMergeDriver(repository: Repository): Promise<void> {
   await setConfig(repository, key, KEEP)
 }
 
-/** A merge with the folder as in `ours`, and without its conflicts. */
+/** A merge in which the folder .forge is that of `ours`, and has no conflicts. */
 export async function withOwnFolder(objects: Objects, ours: Oid, merge: MergedTree): Promise<MergedTree> {
   const [own, merged] = await Promise.all([ours, merge.tree].map(treeish => entryAt(objects, treeish, FORGE_FOLDER)))
   const stages = merge.stages.filter(({ path }) => !isOfForge(path))

@@ -1,10 +1,11 @@
-/** Handlers of the questions about the work on branches. */
+/** Answers the page's questions about the work on branches. */
 import type { branchQuestions } from '../contract/branches.ts'
 import type { Handlers } from '../contract/question.ts'
 import type { Window } from '../server/window.ts'
-import { deleteFile, discard, messageForSave, newFile, rename, save } from './branch-commits.ts'
+import { discard, messageForSave, save } from './branch-commits.ts'
 import { deleteBranch, newBranch } from './branch-operations.ts'
 import { draftsElsewhere, saveElsewhere } from './branch-split.ts'
+import { addFiles, deleteFiles, move } from './file-operations.ts'
 import type { OpenBranches } from './open-branches.ts'
 import { closeFile, isSamePlace, openFile } from './places.ts'
 import { pathsNow } from './renamed-files.ts'
@@ -14,7 +15,7 @@ import { shownOperations } from './undo.ts'
 /** At most this many operations in one reply. */
 const MAX_OPERATIONS = 500
 
-/** The questions about branches, without those that also concern chats, which the work as a whole answers. */
+/** The questions answered here: those about branches that do not also concern chats, which work.ts answers. */
 type OwnQuestions = Omit<typeof branchQuestions, 'rename branch' | 'restore branch' | 'undo' | 'redo'>
 
 export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, Window> {
@@ -27,7 +28,7 @@ export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, W
       else await closeFile(branches, at, path)
       return file
     },
-    /** A window closes only files that it has opened. */
+    /** Closes a file for a window, unless the window has not opened it. */
     async close({ at, path }, { shown }) {
       const place = shown.findIndex(it => it.path === path && isSamePlace(it.at, at))
       if (place < 0) return
@@ -45,9 +46,9 @@ export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, W
     discard: async ({ branch, paths }) => await discard(await work(branch), paths),
     'replace in files': async ({ branch, ...wanted }) => await replaceInFiles(await work(branch), wanted),
     message: async ({ branch, paths }) => ({ message: await messageForSave(await work(branch), paths) }),
-    'new file': async ({ branch, path }) => ({ commit: await newFile(await work(branch), path) }),
-    rename: async ({ branch, from, to }) => ({ commit: await rename(await work(branch), from, to) }),
-    delete: async ({ branch, path }) => ({ commit: await deleteFile(await work(branch), path) }),
+    'new file': async ({ branch, path }) => await addFiles(await work(branch), [{ path, bytes: new Uint8Array() }]),
+    move: async ({ branch, moves }) => await move(await work(branch), moves),
+    delete: async ({ branch, paths }) => await deleteFiles(await work(branch), paths),
     'new branch': ({ branch, from }) => newBranch(branches, branch, from),
     'delete branch': ({ branch }) => deleteBranch(branches, branch),
     'name now': async ({ branch }) => ({ branch: await branches.nameNow(branch) }),

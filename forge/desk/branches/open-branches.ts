@@ -66,7 +66,7 @@ export class OpenBranches {
    * fails, the work is dropped.
    */
   async workToBe<Result>(name: string, at: Oid, make: (held: HeldBranch) => Promise<Result>): Promise<Result> {
-    // A deleted branch of this name may still be open in a window: its work goes on.
+    // If a deleted branch of this name is still open in a window, its open files and drafts are used.
     const known = this.#works.get(name)
     const opened = known ?? openWork(this.room, name, at)
     if (!known) this.#works.set(name, opened)
@@ -96,7 +96,7 @@ export class OpenBranches {
     }
     const known = there?.oid ?? drafts
     tip ??= known && (await readDrafts(objects, known))?.tip
-    // The results of a turn are on the commit at which the turn began.
+    // An unfinished turn of an AI still names the commit at which it began.
     tip ??= await beginOfTurn(objects, name)
     return { tip: tip ?? last, drafts }
   }
@@ -150,8 +150,8 @@ export class OpenBranches {
   }
 
   /**
-   * After the deletion of a branch: edits are still kept, as if another program had deleted it; if no window has it
-   * open, its work is dropped.
+   * Called after the deletion of a branch. Its edits are still kept, as if another program had deleted it; if no window
+   * has it open, its work is dropped.
    */
   async leave(name: string): Promise<void> {
     await this.refresh(name)

@@ -17,7 +17,9 @@ interface FileEdits {
   edits: readonly LineEdit[]
 }
 
-/** What is to be replaced: `tree` is the one that the edits were made for, `words` say it, as part of a sentence. */
+/**
+ * What is to be replaced. `tree`: the tree that the edits were made for. `words`: a description, as part of a sentence.
+ */
 interface Replacing {
   tree: Oid
   words: string
@@ -30,7 +32,7 @@ interface Skipped {
   why: string
 }
 
-/** At most this many places are replaced at once. */
+/** At most this many replacements in one operation. */
 const MAX_EDITS = 10_000
 
 /**

@@ -13,9 +13,10 @@ import { DRAFTS_ELSEWHERE, reverseDraftsElsewhere, reverseSaveElsewhere, SAVE_EL
 import { prepare } from './branch-undo.ts'
 import { becomeTogether, type HeldBranch, type Next } from './branch-work.ts'
 import { branchOfRef, HEADS, headRef } from './branches.ts'
+import { DELETE, NEW_FILE } from './file-operations.ts'
 import { branchNameOf, lockedAll, nameOfRef, type OpenBranches } from './open-branches.ts'
 
-/** Whether an undo requires a ref to be unmoved: drafts and waiting merges may have changed since. */
+/** Whether an undo is refused if the ref has moved since. Drafts and waiting merges may have changed. */
 const isHeld = ({ ref }: { ref: RefName }): boolean => !ref.startsWith(DRAFTS) && !ref.startsWith(MERGING)
 
 /** At most this many tries while another desk writes drafts. */
@@ -83,8 +84,8 @@ async function verifyUnmoved(branches: OpenBranches, all: Operation['refs']): Pr
 }
 
 /**
- * Lists `count` of the newest operations after the first `from`, each with whether it can be undone. Not one that a
- * later operation has undone or redone, nor one whose refs have moved since.
+ * Lists `count` of the newest operations after the first `from`, each with whether it can be undone. An operation can't
+ * be undone if a later one has undone or redone it, or if its refs have moved since.
  */
 export async function shownOperations(branches: OpenBranches, from: number, count: number): Promise<Operation[]> {
   const { objects, operations } = branches.room
@@ -115,7 +116,7 @@ async function moveBack(branches: OpenBranches, operation: Recorded, original: O
     for (let tries = 1; ; tries++) {
       const error = await tryToMoveBack(branches, [...all.values()], operation, original, how)
       if (!error) return
-      // If a branch has moved, this says so; otherwise another desk wrote drafts, which the next try merges.
+      // Throws if a branch has moved. Otherwise another desk wrote drafts, and the next try merges these.
       await verifyUnmoved(branches, refs)
       if (tries >= MAX_TRIES) throw error
     }
@@ -123,8 +124,11 @@ async function moveBack(branches: OpenBranches, operation: Recorded, original: O
   for (const { ref, before } of refs) if (ref.startsWith(HEADS) && !before) await branches.leave(branchOfRef(ref))
 }
 
-/** Undoing the first commit of a branch leaves it without commits; undoing any other creation deletes the branch. */
-const isFirst = ({ kind }: Operation): boolean => ['save', 'new file', 'turn', 'keep turn'].includes(kind)
+/**
+ * Whether an operation made a commit. Undone on a branch without earlier commits, it leaves the branch empty; the undo
+ * of any other creation of a branch deletes the branch. (Earlier versions have committed a new file at once.)
+ */
+const isFirst = ({ kind }: Operation): boolean => ['save', NEW_FILE, 'turn', 'keep turn'].includes(kind)
 
 /** The kind of operation that resolves a conflicting draft by one of its sides. */
 export const SETTLE = 'choose'
@@ -132,7 +136,7 @@ export const SETTLE = 'choose'
 export const AMEND = 'amend'
 
 /** The kinds of operations that discard drafts, or restore or add some. */
-const ABOUT_DRAFTS = ['discard', 'replace', SETTLE, 'delete', 'delete branch', 'keep turn']
+const ABOUT_DRAFTS = ['discard', 'replace', SETTLE, DELETE, NEW_FILE, 'delete branch', 'keep turn']
 
 /** Moves all refs of an operation back, with the drafts of their branches. Returns the error if one has moved. */
 async function tryToMoveBack(
@@ -142,22 +146,24 @@ async function tryToMoveBack(
   original: Operation,
   how: How,
 ): Promise<RefMoved | undefined> {
-  const back = renamed && { from: renamed.to, to: renamed.from }
+  const back = renamed.map(({ from, to }) => ({ from: to, to: from })).reverse()
   const prepared: [HeldBranch, Next][] = []
   try {
     for (const held of all) {
       const { name } = held.work
       const moved = refs.find(({ ref }) => ref === headRef(name))
-      // Drafts of a branch that is deleted stay on the commit that they are on.
+      // If the undo deletes the branch, its drafts stay on the commit that they are on.
       const head = moved && !moved.before && !isFirst(original) ? undefined : moved
       const drafts = refs.find(({ ref }) => ref === draftsRef(name))
       const isAboutDrafts = drafts && ABOUT_DRAFTS.includes(original.kind)
       const change = isAboutDrafts ? { from: drafts.after, to: drafts.before } : undefined
       const isUnsaved = ['save', AMEND].includes(original.kind) && how.kind === 'undo'
+      const isAdded = original.kind === NEW_FILE && how.kind === 'undo'
       const isTurn = refs.some(({ ref }) => ref === turnRef(name))
       const waits = refs.find(({ ref }) => ref === mergingRef(name))
       const merging = waits && { before: waits.before, after: waits.after, drafts: drafts?.before }
-      const target = { head, isUnsaved, drafts: change, renamed: back, isTurn, merging }
+      const unsaved = isUnsaved ? { drafts: drafts?.before } : undefined
+      const target = { head, unsaved, isAdded, drafts: change, renamed: back, isTurn, merging }
       prepared.push([held, await prepare(held, target)])
     }
     const own = new Set(prepared.flatMap(([{ work }, { head }]) => (head === undefined ? [] : [headRef(work.name)])))

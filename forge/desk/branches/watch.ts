@@ -3,8 +3,7 @@
  *
  * Git writes a loose ref by renaming a file into its folder, and rewrites the list of packed refs; both change a time
  * stamp. Checking those of a few folders every second takes a fraction of a millisecond, and works where file events
- * are
- * missing (network disks, mounted folders, exhausted limits). Git is asked only after a change.
+ * are missing (network disks, mounted folders, exhausted limits). Git is asked only after a change.
  *
  * If refs are not files (reftable), each transaction rewrites a list of tables, which is checked for all refs.
  */
@@ -25,7 +24,7 @@ const CHECK_INTERVAL_MS = 1000
  */
 const MAX_LOOK_MS = 5
 
-/** The time stamp of a file or folder, and, of a folder searched recursively, its folders. */
+/** The time stamp of a file or folder. `below`: the folders in it, if it is searched recursively. */
 type Look = { time: string; below: readonly string[] }
 type Seen = ReadonlyMap<string, Look>
 /** Returns the time stamp of a file or folder. */

@@ -81,7 +81,7 @@ const checksAsCall = ({ isGood, isAgain, text, words, seconds }: EntryOf<'checks
   seconds,
 })
 
-/** The model's input may be anything, and the tool may not exist any more. */
+/** The title of a tool call. The model may have sent any input, and the tool may not exist any more. */
 function titleOf(tools: readonly Tool[], name: string, sent: unknown): string {
   try {
     return tools.find(({ description }) => description.name === name)?.title(sent) ?? name

@@ -25,12 +25,12 @@ import type { WrittenHere } from './written-here.ts'
 
 const NO_CONTEXT: Conversation['context'] = { used: 0, of: 0, files: [] }
 
-/** Time that a page waits for facts that are not known yet, in milliseconds. */
+/** How long a page waits for slow facts, such as how full the model's window is, in milliseconds. */
 const PAGE_WAIT_MS = 150
 /** At most this many histories have their turns cached. */
 const MAX_HISTORIES = 16
 
-/** The state of a branch or a commit; a branch has `turn` while one runs. */
+/** The conversation read from a branch or commit. `turn`: the branch's turn that runs or is unfinished. */
 type Looked = {
   session: Session
   unreadable?: string | undefined
@@ -47,7 +47,10 @@ export class Conversations {
   /** Parsed conversations by file content. */
   readonly #sessions: SessionCache
 
-  /** Branches for which a slow fact was reported once. */
+  /**
+   * Branches whose slow facts (such as how full the context window is) came too late once: later requests wait for
+   * them.
+   */
   readonly #slow = new Set<string>()
 
   constructor(
@@ -103,7 +106,10 @@ export class Conversations {
     }
   }
 
-  /** How the AI's context of a branch contains some files; empty without a model, or until it is known. */
+  /**
+   * For some files, whether the AI's context has them whole, as a summary or not; empty without a model, or until
+   * known.
+   */
   async circlesIn(branch: string, paths: readonly Path[]): Promise<ReadonlyMap<Path, FolderEntry['context']>> {
     return await this.#inTime(branch, this.#circlesIn(branch, paths), new Map())
   }
@@ -138,7 +144,8 @@ export class Conversations {
     const { session, unreadable } = await this.#sessions.in(vfs)
     const entry = await vfs.entryAt(SESSION)
     const isOwn = entry !== undefined && this.own.has(entry.oid)
-    // The session as the next turn will use it: without the opening if it was written elsewhere.
+    // The session as the next turn will use it: without the opening (the context before the first message) if it was
+    // written elsewhere.
     const taken = isOwn ? session : withoutOpening(session)
     return { session: withWishes(taken, this.choices.wishesIn(at.branch)), unreadable, commit, isOwn }
   }
@@ -171,7 +178,7 @@ export class Conversations {
     return await found
   }
 
-  /** How full the model's window is. */
+  /** How full the model's context window is. */
   async #contextIn(branch: string, session: Session): Promise<Conversation['context']> {
     return await this.#inTime(branch, this.#contextOf(session, branch), NO_CONTEXT)
   }
@@ -183,7 +190,7 @@ export class Conversations {
   async #inTime<Value>(branch: string, coming: Promise<Value>, instead: Value): Promise<Value> {
     const known = coming.then(
       value => ({ value }),
-      // Errors are ignored, since this is only shown; a turn reports them.
+      // Errors are ignored here, since the fact is only displayed; a turn reports them.
       () => ({ value: instead }),
     )
     if (this.#slow.has(branch)) return (await known).value
@@ -202,12 +209,12 @@ export class Conversations {
     if (!state) return NO_CONTEXT
     const { meterOf, warm } = await import('../../ai/meter.ts')
     const meter = await meterOf(session, state)
-    // Prepares the model, since a message may follow. Errors are shown by the turn.
+    // Prepares the provider's cache for a message that may follow. Errors are shown by the turn.
     void warm(session, state, Date.now()).catch(() => undefined)
     return meter
   }
 
-  /** The state from which the next request would be made; undefined without a model. */
+  /** What the next request would be made from (model, tools, files); undefined without a model. */
   async #stateOf(session: Session, branch: string): Promise<State | undefined> {
     const { objects, ai } = this
     const model = ai.modelOf(session, this.choices)

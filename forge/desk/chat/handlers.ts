@@ -1,4 +1,4 @@
-/** Handlers of the questions about chats. */
+/** Answers the page's questions about chats. */
 import { commitNamed } from '../branches/places.ts'
 import type { chatQuestions } from '../contract/chat.ts'
 import type { Handlers } from '../contract/question.ts'

@@ -8,12 +8,12 @@ import type { Call, Item, TurnNews } from '../contract/chat.ts'
 export class LiveTurn {
   words = 'Begins'
   usage: Usage = NO_USAGE
-  /** The running call, and whether it waits for an answer from the user. */
+  /** The id of the running tool call. `#waits`: whether it waits for an answer from the user. */
   #running: string | undefined
   #waits = false
   /** The items of the answer that is arriving. */
   #partial: Item[] = []
-  /** The calls of the last answer, as they run. */
+  /** The tool calls of the model's last answer and their progress, by id. */
   readonly #calls = new Map<string, Call>()
   readonly #notes: Item[] = []
   /** Arriving text, held back while it may be part of a secret. */
@@ -44,7 +44,7 @@ export class LiveTurn {
     return this.#running
   }
 
-  /** A call of the last answer, if it is there. */
+  /** A tool call of the model's last answer; undefined if there is none with this id. */
   callOf(id: string): Call | undefined {
     return this.#calls.get(id)
   }
@@ -84,7 +84,7 @@ export class LiveTurn {
     }
   }
 
-  /** Sets whether a call waits for an answer from the user. */
+  /** Sets whether a tool call waits for an answer from the user. */
   wait(id: string, waits: boolean): void {
     this.#waits = waits
     const call = this.#calls.get(id)
@@ -123,7 +123,7 @@ export class LiveTurn {
     }
   }
 
-  /** Ends the arriving text. */
+  /** Ends the arriving text, and shows what was held back of it. */
   #endText(): void {
     this.#give(this.#coming.end())
   }

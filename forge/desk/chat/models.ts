@@ -1,4 +1,4 @@
-/** The models and the limits of a turn. Without a key everything else works. */
+/** The models and the limits of turns. Without a key for a model, everything but the chat works. */
 import { Failure } from '../../../core/failure.ts'
 import type { TurnLimits } from '../../ai/budget.ts'
 import type { Model } from '../../ai/request.ts'

@@ -38,7 +38,7 @@ const Body = v.object({
   from: Count,
   since: v.number(),
   model: v.string(),
-  /** `asks`: a request is under way, and may be charged. */
+  /** `asks`: a request to the model is under way, and may be charged. */
   does: v.picklist(['asks', 'works', 'ended']),
   /** Why the turn ended without a commit. */
   words: v.optional(v.string()),

@@ -60,7 +60,7 @@ async function readNewest(repository: Repository, args: readonly string[]): Prom
     return readLog(fields(Buffer.concat(pieces)))
   } catch (error) {
     if (!(error instanceof GitError && error.ending.bound)) throw error
-    // The last one may be incomplete.
+    // Of output that was cut off, the last commit may be incomplete.
     return readLog(fields(Buffer.concat(pieces))).slice(0, -1)
   }
 }

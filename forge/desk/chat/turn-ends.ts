@@ -13,13 +13,21 @@ import { readSession, writeSession } from '../../ai/session-file.ts'
 import { commitTo } from '../branches/branch-commits.ts'
 import type { BranchWork } from '../branches/branch-work.ts'
 import { mergeDrafts } from '../branches/draft-merges.ts'
-import { asChanges, type DraftFile, type Drafts, entryInTip, filesBetween, isEmpty } from '../branches/drafts.ts'
+import {
+  asChanges,
+  type DraftFile,
+  type Drafts,
+  draftsOf,
+  entryInTip,
+  filesBetween,
+  isEmpty,
+} from '../branches/drafts.ts'
 import { attributesChange, isOfForge, withOwnFolder } from '../branches/forge-folder.ts'
 import { messageFor, type SaveStep } from '../branches/save.ts'
 import type { Checkpoint, Checkpoints } from './turn-checkpoints.ts'
 import type { WrittenHere } from './written-here.ts'
 
-/** The trailers of a commit: the turn it is, and the turn it undoes. */
+/** The names of commit trailers: the id of the turn that the commit is, and of the turn that it undoes. */
 export const TURN = 'Forge-Turn'
 export const UNDOES = 'Forge-Undoes'
 
@@ -50,7 +58,7 @@ export async function commitTurn(
         unrecorded: [end],
       }
       const commit = await commitTo(held, wanted, signature)
-      // Not empty, since the conversation has grown.
+      // A turn's commit is never empty, since the conversation has grown.
       if (commit === undefined) throw new Error('A turn has changed nothing')
       return { commit }
     },
@@ -72,7 +80,10 @@ async function changesOnto(
   return { changes: asChanges(await filesBetween(objects, tip, tree)) }
 }
 
-/** The conversation with this turn at its end, and the attributes that keep it apart in merges. */
+/**
+ * The files that a turn's commit has besides the code: the conversation, and the attributes by which merges keep it
+ * apart.
+ */
 export async function sessionChanges(
   { room: { objects }, tip }: BranchWork,
   turn: Checkpoint,
@@ -84,7 +95,9 @@ export async function sessionChanges(
   return changes.set(SESSION, { mode: '100644', bytes })
 }
 
-/** If the branch's conversation is not the one the turn began with, the turn is appended to it. */
+/**
+ * The conversation to commit: the turn's own, or, if the branch has got another one since, that with the turn appended.
+ */
 async function sessionOnto(objects: Objects, tip: Oid | undefined, turn: Checkpoint): Promise<Session> {
   const [before, now] = await Promise.all([turn.base, tip].map(commit => entryInTip(objects, commit, SESSION)))
   if (!now || now.oid === before?.oid) return turn.session
@@ -164,7 +177,7 @@ async function ownChanges({ room: { objects }, tip }: BranchWork, turn: Checkpoi
 }
 
 async function draftsWith({ room: { objects }, tip, drafts }: BranchWork, turn: Checkpoint): Promise<Drafts> {
-  const done = { tip: turn.base, files: turn.files, clashes: new Map() }
+  const done = draftsOf(turn.base, turn.files)
   if (tip === turn.base && isEmpty(drafts)) return done
   return await mergeDrafts(objects, { ...done, files: new Map() }, done, drafts)
 }

@@ -16,7 +16,7 @@ import type { Approval } from '../contract/chat.ts'
 
 /** The folder of a repository's tools. */
 const FOLDER: Path = 'tools'
-/** Time for which a check of docker counts, in milliseconds. */
+/** The result of a check of docker is used again for this long, in milliseconds. */
 const DOCKER_CHECK_VALID_MS = 60_000
 /** Time limit of a check of docker, in milliseconds. */
 const DOCKER_CHECK_TIMEOUT_MS = 5000
@@ -26,7 +26,7 @@ export class TurnTools implements AsyncDisposable {
   #ofRepository: Promise<{ tools: RepositoryTools; sandbox: Sandbox }> | undefined
 
   #commands: { tool: Tool; checksAfterTurn: boolean } | undefined
-  /** Why no command can run, by the last check. */
+  /** The last check of docker: its time, and why no command can run (undefined: they can). */
   #whyNot: { at: number; words: string | undefined } | undefined
 
   constructor(
@@ -43,7 +43,10 @@ export class TurnTools implements AsyncDisposable {
     return this.#builtIn
   }
 
-  /** All tools of a turn in these files, always in the same order, and the errors of invalid ones. */
+  /**
+   * All tools of a turn, always in the same order, and the errors of invalid ones. `vfs`: the files with the
+   * repository's tools.
+   */
   async of(
     vfs: WorkInProgressVfs,
     { signal, questions, checksAfterTurn }: { signal: AbortSignal; questions: ToolQuestions; checksAfterTurn: boolean },
@@ -124,14 +127,14 @@ export class TurnTools implements AsyncDisposable {
   }
 }
 
-/** The questions of a turn to the user: one at a time, since its tools run one after the other. */
+/** The requests for approval that a turn's tools make: one at a time, since tools run one after the other. */
 export class ToolQuestions {
   #open: { question: ToolQuestion; call: string; decide: (isApproved: boolean) => void } | undefined
 
   constructor(
-    /** The running call. */
+    /** The id of the running tool call. */
     readonly call: () => string | undefined,
-    /** Called when a call begins or ends to wait for an answer. */
+    /** Called when a tool call begins to wait for the user, and when it ends waiting. */
     readonly onWait: (call: string, waits: boolean) => void,
   ) {}
 
@@ -143,7 +146,7 @@ export class ToolQuestions {
     return [{ path, oid, source, call, ...(before !== undefined && { before }) }]
   }
 
-  /** Waits for the user's decision. Throws the signal's reason. */
+  /** Waits for the user's decision. Throws the signal's reason if the turn is stopped. */
   async ask(question: ToolQuestion, signal: AbortSignal): Promise<boolean> {
     const { promise, resolve, reject } = Promise.withResolvers<boolean>()
     const call = this.call() ?? ''
@@ -161,7 +164,9 @@ export class ToolQuestions {
     }
   }
 
-  /** Answers the question about this content of a tool. Throws a {@link Failure} if it is not open any more. */
+  /**
+   * Answers the request for approval of a tool with this content. Throws a {@link Failure} if it is not open any more.
+   */
   decide(path: Path, oid: Oid, isApproved: boolean): void {
     const open = this.#open
     if (open?.question.path !== path || open.question.oid !== oid)
@@ -187,7 +192,7 @@ class AskingTool implements Tool {
 
   async run(sent: unknown, room: ToolContext): Promise<ToolResult> {
     const question = await this.tool.question(room.vfs)
-    // Without approval the tool does not run: `run` itself returns that as its result.
+    // Without approval the tool does not run: `run` then returns as its result that it was not approved.
     const ask = (it: ToolQuestion) => room.forPerson(() => this.questions.ask(it, room.signal))
     if (question && (await ask(question))) await this.tool.approve(room.vfs, question)
     return await this.tool.run(sent, room)

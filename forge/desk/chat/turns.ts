@@ -24,7 +24,7 @@ import { loadSession, setAside } from '../../ai/session-file.ts'
 import { WorkInProgressVfs } from '../../vfs.ts'
 import type { AtWork, BranchServices, BranchWork, HeldBranch } from '../branches/branch-work.ts'
 import { tipsBelow } from '../branches/branches.ts'
-import { asChanges, type DraftFile, entryInTip, noDrafts, verifyNoClash } from '../branches/drafts.ts'
+import { asChanges, type DraftFile, draftsOf, entryInTip, noDrafts, verifyNoClash } from '../branches/drafts.ts'
 import { setUpMergeDriver } from '../branches/forge-folder.ts'
 import { readSignature } from '../branches/save.ts'
 import type { BranchInfo } from '../contract/branches.ts'
@@ -125,7 +125,7 @@ export class Turns implements AsyncDisposable {
     this.#beginning.add(work)
     try {
       const { turn, run } = await work.locked(held => this.#begin(held, text))
-      // Read now, since the branch may have been renamed meanwhile; during a turn it can't be.
+      // The name is read only here, since the branch may have been renamed meanwhile; during a turn it can't be.
       this.#turns.set(work.name, turn)
       this.#say(turn, { is: 'begun', turn: turn.now.turn })
       turn.done = run().catch(error => this.#complain(error))
@@ -150,7 +150,7 @@ export class Turns implements AsyncDisposable {
     await held.collect()
     await held.lookAgain()
     if (work.isGone) throw new Failure(`The branch ${visiblePath(work.name)} was deleted: bring it back first.`)
-    // No await from here to the hold, so that no edit comes in between.
+    // No await between this check and `showAtWork`, which makes the files read-only: so no edit comes in between.
     verifySaved(work)
     const files = work.merging === undefined ? noDrafts(work.tip) : work.drafts
     const shown = held.showAtWork({ files, why: whyAtWork(work.name) })
@@ -173,10 +173,11 @@ export class Turns implements AsyncDisposable {
     const { session: loaded, unreadable } = await loadSession(vfs)
     if (unreadable !== undefined) await setAside(vfs)
     const wishes = this.choices.wishesIn(work.name)
-    // The opening requests of another user's conversation are not in this provider's cache, and may contain anything.
+    // The opening (the context before the first message) of another user's conversation is not in this provider's
+    // cache, and may contain anything.
     const session = withWishes((await this.#isOwn(work.tip)) ? loaded : withoutOpening(loaded), wishes)
     const model = await this.#openModel(session)
-    // A turn that could not be committed is not begun.
+    // Throws if git has no name for commits, since a turn that could not be committed is not begun.
     await readSignature(objects.repository)
     // Turns that begin at once share one setup; after a failure the next turn tries again.
     this.#driver ??= setUpMergeDriver(objects.repository).catch(error => {
@@ -269,7 +270,7 @@ export class Turns implements AsyncDisposable {
       signal: control.signal,
       onEvent: event => live.hear(event),
       checkpoint: (so, does) =>
-        // Arriving text is shown as it comes; it is written as well, to survive a crash.
+        // Arriving text is shown by other news already: it is only written here, to survive a crash.
         does === 'hears'
           ? turn.checkpoints.write({ ...turn.now, session: so })
           : this.#checkpoint(turn, { session: so, files: filesIn(vfs), does }),
@@ -358,7 +359,7 @@ export class Turns implements AsyncDisposable {
     if (turn?.state === 'running')
       throw new Failure(`The AI is at work in ${visiblePath(branch)}: stop it first, and choose then.`)
     if (!turn) throw new Failure(`There is nothing to keep or discard in ${visiblePath(branch)}.`)
-    // Waits for the turn's last checkpoint, or another window's choice.
+    // Waits until the turn's last checkpoint is written, or another window's choice is carried out.
     const chosen = turn.done.then(() => this.#choose(turn, keep))
     turn.done = chosen.catch(() => undefined)
     await chosen
@@ -406,7 +407,7 @@ export class Turns implements AsyncDisposable {
     this.#say(turn, { is: 'changed', turn: found.turn })
   }
 
-  /** Adds the end to a conversation that was interrupted. */
+  /** Ends an interrupted conversation with a failure entry, if it has no end yet. */
   #ended(found: Checkpoint, words: string): Session {
     if (endOf(found)) return found.session
     const { turn, model, session } = found
@@ -426,7 +427,7 @@ export class Turns implements AsyncDisposable {
     this.room.say({ say: 'notice', words: inWords(error), isBad: true })
   }
 
-  /** Stops all running turns: they are left unfinished, to be kept or discarded. */
+  /** Stops all running turns; each is left unfinished, to be kept or discarded. */
   async [Symbol.asyncDispose](): Promise<void> {
     const turns = [...this.#turns.values()]
     for (const turn of turns)
@@ -464,7 +465,7 @@ const nameSome = (paths: readonly Path[]): string =>
   paths.length <= 2 ? paths.map(visiblePath).join(' and ') : many(paths.length, 'file')
 
 const heldBy = ({ now: { base, files } }: BranchTurn, why: string): AtWork => ({
-  files: { tip: base, files, clashes: new Map() },
+  files: draftsOf(base, files),
   why,
 })
 

@@ -12,7 +12,7 @@ export class WrittenHere {
     readonly oids: Set<Oid>,
   ) {}
 
-  /** One id per line; without the file, nothing has been written here yet. */
+  /** Reads the record, one blob id per line; without the file, no conversation was written here yet. */
   static async open(path: string): Promise<WrittenHere> {
     const text = await readFile(path, 'latin1').catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return ''
@@ -25,7 +25,7 @@ export class WrittenHere {
     return this.oids.has(oid)
   }
 
-  /** Called before the commit: an id that is never committed does no harm. */
+  /** Records a conversation. Called before its commit: the id of one that is never committed does no harm. */
   async add(oid: Oid): Promise<void> {
     if (this.oids.has(oid)) return
     await mkdir(dirname(this.path), { recursive: true })

@@ -1,6 +1,6 @@
 /**
- * The conflicts of a merge as rows to show, and the tree with them: markers in text, and for other content what git
- * leaves.
+ * The conflicts of a merge as rows to show, and the merge's tree: with conflict markers in text, and with what git left
+ * for other content.
  */
 import { Failure } from '../../../core/failure.ts'
 import { markLength, marksLeft, mergeWithMarks } from '../../../core/git/conflict-marks.ts'
@@ -20,11 +20,17 @@ export type Group = { path: Path; paths: Path[]; original: Path | undefined; sta
 
 /** At most this many texts are merged in parallel. */
 const MAX_CONCURRENT_MERGES = 4
-/** The end of a file name that git has put aside: the side it is from, and a number if that name is taken. */
+/**
+ * Matches the name of a file that git has put aside (renamed, since another thing has its path): the path, the side it
+ * is from, and a number if that name is taken.
+ */
 const ASIDE = /^(.*)~([0-9a-f]{40}|[0-9a-f]{64})(_\d+)?$/s
 const PUT_ASIDE = ['file/directory', 'distinct modes']
 
-/** Git also reports a file in the way of a folder that it then removes: it is a conflict only if it leaves stages. */
+/**
+ * Whether git reported only that a file was in the way of a folder. Git may have resolved that itself: it is a conflict
+ * only if the index has stages of it.
+ */
 const onlyInTheWay = ({ kind }: MergeConflict): boolean => kind === 'file/directory'
 
 export const isClean = ({ stages, conflicts }: Pick<MergedTree, 'stages' | 'conflicts'>): boolean =>
@@ -52,7 +58,10 @@ export function groupsOf({ stages, conflicts }: Pick<MergedTree, 'stages' | 'con
   return [...new Set(groups.values())].map(withOriginal)
 }
 
-/** Whether paths are one conflict: a file renamed to two names, or things of two kinds of which one was put aside. */
+/**
+ * Whether paths are one conflict: a file renamed to two names, or a path with a file on one side and a link on the
+ * other, of which git renamed one.
+ */
 function isOne(kind: string, members: readonly Group[]): boolean {
   if (members.length < 2) return false
   return kind === 'distinct modes' || (kind === 'rename/rename' && members.every(({ stages }) => stages.length === 1))
@@ -76,8 +85,8 @@ function withOriginal(group: Group): Group {
 }
 
 /**
- * Renames files that git has put aside: their names contain the names of the sides, as in a checkout, instead of commit
- * ids.
+ * Renames files that git has put aside (renamed, since another thing has their path): their names get the names of the
+ * sides, as in a checkout, instead of commit ids.
  */
 export async function withPlainNames(objects: Objects, merge: MergedTree, theirs: string): Promise<MergedTree> {
   const aside = [
@@ -201,7 +210,7 @@ async function rowOf(objects: Objects, merge: MergedTree, group: Group, ends: Me
   const mark = markLength([sides.base, sides.ours, sides.theirs])
   const bytes = await mergeWithMarks(objects.repository, sides, ends.words, mark)
   const all = marksLeft(bytes.toString('latin1'), mark)
-  // For a file with two names, git has merged the texts: its result stays.
+  // In a file that both sides renamed, git has merged the texts without conflict: its result stays.
   if (kind === 'rename/rename' && all === 0) return { row: { ...plain, kind, all: 1 } satisfies ConflictRow, puts }
   const oid = await writeBlob(objects.repository, bytes)
   for (const it of kind === 'text' ? [path] : paths) {
@@ -212,7 +221,7 @@ async function rowOf(objects: Objects, merge: MergedTree, group: Group, ends: Me
   return { row, puts }
 }
 
-/** Git leaves our side of files that it can't merge; the same is done for text that can't be edited here. */
+/** Puts our side in place of a text that can't be edited here, as git does with files that it can't merge. */
 async function putOurs(
   objects: Objects,
   merge: MergedTree,
@@ -228,7 +237,7 @@ async function putOurs(
 
 const isFile = (mode: string | undefined): boolean => mode === '100644' || mode === '100755'
 
-/** The kind according to git's message and the modes; `text` may turn out not to be text. */
+/** The kind of a conflict by git's message and the modes; `text` if it may be text, since no content was read. */
 function plainKindOf({ stages, git, paths }: Group): MergingKind {
   const modes = [2, 3].map(number => stages.find(({ stage }) => stage === number)?.mode)
   const [ours, theirs] = modes
@@ -252,7 +261,7 @@ async function textSides(objects: Objects, merge: MergedTree, { stages, git }: G
   if (git.has('binary')) return undefined
   const [from, one, other] = [1, 2, 3].map(number => stages.find(({ stage }) => stage === number))
   if (!one || !other) return undefined
-  // For a file with two names, git's result contains its markers: the sides are read from their commits.
+  // In a file renamed to two names, the stages contain git's conflict markers: the sides are read from their commits.
   const isTwice = one.path !== other.path
   const ours = isTwice ? await entryAt(objects, ends.ours, one.path) : one
   const theirs = isTwice ? await entryAt(objects, ends.theirs, other.path) : other

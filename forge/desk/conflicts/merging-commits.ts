@@ -36,7 +36,7 @@ export const ConflictRow = v.object({
   kind: v.picklist(MERGING_KINDS),
   /** The paths of the files that are resolved together; `path` is one of them. */
   paths: v.array(v.string()),
-  /** The file's path before git put the file aside, since a side has something else there. */
+  /** The file's own path, if git renamed the file because a side has something else at that path. */
   original: v.optional(v.string()),
   stages: v.array(Stage),
   /** The length of the file's conflict markers, in characters; undefined if it is not text. */
@@ -52,15 +52,17 @@ const RewriteItem = v.object({
   part: v.optional(v.object({ from: v.string(), to: v.string() })),
 })
 
-/** What is left of a rewriting of a branch, beginning with the commit in conflict. */
+/** The rest of a rewriting of a branch's commits, beginning with the commit in conflict. */
 const StoredRewrite = v.object({
   /** The operation in a few words. */
   does: v.string(),
-  /** The commits to make: of each, the commits that it is made of, and its message if that is not its first one's. */
+  /**
+   * The commits to make. Each item has the commits that it combines, and its message unless that is the first one's.
+   */
   items: v.tupleWithRest([RewriteItem], RewriteItem),
-  /** How many commits of the first item the resolution contains. */
+  /** How many commits of the first item are in the tree that is being resolved. */
   applied: v.number(),
-  /** Whether the first item is made in part: `oursCommit` is then replaced by it. */
+  /** Whether `oursCommit` is a part of the first item: the whole item then replaces it. */
   amends: v.boolean(),
   /** The commit whose .forge folder the newest item gets. */
   owner: v.optional(v.string()),
@@ -84,11 +86,11 @@ const Body = v.object({
   byGit: v.number(),
   /** The paths of conflicts resolved by keeping what git left. */
   kept: v.array(v.string()),
-  /** The models that resolved files, and the result; without `oid` the file is deleted. */
+  /** By path, the model that resolved the file, and the resulting blob; without `oid` the file was deleted. */
   by: v.record(v.string(), v.object({ model: v.string(), oid: v.optional(v.string()) })),
   /** The commits to pick after this one. */
   todo: v.array(v.string()),
-  /** Of a rewriting: what is left, with the items of `todo`. */
+  /** For a rewriting of commits: what is left, item by item; `todo` then only lists the commits. */
   rewrite: v.optional(StoredRewrite),
   /** For several picks: the number of this one, from 1, and how many there are. */
   number: v.optional(v.number()),

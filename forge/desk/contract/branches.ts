@@ -1,4 +1,4 @@
-/** Questions about branches: editing and saving files, and undo. */
+/** What the page can ask about branches: editing and saving files, and undo. */
 import * as v from 'valibot'
 import { Nothing, question, repeatable } from './question.ts'
 import { At, Branch, Count, Oid, Path, Paths, RefName } from './values.ts'
@@ -42,8 +42,10 @@ export const File = v.variant('kind', [
     text: v.string(),
     /** The number of edits since the server opened the file. */
     version: Count,
-    /** The text in the branch's last commit; undefined if the file is new. */
+    /** The text in the branch's last commit, of a renamed file under its old path; undefined if the file is new. */
     saved: v.optional(v.string()),
+    /** Whether the file itself is a draft: added, or renamed. */
+    isNewPath: v.optional(v.boolean()),
     lineEnd: v.picklist(['LF', 'CRLF', 'mixed']),
     bom: v.boolean(),
     mode: v.string(),
@@ -91,6 +93,8 @@ export const Operation = v.object({
 export type Operation = v.InferOutput<typeof Operation>
 
 const Commit = v.object({ commit: Oid })
+/** The files and folders of one action: at most those that a person selects. */
+const Some = <Item extends v.GenericSchema>(item: Item) => v.pipe(v.array(item), v.nonEmpty(), v.maxLength(1_000))
 /** What an undo or a redo did, and to which refs. */
 const Reversed = v.object({ words: v.string(), refs: v.array(RefName) })
 
@@ -99,7 +103,7 @@ export const branchQuestions = {
   open: repeatable({ at: At, path: Path }, File),
   close: repeatable({ at: At, path: Path }, Nothing),
   /**
-   * Sends edits. Not accepted if other edits came first, which arrive as news, or if the text can't be edited so
+   * Sends edits. Not accepted if other edits came first, which arrive as news, or if the resulting text is not allowed
    * (`refused`: why).
    */
   edit: question(
@@ -112,8 +116,8 @@ export const branchQuestions = {
     v.object({ commit: v.optional(Oid) }),
   ),
   /**
-   * After a checkout could not follow: the new branch `to` gets the saved commits and the drafts, and the branch goes
-   * back to the checkout's commit.
+   * After a checkout could not follow a save: the new branch `to` gets the saved commits and the drafts, and the branch
+   * goes back to the checkout's commit.
    */
   'save elsewhere': question({ branch: Branch, to: Branch }, Commit),
   /** Moves the drafts to the new branch `to` at commit `from`, where the branch was before it was moved. */
@@ -139,9 +143,12 @@ export const branchQuestions = {
   ),
   /** The default message of a save. */
   message: repeatable({ branch: Branch, paths: Paths }, v.object({ message: v.string() })),
-  'new file': question({ branch: Branch, path: Path }, Commit),
-  rename: question({ branch: Branch, from: Path, to: Path }, Commit),
-  delete: question({ branch: Branch, path: Path }, Commit),
+  /** Adds an empty file as a draft. */
+  'new file': question({ branch: Branch, path: Path }, Nothing),
+  /** Moves or renames files and folders as drafts, all or none, in this order. */
+  move: question({ branch: Branch, moves: Some(v.object({ from: Path, to: Path })) }, Nothing),
+  /** Deletes files and folders as drafts, all or none. */
+  delete: question({ branch: Branch, paths: Some(Path) }, Nothing),
   'new branch': question({ branch: Branch, from: v.nullable(Oid) }, Nothing),
   'rename branch': question({ branch: Branch, to: Branch }, Nothing),
   'delete branch': question({ branch: Branch }, Nothing),

@@ -33,7 +33,7 @@ export const Item = v.variant('kind', [
   v.object({ kind: v.literal('text'), turn: v.string(), text: v.string() }),
   v.object({ kind: v.literal('reasoning'), turn: v.string(), text: v.string() }),
   v.object({ kind: v.literal('call'), turn: v.string(), call: Call }),
-  /** A file entered the context, changed outside, or left it. */
+  /** A file that entered the AI's context (`active`), was changed by others, or left the context (`inactive`). */
   v.object({ kind: v.literal('file'), path: Path, why: v.picklist(['active', 'changed', 'inactive']) }),
   /** The summary that is sent instead of everything before it. */
   v.object({ kind: v.literal('summary'), text: v.string() }),
@@ -78,7 +78,7 @@ export const Approval = v.object({
   source: v.string(),
   /** The content approved before, to compare with. */
   before: v.optional(v.string()),
-  /** The call that waits for the approval, if one does. */
+  /** The tool call that waits for the approval, if one does. */
   call: v.optional(v.string()),
 })
 export type Approval = v.InferOutput<typeof Approval>
@@ -107,8 +107,8 @@ export const Conversation = v.object({
   /** The usage of all turns together. */
   usage: TurnUsage,
   /**
-   * How full the model's window is, in tokens, by the last request or an estimate; `of`: its size. `words`: set if the
-   * summaries of files are incomplete.
+   * How full the model's context window is, in tokens, by the last request or an estimate; `of`: its size. `words`: set
+   * if the summaries of files are incomplete.
    */
   context: v.object({
     used: Count,
@@ -123,12 +123,12 @@ export const Conversation = v.object({
 })
 export type Conversation = v.InferOutput<typeof Conversation>
 
-/** The progress of a turn. A window that missed some loads the conversation again. */
+/** The progress of a turn. A window that missed such news loads the conversation again. */
 export const TurnNews = v.variant('is', [
   v.object({ is: v.literal('begun'), turn: v.string() }),
   v.object({ is: v.literal('text'), turn: v.string(), delta: v.string() }),
   v.object({ is: v.literal('reasoning'), turn: v.string(), delta: v.string() }),
-  /** A call that is new or has changed. */
+  /** A tool call that is new or has changed. */
   v.object({ is: v.literal('call'), turn: v.string(), call: Call }),
   /** The current action, in a few words for the status bar, such as that a request is retried in 5 s. */
   v.object({ is: v.literal('doing'), turn: v.string(), words: v.string(), usage: TurnUsage }),

@@ -6,6 +6,7 @@
 import * as v from 'valibot'
 import { branchQuestions } from './branches.ts'
 import { chatQuestions } from './chat.ts'
+import { commentQuestions } from './comments.ts'
 import { deskQuestions } from './desk.ts'
 import { forkliftQuestions } from './forklift.ts'
 import { graphQuestions } from './graph.ts'
@@ -20,6 +21,7 @@ export const questions = {
   ...deskQuestions,
   ...branchQuestions,
   ...readingQuestions,
+  ...commentQuestions,
   ...graphQuestions,
   ...stepQuestions,
   ...mergingQuestions,
@@ -47,8 +49,8 @@ export const Reply = v.union([
 export type Reply = v.InferOutput<typeof Reply>
 
 /**
- * The answers embedded in a page to its first questions, and the number of news sent to all windows before. Later news
- * may be missed until the connection is open.
+ * The answers, embedded in a page, to its first questions, and the number of news sent to all windows before. Later
+ * news may be missed until the connection is open.
  */
 export const PageBeginning = v.object({
   said: Count,

@@ -1,4 +1,4 @@
-/** Questions about the desk as a whole, and the layout of a window. */
+/** What the page can ask about the desk as a whole, and the layout of a window. */
 import * as v from 'valibot'
 import { BranchInfo } from './branches.ts'
 import { Nothing, question, repeatable } from './question.ts'
@@ -13,6 +13,8 @@ export const DeskInfo = v.object({
   folder: v.string(),
   isBare: v.boolean(),
   isEmpty: v.boolean(),
+  /** Files with unsaved changes in the branch of HEAD, if it has no commit yet. */
+  firstDrafts: v.optional(v.array(Path)),
   /** The branch of HEAD, if on one: the default base of reviews. */
   head: v.optional(Branch),
   /** The identity for commits; undefined if git has none, which saving then explains. */

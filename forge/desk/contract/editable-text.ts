@@ -80,7 +80,7 @@ function breaksCharacter(change: ChangeSet, after: Text): boolean {
     if (!inserted.toString().isWellFormed()) isBroken = true
     for (const at of [from, to]) {
       const around = after.sliceString(Math.max(0, at - 2), at + 2)
-      // A half at the edge of this piece may be completed outside it.
+      // Half of a surrogate pair at the edge of this piece may be completed outside it.
       if (!around.replace(/^[\udc00-\udfff]|[\ud800-\udbff]$/g, '').isWellFormed()) isBroken = true
     }
   })

@@ -1,4 +1,4 @@
-/** Questions about Forklift: its runs, and starting it. */
+/** What the page can ask about Forklift: its runs, and starting it. */
 import * as v from 'valibot'
 import { Nothing, question, repeatable } from './question.ts'
 import { Branch, Count } from './values.ts'

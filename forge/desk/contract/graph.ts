@@ -1,4 +1,4 @@
-/** Questions about the graph of all commits, and its refs. */
+/** What the page can ask about the graph of all commits, and its refs. */
 import * as v from 'valibot'
 import { repeatable } from './question.ts'
 import { CommitRow } from './reading.ts'
@@ -27,12 +27,12 @@ export const GraphRow = v.object({
   lane: Count,
   color: Count,
   lines: v.array(v.object({ from: Count, to: Count, color: Count, isAbandoned: v.boolean() })),
-  /** What still has the commit if no ref does, such as `main@{3}`; '' for ancestors of such a commit. */
+  /** What still refers to the commit if no ref contains it, such as `main@{3}`; '' for ancestors of such a commit. */
   abandoned: v.optional(v.string()),
 })
 export type GraphRow = v.InferOutput<typeof GraphRow>
 
-/** Some rows. `total`: undefined until all commits are read. `lanes`: the widest row of these. */
+/** Some rows. `total`: undefined until all commits are read. `lanes`: how many lanes the widest of these rows has. */
 export const GraphWindow = v.object({ rows: v.array(GraphRow), total: v.optional(Count), lanes: Count })
 export type GraphWindow = v.InferOutput<typeof GraphWindow>
 

@@ -1,4 +1,4 @@
 /** Limits shared by the page and the server. */
 
-/** Larger files are shown read-only. */
+/** Larger files, in bytes, are shown read-only. */
 export const MAX_EDITABLE_BYTES = 2 << 20

@@ -1,4 +1,4 @@
-/** Questions about a branch with a waiting merge, rebase or cherry-pick. */
+/** What the page can ask about a branch with a waiting merge, rebase or cherry-pick. */
 import * as v from 'valibot'
 import { Nothing, question, repeatable } from './question.ts'
 import { Done } from './steps.ts'
@@ -38,7 +38,7 @@ export const Merging = v.object({
   odd: v.array(v.string()),
   /** Why Finish is not possible yet. */
   notYet: v.optional(v.string()),
-  /** The run of Forklift that this continues: it can be published when finished. */
+  /** The run of Forklift that the merge continues: it can be published when the merge is finished. */
   forklift: v.optional(v.object({ run: v.string(), stuck: v.optional(v.string()) })),
 })
 export type Merging = v.InferOutput<typeof Merging>

@@ -39,7 +39,7 @@ export const Nothing = v.void()
 export type FieldsOf<Q extends Question> = v.InferOutput<Q['fields']>
 export type ReplyOf<Q extends Question> = v.InferOutput<Q['reply']>
 
-/** A function for each question; `window` is the one that asked. */
+/** A function for each question; `window`: the browser window that asked. */
 export type Handlers<All extends Questions, Window> = {
   readonly [Name in keyof All]: (
     fields: FieldsOf<All[Name]>,

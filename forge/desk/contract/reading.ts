@@ -1,13 +1,20 @@
-/** Questions that read branches and commits: folders, history, differences, and searches. */
+/** What the page can ask to read branches and commits: folders, history, differences, and searches. */
 import * as v from 'valibot'
 import { Nothing, question, repeatable } from './question.ts'
 import { At, Change, Count, Oid, Path, Person } from './values.ts'
+
+/** How drafts change a file or folder. A folder is `changed` if something in it is. */
+export const DraftState = v.picklist(['added', 'changed', 'deleted', 'renamed'])
+export type DraftState = v.InferOutput<typeof DraftState>
 
 /** An entry of a folder. Folders come first, then by name. */
 export const FolderEntry = v.object({
   name: v.string(),
   mode: v.string(),
-  draft: v.boolean(),
+  /** The unsaved change; undefined for none. What a draft deletes is listed, too. */
+  draft: v.optional(DraftState),
+  /** The old path of a renamed file or folder. */
+  from: v.optional(Path),
   /** How an AI's context contains the file: not, by its summary, or whole. */
   context: v.optional(v.picklist(['none', 'summary', 'whole'])),
 })
@@ -76,8 +83,8 @@ export const readingQuestions = {
   /** A blob. No text if it is binary or too large; `encoding` is set if it was guessed. */
   blob: repeatable({ oid: Oid }, v.object({ text: v.optional(v.string()), encoding: v.optional(v.string()) })),
   /**
-   * `beyond`: only commits that this other place lacks. `words`: only commits with these words in their message or
-   * author, or at the start of their hash. The total is undefined if unknown.
+   * `beyond`: only commits that this other branch or commit lacks. `words`: only commits with these words in their
+   * message or author, or at the start of their hash. The total is undefined if unknown.
    */
   history: repeatable(
     {
@@ -91,8 +98,8 @@ export const readingQuestions = {
     v.object({ rows: v.array(CommitRow), total: v.optional(Count) }),
   ),
   /**
-   * Whether `into` contains all commits of `at`, and by which merge; without one after a fast-forward, or if the search
-   * takes too long.
+   * Whether `into` contains all commits of `at`, and by which merge (`merge`: missing after a fast-forward, or if the
+   * search takes too long).
    */
   contained: repeatable({ at: At, into: At }, v.object({ isContained: v.boolean(), merge: v.optional(CommitRow) })),
   /** A commit by its id or the start of it. */
@@ -106,6 +113,19 @@ export const readingQuestions = {
   'blob of': repeatable({ at: At, path: Path }, v.object({ oid: v.optional(Oid) })),
   /** How a file is to be indented. */
   'editor config': repeatable({ at: At, path: Path }, EditorConfig),
+  /** The commits that changed some lines of a file, from line 1, newest first, with what they changed in them. */
+  'line history': repeatable(
+    { at: At, path: Path, from: v.pipe(Count, v.minValue(1)), to: v.pipe(Count, v.minValue(1)) },
+    v.array(
+      v.object({
+        commit: CommitRow,
+        /** The file's path in the commit, if known. */
+        path: v.optional(Path),
+        /** Git's patch: each line begins with a space, + or -. */
+        hunks: v.array(v.object({ before: Count, after: Count, lines: v.array(v.string()) })),
+      }),
+    ),
+  ),
   /**
    * Starts a search. The matches come as `found` news with the search's number. `files`: path filters, such as `*.ts,
    * !test`. `wholeLines`: lines are cut later, as needed to replace in them. `tree`: what is searched.

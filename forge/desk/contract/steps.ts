@@ -1,4 +1,4 @@
-/** Questions about steps on refs: the outcome, the preview, and running them. */
+/** What the page can ask about steps (merge, rebase, push and the like): the outcome, the preview, and running one. */
 import * as v from 'valibot'
 import { Nothing, question, repeatable } from './question.ts'
 import { Branch, Count, Oid, Part, Path } from './values.ts'
@@ -33,7 +33,7 @@ export type Rewriting = v.InferOutput<typeof Rewriting>
 
 /** A step within this repository, which has a preview and an outcome in a few words. */
 export const BranchStep = v.variant('step', [
-  /** A fast-forward if possible, unless a commit is requested. */
+  /** Merges the source: by a fast-forward if possible, unless a merge commit is requested. */
   v.object({
     step: v.literal('merge'),
     source: Source,
@@ -41,7 +41,7 @@ export const BranchStep = v.variant('step', [
     message: v.optional(v.string()),
     isCommitWanted: v.optional(v.boolean()),
   }),
-  /** One commit with all changes of the source, without .forge/; the source's tip is kept at refs/forge/kept/. */
+  /** Lands the source: as one commit with all its changes, without .forge/. Its tip is kept at refs/forge/kept/. */
   v.object({ step: v.literal('land'), source: Source, onto: Branch, message: v.optional(v.string()) }),
   /** Rebases the commits of a branch onto another commit. */
   v.object({ step: v.literal('rebase'), branch: Branch, onto: Source }),
@@ -70,7 +70,7 @@ export const Step = v.variant('step', [
   /** Fetches from one remote, from a branch's remote, or from all. */
   v.object({ step: v.literal('fetch'), remote: v.optional(v.string()), branch: v.optional(Branch) }),
   v.object({ step: v.literal('pull'), branch: Branch, how: v.picklist(['fast-forward', 'merge', 'rebase']) }),
-  /** `isForced`: with a lease on the remote's commit at the time of the preview. */
+  /** `isForced`: a forced push, with a lease on the remote's commit at the time of the preview. */
   v.object({
     step: v.literal('push'),
     branch: Branch,
@@ -97,9 +97,9 @@ export type Outlook = v.InferOutput<typeof Outlook>
 
 /** What becomes of one or several commits of a branch in a rewriting. */
 export const RewrittenCommit = v.object({
-  /** The commits before, oldest first. */
+  /** The commits before the rewriting, oldest first. */
   from: v.array(Oid),
-  /** The subject after it. */
+  /** The subject after the rewriting. */
   subject: v.string(),
   /**
    * `reapplied`: only with another parent; `empty`: left out, since it changes nothing any more; `waiting`: comes after
@@ -109,7 +109,7 @@ export const RewrittenCommit = v.object({
     ...(['reapplied', 'reworded', 'amended', 'squashed', 'split', 'moved'] as const),
     ...(['dropped', 'empty', 'conflict', 'waiting'] as const),
   ]),
-  /** Whether a remote branch had it when last fetched. */
+  /** Whether a remote branch contained the commits when last fetched. */
   isPushed: v.boolean(),
 })
 export type RewrittenCommit = v.InferOutput<typeof RewrittenCommit>

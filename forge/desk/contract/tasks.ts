@@ -1,6 +1,6 @@
 /**
- * Questions about runs of the tasks. The desk and the tasks share no code: the data is the output of the command
- * `forge` (forge/formats/tasks-json.ts), with texts cut to what a page shows.
+ * What the page can ask about runs of the tasks. The desk and the tasks share no code: the data is the output of the
+ * command `forge` (forge/formats/tasks-json.ts), with texts cut to what a page shows.
  *
  * Texts are from models or strangers, and untrusted. Times are seconds since 1970, costs are in US dollars.
  */
@@ -41,7 +41,7 @@ export const RunRow = v.object({
   state: v.optional(RunState),
   tasks: v.object({ all: Count, done: Count, running: Count, asking: Count }),
   spent: v.optional(Spent),
-  /** Changes whenever the run does. */
+  /** A value that changes whenever the run does. */
   mark: v.string(),
 })
 export type RunRow = v.InferOutput<typeof RunRow>
@@ -88,7 +88,7 @@ export const Run = v.object({
   limits: v.pick(Limits, ['cost', 'requests', 'minutes']),
   /** The limit that was reached, if the run is out of budget. */
   limit: v.optional(RaisableLimit),
-  /** The question of the run as a whole. */
+  /** The question to the user about the run as a whole. */
   asks: v.optional(v.string()),
   /** The report for a decision of the user. */
   report: v.optional(v.string()),
@@ -190,7 +190,7 @@ const task = v.optional(TaskId)
 
 /** No question but `tell tasks` starts or changes anything. */
 export const tasksQuestions = {
-  /** Changes whenever the refs of runs do; cheap to ask for. */
+  /** A value that changes whenever the refs of runs do; cheap to ask for. */
   'tasks mark': repeatable({}, v.object({ mark: v.string() })),
   'tasks runs': repeatable({}, Runs),
   'tasks run': repeatable({ run: RunId }, Run),

@@ -82,7 +82,7 @@ export class ForkliftOnDesk {
     return { ...(upstream && { upstream }), runs: told, ...this.#now() }
   }
 
-  /** A copy at the time of the reply: lines that follow come as news. */
+  /** Copies the output as of this reply; later lines come as news. */
   #now(): Pick<Told, 'isRunning' | 'said'> {
     const said = this.#said && { said: { ...this.#said, lines: [...this.#said.lines] } }
     return { isRunning: this.#child !== undefined, ...said }
@@ -220,8 +220,8 @@ export class ForkliftOnDesk {
   }
 
   /**
-   * Interrupts the running Forklift as Ctrl-C does: it stops its container first. Throws a {@link Failure} if none is
-   * running.
+   * Interrupts the running Forklift as Ctrl-C does, so that Forklift stops its container first. Throws a {@link
+   * Failure} if none is running.
    */
   stop(): void {
     if (!this.#child) throw new Failure('Forklift is not running here.')

@@ -80,7 +80,7 @@ export function wordsOfRun(run: RecordedRun, { commits, isOwn }: KnownOfRun): st
   }
 }
 
-/** For a run that this desk did not start: only its record is known. */
+/** The state, in a line, of a run that this desk did not start and that has no recorded end. */
 function wordsOfUnknown(run: RecordedRun): string {
   const not = 'not started here'
   const timeLimitSeconds = timeLimitOf(run)
@@ -98,14 +98,14 @@ export function pullRequestOf({ outcome, metadata: { origin } }: RecordedRun): s
   if (address === undefined || !URL.canParse(address)) return undefined
   const { protocol, hostname, href } = new URL(address)
   if (protocol !== 'https:' && protocol !== 'http:') return undefined
-  // Hosts that only serve ssh for another one count as that.
+  // A host that only serves ssh for another one (ssh.github.com) counts as that other one.
   const host = parseRemote(origin)?.host.replace(/^(ssh|www)\.github\.com$/, 'github.com')
   return hostname === host ? href : undefined
 }
 
 /** The text shown first when a run is opened: STUCK.md, or why the result was rejected. */
 export async function letterOf(run: RecordedRun): Promise<string | undefined> {
-  // The copy beside the workspace was made by Forklift.
+  // The copy in the run's folder comes first, since Forklift made it; the workspace belongs to the agent.
   for (const folder of [run.path, workspaceOf(run)]) {
     const file = await readUntrusted(join(folder, STUCK_FILE), MAX_STUCK_CHARS).catch(() => undefined)
     if (file?.kind === 'file' && file.bytes.length > 0) return file.bytes.toString()

@@ -99,7 +99,10 @@ async function leftAfter(
   return whatIsLeft(left, isCut, workspace.folder)
 }
 
-/** Objects are checked again on this fetch, since they then belong to this repository. */
+/**
+ * Fetches the objects of a commit from a scratch repository. They are checked again, since they then belong to this
+ * one.
+ */
 async function bringObjects({ repository }: Objects, scratch: Scratch, commit: Oid): Promise<void> {
   await run(scratch, ['update-ref', 'refs/heads/wanted', commit])
   const flags = ['--no-tags', '--no-write-fetch-head', '--no-auto-maintenance', '--no-recurse-submodules', '--quiet']
@@ -158,7 +161,7 @@ function whatIsLeft(paths: readonly Path[], isCut: boolean, folder: string): str
   return `Not all that the agent did was taken over: look yourself what it made of ${named}, in ${visible(folder)}.`
 }
 
-/** Text keeps the mode that git's merge gave it. */
+/** Adds a mode to a resolved text: the one that git's merge gave the file. */
 async function withMode(objects: Objects, tree: Oid, path: Path, change: Settled): Promise<TreeChange> {
   if (!change || 'mode' in change) return change
   const entry = await entryAt(objects, tree, path)
@@ -209,13 +212,13 @@ async function settledOther(
   { paths, original, kind }: ConflictRow,
   tree: Oid,
 ): Promise<Map<Path, Settled> | 'left'> {
-  // A file put aside by git has another name there than here.
+  // A file that git renamed because of a conflict has another name in the workspace than here.
   if (original !== undefined) return 'left'
   const settled = new Map<Path, Settled>()
   let open = 0
   for (const path of paths) {
     const [entry, found] = await Promise.all([entryAt(objects, tree, path), workspace.read(path)])
-    // A submodule's folder does not tell its commit.
+    // The commit of a submodule can't be read from its folder.
     if (entry?.mode === '160000') continue
     if (found.is === 'nothing') {
       if (entry) settled.set(path, undefined)

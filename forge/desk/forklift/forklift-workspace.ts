@@ -58,7 +58,7 @@ export class Workspace {
     return { is: file.kind, bytes: file.bytes, isExecutable: (stats.mode & 0o100) !== 0 }
   }
 
-  /** The modification time of a file of git, in milliseconds since 1970; undefined if it is missing. */
+  /** The modification time of a file in the .git folder, in milliseconds since 1970; undefined if it is missing. */
   async timeOf(...names: string[]): Promise<number | undefined> {
     const stats = await lstat(join(this.folder, '.git', ...names)).catch(() => undefined)
     return stats?.isFile() ? stats.mtimeMs : undefined

@@ -1,10 +1,10 @@
-/** Handlers of the questions about Forklift. */
+/** Answers the page's questions about Forklift. */
 import type { forkliftQuestions } from '../contract/forklift.ts'
 import type { Handlers } from '../contract/question.ts'
 import type { Window } from '../server/window.ts'
 import type { ForkliftOnDesk } from './forklift-on-desk.ts'
 
-/** `forklift` throws if the desk has none. */
+/** `forklift`: returns the desk's Forklift; throws if the desk was opened without. */
 export const forkliftHandlers = (forklift: () => ForkliftOnDesk): Handlers<typeof forkliftQuestions, Window> => ({
   forklift: () => forklift().describe(),
   'run forklift': () => forklift().run(),

@@ -1,4 +1,4 @@
-/** Handlers of the questions about the graph. */
+/** Answers the page's questions about the graph. */
 import type { graphQuestions } from '../contract/graph.ts'
 import type { Handlers } from '../contract/question.ts'
 import { rowsOf } from '../reading/history.ts'

@@ -202,7 +202,7 @@ export function layLanes(shape: Shape): Lanes {
     const [edge, lane] = [own[at] as number, own[at + 1] as number]
     via[edge] = lane === NONE ? (lanes[parents[edge] as number] as number) : lane
   }
-  // Lines in the shared last lane are drawn only until they meet it.
+  // Edges in the last lane, which several lines share, are drawn only until they meet a line in it.
   for (let edge = 0; edge < via.length; edge++)
     if ((via[edge] as number) >= MAX_LANES - 1 && looks[edge] === WHOLE) looks[edge] = MEETS
   return new Lanes(shape, lanes, via, looks, room.width)
@@ -220,7 +220,7 @@ type Lines = {
   above: Int32Array
   /** For each line, the first row that it needs. */
   tops: number[]
-  /** For each line, its oldest commit. */
+  /** For each line, the row of its oldest commit. */
   bottoms: number[]
   /** For each line, the row that it joins; -1 for none. */
   joins: number[]

@@ -34,7 +34,7 @@ export async function describeRefs(repository: Repository, listed: readonly Ref[
 
 const firstPart = (ref: string): string => ref.slice(REMOTES.length).split('/')[0] ?? ''
 
-/** The remote of a ref: of origin and origin/mirror, the longer name. */
+/** The remote that a ref belongs to. If one remote is origin and another origin/mirror, the longer name counts. */
 function remoteOf(ref: string, names: ReadonlySet<string>): string | undefined {
   let found: string | undefined
   for (const name of names) if (ref.startsWith(`${REMOTES}${name}/`) && name.length > (found?.length ?? 0)) found = name

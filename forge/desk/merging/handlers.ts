@@ -1,4 +1,4 @@
-/** Handlers of the questions about branches with a waiting merge. */
+/** Answers the page's questions about branches with a waiting merge. */
 import type { mergingQuestions } from '../contract/merging.ts'
 import type { Handlers } from '../contract/question.ts'
 import type { Window } from '../server/window.ts'

@@ -83,7 +83,7 @@ export class MergingReviews {
     return await writeTree(objects, whole.oid, new Map([[FORGE_FOLDER, undefined]]))
   }
 
-  /** With a fixed author and time, equal trees give equal commits. */
+  /** Makes commits with a fixed author and time, so that equal trees give equal commits. */
   async #make(wanted: readonly { tree: Oid; parents: Oid[]; words?: string }[]): Promise<Oid[]> {
     const { repository } = this.objects
     const nobody = identityLine({
@@ -105,7 +105,7 @@ function oddIn(judged: MergeReview, { ours, theirs }: StoredMerging): Oddities {
   const note = (path: Path, words: string) => {
     if (!isOfForge(path) && !files.has(path)) files.set(path, words)
   }
-  // A result with the lines of both sides has about half of the difference.
+  // Reports a file only if less than half of the difference is left: with the lines of both sides, about half is.
   const shrunk = judged.shrunk
     .filter(({ path, before, after }) => after * 2 < before && !isOfForge(path))
     .map(({ path, before, after }): [Path, string] => {

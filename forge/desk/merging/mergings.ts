@@ -48,7 +48,9 @@ type State = StoredMerging & { tree: Oid }
 /** Additional content of a merge that is not begun by a step. */
 export type Beginning = { result?: Oid | undefined; forklift?: StoredMerging['forklift'] }
 
-/** The resolution of a conflict in a rewriting. `message`: what the user typed; `settled`: the drafts that it has. */
+/**
+ * The resolution of a conflict in a rewriting. `message`: what the user typed; `settled`: the drafts that it contains.
+ */
 type RewriteEnd = {
   state: State
   rewrite: StoredRewrite
@@ -358,7 +360,7 @@ export class Mergings {
   }
 }
 
-/** What a merge of one commit did, as its operation says it. */
+/** The sentence for the operation that finishes a merge, a landing or a revert. */
 function operationOf({ theirs, base }: State, does: 'merge' | 'land' | 'revert', name: string): string {
   if (does === 'revert') return `revert ${base?.slice(0, 8) ?? ''} in ${name}`
   return `${does} ${visiblePath(theirs)} ${does === 'land' ? 'on' : 'into'} ${name}`
@@ -400,8 +402,7 @@ async function modelBehind({ room: { objects }, drafts }: BranchWork, state: Sta
 }
 
 /**
- * Whether a path is resolved together with a conflict: one of its own, or the original place of a file that git put
- * aside.
+ * Whether a path is resolved together with a conflict: one of its own, or the original path of a file that git renamed.
  */
 const isSettledWith = ({ paths, original }: ConflictRow, path: Path): boolean =>
   paths.includes(path) || (original !== undefined && (path === original || path.startsWith(`${original}/`)))
@@ -459,7 +460,7 @@ function whyNotYet({ name, head }: BranchWork, state: State, rows: readonly Merg
 
 const STAGE = { base: 1, ours: 2, theirs: 3 } as const
 
-/** A side's entry in a conflict. */
+/** The tree entry that one side has in a conflict; undefined if that side has no file there. */
 async function entryOfSide(
   objects: Objects,
   { oursCommit, theirsCommit }: StoredMerging,
@@ -490,7 +491,7 @@ async function entriesOf(
     for (const path of paths) wanted.set(path, path === place ? chosen : undefined)
     return wanted
   }
-  // A file put aside moves back to its place or is deleted; a folder in that place is deleted.
+  // A file that git renamed moves back to its own path or is deleted; a folder at that path is deleted.
   for (const path of paths) wanted.set(path, undefined)
   if (!chosen) return wanted
   const there = await entryAt(objects, state.tree, original)
@@ -501,13 +502,13 @@ async function entriesOf(
   return wanted.set(original, chosen)
 }
 
-/** The current content, with both sides of each open conflict. */
+/** The files of a conflict as they are now, with both sides of each open conflict instead of its markers. */
 async function bothOf(work: BranchWork, row: ConflictRow): Promise<Map<Path, DraftFile>> {
   const { drafts, name, tip } = work
   const { objects } = work.room
   const wanted = new Map<Path, DraftFile>()
   for (const path of row.mark === undefined ? [] : row.paths) {
-    // A file with two names may have lost one of them in the drafts: that one is restored.
+    // Of a file renamed to two names, the drafts may lack one: it is restored.
     const entry = (await entryIn(objects, drafts, path)) ?? (await entryInTip(objects, tip, path))
     const content = entry && (await contentIn(objects, drafts, path, entry))
     if (!entry || !content?.bytes) continue

@@ -14,7 +14,7 @@ const MAX_KEPT_TREES = 64
 const MAX_KEPT_NAMES = 100_000
 /** At most this many bytes of names are read; in a tree with more, only the first are searched. */
 const MAX_NAMES_BYTES = 64 << 20
-/** This many of the best matches are sorted by name. */
+/** At most this many of the best matches are ranked again, by file name and path (more only if more are requested). */
 const MAX_SORTED_MATCHES = 500
 /** The additional score of a match in the file's own name, compared with one in its folders. */
 const OWN_NAME_SCORE = 0.3
@@ -59,7 +59,7 @@ export class FileFinder {
     }
   }
 
-  /** Most trees contain the same paths as an earlier one: the names are then shared. */
+  /** Reads the names in a tree. Most trees contain the same paths as an earlier one: the names are then shared. */
   async #read(tree: Oid): Promise<Names> {
     const { stdout } = await run(this.repository, ['ls-tree', '-r', '-z', '--name-only', '--full-tree', tree], {
       limit: MAX_NAMES_BYTES,

@@ -1,7 +1,8 @@
-/** Handlers of the questions that read branches and commits. */
+/** Answers the page's questions that read branches and commits. */
 import { blame } from '../../../core/git/blame.ts'
 import { isAncestor, mergeBases } from '../../../core/git/commits.ts'
 import { findText, textSearch } from '../../../core/git/grep.ts'
+import { lineHistory } from '../../../core/git/line-history.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import { pathspecsOf } from '../../../core/git/path-filters.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
@@ -15,7 +16,7 @@ import { errorInWords, type Window } from '../server/window.ts'
 import { changesBetween } from './changes.ts'
 import { editorConfigOf } from './editor-config.ts'
 import { FileFinder } from './find.ts'
-import { listFolder } from './folders.ts'
+import { type DraftRenames, listFolder } from './folders.ts'
 import {
   commitByDigits,
   commitInFull,
@@ -23,6 +24,7 @@ import {
   mergeThatBrought,
   rowsBeyond,
   rowsMatching,
+  rowsOf,
   rowsTouching,
   treeBefore,
 } from './history.ts'
@@ -31,7 +33,7 @@ import { guess } from './text.ts'
 
 /** Larger text files are not sent. */
 const MAX_TEXT_BYTES = 2 << 20
-/** Lines of more characters are not replaced in. */
+/** Nothing is replaced in lines with more characters than this. */
 const MAX_REPLACED_LINE_CHARS = 5_000
 /** At most this many files are found by one search. */
 const MAX_FILES_FOUND = 1000
@@ -40,6 +42,8 @@ const MAX_FILES_FOUND = 1000
 export interface Branches {
   /** The files of a branch with its drafts, or those of a commit. */
   vfsAt: (at: At) => Promise<Vfs>
+  /** The renames that the drafts of a branch include. */
+  renamesIn: (branch: string) => Promise<DraftRenames>
   /** The commit of a branch, also while a merge waits in it; undefined before its first one. */
   headOf: (branch: string) => Promise<Oid | undefined>
   /** How the context of a branch's AI contains files. */
@@ -76,6 +80,7 @@ export class Reading implements AsyncDisposable {
       return entry?.mode.startsWith('100') ? { oid: entry.oid } : {}
     },
     'editor config': async ({ at, path }) => await editorConfigOf(await this.branches.vfsAt(at), path),
+    'line history': fields => this.#lineHistory(fields),
     'find text': (fields, window) => this.#findText(window, fields),
     'stop finding': ({ search }, window) => window.endFinding(search),
   }
@@ -83,7 +88,8 @@ export class Reading implements AsyncDisposable {
   /** Lists a folder; for a branch, also how its AI's context contains the files. */
   async #folder(at: At, path: Path): Promise<FolderEntry[]> {
     const listed = await listedAt(this.objects, await this.branches.vfsAt(at))
-    const entries = await listFolder(this.objects, listed, path)
+    const renames = at.kind === 'branch' ? await this.branches.renamesIn(at.branch) : undefined
+    const entries = await listFolder(this.objects, listed, path, renames)
     if (at.kind === 'commit') return entries
     const paths = new Map(entries.map(({ name }) => [name, path === '' ? name : `${path}/${name}`]))
     const files = entries.filter(({ mode }) => mode !== '040000').map(({ name }) => paths.get(name) ?? name)
@@ -99,8 +105,8 @@ export class Reading implements AsyncDisposable {
   }
 
   /**
-   * Without `from`: a commit's own changes, or a branch's drafts. From a branch: the changes since the merge base by
-   * default.
+   * Lists changes. Without `from`: a commit's own, or a branch's drafts. From a branch: by default, those since the
+   * merge base.
    */
   async #changes({ from, to, isFromMergeBase = from?.kind === 'branch' }: Fields<'changes'>) {
     const place = await this.#placeOf(to)
@@ -138,7 +144,7 @@ export class Reading implements AsyncDisposable {
     }
   }
 
-  /** The commit of a place; with a waiting merge, the branch's own. */
+  /** The commit of a branch or commit; if a merge waits in the branch, the branch's own. */
   async #commitOf(at: At): Promise<Oid | undefined> {
     if (at.kind === 'branch') return await this.branches.headOf(at.branch)
     return (await this.#placeOf(at)).commit
@@ -158,6 +164,21 @@ export class Reading implements AsyncDisposable {
       return { rows: await rowsTouching(this.objects, commit, path, { from, count }), total: undefined }
     const name = at.kind === 'branch' ? `refs/heads/${at.branch}` : at.commit
     return await this.#histories.rows(name, commit, from, count)
+  }
+
+  async #lineHistory({ at, path, from, to }: Fields<'line history'>): Promise<Answer<'line history'>> {
+    const commit = await this.#commitOf(at)
+    if (commit === undefined) return []
+    const changes = await lineHistory(this.objects.repository, commit, path, { from: Math.min(from, to), to })
+    const found = await rowsOf(
+      this.objects,
+      changes.map(({ oid }) => oid),
+    )
+    const rows = new Map(found.map(row => [row.oid, row]))
+    return changes.flatMap(({ oid, path: there, hunks }) => {
+      const row = rows.get(oid)
+      return row ? [{ commit: row, hunks, ...(there !== undefined && { path: there }) }] : []
+    })
   }
 
   async #contained({ at, into }: Fields<'contained'>): Promise<Answer<'contained'>> {

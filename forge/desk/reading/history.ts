@@ -114,7 +114,7 @@ export async function rowsTouching(
   return objects.repository.isShallow ? await withParents(objects, rows) : rows
 }
 
-/** At the boundary of a shallow clone git reports all files as added, so these commits are left out. */
+/** Leaves out commits at the boundary of a shallow clone, where git reports all files as added. */
 async function withParents(objects: Objects, rows: readonly CommitRow[]): Promise<CommitRow[]> {
   const parents = await Promise.all(rows.map(({ parents: [first] }) => first && objects.info(first)))
   return rows.filter((row, at) => row.parents.length === 0 || parents[at])

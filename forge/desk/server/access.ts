@@ -21,11 +21,11 @@ export type Door = 'page' | 'asset' | 'socket' | 'content' | 'here'
 
 export const newToken = (): string => Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('base64url')
 
-/** The derived values reveal neither the token nor those for another purpose or port. */
+/** Derives a value from the token for one purpose and port. It reveals neither the token nor other derived values. */
 const madeOf = ({ token, port }: Key, purpose: string): string =>
   new Bun.CryptoHasher('sha256', token).update(`${purpose}\n${port}`).digest('base64url')
 
-/** Named after the port, since browsers send a cookie to every port of a machine. */
+/** The cookie's name has the port, since browsers send a cookie to every port of a machine. */
 const cookieName = (port: number): string => `desk_${port}`
 const cookieValue = (key: Key): string => madeOf(key, 'cookie')
 
@@ -126,7 +126,7 @@ export const notAdmitted = (name: string): AccessRefusal => ({ status: 401, word
 function hasCookie(header: string, key: Key): boolean {
   const name = `${cookieName(key.port)}=`
   const values = header.split(/; */).filter(pair => pair.startsWith(name))
-  // There may be several, since other ports may set a cookie of this name for some paths.
+  // There may be several cookies of this name, since other ports may set one for some paths.
   return values.some(pair => isSame(pair.slice(name.length), cookieValue(key)))
 }
 

@@ -27,7 +27,7 @@ export async function askForTicket(address: Address): Promise<string | undefined
     const answer = v.safeParse(Answer, await response.json())
     return answer.success && answer.output.proof === proofFor(address, challenge) ? answer.output.ticket : undefined
   } catch {
-    // No program answers at the port, or another one.
+    // No program answers at the port, or it is not the desk.
     return undefined
   }
 }

@@ -34,7 +34,7 @@ export async function imageAnswer(objects: Objects, oid: string): Promise<Respon
   return new Response(new Uint8Array(blob.bytes), {
     headers: {
       'content-type': type,
-      // The content of an id never changes.
+      // The content of an object id never changes.
       'cache-control': 'private, max-age=31536000, immutable',
       // The browser's cache then requires the secret, too.
       vary: SECRET_HEADER,

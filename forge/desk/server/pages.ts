@@ -134,7 +134,7 @@ function encodingFor({ type, size }: Asset, accepted: string): Encoding {
   return (['br', 'gzip'] as const).find(encoding => names.includes(encoding)) ?? 'identity'
 }
 
-/** Compressed on first use and cached, so that the start need not wait for it. */
+/** The file's bytes in an encoding: compressed on first use and cached, so that the start need not wait for it. */
 async function bodyOf(asset: Asset, encoding: Encoding): Promise<Buffer> {
   const known = asset.bodies.get(encoding)
   if (known) return await known

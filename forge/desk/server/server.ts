@@ -183,7 +183,7 @@ function listen(settings: object, port: number | undefined, wish: number | undef
   }
 }
 
-/** The context for answering a request. */
+/** What answering a request needs. `hasRoom`: whether one more window may connect. */
 type House = { served: Served; key: Key; tickets: Tickets; hasRoom: boolean }
 
 /** Answers a request. Undefined if it has become a socket. */
@@ -222,11 +222,11 @@ function doorOf(pathname: string): Door {
   if (pathname === '/') return 'page'
   if (pathname === '/socket') return 'socket'
   if (pathname === '/here') return 'here'
-  // With access, unknown paths get a plain 404.
+  // An unknown path counts as a file of the page: with access, it gets a plain 404.
   return pathname === '/key' || pathname.startsWith('/image/') ? 'content' : 'asset'
 }
 
-/** /key tells a page whether its secret is valid, since a refused socket does not say why. */
+/** Answers /key and images. /key tells a page whether its secret is valid, since a refused socket does not say why. */
 async function content(pathname: string, served: Served): Promise<Response | undefined> {
   if (pathname === '/key') return new Response(null, { status: 204 })
   const [, oid] = /^\/image\/([0-9a-f]{40}|[0-9a-f]{64})$/.exec(pathname) ?? []

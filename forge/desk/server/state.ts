@@ -11,7 +11,7 @@ import { readJson, writeJson } from '../../../core/state.ts'
 const Address = v.object({
   host: v.string(),
   port: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(65_535)),
-  // A shorter one is not from the desk: as the next desk's token it could be guessed.
+  // No desk makes a shorter token, and as the next desk's token it could be guessed.
   token: v.pipe(v.string(), v.regex(/^[\w-]{43}$/)),
 })
 export type Address = v.InferOutput<typeof Address>

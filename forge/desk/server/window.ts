@@ -115,7 +115,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** `where`: the invalid field. */
+/** The error for a message that can't be parsed. `where`: the invalid field. */
 function notUnderstood(where: string | null): string {
   return `The desk did not understand this page${where ? ` (${visible(where)})` : ''}: reload it.`
 }

@@ -1,4 +1,4 @@
-/** Handlers of the questions about steps. */
+/** Answers the page's questions about steps (merge, rebase, push and the like). */
 import type { Handlers } from '../contract/question.ts'
 import type { stepQuestions } from '../contract/steps.ts'
 import type { Window } from '../server/window.ts'

@@ -117,7 +117,7 @@ async function messageFor(objects: Objects, source: Source, branch: string): Pro
   const args = ['fmt-merge-msg', '--into-name', asText(branch), '-F', '-']
   const { code, stdout } = await run(repository, args, { input, ok: [0, 128] })
   if (code === 0) return stdout.toString()
-  // Git writes none if HEAD is on a branch without commits, as in many bare repositories.
+  // Git writes no message if HEAD is on a branch without commits, as in many bare repositories.
   const into = ['main', 'master'].includes(branch) ? '' : ` into ${asText(branch)}`
   return `Merge ${asText(name.replace(/ of \.$/, ''))}${into}\n`
 }

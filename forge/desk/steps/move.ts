@@ -24,7 +24,7 @@ export async function planMove(objects: Objects, { branch, tip }: StepTarget, to
   ])
   const words =
     dropped === 0 ? 'moves the branch' : `drops ${many(dropped, 'commit')}${whereElse(dropped, lost.length)}`
-  // The warning is repeated when the step is done, since it can be undone then.
+  // The warning is repeated in the message after the step, which offers Undo.
   const how = dropped === 0 ? '' : `: ${words}`
   const named = lost.slice(0, MAX_NAMED_COMMITS).map(subject => `“${visible(subject)}”`)
   const rest = lost.length > MAX_NAMED_COMMITS ? ` and ${lost.length - MAX_NAMED_COMMITS} more` : ''

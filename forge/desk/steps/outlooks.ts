@@ -21,7 +21,7 @@ const MAX_CONCURRENT_MERGES = 2
 const MAX_PAIRS_PER_MERGE = 16
 /** At most this many outcomes are cached. */
 const MAX_KEPT_OUTLOOKS = 20_000
-/** A step whose planning takes longer, in milliseconds, has no known outcome among many targets; its preview has. */
+/** If planning a step takes longer, in milliseconds, its outcome is not shown among others, only in its preview. */
 const MAX_PLANNING_MS = 1000
 
 type Pair = readonly [ours: Oid, theirs: Oid]

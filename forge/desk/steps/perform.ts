@@ -97,7 +97,7 @@ export async function arrive(held: HeldBranch, { kind, does, to, also = [], sett
   say({ say: 'repository' })
 }
 
-/** A merge to wait in a branch: the plan's stop, and what it is based on. */
+/** A merge that is to wait in a branch: where its plan stopped, and the commit that it starts from. */
 export type WaitingMerge = {
   stop: Stop
   ours: Oid
@@ -112,7 +112,7 @@ export type WaitingMerge = {
   settled?: Drafts
   /** A commit or tree with resolutions, which become drafts. */
   result?: Oid | undefined
-  /** The model that made these resolutions. */
+  /** The model that made the resolutions in `result`. */
   by?: string | undefined
   /** Whether the operation creates the branch at `ours`. */
   isNew?: boolean

@@ -100,7 +100,7 @@ export async function readCommit(objects: Objects, oid: Oid): Promise<Commit> {
   return parseCommit(object.bytes)
 }
 
-/** The repository with git processes that the signal also stops. */
+/** A copy of the repository whose git processes are also stopped by the signal. */
 export function endedBy(repository: Repository, signal: AbortSignal): Repository {
   return { ...repository, signal: repository.signal ? AbortSignal.any([repository.signal, signal]) : signal }
 }

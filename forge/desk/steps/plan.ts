@@ -28,7 +28,7 @@ export type Planned =
       author?: CommitIdentity | undefined
     }
 
-/** Where a chain meets conflicts: the merge, and what is left to do. */
+/** Where a chain of commits stops at conflicts: the merge, and what is left to do. */
 export type Stop = {
   /** Git's merge, with plain file names, and the branch's own .forge folder. */
   merge: MergedTree
@@ -50,7 +50,7 @@ export type StepPlan = {
   /** The branch's commit. */
   before: Oid
   is: 'clean' | 'drops' | 'nothing' | 'conflicts'
-  /** The outcome, for the word on a drop target. */
+  /** The outcome in a few words, as shown on a drop target. */
   words: string
   /** The kind of the operation. */
   kind: string

@@ -37,7 +37,7 @@ export class Plannings {
 
   readonly once: Once = this.onceFor(undefined)
 
-  /** For a caller that may stop waiting: a computation without callers is stopped. */
+  /** Gives the cache to a caller that stops waiting when `signal` says so: a computation without callers is stopped. */
   onceFor(signal: AbortSignal | undefined): Once {
     return async (key, make) => {
       const known = this.#known.get(key)
@@ -102,7 +102,7 @@ export class Plannings {
     if (this.#known.get(key) === made) this.#known.delete(key)
   }
 
-  /** No ref contains the planned objects yet: garbage collection may have removed them. */
+  /** Whether the planned objects still exist: no ref contains them yet, so garbage collection may have removed them. */
   async #isThere({ picks: { chain, stop } }: Picked): Promise<boolean> {
     const stages = (stop?.merge.stages ?? []).filter(({ mode }) => mode !== '160000')
     const needed = new Set<Oid>([...chain.map(({ tree }) => tree), ...stages.map(({ oid }) => oid)])

@@ -44,7 +44,7 @@ export async function pullSource(
   return commit && { commit: commit.oid, words, ...(branch !== undefined && headRef(branch) === ref && { branch }) }
 }
 
-/** Plans the step after the fetch. Throws a {@link Failure} if it is impossible in this way. */
+/** Plans what a pull does after its fetch. Throws a {@link Failure} if it is impossible in the chosen way (`how`). */
 export async function planPull(
   objects: Objects,
   source: Source,
@@ -76,7 +76,7 @@ export async function planPull(
   )
 }
 
-/** As in git, the fast-forward also brings the upstream's .forge folder. */
+/** Plans a fast-forward to the upstream. As in git, it also brings the upstream's .forge folder. */
 async function planForward(objects: Objects, source: Source, { branch, tip }: StepTarget): Promise<StepPlan> {
   const tree = await treeOfCommit(objects, source.commit)
   return {

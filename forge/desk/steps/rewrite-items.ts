@@ -18,16 +18,19 @@ export type Item = {
   part?: { from: Oid; to: Oid } | undefined
 }
 
-/** The work to do, and where it begins. */
+/** The commits to make, and where they begin. */
 export type Course = {
   /** The parent of the first item; undefined for a first commit. */
   onto: Oid | undefined
   items: readonly Item[]
-  /** The first item, where a conflict in it was resolved: its tree so far, and how many of its commits are in that. */
+  /**
+   * If a conflict in the first item was resolved: the item's tree so far, and how many of its commits that tree
+   * contains.
+   */
   begun?: { tree: Oid; applied: number } | undefined
-  /** The number of all items, including those before these. */
+  /** The number of all items of the rewriting, including those already made. */
   of: number
-  /** The name of the rewriting's start on the screen. */
+  /** The name, as shown on the screen, of the commit at which the rewriting starts. */
   ontoWords: string
   /** The operation in a few words. */
   does: string

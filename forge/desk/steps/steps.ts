@@ -1,4 +1,4 @@
-/** The steps on refs: outcomes, previews, and running them as previewed. */
+/** Steps on refs (merge, rebase, push and the like): their outcomes, their previews, and running them as previewed. */
 
 import { Failure } from '../../../core/failure.ts'
 import { bytesOf, identityLine } from '../../../core/git/commits.ts'

@@ -12,7 +12,7 @@ import type { BranchServices } from '../branches/branch-work.ts'
 import { withoutSecret } from '../reading/remote-url.ts'
 import type { Remotes } from './remotes.ts'
 
-/** No hook runs, nor a program named by an address. */
+/** Settings with which git runs no hook, and no program that a remote's address names. */
 const SAFE = ['-c', 'core.hooksPath=/dev/null', '-c', 'protocol.ext.allow=never']
 
 /**
@@ -85,7 +85,7 @@ export class Transfers {
   }
 }
 
-/** Git's output as it arrives: a line that ends with a carriage return is replaced by the next. */
+/** Reports git's output as it arrives: a line that ends with a carriage return is replaced by the next. */
 class Words {
   readonly remote: string[] = []
   #rest = ''
@@ -153,7 +153,7 @@ const UNKNOWN =
 const MISSING = /not found|does not appear to be a git repository|does not exist|returned error: 404/i
 const FORBIDDEN = /transport '[^']*' not allowed/i
 
-/** Lines without a reason: the server's, progress, and git's line after an error of ssh. */
+/** Lines that do not say why git failed: the server's, progress, and git's own line after an error of ssh. */
 const NOT_WHY = /^remote: |: +\d+% \(|^fatal: could not read from remote repository/i
 
 /** Why git failed with a remote, as a sentence. Other errors are returned as they are. */
@@ -175,7 +175,7 @@ function sentenceFor(stderr: string, name: string, why: string): string {
   if (FORBIDDEN.test(stderr)) return `Git may not use the address of ${name} (${why}): give it another one.`
   if (/host key verification failed/i.test(stderr))
     return `The host of ${name} is not known to ssh here (${why}): connect to it once in a terminal, and try again.`
-  // An unreachable server has an error of its own; a refusal is checked first.
+  // Checked before UNREACHABLE: a server that refuses access was reached.
   if (UNKNOWN.test(stderr))
     return `${name} doesn't let git in (${why}): sign in once with git in a terminal, and try again.`
   if (UNREACHABLE.test(stderr)) return `${name} can't be reached (${why}): check the network, and try again.`

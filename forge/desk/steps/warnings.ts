@@ -97,7 +97,7 @@ export async function rewrittenCommits(
   return rewritten.map(row => ({ ...row, isPushed: row.from.some(oid => !own.has(oid)) }))
 }
 
-/** The commits on a remote that leave the branch. */
+/** Counts the commits that leave the branch and are on a remote. */
 async function onRemotes(repository: Repository, { branch, before, onto, chain }: StepPlan): Promise<RemoteCounts> {
   const kept = chain.findLast(({ is }) => is === 'there')
   return await countOnRemotes(repository, headRef(branch), kept?.is === 'there' ? kept.commit : onto, before)

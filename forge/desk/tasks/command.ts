@@ -21,12 +21,12 @@ type ForgeCall = {
 
 /** At most this many bytes of output, enough for a thousand tasks with all their texts; above that, it is stopped. */
 const MAX_OUTPUT_BYTES = 32 << 20
-/** At most this many bytes of its standard error are kept. */
+/** At most this many bytes of the command's standard error are kept. */
 const MAX_ERROR_BYTES = 64_000
 
 /**
- * Runs it, and returns its output by line. Throws a {@link Failure} with its own message if it failed, and with another
- * if it could not be started, took too long, or printed too much.
+ * Runs `forge` with some arguments, and returns its output by line. Throws a {@link Failure} with the command's message
+ * if it failed, and with another if it could not be started, took too long, or printed too much.
  */
 export async function callForge(
   { command, env }: CommandOptions,

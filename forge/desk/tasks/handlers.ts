@@ -1,10 +1,10 @@
-/** Handlers of the questions about the tasks. */
+/** Answers the page's questions about the tasks. */
 import type { Handlers } from '../contract/question.ts'
 import type { tasksQuestions } from '../contract/tasks.ts'
 import type { Window } from '../server/window.ts'
 import type { Tasks } from './tasks-on-desk.ts'
 
-/** `tasks` throws if the desk has none. */
+/** `tasks`: returns the desk's tasks; throws if the desk was opened without. */
 export const tasksHandlers = (tasks: () => Tasks): Handlers<typeof tasksQuestions, Window> => ({
   'tasks mark': () => tasks().mark(),
   'tasks runs': () => tasks().runs(),

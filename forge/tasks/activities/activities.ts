@@ -18,11 +18,13 @@ import { Verdicts } from '../checks/verdicts.ts'
 import { openCodeMap } from '../context/map.ts'
 import { wishedInWords } from '../context/wished.ts'
 import type { Activities } from '../contract.ts'
+import { readPlaybooks } from '../lessons/playbooks.ts'
 import { lintPlan } from '../plan/lint.ts'
 import { listRuns } from '../runs/folder.ts'
 import { priceOf } from '../runs/prices.ts'
 import { statsForPlanners } from '../runs/stats.ts'
 import { reviewersOf } from '../steps/request.ts'
+import { LessonWork } from './lessons.ts'
 import { ListWork } from './lists.ts'
 import { type ActivityOptions, type AttemptCheck, guarded, type Lint, Means, type PlannerFacts } from './means.ts'
 import { PlanWork } from './plan.ts'
@@ -37,8 +39,8 @@ const IMAGE_CHECK_TIMEOUT_MS = 90_000
 
 type Environment = Record<string, string | undefined>
 
-/** The activities of the flows. Dispose it to close journals, ledgers and git processes. */
-type OpenActivities = { activities: Activities } & AsyncDisposable
+/** The activities of the flows. `learns`: whether runs learn from earlier ones. Dispose it to close journals, ledgers and git processes. */
+type OpenActivities = { activities: Activities; learns: boolean } & AsyncDisposable
 
 /**
  * Makes all activities for a repository's worker, with the models in the user's settings and checks in the container.
@@ -82,7 +84,7 @@ export async function makeActivities({
     await slots[Symbol.asyncDispose]()
     await objects[Symbol.asyncDispose]()
   }
-  return { activities: opened.activities, [Symbol.asyncDispose]: close }
+  return { activities: opened.activities, learns: settings.learns, [Symbol.asyncDispose]: close }
 }
 
 type CheckSources = { objects: Objects; slots: Slots; approvals: Approvals; network: NetworkPermission }
@@ -98,15 +100,16 @@ function checkOf({ objects, slots, approvals, network }: CheckSources): AttemptC
 
 type LintSources = { objects: Objects; settings: Settings; state: string; network: NetworkPermission }
 
-/** The linter. It asks what can be run anew each time, since the image may be built while a plan is made. */
+/** The linter. It asks anew each time which checks can be run, since the image may be built while a plan is made. */
 const lintOf =
   ({ objects, settings, state, network }: LintSources): Lint =>
   async (plan, input) => {
     const made = plan.tasks.flatMap(({ objective }) => objective.outputs)
-    const [programs, readyMade, hasNetwork] = await Promise.all([
+    const [programs, readyMade, hasNetwork, { lessons }] = await Promise.all([
       programsOf(state, AbortSignal.timeout(IMAGE_CHECK_TIMEOUT_MS)).catch(() => undefined),
       readyMadeIn(objects, input.tree, made),
       network.isGiven(),
+      readPlaybooks(objects),
     ])
     return await lintPlan(plan, {
       ...input,
@@ -117,6 +120,7 @@ const lintOf =
         return name === undefined ? undefined : priceOf(name, settings)
       },
       reviewersOf: tier => reviewersOf(settings, tier),
+      lessons: new Set(lessons.map(({ id }) => id)),
     })
   }
 
@@ -155,6 +159,7 @@ export function activitiesOf(
   const plans = new PlanWork(means)
   const tasks = new TaskEffects(means)
   const runs = new RunWork(means, tasks)
+  const lessons = new LessonWork(means)
   const activities: Activities = {
     construct: guarded(means, input => steps.construct(input)),
     send: guarded(means, input => steps.send(input)),
@@ -176,6 +181,9 @@ export function activitiesOf(
     escalate: guarded(means, input => runs.escalate(input)),
     rest: guarded(means, status => runs.rest(status)),
     finish: guarded(means, input => runs.finish(input)),
+    gatherLessons: guarded(means, input => lessons.gatherLessons(input)),
+    keepLessons: guarded(means, input => lessons.keepLessons(input)),
+    unlearned: () => lessons.unlearned(),
   }
   return { activities, tidied: () => means.tidied(), [Symbol.dispose]: () => means[Symbol.dispose]() }
 }

@@ -3,7 +3,7 @@
  * then one is sent as a test, and each good answer raises the limit by one.
  */
 
-/** How a request ended that went through. `busy`: the provider takes no more for now. */
+/** How a sent request ended. `busy`: the provider takes no more for now; `retryAfter`: seconds until it does. */
 export type Ended = { how: 'good' | 'other' } | { how: 'busy'; retryAfter?: number }
 
 /** The permission to send one request. Dispose it when the request has ended. */
@@ -23,7 +23,7 @@ type GateOptions = {
 
 type Waiting = { resolve: (pass: Pass) => void; reject: (reason: unknown) => void; signal: AbortSignal }
 
-/** The gate of one provider for all requests of this process. */
+/** Limits the concurrent requests to one provider, of all runs in this process. */
 export class Gate {
   readonly #options: Required<GateOptions>
   #limit: number

@@ -12,7 +12,7 @@ import type { Oid } from '../contract.ts'
 import { newestOf } from '../steps/commits.ts'
 import type { Means } from './means.ts'
 
-/** `commit`: the merge of all results, or, with `conflicts`, as far as it came. */
+/** `commit`: the merge of all results; with `conflicts`, the merge that conflicts, with git's markers in its files. */
 export type Gathering = { commit: Oid; conflicts?: GatheredConflicts }
 /** The conflicting commits, a description for the model, and the files. */
 export type GatheredConflicts = { ours: Oid; theirs: Oid; words: string; files: string[] }

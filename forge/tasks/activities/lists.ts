@@ -1,4 +1,7 @@
-/** Keeps and reads lists for flows, since an event of a history has room for only some ten thousand bytes. */
+/**
+ * Stores and reads lists for workflows, since an event of a workflow's history has room for only some ten thousand
+ * bytes.
+ */
 import * as v from 'valibot'
 import type { List, ListActivities, Reference, RunId } from '../contract.ts'
 import type { RunStore } from '../runs/store.ts'
@@ -9,7 +12,7 @@ const PART_BYTES = 32_000
 
 const Items = v.array(v.unknown())
 
-/** Keeps a list as a blob. */
+/** Stores a list as a blob. */
 export async function keepItems(store: RunStore, kind: string, items: readonly unknown[]): Promise<List> {
   return { ...(await store.putJson(kind, items)), count: items.length }
 }

@@ -84,15 +84,15 @@ export type ActivityOptions = {
   check: AttemptCheck
   lint: Lint
   facts?: PlannerFacts
-  /** What the user has signed for a run. Without it, signatures are not checked. */
+  /** Opens what the user has signed for a run. Without this function, signatures are not checked. */
   approved?: (run: RunId, folder: string) => ApprovedCommands
-  /** Signs results of checks and reviews; without it, nothing is signed. */
+  /** Opens the signed results of a run's checks and reviews; without this function, none are signed. */
   verdicts?: (store: RunStore) => Verdicts
   summaries?: Summaries
   map?: CodeMap
   surroundings?: () => Surroundings
   now?: () => number
-  /** Makes a provider's gate. */
+  /** Makes a provider's gate, which limits its concurrent requests (gate.ts). */
   openGate?: () => Gate
 }
 
@@ -224,7 +224,7 @@ export class Means implements Disposable {
     return v.parse(Plan, await store.readJson(reference))
   }
 
-  /** What a plan allows beyond the approved one before, as sentences. */
+  /** What a new plan allows beyond `before`, the approved one, as sentences. */
   widens(before: Plan, plan: Plan, done: readonly TaskId[]): string[] {
     const { settings } = this
     const priceOfTier: PriceOf = tier => {

@@ -53,7 +53,7 @@ export async function planThatHolds(store: RunStore): Promise<Plan | undefined> 
   return bytes && v.parse(Plan, JSON.parse(bytes.toString()))
 }
 
-/** The plan in a model's answer; a person's JSON is the plan itself. */
+/** Gives the plan of some JSON: the field `plan` of a model's answer, or the whole of what a person wrote. */
 const proposed = (json: unknown): unknown =>
   typeof json === 'object' && json !== null && 'plan' in json && !('tasks' in json) ? json.plan : json
 

@@ -23,6 +23,7 @@ import type {
   TaskId,
   Tier,
 } from '../contract.ts'
+import { pinLessons } from '../lessons/pinned.ts'
 import { type Plan, TIERS } from '../plan/schema.ts'
 import { findDone, hideDone } from '../runs/done.ts'
 import { resultRef } from '../runs/folder.ts'
@@ -40,13 +41,13 @@ import type { Means } from './means.ts'
 import { planThatHolds } from './plan.ts'
 import { evidenceInWords, signGathering, type TaskEffects, withReport } from './task.ts'
 
-const Decision = v.object({
+export const Decision = v.object({
   kind: v.picklist(['approval', 'answer']),
   task: v.string(),
   count: v.number(),
   answer: v.object({ kind: v.string(), oid: v.string() }),
 })
-type Decision = v.InferOutput<typeof Decision>
+export type Decision = v.InferOutput<typeof Decision>
 
 const Results = v.array(v.object({ task: v.string(), head: v.string() }))
 
@@ -80,7 +81,10 @@ export class RunWork implements RunActivities {
       )
     const before = await readStoredRun(store)
     const facts = before?.facts ?? (await this.#facts(input, store))
-    const stored: StoredRun = { ...input, began: before?.began ?? now(), facts }
+    const { learns } = settings
+    // Pinned once, with the facts: a lesson that is learned meanwhile would change the requests of steps that are done.
+    const lessons = before?.facts || !learns ? before?.lessons : await pinLessons(objects, store)
+    const stored: StoredRun = { ...input, began: before?.began ?? now(), facts, ...(lessons && { lessons }) }
     await Promise.all([
       store.set('run.json', `${JSON.stringify(stored)}\n`),
       ...[input.wish, ...(input.plan ? [input.plan] : [])].map(async it => store.put(it.kind, await store.read(it))),
@@ -95,13 +99,14 @@ export class RunWork implements RunActivities {
       ...(passed.length > 0 && { passed: await keepItems(store, 'passed', passed) }),
       facts,
       above,
+      ...(learns && { learns }),
       ...(used !== undefined && { used }),
     }
   }
 
   /**
-   * The tasks of the current plan that have passed, as signed by this user's worker for the delivered commits. After a
-   * change of the plan, the same task has other requests, whose answers would not be found.
+   * The tasks of the current plan that have passed, as signed by this user's worker for the delivered commits. They are
+   * not done again: after a change of the plan their requests would differ, and the stored answers not be found.
    */
   async #passedBefore(store: RunStore, run: RunId): Promise<PassedBefore[]> {
     const { objects } = this.means
@@ -141,7 +146,10 @@ export class RunWork implements RunActivities {
     }
   }
 
-  /** The journal's sentence with the person's answer, which is not in the history. */
+  /**
+   * A sentence for the journal, with the text of the user's answer added, to which the workflow's history has only a
+   * reference.
+   */
   async #withAnswer({ what, words, task = '', refs = [] }: NewJournalLine, run: RunId): Promise<string> {
     const answer = what === 'answered' ? refs.find(({ kind }) => kind === 'answer') : undefined
     if (!answer) return words
@@ -173,7 +181,8 @@ export class RunWork implements RunActivities {
     const { store, approved, verdicts } = await this.means.run(run)
     const plan = await this.means.plan(store, answer)
     const hash = hashOfPart(plan, undefined)
-    // With --yes, plans are approved as they come; and a planner may propose changes that widen nothing.
+    // Without the user's signature, only a plan that a planner has proposed: with --yes any, else one that allows
+    // nothing beyond the approved plan.
     const isPlanned = async () => !verdicts || (await verdicts.has({ fact: 'planned', run, plan: hash }))
     const isTaken = async () => ((await approved?.hasAll()) || (await this.#isWithin(run, plan))) && (await isPlanned())
     if (approved && !(await approved.hasPlan(plan)) && !(await isTaken()))
@@ -220,7 +229,8 @@ export class RunWork implements RunActivities {
       // Failures with the same evidence are listed once.
       evidence: [...new Set(evidence.map(text => this.means.clean(text)))],
       task: input.task,
-      // The id comes from a command line, so it must name an answer that this run keeps.
+      // The input is untrusted, and the report shows this command for typing: only a plain `forge resume` of this run
+      // is taken over.
       ...(input.resume?.startsWith(`forge resume ${input.run}`) &&
         /^[\w -]+$/.test(input.resume) && { resume: input.resume }),
       // Of the plan, the report needs the title and this task.
@@ -236,7 +246,8 @@ export class RunWork implements RunActivities {
 
   async rest(status: RunStatus): Promise<void> {
     const { store, ledger } = await this.means.run(status.run)
-    // The ledger also has what the run is not told: answers that broke off, and requests lost in a crash.
+    // The ledger, which counts all requests, also has the costs that the workflow is not told: of answers that broke
+    // off, and of requests lost in a crash.
     await store.set('status.json', `${JSON.stringify({ ...status, spent: ledger.spent() })}\n`)
   }
 
@@ -312,7 +323,7 @@ export class RunWork implements RunActivities {
   }
 }
 
-/** Assertions that are named to the run: a history takes no list without a bound. */
+/** At most this many assertions are named to the workflow: its history takes no list without a bound. */
 const MAX_NAMED_ASSERTIONS = 20
 
 /** At most this many tasks are described in a report; with more, only the one that it is about. */

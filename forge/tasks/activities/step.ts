@@ -6,6 +6,7 @@
 import { createHash } from 'node:crypto'
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common'
 import { Failure } from '../../../core/failure.ts'
+import { oidOf } from '../../../core/git/objects.ts'
 import { many, visible } from '../../../core/text.ts'
 import { tokensIn } from '../../ai/fence.ts'
 import { withCost } from '../../ai/price.ts'
@@ -29,9 +30,11 @@ import type {
   StepResult,
 } from '../contract.ts'
 import { withModelSpan } from '../engine/spans.ts'
+import { lessonReference, pinnedLessons } from '../lessons/pinned.ts'
 import { NOTHING_SPENT } from '../run/state.ts'
 import { OutOfBudget, type Reservation } from '../runs/budget.ts'
 import { attemptRef } from '../runs/folder.ts'
+import { readStoredRun } from '../runs/plans.ts'
 import { isAssumed, missingPrice, priceOf, requestEstimateOf } from '../runs/prices.ts'
 import type { RunStore } from '../runs/store.ts'
 import { parseStoredAnswer, spentOf, storedAnswer } from '../runs/stored-answer.ts'
@@ -57,6 +60,8 @@ const SIGNED: readonly StepInput['kind'][] = ['plan', 'check plan', 'review']
 
 type SendInput = StepPlace & Constructed
 
+const isPlan = ({ kind }: Reference): boolean => kind === 'plan'
+
 const idOf = ({ run, key }: SendInput): string => `${run} ${key}`
 
 export class StepWork implements StepActivities {
@@ -72,8 +77,9 @@ export class StepWork implements StepActivities {
     const { store, journal, verdicts } = await this.means.run(input.run)
     const name = modelFor(settings, input.tier, input.choice)
     const { window } = await this.means.model(name)
+    const pinned = (await readStoredRun(store))?.lessons
     const from = input.kind === 'review' ? await this.#beganAt(input) : undefined
-    const { bytes, key, tokens, leftOut, prompt } = await buildRequest(input, {
+    const { bytes, key, tokens, leftOut, prompt, lessons } = await buildRequest(input, {
       objects,
       store,
       model: { name, window, thinking: thinkingFor(settings, input.tier, name) },
@@ -81,10 +87,13 @@ export class StepWork implements StepActivities {
       summaries: options.summaries,
       map: options.map,
       from,
+      lessons: await pinnedLessons(store, pinned),
     })
     const asked = `${name} for the step ${input.step} (${input.kind}), as its tier is ${input.tier}.`
     const left = leftOut.length > 0 ? ` There was no room for ${leftOut.join('; ')}.` : ''
-    const why = `About ${many(tokens, 'token')}, version ${prompt} of the prompt.${left}`
+    const learned = lessons.length > 0 ? ` Lessons of earlier runs: ${lessons.map(({ id }) => id).join(', ')}.` : ''
+    const why = `About ${many(tokens, 'token')}, version ${prompt} of the prompt.${learned}${left}`
+    const given = pinned ? lessons.map(lesson => lessonReference(lesson, pinned.oid)) : []
     const asking = verdicts && SIGNED.includes(input.kind) && (await this.#asked(input, key))
     const [request] = await Promise.all([
       store.put('request', bytes),
@@ -95,9 +104,17 @@ export class StepWork implements StepActivities {
         what: 'asks_model',
         words: asked,
         why,
+        // By these, `forge eval` asks and judges the request again.
+        refs: [this.#blobOf(bytes), { kind: 'base', oid: input.base }, ...input.about.filter(isPlan), ...given],
       }),
     ])
     return { request, key, model: name, kind: input.kind, tier: input.tier, prompt }
+  }
+
+  /** The reference to a request that is being stored. */
+  #blobOf(request: string): Reference {
+    const { format } = this.means.objects.repository
+    return { kind: 'request', oid: oidOf(format, { type: 'blob', bytes: Buffer.from(request) }) }
   }
 
   async send(input: SendInput): Promise<Sent> {
@@ -110,7 +127,8 @@ export class StepWork implements StepActivities {
         signal,
       )
       if (!sent) continue
-      // The server may have lost track of this very step: then the costs are its own.
+      // Where Temporal has lost track of this same step and repeated it, the shared request is its own, and so are the
+      // costs.
       const own = await this.#answered(await this.means.run(input.run), input)
       return own ?? { ...sent, spent: NOTHING_SPENT, wasThere: true }
     }
@@ -460,8 +478,8 @@ export class StepWork implements StepActivities {
   }
 
   /**
-   * The ref for a step's commit: the attempt's for a task's changes; a separate one for a resolution, which is judged
-   * later.
+   * The ref for a step's commit: the attempt's for a task's changes; a separate one for the resolution of a conflict,
+   * which is judged later.
    */
   #refFor({ run, task, attempt, step, kind }: StepPlace & { kind: StepInput['kind'] }): string {
     if (kind === 'implement' && task !== undefined) return attemptRef(run, task, attempt)
@@ -538,7 +556,10 @@ async function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal)
 
 const lineOf = ({ run, task, attempt }: StepPlace) => ({ run, attempt, task })
 
-/** The outcome of a step: the model's own word counts only where its answer could be read and its edits be applied. */
+/**
+ * The outcome of a step. The signal in the model's answer counts only where the answer could be read and its edits be
+ * applied.
+ */
 function endOf(
   received: Received,
   serialized: Serialized | undefined,
@@ -549,11 +570,13 @@ function endOf(
   return { outcome: parsed.signal, words: parsed.words }
 }
 
-/** A discovery is kept as a blob of that kind, for other tasks. */
+/**
+ * Marks an answer which says that there is more to do than the plan has, by its own kind, as text for later requests.
+ */
 const named = (parsed: Reference, outcome: Outcome): Reference =>
   outcome === 'new_tasks_discovered' ? { ...parsed, kind: 'discovered' } : parsed
 
-/** The fields that only some outcomes have. */
+/** The fields of a step's result that only some outcomes have. */
 async function more(store: RunStore, parsed: AnswerOf<StepInput['kind']>): Promise<Partial<StepResult>> {
   if (parsed.signal === 'blocked_on_human') return { question: await store.put('question', parsed.question) }
   if (parsed.signal === 'blocked_on_sibling') return { sibling: parsed.sibling }

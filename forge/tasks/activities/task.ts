@@ -1,4 +1,7 @@
-/** Activities for a task around its steps: gathering its dependencies, judging resolutions, checking, delivering. */
+/**
+ * Activities for a task around its steps: merging the results that it builds on, judging resolutions of conflicts,
+ * checking, delivering.
+ */
 import { Failure } from '../../../core/failure.ts'
 import { isAncestor } from '../../../core/git/commits.ts'
 import type { Path } from '../../../core/git/repository.ts'
@@ -50,7 +53,8 @@ export class TaskEffects implements TaskActivities {
     const gathered = await gatherAll(this.means, resolved ?? base, results, message)
     await signGathering(verdicts, run, gathered, [resolved ?? base, ...results])
     if (gathered.conflicts) return await withReport(store, gathered.commit, gathered.conflicts)
-    // When this is repeated after the steps, the ref already has their commits.
+    // If this activity is repeated later, the attempt's steps may have committed onto the gathered commit: the ref is
+    // not moved back then.
     const may = async (from: Oid | undefined) =>
       from === undefined || !(await isAncestor(objects.repository, gathered.commit, from))
     const ref = attemptRef(run, task, attempt)
@@ -157,7 +161,7 @@ export class TaskEffects implements TaskActivities {
   }
 }
 
-/** Signs which commits a gathering contains, also one that stopped at a conflict. */
+/** Signs which commits a merge of results contains, also of a merge that stopped at a conflict. */
 export async function signGathering(
   verdicts: Verdicts | undefined,
   run: RunId,

@@ -30,7 +30,8 @@ export class Believed {
     const same: typeof passed = []
     for (const it of passed) if (it.commands === (await this.#commandsOf(task, it))) same.push(it)
     if (same.length === 0) return 'it was checked by other commands than the plan and the repository ask for now'
-    // In `forge land --check`, the user was told which questions no command answers.
+    // `isWhole` is signed by `forge land --check`, which checks everything again and tells the user which questions no
+    // command answers.
     if (same.some(({ isWhole }) => isWhole)) return undefined
     if (!this.#isApproved) return 'you have not approved the plan that it was checked by'
     this.#own ??= this.#findOwn()
@@ -83,7 +84,9 @@ export class Believed {
     return own
   }
 
-  /** Whether a commit is a task's result that has passed, if its own base is fine. */
+  /**
+   * Whether a signed check shows that a task's result has passed, provided that the commit it was made from has, too.
+   */
   #hasPassed({ task, head, plan, isGood, isWhole }: FactOf<'checked'>): boolean {
     const of = this.plan.tasks.find(({ id }) => id === task)
     if (!of || !isGood || plan !== hashOfPart(this.plan, task)) return false
@@ -100,7 +103,7 @@ export class Believed {
     return true
   }
 
-  /** Whether the task of an assertion was accepted with exactly these files. */
+  /** Whether reviewers have accepted the task that has to make an assertion true, with exactly the files of `head`. */
   async #wasAffirmed(assertion: string, head: Oid): Promise<boolean> {
     const task = this.plan.tasks.find(({ claims }) => claims.includes(assertion))?.id
     if (task === undefined) return false

@@ -54,7 +54,10 @@ function findingOf(line: string): Finding | undefined {
 /** A complaint with numbers removed, so that it is the same after lines were added above it. */
 const withoutNumbers = (words: string): string => words.replace(/\d+/g, '#')
 
-/** The complaints in `after` that are not in `before`; a repeated complaint counts for each time. */
+/**
+ * The complaints in `after` that are not in `before`. One that occurs more often than before is given once for each
+ * further time.
+ */
 export function newFindings(before: readonly Finding[], after: readonly Finding[]): Finding[] {
   const known = new Map<string, number>()
   for (const { key } of before) known.set(key, (known.get(key) ?? 0) + 1)

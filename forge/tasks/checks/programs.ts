@@ -32,7 +32,7 @@ const MAX_LIST_BYTES = 4 << 20
 /** The programs of an image with their versions; '' where the version is unknown. */
 export type Programs = ReadonlyMap<string, string>
 
-/** The programs that a planner is told about, out of some two thousand. Those of every system are left out. */
+/** The programs that a planner is told about, out of some two thousand. Programs that every system has are left out. */
 const THAT_MATTER: Record<string, string> = {
   Languages:
     'bun node deno python3 python ruby perl php lua go rustc gcc g++ clang java javac kotlinc scala dotnet swift ghc elixir erl julia Rscript',
@@ -142,7 +142,7 @@ export async function checksInWords(
     lines.push('FORGE.md lists these, which are run for every task and need not be asked for:')
     lines.push(...forge.checks.map(command => `- ${visible(command)}`))
   }
-  // A ready-made check would only repeat the repository's own commands.
+  // Where FORGE.md lists commands, ready-made checks that run commands would only repeat them.
   const ready = [...fitting].filter(name => isText(name) || forge.checks.length === 0)
   lines.push('Ready-made checks, to be named in a task:')
   for (const name of ready) {

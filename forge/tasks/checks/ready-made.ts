@@ -44,7 +44,7 @@ const MARKERS: Record<ReadyMade, { names: readonly string[]; ends: readonly stri
   },
 }
 
-/** In a repository with more files, none are searched for, and each check counts as fitting. */
+/** At most this many files are listed; in a repository with more, each ready-made check counts as fitting. */
 const MAX_FILES = 200_000
 
 /**

@@ -1,4 +1,4 @@
-/** Signatures of the user in a file outside the repository, each for one thing in one repository. */
+/** Signatures of the user in a file outside the repository, each for one statement about one repository. */
 import { isDeepStrictEqual } from 'node:util'
 import * as v from 'valibot'
 import type { Repository } from '../../../core/git/repository.ts'
@@ -10,7 +10,7 @@ const Stored = v.object({ version: v.literal(1), approvals: v.pipe(v.array(Signe
 /** How often a write is repeated when other processes write at the same time. */
 const TRIES = 10
 
-/** What is signed for, under a unique name. */
+/** A statement to sign: what it is about (`name`), and its text. */
 export type Signed = Pick<Subject, 'name'> & { words: string }
 
 /** A file of signatures. They are bound to the repository's path, so a copy does not count in another clone. */
@@ -25,7 +25,7 @@ export class Signatures {
     this.#scope = new Bun.CryptoHasher('sha256').update(repository.commonDir).digest('hex')
   }
 
-  /** The things that were not signed. Throws a {@link Failure} where the user's key can't be used. */
+  /** Those of `wanted` that were not signed. Throws a {@link Failure} where the user's key can't be used. */
   async missing(wanted: readonly Signed[]): Promise<Signed[]> {
     // An unreadable file approves nothing: the user is asked again.
     const known = (await readJson(this.file, Stored))?.approvals ?? []
@@ -39,7 +39,7 @@ export class Signatures {
     return (await this.missing([one])).length === 0
   }
 
-  /** Signs things that the user has seen. */
+  /** Signs what the user has seen. */
   async add(signed: readonly Signed[]): Promise<void> {
     const more = await Promise.all(signed.map(one => this.approvals.sign(this.#subject(one), this.repository.format)))
     for (let tries = 1; ; tries++) {

@@ -30,8 +30,8 @@ export type Slot = AsyncDisposable & {
    */
   restore(commit?: Oid): Promise<boolean>
   /**
-   * A second slot for the holder of this one, without waiting, since waiting holders would deadlock. Dispose it before
-   * this one.
+   * Opens a second folder for the holder of this one, without waiting: holders that wait for each other would deadlock.
+   * Dispose it before this one.
    */
   beside(commit: Oid): Promise<Slot>
   /**
@@ -71,7 +71,7 @@ export class Slots implements AsyncDisposable {
     readonly most = slotsOfMachine(),
   ) {}
 
-  /** Takes a slot with the files of a commit, waiting for a free one. Throws the signal's reason. */
+  /** Takes a slot (a folder with the files of a commit), waiting for a free one. Throws the signal's reason. */
   async take(commit: Oid, signal?: AbortSignal): Promise<Slot> {
     await this.#enter(signal)
     try {
@@ -110,7 +110,10 @@ export class Slots implements AsyncDisposable {
     else this.#taken--
   }
 
-  /** Opens a slot. `onClose` is called when it is given back, and not where opening fails. */
+  /**
+   * Opens a slot (a folder with the files of a commit). `onClose` is called when it is given back, and not where
+   * opening fails.
+   */
   async #open(commit: Oid, onClose: () => void): Promise<Slot> {
     const place = await this.#claim()
     try {
@@ -177,7 +180,7 @@ export class Slots implements AsyncDisposable {
   }
 }
 
-/** What a slot needs of its pool. */
+/** What a slot needs of the pool of slots: to give itself back, and to open another one for its holder. */
 type Home = { giveBack: () => Promise<void>; beside: (commit: Oid) => Promise<Slot> }
 
 class WarmSlot implements Slot {
@@ -297,7 +300,7 @@ class WarmSlot implements Slot {
   async #remove(paths: readonly string[]): Promise<void> {
     if (paths.length === 0) return
     const gone = new Set(paths)
-    // Only the topmost ones: their content is removed with them.
+    // Removes only the topmost paths: their content goes with them.
     const tops = paths.filter(path => !gone.has(path.slice(0, Math.max(path.lastIndexOf('/'), 0))))
     const input = Buffer.from(tops.map(path => `./${path}\0`).join(''), 'latin1')
     const stdio: ['pipe', 'pipe', 'pipe'] = ['pipe', 'pipe', 'pipe']

@@ -9,7 +9,7 @@ export type TextCheck = 'citations' | 'complete' | 'format'
 /** A text file that an attempt has written. */
 export type WrittenText = { path: Path; text: string }
 
-/** A function that tells whether a tree has such a file or folder. */
+/** A function that tells whether a tree has a file or folder of this path. */
 type Exists = (path: Path) => Promise<boolean>
 
 /** The findings of a check in some texts; empty where all is well. */

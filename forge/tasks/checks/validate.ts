@@ -41,7 +41,10 @@ export type ValidationMeans = {
  * of one of them. Formatters are not run then.
  */
 export type Attempt = { plan: Plan; task?: Task; base: Oid; head: Oid; isWhole?: boolean }
-/** The result. `commands`: their hash, '' where nothing was judged. */
+/**
+ * The result. `commands`: a hash of all commands by which the attempt was judged; '' where the user has to act before
+ * it can be.
+ */
 export type Judged = Validated & { commands: string }
 
 /** The result of one check. */
@@ -50,7 +53,10 @@ type CheckResult = {
   name: string
   /** `not new`: the base fails in the same way. `flaky`: it failed once and then passed. */
   came: 'good' | 'bad' | 'not new' | 'flaky'
-  /** For a passed claim: it passed on the base, too, so it does not show that the task did anything. */
+  /**
+   * Set for a passed command that shows an assertion of the task: it passed on the base, too, so it does not show that
+   * the task did anything.
+   */
   heldBefore?: boolean
   /** The reason in a few words: exit code, time. */
   words: string
@@ -69,8 +75,8 @@ export type ValidationReport = {
 }
 
 /**
- * A command to run. `onlyNew`: only findings that the base does not have count. `isClaim`: it shows what the task
- * itself claims.
+ * A command to run. `onlyNew`: only findings that the base does not have count. `isClaim`: it shows an assertion that
+ * the task has to make true.
  */
 type Wanted = { command: string; seconds: number; onlyNew: boolean; isClaim?: boolean }
 
@@ -330,8 +336,8 @@ async function checkCommands(
 }
 
 /**
- * Marks passed claims that also pass on the base, as these do not show what the task did. Only where all checks have
- * passed, so once for a task.
+ * Marks passed commands of the task's assertions that also pass on the base, as these do not show what the task did.
+ * Only where all checks have passed, so once for a task.
  */
 async function tellHeldBefore(
   means: ValidationMeans,
@@ -348,7 +354,8 @@ async function tellHeldBefore(
   if (claims.length === 0 || base === head) return results
   const held = new Set<string>()
   for (const wanted of claims) {
-    // The files prepared for the attempt are good enough for the base, as nothing is decided by this.
+    // The base is checked with the files prepared for the attempt, such as installed packages: nothing is decided by
+    // this.
     const isPrepared = await slot.restore(base)
     if (!isPrepared && prepare.length > 0) break
     const end = await runIn(means, slot, wanted)
@@ -358,8 +365,8 @@ async function tellHeldBefore(
 }
 
 /**
- * A slot in which each command starts with the same files: those of the commit and of `prepare`. Otherwise a command of
- * an attempt could write a check that passes the next one.
+ * A folder in which each command starts with the same files: those of the commit and of `prepare`. Otherwise a command
+ * of an attempt could write a check that passes the next one.
  */
 class CheckRoom {
   #isFilled = true
@@ -370,7 +377,7 @@ class CheckRoom {
     private readonly prepare: readonly string[],
   ) {}
 
-  /** Prepares the slot for the next command: call before each. Gives the failed check where preparing fails. */
+  /** Restores the files for the next command: call before each. Gives the failed check where preparing fails. */
   async begin(): Promise<CheckResult | undefined> {
     const isFresh = this.#isFilled
     this.#isFilled = false
@@ -422,7 +429,7 @@ function resultOf(command: string, end: End, came: CheckResult['came'], words: s
 
 // --- What a model hears
 
-/** The assertions that a command shows, by the names that the task has for them. */
+/** For each command of the contract, the ids of the assertions that it shows. */
 type AssertionsByCommand = ReadonlyMap<string, readonly string[]>
 
 function assertionsOf({ contract }: Plan): AssertionsByCommand {

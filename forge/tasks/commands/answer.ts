@@ -69,7 +69,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   const before = await readPlan(store)
   if (!before.tasks.some(({ id }) => id === task))
     throw new Failure(`The run ${run} has no task ${visible(task)}: forge show ${run} lists them.`)
-  // The user has to see existing files that the task may write from now on.
+  // The task is also shown the existing files that it may write from now on.
   const { base } = await readRunInput(store)
   const there: string[] = []
   for (const path of mayWrite) if ((await entryAt(place.objects, base, path))?.mode.startsWith('100')) there.push(path)
@@ -83,21 +83,24 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   return EXIT.done
 }
 
-/** Files that the words name, and that the task has written outside of its boundaries when it failed. */
+/** Files that the user's answer names, and that the task has written outside of its boundaries when it failed. */
 async function filesMeant(
   store: RunStore,
   server: RunServer,
   { task, text }: { task: TaskId; text: string },
 ): Promise<string[]> {
   if (task === '') return []
-  // Where the run does not say how it is, the answer itself says why.
+  // Where the run's status can't be had, no file is found, and the answer, which is sent next, fails with the reason.
   const status = await server.status(store.run).catch(() => undefined)
   const question = status?.tasks.find(({ id }) => id === task)?.question
   const escalation = question && (await readEscalation(store, question))
   return escalation ? filesOutside(escalation).filter(path => text.includes(path)) : []
 }
 
-/** Words alone leave the boundaries as they are, so the next attempt would fail in the same way: the person is asked. */
+/**
+ * Asks whether the task may write these files. An answer in words leaves its boundaries as they are, so the next
+ * attempt would fail in the same way.
+ */
 async function mayWriteThem(paths: string[], task: TaskId, context: CommandContext): Promise<boolean> {
   const all = paths.join(', ')
   if (!context.isTerminal) {

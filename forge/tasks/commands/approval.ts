@@ -23,7 +23,7 @@ import { askPerson, columnsOf, type PlanWord } from './follow.ts'
 import { openNetwork } from './network.ts'
 import { openStore, type RunPlace } from './place.ts'
 
-/** The approvals of a run. */
+/** Opens what the user has signed for a run. */
 export async function openApproved(place: RunPlace, run: RunId, { env }: CommandContext): Promise<ApprovedCommands> {
   const folder = await openRunFolder(place.repository, run, env)
   const config = join(xdgFolder(env.XDG_CONFIG_HOME, '.config'), 'forge')
@@ -37,11 +37,11 @@ export type LookedAt = {
   commands: string[]
   /** The text for a terminal of that many columns. */
   text: (columns: number) => string
-  /** The form for programs. `seen` differs where anything differs that is approved. */
+  /** The plan for --json. Its field `seen` is a digest of everything that is approved. */
   inFull: Omit<ShownPlan, 'waits'>
 }
 
-/** Reads a plan of a run, by default the current one, with all that belongs to it. */
+/** Reads a plan of a run, by default the current one, with all that the user has to see before approving it. */
 export async function lookAtPlan(
   place: RunPlace,
   run: RunId,

@@ -55,7 +55,10 @@ async function reportOf(
   }
 }
 
-/** Files of a check that the result has changed, so that the check may show whatever the change wants. */
+/**
+ * Sentences about files that a check consists of and that the result has changed: the check may pass only because of
+ * that.
+ */
 async function ownFilesIn({ objects }: RunPlace, { task, plan, base, tip }: Result): Promise<string[]> {
   const of = plan.tasks.find(({ id }) => id === task)
   const parts = tasksIn(plan, of)

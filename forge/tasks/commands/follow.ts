@@ -27,11 +27,11 @@ type Following = {
   approve: (plan: Reference) => Promise<PlanWord>
 }
 
-/** Milliseconds between two looks at the run. */
+/** Milliseconds between two queries of the run's status. */
 const POLL_MS = 400
 /** At most this many unanswered queries in a row, as a worker may be busy. */
 const MAX_SILENCES = 3
-/** At most this many looks for a question that is still being written. */
+/** At most this many queries while a question is still being written. */
 const MAX_POLLS_FOR_QUESTION = 8
 
 /** Follows the run and gives the exit code. Ctrl-C only ends the following. */
@@ -52,7 +52,7 @@ export async function follow(following: Following): Promise<ExitCode> {
     if (context.signal.aborted) return detach(following)
     const looked = await lookAtRun(server, following.store, context.env).catch(error => {
       if (!(error instanceof NoAnswer) || silences++ === MAX_SILENCES) throw error
-      // Said at the first silence: a person would take what was drawn before for what is so now.
+      // Shown at the first unanswered query: the user would take the last drawing for the present state.
       if (last) drawing.show({ ...last, state: 'unreachable', words: error.message })
       else if (silences === 1) context.err(error.message)
       return undefined

@@ -48,8 +48,10 @@ What was not checked by a worker of yours, as its signature shows, is not merged
   --json          merges nothing, and says as JSON what it would show, and the tree that would come of it
   --seen TREE     with --yes: only if what comes of it is that tree still`
 
-/** What is landed: a branch of a run, and the words for it. */
-/** `name`: of the result's branch. `isBranch`: it exists; a task's is gone once the run has a combined result. */
+/**
+ * What is landed. `name`: of the result's branch. `isBranch`: whether that branch exists; a task's is gone once the run
+ * has a combined result.
+ */
 type Landing = Landed & { name: string; isBranch: boolean }
 type Target = { ref: RefName; name: string; tip: Oid }
 

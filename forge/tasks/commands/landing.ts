@@ -13,8 +13,9 @@ import { openStore, type RunPlace } from './place.ts'
 export type Landed = { run: RunId; task?: TaskId; tip: Oid; base: Oid; plan: Plan }
 
 /**
- * `why`: why it counts as not checked. `isAffirmed`: reviewers have affirmed all questions for exactly these files.
- * `doubts`: what the checks do not show. `known`: all facts signed by the user's own worker.
+ * What is known of a result's checks. `why`: why it counts as not checked. `isAffirmed`: reviewers have affirmed all
+ * questions for exactly these files. `doubts`: what the checks do not show. `known`: all facts signed by the user's own
+ * worker.
  */
 export type Belief = { why: string | undefined; isAffirmed: boolean; doubts: string[]; known: BelievedFacts }
 
@@ -131,7 +132,7 @@ const BODY_COLUMNS = 72
 /** At most this many assertions are listed; with more, the message lists the tasks. */
 const MAX_POINTS = 10
 
-/** The commit message. `why`: the reason that it counts as not checked, where it is landed anyway. */
+/** The commit message. `why`: the reason that the result counts as not checked, where it is landed anyway. */
 export function landingMessage({ run, task, plan, tip }: Landed, why: string | undefined): string {
   const of = plan.tasks.find(({ id }) => id === task)
   const points = claimedBy(plan, of).map(({ says }) => says)

@@ -1,6 +1,6 @@
 /**
- * Finds out the state of a run: first what the server says of its workflow, then what the workflow says, else what git
- * keeps.
+ * Finds out the state of a run: from the server's record of its workflow, then from the workflow itself; without these,
+ * from git.
  */
 import { join } from 'node:path'
 import { Failure } from '../../../core/failure.ts'
@@ -21,7 +21,7 @@ export type Seen = RunStatus & { began?: number; sending?: Sending }
 /** `isUnderWay`: the server works on the run, or waits for the user. `status`: undefined where nothing is known. */
 export type Looked = { isUnderWay: boolean; status?: Seen }
 
-/** States in which a run changes only by the user, whether or not its server is reachable. */
+/** States in which a run changes only when the user acts, whether or not its server is reachable. */
 const RESTING: readonly RunStatus['state'][] = [
   'done',
   'failed',

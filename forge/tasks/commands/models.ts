@@ -22,12 +22,12 @@ models.dev's list of ${LIST_DATE}; FORGE_PRICES, FORGE_WINDOW and FORGE_THINKING
 type ModelRow = {
   tier: Tier
   model: string
-  /** Why it can't be asked, as a sentence; undefined where it can. */
+  /** Why the model can't be asked, as a sentence; undefined where it can. */
   missing?: string
   window?: number
   price?: { input: number; output: number; isAssumed: boolean }
   thinking: string
-  /** Undefined for models that the list does not know. */
+  /** What the model can do; undefined where the list of models does not know it. */
   can?: Ability[]
 }
 

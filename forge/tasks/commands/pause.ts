@@ -104,7 +104,7 @@ export async function runResume(argv: string[], context: CommandContext): Promis
     await server.update(run, 'raise', more)
   }
   const { state, plan } = await server.status(run)
-  // Raising a limit continues a run that had reached it by itself; resuming is for the other states.
+  // A run that had reached a limit continues as soon as that is raised; in the other states it has to be resumed.
   const isEnough = isRaised && task === undefined && !['paused', 'asks', 'approving'].includes(before ?? state)
   if (isEnough) {
     context.out(going)

@@ -12,7 +12,7 @@ export type RunPlace = AsyncDisposable & { repository: Repository; objects: Obje
 
 /** Opens the repository of the current folder. Throws a {@link Failure} where there is none. */
 export async function openPlace({ cwd, signal }: CommandContext): Promise<RunPlace> {
-  // The signal ends questions to the user and the server; git is not ended by it.
+  // Git is started without the signal: Ctrl-C ends only what waits for the user or the server.
   const repository = await openRepository(cwd)
   signal.throwIfAborted()
   const objects = openObjects(repository)

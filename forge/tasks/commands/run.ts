@@ -148,7 +148,7 @@ async function sayUncommitted(
   const flags = ['--porcelain', '-z', '--untracked-files=normal', '--no-renames', '--ignore-submodules=all']
   const args = [...quiet, 'status', ...flags]
   const entries = (await read(repository, args)).split('\0').filter(Boolean)
-  // Files of wishes and plans are no part of the work.
+  // Wishes and plans are read by this command, not by the tasks: they need no commit.
   const isWork = (path: string) => !/\.plan\.ya?ml$/.test(path) && join(workTree, path) !== resolve(cwd, word)
   const paths = entries.map(entry => entry.slice(3)).filter(isWork)
   if (paths.length === 0) return
@@ -177,7 +177,7 @@ async function withoutFilters(repository: Repository): Promise<string[] | undefi
 
 type Wish = { text: string; plan?: Plan }
 
-/** Reads the wish from the file of that name, or takes the words themselves. */
+/** Reads the wish from the file that the argument names; else the argument is the wish. */
 async function readWish(word: string, { cwd }: CommandContext): Promise<Wish> {
   const path = resolve(cwd, word)
   const isFile = word.length < 1000 && (await stat(path).catch(() => undefined))?.isFile()

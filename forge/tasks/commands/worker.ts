@@ -81,7 +81,7 @@ async function hasWorkingRuns(repository: Repository, server: OpenServer, queue:
   }
 }
 
-/** Messages of providers and servers may contain a key. */
+/** Gives a log function that blacks out keys, which messages of providers and servers may contain. */
 async function withoutKeys(log: (line: string) => void, env: CommandContext['env']): Promise<(line: string) => void> {
   // Unreadable settings are reported by the first activity that needs them.
   const secrets = await readSettings(env).then(

@@ -5,11 +5,12 @@
 import type { Path } from '../../../core/git/repository.ts'
 import { short } from '../../../core/text.ts'
 import { fenced, fileInWords, quoted } from '../../ai/fence.ts'
-import { offersOf } from '../../ai/languages.ts'
+import type { Offer, ReadOffers } from './offers.ts'
 
 export type Excerpting = {
   /** Names in the task, which say what matters in the file. */
   names: ReadonlySet<string>
+  readOffers: ReadOffers
   /** The most bytes for a whole file. `parts`: the most bytes for the parts of a longer one. */
   whole: number
   parts: number
@@ -21,11 +22,11 @@ const TAIL_LINES = { code: 4, text: 12 }
 /** At most this many lines of a definition. LINES_AROUND: lines around a line with one of the names. */
 const MAX_DEFINITION_LINES = 150
 const LINES_AROUND = 4
-/** At most this many lines outside of definitions are shown for a name in them. */
+/** At most this many lines outside of definitions are shown for containing one of the names. */
 const MAX_MENTIONS = 15
-/** A gap of fewer lines is shown in full. */
+/** Left-out parts of fewer lines are shown in full. */
 const MIN_GAP_LINES = 8
-/** At most this many definitions are named for a gap, with `MAX_SIGNATURE` characters each. */
+/** At most this many definitions are named for a left-out part, with `MAX_SIGNATURE` characters each. */
 const MAX_NAMED = 20
 const MAX_SIGNATURE = 110
 
@@ -37,17 +38,17 @@ export const namesIn = (...texts: readonly string[]): Set<string> =>
 const looksLikeCode = (name: string): boolean => /_|\d|[a-z][A-Z]/.test(name)
 
 /** The file as text. `isWhole`: nothing was left out. */
-export function excerptInWords(
+export async function excerptInWords(
   path: Path,
   said: string,
   bytes: Buffer,
-  { names, whole, parts }: Excerpting,
-): { text: string; isWhole: boolean } {
+  { names, readOffers, whole, parts }: Excerpting,
+): Promise<{ text: string; isWhole: boolean }> {
   const isText = !bytes.subarray(0, 8192).includes(0)
   if (bytes.length <= whole || !isText) return { text: fileInWords(path, said, bytes, whole), isWhole: true }
   const lines = bytes.toString().replaceAll('\r\n', '\n').split('\n').map(cutLine)
   if (lines.at(-1) === '') lines.pop()
-  const offers = offersOf(path, lines.join('\n'))
+  const offers = await readOffers(path, lines.join('\n'))
   const kept = chosenLines(lines, offers, { names, most: parts })
   const pieces: string[] = []
   for (let at = 0; at < lines.length; ) {
@@ -71,7 +72,7 @@ const cutLine = (line: string): string =>
 const shownWords = (lines: readonly string[], from: number, to: number): string =>
   `Lines ${from + 1} to ${to}:\n${fenced(lines.slice(from, to).join('\n'))}`
 
-function gapWords(offers: readonly { line: string; at: number }[], from: number, to: number): string {
+function gapWords(offers: readonly Offer[], from: number, to: number): string {
   const inside = [...new Map(offers.filter(({ at }) => at >= from && at < to).map(it => [it.at, it])).values()]
   const head = `Lines ${from + 1} to ${to} are left out`
   if (inside.length === 0) return `${head}.`
@@ -83,14 +84,14 @@ function gapWords(offers: readonly { line: string; at: number }[], from: number,
 /** The lines to show, by index from 0: the most important first, until there is no more room. */
 function chosenLines(
   lines: readonly string[],
-  offers: readonly { name: string; at: number }[],
+  offers: readonly Offer[],
   { names, most }: { names: ReadonlySet<string>; most: number },
 ): Set<number> {
   const kind = offers.length > 0 ? 'code' : 'text'
   const head = Math.min(HEAD_LINES[kind], lines.length)
   const top = kind === 'code' ? topOf(lines) : 0
   const ranges: [from: number, to: number][] = [[top, Math.min(top + head, lines.length)]]
-  for (const { name, at } of offers) if (names.has(name)) ranges.push(definitionAt(lines, at))
+  for (const { name, at, end } of offers) if (names.has(name)) ranges.push(definitionAt(lines, at, end))
   ranges.push([Math.max(0, lines.length - TAIL_LINES[kind]), lines.length])
   const telling = [...names].filter(looksLikeCode)
   const mention = telling.length > 0 ? new RegExp(`\\b(?:${telling.map(escaped).join('|')})\\b`) : undefined
@@ -123,12 +124,20 @@ function topOf(lines: readonly string[]): number {
 
 const escaped = (name: string): string => name.replaceAll('$', '\\$')
 
-/** A definition with the comment directly above it, up to the next line that is not indented more deeply. */
-function definitionAt(lines: readonly string[], at: number): [from: number, to: number] {
-  const indentOf = (line: string): number => line.length - line.trimStart().length
-  const own = indentOf(lines[at] ?? '')
+/**
+ * A definition with the comment directly above it. Where its end is not known, it goes up to the next line that is not
+ * indented more deeply.
+ */
+function definitionAt(lines: readonly string[], at: number, end?: number): [from: number, to: number] {
   let from = at
   while (from > 0 && at - from < 12 && /^\s*(?:@|#|\/\/|\/?\*|--|;)/.test(lines[from - 1] ?? '')) from--
+  const last = end ?? endByIndent(lines, at)
+  return [from, Math.min(last, at + MAX_DEFINITION_LINES)]
+}
+
+function endByIndent(lines: readonly string[], at: number): number {
+  const indentOf = (line: string): number => line.length - line.trimStart().length
+  const own = indentOf(lines[at] ?? '')
   let to = at + 1
   for (; to < lines.length && to - at < MAX_DEFINITION_LINES; to++) {
     const line = lines[to] ?? ''
@@ -136,12 +145,9 @@ function definitionAt(lines: readonly string[], at: number): [from: number, to: 
     const isClosing = /^\s*(?:[)\]}]|end\b)/.test(line)
     if (!isClosing) break
     // A closing bracket may end the parameters: then a block follows.
-    if (!/[{:(]\s*$/.test(line)) {
-      to++
-      break
-    }
+    if (!/[{:(]\s*$/.test(line)) return to + 1
   }
-  return [from, to]
+  return to
 }
 
 function withoutShortGaps(kept: ReadonlySet<number>, count: number): Set<number> {

@@ -7,14 +7,20 @@ import type { Oid, Path } from '../../../core/git/repository.ts'
 import type { FileEntry } from '../../../core/git/trees.ts'
 import { type Folder, readFolders } from '../../ai/folders.ts'
 import { isCode } from '../../ai/languages.ts'
+import { CodeReader } from '../../code/reader.ts'
 import { NONE, TagStore, type Tags } from './tags.ts'
 
 /** A file near others. `isNext`: it uses one of them or is used by one. `lines`: its definitions, in order. */
 export type Near = { path: Path; isNext: boolean; lines: string[] }
 
-/** Opens the map. Dispose it: `using map = openCodeMap(…)`. `folder`: for the cache, outside any repository. */
-export const openCodeMap = (objects: Objects, { folder }: { folder: string }): CodeMap =>
-  new CodeMap(objects, new TagStore(objects, folder))
+/**
+ * Opens the code map, which ranks the files around some files. Dispose it: `using map = openCodeMap(…)`. `folder`: for
+ * the cache, outside any repository.
+ */
+export function openCodeMap(objects: Objects, { folder }: { folder: string }): CodeMap {
+  const code = new CodeReader(objects, folder)
+  return new CodeMap(objects, code, new TagStore(objects, code, folder))
+}
 
 /** The share of a file's weight that returns to the start in each step. */
 const RESTART = 0.15
@@ -22,7 +28,7 @@ const RESTART = 0.15
 const MIN_SCORE = 0.0005
 /** At most this many files are visited. */
 const MAX_VISITED_FILES = 2000
-/** At most this many files are given. */
+/** At most this many files are in a result. */
 const MAX_TOLD_FILES = 120
 const MAX_NEIGHBOURS = 40
 /** A name that more files than this define is ignored. */
@@ -45,7 +51,7 @@ type Index = { root: Folder; files: readonly FileEntry[]; tags: readonly Tags[];
  * other trees; `own`: the differences of this tree.
  */
 type Places = { base: Float64Array; own: ReadonlyMap<number, readonly number[]> }
-/** The factor of the name in a pair; larger than any file number. */
+/** What the name's number is multiplied by to make one number of a name and a file; larger than any file number. */
 const PAIR = 2 ** 17
 /** If more names than this differ from a similar tree's index, a tree's index is built from scratch. */
 const MAX_OWN_NAMES = 10_000
@@ -60,6 +66,7 @@ export class CodeMap implements Disposable {
 
   constructor(
     readonly objects: Objects,
+    readonly code: CodeReader,
     readonly store: TagStore,
   ) {}
 
@@ -89,14 +96,16 @@ export class CodeMap implements Disposable {
 
   [Symbol.dispose](): void {
     this.store[Symbol.dispose]()
+    this.code[Symbol.dispose]()
   }
 
   /** The definitions of a file; where there are many, those that the task's files use already. */
   async #linesOf(file: FileEntry, wanted: ReadonlySet<number>): Promise<string[]> {
     const signatures = await this.store.signaturesOf(file)
-    const used = signatures.filter(({ name }) => wanted.has(name))
-    const most = signatures.length > MAX_LINES_PER_FILE && used.length > 0 ? used : signatures
-    return [...new Set(most.map(({ line }) => line))].slice(0, MAX_LINES_PER_FILE)
+    const isUsed = signatures.map(({ name }) => wanted.has(name))
+    const isLong = signatures.length > MAX_LINES_PER_FILE && isUsed.includes(true)
+    const lines = signatures.map(({ line }) => line)
+    return [...new Set(isLong ? withTheirClasses(lines, isUsed) : lines)].slice(0, MAX_LINES_PER_FILE)
   }
 
   async #indexOf(treeish: Oid): Promise<Index> {
@@ -135,6 +144,23 @@ export class CodeMap implements Disposable {
     this.#code.set(folder, own)
     return [...own, ...folder.folders.flatMap(inner => this.#codeIn(inner))]
   }
+}
+
+/** Those of the lines that are wanted, each after the less indented one above it: a method after its class. */
+function withTheirClasses(lines: readonly string[], isWanted: readonly boolean[]): string[] {
+  const indentOf = (line: string): number => line.length - line.trimStart().length
+  const kept = new Set<number>()
+  for (const [at, line] of lines.entries()) {
+    if (!isWanted[at]) continue
+    kept.add(at)
+    let indent = indentOf(line)
+    for (let above = at - 1; above >= 0 && indent > 0; above--) {
+      if (indentOf(lines[above] ?? '') >= indent) continue
+      kept.add(above)
+      indent = indentOf(lines[above] ?? '')
+    }
+  }
+  return lines.filter((_, at) => kept.has(at))
 }
 
 const isOwnCode = ({ mode, path }: FileEntry): boolean =>
@@ -187,7 +213,7 @@ function firstFrom(sorted: Float64Array, least: number): number {
 const hasSamePaths = (one: readonly FileEntry[], other: readonly FileEntry[]): boolean =>
   one.length === other.length && one.every(({ path }, at) => path === other[at]?.path)
 
-/** The places after the content of some files has changed; undefined where too much has. */
+/** The files for each name, updated after the content of some files has changed; undefined where too much has. */
 function placesAfter(places: Places, before: readonly Tags[], after: readonly Tags[], kind: keyof Tags) {
   const { base } = places
   const own = new Map(places.own)

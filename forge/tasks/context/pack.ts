@@ -18,6 +18,8 @@ import { blackOutFor } from '../../ai/secrets.ts'
 import type { Summaries } from '../../ai/summaries.ts'
 import { CommitVfs } from '../../vfs.ts'
 import type { StepKind } from '../contract.ts'
+import { lessonsInWords } from '../lessons/choose.ts'
+import type { Lesson } from '../lessons/lesson.ts'
 import { fits, folderOfGlob, isLiteral, plain, readGlob } from '../plan/globs.ts'
 import type { Plan, Task } from '../plan/schema.ts'
 import {
@@ -33,6 +35,7 @@ import {
 import { isPlanning } from '../steps/tools.ts'
 import { excerptInWords, namesIn } from './excerpt.ts'
 import type { CodeMap } from './map.ts'
+import { readOffersBy } from './offers.ts'
 import { companionsOf, relatedTo } from './related.ts'
 
 export type Packing = {
@@ -44,7 +47,13 @@ export type Packing = {
   task?: Task
   /** Texts besides plan and task; ABOUT in steps/prompts.ts lists the known kinds. */
   about: readonly About[]
-  /** Files to read besides those of the task: of an outline's step, or of the question to a sub-agent. */
+  /** Lessons of earlier runs that fit the step. */
+  lessons?: readonly Lesson[]
+  /** Lessons that a planner can name for its tasks. */
+  lessonsToName?: readonly Lesson[]
+  /**
+   * Files to read besides those of the task: those that a step of its outline names, or the question to a sub-agent.
+   */
   files?: readonly string[]
   /** Files that were asked for by name; they are packed whole, whatever their length. */
   whole?: readonly string[]
@@ -72,6 +81,8 @@ export type Packed = {
   messages: RequestMessage[]
   /** What was left out and why, in a few words each, for the journal. */
   leftOut: string[]
+  /** Whether there was room for the lessons. */
+  hasLessons: boolean
 }
 
 /** The used share of the window: tokens are estimated, so some space stays free. */
@@ -92,6 +103,7 @@ const MAX_WIDER: Record<StepKind, number> = {
   review: 0,
   resolve: 0,
   summarise: 0,
+  extract: 0,
 }
 const MAX_RELATED = 3000
 const MAX_FOUND = 24_000
@@ -115,10 +127,10 @@ const README = 'README.md'
 const MAX_README = 1500
 
 /** Whether a kind of step needs files; others work only with texts. */
-const needsFiles = (kind: StepKind): boolean => kind !== 'summarise'
+const needsFiles = (kind: StepKind): boolean => kind !== 'summarise' && kind !== 'extract'
 
 /** The order of parts in the request: those that most steps share come first. */
-const PLACES = ['run', 'instructions', 'project', 'interfaces', 'files', 'facts', 'about', 'now'] as const
+const PLACES = ['run', 'instructions', 'project', 'interfaces', 'files', 'facts', 'lessons', 'about', 'now'] as const
 type Part = { place: (typeof PLACES)[number]; text: string }
 
 /**
@@ -163,13 +175,19 @@ export async function packContext(packing: Packing): Promise<Packed> {
   for (const it of reports.filter(report => !urgent.includes(report)))
     room.offer(FACTS.has(it.kind) ? 'facts' : 'about', clean(aboutWords(it)), nameOf(it))
 
-  // 5: the outline of the wider project, for a step that may need files which its task does not name.
+  // 5: what earlier runs have learned.
+  const lessons = clean(lessonsInWords(packing.lessons ?? [], packing.lessonsToName))
+  const leftOut = room.leftOut.length
+  if (lessons) room.offer('lessons', lessons, 'the lessons of earlier runs')
+  const hasLessons = lessons !== '' && room.leftOut.length === leftOut
+
+  // 6: the outline of the wider project, for a step that may need files which its task does not name.
   const isNamed = task !== undefined && task.boundaries.write.length > 0 && task.boundaries.write.every(isLiteral)
   const most = isNamed ? 0 : bytesIn(MAX_WIDER[kind])
   const share = WIDER[isPlanning(kind) ? 'planning' : 'doing']
   const outline = most > 0 ? await outlineOf(packing, all, Math.min(most, Math.floor(room.left * share))) : ''
   if (outline) room.offer('project', clean(outline), 'the outline of the project')
-  return { system: [{ type: 'text', text: system, mark: '5m' }], ...messagesOf(room) }
+  return { system: [{ type: 'text', text: system, mark: '5m' }], ...messagesOf(room), hasLessons }
 }
 
 /** Kinds of texts without which the same mistake is made again. */
@@ -183,6 +201,9 @@ const URGENT = new Set([
   'status',
   'discovered',
   'looked',
+  'failures',
+  'asked and answered',
+  'lessons kept',
 ])
 
 /** Kinds of texts that are the same for each request of a planner. */
@@ -242,7 +263,7 @@ function messagesOf({ parts, leftOut }: WindowSpace): { messages: RequestMessage
   const groups: [places: string[], isKept: boolean][] = [
     [['run', 'instructions'], true],
     [['project', 'interfaces', 'files', 'facts'], true],
-    [['about', 'now'], false],
+    [['lessons', 'about', 'now'], false],
   ]
   const blocks = groups.flatMap(([places, isKept]): TextBlock[] => {
     const text = textAt(places)
@@ -350,7 +371,8 @@ async function offerFile(
         const size = sizeInWords(found.bytes.length)
         room.leftOut.push(`${visiblePath(path)} (${size}, of which parts are sent)`)
       }
-      const { text } = excerptInWords(path, said, found.bytes, { names, ...shown })
+      const readOffers = readOffersBy(packing.map?.code)
+      const { text } = await excerptInWords(path, said, found.bytes, { names, readOffers, ...shown })
       room.offer('files', clean(text), visiblePath(path))
     }
   }
@@ -402,7 +424,7 @@ async function offerRelated(
   { clean, names, room }: Offering & WithRoom,
 ): Promise<void> {
   const { objects, tree, map } = packing
-  const relating = { objects, commit: tree, own, names }
+  const relating = { objects, commit: tree, own, names, readOffers: readOffersBy(map?.code) }
   const near = (await map?.near(tree, own)) ?? []
   for (const { path, how, lines } of await relatedTo(near, relating)) {
     const said =

@@ -8,12 +8,12 @@ import type { Objects } from '../../../core/git/objects.ts'
 import { asText, type Oid, type Path } from '../../../core/git/repository.ts'
 import { entryAt } from '../../../core/git/trees.ts'
 import { short } from '../../../core/text.ts'
-import { offersOf } from '../../ai/languages.ts'
 import type { Near } from './map.ts'
+import type { Offer, ReadOffers } from './offers.ts'
 
-/** A related file. `lines`: what the own files use of it, or where it uses them. */
+/** A file related to the step's own files. `lines`: what these use of it, or where it uses them. */
 export type Related = { path: Path; how: 'imported' | 'importing'; lines: string[] }
-/** A file that changed together with the own files. `together`: in how many of `of` commits. */
+/** A file that changed together with the step's own files. `together`: in how many of `of` commits. */
 export type Companion = { path: Path; together: number; of: number }
 
 export type Relating = {
@@ -23,6 +23,7 @@ export type Relating = {
   own: readonly Path[]
   /** Names in the task. */
   names: ReadonlySet<string>
+  readOffers: ReadOffers
 }
 
 const MAX_BYTES = 256 << 10
@@ -43,9 +44,11 @@ const MIN_TOGETHER = 3
 const MIN_SHARE = 0.3
 const MAX_COMPANIONS = 4
 
-/** The related ones of `near` files. Always the same for the same commit and files. */
+/**
+ * Those of the `near` files that are related to the step's own files. Always the same for the same commit and files.
+ */
 export async function relatedTo(near: readonly Near[], relating: Relating): Promise<Related[]> {
-  const { objects, commit, own, names } = relating
+  const { objects, commit, own, names, readOffers } = relating
   const texts = new Map<Path, string>()
   for (const path of own) texts.set(path, (await textAt(objects, commit, path)) ?? '')
   const candidates = new Map<Path, string>()
@@ -53,22 +56,26 @@ export async function relatedTo(near: readonly Near[], relating: Relating): Prom
     const text = await textAt(objects, commit, path)
     if (text !== undefined) candidates.set(path, text)
   }
-  const isTelling = tellingNames([...texts, ...candidates])
+  const all = [...texts, ...candidates]
+  const offers = new Map(
+    await Promise.all(all.map(async ([path, text]) => [path, await readOffers(path, text)] as const)),
+  )
+  const isTelling = tellingNames(offers)
   const found: Related[] = []
   const count = (how: Related['how']) => found.filter(it => it.how === how).length
   for (const [path, text] of candidates) {
     const from = [...texts].filter(([it, its]) => doesImport(it, its, path))
     const importedBy = own.filter(it => doesImport(path, text, it))
     if (from.length > 0 && count('imported') < MAX_IMPORTED) {
-      // Only the importing files count: the words of a README are names somewhere.
+      // Only words of the files that import this one: nearly any word of a README is a name somewhere.
       const words = new Set([...names, ...from.flatMap(([, its]) => its.match(NAME) ?? [])])
-      const used = offersOf(path, text).filter(({ name }) => words.has(name) && isTelling(name))
-      const lines = [...new Set(used.map(({ line }) => short(line, MAX_LINE)))].slice(0, MAX_SIGNATURES)
+      const used = (offers.get(path) ?? []).filter(({ name }) => words.has(name) && isTelling(name))
+      const lines = [...new Set(used.map(({ line }) => short(line.trim(), MAX_LINE)))].slice(0, MAX_SIGNATURES)
       if (lines.length > 0) found.push({ path, how: 'imported', lines })
     }
     if (found.some(it => it.path === path)) continue
     if (importedBy.length > 0 && count('importing') < MAX_IMPORTING) {
-      const offered = importedBy.flatMap(it => offersOf(it, texts.get(it) ?? '').map(({ name }) => name))
+      const offered = importedBy.flatMap(it => (offers.get(it) ?? []).map(({ name }) => name))
       const lines = usesIn(text, new Set(offered.filter(isTelling)), names)
       if (lines.length > 0) found.push({ path, how: 'importing', lines })
     }
@@ -77,19 +84,18 @@ export async function relatedTo(near: readonly Near[], relating: Relating): Prom
 }
 
 /** A function that tells whether few of these files define a name, so that a use refers to one of them. */
-function tellingNames(files: readonly (readonly [Path, string])[]): (name: string) => boolean {
+function tellingNames(offers: ReadonlyMap<Path, readonly Offer[]>): (name: string) => boolean {
   const definers = new Map<string, number>()
-  for (const [path, text] of files)
-    for (const name of new Set(offersOf(path, text).map(it => it.name)))
-      definers.set(name, (definers.get(name) ?? 0) + 1)
+  for (const own of offers.values())
+    for (const name of new Set(own.map(it => it.name))) definers.set(name, (definers.get(name) ?? 0) + 1)
   return name => (definers.get(name) ?? 0) <= MAX_DEFINERS
 }
 
 const NAME = /[A-Za-z_$][\w$]{2,60}/g
 
 /**
- * Lines that use one of `names`, without mere imports. First subclasses of such a class, which its change affects
- * silently, then lines with a name from the task.
+ * Lines that use one of `names`, without mere imports. Subclasses of a named class come first, since a change of it
+ * affects them silently; then lines with a name from the task.
  */
 function usesIn(text: string, names: ReadonlySet<string>, wished: ReadonlySet<string>): string[] {
   const lines = text.split('\n').flatMap((line, at) => {
@@ -106,7 +112,7 @@ function usesIn(text: string, names: ReadonlySet<string>, wished: ReadonlySet<st
 /** A class with what it extends, in several languages. */
 const EXTENDS = /^\s*(?:[a-z]+ )*(?:class|interface|struct|trait|impl)\b.*(?:\(|<|:|\bextends\b|\bimplements\b|\bfor\b)/
 
-/** The files that usually change together with some files. */
+/** The files that usually change together with the files `own`. */
 export async function companionsOf({ objects, commit, own }: Relating): Promise<Companion[]> {
   const isCommit = (await objects.info(commit))?.type === 'commit'
   if (!isCommit || own.length === 0) return []

@@ -5,8 +5,12 @@
 import { join } from 'node:path'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { FileEntry } from '../../../core/git/trees.ts'
-import { CacheFile } from '../../ai/cache-file.ts'
 import { offersOf } from '../../ai/languages.ts'
+import { CacheFile } from '../../cache-file.ts'
+import { NO_FACTS } from '../../code/facts.ts'
+import { grammarOf } from '../../code/languages.ts'
+import type { CodeReader } from '../../code/reader.ts'
+import { type Offer, offersAmong } from './offers.ts'
 
 /** Names as numbers by {@link numberOf}, sorted, without repetitions. */
 export type Tags = { defines: Uint32Array; refers: Uint32Array }
@@ -14,7 +18,7 @@ export type Tags = { defines: Uint32Array; refers: Uint32Array }
 type DefinitionLine = { name: number; line: string }
 
 /** The version of how tags are computed: increase it whenever the same content gets other tags. */
-const VERSION = 1
+const VERSION = 2
 /** Larger files, in bytes, are ignored: they are generated. */
 const MAX_FILE_BYTES = 256 << 10
 const MAX_DEFINITIONS_PER_FILE = 400
@@ -42,12 +46,13 @@ export class TagStore implements Disposable {
 
   constructor(
     readonly objects: Objects,
+    readonly code: CodeReader,
     folder: string,
   ) {
     this.#file = new CacheFile(join(folder, `tags-${VERSION}.sqlite`), [TABLE])
   }
 
-  /** The tags of files, in the same order; missing ones are computed. */
+  /** The tags of files (the names that each defines and refers to), in the same order; missing ones are computed. */
   async of(files: readonly FileEntry[]): Promise<Tags[]> {
     const keys = files.map(keyOf)
     const known = this.#load(keys)
@@ -98,21 +103,37 @@ export class TagStore implements Disposable {
 
   async #make(file: FileEntry): Promise<Made> {
     const key = keyOf(file)
-    const object = await this.objects.read(file.oid, { limit: MAX_FILE_BYTES })
-    const bytes = object?.bytes
-    if (!bytes || bytes.subarray(0, 8192).includes(0)) return { key, tags: NONE, lines: '[]' }
-    const text = bytes.toString('utf8')
-    const offers = offersOf(file.path, text).slice(0, MAX_DEFINITIONS_PER_FILE)
-    const signatures = offers.map(({ name, line }): DefinitionLine => ({ name: numberOf(name), line }))
-    const names = new Set<number>()
-    for (const [name] of text.matchAll(/[A-Za-z_$][\w$]{2,63}/g)) {
-      names.add(numberOf(name))
-      if (names.size >= MAX_REFERENCES_PER_FILE) break
+    const { offers, names } = grammarOf(file.path) ? await this.#bySyntax(file) : await this.#byLines(file)
+    const lines = offers
+      .slice(0, MAX_DEFINITIONS_PER_FILE)
+      .map(({ name, line }): DefinitionLine => ({ name: numberOf(name), line }))
+    const refers = new Set<number>()
+    for (const name of names) {
+      if (refers.size >= MAX_REFERENCES_PER_FILE) break
+      if (NAME.test(name)) refers.add(numberOf(name))
     }
-    const tags = { defines: sorted(signatures.map(({ name }) => name)), refers: sorted(names) }
-    return { key, tags, lines: JSON.stringify(signatures) }
+    const tags = { defines: sorted(lines.map(({ name }) => name)), refers: sorted(refers) }
+    return { key, tags, lines: JSON.stringify(lines) }
+  }
+
+  async #bySyntax(file: FileEntry): Promise<Names> {
+    const [facts = NO_FACTS] = await this.code.factsOf([file])
+    return { offers: offersAmong(facts), names: facts.references.names }
+  }
+
+  async #byLines({ path, oid }: FileEntry): Promise<Names> {
+    const object = await this.objects.read(oid, { limit: MAX_FILE_BYTES })
+    const bytes = object?.bytes
+    if (!bytes || bytes.subarray(0, 8192).includes(0)) return { offers: [], names: [] }
+    const text = bytes.toString('utf8')
+    return { offers: offersOf(path, text), names: text.match(/[A-Za-z_$][\w$]{2,63}/g) ?? [] }
   }
 }
+
+/** What a file offers, and the names in it. */
+type Names = { offers: readonly Offer[]; names: readonly string[] }
+/** A shorter name says nothing about where it comes from. */
+const NAME = /^[\p{L}_$][\p{L}\p{N}_$]{2,63}$/u
 
 type Row = { defines: Uint8Array; refers: Uint8Array }
 type Made = { key: string; tags: Tags; lines: string }

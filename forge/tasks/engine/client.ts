@@ -51,7 +51,7 @@ export async function connect(server: Server): Promise<Connection> {
 
 /**
  * Fails fast where the port is closed or nothing answers: the library would retry until its timeout. Behind a proxy
- * that is left to the library.
+ * nothing is tested here.
  */
 async function reach(address: string): Promise<void> {
   const [, host, port] = /^(?:\w+:\/\/\/?)?\[?([^\]/]+?)\]?:(\d+)$/.exec(address) ?? []
@@ -74,7 +74,10 @@ const NOT_IN_TIME = 'no answer in time'
 
 const PROXIES = ['grpc_proxy', 'https_proxy', 'http_proxy', 'HTTPS_PROXY', 'HTTP_PROXY', 'ALL_PROXY']
 
-/** A warning that affects nothing else. `isCertain`: whether something is surely missing. */
+/**
+ * A warning about a server on which runs work all the same. `isCertain`: whether it surely lacks something; otherwise
+ * it only may.
+ */
 export type Warning = { words: string; isCertain: boolean }
 
 /**

@@ -35,7 +35,7 @@ export type Engine = AsyncDisposable & {
   close: () => Promise<void>
 }
 
-/** A server that was found or started, and its name for messages. */
+/** A server that was found or started. `running`: where it is our own. `isNew`: this call has started it. */
 export type OpenServer = Server & { running?: RunningServer; isNew?: boolean }
 
 /** Milliseconds after which a person is told that the server has not answered yet. */
@@ -44,7 +44,7 @@ const SLOW_MS = 4500
 type OpenOptions = {
   /** Whether to start a server and a worker where there is none. */
   start: boolean
-  /** Called with a line about what takes long. */
+  /** Called with a line for the user about something that takes long. */
   say?: (line: string) => void
 }
 

@@ -26,7 +26,7 @@ async function isDead(identity: string): Promise<boolean> {
   return parsed.success && parsed.output.host === hostname() && !(await isProcessAlive(parsed.output.process))
 }
 
-/** Gives back the activities of a queue's dead workers; gives how many. */
+/** Reports the activities of dead workers as failed, so that the server repeats them; gives how many. */
 export async function giveBackLeftBehind(
   connection: NativeConnection,
   { namespace, queue }: { namespace: string; queue: string },

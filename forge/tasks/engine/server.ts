@@ -26,7 +26,7 @@ const LOOPBACK = '127.0.0.1'
 /** Milliseconds that a server may take to listen; on an idle machine it takes 200. */
 const START_TIMEOUT_MS = 30_000
 const POLL_MS = 20
-/** The time to wait for the port of the server before. */
+/** Milliseconds to wait until the port of the last server is free again. */
 const LAST_PORT_MS = 2_000
 /** Milliseconds for a server to store its state when ending; it takes about a second. */
 const GRACE = 10_000
@@ -44,7 +44,10 @@ const RunningServer = v.object({
 })
 export type RunningServer = v.InferOutput<typeof RunningServer>
 
-/** The paths of our server: its data, the record of the running one, a claim, and the log. */
+/**
+ * The paths of our server: its data, the record of the running one, the lock of the command that starts one, and the
+ * log.
+ */
 type ServerPlace = { folder: string; record: string; claim: string; log: string }
 
 export async function openServerPlace(env: Environment): Promise<ServerPlace> {

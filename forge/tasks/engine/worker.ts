@@ -14,6 +14,7 @@ import { makeActivities } from '../activities/activities.ts'
 import { FULL_DISK, TRIES } from '../activities/means.ts'
 import { ensureBundle } from './bundle.ts'
 import { type Server, serverErrorInWords } from './client.ts'
+import { ensureDailyRound } from './daily.ts'
 import type { IdleWatch } from './idle.ts'
 import { giveBackLeftBehind, ownIdentity } from './left-behind.ts'
 import { moveOlder } from './older.ts'
@@ -28,12 +29,12 @@ type WorkerOptions = {
   /** An object whose functions are the activities. */
   activities: object
   env: Environment
-  /** Ends the worker within seconds. */
+  /** When aborted, the worker ends within seconds; its running work is cancelled. */
   signal: AbortSignal
-  /** Ends the worker when its running work is done. */
+  /** When aborted, the worker takes no new work, and ends when its running work is done. */
   drain: AbortSignal
   log: (line: string) => void
-  /** Called when it is ready for work. */
+  /** Awaited when the worker runs, before `onBegun` is called. */
   onReady: () => Promise<void> | void
   /** Called when the worker is ready for work, with its connection; errors are logged. */
   onBegun?: (connection: NativeConnection) => Promise<void>
@@ -62,6 +63,7 @@ export async function runWorker({
   await using opened = await makeActivities({ repository, env: options.env })
   const onBegun = async (connection: NativeConnection): Promise<void> => {
     const place = { namespace: options.server.namespace, queue: options.queue }
+    if (opened.learns) await ensureDailyRound(connection, place)
     const moved = await moveOlder(connection, repository, place)
     if (moved.length > 0) options.log(`Goes on with runs that another version of Forge has begun: ${moved.join(', ')}.`)
   }
@@ -118,7 +120,10 @@ function installRuntime(log: (line: string) => void): void {
   }
 }
 
-/** Only names and the first line of a reason: other metadata may contain arguments. */
+/**
+ * The reason in a message's metadata, for the log: only names and the first line of an error, since other metadata may
+ * contain arguments.
+ */
 function reasonIn(meta: unknown): string {
   const { error, workflowId, activityType } = (meta ?? {}) as Record<string, unknown>
   const reason = error instanceof Error ? firstLine(error.message).slice(0, 300) : undefined

@@ -25,7 +25,7 @@ const BUN_FLAGS = ['--no-env-file', '--config=/dev/null', '--no-install']
 /** Milliseconds that a worker may take to start; on an idle machine it takes 1000. */
 const START_TIMEOUT_MS = 60_000
 const POLL_MS = 25
-/** Milliseconds for a worker that is asked to end. */
+/** Milliseconds that a worker gets to end by itself before it is killed. */
 const GRACE = 15_000
 /** A log with more bytes is renamed, replacing the one before. */
 const MAX_LOG_BYTES = 2_000_000

@@ -1,7 +1,7 @@
 /**
- * One attempt at a task: it gathers its base, divides the task into steps, does these one after the other, and then
- * runs checks and reviews. What follows a failure is decided by the run. It reports its progress by a query, which
- * costs no events of its history.
+ * One attempt at a task: it merges the results that the task builds on, divides the task into steps, does these one
+ * after the other, and then runs checks and reviews. What follows a failure is decided by the run. It reports its
+ * progress by a query, which costs no events of its history.
  */
 
 import { type ChildWorkflowHandle, defineQuery, setHandler } from '@temporalio/workflow'
@@ -48,7 +48,7 @@ class Attempt {
   /** The evidence of a failure, for the user and the next attempt. */
   readonly #evidence: Reference[] = []
   #doing = 'begins'
-  /** Whether the attempt is waiting because it is held. */
+  /** Whether the attempt is waiting because its run holds it: nothing new may begin. */
   #waits = false
   #spent = NOTHING_SPENT
 
@@ -89,7 +89,7 @@ class Attempt {
     return await this.#judge(base, head)
   }
 
-  /** Checks a result that has passed before again, with the changed plan. */
+  /** Checks again, by the changed plan, a result that has passed. */
   async #recheck({ from, head }: { from: Oid; head: Oid }): Promise<{ head: Oid; from: Oid }> {
     return await this.#judge(from, head)
   }
@@ -107,7 +107,7 @@ class Attempt {
     const { base, results, plan } = this.input
     await this.#reached('gathers')
     let resolved: Oid | undefined
-    // Each result can conflict once. More conflicts than results means that a resolution was not built upon.
+    // Each result can conflict once. With more conflicts, a merge did not continue from the last resolution.
     for (let number = 1; number <= results.length + 1; number++) {
       const gathered = await atOnce.gather({ ...this.#place, base, results, plan, ...(resolved && { resolved }) })
       if (!gathered.conflicts) return gathered.commit
@@ -144,7 +144,10 @@ class Attempt {
     })
   }
 
-  /** The texts for each of its steps. A small task has one step, the task itself. */
+  /**
+   * Divides the task into steps; gives the text of each. Undefined stands for the task itself, the only step of a small
+   * one.
+   */
   async #outline(base: Oid): Promise<(Reference | undefined)[]> {
     if (this.input.shape.isSmall) return [undefined]
     await this.#reached('outlines')
@@ -230,7 +233,7 @@ class Attempt {
     return end.result
   }
 
-  /** Sets what is done next, and waits while the attempt is held. */
+  /** Records what the attempt does next, and waits while its run holds it. */
   async #reached(doing: string): Promise<void> {
     this.#waits = this.#held.isHeld
     await this.#held.mayGoOn()

@@ -37,7 +37,7 @@ const SENDING: ActivityOptions = {
   heartbeatTimeout: SILENCE,
   scheduleToCloseTimeout: '6 hours',
   cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-  // A provider's own delay overrides these, by nextRetryDelay.
+  // The delay that a provider asks for overrides these intervals, by nextRetryDelay.
   retry: {
     initialInterval: '2 seconds',
     backoffCoefficient: 2,
@@ -67,7 +67,7 @@ const AT_ONCE: LocalActivityOptions = {
 }
 
 /** Activities that may take seconds: scheduled by the server, so that the workflow can answer queries meanwhile. */
-type Slow = 'construct' | 'begin' | 'lintPlan'
+type Slow = 'construct' | 'begin' | 'lintPlan' | 'gatherLessons' | 'unlearned'
 type Checking = 'validate' | 'finish'
 
 export const slow = proxyActivities<Pick<Activities, Slow>>(SHORT)

@@ -2,15 +2,18 @@
 import type { List, Reference, Spent, StepInput, StepResult } from '../contract.ts'
 import type { Halt, TaskEnd, TaskInput } from '../run/events.ts'
 
-/** The end of a step: a result, or a halt. `spent` includes its sub-agents. */
+/**
+ * The end of a step: a result, or a halt, which keeps all from going on until the user has fixed something. `spent`
+ * includes its sub-agents.
+ */
 export type StepEnd = { halt?: undefined; result: StepResult; spent: Spent } | { halt: Halt; spent: Spent }
 
 /** The result of one sub-agent; where it found nothing, `artifact` has its words. */
 export type SubAgentEnd = { artifact: Reference; isGood: boolean; words: string }
 
 /**
- * `agents`: the sub-agents. `ended`: a list of pairs of an index in `agents` and its result, with which a new history
- * begins.
+ * `agents`: the sub-agents. `ended`: where a new history continues a fan-out, a list of pairs: an index in `agents`,
+ * and the result of that sub-agent.
  */
 export type FanOutInput = { parent: StepInput; agents: List; ended?: List; spent: Spent; isHeld: boolean }
 
@@ -21,7 +24,7 @@ export type FanOutEnd = { spent: Spent } & (
   | {
       /** All findings, in the order of the questions: a list of references. */
       found: List
-      /** For the model that asked: which sub-agents failed, and the order. */
+      /** For the model that asked: which sub-agents failed, and in which order the findings stand. */
       summary: Reference
       /** The result in a line for the journal. */
       brief: string

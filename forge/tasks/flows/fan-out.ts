@@ -63,8 +63,8 @@ export async function forgeFanOut(input: FanOutInput): Promise<FanOutEnd> {
   }
 
   /**
-   * The result of a sub-agent. One that found nothing gives its words as the artifact, so that the parent gets as many
-   * as it asked for.
+   * The result of a sub-agent. Where it found nothing, the words of its answer become its artifact, so that the parent
+   * gets one artifact for each question.
    */
   async function endOf(asked: StepInput, { result }: Extract<StepEnd, { halt?: undefined }>): Promise<SubAgentEnd> {
     const { outcome, artifact, words } = result
@@ -112,7 +112,7 @@ export async function forgeFanOut(input: FanOutInput): Promise<FanOutEnd> {
 const say = (parent: StepInput, what: string, words: string): Promise<void> =>
   atOnce.note({ run: parent.run, lines: [{ ...journalPlaceOf(parent), id: `${parent.step}/${what}`, what, words }] })
 
-/** Makes the ids of sub-agents unique, also against those by which the step itself continues. */
+/** Makes the ids of sub-agents unique, and different from those of the step's own repetitions. */
 function withOwnNames(agents: SubAgent[]): SubAgent[] {
   const taken = new Set([AGAIN, MENDED])
   return agents.map(agent => {

@@ -4,4 +4,5 @@
  */
 export { forgeAttempt } from './attempt.ts'
 export { forgeFanOut } from './fan-out.ts'
+export { forgeLearn, forgeLessons } from './learn.ts'
 export { forgeRun } from './run.ts'

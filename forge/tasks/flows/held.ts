@@ -7,13 +7,13 @@ import { condition, defineSignal, setHandler } from '@temporalio/workflow'
  */
 export const hold = defineSignal<[isHeld: boolean, number: number]>('hold')
 
-/** What a step needs to know of its flow's being held. */
+/** Tells a step whether its flow is held, which means that it starts nothing new, and waits until it is not. */
 export type Holding = { readonly isHeld: boolean; mayGoOn: () => Promise<void> }
 
 /** Whether this flow is held. `onChange` is called when that changes. */
 export class Held implements Holding {
   #isHeld: boolean
-  /** The number of the last signal that counted. */
+  /** The number of the last signal that was obeyed. */
   #heard = 0
 
   constructor(isHeld = false, onChange: (isHeld: boolean, number: number) => void = () => undefined) {

@@ -12,6 +12,7 @@ import {
   defineQuery,
   defineUpdate,
   isCancellation,
+  ParentClosePolicy,
   setHandler,
   startChild,
   Trigger,
@@ -41,6 +42,7 @@ import { attributesOfTask, ListedState } from './attributes.ts'
 import { atOnce, checking, slow } from './effects.ts'
 import type { AttemptFlow } from './ends.ts'
 import { type Holding, hold } from './held.ts'
+import type { forgeLearn } from './learn.ts'
 import { readList } from './lists.ts'
 import { step } from './step.ts'
 import { errorWords, haltOf } from './troubles.ts'
@@ -74,7 +76,7 @@ type Out = { scope: CancellationScope; child: Trigger<ChildWorkflowHandle<Attemp
 
 class Running {
   #run: RunRecord
-  /** Events before the state of the earlier history was read. */
+  /** Events that arrive before the state of the earlier history is read; undefined afterwards. */
   #early: Event[] | undefined = []
   readonly #out = new Map<TaskId, Out>()
   #work: CancellationScope | undefined
@@ -111,7 +113,20 @@ class Running {
       if (!this.#run.ending) await this.#goOnAnew()
     }
     await Promise.all([kept, condition(() => this.#isQuiet && allHandlersFinished())])
+    await this.#learn()
     return this.#run.ending ?? { state: 'stopped', words: '' }
+  }
+
+  /** Leaves behind a workflow that learns from this run. */
+  async #learn(): Promise<void> {
+    if (!this.#run.learns) return
+    const { run } = this.input
+    // The run has ended, whatever comes of this.
+    await startChild<typeof forgeLearn>('forgeLearn', {
+      workflowId: `${workflowInfo().workflowId}/lessons`,
+      args: [{ run }],
+      parentClosePolicy: ParentClosePolicy.ABANDON,
+    }).catch(() => undefined)
   }
 
   /** Handles an event: decides what follows, and carries that out. */
@@ -272,7 +287,7 @@ class Running {
       const report = await atOnce.escalate({ run: this.input.run, ...about, status: now, plan })
       this.happens({ is: 'reported', matter, report })
     } catch (error) {
-      // A question without a report is still a question.
+      // Where the report can't be stored, the question is asked without it.
       if (isCancellation(error)) throw error
     }
   }
@@ -297,12 +312,20 @@ class Running {
     const place = { run, attempt: 1 }
     switch (what.do) {
       case 'begin': {
-        const { approvedPlan: plan, answers, passed, facts = [], used = 0, above } = await slow.begin(this.input)
+        const {
+          approvedPlan: plan,
+          answers,
+          passed,
+          facts = [],
+          used = 0,
+          above,
+          learns,
+        } = await slow.begin(this.input)
         const known = {
           answers: await readList<PersonAnswer>(run, answers),
           passed: await readList<PassedBefore>(run, passed),
         }
-        return { of: 'begin', ...known, facts, used, plan, above }
+        return { of: 'begin', ...known, facts, used, plan, above, ...(learns && { learns }) }
       }
       case 'lint':
         return { of: 'lint', linted: await this.#lint(what.plan, what.standing) }
@@ -411,7 +434,7 @@ class Running {
     const run = this.#run
     const id = task || (run.hold?.why === 'confused' ? (run.hold.task ?? '') : '')
     const record = run.tasks.find(({ shape }) => shape.id === id)
-    // What holds the whole run is no numbered question.
+    // An answer to what holds the whole run is not stored: only questions of a task or of the run have numbers.
     if (!record && !run.question) return
     const count = record ? record.questions : run.questions
     await orRefused(atOnce.remember({ run: this.input.run, kind: 'answer', task: id, count, answer: said }))

@@ -83,7 +83,7 @@ async function withSubAgents(input: StepInput, means: StepMeans, agents: List, s
 }
 
 async function fanOut(input: StepInput, { held, fanOuts }: StepMeans, agents: List): Promise<FanOutEnd> {
-  // A sub-agent's id has no colon in it.
+  // The colon keeps this id apart from those of sub-agents, which have none.
   const workflowId = `${idOfRun(input)}/${input.step}:fan-out`
   const args: Parameters<FanOutFlow> = [
     { parent: { ...input, about: [] }, agents, spent: NOTHING_SPENT, isHeld: held.isHeld },

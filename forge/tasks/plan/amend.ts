@@ -12,7 +12,7 @@ type Amendment = {
   task: TaskId
   /** Globs that the task may write in addition. */
   mayWrite: readonly string[]
-  /** Files that the task is given in addition. */
+  /** Files whose content the task is shown in addition. */
   with: readonly string[]
 }
 

@@ -90,7 +90,7 @@ export function whyNotRun(command: string, room: CommandRoom): string[] {
   const simple = items.flatMap(({ pipeline }) => pipeline)
   const hasPipefail = /\bpipefail\b/.test(command)
   if (!canFail(items, hasPipefail)) words.add(whyItCannotFail(items, command))
-  // A command may read what it writes.
+  // A command may read the files that it writes by redirections: they count as existing.
   const made = new Set([...command.matchAll(/>\s*([\w./-]+)/g)].map(([, path = '']) => clean(path)))
   const inside: CommandRoom = { ...room, exists: path => made.has(path) || room.exists(path) }
   let isElsewhere = false

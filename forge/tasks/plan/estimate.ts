@@ -12,7 +12,7 @@ export type EstimateRange = { low: number; high: number }
 /** `cost`: in US dollars; undefined where a tier has no price. `unpriced`: these tiers. */
 export type PlanEstimate = { requests: EstimateRange; tokens: EstimateRange; cost?: EstimateRange; unpriced: Tier[] }
 
-/** The price of a tier's first model; undefined where the user has set none. */
+/** The price of a tier's first model; undefined where it is not known. */
 export type PriceOf = (tier: Tier) => Price | undefined
 
 /** For a task: the number of requests (its outline included), and the tokens of each. */
@@ -28,7 +28,10 @@ const ATTEMPTS = 2
 /** The additional reviewer where two disagree. */
 const UMPIRE = 1
 
-/** Whether models review its result: since the plan says so, or it claims an assertion without a command. */
+/**
+ * Whether models review the task's result: since the plan says so, or since it has to make an assertion true that no
+ * command shows.
+ */
 export const isReviewed = (task: Task, plan: Plan): boolean =>
   task.validation.reviews.length > 0 ||
   plan.contract.some(({ id, how }) => how.kind === 'review' && task.claims.includes(id))
@@ -46,7 +49,7 @@ export function isDoneInOneStep({ size, objective, boundaries }: Task): boolean 
   return tests.length <= 1 && files.length - tests.length <= 1
 }
 
-/** The effective size of a task. */
+/** The size of a task for estimates: small where one step does it, whatever the plan says. */
 export const taskSizeOf = (task: Task): Task['size'] => (isDoneInOneStep(task) ? 'small' : task.size)
 
 /** How many models of a tier review a result. */

@@ -100,8 +100,8 @@ export function distance(one: string, other: string): number {
 }
 
 /**
- * Whether globs mean a CI or lock file, and do not merely match it: a pattern has to name the folder of CI, or the name
- * of the lock file.
+ * Whether globs name a CI or lock file on purpose and do not match it by chance: a pattern has to name the folder of
+ * CI, or the name of the lock file.
  */
 export const speakOf = (globs: readonly Glob[], path: string): boolean =>
   globs.some(glob => {

@@ -52,7 +52,10 @@ type Bits = Uint32Array
 const has = (bits: Bits | undefined, at: number): boolean =>
   bits !== undefined && at >= 0 && ((bits[at >>> 5] ?? 0) & (1 << (at & 31))) !== 0
 
-/** A depth-first search without recursion, since chains of a thousand tasks occur. */
+/**
+ * Finds cycles, all dependencies, and levels, by a depth-first search without recursion, since chains of a thousand
+ * tasks occur.
+ */
 function walk(direct: readonly (readonly number[])[]): { rings: number[][]; sets: Bits[]; levels: number[] } {
   const count = direct.length
   const sets = direct.map(() => new Uint32Array(Math.ceil(count / 32)))

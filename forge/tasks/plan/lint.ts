@@ -39,6 +39,8 @@ export type Linting = {
   /** The current plan, and the progress of its tasks. */
   before?: Plan
   standing?: readonly Standing[]
+  /** The names of the lessons that tasks can ask for; undefined: not known. */
+  lessons?: ReadonlySet<string>
 }
 
 /** `tasks` is empty where there are complaints; `notes`: sentences for the journal about an accepted plan. */
@@ -48,7 +50,7 @@ export type PlannedShape = Omit<TaskShape, 'hash'>
 
 /** At most this many complaints, as neither a model nor a person can handle more at once. */
 const MAX_COMPLAINTS = 60
-/** In a repository with more files, none are searched for. */
+/** At most this many files of a repository are listed, to check paths of the plan against them. */
 const MAX_FILES = 2_000_000
 const EXAMPLE_OF_CI = '.github/workflows/ci.yml'
 
@@ -98,7 +100,7 @@ async function* allIn(context: LintContext): AsyncGenerator<string> {
 /** Larger files, in bytes, are not searched for what an assertion's command would find. */
 const MAX_LOOKED_BYTES = 1 << 20
 
-/** Complaints about assertions that hold before anything is done: they would show nothing. */
+/** Complaints about assertions that hold before anything is done: checking these would show nothing. */
 async function* heldAlready({ plan, linting, there, standing }: LintContext): AsyncGenerator<string> {
   const { objects, tree } = linting
   const root = await objects.info(`${tree}^{tree}`)
@@ -125,8 +127,17 @@ function* complaintsIn(context: LintContext): Generator<string> {
   yield* limits(context)
   yield* frozen(context)
   for (const task of context.plan.tasks) if (!context.standing.has(task.id)) yield* oneTask(task, context)
+  yield* unknownLessons(context)
   // Tasks that are done or stopped write nothing any more.
   yield* overlaps(context.plan.tasks, context.graph, id => ['done', 'stopped'].includes(context.standing.get(id) ?? ''))
+}
+
+/** Complaints about lessons of earlier runs that are not there. */
+function* unknownLessons({ plan, linting: { lessons }, standing }: LintContext): Generator<string> {
+  if (!lessons) return
+  for (const { id, context } of plan.tasks)
+    for (const name of standing.has(id) ? [] : (context.playbooks ?? []).filter(it => !lessons.has(it)))
+      yield `Task ${quote(id)}, context.playbooks: there is no lesson ${quote(name)}: name one that is told here (forge playbooks), or leave it out.`
 }
 
 type LintContext = {
@@ -150,10 +161,13 @@ function notesOn(tasks: readonly PlannedShape[]): string[] {
   )
 }
 
-/** At most this many of them are named. */
+/** At most this many notes on changed checks. */
 const MAX_NAMED_CHECKS = 20
 
-/** Tasks that may change an existing check: the user has to look at that, as the check can't show it. */
+/**
+ * Notes on tasks that may change a file of an existing check: the user has to look at such a change, as the check
+ * itself can't judge it.
+ */
 function ownChecks({ plan, there, writes, standing }: LintContext): string[] {
   const commands = new Set([
     ...plan.contract.flatMap(({ how }) => (how.kind === 'command' ? [how.command] : [])),

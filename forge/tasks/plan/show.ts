@@ -19,7 +19,7 @@ type Showing = {
   width?: number
 }
 
-/** The whole plan but what only models read. Its texts are a model's, so control characters are escaped. */
+/** The whole plan, except for what only models read. Its texts are a model's, so control characters are escaped. */
 export function showPlan(plan: Plan, { width = 100, ...showing }: Showing): string {
   const { estimate, limits, hasNetwork = false } = showing
   const commands = new Commands(plan)
@@ -169,7 +169,7 @@ class Commands {
   }
 }
 
-/** All lines of a command after a name. */
+/** A command with all of its lines, printed behind a name. */
 function whole(name: string, command: string): string[] {
   const [first = '', ...others] = visibleLines(command).split('\n')
   return [`  ${name.padEnd(5)}$ ${first}`, ...others.map(line => `${' '.repeat(9)}${line}`)]

@@ -86,14 +86,17 @@ function worked(draft: Draft, { id, what }: Extract<Event, { is: 'worked' }>): v
   if (run.work?.id !== id) return
   const { work } = run
   if (what.of === 'ask') run.spent = added(run.spent, what.spent)
-  // The report stays for later attempts.
+  // The work stays set while its result is handled, which may set the next one.
   run.work = { ...work, isUnderWay: false }
   if (run.planning) planOn(draft, what)
   else finishOn(draft, what)
   if (run.work?.id === id) delete run.work
 }
 
-/** Work of the run that failed is repeated when nothing holds the run any more. */
+/**
+ * Handles the failure of work that the run itself does, such as planning: it is repeated when nothing holds the run any
+ * more.
+ */
 function notWorked(draft: Draft, { id, halt: why }: Extract<Event, { is: 'not worked' }>): void {
   const { run } = draft
   if (run.work?.id !== id) return
@@ -106,7 +109,7 @@ function ended(draft: Draft, { task, attempt, end, raises }: Extract<Event, { is
   if (!record?.isOut || record.attempt !== attempt) return
   record.isOut = false
   record.isHeld = false
-  // What older, lower limits have refused is tried again.
+  // An attempt that was refused by a limit which the user has raised since is begun again.
   settleAttempt(draft, record, end, end.halt?.why === 'budget' && raises !== draft.run.raises)
 }
 
@@ -119,7 +122,7 @@ function notEnded(draft: Draft, { task, attempt, halt: why }: Extract<Event, { i
   if (why) halt(draft, why, task)
 }
 
-/** A report for the user is stored: adds it to what asks, unless that was settled meanwhile. */
+/** Adds a stored report to the question that it explains, unless that was settled meanwhile. */
 function reported(draft: Draft, { matter, report }: Extract<Event, { is: 'reported' }>): void {
   const { run } = draft
   if ('task' in matter) {
@@ -238,7 +241,7 @@ function start(draft: Draft, id: TaskId, row: number): void {
     run.spent = added(run.spent, record.spent)
     delete record.spent
   }
-  // The same attempt continues with the plan that it began with, unless only its checks have changed.
+  // A repeated attempt keeps the plan that it began with, unless it only runs changed checks.
   const isOfBefore = record.isAgain && !record.isRechecked
   const plan = (isOfBefore ? record.plan : undefined) ?? planOrWish(run)
   Object.assign(record, { state: 'runs', isOut: true, isHeld: false, isAgain: false, words: '', plan })
@@ -277,7 +280,7 @@ const isFinished = (run: RunRecord): boolean =>
   run.doubts.length === 0 &&
   areOver(run)
 
-/** Begins the run's own work, unless something holds it. */
+/** Begins what the run itself has to do, such as planning or merging, unless something holds the run. */
 function work(draft: Draft): void {
   const { run } = draft
   if (!run.work || run.work.isUnderWay || run.isDraining || heldBy(run)) return
@@ -285,7 +288,7 @@ function work(draft: Draft): void {
   draft.do({ do: 'work', id: run.work.id, what: run.work.what })
 }
 
-/** Tells running attempts whether they are held. */
+/** Tells running attempts to begin nothing new (to be held), or to go on. */
 function tellHeld(draft: Draft): void {
   const { run } = draft
   for (const { shape, isOut, isHeld, isPaused } of run.tasks) {

@@ -55,7 +55,10 @@ export class Draft {
 
   // --- The journal
 
-  /** Adds a line with an id of its place in the run: the same one when the run is repeated. */
+  /**
+   * Adds a journal line whose id depends only on its place in the run: after the server has lost the run, its
+   * repetition adds no second one.
+   */
   say(id: string, what: string, words: string, { refs = [], why, task }: Besides = {}): void {
     const line: NewJournalLine = { run: this.run.input.run, id, what, words, refs }
     if (why) line.why = why
@@ -63,7 +66,7 @@ export class Draft {
     this.do({ do: 'note', line })
   }
 
-  /** Adds a line with an id that is unique to this life of the run. */
+  /** Adds a journal line whose id is used only once, also when the run is repeated after the server has lost it. */
   sayOnce(what: string, words: string, besides: Besides = {}): void {
     this.say(`${what}/${this.run.life}/${++this.run.lines}`, what, words, besides)
   }
@@ -75,7 +78,7 @@ export class Draft {
     this.do({ do: 'report', matter, words: stuck.words, evidence: stuck.evidence, ...more })
   }
 
-  /** Asks a question of the run itself. Gives the answer where it was answered in an earlier life. */
+  /** Asks a question of the run itself. Gives the answer where the user gave it before the server lost the run. */
   ask(
     about: RunQuestion['about'],
     { words, evidence, isLacking }: Stuck,
@@ -95,7 +98,7 @@ export class Draft {
 
   // --- What the run does itself
 
-  /** Sets the run's own work, which begins as soon as nothing holds the run. */
+  /** Sets what the run itself does next, such as planning or merging. It begins as soon as nothing holds the run. */
   work(what: TaskWork): void {
     this.run.work = { id: ++this.run.works, what, isUnderWay: false }
   }

@@ -66,7 +66,7 @@ export type TaskInput = TaskPlace & {
 /** A linted plan with all of its tasks. */
 export type LintedTasks = Omit<Linted, 'tasks'> & { tasks: TaskShape[] }
 
-/** The results of the run's own work, by kind. */
+/** The results of what the run does itself, such as planning and merging, by kind. */
 export type Worked =
   | {
       of: 'begin'
@@ -76,6 +76,7 @@ export type Worked =
       facts: Reference[]
       used: number
       above?: TiersAbove
+      learns?: boolean
     }
   | { of: 'lint'; linted: LintedTasks }
   | { of: 'ask'; result: StepResult; spent: Spent }
@@ -90,7 +91,7 @@ export type Matter = { task: TaskId } | { hold: string } | { question: number }
 export type Event =
   | { is: 'begun' }
   | { is: 'worked'; id: number; what: Worked }
-  /** The run's own work failed; without `halt` it was cancelled. */
+  /** What the run itself did, such as planning, failed; without `halt` it was cancelled. */
   | { is: 'not worked'; id: number; halt?: Halt }
   | { is: 'ended'; task: TaskId; attempt: number; end: TaskEnd; raises: number }
   | { is: 'not ended'; task: TaskId; attempt: number; halt?: Halt }
@@ -102,7 +103,7 @@ export type Event =
   | { is: 'drain' }
   | PersonSaid
 
-/** What the user says. */
+/** What the user tells a run: a decision, an answer, a changed plan or limit, or to pause, resume or stop. */
 export type PersonSaid =
   | { is: 'decided'; decision: Decision }
   | { is: 'answered'; task: TaskId | ''; answer: Reference }

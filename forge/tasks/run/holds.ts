@@ -21,7 +21,7 @@ export function heldBy(run: RunRecord): Pick<Hold, 'state' | 'words' | 'question
   return run.isPaused ? { state: 'paused', words } : undefined
 }
 
-/** The hold that ends by an answer of the user; a pause and a limit end otherwise. */
+/** The reason for holding the whole run, where an answer of the user ends it; a pause and a limit end otherwise. */
 export const askingHold = ({ hold }: RunRecord): Hold | undefined => (hold?.why === 'budget' ? undefined : hold)
 
 /** The task whose outcome can't be classified, where that holds the run. */
@@ -82,7 +82,7 @@ export function countFirst(draft: Draft, record: TaskRecord, hasFailed: boolean)
 export function holdAsDegraded(draft: Draft, words: string): void {
   const { run } = draft
   if (heldBy(run)) return
-  // After the user has let it continue, the run is not held again for as few failures.
+  // The user may let the run continue: it is held again only after twice as many first attempts.
   run.degradedAfter = 2 * (run.degradedAfter ?? DEGRADED.tasks)
   const { run: id } = run.input
   const whole = `${words} Go on: ${command('resume', id)}, or end it: ${command('stop', id)}.`

@@ -83,7 +83,8 @@ function passed(draft: Draft, record: TaskRecord, { head, from }: TaskEnd): void
 }
 
 /**
- * Begins another attempt from a fresh base, with the report and one tier higher where there is one; or asks the user.
+ * Begins another attempt from a fresh base, with the report of the failure and, where there is one, by the next more
+ * capable tier of models; or asks the user.
  */
 function failed(draft: Draft, record: TaskRecord, words: string, evidence: Reference[]): void {
   record.failures++
@@ -150,7 +151,10 @@ function waitAgain(record: TaskRecord): void {
   delete record.question
 }
 
-/** Tries stopped dependents again; those whose dependencies are still missing are stopped again. */
+/**
+ * Lets tasks wait again that were stopped because of a dependency; those whose dependencies are still missing are
+ * stopped again.
+ */
 export function hopeAgain(draft: Draft): void {
   for (const { shape, isGivenUp } of draft.run.tasks) {
     const record = isGivenUp ? draft.edit(shape.id) : undefined

@@ -85,12 +85,13 @@ export function planOn(draft: Draft, worked: Worked): void {
 /** Takes over the earlier decisions of a run that was begun before. */
 function known(draft: Draft, found: Extract<Worked, { of: 'begin' }>): void {
   const { run } = draft
-  const { plan, answers, passed = [], facts, used, above } = found
+  const { plan, answers, passed = [], facts, used, above, learns } = found
   run.used += used
   run.remembered = answers
   run.passedBefore = passed
   run.facts = facts
   if (above) run.above = above
+  if (learns) run.learns = learns
   if (plan) {
     lint(draft, 'before', plan, 'plan')
     return
@@ -151,7 +152,7 @@ function answered(draft: Draft, result: StepResult): void {
   const { work } = run
   const step = work?.what.do === 'ask' ? work.what.step : ''
   if (work?.what.do === 'ask' && work.what.wish.kind === 'summarise') {
-    // A plan can be checked without the summary.
+    // Where the model gave no summary, the plan is checked without it.
     if (result.artifact) planning.wish = [...planning.wish, { ...result.artifact, kind: 'summary' }]
     propose(draft)
     return
@@ -232,7 +233,7 @@ function linted(draft: Draft, found: LintedTasks): void {
       propound(draft, good)
       return
     }
-    // The answers that led to this plan are used up.
+    // Questions that were answered before this plan are not asked again, so counting continues after them.
     run.questions = Math.max(0, ...run.remembered.filter(({ task }) => !task).map(({ count }) => count))
     draft.say('plan/remembered', 'approved', 'Goes on with the plan that was approved before.', { refs: [plan] })
     adopt(draft, good)
@@ -319,7 +320,7 @@ export function decideOnPlan(draft: Draft, decision: Decision, proposal: GoodPla
   }
   planning.told = []
   planning.tries = 0
-  // The user's answer may be about other files.
+  // The planner has to look anew: the user's answer may be about other files.
   planning.looked = []
   if (decision.is === 'answer')
     planning.wish = [...planning.wish, ...(proposal ? [proposal.plan] : []), decision.answer]
@@ -339,7 +340,7 @@ function approved(draft: Draft, good: GoodPlan): void {
   draft.work({ do: 'remember', kind: 'approval', what })
 }
 
-/** The approval is stored: adopts the plan. */
+/** Adopts the plan, once its approval is stored. */
 function remembered(draft: Draft): void {
   const { run } = draft
   const good = run.planning?.approved
@@ -440,7 +441,8 @@ function takeUpPassed(draft: Draft): void {
 const isSame = (a: TaskShape, b: TaskShape): boolean => a.hash === b.hash && a.tier === b.tier
 
 function renewed(record: TaskRecord, shape: TaskShape, found: PlanChanges): TaskRecord {
-  // The linter accepts no change of a running task, unless that began just then.
+  // A plan may change a running task only if that began while the linter read the plan: then the task stays as it
+  // began.
   if (record.isOut) return record
   if (record.state === 'done') {
     found.rechecked.push(shape.id)
@@ -461,7 +463,7 @@ function renewed(record: TaskRecord, shape: TaskShape, found: PlanChanges): Task
   }
 }
 
-/** The current planning, for changing it. */
+/** A copy of the current planning, which may be changed. */
 function edited({ run }: Draft): Planning | undefined {
   if (!run.planning) return undefined
   run.planning = { ...run.planning }

@@ -15,7 +15,7 @@ export const areOver = ({ tasks }: RunRecord): boolean => tasks.every(isOver)
 const resultsOf = ({ tasks }: RunRecord): TaskResult[] =>
   tasks.flatMap(({ shape, head, state }) => (head && state === 'done' ? [{ task: shape.id, head }] : []))
 
-/** Begins to merge all results; a run without results has ended. */
+/** Begins to merge all results; ends a run that has none. */
 export function finishRun(draft: Draft): void {
   const { run } = draft
   if (resultsOf(run).length === 0) {
@@ -32,12 +32,12 @@ function gather(draft: Draft, { resolved }: Finishing): void {
   draft.work({ do: 'finish', results: resultsOf(draft.run), ...(resolved && { resolved }) })
 }
 
-/** Continues with the result of work for finishing. */
+/** Continues the ending of a run with the result of its last work, such as a merge or a review. */
 export function finishOn(draft: Draft, worked: Worked): void {
   const { run } = draft
   if (!run.finishing) return
   run.finishing = { ...run.finishing }
-  // The user has let a task continue meanwhile, whose result belongs to it as well.
+  // The user has let a task continue meanwhile: the combined result has to wait for its result.
   if (!areOver(run)) {
     delete run.finishing
     return
@@ -59,7 +59,7 @@ export function finishOn(draft: Draft, worked: Worked): void {
 function checked(draft: Draft, finishing: Finishing, finished: Finished): void {
   const { isGood, words, head, report, conflicts, question } = finished
   if (conflicts) {
-    // Each result can conflict once. More conflicts than results means that a resolution was not built upon: stop and
+    // Each result can conflict once. With more conflicts, a merge did not continue from the last resolution: stop and
     // ask.
     if (++finishing.number > resultsOf(draft.run).length) {
       stuck(draft, finishing, { words, evidence: [conflicts.report] })

@@ -153,7 +153,7 @@ function answered(draft: Draft, task: TaskId | '', answer: Reference): void {
     if (record.state === 'asks') goOn(draft, record, answer)
     return
   }
-  // The hold of the whole run is answered first.
+  // An answer is first of all for what holds the whole run.
   if (held || !run.question) {
     draft.sayOnce('answered', 'A person says to go on.', { refs: [answer] })
     return
@@ -213,7 +213,7 @@ function resumeTask(draft: Draft, record: TaskRecord): void {
   record.isPaused = false
   if (state !== 'asks' && (state !== 'stopped' || isPaused)) return
   goOn(draft, record)
-  // With another task to do, the result changes.
+  // The combined result that the question is about will change, as this task has a result of its own.
   if (draft.run.question?.about === 'result') decideOnResult(draft, { is: 'resume' })
 }
 

@@ -85,7 +85,7 @@ const WORDS = {
   done: 'it is done',
   stopped: 'it was stopped',
 }
-/** What a task is doing, in place of its last question. */
+/** A task's state as a clause, for sentences that refuse a request. */
 export const wordOf = (state: TaskRecord['state']): string => WORDS[state]
 
 /** A text with a full stop at its end. */

@@ -54,7 +54,7 @@ export type TaskRecord = {
   /** The number of questions that the task has asked. `discoveries`: how often it has questioned the plan. */
   questions: number
   discoveries: number
-  /** Whether the end of the task's first attempt is counted for a degraded run. */
+  /** Whether the end of the task's first attempt has been counted (see {@link RunRecord.counted}). */
   isCounted: boolean
   words: string
   /** Usage of the last attempt; that of earlier ones is in the run's own `spent`. */
@@ -98,7 +98,7 @@ export type RunQuestion = {
   count: number
   words: string
   proposal?: GoodPlan
-  /** The text for the user. */
+  /** The report that explains the question to the user. */
   report?: Reference
 }
 
@@ -120,9 +120,9 @@ export type Planning = {
   told: Reference[]
   /** Proposals since the last answer of the user. */
   tries: number
-  /** The words of the last proposal's step. */
+  /** What the model, or this program, said last about a proposal. */
   words: string
-  /** The plan being linted, and whose it is. */
+  /** The plan being linted. `by`: who made it; `before`: it was approved before the run was submitted again. */
   linted?: { by: 'model' | 'person' | 'before'; plan: Reference; step: string }
   /** The approved plan, while the approval is being stored. */
   approved?: GoodPlan
@@ -142,7 +142,7 @@ export type TaskWork =
   | { do: 'judge'; attempt: number; ours: Oid; theirs: Oid; resolved: Oid }
 export type Standings = { id: TaskId; is: 'done' | 'under way' | 'stopped' }[]
 
-/** The end of a run in progress: merging results and checking the contract. */
+/** The ending of a run while it is under way: merging results and checking the contract. */
 export type Finishing = {
   /** The number of conflicts so far. `tries`: requests to resolve the current one. */
   number: number
@@ -160,7 +160,10 @@ export type Finishing = {
 
 export type RunRecord = {
   input: RunInput
-  /** The id of this life of the run: in the ids of lines that are unique to it. */
+  /**
+   * A new id whenever the run is submitted, also after the server has lost it: part of the ids of journal lines that
+   * are written only once.
+   */
   life: string
   lines: number
   limits: Limits
@@ -180,12 +183,14 @@ export type RunRecord = {
   /** Facts found when the run began. `above`: for each tier the next one with another model. */
   facts: Reference[]
   above: TiersAbove
+  /** Whether lessons are drawn from it when it has ended. */
+  learns?: boolean
   /** The number of proposals, so that their steps have the same ids when they are repeated. */
   proposals: number
   doubts: Doubt[]
   planning?: Planning
   finishing?: Finishing
-  /** The run's own work, one at a time. */
+  /** What the run does itself, such as planning or merging; one thing at a time. */
   work?: { id: number; what: TaskWork; isUnderWay: boolean }
   works: number
   question?: RunQuestion
@@ -195,7 +200,7 @@ export type RunRecord = {
    */
   questions: number
   remembered: PersonAnswer[]
-  /** The tasks that passed in earlier lives of the run. */
+  /** The tasks that passed before the server lost the run. */
   passedBefore?: PassedBefore[]
   hold?: Hold
   isPaused: boolean
@@ -208,7 +213,7 @@ export type RunRecord = {
   failures: Reference[]
   /** The number of changes of the plan by the user that are being checked: nothing is begun meanwhile. */
   mending: number
-  /** The number of the last hold signal. */
+  /** The number of the last signal that told attempts to be held or to go on. */
   told: number
   isDraining: boolean
   isStopping: boolean

@@ -53,9 +53,9 @@ type PaidAnswer = {
 
 /** Milliseconds to wait for another process's lock. */
 const LOCK_TIMEOUT_MS = 30_000
-/** Milliseconds between two looks for requests settled by other processes. */
+/** Milliseconds between two queries for requests settled by other processes. */
 const LOOK_AGAIN = 500
-/** Milliseconds after which a reservation is lost, whatever its process does, as no request takes longer. */
+/** Milliseconds after which a reservation counts as lost, whatever its process does, as no request takes longer. */
 const MAX_REQUEST_MS = 2 * 3_600_000
 
 /** The assumed tokens of an answer until some have come, by kind; for other kinds {@link FIRST_OUTPUT}. */
@@ -65,6 +65,7 @@ const FIRST_OUTPUTS: Partial<Record<string, number>> = {
   outline: 4_000,
   review: 4_000,
   summarise: 4_000,
+  extract: 2_000,
 } satisfies Partial<Record<StepKind, number>>
 const FIRST_OUTPUT = 8_000
 /** An estimate uses at most this many of the last answers of one kind and tier, and needs at least this many. */
@@ -146,8 +147,8 @@ export class Ledger implements Disposable {
 
   /**
    * Reserves budget for a request: for the longest answer that it allows, or, if less is left, for the usual length of
-   * such answers, unless `isWhole`. Gives 'wait' where not even that is left, but requests under way may return some.
-   * Throws {@link OutOfBudget} where none is: then the request must not be sent.
+   * such answers, unless `isWhole`. Gives 'wait' where not even that is left, but requests under way may return some of
+   * theirs. Throws {@link OutOfBudget} where no more can be had: then the request must not be sent.
    */
   reserve(asked: AskedBudget, limits: Limits, { isWhole = false } = {}): Reservation | 'wait' {
     return this.#together(() => {

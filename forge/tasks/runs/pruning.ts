@@ -57,7 +57,7 @@ export async function pruneRun(
   const going = free.filter(({ oid }) => all || isAllLanded || landed.has(oid))
   const isKept =
     !all && own.length > 0 && !isAllLanded && branches.some(({ name, oid }) => isFinished(name) && !landed.has(oid))
-  // Attempts too are listed as branches, as which they would be restored.
+  // Attempts are listed by the names of branches, as which the user would restore them.
   const ending = [...going, ...(isKept ? [] : attempts.map(it => ({ ...it, name: branchOfAttempt(id, it.name) })))]
   const safe = all ? { moves: [], saved: [] } : await save(objects, ending)
   const moves = [...(isKept ? [] : own), ...going].map(({ name, oid }) => ({ ref: name, from: oid, to: undefined }))

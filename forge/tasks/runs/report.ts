@@ -109,7 +109,7 @@ const nameOf = (failures: readonly string[], at: number): string =>
 const cut = (line: string, columns: number): string =>
   line.length <= columns ? line : `${line.slice(0, columns - 1).toWellFormed()}…`
 
-/** Files outside of a task's boundaries that are offered at most. */
+/** At most this many files outside of a task's boundaries are offered to be allowed. */
 const MAX_FILES_OUTSIDE = 5
 
 /**

@@ -17,7 +17,7 @@ type StatsRow = {
   /** `unknown` for answers stored before tiers were. */
   tier: Tier | 'unknown'
   model: string
-  /** Finished tasks whose first attempt it wrote. `firstTry`: those of them that passed by that attempt. */
+  /** Finished tasks whose first attempt this model wrote. `firstTry`: those of them that passed by that attempt. */
   tasks: number
   firstTry: number
   /** Answered requests of all kinds, and their usage; no cost where a price is unknown. */

@@ -1,19 +1,19 @@
 /**
  * What a run keeps in git: every blob that a reference names, answers by the key of their request, decisions, the
- * journal's lines. It is the tree of one commit, at a ref of the run's own:
+ * journal's lines. All of it is the tree of one commit, to which a ref of the run points:
  *
  *   kept/a/b/REST       a blob by its id, so that no garbage collection takes it
  *   answers/a/b/REST    an answer by its request's key
  *   journal/a/b/REST    a line of the journal by the hash of its id
- *   decisions/a/b/REST  what a person decided, by the hash of what it is about
- *   verdicts/a/b/REST   what the user's own worker found out, signed, by the hash of the key's name and its words
- *   run.json plan.json  the run as it was asked for, and the plan that holds
- *   status.json         how the run was when it last rested or went on
- *   escalations/a/b/REST  what a report to a person was made from, by the hash of the report's id
+ *   decisions/a/b/REST  a decision of the user, by the hash of what it is about
+ *   verdicts/a/b/REST   what the user's own worker found out, signed, by the hash of the key's name and the fact
+ *   run.json plan.json  the run as the user requested it, and the current plan
+ *   status.json         the status of the run when it last rested or continued
+ *   escalations/a/b/REST  the data of a report to the user, by the hash of the report's id
  *
- * All but these files are written once: whoever comes second finds what is there. So nothing depends on the order in
- * which processes write, and one that is killed has written all of a group or nothing of it. What is written at the
- * same time goes into one commit.
+ * All but the three JSON files are written once: a second writer gets the existing file. So nothing depends on the
+ * order in which processes write. What is written at the same time goes into one commit, so a killed process has written
+ * all of it or nothing.
  */
 import { createHash } from 'node:crypto'
 import { Failure } from '../../../core/failure.ts'
@@ -101,7 +101,9 @@ export class RunStore {
     return await this.#at(placeOf(folder, hexOf(folder, name)))
   }
 
-  /** Stores bytes under a name, unless there is a file of that name. Gives the id of the one there in the end. */
+  /**
+   * Stores bytes under a name, unless there is a file of that name. Gives the id of that file's content, old or new.
+   */
   async keep(folder: Once, name: string, content: string | Uint8Array): Promise<Oid> {
     const bytes = Buffer.from(content as string)
     const oid = oidOf(this.objects.repository.format, { type: 'blob', bytes })

@@ -11,7 +11,7 @@ const Trouble = v.object({
   model: v.string(),
   /** The result of the last try, as a sentence. */
   words: v.string(),
-  /** When the first of these tries failed, in milliseconds since 1970. `next`: when the next one is due. */
+  /** When the first of the failed tries in a row was, in milliseconds since 1970. `next`: when the next one is due. */
   since: v.number(),
   next: v.number(),
   tries: v.number(),
@@ -51,7 +51,7 @@ export class Troubles {
     return before
   }
 
-  /** Troubles recorded by an earlier worker are included. */
+  /** Reads the recorded troubles, those recorded by an earlier worker included. */
   #read(): Promise<Map<string, Trouble>> {
     this.#known ??= readJson(fileIn(this.folder), Stored).then(
       (stored = []) => new Map(stored.map(trouble => [trouble.model, trouble])),

@@ -11,7 +11,10 @@ import { WorkInProgressVfs } from '../../vfs.ts'
 import type { Oid } from '../contract.ts'
 import type { FileEdit } from './answers.ts'
 
-/** The changed files, not yet written; or why that failed, for the model. `inShort`: without content of files. */
+/**
+ * The changed files, not yet written; or, for the model, why the edits failed. `inShort`: the same without content of
+ * files.
+ */
 type AppliedEdits =
   | { files: WorkInProgressVfs; words?: never; inShort?: never }
   | { files?: never; words: string; inShort: string }
@@ -21,7 +24,7 @@ const MAX_COMPLAINTS = 5
 /** At most this many edits of a file are made in one call. */
 const MAX_EDITS_AT_ONCE = 100
 
-/** A call of a tool: the numbers of the edits that it makes, and the first of them. */
+/** A call of a tool. `edits`: the numbers of the edits that it makes. `edit`: the first of them. */
 type Call = { name: string; arguments: unknown; edits: number[]; edit: FileEdit }
 
 /** Applies edits to the files of a commit, in order. Nothing in the repository changes. */

@@ -42,7 +42,7 @@ function subjectFirst(words: string): string {
   return rest === '' ? first.replace(/\.$/, '') : `${first}\n\n${rest}`
 }
 
-/** The trailers of a commit; undefined where it has none of ours. */
+/** The trailers of a step's commit; undefined where a commit has none of these. */
 export async function trailersOf(
   objects: Objects,
   commit: Oid,

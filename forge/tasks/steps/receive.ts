@@ -12,8 +12,8 @@ import { ANSWERS, type AnswerOf, type FileEdit, type LookAnswer } from './answer
 import { ANSWER_NAME, EDITING_NAMES, editsOfCall, isPlanning, mayEdit, READING_NAMES } from './tools.ts'
 
 /**
- * A parsed answer, or why it is invalid. `inShort`: without content of the answer. `isConfused`: its signal is unknown,
- * so that the user has to look.
+ * A parsed answer, or why it is invalid. `inShort`: the reason without content of the answer. `isConfused`: its signal
+ * is unknown, so that the user has to look.
  */
 type ReadAnswer<Kind extends StepKind> =
   | { parsed: AnswerOf<Kind>; words: string; inShort?: never }
@@ -156,7 +156,7 @@ function unwrapped(sent: unknown): unknown {
 
 /** An object in which lists and objects sent as strings of JSON are parsed. */
 function withoutStrings(wanted: object): object {
-  const nested = ['edits', 'fan_out', 'steps', 'plan', 'answers', 'findings', 'discovered', 'needs']
+  const nested = ['edits', 'fan_out', 'steps', 'plan', 'answers', 'findings', 'discovered', 'needs', 'lessons']
   const entries = Object.entries(wanted).map(([name, value]) => {
     const isNested = nested.includes(name) && typeof value === 'string'
     return [name, isNested ? (jsonIn(value) ?? value) : value] as const

@@ -13,7 +13,8 @@ export const BETAS = [
   'pdfs-2024-09-25',
   'structured-outputs-2025-11-13',
 ]
-// A body within the size limit could still make the parser use a hundred times as much memory.
+// A JSON body nested more deeply, or with more values, is refused: within the size limit it could still make the parser
+// use a hundred times as much memory.
 const MAX_DEPTH = 100
 const MAX_VALUES = 1_000_000
 

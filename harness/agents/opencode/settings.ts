@@ -20,7 +20,7 @@ export type AgentSettings = {
 }
 
 const ALLOWED = 'letters, digits, ".", "_", "-" and "/"'
-/** The allowed values of a setting. */
+/** A value that consists of a few harmless characters, such as a model's name. */
 export const Word = v.pipe(
   v.string('is missing'),
   v.nonEmpty('is empty'),

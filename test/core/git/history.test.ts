@@ -195,7 +195,7 @@ test('a file is followed through renames', async () => {
     more: false,
   })
   expect((await touching(place.repository, third, 'new', { count: 9 })).touches).toHaveLength(2)
-  // A window that begins after the rename still knows it.
+  // A later part of the history, read from after the rename, still has the file's old name.
   const later = await touching(place.repository, third, 'new', { count: 9, after: 2, follow: true })
   expect(later).toEqual({ ...followed, touches: followed.touches.slice(2) })
 })

@@ -168,7 +168,7 @@ test('with a base of its own, a merge is a cherry-pick', async () => {
   const picked = await commit(scene.path, 'other', { new: 'file\n' })
   const merge = await mergeTrees(scene.scratch, ours, picked, { base: theirs })
   expect(merge.stages).toEqual([])
-  // Only the changes of that commit were applied.
+  // Only the changes of the picked commit were applied.
   expect(await show(scene, merge.tree, 'list')).toBe(lines('ours', '9').trim())
   expect(await show(scene, merge.tree, 'new')).toBe('file')
   expect(await mergeTrees(scene.scratch, ours, picked, { base: theirs })).toEqual(merge)

@@ -72,7 +72,7 @@ async function timeToEnd(script: string): Promise<number> {
   try {
     process.kill(Number(pid), 'SIGKILL')
   } catch {
-    // The process has ended together with the others.
+    // Ignored: the process has already ended, together with git.
   }
   return performance.now() - begun
 }

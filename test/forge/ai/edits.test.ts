@@ -154,7 +154,7 @@ function placesOfRows(file: string, text: string): number[] {
   return there.flatMap((_, at) => (at + wanted.length <= there.length && fits(at) ? [at] : []))
 }
 
-/** The expected rung for a text, and the lines in which it is found. */
+/** The expected kind of match (rung) of a search text, and the lines in which it is found; undefined for none. */
 function reference(file: Buffer, search: string): { rung: Rung; lines: number[] } | undefined {
   const exact = places(file.toString('latin1'), Buffer.from(search).toString('latin1'))
   if (exact.length > 0) return { rung: 'exact', lines: exact }
@@ -216,7 +216,7 @@ for (const seed of [1, 2, 3, 4])
       const endOf = (line: string) => /\r?\n$/.exec(line)?.[0] ?? ''
       if (!young.includes('NEW') || endOf(young) !== endOf(old)) throw new Error(`Another line end: ${say()}`)
     }
-    // The random cases have to cover each of these.
+    // The random cases have to cover each of these kinds of match.
     for (const rung of ['exact', 'line ends', 'trailing blanks', 'indentation', 'punctuation', 'several', 'none'])
       expect(seen.get(rung) ?? 0).toBeGreaterThan(5)
   })

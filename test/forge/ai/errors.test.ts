@@ -40,6 +40,6 @@ test.each<[number, string, string, string]>([
   const error = refusal(status, words)
   expect(error.message).toEndWith(inChat)
   expect(error.inRun).toEndWith(inRun)
-  // Also when the error is wrapped.
+  // The trouble is also recognised when the error is wrapped.
   expect(troubleOf(error, ASKED, { hasBegun: true, text: 'So' })).toMatchObject({ inRun: error.inRun, text: 'So' })
 })

@@ -1,6 +1,6 @@
 /**
  * Edits that went wrong in other tools, and the expected result of each. `bun test/forge/ai/hard-edits.ts` prints the
- * rung that found each.
+ * kind of match (rung) by which each was found.
  */
 import { applyEdits, type TextEdit, type Why } from '../../../forge/ai/edits.ts'
 import type { Rung } from '../../../forge/ai/places.ts'
@@ -10,7 +10,7 @@ export type HardEdit = {
   /** The file as text, or as bytes where it is no UTF-8. */
   file: string | Buffer
   edits: TextEdit[]
-  /** The rungs that find the edits and the resulting file, or the reason of the refusal. */
+  /** By which kinds of match (rungs) the edits are found, and the resulting file; or the reason of the refusal. */
   expected: { rungs: Rung[]; file: string | Buffer } | { why: Why; says: RegExp }
 }
 
@@ -22,7 +22,7 @@ const many = (count: number): string => Array.from({ length: count }, (_, at) =>
 
 /** Name, file, edits and expected result of each case. */
 const TABLE: [string, string | Buffer, TextEdit[], HardEdit['expected']][] = [
-  // Exact
+  // Exact matches
   ['a line', 'a\nb\nc\n', [edit('b', 'B')], ends('a\nB\nc\n', 'exact')],
   ['part of a line', 'let a = 1 // b\n', [edit('a = 1', 'a = 2')], ends('let a = 2 // b\n', 'exact')],
   ['the whole file', 'a\nb\n', [edit('a\nb\n', 'c\n')], ends('c\n', 'exact')],
@@ -71,7 +71,7 @@ const TABLE: [string, string | Buffer, TextEdit[], HardEdit['expected']][] = [
     [edit('line 77777\n', 'x\n')],
     ends(many(100_000).replace('line 77777\n', 'x\n'), 'exact'),
   ],
-  // Line ends
+  // Matches that differ in line ends
   ['CRLF, one line', 'a\r\nb\r\nc\r\n', [edit('b', 'x\ny')], ends('a\r\nx\r\ny\r\nc\r\n', 'exact')],
   ['CRLF, several lines', 'a\r\nb\r\nc\r\n', [edit('a\nb\n', 'a\nx\ny\n')], ends('a\r\nx\r\ny\r\nc\r\n', 'line ends')],
   ['CRLF sent to a file with LF', 'a\nb\nc\n', [edit('a\r\nb', 'a\r\nx\r\ny')], ends('a\nx\ny\nc\n', 'line ends')],
@@ -90,7 +90,7 @@ const TABLE: [string, string | Buffer, TextEdit[], HardEdit['expected']][] = [
   ['a line end too many at an open end', 'a\nb', [edit('a\nb\n', 'a\nc\n')], ends('a\nc', 'line ends')],
   ['lines more at an open end', 'a\r\nb', [edit('b\n', 'b\nc\n')], ends('a\r\nb\r\nc', 'line ends')],
   ['BOM and CRLF', '\ufeffa\r\nb\r\n', [edit('a\nb\n', 'A\nb\n')], ends('\ufeffA\r\nb\r\n', 'line ends')],
-  // Trailing blanks
+  // Matches that differ in trailing blanks
   ['blanks in the file', 'a  \nb\t\nc\n', [edit('a\nb\n', 'a\nB\n')], ends('a  \nB\t\nc\n', 'trailing blanks')],
   ['blanks in the search', 'a\nb\nc\n', [edit('a \nb  \n', 'a \nB\n')], ends('a\nB\nc\n', 'trailing blanks')],
   ['blanks in an empty line', 'a\n    \nb\n', [edit('a\n\nb', 'a\n\nB')], ends('a\n    \nB\n', 'trailing blanks')],
@@ -108,7 +108,7 @@ const TABLE: [string, string | Buffer, TextEdit[], HardEdit['expected']][] = [
     ends('a \nc\n  ', 'trailing blanks'),
   ],
   ['blanks alone', 'a\nb\n', [edit('   ', 'x')], refuses('none', /nowhere/)],
-  // Indentation
+  // Matches that differ in indentation
   [
     'less of it',
     'if x:\n    a()\n    b()\n',
@@ -159,7 +159,7 @@ const TABLE: [string, string | Buffer, TextEdit[], HardEdit['expected']][] = [
     [edit('    a {\n      b', 'a {\n      b')],
     refuses('indentation', /too little/),
   ],
-  // Quotes and dashes
+  // Matches that differ in quotes and dashes
   [
     'curly quotes in the file',
     'say “hi” now\n',
@@ -190,7 +190,7 @@ const TABLE: [string, string | Buffer, TextEdit[], HardEdit['expected']][] = [
   ['other letters that look alike', 'раss\n', [edit('pass', 'x')], refuses('none', /nowhere/)],
   ['composed for decomposed', 'cafe\u0301\n', [edit('caf\u00e9', 'x')], refuses('none', /nowhere/)],
   ['another case', 'Foo\n', [edit('foo', 'x')], refuses('none', /nowhere/)],
-  // More than one place, and none
+  // Texts found at more than one place, or at none
   [
     'the same block twice',
     'a {\n  x\n}\nb {\n  x\n}\n',
@@ -236,7 +236,7 @@ const TABLE: [string, string | Buffer, TextEdit[], HardEdit['expected']][] = [
     [edit('let answer = 41', 'let answer = 42')],
     refuses('there', /line 1: this edit is done/),
   ],
-  // Several edits
+  // Several edits at once
   ['two edits', 'a\nb\nc\n', [edit('a', 'x\ny'), edit('c', 'z')], ends('x\ny\nb\nz\n', 'exact', 'exact')],
   [
     'two edits that share a line around them',

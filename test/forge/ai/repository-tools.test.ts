@@ -201,7 +201,7 @@ test('the same content under another name is asked about', async () => {
 
 test('a branch of a stranger brings no approval: not theirs, not a forged one, not one of another tool', async () => {
   const vfs = await workOn({ 'tools/mend.ts': toolOf('mend'), 'tools/evil.ts': toolOf('evil') })
-  // A stranger approves it with a key of their own.
+  // A stranger approves the tool with a key of their own.
   const theirs = new WorkInProgressVfs(vfs.objects, vfs.base)
   const stranger = new Approvals(join(place.folder, 'stranger'))
   const content = Buffer.from(toolOf('evil'))

@@ -65,7 +65,7 @@ test('calls of one answer run in their order, and each step is kept before the n
   })
   expect(kept.filter(({ does }) => does === 'asks')).toHaveLength(model.requests.length)
   expect(kept[1]).toMatchObject({ does: 'works', kinds: ['user', 'answer'] })
-  // A checkpoint after a result has its files.
+  // A checkpoint after a tool's result has the files that the tool has written.
   expect(kept.filter(({ kinds }) => kinds.at(-1) === 'result').every(({ files: so }) => so.includes('b.txt'))).toBe(
     true,
   )

@@ -55,7 +55,7 @@ async function goOn(server: ModelServer, provider: Provider, turns = TURNS): Pro
   }
 }
 
-/** Tools, system and messages in the order of the body, without marks. */
+/** The parts of a request in the order of its body: tools, system and messages, without cache marks. */
 function partsOf(body: Buffer): string[] {
   const text = body.toString().replace(/,"cache_control":\{[^}]*\}/g, '')
   const { tools, system = [], messages } = JSON.parse(text)

@@ -39,7 +39,7 @@ test('after kill -9 at any moment, at most the last second of typing is lost', a
   const random = randomFrom(Date.now())
   let first = 1
   for (let round = 0; round < 4; round++) {
-    // In some rounds it saves now and then, in others only drafts are written.
+    // In every second round the desk also saves now and then; in the others only drafts are written.
     const words = [desk.path, join(desk.folder, 'state'), String(first), round % 2 === 0 ? '' : 'and saves']
     const { typed, killed } = await typeUntilKilled(words, 200 + random.below(2500))
     const work = await desk.restart()

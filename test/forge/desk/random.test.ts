@@ -42,7 +42,7 @@ for (const seed of [1, 2, 3, 4])
       const lines = stdout.split('\n')
       const word = newWord('terminal')
       lines.splice(random.below(lines.length), 0, word)
-      // If a desk was first, git reports it in the terminal.
+      // If a desk has moved the branch first, git refuses the commit: the word was never in the file.
       await commit(desk.path, 'main', { [path]: lines.join('\n') }).catch(() => words.delete(word))
     }
     const save = async () => {

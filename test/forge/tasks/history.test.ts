@@ -153,7 +153,7 @@ function troubled(ids: readonly TaskId[], { failing = 0, questions = 0 }: Troubl
 /** Troubles that end within their step. */
 const WITHIN: readonly Kind[] = ['nowhere', 'no answer']
 
-/** A task without boundaries can't go beyond them. */
+/** The kind of trouble for a task; one without boundaries can't go beyond them. */
 function kindFor({ plan }: HistoryPlan, id: TaskId, kind: Kind): Kind {
   const isBounded = plan.tasks.some(task => task.id === id && task.boundaries.write.length > 0)
   return kind === 'beyond' && !isBounded ? 'nowhere' : kind

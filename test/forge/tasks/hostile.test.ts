@@ -54,7 +54,7 @@ describe.skipIf(hasNoTemporal)('at the port of the local server', () => {
   const submit = async (input: object, id: string) =>
     client.workflow.start('forgeRun', { taskQueue: await queueOf(world.repository), workflowId: id, args: [input] })
 
-  /** Waits until a run rests, and gives its state. */
+  /** Waits until a run rests (it has ended, or waits for the user), and gives its state. */
   async function rests(id: string): Promise<{ state: string; words: string }> {
     for (;;) {
       const status = await client.workflow.getHandle(id).query<{ state: string; words: string }>('status')
@@ -95,7 +95,7 @@ describe.skipIf(hasNoTemporal)('at the port of the local server', () => {
       const { words } = await rests(`forge-run-${run}`)
       expect(words).toStartWith(`You have not asked for ${run} with these limits`)
       await client.workflow.getHandle(`forge-run-${run}`).terminate()
-      // Nor can limits be raised by an update of a running run that was begun with the right ones.
+      // Limits can't be raised either by an update of a running run that was begun with the right ones.
       const right = await submit({ ...input, onlyPlan: false }, `forge-run-${run}`)
       expect(await refusedBy(right.executeUpdate('raise', { args: [{ requests: 100_000 }] }))).toThrow()
       // The run has found all earlier results, and may have ended by itself.
@@ -177,7 +177,7 @@ describe.skipIf(hasNoTemporal)('who makes the user’s worker do things of their
     const { code, err } = await world.forge(['land', run, ...words, '--yes'])
     return { code, why: /not checked by you, as (.+?)\. forge land/.exec(err)?.[1] ?? err }
   }
-  /** The refusal of an activity for an input. */
+  /** The message with which an activity refuses an input. */
   const refusal = (activity: string, input: object) =>
     call(activity, input).then(
       () => 'It was done.',
@@ -226,7 +226,7 @@ describe.skipIf(hasNoTemporal)('who makes the user’s worker do things of their
       const said = await finish({ base, plan, results: [{ task: 'alpha', head }] })
       expect(said).toMatchObject({ isGood: true, head })
       expect(await land()).toEqual({ code: 1, why: 'there is work in it that was not checked' })
-      // Nor is the unchecked commit landed where it is the base, or part of a merged result.
+      // The unchecked commit is not landed either where it is the run's base, or part of a merged result.
       await finish({ base: head, plan, results: [] })
       expect((await land()).why).toBe('there is work in it that was not checked')
       await call('gather', { task: 'beta', attempt: 7, base: head, results: [result], plan })

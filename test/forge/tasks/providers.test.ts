@@ -6,7 +6,9 @@ import { TasksWorld } from '../../support/tasks-world.ts'
 import { hasNoTemporal } from '../../support/temporal.ts'
 
 const isVoice = ({ system }: Heard): boolean => system.includes('# Your task: a text')
-/** Requests besides: the plan, and two tasks that ask and write. */
+/**
+ * The other requests of a run: one for the plan, and two for each of two tasks, which ask sub-agents and then write.
+ */
 const OTHERS = 5
 const MINUTE = 60_000 * 3
 
@@ -73,7 +75,7 @@ describe.skipIf(hasNoTemporal)('requests by the dozen', () => {
       const { code } = await world.forge(['run', '--yes', 'Ask many'])
       expect(code).toBe(0)
       expect(refused).toBeGreaterThanOrEqual(16)
-      // Only those under way at the beginning.
+      // Only requests that were under way at the beginning are refused.
       expect(refused).toBeLessThanOrEqual(64)
       expect(world.model.requests).toHaveLength(2 * 32 + OTHERS + refused)
     },

@@ -56,14 +56,14 @@ export type WrongPlan = {
 
 const made = (id: string, ...more: object[]) => done(`Make ${id}.`, write(`${id}.txt`, 'done\n'), ...more)
 const HELPER = write('helper.txt', 'h\n')
-/** The task writes helper.txt beside its own file. */
+/** Lets a task write helper.txt beside its own file. */
 const helps =
   (id: string): Does =>
   asked =>
     asked.task === id ? made(id, HELPER) : undefined
 const found = (words: string) =>
   says('new_tasks_discovered', words, { discovered: [{ title: 'Change the plan', why: words }] })
-/** The task's first attempt gets this answer. */
+/** Gives this answer to the first request for a task. */
 const saysFirst =
   (id: string, answer: ModelAnswer): Does =>
   asked =>

@@ -5,6 +5,7 @@ import { ApprovalDialog } from '../chat/chat-approval.tsx'
 import { SplitDialog } from '../graph/split-dialog.tsx'
 import { StepDialog } from '../graph/step-dialog.tsx'
 import { PickDialog } from '../graph/step-pick.tsx'
+import { branchOf } from '../page/branch-facts.ts'
 import type { DialogContent } from '../page/dialog-content.ts'
 import { usePage } from '../page/state.ts'
 import { BaseDialog } from '../review/base-dialog.tsx'
@@ -13,6 +14,7 @@ import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
 import { Button, Path } from '../ui/words.tsx'
 import { KeyList } from './key-list.tsx'
 import { OperationsDialog } from './operations.tsx'
+import { SaveDialog } from './save-message.tsx'
 import { SettingsDialog } from './settings-dialog.tsx'
 
 const MAX_LISTED_PATHS = 12
@@ -44,6 +46,8 @@ export function Dialogs() {
       return <BaseDialog key={content.title} content={content} close={close} />
     case 'pick':
       return <PickDialog key={content.title} content={content} close={close} />
+    case 'save':
+      return <SaveDialogOfTab close={close} />
     case 'operations':
       return <OperationsDialog close={close} />
     case 'keys':
@@ -51,6 +55,12 @@ export function Dialogs() {
     case 'settings':
       return <SettingsDialog close={close} />
   }
+}
+
+function SaveDialogOfTab({ close }: { close: () => void }) {
+  const tab = usePage().tab.value
+  const branch = branchOf(tab)
+  return tab && branch !== undefined ? <SaveDialog tab={tab} branch={branch} close={close} /> : null
 }
 
 /** Runs the action of a dialog. If it fails, the dialog stays open and shows the error. */

@@ -8,7 +8,7 @@ import { tabActions } from '../page/tab-actions.ts'
 import { Icon, type IconName } from '../ui/icons.tsx'
 import { shownKeys } from '../ui/keys.ts'
 import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
-import { baseName, readable, shortId, tellingFolder } from '../ui/names.ts'
+import { baseName, readable, shortId, tellingFolder, withoutTricks } from '../ui/names.ts'
 import { onTabKeys, onTabsWheel, useSelectedTabInView } from '../ui/tab-keys.ts'
 import { ActionButton, Button, IconButton } from '../ui/words.tsx'
 import { paneMenu } from './tab-menus.ts'
@@ -58,7 +58,7 @@ function EndBar({ tab }: { tab: Tab }) {
       <Button
         look="quiet small"
         icon="diff"
-        title={`Review  ${shownKeys(review.keys)}`}
+        title={`${review.label}  ${shownKeys(review.keys)}`}
         words={drafts > 0 ? `Review ${drafts}` : 'Review'}
         onClick={() => review.run({ page, tab })}
       />
@@ -147,6 +147,7 @@ function wordsOf(tab: Tab, pane: Pane): string {
     case 'review':
       return tab.at.kind === 'commit' ? `Changes of ${shortId(tab.at.commit)}` : 'Review'
     case 'history':
+      if (pane.lines) return `History of ${withoutTricks(pane.lines.words)}`
       return pane.path === undefined ? 'History' : `History of ${readable(baseName(pane.path))}`
     case 'find':
       return 'Find'

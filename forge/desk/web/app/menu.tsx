@@ -89,7 +89,7 @@ function OpenMenu({ content }: { content: MenuContent }) {
   )
 }
 
-/** Hidden from assistive technology: the accessible name of an item is its words alone. */
+/** Shows the keys of an item, hidden from assistive technology: the accessible name of an item is its words alone. */
 function ItemKeys({ keys }: { keys: string }) {
   // biome-ignore lint/a11y/noAriaHiddenOnFocusable: it can not have the focus
   return <kbd aria-hidden="true">{shownKeys(keys)}</kbd>
@@ -105,7 +105,7 @@ function place(element: HTMLElement, { x, y }: MenuContent): void {
   element.style.top = `${top}px`
 }
 
-/** Handles a key of the menu. Returns whether the key is one of them. */
+/** Handles a key pressed in the menu. Returns whether the menu has used the key. */
 function moveBy(event: KeyboardEvent): boolean {
   if (!(event.currentTarget instanceof Element) || event.altKey || event.ctrlKey || event.metaKey) return false
   const items = [...event.currentTarget.querySelectorAll<HTMLElement>('[role="menuitem"]')]

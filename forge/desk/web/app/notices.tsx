@@ -22,18 +22,18 @@ const MAX_NAMED_FILES = 3
 /** Milliseconds after which a notice of success disappears. */
 const GOOD_NEWS_MS = 8_000
 
-/** The order of the notices of one place: the lowest number is shown first. */
+/** The order of notices that would be shown at the same time: the lowest number is shown first. */
 const URGENCY: Record<Notice['tone'], number> = { bad: 0, warn: 1, plain: 2, good: 3 }
 
-/** A notice with its way to be dismissed, if there is one. */
+/** A notice, and the function that dismisses it; undefined if it can't be dismissed. */
 interface Shown {
   notice: Notice
   dismiss?: () => void
 }
 
 /**
- * The notices of a tab that need a decision, one at a time. `hasChat`: the conversation is shown, which says itself
- * what it waits for.
+ * The notices of a tab that need a decision, one at a time. `hasChat`: whether the chat is shown; it says itself what
+ * it waits for.
  */
 export function Notices({ tab, hasChat = true }: { tab: Tab | undefined; hasChat?: boolean }) {
   const page = usePage()
@@ -120,7 +120,7 @@ export function Toast() {
 
 const ICONS: Record<Notice['tone'], IconName> = { good: 'check', plain: 'clock', warn: 'warning', bad: 'alert' }
 
-/** News of success has no role, since the status bar announces it. */
+/** The ARIA role of a notice, by its tone. A success has none, since the status bar announces it. */
 const ROLES: Record<Notice['tone'], 'status' | 'alert' | undefined> = {
   good: undefined,
   plain: 'status',

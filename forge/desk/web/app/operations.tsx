@@ -68,7 +68,7 @@ export function OperationsDialog({ close }: { close: () => void }) {
   )
 }
 
-/** The icon of each kind of operation; violet for an AI's work and for what applies or undoes that. */
+/** The icon of each kind of operation; violet (`by-ai`) if it concerns a turn of an AI. */
 const LOOKS: Record<string, IconProps> = {
   save: { name: 'check' },
   'new file': { name: 'new-file' },

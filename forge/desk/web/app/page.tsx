@@ -58,7 +58,7 @@ function useFocus(page: Page): void {
   const given = useRef(0)
   const isCovered = page.dialog.value !== undefined || page.palette.value !== undefined
   const tab = page.tab.value
-  // Everything else whose change may remove the focused element.
+  // The effect also depends on these values: a change of one may remove the focused element.
   const { value: desk } = page.desk
   const isTasksComing = page.active.value === TASKS && !page.tasks.isReady.value
   const shown = [isTasksComing, tab, tab?.active.value, page.notices.value, page.toast.value, page.menu.value, desk]

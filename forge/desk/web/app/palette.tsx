@@ -28,7 +28,7 @@ interface Option {
   words: ComponentChildren
   end?: ComponentChildren
   run: () => void
-  /** The text that choosing the option puts into the field, where it does not close the palette. */
+  /** For an option that continues the input: the text that it puts into the field, instead of closing the palette. */
   types?: string
 }
 
@@ -261,7 +261,7 @@ function useGroups(page: Page, mode: PaletteMode, typed: string): { groups: Grou
   const { options: commits, isWaiting: isFinding } = useCommits(page, words, wantsCommits)
   const loads = fileHere(page)?.languageLoads.value
   const symbols = useMemo(() => (mode === 'symbols' ? (fileHere(page)?.allSymbols() ?? []) : []), [page, mode, loads])
-  // Until the branches are known, no words can be told to be a new branch's name.
+  // Until the branches are known, the words can't be told apart from the name of a new branch.
   if (!page.desk.value) return { groups: [], isWaiting: true }
   if (prefix === ':' && mode !== 'symbols') {
     const options = lineOptions(page, words)

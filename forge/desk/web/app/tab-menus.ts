@@ -13,7 +13,7 @@ import { type Actions, itemsWith } from '../ui/action.ts'
 import type { Offer } from '../ui/menu-content.ts'
 import { named, readable, shortId } from '../ui/names.ts'
 
-/** The name of the tab's branch. */
+/** A tab that shows a branch, with the branch's name. */
 export interface OnBranch extends InTab {
   branch: string
 }
@@ -50,6 +50,16 @@ export const branchTabActions = {
     isPossible: isThere,
     run: ({ page, tab }) => save(page, tab, 'all'),
   },
+  saveWithMessage: {
+    label: 'Save all with a message…',
+    keys: 'Alt+S',
+    icon: 'check',
+    isPossible: about => isThere(about) && about.page.branch(about.branch)?.merging === undefined,
+    run: ({ page, branch }) => {
+      if (draftsOf(page, branch).length > 0) page.dialog.value = { kind: 'save' }
+      else page.tell({ title: 'Nothing to save', topic: 'save', branch })
+    },
+  },
   amend: {
     label: 'Amend last commit…',
     inPalette: ({ branch }) => `Amend the last commit of ${named(branch)}…`,
@@ -72,21 +82,21 @@ export const branchTabActions = {
 export function tabMenu(page: Page, tab: Tab): Offer {
   const about = { page, tab }
   const { at } = tab
-  const { review, history, copyName, branchFromHere, close, closeOthers } = tabActions
+  const { review, compareWith, history, copyName, branchFromHere, close, closeOthers } = tabActions
   const closing = page.tabs.peek().length > 1 ? itemsWith(about, [close, closeOthers]) : []
   if (at.kind === 'commit') {
-    const looking = itemsWith(about, [history, copyName])
+    const looking = itemsWith(about, [compareWith, history, copyName])
     return { title: shortId(at.commit), groups: [itemsWith(about, [branchFromHere]), looking, closing] }
   }
   const title = readable(at.branch)
   if (page.isGone(at)) return { title, groups: [itemsWith(about, [copyName]), closing] }
   const branch = { page, branch: at.branch }
   const { rename, delete: remove } = branchActions
-  const { amend } = branchTabActions
-  const committing = itemsWith({ ...about, branch: at.branch }, [amend])
+  const { amend, saveWithMessage } = branchTabActions
+  const committing = itemsWith({ ...about, branch: at.branch }, [saveWithMessage, amend])
   const changing = [...committing, ...itemsWith(about, [branchFromHere]), ...itemsWith(branch, [rename, remove])]
   const groups = [itemsWith(branch, REMOTE), itemsWith(branch, STEPS), changing]
-  return { title, groups: [...groups, itemsWith(about, [review, history, copyName]), closing] }
+  return { title, groups: [...groups, itemsWith(about, [review, compareWith, history, copyName]), closing] }
 }
 
 /** The menu of a file's tab or another pane of a branch or a commit. */

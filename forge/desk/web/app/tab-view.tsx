@@ -12,6 +12,7 @@ import { showsConflicts } from '../page/branch-facts.ts'
 import { placeOf } from '../page/open-files.ts'
 import { type Tab, usePage } from '../page/state.ts'
 import { HistoryView } from '../review/history.tsx'
+import { LineHistory } from '../review/line-history.tsx'
 import { ReviewPane } from '../review/review.tsx'
 import { ReviewSide } from '../review/review-side.tsx'
 import { RunFacts } from '../tasks/run-facts.tsx'
@@ -21,7 +22,9 @@ import { ActionWay, Empty } from '../ui/words.tsx'
 import { FileTabs } from './file-tabs.tsx'
 import { Notices } from './notices.tsx'
 
-/** Parts with state of their own are keyed by the tab, so that each tab gets a new one; the others are only updated. */
+/**
+ * Shows a tab. Parts with state of their own are keyed by the tab, so that each tab gets new ones; others are updated.
+ */
 export function TabView({ tab }: { tab: Tab }) {
   const page = usePage()
   const place = placeOf(tab.at)
@@ -75,6 +78,15 @@ function Content({ tab }: { tab: Tab }) {
         </ReviewPane>
       )
     case 'history':
+      if (pane.lines && pane.path !== undefined)
+        return (
+          <LineHistory
+            key={`${pane.path} ${JSON.stringify(pane.lines)}`}
+            tab={tab}
+            path={pane.path}
+            lines={pane.lines}
+          />
+        )
       return <HistoryView key={pane.path ?? ''} tab={tab} path={pane.path} />
     case 'find':
       return <Find tab={tab} />
@@ -94,7 +106,7 @@ function FirstCommit({ tab }: { tab: Tab }) {
         {name ? `, as ${name}` : ''}.
       </p>
       <div class="ways">
-        <ActionWay action={folderActions.newFile} about={{ page, tab }} words="It is the first commit" />
+        <ActionWay action={folderActions.newFile} about={{ page, tab }} words="Saving it makes the first commit" />
       </div>
       <p class="meta after">
         Files in the folder are not changed: the desk works on commits. Commit them with git to see them here.

@@ -14,8 +14,8 @@ const Pane = v.variant('kind', [
 ])
 
 /**
- * A place in the history: without `at`, the repository or the tasks. It is parsed, since an older page may have written
- * it.
+ * A place in the browser's history: without `at`, the repository or the tasks. It is parsed, since an older page may
+ * have written it.
  */
 const Place = v.object({ at: v.optional(At), pane: v.optional(Pane), isTasks: v.optional(v.boolean()) })
 type Place = v.InferOutput<typeof Place>
@@ -61,7 +61,7 @@ function keep(place: Place, isFirst: boolean): void {
   })
 }
 
-/** If the branch does not exist any more, the current view stays. */
+/** Shows a place of the history. If its branch does not exist any more, the current view stays. */
 function goTo(page: Page, { at, pane, isTasks }: Place): void {
   page.dialog.value = undefined
   page.palette.value = undefined

@@ -110,7 +110,7 @@ export function watchFailed(page: Page): () => void {
       if (!section || seen.has(section.turn)) continue
       seen.add(section.turn)
       const asked = section.items.peek().find(item => item.kind === 'user')
-      // The request of a merge was written by the desk.
+      // A request to resolve a merge was written by the desk rather than the user.
       const isOwn = page.branch(at.branch)?.merging === undefined
       const how = section.end?.how
       const hasFailed = how === 'failed' || (how !== 'done' && how !== 'limit' && !hasAnswer(tab))

@@ -34,7 +34,7 @@ export function Calls({ tab, calls }: { tab: Tab; calls: Call[] }) {
   )
 }
 
-/** Shows an unfinished call of a turn that is over as ended. */
+/** If the turn of a tool call is over, an unfinished call is shown as ended. */
 function asItIs(tab: Tab, call: Call): Call {
   const isOver = !tab.conversation.isBusy.value
   const isOpen = call.state === 'coming' || call.state === 'runs' || call.state === 'waits'
@@ -82,7 +82,7 @@ function CallRow({ tab, call: told }: { tab: Tab; call: Call }) {
   )
 }
 
-/** The title of a call without the tool's name, which is shown before it. */
+/** The title of a tool call without the tool's name, which is shown before it. */
 function titleOf({ name, title }: Call): string {
   const words = title.startsWith(`${name} `) ? title.slice(name.length + 1) : title
   return visible(words === name ? '' : words.slice(0, MAX_LINE_LENGTH))

@@ -15,9 +15,9 @@ type Commit = NonNullable<End['commit']>
 type File = Commit['files'][number]
 
 const MAX_FILES = 12
-/** The largest width of both bars together, in pixels. */
+/** The largest width of the bars for added and deleted lines together, in pixels. */
 const MAX_BARS_WIDTH_PX = 44
-/** The number of lines that fill the bars. */
+/** From this many changed lines on, the bars have their largest width. */
 const FULL_BARS_LINES = 60
 
 export function CommitCard({ tab, end, commit }: { tab: Tab; end: End; commit: Commit }) {
@@ -29,7 +29,7 @@ export function CommitCard({ tab, end, commit }: { tab: Tab; end: End; commit: C
   const hidden = commit.files.length - files.length
   const isBranch = tab.at.kind === 'branch'
   const isBusy = tab.conversation.isBusy.value
-  // A message was sent, but the server's state does not show the turn yet.
+  // The turn may have begun just now, when the commit still says that it can be undone.
   const why = isBusy ? 'A turn is running.' : commit.why
   const canUndo = commit.canUndo && !isBusy
   return (

@@ -129,7 +129,7 @@ function Unfinished({ tab }: { tab: Tab }) {
   )
 }
 
-/** The tools of the repository that wait for approval, except those of a call in the log. */
+/** The tools of the repository that wait for approval, except those of a tool call in the log. */
 function Approvals({ tab }: { tab: Tab }) {
   const page = usePage()
   const approvals = tab.conversation.approvals.filter(({ call }) => call === undefined)

@@ -76,7 +76,7 @@ function hiddenOf(length: number, shown: number): number {
   return Math.max(0, Math.ceil((length - shown) / MORE_STEPS) * MORE_STEPS)
 }
 
-/** Groups consecutive calls into lists. */
+/** Groups consecutive tool calls into lists. */
 function piecesOf(items: readonly Item[], from: number): Piece[] {
   const pieces: Piece[] = []
   for (const [index, item] of items.entries()) {

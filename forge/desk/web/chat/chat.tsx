@@ -66,7 +66,7 @@ export function DockedChat({ tab }: { tab: Tab }) {
   )
 }
 
-/** The first view of a branch without a model, or of a commit, without a conversation: ways to its files. */
+/** Shown instead of a chat, for a commit without a conversation or a branch without a model: ways to the files. */
 function Start({ tab }: { tab: Tab }) {
   const page = usePage()
   const branch = branchOf(tab)

@@ -105,7 +105,7 @@ function fileNameOf(language: string): string {
   return ending === 'dockerfile' ? 'dockerfile' : `code.${ending}`
 }
 
-/** The colours of a text. While they are computed, those of the text before are returned. */
+/** The colours of a text. While they are computed, those of the previous text are returned. */
 function useColours(fileName: string, document: Text, isLive: boolean): Colours {
   const colours = useSignal(NO_COLOURS)
   const last = useRef(0)

@@ -20,11 +20,14 @@ export function contextWords(context: TreeRow['context']): string | undefined {
   return context && WORDS[context]
 }
 
-/** The circle: empty, half or full. For the mouse; the keyboard has a key for it, and the row says it in words. */
+/**
+ * A circle at a file: empty, half or full, as the AI's context has the file. For the mouse; the keyboard has a key for
+ * it, and the row says it in words.
+ */
 export function ContextCircle({ tab, row }: { tab: Tab; row: TreeRow }) {
   const page = usePage()
   const { context, path } = row
-  // An empty element keeps the marks before it in one column.
+  // An empty element in place of the circle keeps the marks beside it in one column.
   if (!context || row.kind !== 'file') return <span class="ctx-place" />
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: see above

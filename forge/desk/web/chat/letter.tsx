@@ -31,7 +31,7 @@ export function hasLetter(tab: Tab): boolean {
   return tab.merging.latest.value?.forklift?.stuck !== undefined
 }
 
-/** The start of a run, which ends its name, in the clock of its machine. */
+/** The start of a run by its machine's clock, read from the end of the run's name. */
 function timeOf(run: string): number | undefined {
   const [, year, month, day, hour, minute, second] =
     /_(\d{4})(\d\d)(\d\d)_(\d\d)(\d\d)(\d\d)$/.exec(run)?.map(Number) ?? []

@@ -40,7 +40,7 @@ export function Link({ href, children }: { href: string; children: ComponentChil
   )
 }
 
-/** If the text of the link is its address, the address is not shown twice. */
+/** Whether the text of a link is its address, which is then not shown twice. */
 function isTheAddress(children: ComponentChildren[], href: string): boolean {
   const [only] = children
   if (children.length !== 1 || typeof only !== 'object' || only === null || !('props' in only)) return false

@@ -15,14 +15,14 @@ import { CodeBlock } from './code-block.tsx'
 import { Link } from './link.tsx'
 import { fromTop, MarkdownPlaceContext } from './markdown-place.ts'
 
-/** Of an answer with more blocks or characters than these two together, the middle is shown on request. */
+/** Of a long answer, blocks up to these limits are shown at its beginning; the middle is shown on request. */
 const FIRST_SHOWN = { blocks: 40, characters: 10_000 }
 const LAST_SHOWN = { blocks: 200, characters: 40_000 }
-/** Deeper content is shown as source. */
+/** Content nested deeper than this is shown as source. */
 const MAX_DEPTH = 40
 const MAX_TABLE_ROWS = 400
 
-/** `isLive`: more text may follow. */
+/** Shows Markdown. `isLive`: more text may follow. */
 export function Markdown({ text, isLive = false }: { text: string; isLive?: boolean }) {
   const reader = useRef<MarkdownBlocks | undefined>(undefined)
   const blocks = useMemo(() => {
@@ -60,7 +60,7 @@ function countOf(blocks: readonly Block[], room: { blocks: number; characters: n
   return end < 0 ? blocks.length : end
 }
 
-/** Renders a block once for its source: the same node is returned, which is not compared again. */
+/** Renders a block once for its source: the same node is returned afterwards, so that it is not compared again. */
 function BlockOf({ block, isLive }: { block: Block; isLive: boolean }) {
   return useMemo(() => {
     const token = inlineTokens(block)

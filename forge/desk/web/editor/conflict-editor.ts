@@ -36,7 +36,7 @@ export interface ConflictSettings {
   mark: number
   /** The text with markers, as the merge left it. Resolved conflicts are found by comparing with it. */
   marked: Text
-  /** Whether `marked` is the committed text, so that it changes when that does. */
+  /** Whether `marked` is the text in the last commit: another commit then replaces it. */
   isSaved: boolean
   ends: FinalNewlines
   names: { ours: string; theirs: string }
@@ -48,7 +48,7 @@ export interface ConflictSettings {
   onCount: () => void
 }
 
-/** At most this many frames are waited for until a conflict that was gone to is drawn. */
+/** At most this many frames pass until a conflict that the user went to is drawn; then the focus stays. */
 const MAX_FRAMES_TO_DRAW = 20
 
 /** An open conflict, and its number among all of the file, from 1. */
@@ -208,8 +208,8 @@ function marksAreNotTyped(transaction: Transaction): readonly number[] | true {
 const TYPED_IN_OURS = 'input.type.ours'
 
 /**
- * If an update has put conflict markers around the line being typed in, the typing continues in our side. The cursor
- * can't enter a conflict otherwise.
+ * Continues typing in our side if an update has put conflict markers around the line being typed in: the cursor can't
+ * enter a conflict otherwise. Returns whether it did.
  */
 function typeOnInOurs(event: InputEvent, view: EditorView): boolean {
   const { data, inputType } = event
@@ -375,7 +375,7 @@ class OpenWidget extends Block {
     return isSame && this.number === other.number && this.all === other.all && this.settings === other.settings
   }
 
-  /** The editor may redraw a conflict that has the focus: it is focused again. */
+  /** Focuses a conflict again if the editor redraws it while it has the focus. */
   override destroy(box: HTMLElement): void {
     const editor = box.contains(document.activeElement) ? box.closest('.cm-editor') : null
     super.destroy(box)

@@ -11,7 +11,10 @@ import { outsideConflicts } from './conflict-regions.ts'
 
 type Parser = Language['parser']
 
-/** Must have precedence over the editor's language. `mark`: the length of a conflict marker, in characters. */
+/**
+ * Colours the code around conflicts. Must have precedence over the editor's language. `mark`: the length of a conflict
+ * marker, in characters.
+ */
 export function coloursAroundConflicts(path: string, mark: number): Extension {
   const own = new Compartment()
   const none: Extension = []

@@ -36,7 +36,7 @@ export class Adjustable {
   readonly collaboration = new Compartment()
   readonly readOnly = new Compartment()
   readonly wrapping = new Compartment()
-  /** How the file's bytes differ from its text. */
+  /** The line ends and the byte order mark of the file. */
   readonly form = new Compartment()
   /** The width of a tab, and what the Tab key inserts. */
   readonly indentation = new Compartment()
@@ -54,13 +54,13 @@ export interface EditorSettings {
   isWrapped: boolean
   closesBrackets: boolean
   indentation: Extension
-  /** How the file's bytes differ from its text; undefined if it is read-only. */
+  /** The line ends and the byte order mark of the file; undefined if it is read-only. */
   form: Form | undefined
   collaboration: Extension
   adjustable: Adjustable
 }
 
-/** Pasted text has the line ends of its origin. */
+/** Converts the line ends of pasted text, which has those of its origin, to \n. */
 const pasteWithoutReturns = EditorView.clipboardInputFilter.of(text => text.replace(/\r\n?/g, '\n'))
 
 /** Adds a class while text is selected, since the active line's background would cover the selection. */
@@ -122,7 +122,7 @@ export function editorExtensions(settings: EditorSettings): Extension {
     keymap.of([
       ...closeBracketsKeymap,
       ...defaultKeymap,
-      // The palette goes to a line.
+      // Without CodeMirror's command to go to a line: the palette does that.
       ...searchKeymap.filter(({ run }) => run !== gotoLine),
       ...historyKeymap,
       ...foldKeymap,

@@ -94,7 +94,7 @@ function FindPanel({ view, found }: { view: EditorView; found: Found }) {
   const change = (changes: Partial<ConstructorParameters<typeof SearchQuery>[0]>) => {
     const { search, replace, caseSensitive, regexp, wholeWord } = query.peek()
     const fields = { search, replace, caseSensitive, regexp, wholeWord, ...changes }
-    // A backslash is itself, but in a regular expression and what that is replaced by.
+    // A backslash stands for itself, except in a regular expression and its replacement.
     const next = new SearchQuery({ ...fields, literal: !fields.regexp })
     if (next.eq(query.peek())) return
     view.dispatch({ effects: setSearchQuery.of(next) })

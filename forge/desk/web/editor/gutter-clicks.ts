@@ -28,7 +28,7 @@ export function goToLine(view: EditorView, { from }: BlockInfo, event: Event): b
   return keepFocus(view, null, event)
 }
 
-/** By default the browser would move the focus to the page. */
+/** Keeps the focus in the editor: by default the browser would move it to the page. */
 export function keepFocus(view: EditorView, _line: BlockInfo | null, event: Event): boolean {
   event.preventDefault()
   view.focus()

@@ -28,11 +28,11 @@ import { baseName, named } from '../ui/names.ts'
 import type { Connection } from '../ui/socket.ts'
 import { Disconnected } from '../ui/socket.ts'
 import { blameGutter, commitOfLine, type LineCommits, lineCommits } from './blame-gutter.ts'
-import { type ChangedLines, countsOf, isDifferent, nextChange, setSaved } from './change-marks.ts'
+import { type ChangedLines, countsOf, isDifferent, nextChange, savedLineOf, setSaved } from './change-marks.ts'
 import { type ConflictsOfFile, conflictsOf, lineInFile, moveToConflict } from './conflict-editor.ts'
 import { Adjustable, CLOSING, editorExtensions, indentationOf, NOT_CLOSING, NOT_WRAPPED } from './editor.ts'
 import { byteForm, refuse, refusedTextOf } from './refused-text.ts'
-import { type CodeSymbol, symbolsAt, symbolsOf } from './symbols.ts'
+import { type CodeSymbol, definitionAt, symbolsAt, symbolsOf } from './symbols.ts'
 
 type TextFile = Extract<File, { kind: 'text' }>
 
@@ -51,7 +51,7 @@ const MAX_CHARACTERS_SENT = 1 << 20
 export class NotSent extends Error {}
 
 export interface Cursor {
-  /** The line in the file: of an open conflict above the cursor, only our lines count. */
+  /** The cursor's line in the file: of an open conflict above it, only our lines count. */
   line: number
   column: number
 }
@@ -70,7 +70,7 @@ export class OpenFile {
   /** Why the file could not be opened, or why edits can't be kept at the moment. */
   readonly problem = signal<string | undefined>(undefined)
   readonly counts = signal<ChangedLines>({ added: 0, deleted: 0 })
-  /** Whether the text differs from the last commit. */
+  /** Whether the file, or its path, differs from the last commit. */
   readonly isDraft = signal(false)
   readonly cursor = signal<Cursor>({ line: 1, column: 1 })
   /** Increases when the text has changed. */
@@ -141,7 +141,7 @@ export class OpenFile {
     return this.#path
   }
 
-  /** Follows a rename. `isAfterBreak`: the file is loaded before anything is sent. */
+  /** Follows a rename of the file. `isAfterBreak`: the file is loaded before anything is sent. */
   moveTo(path: string, isAfterBreak: boolean): void {
     this.#path = path
     if (!isAfterBreak) this.sendAgain()
@@ -334,7 +334,7 @@ export class OpenFile {
     this.#wrap(isWrapped)
   }
 
-  /** While an AI works in the branch, its files are read-only. */
+  /** Makes the file read-only while an AI works in its branch. */
   set isLocked(isLocked: boolean) {
     this.#isLocked = isLocked
     const file = this.file.peek()
@@ -391,6 +391,27 @@ export class OpenFile {
   /** All functions, classes or headings of the file. */
   allSymbols(): CodeSymbol[] {
     return this.state ? symbolsOf(this.state) : []
+  }
+
+  /**
+   * The selected lines, or those of the function around the cursor, by their numbers in the last commit; `name`: that
+   * of the function. Undefined if there is no function, or if none of the lines is saved.
+   */
+  linesInCommit(of: 'selection' | 'function'): { from: number; to: number; name?: string } | undefined {
+    const { state } = this
+    if (!state) return undefined
+    const { main } = state.selection
+    const around = of === 'function' ? definitionAt(state, main.head) : undefined
+    if (of === 'function' && !around) return undefined
+    const { from, to } = around ?? main
+    const [first, end] = [state.doc.lineAt(from), state.doc.lineAt(to)]
+    // A selection of whole lines ends at the start of the next one.
+    const last = end.from === to && end.number > first.number ? end.number - 1 : end.number
+    const saved: number[] = []
+    for (let line = first.number; line <= last; line++) saved.push(...[savedLineOf(state, line) ?? []].flat())
+    const [begin, finish] = [saved[0], saved.at(-1)]
+    if (begin === undefined || finish === undefined) return undefined
+    return { from: begin, to: finish, ...(around && { name: around.name }) }
   }
 
   goToNextChange(): void {
@@ -600,14 +621,14 @@ export class OpenFile {
       else this.#isOneByOne = true
     } catch (error) {
       this.#isSending = false
-      // After a break the file is loaded on reconnecting.
+      // Not reported: after a break the file is loaded on reconnecting, and after a rename the edits are sent again.
       const isUnderOldName = path !== this.path
       if (!(error instanceof Disconnected || isUnderOldName)) this.#refused((error as Error).message)
     }
     this.#push()
   }
 
-  /** The file can't be edited now, for example because an AI works in its branch. */
+  /** Records that edits are refused now, for example because an AI works in the branch. */
   #refused(why: string): void {
     this.#isRefused = true
     this.problem.value = why
@@ -645,7 +666,9 @@ export class OpenFile {
     else this.#later(SEND_AGAIN_MS, () => this.sendAgain())
   }
 
-  /** If the server's news does not come, the file is loaded again, and what it lacks is sent again. */
+  /**
+   * Loads the file again if the server's news does not come in time; edits that the server lacks are then sent again.
+   */
   #askLater(): void {
     this.#forgetLater()
     this.#later(TELL_TIMEOUT_MS, () => {
@@ -658,7 +681,7 @@ export class OpenFile {
     this.#retry = undefined
   }
 
-  /** Does nothing if an action is already scheduled. */
+  /** Schedules an action, unless one is scheduled already. */
   #later(milliseconds: number, run: () => void): void {
     this.#retry ??= setTimeout(() => {
       this.#retry = undefined
@@ -671,7 +694,9 @@ export class OpenFile {
     const counts = countsOf(this.state)
     const before = this.counts.peek()
     if (counts.added !== before.added || counts.deleted !== before.deleted) this.counts.value = counts
-    this.isDraft.value = this.at.kind === 'branch' && isDifferent(this.state)
+    const { value: shown } = this.file
+    const isNewPath = shown?.kind === 'text' && shown.isNewPath === true
+    this.isDraft.value = this.at.kind === 'branch' && (isNewPath || isDifferent(this.state))
     const { head } = this.state.selection.main
     const line = this.state.doc.lineAt(head)
     const cursor = { line: lineInFile(this.state, line.number), column: head - line.from + 1 }

@@ -24,7 +24,7 @@ export interface RefusedText {
 
 interface Props {
   refused: RefusedText
-  /** Undefined if there is no variant to insert, and it can't be tried again. */
+  /** Inserts the text or its variant; undefined if neither is possible. */
   insert?: () => void
   dismiss: () => void
 }

@@ -20,7 +20,7 @@ import { RefusedBox, type RefusedText } from './refused-box.tsx'
 
 const SMALL_FORM: Form = { lineEnd: 'LF', bom: false }
 
-/** How the bytes of the file differ from the text. */
+/** The line ends and the byte order mark of the file's bytes, which its text does not have. */
 export const byteForm = Facet.define<Form, Form>({ combine: ([form]) => form ?? SMALL_FORM })
 
 /** The size of the file with this text, in bytes. */
@@ -61,7 +61,7 @@ const refusedTexts = StateField.define<readonly RefusedText[]>({
 const isSame = (one: RefusedText, other: RefusedText): boolean =>
   one.at === other.at && one.text === other.text && one.why === other.why
 
-/** Letters typed one by one where no text is accepted go into one box. */
+/** Adds a refused text to the boxes: letters typed one by one where no text is accepted go into one box. */
 function added(texts: readonly RefusedText[], text: RefusedText): readonly RefusedText[] {
   const last = texts.findIndex(({ at, isTakenOut }) => at === text.at && !isTakenOut)
   const before = texts[last]
@@ -73,7 +73,7 @@ function added(texts: readonly RefusedText[], text: RefusedText): readonly Refus
 /** The height of a box with one line of text, including margins, in pixels. */
 const BOX_HEIGHT = 90
 
-/** Checks each edit before it is applied. Edits from the server are checked there. */
+/** Checks each edit before it is applied. Edits from the server were checked by the server. */
 const check = State.transactionFilter.of(transaction => {
   if (!transaction.docChanged || transaction.annotation(Transaction.remote)) return transaction
   const { startState, changes, newDoc } = transaction

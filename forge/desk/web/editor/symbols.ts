@@ -83,6 +83,18 @@ export function symbolsAt(state: EditorState, at: number): CodeSymbol[] {
   return all.map((symbol, depth) => ({ ...symbol, depth }))
 }
 
+/** The innermost function, class or type around a position, with its end; not a heading. */
+export function definitionAt(state: EditorState, at: number): (CodeSymbol & { to: number }) | undefined {
+  const tree = syntaxTree(state)
+  for (const side of [1, -1] as const) {
+    for (let node: SyntaxNode | null = tree.resolveInner(at, side); node; node = node.parent) {
+      const name = nameOf(state, node)
+      if (name !== undefined) return { name, from: node.from, to: node.to, depth: 0 }
+    }
+  }
+  return undefined
+}
+
 function around(state: EditorState, innermost: SyntaxNode): CodeSymbol[] {
   const found: CodeSymbol[] = []
   for (let node: SyntaxNode | null = innermost; node; node = node.parent) {
@@ -132,7 +144,7 @@ function nameOf(state: EditorState, node: SyntaxNode): string | undefined {
   return textOf(state, childIn(node, NAMES) ?? nameWithin(node))
 }
 
-/** In C, the name of a function is nested inside its declarator. */
+/** The node of a function's name, which in C is nested inside the declarator. */
 function nameWithin(node: SyntaxNode): SyntaxNode | undefined {
   let declarator = childIn(node, AROUND_NAMES)
   while (declarator) {

@@ -7,17 +7,19 @@ import type { BlamedCommit } from '../../contract/reading.ts'
 import { blameWords, NOT_SAVED } from '../editor/blame-gutter.ts'
 import type { OpenFile } from '../editor/open-file.ts'
 import { ConflictBar, useConflicts, useMergingFile, WholeConflict } from '../merging/merging-pane.tsx'
-import { isAtWork } from '../page/branch-facts.ts'
+import { branchOf, draftsOnServer, isAtWork } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'
 import { type PreviewKind, previewKindOf } from '../preview/kinds.ts'
 import { BlobImage } from '../ui/blob-image.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { shownKeys } from '../ui/keys.ts'
+import { placeOfMenu } from '../ui/menu-content.ts'
 import { baseName, readable, shortId, withoutTricks } from '../ui/names.ts'
 import { useServerValue } from '../ui/server-value.ts'
 import { ActionIcon, Button, Empty, Waiting } from '../ui/words.tsx'
-import { fileActions } from './file-actions.ts'
+import { fileActions, linesMenu } from './file-actions.ts'
+import { restoreFiles } from './file-dialogs.ts'
 
 export function EditorPane({ tab, path }: { tab: Tab; path: string }) {
   const page = usePage()
@@ -232,11 +234,7 @@ function Content({ tab, file, shown }: { tab: Tab; file: OpenFile; shown: File }
         </Empty>
       )
     case 'nothing':
-      return (
-        <Empty title={`${readable(baseName(file.path))} was not found`}>
-          <p class="lede">The file is not in this branch or commit. It may have been deleted or renamed.</p>
-        </Empty>
-      )
+      return <NoFile tab={tab} path={file.path} />
   }
 }
 
@@ -265,6 +263,27 @@ function LazyPreview({ file, kind }: { file: OpenFile; kind: PreviewKind }) {
   return loaded ? <loaded.Preview file={file} kind={kind} /> : <div class="preview" />
 }
 
+/** A file that does not exist, or that a draft deletes. */
+function NoFile({ tab, path }: { tab: Tab; path: string }) {
+  const page = usePage()
+  const name = readable(baseName(path))
+  const branch = branchOf(tab)
+  if (branch !== undefined && draftsOnServer(page, branch).includes(path))
+    return (
+      <Empty title={`${name} is deleted`}>
+        <p class="lede">The deletion is a draft: the file leaves the branch when you save.</p>
+        <div class="ways">
+          <Button words="Restore" onClick={() => restoreFiles(page, branch, [path])} />
+        </div>
+      </Empty>
+    )
+  return (
+    <Empty title={`${name} was not found`}>
+      <p class="lede">The file is not in this branch or commit. It may have been deleted or renamed.</p>
+    </Empty>
+  )
+}
+
 function Picture({ path, image }: { path: string; image: Extract<File, { kind: 'image' }> }) {
   return (
     <figure class="picture">
@@ -274,6 +293,13 @@ function Picture({ path, image }: { path: string; image: Extract<File, { kind: '
       </figcaption>
     </figure>
   )
+}
+
+/** Moves the cursor to the line beside the pointer, unless that is selected. */
+function selectClicked(view: EditorView, { clientY }: MouseEvent): void {
+  const { from, to } = view.lineBlockAtHeight(clientY - view.documentTop)
+  const isSelected = view.state.selection.ranges.some(range => range.from <= to && range.to >= from)
+  if (!isSelected) view.dispatch({ selection: { anchor: from }, userEvent: 'select.pointer' })
 }
 
 function TextEditor({ tab, file }: { tab: Tab; file: OpenFile }) {
@@ -293,12 +319,18 @@ function TextEditor({ tab, file }: { tab: Tab; file: OpenFile }) {
       page.keepLayout()
     }
     view.scrollDOM.addEventListener('scroll', keep, { passive: true })
+    view.dom.addEventListener('contextmenu', event => {
+      if (!(event.target instanceof Element && event.target.closest('.cm-gutters'))) return
+      event.preventDefault()
+      selectClicked(view, event)
+      page.openMenu(linesMenu(page, tab, file.path), placeOfMenu(event, view.dom), view.contentDOM)
+    })
     return () => {
       leave()
       file.hide()
       view.destroy()
     }
-  }, [file, page])
+  }, [file, page, tab])
 
   const wanted = tab.focusWanted.value
   const isCovered = page.dialog.value !== undefined || page.palette.value !== undefined

@@ -1,7 +1,7 @@
 /** Actions on a file or folder, in a tab or the explorer. */
 
 import { copy } from '../page/actions.ts'
-import { branchOf, draftsOf } from '../page/branch-facts.ts'
+import { branchOf, draftsAt } from '../page/branch-facts.ts'
 import { findActions } from '../page/desk-actions.ts'
 import type { Page, Tab } from '../page/state.ts'
 import type { TreeRow } from '../page/tree.ts'
@@ -9,9 +9,9 @@ import { previewKindOf } from '../preview/kinds.ts'
 import { type Actions, itemsWith } from '../ui/action.ts'
 import type { Offer } from '../ui/menu-content.ts'
 import { baseName, folderOf, named, readable } from '../ui/names.ts'
-import { deleteFile, discard, newFile, newFolder, renameFile } from './file-dialogs.ts'
+import { deleteFile, discard, newFile, newFolder, renameFile, restoreFiles } from './file-dialogs.ts'
 
-/** The row, if it is in the explorer. */
+/** A file or folder of a tab; `row`: its row, if the explorer lists it. */
 export interface OneFile {
   page: Page
   tab: Tab
@@ -21,7 +21,13 @@ export interface OneFile {
 
 const nameOf = ({ path }: OneFile): string => named(baseName(path))
 const isShown = ({ tab, path }: OneFile): boolean => tab.path === path
+const fileOf = ({ page, tab, path }: OneFile) => page.files.find(tab.at, path)
+const isShownText = (about: OneFile): boolean => isShown(about) && fileOf(about)?.file.value?.kind === 'text'
 const isInBranch = ({ tab }: { tab: Tab }): boolean => tab.at.kind === 'branch'
+
+/** Whether a file can be renamed or deleted: not one that a draft has deleted. */
+const canChange = ({ page, tab, row }: OneFile): boolean =>
+  isInBranch({ tab }) && !page.isGone(tab.at) && row?.draft !== 'deleted'
 
 export const fileActions = {
   open: {
@@ -86,7 +92,7 @@ export const fileActions = {
     inPalette: ({ page }) => (page.isBlamed.value ? 'Hide the blame' : 'Blame: the commit of each line'),
     keys: 'Ctrl+Alt+B',
     icon: 'user',
-    isPossible: about => isShown(about) && about.page.files.find(about.tab.at, about.path)?.file.value?.kind === 'text',
+    isPossible: isShownText,
     run: ({ page }) => {
       page.isBlamed.value = !page.isBlamed.peek()
     },
@@ -101,16 +107,35 @@ export const fileActions = {
       page.isPreviewed.value = !page.isPreviewed.peek()
     },
   },
+  lineHistory: {
+    label: 'History of the selected lines',
+    keys: 'Ctrl+Alt+G',
+    icon: 'clock',
+    isPossible: isShownText,
+    run: about => showLineHistory(about, 'selection'),
+  },
+  functionHistory: {
+    label: 'History of this function',
+    keys: 'Ctrl+Alt+Shift+G',
+    icon: 'clock',
+    isPossible: isShownText,
+    run: about => showLineHistory(about, 'function'),
+  },
   discard: {
     label: 'Discard changes…',
     inPalette: about => `Discard changes to ${nameOf(about)}`,
     keys: 'Alt+Shift+D',
     icon: 'trash',
+    inMenu: ({ row }) => (row?.draft === 'deleted' ? 'Restore' : 'Discard changes…'),
     isPossible: ({ page, tab, path }) => {
       const branch = branchOf(tab)
-      return branch !== undefined && !page.isGone(tab.at) && draftsOf(page, branch).includes(path)
+      return branch !== undefined && !page.isGone(tab.at) && draftsAt(page, branch, path).length > 0
     },
-    run: ({ page, tab, path }) => discard(page, branchOf(tab) ?? '', [path]),
+    run: ({ page, tab, path, row }) => {
+      const branch = branchOf(tab) ?? ''
+      const paths = draftsAt(page, branch, path)
+      return row?.draft === 'deleted' ? restoreFiles(page, branch, paths) : discard(page, branch, paths)
+    },
   },
   rename: {
     label: 'Rename file…',
@@ -119,7 +144,7 @@ export const fileActions = {
     keys: 'F2',
     listKeys: 'F2',
     icon: 'pencil',
-    isPossible: ({ page, tab }) => isInBranch({ tab }) && !page.isGone(tab.at),
+    isPossible: canChange,
     run: ({ page, tab, path }) => renameFile(page, tab, path),
   },
   delete: {
@@ -129,12 +154,33 @@ export const fileActions = {
     keys: 'Alt+Delete',
     listKeys: 'Delete',
     icon: 'trash',
-    isPossible: ({ page, tab }) => isInBranch({ tab }) && !page.isGone(tab.at),
+    isPossible: canChange,
     run: ({ page, tab, path }) => deleteFile(page, tab, path),
   },
 } satisfies Actions<OneFile>
 
-/** The folder in which something is created; undefined: the one selected in the explorer. */
+/** Shows the commits that changed the selected lines, or the function around the cursor. */
+function showLineHistory(about: OneFile, of: 'selection' | 'function'): void {
+  const { page, tab, path } = about
+  const lines = fileOf(about)?.linesInCommit(of)
+  if (!lines) {
+    const title = of === 'function' ? 'No function with saved lines is at the cursor' : 'These lines are not saved yet'
+    page.tell({ topic: 'line history', title, words: 'Only saved lines have a history.' })
+    return
+  }
+  const { from, to, name } = lines
+  const where = name ?? (from === to ? `line ${from}` : `lines ${from} to ${to}`)
+  page.showHere(tab, { kind: 'history', path, lines: { from, to, words: `${where} of ${readable(baseName(path))}` } })
+}
+
+/** The menu of the line numbers: what can be asked about the selected lines. */
+export function linesMenu(page: Page, tab: Tab, path: string): Offer {
+  const about = { page, tab, path }
+  const { lineHistory, functionHistory, blame, history } = fileActions
+  return { title: readable(baseName(path)), groups: [itemsWith(about, [lineHistory, functionHistory, history, blame])] }
+}
+
+/** A tab, and the folder to create something in; undefined: the folder selected in the explorer. */
 export interface InFolder {
   page: Page
   tab: Tab
@@ -168,7 +214,9 @@ export function rowMenu(page: Page, tab: Tab, row: TreeRow | undefined): Offer {
     return { title: 'Explorer', groups: isInBranch({ tab }) ? [making] : [itemsWith(page, [findActions.findInFiles])] }
   }
   const about = { page, tab, path: row.path, row }
-  const { open, rename, delete: remove, history, copyPath } = fileActions
-  const groups = [[open], [rename, remove], [history, copyPath]].map(actions => itemsWith(about, actions, 'list'))
+  const { open, rename, delete: remove, discard, history, copyPath } = fileActions
+  const groups = [[open], [rename, remove, discard], [history, copyPath]].map(actions =>
+    itemsWith(about, actions, 'list'),
+  )
   return { title: readable(row.name), groups: groups.toSpliced(1, 0, making) }
 }

@@ -294,7 +294,7 @@ function RowContent({ row }: { row: Row }) {
   }
 }
 
-/** Whether the row's hits are to be replaced: of a file, whether one is; undefined for rows without hits. */
+/** Whether the row's hits are to be replaced (for a file: at least one of them); undefined for rows without hits. */
 function isRowChosen({ leftOut }: TextSearch, row: Row): boolean | undefined {
   const hits = hitsIn(row)
   return hits.length === 0 ? undefined : hits.some(({ key }) => !leftOut.value.has(key))

@@ -28,7 +28,7 @@ export const searchActions = {
       const isNew = tab.pane.kind !== 'find'
       tab.show({ kind: 'find' })
       if (!tab.search.isReplacing.peek()) tab.search.replaces(true)
-      // Without words to find, the replacement comes second.
+      // Focuses the words to find, as long as there are none.
       tab.search.focus(isNew || tab.search.words.peek() === '' ? 'words' : 'replacement')
     },
   },

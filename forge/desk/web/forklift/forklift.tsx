@@ -80,7 +80,7 @@ function RunRow({ run }: { run: ForkliftRun }) {
   const { end, started, canOpen, branch, isByHand, pullRequest } = run
   const { icon, tone, word } = SIGNS[end]
   const words = withoutTricks(run.words)
-  // The run may belong to a terminal, or was interrupted by a shutdown.
+  // Whether the run is not this desk's: it was started on a terminal, or a shutdown interrupted it.
   const isElsewhere = end === 'running' && page.forklift.latest.value?.isRunning === false
   const title = isElsewhere ? 'Running elsewhere, or interrupted' : words
   const isOpenable = !isByHand && (canOpen || branch !== undefined)

@@ -18,7 +18,7 @@ const upstreamOf = (about: OneBranch): BranchInfo['upstream'] => infoOf(about)?.
 
 const isThere = ({ page, branch }: OneBranch): boolean => !page.isGone({ kind: 'branch', branch })
 
-/** While a merge waits in a branch, only actions that do not move it are possible. */
+/** Whether a branch can be moved: not while a merge waits in it. */
 function canMove(about: OneBranch): boolean {
   const info = infoOf(about)
   return info !== undefined && info.merging === undefined

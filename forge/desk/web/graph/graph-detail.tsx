@@ -87,7 +87,9 @@ function Body({ message, isLarge }: { message: string; isLarge: boolean }) {
   return <MessageBody text={text} />
 }
 
-/** `isRead`: the whole commit is loaded, not just its row; only then slower facts are computed. */
+/**
+ * Facts about a commit. `isRead`: the whole commit is loaded, not just its row; only then slower facts are computed.
+ */
 function Facts({ row, isRead }: { row: GraphRow; isRead: boolean }) {
   const page = usePage()
   const { oid, parents, author, model, committed, abandoned } = row

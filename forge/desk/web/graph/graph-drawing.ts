@@ -2,7 +2,7 @@
 import type { GraphRow } from '../../contract/graph.ts'
 
 const LINE = 1.6
-/** The distance of the tracks for lanes without room from the edges of the column, in pixels. */
+/** Lanes that do not fit in the column are drawn on a track at its edge, this far inside it, in pixels. */
 const TRACK_INSET_PX = 8
 const [DOT, MERGE_DOT] = [5, 4]
 

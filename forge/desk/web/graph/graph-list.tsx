@@ -367,7 +367,7 @@ function onKey(page: Page, event: KeyboardEvent, visible: number): void {
   event.stopPropagation()
 }
 
-/** Moves through the list by a key. Returns whether the key is one of them. */
+/** Moves through the list by a key. Returns whether the list has used the key. */
 function moveBy(page: Page, key: string, visible: number): boolean {
   const { graph } = page
   const { row: index } = graph.selected.peek()

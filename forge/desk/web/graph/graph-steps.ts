@@ -12,7 +12,7 @@ import { type NamedCommit, openRevert } from '../review/history-actions.ts'
 import { readable, shortId, toName, withoutTricks } from '../ui/names.ts'
 import { branchSource, buttonOf, commitSource, explain, stepOf, titleInto, WAYS, type Way } from './step-ways.ts'
 
-/** Opens the dialog of a source dropped on a branch, or for which a branch was chosen. */
+/** Opens the dialog of steps for a source that was dropped on the branch `onto`, or for which the branch was chosen. */
 export function openSteps(page: Page, source: Source, onto: string, first: Way = 'merge'): void {
   const target = page.branch(onto)
   const ways = WAYS.flatMap((way): StepWay[] => {
@@ -36,7 +36,7 @@ function finish(page: Page, done: DoneStep): void {
   if (done.merging === undefined) page.graph.focusWanted.value++
 }
 
-/** Asks for the target branch, and shows the outcome at each. */
+/** Asks for the target branch, and shows the step's outcome beside each branch. */
 export function chooseTarget(page: Page, source: Source, way: Way): void {
   page.dialog.value = {
     kind: 'pick',

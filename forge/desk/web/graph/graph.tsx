@@ -24,7 +24,7 @@ import { stopStep } from './graph-steps.ts'
 /** Delay after the last key before a search starts, in milliseconds. */
 const FIND_DELAY_MS = 200
 
-/** `notices`: shown above the graph. */
+/** The repository view. `notices`: shown above the graph. */
 export function RepositoryView({ notices }: { notices: ComponentChildren }) {
   const page = usePage()
   const { graph } = page

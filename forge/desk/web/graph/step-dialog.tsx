@@ -82,13 +82,14 @@ export function StepDialog({ content, close }: Props) {
       content.isDone({ words: said, isUndoable, ...(merging !== undefined && { merging }) })
     } catch (error) {
       problem.value = (error as Error).message
-      // The preview may be stale by now.
+      // Loads the preview again, since it may be stale by now.
       look()
     }
     isBusy.value = false
   }
 
-  // Enter on the tab that is selected already is for the button, as in other dialogs; a forced push wants the button.
+  // Enter on the selected tab presses the button, as in other dialogs; a forced push only starts from the button
+  // itself.
   const isOnSafeWay = (target: EventTarget | null) =>
     target instanceof Element && target.matches('[role="tab"][aria-selected="true"]') && !way.isDangerous
   return (

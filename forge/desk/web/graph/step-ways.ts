@@ -34,7 +34,10 @@ export const buttonOf = (way: Way): string => WORDS[way].button
 export const wordsInto = (way: Way): string => WORDS[way].into
 export const titleInto = (way: Way, { words }: Source): string => WORDS[way].title(readable(words))
 
-/** The step of a way, with a branch that is at `tip`; undefined if there is none. */
+/**
+ * The step that combines a source with the branch `onto`, which is at `tip`; undefined if a way (such as rebase) is
+ * impossible.
+ */
 export function stepOf(way: Way, source: Source, onto: string, tip: string | undefined): BranchStep | undefined {
   switch (way) {
     case 'merge':

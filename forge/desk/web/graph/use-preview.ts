@@ -18,7 +18,7 @@ interface Previewed {
 
 const SETTINGS = { forgetsOnChange: true }
 
-/** If no step is given, nothing is loaded. */
+/** Loads the preview of a step; nothing without a step. */
 export function usePreview(step: Step | undefined): Previewed {
   const page = usePage()
   const key = step && JSON.stringify(step)

@@ -4,7 +4,7 @@ import type { Page } from '../page/state.ts'
 import { undo, untilMore } from '../page/undo.ts'
 import { goToFirstConflict } from './merging-actions.ts'
 
-/** The topic of these notices: a newer one replaces the one before. */
+/** The topic of notices that a step is done: a newer one replaces the one before. */
 export const STEP_TOPIC = 'step'
 
 export interface DoneStep {
@@ -25,7 +25,7 @@ export function showDone(page: Page, { words, merging, isUndoable }: DoneStep): 
     })
     return
   }
-  // The branch's tab shows the waiting merge, with Abort.
+  // No notice is needed: the branch's tab shows the waiting merge, with Abort.
   page.solved(STEP_TOPIC)
   page.spoken.value = words
   goToFirstConflict(page, page.open({ kind: 'branch', branch: merging }))

@@ -12,7 +12,7 @@ interface InTab {
 
 const isOn = ({ page, tab }: InTab): boolean => isMerging(page, tab)
 
-/** Until the list of files is loaded, conflicts may be left. */
+/** Whether conflicts may be left, as also while the list of files is loading. */
 function mayBeLeft(about: InTab): boolean {
   const merging = about.tab.merging.latest.value
   return (

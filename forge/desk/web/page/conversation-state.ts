@@ -11,7 +11,7 @@ import type { Connection } from '../ui/socket.ts'
 export type Turn = NonNullable<Conversation['turn']>
 export type End = Extract<Item, { kind: 'end' }>
 
-/** One question in the log with all items that answer it. */
+/** One turn in the log: the user's message with all items that answer it. */
 export class Section {
   readonly turn: string
   readonly items: Signal<readonly Item[]>

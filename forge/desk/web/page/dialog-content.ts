@@ -61,6 +61,8 @@ export type DialogContent =
     }
   /** A tool of the shown branch, for review before it may run. */
   | { kind: 'approval'; path: string }
+  /** The message of a save of all drafts of the shown branch. */
+  | { kind: 'save' }
   | { kind: 'operations' }
   | { kind: 'keys' }
   | { kind: 'settings' }

@@ -8,7 +8,7 @@ import type { Connection } from '../ui/socket.ts'
 const MAX_LINES = 500
 
 export class ForkliftState extends ServerValue<Forklift> {
-  /** The branch names of the last news. */
+  /** The branch names in the last news, as one text. */
   #names = ''
 
   constructor(connection: Connection) {

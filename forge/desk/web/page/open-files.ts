@@ -75,7 +75,10 @@ export class OpenFiles {
     this.#sayChanged()
   }
 
-  /** In a microtask: files are opened while the page is rendered, when no signal may change. */
+  /**
+   * Reports an opened or closed file, in a microtask: files are opened while the page is rendered, when no signal may
+   * change.
+   */
   #sayChanged(): void {
     queueMicrotask(() => {
       this.#changed.value++

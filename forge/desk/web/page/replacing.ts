@@ -90,7 +90,10 @@ function replacementFor({
   }
 }
 
-/** `$12` is the twelfth group if there are as many, else the first one and a 2. */
+/**
+ * The text that `$` and some digits stand for: `$12` is the twelfth group if there are as many, else the first one and
+ * a 2.
+ */
 function groupIn(match: RegExpExecArray, digits: string): string | undefined {
   for (let length = digits.length; length > 0; length--) {
     const number = Number(digits.slice(0, length))

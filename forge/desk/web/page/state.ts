@@ -26,12 +26,19 @@ import { Settings } from './settings.ts'
 import { TasksState } from './tasks-state.ts'
 import { Tree } from './tree.ts'
 
+/** Lines of a file in its last commit, from 1, both included. `words`: their name, such as `lines 3 to 5 of a.ts`. */
+export interface LinesOfFile {
+  from: number
+  to: number
+  words: string
+}
+
 /** The content of a file tab: one of each kind, and one for each file. */
 export type Pane =
   | { kind: 'chat' }
   | { kind: 'file'; path: string }
   | { kind: 'review' }
-  | { kind: 'history'; path: string | undefined }
+  | { kind: 'history'; path: string | undefined; lines?: LinesOfFile }
   | { kind: 'find' }
 
 export function paneKey(pane: Pane): string {
@@ -166,7 +173,7 @@ export interface Notice {
   topic?: string
   /** Returns whether the notice still applies; it is hidden otherwise. */
   lasts?: (page: Page) => boolean
-  /** The branch that the notice is about, where it is shown. */
+  /** The branch that the notice is about: it is shown only in the branch's tab. */
   branch?: string
   /** Where a notice without branch is shown: a {@link Page.place}. Without either, it is shown everywhere. */
   place?: string
@@ -508,7 +515,7 @@ export class Page {
     switch (news.say) {
       case 'desk':
         this.#heardDesk = news.desk
-        // Until the tabs are restored, the view would have nothing to show.
+        // Not before the tabs are restored: the view would have nothing to show.
         if (this.#isRestored) this.desk.value = news.desk
         return
       case 'settings':

@@ -22,7 +22,7 @@ export interface Dragged {
   source: Source
   x: number
   y: number
-  /** Dragged by touch: the finger hides what is below it. */
+  /** Whether the drag is by touch: the finger then hides what is below it. */
   isTouch: boolean
 }
 

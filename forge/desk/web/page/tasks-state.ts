@@ -19,7 +19,7 @@ const askingIn = (run: Run | undefined): string[] =>
 
 export class TasksState {
   readonly runs = signal<Runs | undefined>(undefined)
-  /** The names of the shown run and the shown task. */
+  /** The name of the run that the user has chosen; `chosenTask`: that of one of its tasks. */
   readonly chosen = signal<string | undefined>(undefined)
   readonly chosenTask = signal<string | undefined>(undefined)
   readonly run = signal<Run | undefined>(undefined)
@@ -76,7 +76,7 @@ export class TasksState {
   }
 
   hear(news: News): void {
-    // When a task starts or passes, a branch changes.
+    // Only news of branches counts: a task that starts or passes changes a branch.
     if (news.say !== 'desk') return
     const branches = news.desk.branches.map(({ name, tip }) => `${name} ${tip}`).join('\0')
     if (branches !== this.#branches) this.lookSoon(LOOK_DELAY_MS)
@@ -196,7 +196,7 @@ export class TasksState {
     const run =
       isNew || mark !== this.#shownMark ? await this.#connection.ask('tasks run', { run: name }) : this.run.peek()
     if (isLate() || !run) return
-    // A task that starts to ask is shown while no other task is. One that was closed stays closed.
+    // A task that gets a question is shown, unless another task is. A task that the user has closed stays closed.
     const asked = new Set(askingIn(this.run.peek()))
     const first = askingIn(run).find(id => !asked.has(id))
     batch(() => {

@@ -46,7 +46,7 @@ const UNDO = 'undo'
 
 /** Runs an undo or a redo. One notice in this view shows the last result, as long as it can be reverted. */
 async function reverse(page: Page, ask: () => Promise<{ words: string }>): Promise<void> {
-  // The desk's news of what can be undone follows the answer: the state before is stale.
+  // The state before the answer is stale: only the desk's news after it say what can be undone then.
   const before = page.desk.peek()
   try {
     const { words } = await ask()

@@ -133,7 +133,7 @@ function endOf(before: string, after: string): Diff['end'] {
   return has ? 'added' : 'removed'
 }
 
-/** A text with a final line end has no empty line after it. */
+/** Splits a text into lines; a final line end begins no empty line. */
 function textOf(text: string): Text {
   if (text === '') return Text.empty
   return Text.of((text.endsWith('\n') ? text.slice(0, -1) : text).split('\n'))

@@ -51,7 +51,7 @@ function toSquash({ chosen, line }: ChosenCommits): CommitRow[] {
   return line.slice(at, at + 2)
 }
 
-/** The commit after which the selected ones are when moved by one place; undefined if there is none. */
+/** The commit that the selected ones would follow if moved by one row; undefined if there is none. */
 function placeBeside({ chosen, line }: ChosenCommits, by: 'newer' | 'older'): string | undefined {
   const places = chosen.map(commit => line.indexOf(commit))
   const [newest, oldest] = [Math.min(...places), Math.max(...places)]

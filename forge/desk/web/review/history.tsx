@@ -38,7 +38,8 @@ export function HistoryView({ tab, path }: HistoryProps) {
   const selected = useSignal(0)
   // The first row of a selection of several commits, which extends from here to the selected row.
   const anchor = useSignal(0)
-  // Until then the newest commit is selected, also when another one becomes the newest.
+  // Whether the user has selected a row. Before, the newest commit is selected, also when another one becomes the
+  // newest.
   const hasSelected = useRef(false)
   const follow = (before: readonly CommitRow[], after: readonly CommitRow[]) => {
     if (!hasSelected.current) return
@@ -287,7 +288,7 @@ interface HistoryRowProps {
   row: CommitRow
   index: number
   isSelected: boolean
-  /** Whether the focus ring is around it: of several selected rows, the one that was selected last. */
+  /** Whether the focus ring is around the row: of several selected rows, around the one that was selected last. */
   isActive: boolean
   /** The side of the row at which a drop would insert the dragged commits. */
   dropPlace: 'above' | 'below' | undefined

@@ -1,4 +1,4 @@
-/** The runs of changed lines in a diff, and the ranges that some of their lines stand for. */
+/** The runs of changed lines in a diff, and the line ranges that a choice of these lines stands for. */
 import type { LineRange } from '../../contract/values.ts'
 import type { Diff, DiffLine } from './diff.ts'
 
@@ -36,7 +36,7 @@ export function runsOf({ parts }: Pick<Diff, 'parts'>): LineRun[] {
   return runs
 }
 
-/** The ranges that take the chosen lines alone: an added line comes after all lines of its run that are kept. */
+/** The ranges that apply only the chosen lines: an added line comes after all lines of its run that are kept. */
 export function rangesOf(runs: readonly LineRun[], chosen: ReadonlySet<string>): LineRange[] {
   return runs.flatMap(({ range, lines }) => {
     const some = lines.filter(line => chosen.has(keyOfLine(line)))

@@ -2,7 +2,7 @@
 import { visible } from '../ui/names.ts'
 import { joinWrappedLines } from '../ui/reflow.ts'
 
-/** The desk's trailers are removed, since the page shows them as facts. */
+/** Shows the message without the desk's trailers, which the page shows as facts. */
 export function MessageBody({ text }: { text: string }) {
   const blocks = joinWrappedLines(text.replace(/^Forge-(Model|Turn): .*\n?/gm, ''))
   if (blocks.length === 0) return null

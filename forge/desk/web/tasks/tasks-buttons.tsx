@@ -8,7 +8,9 @@ const { review, land, pause, resume, stop } = runActions
 /** Actions that only show a result, which are possible while a decision is being sent to the run. */
 const LOOKING: readonly unknown[] = [review, land]
 
-/** `hasLand`: whether Land is included; the head of a run has a button of its own for it. */
+/**
+ * The buttons of a run or task. `hasLand`: whether Land is included; the head of a run has a button of its own for it.
+ */
 export function TasksButtons({ about, hasLand }: { about: OneRun; hasLand: boolean }) {
   const isTelling = about.tasks.isTelling.value
   const actions = [review, ...(hasLand ? [land] : []), pause, resume, stop]

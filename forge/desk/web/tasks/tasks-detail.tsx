@@ -73,7 +73,7 @@ function OfRun({ run, tasks }: { run: Run; tasks: TasksState }) {
   )
 }
 
-/** Whether the run itself can be answered: it waits for approval, or asks without a task that does. */
+/** Whether the run itself can be answered: it waits for approval, or has a question that none of its tasks has. */
 const canAnswer = ({ state, asks, tasks }: Run): boolean =>
   state === 'approving' || (state === 'asks' && (asks !== undefined || !tasks.some(task => task.state === 'asks')))
 

@@ -242,7 +242,7 @@ function useLanding(tasks: TasksState, { run, task, tip: hidden }: Props['conten
   const step = source && ({ step: 'land', source, onto } as const)
   const { preview, changes, problem } = usePreview(step)
   const landing = told.latest.value
-  // A conflict is more important than the refusal of the tasks, so that waits for the preview.
+  // A conflict is more important than a refusal by the tasks: the refusal is shown only when the preview is there.
   const isPreviewed = step === undefined || preview !== undefined || problem !== undefined
   return {
     source,

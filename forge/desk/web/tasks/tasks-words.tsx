@@ -91,7 +91,7 @@ export function spentWords({ cost, requests }: { cost: number; requests: number 
   return price ?? (requests === 0 ? '' : `${requests.toLocaleString('en')} ${requests === 1 ? 'request' : 'requests'}`)
 }
 
-/** Text of several lines, with invisible characters escaped. */
+/** Shows text of several lines, with invisible characters escaped. */
 export function Told({ text, class: look = '' }: { text: string; class?: string }) {
   return <div class={`told ${look}`}>{text.trim().split('\n').map(visible).join('\n')}</div>
 }

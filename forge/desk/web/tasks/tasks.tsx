@@ -22,7 +22,7 @@ import { TaskGraphView } from './tasks-graph.tsx'
 import { WholePlan } from './tasks-plan.tsx'
 import { RUN_SIGNS, runSign, spentWords, TASK_SIGNS } from './tasks-words.tsx'
 
-/** `notices`: shown above the run. */
+/** The view of the Tasks tab. `notices`: shown above the run. */
 export function TasksView({ tasks, notices }: { tasks: TasksState; notices: ComponentChildren }) {
   const page = usePage()
   useEffect(() => tasks.begin(), [tasks])
@@ -66,7 +66,7 @@ export function TasksView({ tasks, notices }: { tasks: TasksState; notices: Comp
   )
 }
 
-/** The commands that read the runs ask the Temporal server, and wait for it for some seconds. */
+/** Says that the runs do not answer yet: the commands that read them wait some seconds for the Temporal server. */
 function Slow({ hasRuns }: { hasRuns: boolean }) {
   return (
     <p class="notice" role="status">
@@ -76,7 +76,7 @@ function Slow({ hasRuns }: { hasRuns: boolean }) {
   )
 }
 
-/** `missing`: why no run is possible. */
+/** Shown without runs. `missing`: why no run is possible. */
 function NoRuns({ missing }: { missing: string | undefined }) {
   return (
     <Empty title={missing === undefined ? 'No runs yet' : 'Tasks are not available here'}>
@@ -232,7 +232,7 @@ function Gauges({ run: { tasks, spent, limits, contract, began } }: { run: Run }
   )
 }
 
-/** The elapsed time of a run; if it has a limit, in minutes of that. */
+/** The elapsed time of a run, with its limit in minutes if there is one. */
 function Elapsed({ began, of }: { began: number; of: number | undefined }) {
   const seconds = Math.max(0, Math.floor(useClock(true) / 1000 - began))
   const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60)]

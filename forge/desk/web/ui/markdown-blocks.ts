@@ -25,7 +25,8 @@ const LONG_BLOCK = 6_000
 /** Blocks whose rest after a cut is a block of the same type. */
 const CUTTABLE: ReadonlySet<string> = new Set(['list', 'paragraph', 'blockquote'])
 /**
- * A long text is parsed in pieces of this many characters, as if it arrived so; in longer ones if a block is longer.
+ * A long text is parsed in pieces of this many characters, as if it arrived piece by piece. If a block is longer, so is
+ * its piece.
  */
 const PIECE = 8_000
 /** Markup nested deeper than this is shown as source, since parsing it would take too long. */

@@ -29,7 +29,7 @@ export function named(name: string): string {
   return FROM_RIGHT.test(words) ? `\u2068${words}\u2069` : words
 }
 
-/** Text written by others, on one line, such as the subject of a commit. */
+/** Makes text written by others safe to show on one line, such as the subject of a commit. */
 export function withoutTricks(text: string): string {
   return text.replace(
     TRICKS,

@@ -20,7 +20,7 @@ const textIn = async (place: Place, oid: string | undefined): Promise<string | u
 
 type Texts = { base: string | undefined; draft: string }
 
-/** Unites two clashes of one file on a branch at `tip`. */
+/** Unites two clashes (drafts in conflict) of one file on a branch at `tip`. */
 async function together(place: Place, one: Texts, other: Texts, tip = 'else\n'): Promise<Drafts> {
   const at = await commit(place.path, 'main', { 'a.txt': tip })
   const draftsWith = async ({ base, draft }: Texts): Promise<Drafts> => {
@@ -31,7 +31,7 @@ async function together(place: Place, one: Texts, other: Texts, tip = 'else\n'):
   return await mergeDrafts(place.objects, noDrafts(at), await draftsWith(other), await draftsWith(one))
 }
 
-/** The texts of the resulting clash. */
+/** The texts of the resulting clash (draft in conflict). */
 async function clashOf(place: Place, { clashes }: Drafts) {
   const clash = clashes.get('a.txt')
   if (!clash) return undefined
@@ -193,7 +193,7 @@ test('edits after a choice are kept when the choice is undone', async () => {
   await (await edit(work, 'main', 'a.txt')).type('more\n')
   await work.undo()
   const [clash] = await conflictsIn(work, 'main')
-  // A second draft fits both, and is kept with the later edits.
+  // The line typed after the choice fits both versions, and is kept.
   expect(clash).toMatchObject({ draft: made.mine, tip: `${made.theirs}more\n` })
 })
 

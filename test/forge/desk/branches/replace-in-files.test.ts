@@ -153,7 +153,7 @@ describe('a replacement in files', () => {
     expect(await it.searchFor({ words: 'cat' }, '../x').catch(String)).toContain('leave out the “..”')
     const braces = '{a,b}'.repeat(12)
     expect(await it.searchFor({ words: 'cat' }, braces).catch(String)).toContain('too many names')
-    // An attribute or another magic word of a pathspec is a name here.
+    // The special syntax of git's pathspecs, such as `:(attr:x)`, is taken as a plain name.
     expect((await it.searchFor({ words: 'cat' }, ':(attr:x)*')).hits).toEqual([])
   })
 })

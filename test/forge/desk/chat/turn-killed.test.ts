@@ -95,7 +95,7 @@ test(
       const found = await ask(desk.work, 'conversation', { at: onMain })
       const [now, done] = [await desk.git('rev-parse', 'main'), JSON.stringify(FILES.map(() => `${text}\n`))]
       if (now !== tip) {
-        // After the turn: all of it is in one commit.
+        // The desk was killed after the turn: all of the turn is in one commit.
         ends.done++
         expect(await desk.git('rev-parse', 'main~1')).toBe(tip)
         expect(await desk.git('log', '--format=%s', '-1', 'main')).toBe(`Do ${text}`)
@@ -103,7 +103,7 @@ test(
         expect(usersIn(found)).toEqual([...earlier, text])
         expect(await inFiles(desk)).toBe(done)
       } else if (!found.turn) {
-        // Before the turn: its begin was not reported, and no request was sent.
+        // The desk was killed before the turn: its begin was not reported, and no request was sent.
         ends.before++
         expect(said).not.toContain('begun')
         expect(bodies).toEqual([])

@@ -38,7 +38,7 @@ test('a model’s answer so far is kept after a kill -9', async () => {
   await until(async () => (await kept())?.session.messages.at(-1)?.kind === 'answer')
   const checkpoint = await kept()
   expect(checkpoint?.does).toBe('asks')
-  // A word that was cut off may be the start of a secret.
+  // A word that was cut off is left out, since it may be the start of a secret.
   expect(checkpoint?.session.messages.at(-1)).toMatchObject({ blocks: [{ text: 'I have thought of …' }] })
   // The arriving text is shown once.
   const texts = (await ask(desk.work, 'conversation', { at: onBranch() })).items.filter(({ kind }) => kind === 'text')

@@ -113,7 +113,7 @@ describe.skipIf(!hasBrowser)('the repository view on git', () => {
     await drop('same-line', 'main')
     await dialog().getByText('a.txt').first().waitFor()
     await dialog().getByRole('button', { name: 'Merge and resolve 1 file' }).waitFor()
-    // The tab of the merge has the focus: Enter is for the button of the dialog, as everywhere.
+    // The tab Merge of the dialog has the focus: Enter presses the dialog's button, as in other dialogs.
     await page.keyboard.press('Enter')
     await page.getByRole('tab', { name: /main/, selected: true }).waitFor()
     expect(await tip('main')).toBe(before)

@@ -136,7 +136,7 @@ describe('a stuck run', () => {
     ])
     const file = await window.ask({ ask: 'open', at: { kind: 'branch', branch }, path: 'b.txt' })
     expect(file).toMatchObject({ text: 'b of both\n' })
-    // Opening it again shows the same branch.
+    // Opening the run again shows the same branch.
     expect(await onlyRun(window)).toMatchObject({ branch })
     expect(await open(window)).toBe(branch)
   })

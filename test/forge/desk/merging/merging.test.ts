@@ -271,7 +271,7 @@ test('a file that git merges by itself counts once, also where it is renamed', a
     theirs: { 'a.txt': 'theirs\n', 'new.txt': text, 'b.txt': 'changed\n' },
   })
   await begin(desk)
-  // The renamed file and b.txt.
+  // Git merged two files by itself: the renamed one and b.txt.
   expect((await desk.work.mergings.in('main'))?.byGit).toBe(2)
 })
 
@@ -369,7 +369,7 @@ test('while a merge waits the branch is not saved, renamed, deleted or merged in
   for (const refused of [
     () => ask(work, 'save', { branch: 'main', paths: 'all' }),
     () => ask(work, 'new file', { branch: 'main', path: 'new.txt' }),
-    () => ask(work, 'delete', { branch: 'main', path: 'b.txt' }),
+    () => ask(work, 'delete', { branch: 'main', paths: ['b.txt'] }),
     () => work.renameBranch('main', 'other'),
     () => ask(work, 'delete branch', { branch: 'main' }),
     () => work.steps.do(merge(desk)),

@@ -12,7 +12,7 @@ const LINES = Array.from({ length: 20 }, (_, at) => `${at}`)
 const text = (lines: readonly string[]) => `${lines.join('\n')}\n`
 const CHANGED = LINES.with(2, 'two').with(15, 'fifteen')
 
-/** main with a commit that changes two places of a file, renames one and adds one, and a commit after it. */
+/** main with a commit that changes two places of a file, renames a file and adds one, and a commit after it. */
 async function openBoth(): Promise<{ desk: Desk; both: string; last: string }> {
   const desk = await makeDesk({ files: { 'all.txt': text(LINES), 'old.txt': 'to be renamed\n' } })
   await writeFile(join(desk.path, 'all.txt'), text(CHANGED))

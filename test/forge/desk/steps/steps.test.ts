@@ -69,7 +69,7 @@ class Hand {
   }
 }
 
-/** In a rebase, git names files that it puts aside after the commit's id and title. */
+/** Shortens the names of files that git puts aside: in a rebase, they end with the commit's id and title. */
 const plainNames = (paths: readonly string[]): string[] =>
   [...new Set(paths.map(path => path.replace(/~.*$/, '~')))].sort()
 

@@ -11,6 +11,11 @@ setDefaultTimeout(120_000)
 const template = templateOf(async path => {
   const by = (name: string) => ({ author: `${name} <${name}@example.com>` })
   await commit(path, 'main', { 'old.txt': 'one\ntwo\nthree\nfour\n' }, { ...by('Mira'), message: 'Count' })
+  const code = (one: number, two: number) =>
+    `export function first() {\n  return ${one}\n}\n\nexport function second() {\n  return ${two}\n}\n`
+  await commit(path, 'main', { 'code.ts': code(1, 1) }, { ...by('Mira'), message: 'Code' })
+  await commit(path, 'main', { 'code.ts': code(1, 2) }, { ...by('Mira'), message: 'Mend the second' })
+  await commit(path, 'main', { 'code.ts': code(3, 2) }, { ...by('Mira'), message: 'Mend the first' })
   const renamed = { 'old.txt': null, 'new.txt': 'one\ntwo\nthree\nfour\n' }
   await commit(path, 'main', renamed, { ...by('Jun'), message: 'Rename' })
   await commit(path, 'main', { 'new.txt': 'one\nTWO\nthree\nfour\n' }, { ...by('Ada'), message: 'Shout' })
@@ -60,5 +65,31 @@ describe.skipIf(!hasBrowser)('a file with its blame', () => {
     // The line comes from a commit in which the file had another name.
     await page.locator('.cm-blame .blame-first').getByText('Mira').click()
     await page.getByRole('tablist', { name: 'Files' }).getByRole('tab', { name: 'old.txt' }).waitFor()
+  })
+
+  test('the history of the selected lines is opened by a key, and follows the rename', async () => {
+    await open()
+    await page.keyboard.press('Control+Alt+b')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Control+Alt+g')
+    const list = page.getByRole('listbox', { name: 'History of line 2 of new.txt' })
+    await list.getByRole('option').first().waitFor()
+    expect(await list.getByRole('option').locator('.subject').allInnerTexts()).toEqual(['Shout', 'Count'])
+    const changes = page.getByRole('region', { name: 'Changes of these lines' })
+    await changes.getByText('TWO', { exact: true }).waitFor()
+    await list.focus()
+    await page.keyboard.press('ArrowDown')
+    await page.getByRole('complementary', { name: 'Commit' }).getByRole('heading', { name: 'Count' }).waitFor()
+    await page.keyboard.press('Enter')
+    await page.getByRole('tablist', { name: 'Files' }).getByRole('tab', { name: 'old.txt' }).waitFor()
+  })
+
+  test('the line numbers have a menu, and a function’s history is that of its lines', async () => {
+    await page.getByRole('treeitem', { name: 'code.ts' }).click()
+    await page.locator('.cm-lineNumbers .cm-gutterElement').getByText('6', { exact: true }).click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'History of this function' }).click()
+    const list = page.getByRole('listbox', { name: 'History of second of code.ts' })
+    await list.getByRole('option').first().waitFor()
+    expect(await list.getByRole('option').locator('.subject').allInnerTexts()).toEqual(['Mend the second', 'Code'])
   })
 })

@@ -362,7 +362,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     model.play(HALF_A_TURN)
     await page.keyboard.press('Enter')
     await until(() => asked('send').length === 2)
-    // A failure without changes is in no commit.
+    // The failed turn has changed nothing: it is discarded, so that no commit contains it.
     expect(asked('end turn')).toEqual([expect.objectContaining({ keep: false })])
   })
 

@@ -119,8 +119,7 @@ const turnsTemplate = templateOf(async path => {
   if (!first || !second || !third) throw new Error('There are three turns.')
   await play(window, model, first)
   await play(window, model, second)
-  // The search for the commits of turns ends at the first commit that is older than the conversation, so this one is
-  // not.
+  // The search for the commits of turns ends at the first commit older than the conversation: this commit is not older.
   await commit(
     path,
     BRANCH,

@@ -51,7 +51,7 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
     await page.keyboard.press('r')
     await dialog().getByText('rewrites 2 commits').waitFor()
     await until(async () => (await message().inputValue()) === 'Add three\n\nWhy three.')
-    // The message is all there is to change: it has the focus.
+    // The message is all that can be changed in the dialog: it has the focus.
     await dialog().locator('textarea:focus').waitFor()
     await message().fill('Add the third\n\nIt was missing.')
     await confirm('Reword', 'Add four', 'Add the third', 'Add two', 'Add one', 'Begin')
@@ -66,7 +66,7 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
     await page.keyboard.press('Shift+ArrowDown')
     await page.keyboard.press('Shift+ArrowDown')
     expect(await list().getByRole('option', { selected: true }).count()).toBe(3)
-    // The focus ring is only around the last one.
+    // The focus ring is only around the row that was selected last.
     const outlines = await list()
       .getByRole('option')
       .evaluateAll(all => all.map(it => getComputedStyle(it).outlineStyle))

@@ -57,7 +57,7 @@ describe.skipIf(!hasBrowser)('a desk that shows what matters', () => {
     await way.focus()
     await page.keyboard.press('Tab')
     await page.keyboard.press('Shift+Tab')
-    // The frame around all of them cuts off what is outside.
+    // The outline is drawn inside the button, since the frame around the buttons cuts off what is outside.
     expect(await way.evaluate(element => getComputedStyle(element).outlineOffset)).toBe('-2px')
   })
 

@@ -58,7 +58,7 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     const done = page.locator('.toast').getByText('It is written again.')
     desk.proxy.say({ say: 'notice', words: 'It is written again.', isBad: false })
     await done.waitFor()
-    // The notice moves nothing else.
+    // The notice is not in the middle of the page, where it would move other elements.
     expect(await page.locator('.middle .notice').count()).toBe(0)
     await done.hover()
     await page.clock.runFor(20_000)

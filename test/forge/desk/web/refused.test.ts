@@ -160,7 +160,7 @@ describe.skipIf(!hasBrowser)('what can’t be taken', () => {
     await page.getByRole('alert').getByText('The AI is at work').waitFor()
     const first = refused
     await Bun.sleep(3_000)
-    // Letters typed while the first was under way may have been sent once more.
+    // Letters typed while the first one was on its way may have been sent once more.
     expect(refused - first).toBeLessThanOrEqual(1)
     // A save says why it failed, and another file is saved.
     await page.keyboard.press('Control+s')

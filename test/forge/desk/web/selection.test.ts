@@ -44,7 +44,7 @@ describe.skipIf(!hasBrowser)('a selection is seen', () => {
     expect(await changedBy(page, clip, select)).toBeGreaterThan(MIN_CHANGED_SHARE)
   }
 
-  /** Selects a line of the editor from its start, as with Shift+End. */
+  /** Selects a line of the editor from its start, as with Shift+End, and expects to see the selection. */
   async function expectLineSeen(element: Locator): Promise<void> {
     await element.click()
     await page.keyboard.press('Home')

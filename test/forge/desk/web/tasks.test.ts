@@ -387,7 +387,7 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     await page.getByRole('dialog').getByText('A1 Each route names its errors').waitFor()
     await page.getByRole('button', { name: 'Land', exact: true }).click()
     await page.locator('.toast').getByText('Merged into main as 5f20c1aa.').waitFor()
-    // The page has a button for it.
+    // A button to undo takes the place of the command that the output names.
     await page.locator('.toast').getByRole('button', { name: 'Undo' }).waitFor()
     expect(await page.getByText('git reset').count()).toBe(0)
     expect(await tasks.told()).toEqual([

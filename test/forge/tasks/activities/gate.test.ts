@@ -1,4 +1,4 @@
-/** The gate of a provider. */
+/** The gate that requests to a provider pass: it limits their number, and holds them back after refusals. */
 import { expect, test } from 'bun:test'
 import { Gate } from '../../../../forge/tasks/activities/gate.ts'
 import { refusedBy } from '../../../support/refusals.ts'

@@ -20,7 +20,7 @@ test('killed at two dozen moments, the work ends as if nothing had been killed',
       env: { ...process.env, ...PLAIN },
       stdio: ['ignore', 'pipe', 'inherit'],
     })
-  // After about that many activities (six for each step), in another one each time.
+  // Each worker is killed about one activity later than the one before (a step has six).
   let kills = 0
   for (; kills < KILLS; kills++) {
     const worker = start()

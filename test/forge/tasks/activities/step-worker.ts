@@ -14,7 +14,7 @@ const [path = '', state = '', paid = '', run = '', base = '', plan = '', count =
 
 const model = new ScriptedModel(request => {
   appendFileSync(paid, '.')
-  // The step's text has the number.
+  // The request of a step contains the step's number.
   const number = /Do number (\d+)\./.exec(JSON.stringify(request))?.[1] ?? 'none'
   const edits = [{ kind: 'write', path: `made-${number}.txt`, content: `number ${number}\n` }]
   return { calls: [{ name: 'answer', arguments: { answer: { signal: 'success', words: `Did ${number}.`, edits } } }] }

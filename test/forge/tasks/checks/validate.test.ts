@@ -159,7 +159,7 @@ test('what was prepared is there for each check, as it was prepared, and prepare
   const closes = { command: 'chmod 000 built' }
   const again = await judge(base, head, { checks: [spoils, hides, closes], contract: whole(2, 5) })
   expect(again.report.checks.map(it => it.came)).toEqual(['good', 'good', 'good', 'good'])
-  // Once more for the attempt, and after each of the three.
+  // Prepared once more for the attempt, and again after each of the three checks, which spoil what was prepared.
   expect(await prepared()).toBe(5)
 })
 

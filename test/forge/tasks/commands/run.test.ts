@@ -296,7 +296,7 @@ describe.skipIf(hasNoTemporal)('forge run', () => {
       terminal.type('e\r')
       await terminal.shows(/line \d+: this is no YAML/)
       await terminal.shows(/\(y\/n\/l\/e\/c\): [\s\S]*\(y\/n\/l\/e\/c\): /)
-      // The plan that is approved is not the one just written.
+      // A yes after a broken edit is not taken: it would approve another plan than the one just written.
       terminal.type('y\r')
       await terminal.shows('Your last edit was not taken')
       await terminal.shows(/was not taken[\s\S]*\(y\/n\/l\/e\/c\): /)

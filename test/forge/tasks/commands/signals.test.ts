@@ -7,7 +7,7 @@ import { hasNoTemporal } from '../../../support/temporal.ts'
 const LONG = 120_000
 /** FORGE_TEST_AGENTS=1000 uses a thousand, which takes minutes; the flow alone is tested with that many. */
 const AGENTS = Number(process.env.FORGE_TEST_AGENTS || 300)
-/** On a busy machine a request may be lost with its heartbeat, and is sent again. */
+/** At most this many requests are lost with their heartbeats on a busy machine, and sent again. */
 const LOST = Math.ceil(AGENTS / 20)
 
 describe.skipIf(hasNoTemporal)('a step of a run', () => {

@@ -1,7 +1,23 @@
 /** The parts of a long file that a step sees: those its task is about in full, and the names of other definitions. */
-import { expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { asBytes } from '../../../../core/git/repository.ts'
+import { CodeReader } from '../../../../forge/code/reader.ts'
 import { excerptInWords, namesIn } from '../../../../forge/tasks/context/excerpt.ts'
+import { type ReadOffers, readOffersBy } from '../../../../forge/tasks/context/offers.ts'
+import { makePlace, type Place } from '../../../support/repository.ts'
+
+let place: Place
+let code: CodeReader
+let readOffers: ReadOffers
+beforeAll(async () => {
+  place = await makePlace()
+  code = new CodeReader(place.objects, place.folder)
+  readOffers = readOffersBy(code)
+})
+afterAll(async () => {
+  code[Symbol.dispose]()
+  await place[Symbol.asyncDispose]()
+})
 
 const body = (name: string) => [
   `    """Says ${name}."""`,
@@ -17,16 +33,21 @@ const functions = ['first', 'second', 'third', 'fourth', 'fifth'].flatMap(name =
 const MODULE = ['"""A module."""', 'import re', ...functions, ''].join('\n')
 
 const shown = (path: string, text: string, words: string, whole = 500, parts = 20_000) =>
-  excerptInWords(asBytes(path), 'may be written', Buffer.from(text), { names: namesIn(words), whole, parts })
+  excerptInWords(asBytes(path), 'may be written', Buffer.from(text), {
+    names: namesIn(words),
+    readOffers,
+    whole,
+    parts,
+  })
 
-test('a short file is whole', () => {
-  const { text, isWhole } = shown('a.py', MODULE, 'third_of', 100_000)
+test('a short file is whole', async () => {
+  const { text, isWhole } = await shown('a.py', MODULE, 'third_of', 100_000)
   expect(isWhole).toBe(true)
   expect(text).toContain("line_11 = 'fifth'")
 })
 
-test('of a long one, the definition that the task names with what stands above it, and the names of the others', () => {
-  const { text, isWhole } = shown('a.py', MODULE, 'Let fourth_of take bytes.')
+test('of a long one, the definition that the task names with what stands above it, and the names of the others', async () => {
+  const { text, isWhole } = await shown('a.py', MODULE, 'Let fourth_of take bytes.')
   expect(isWhole).toBe(false)
   expect(text).toStartWith(
     'The file "a.py" may be written (87 lines; only parts of it are here):\nLines 1 to 25:\n```\n"""A module."""',
@@ -37,8 +58,8 @@ test('of a long one, the definition that the task names with what stands above i
   expect(text).toMatch(/Lines \d+ to \d+ are left out; they define:\n```\ndef third_of\(text\)\n```/)
 })
 
-test('all lines are shown or said to be left out, each once', () => {
-  const { text } = shown('a.py', MODULE, 'fifth_of')
+test('all lines are shown or said to be left out, each once', async () => {
+  const { text } = await shown('a.py', MODULE, 'fifth_of')
   const ranges = [...text.matchAll(/^Lines (\d+) to (\d+)/gm)].map(
     ([, from, to]) => [Number(from), Number(to)] as const,
   )
@@ -47,16 +68,16 @@ test('all lines are shown or said to be left out, each once', () => {
   expect(ranges.at(-1)?.[1]).toBe(87)
 })
 
-test('of a text its top and its end are shown, and the places that have a name of the task', () => {
+test('of a text its top and its end are shown, and the places that have a name of the task', async () => {
   const lines = Array.from({ length: 300 }, (_, at) => (at === 150 ? 'Use `parse_timedelta` for it.' : `Line ${at}.`))
-  const { text } = shown('CHANGELOG.md', lines.join('\n'), 'Add an entry on parse_timedelta')
+  const { text } = await shown('CHANGELOG.md', lines.join('\n'), 'Add an entry on parse_timedelta')
   expect(text).toContain('Line 0.')
   expect(text).toContain('Line 299.')
   expect(text).toContain('Use `parse_timedelta` for it.')
   expect(text).not.toContain('Line 100.')
 })
 
-test('no more is shown than there is room for', () => {
-  const { text } = shown('a.py', MODULE, 'first_of second_of third_of fourth_of fifth_of', 500, 1500)
+test('no more is shown than there is room for', async () => {
+  const { text } = await shown('a.py', MODULE, 'first_of second_of third_of fourth_of fifth_of', 500, 1500)
   expect(text.length).toBeLessThan(3000)
 })

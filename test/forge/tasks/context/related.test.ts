@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { asBytes } from '../../../../core/git/repository.ts'
 import { type CodeMap, openCodeMap } from '../../../../forge/tasks/context/map.ts'
+import { readOffersBy } from '../../../../forge/tasks/context/offers.ts'
 import { companionsOf, doesImport, relatedTo } from '../../../../forge/tasks/context/related.ts'
 import { commit, type Files } from '../../../support/git.ts'
 import { makePlace, type Place } from '../../../support/repository.ts'
@@ -41,12 +42,13 @@ const relating = (...own: string[]) => ({
   commit: head,
   own: own.map(asBytes),
   names: new Set<string>(),
+  readOffers: readOffersBy(map.code),
 })
 
 test('what a file imports is shown by what it uses of it, and its importers by the lines that do', async () => {
   const related = await relatedTo(await map.near(head, ['src/tides.ts']), relating('src/tides.ts'))
   expect(related).toEqual([
-    { path: 'src/chart.ts', how: 'imported', lines: ['export const readChart = (at: number) => at'] },
+    { path: 'src/chart.ts', how: 'imported', lines: ['export const readChart = (at: number)'] },
     { path: 'src/page.ts', how: 'importing', lines: ['3: export const showPage = () => nextTide(1)'] },
   ])
 })
@@ -60,7 +62,13 @@ test('of a file that uses others, the classes that extend theirs are shown first
   })
   using near = openCodeMap(other.objects, { folder: other.folder })
   const own = [asBytes('pkg/tide.py')]
-  const of = { objects: other.objects, commit: tree, own, names: new Set(['next_tide']) }
+  const of = {
+    objects: other.objects,
+    commit: tree,
+    own,
+    names: new Set(['next_tide']),
+    readOffers: readOffersBy(near.code),
+  }
   expect(await relatedTo(await near.near(tree, own), of)).toEqual([
     {
       path: asBytes('pkg/wind.py'),
@@ -81,9 +89,15 @@ test('names that many files of a package define relate no two of them', async ()
   })
   using near = openCodeMap(other.objects, { folder: other.folder })
   const own = [asBytes('slice.go')]
-  const of = { objects: other.objects, commit: tree, own, names: new Set<string>() }
+  const of = {
+    objects: other.objects,
+    commit: tree,
+    own,
+    names: new Set<string>(),
+    readOffers: readOffersBy(near.code),
+  }
   expect(await relatedTo(await near.near(tree, own), of)).toEqual([
-    { path: asBytes('flag.go'), how: 'imported', lines: ['func Lookup(name string) {}'] },
+    { path: asBytes('flag.go'), how: 'imported', lines: ['func Lookup(name string)'] },
   ])
 })
 

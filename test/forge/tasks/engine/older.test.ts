@@ -57,7 +57,7 @@ describe.skipIf(hasNoTemporal)('a run of an older version', () => {
     const payload = events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads?.[0]?.data
     expect(JSON.parse(Buffer.from(payload ?? []).toString())).toEqual(input)
     for (const handle of [unknown, elsewhere]) expect((await handle.describe()).status.name).toBe('RUNNING')
-    // The next worker has nothing to move but the run that it can't.
+    // The next worker moves nothing: only the unknown run is left, which can't be moved.
     await until(async () => !(await openRuns(client, QUEUE, ['run'])).includes('known'))
     expect(await moveOlder(connection, place.repository, { namespace, queue: QUEUE })).toEqual([])
   }, 60_000)

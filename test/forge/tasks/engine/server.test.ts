@@ -162,7 +162,7 @@ describe.skipIf(hasNoTemporal)('our own server', () => {
     const record = JSON.parse(await readFile(place.record, 'utf8'))
     await writeFile(place.record, JSON.stringify({ ...record, process: { ...record.process, pid: process.pid } }))
     expect(await findRunning(place)).toBeUndefined()
-    // For the clean-up, which ends it.
+    // Restores the record, by which the clean-up finds the server and ends it.
     await writeFile(place.record, JSON.stringify(record))
     expect((await findRunning(place))?.process).toEqual(running?.process as never)
   }, 60_000)

@@ -61,7 +61,7 @@ describe.skipIf(hasNoTemporal)('a step', () => {
     ])
     expect(host.activities.sent.at(-1)?.told.at(-1)).toBe(complaint)
     expect(host.activities.labels(status.result ?? '')).toEqual(['a/1/1', 'a/1/2', 'a/1/3/mended', 'base'])
-    // The plan and five of the task.
+    // One request for the plan, and five for the task.
     expect(status.spent.requests).toBe(6)
   })
 

@@ -65,7 +65,7 @@ describe.skipIf(hasNoTemporal)('a run', () => {
       planning(tasks, async ({ task = '' }) => {
         running.add(task)
         together.push([...running])
-        // The first one waits for the second, to show that they run at the same time.
+        // The first task waits for the second, which shows that they run at the same time.
         if (running.size === 2) second.resolve()
         if (task !== 'alone') await second.promise
         running.delete(task)

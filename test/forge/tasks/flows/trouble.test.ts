@@ -282,7 +282,7 @@ describe.skipIf(hasNoTemporal)('a run in trouble', () => {
         }
         if (choice === 1) {
           await other.promise
-          // The first activity ended long before.
+          // By then, the activity of the first review has ended long before.
           await Bun.sleep(2000)
           signal.throwIfAborted()
         }

@@ -65,7 +65,7 @@ test('two globs have a path in common that fits both, wherever any does', () => 
     const [a, b] = [glob(one), glob(other)]
     const found = commonPath(a, b)
     const shared = paths.find(path => fits(a, path) && fits(b, path))
-    // The shortest common path may be longer than these.
+    // The shortest common path may be longer than all paths that are compared here.
     if (shared !== undefined) expect([one, other, found]).not.toEqual([one, other, undefined])
     if (found !== undefined)
       expect([one, other, found, fits(a, found), fits(b, found)]).toEqual([one, other, found, true, true])

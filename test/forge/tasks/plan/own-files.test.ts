@@ -7,7 +7,7 @@ test.each([
   ['./scripts/check.sh --all && bun test test/a.test.ts', ['scripts/check.sh', 'test/a.test.ts', 'package.json']],
   ['npm run lint', ['package.json']],
   ['make check', ['Makefile', 'makefile', 'GNUmakefile']],
-  // A file that is only read is what is checked.
+  // A file that the command only reads is what is checked, not part of the check.
   ["grep -q 'done' a.txt && ! test -e b.txt | cat c.txt", []],
   ['test -e x.txt && python3 tools/check.py x.txt', ['tools/check.py', 'x.txt']],
   ['true', []],

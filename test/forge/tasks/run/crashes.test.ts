@@ -26,10 +26,10 @@ const OUTCOMES = ['failure_retryable', 'failure_terminal', 'blocked_on_human', '
 const ref = (kind: string, oid = kind): Reference => ({ kind, oid })
 
 type Start = Extract<RunCommand, { do: 'start' }>
-/** An attempt under way, at step `at`, which has been sent where there is a reservation. */
+/** An attempt under way, at step `at`. `sent`: the step's request, if it was sent. */
 type Out = { start: Start; at: number; sent?: { reservation: Reservation; cost: number } }
 
-/** The results of a task's attempts: the same in each world of a seed. */
+/** How the attempts at tasks end: the same for all worlds of a seed, with and without crashes. */
 type Nature = {
   tasks: TaskShape[]
   steps: Map<string, number>

@@ -93,7 +93,7 @@ function live(world: World, input = INPUT) {
   function happens(event: Event): void {
     const before = JSON.stringify(run)
     const decided = decide(run, event, ++now)
-    // The old state is unchanged, the same event gives the same result, and the state survives a new history.
+    // The old state is unchanged; the same event gives the same result, also on a state that was stored as JSON.
     expect(JSON.stringify(run)).toBe(before)
     expect(JSON.stringify(decide(JSON.parse(before), event, now))).toBe(JSON.stringify(decided))
     run = JSON.parse(JSON.stringify(decided.run))
@@ -146,7 +146,7 @@ describe('a run of random tasks', () => {
     expect(run.ending?.state).toBe('done')
     expect(run.tasks.every(({ state }) => state === 'done')).toBe(true)
     expect(new Set(journal.filter(id => id.includes('/passed/'))).size).toBe(count)
-    // An attempt interrupted by the machine is begun again under its number, and no other one.
+    // An attempt that the machine has interrupted is begun again under its own number.
     const last = run.tasks.map(({ shape, attempt }) => `${shape.id}/${attempt}`)
     expect(last.every(it => started.includes(it))).toBe(true)
   })
@@ -171,7 +171,8 @@ describe('a planner', () => {
     let rounds = 0
     const looks = () => (++rounds > 6 ? undefined : `round ${rounds}`)
     const { run, asked } = live({ tasks, next: () => 0, ends: () => ({}), looks })
-    // Two rounds, three tries with the looks; then the user's answer, and two rounds again.
+    // Two requests that look at files, three tries with these files; after the user's answer, two requests that look
+    // again.
     expect(asked.map(([, about]) => looked(about).length)).toEqual([0, 1, 2, 2, 2, 0, 1])
     expect(run.ending?.state).toBe('done')
   })

@@ -46,7 +46,7 @@ test('tasks count for the model of their first attempt, requests for the model t
     { task: 'b', attempt: 2, kind: 'implement', tier: 'reasoning', model: 'anthropic/large', cost: 0.25 },
     { task: 'c', attempt: 1, kind: 'implement', tier: 'generation' },
   )
-  // Lines of a task that are not its end do not count.
+  // Lines of the journal count only if they are about a task's end.
   await first.tells(['a', 1, 'asks'], ['a', 1, 'passed'], ['b', 1, 'failed'], ['b', 2, 'passed'], ['c', 1, 'begins'])
   const second = scene.run('two')
   await second.answers({ task: 'a', attempt: 1, kind: 'implement', tier: 'generation' })

@@ -108,7 +108,7 @@ test('an answer has room by its kind, and thoughts on top by its tier; each is t
   expect(await roomFor('implement', 'reasoning')).toEqual([48_000, 'high', true])
   expect(await roomFor('summarise', 'classification')).toEqual([8000, undefined, true])
   expect(await roomFor('summarise', 'summarization')).toEqual([16_000, 'medium', true])
-  // By the list: it answers with at most 16,384 tokens, and does not think.
+  // By the list of models, this one answers with at most 16,384 tokens, and does not think.
   expect(await roomFor('implement', 'reasoning', 'openai/gpt-4o')).toEqual([16_384, undefined, true])
 })
 
@@ -121,7 +121,7 @@ test('how much a model thinks is set by tier, as far as it can', async () => {
   expect(thinkingFor(settings, 'generation', 'anthropic/x')).toBe('xhigh')
   expect(thinkingFor(settings, 'reasoning', 'anthropic/x')).toBeUndefined()
   expect(thinkingFor(settings, 'generation', 'openai/o3')).toBe('high')
-  // It knows no effort but high.
+  // This model knows no effort but high.
   expect(thinkingFor(settings, 'classification', 'mistral/mistral-medium-2604')).toBe('high')
   expect(thinkingFor(settings, 'classification', 'openai/gpt-4o')).toBeUndefined()
 })

@@ -1,0 +1,205 @@
+/**
+ * Finds the definitions, references and imports of a text by tree-sitter. Runs in a process of its own (parser-child.ts),
+ * since a stranger's text may make a grammar take long or much memory.
+ */
+import { readFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Language, type Node, Parser, Query, type QueryMatch } from '@vscode/tree-sitter-wasm'
+import { type CodeFacts, type Definition, type DefinitionKind, NO_FACTS } from './facts.ts'
+import { importsIn } from './imports.ts'
+import type { GrammarName } from './languages.ts'
+import { isOffered } from './offered.ts'
+
+type Grammar = { parser: Parser; query: Query }
+
+const WASM = dirname(fileURLToPath(import.meta.resolve('@vscode/tree-sitter-wasm')))
+const MAX_DEFINITIONS = 5_000
+const MAX_REFERENCES = 50_000
+const MAX_NAME_CHARS = 200
+const MAX_SIGNATURE_CHARS = 300
+/** A parse takes at most this long, in milliseconds of this process' own work. */
+const PARSE_TIMEOUT_MS = 2_000
+
+const grammars = new Map<GrammarName, Promise<Grammar>>()
+let isReady: Promise<void> | undefined
+
+/** The facts of a text. A text that takes too long to parse has none. */
+export async function factsIn(name: GrammarName, text: string): Promise<CodeFacts> {
+  const { parser, query } = await grammarNamed(name)
+  const end = performance.now() + PARSE_TIMEOUT_MS
+  const isOver = () => performance.now() > end
+  const tree = parser.parse(text, null, { progressCallback: isOver })
+  if (!tree) {
+    // The parser would go on with the old text.
+    parser.reset()
+    return NO_FACTS
+  }
+  try {
+    const matches = query.matches(tree.rootNode, { progressCallback: isOver })
+    return factsOf(name, matches)
+  } finally {
+    tree.delete()
+  }
+}
+
+async function grammarNamed(name: GrammarName): Promise<Grammar> {
+  isReady ??= Parser.init({ locateFile: (file: string) => join(WASM, file) })
+  await isReady
+  const grammar = grammars.get(name) ?? load(name)
+  grammars.set(name, grammar)
+  return await grammar
+}
+
+async function load(name: GrammarName): Promise<Grammar> {
+  const language = await Language.load(join(WASM, `tree-sitter-${name}.wasm`))
+  const query = await readFile(
+    join(import.meta.dirname, 'queries', `${name === 'tsx' ? 'typescript' : name}.scm`),
+    'utf8',
+  )
+  const parser = new Parser()
+  parser.setLanguage(language)
+  return { parser, query: new Query(language, query) }
+}
+
+// --- From matches to facts
+
+/** A definition with its nodes; its place among the others is not known yet. */
+type Found = { kind: DefinitionKind; node: Node; name: Node }
+
+function factsOf(language: GrammarName, matches: readonly QueryMatch[]): CodeFacts {
+  const found = new Map<number, Found>()
+  const imports: string[] = []
+  const names = new Map<string, number>()
+  const places: number[] = []
+  for (const { captures } of matches) {
+    const [first] = captures
+    if (!first) continue
+    if (first.name === 'reference') {
+      if (places.length < 3 * MAX_REFERENCES) addReference(first.node, names, places)
+      continue
+    }
+    const imported = captures.find(it => it.name === 'import')
+    if (imported) {
+      imports.push(...importsIn(language, imported.node))
+      continue
+    }
+    // The first pattern that matches a name tells the kind.
+    for (const definition of definitionsIn(captures)) {
+      const place = definition.name.startIndex
+      if (!found.has(place)) found.set(place, definition)
+    }
+  }
+  const sorted = [...found.values()].sort(
+    (a, b) => a.node.startIndex - b.node.startIndex || b.node.endIndex - a.node.endIndex,
+  )
+  return {
+    definitions: inNests(language, sorted.slice(0, MAX_DEFINITIONS)),
+    references: { names: [...names.keys()], places },
+    imports: [...new Set(imports)],
+  }
+}
+
+function addReference(node: Node, names: Map<string, number>, places: number[]): void {
+  const text = node.text
+  if (text.length > MAX_NAME_CHARS) return
+  const known = names.get(text)
+  const number = known ?? names.size
+  if (known === undefined) names.set(text, number)
+  places.push(number, node.startPosition.row + 1, node.startPosition.column)
+}
+
+/** The definitions in a match: several where one declaration has several names. */
+function definitionsIn(captures: QueryMatch['captures']): Found[] {
+  const whole = captures.find(it => it.name.startsWith('definition.'))
+  if (!whole) return []
+  const written = whole.name.slice('definition.'.length) as DefinitionKind
+  const kind = written === 'variable' && isFunction(whole.node) ? 'function' : written
+  return captures.flatMap(({ name: capture, node }) => {
+    const name = capture === 'name' ? node : capture === 'declarator' ? nameInDeclarator(node) : undefined
+    return name ? [{ kind, node: whole.node, name }] : []
+  })
+}
+
+/** The name in a declarator of C: `read` in `int *(*read)(int)`, `close` in `File::close()`. */
+function nameInDeclarator(declarator: Node): Node | undefined {
+  let node: Node | null = declarator
+  for (let depth = 0; node && depth < 20; depth++) {
+    if (node.type === 'qualified_identifier') node = node.childForFieldName('name')
+    else if (/identifier$|^destructor_name$|^operator_name$/.test(node.type)) return node
+    else if (node.type === 'template_function') node = node.childForFieldName('name')
+    else
+      node =
+        node.childForFieldName('declarator') ??
+        node.namedChildren.find(it => it !== null && /declarator|identifier/.test(it.type)) ??
+        null
+  }
+  return undefined
+}
+
+/** Whether a variable's value is a function. */
+function isFunction(node: Node): boolean {
+  const value = node.childForFieldName('value') ?? node.childForFieldName('right')
+  return (
+    value !== null && /^(?:arrow_function|function_expression|generator_function|lambda|func_literal)$/.test(value.type)
+  )
+}
+
+/** Puts each definition into the innermost one around it. `found` is sorted by start. */
+function inNests(language: GrammarName, found: readonly Found[]): Definition[] {
+  const definitions: Definition[] = []
+  const open: number[] = []
+  const isAround = (outer: Node | undefined, node: Node): boolean =>
+    outer !== undefined && outer.id !== node.id && outer.endIndex > node.startIndex
+  for (const [at, { kind, node, name }] of found.entries()) {
+    while (open.length > 0 && !isAround(found[open.at(-1) ?? 0]?.node, node)) open.pop()
+    const inside = open.at(-1)
+    const around = inside === undefined ? undefined : definitions[inside]
+    const isMember = around !== undefined && /^(?:class|interface|enum|impl)$/.test(around.kind)
+    const text = name.text.slice(0, MAX_NAME_CHARS)
+    definitions.push({
+      name: text,
+      kind: kind === 'function' && isMember ? 'method' : kind,
+      start: node.startPosition.row + 1,
+      line: name.startPosition.row + 1,
+      end: node.endPosition.row + 1,
+      column: name.startPosition.column,
+      ...(inside !== undefined && { inside }),
+      signature: signatureOf(language, node),
+      isOffered: kind !== 'impl' && isOffered(language, { node, name: text, around }),
+    })
+    open.push(at)
+  }
+  return definitions
+}
+
+/** Nodes that belong to the definition in them: `export`, `const`, a template's parameters. */
+const WRAPPERS =
+  /^(?:export_statement|lexical_declaration|variable_declaration|ambient_declaration|template_declaration|type_declaration|const_declaration|var_declaration|expression_statement)$/
+
+/** The definition up to its body, on one line. */
+function signatureOf(language: GrammarName, node: Node): string {
+  let whole = node
+  while (whole.parent && WRAPPERS.test(whole.parent.type) && hasOneDefinition(whole.parent)) whole = whole.parent
+  const value = node.childForFieldName('value') ?? node.childForFieldName('right')
+  const body = node.childForFieldName('body') ?? value?.childForFieldName('body')
+  let last = body?.previousSibling
+  while (last && (last.type === 'comment' || last.type === ':')) last = last.previousSibling
+  const length = last ? last.endIndex - whole.startIndex : undefined
+  // A comment inside a signature would end it on its line.
+  const comment = /^(?:python|ruby|bash)$/.test(language) ? /^([^'"]*?)#.*$/gm : /^([^'"`]*?)\/\/.*$/gm
+  const text = whole.text
+    .slice(0, length)
+    .replace(/\/\*[\s\S]*?\*\//g, ' ')
+    .replace(comment, '$1')
+  const shape = node.type === 'type_spec' ? text.replace(/(?<=\b(?:struct|interface) *)\{[\s\S]*/, '') : text
+  const line = shape
+    .replace(/\s+/g, ' ')
+    .trim()
+    .replace(/\s*(?:=>|[{:=;])$/, '')
+  return line.length <= MAX_SIGNATURE_CHARS ? line : `${line.slice(0, MAX_SIGNATURE_CHARS).toWellFormed()}…`
+}
+
+/** Whether a wrapper has nothing else in it: one of several in `const a = 1, b = 2` is shown alone. */
+const hasOneDefinition = (wrapper: Node): boolean =>
+  wrapper.namedChildren.filter(it => it !== null && !/comment|decorator|parameters/.test(it.type)).length === 1

@@ -1,0 +1,7 @@
+; Definitions and references of shell scripts.
+(function_definition name: (word) @name) @definition.function
+(program (variable_assignment name: (variable_name) @name) @definition.variable)
+(program (declaration_command (variable_assignment name: (variable_name) @name) @definition.variable))
+
+(command_name (word) @reference)
+(variable_name) @reference

@@ -1,0 +1,10 @@
+; Definitions, references and imports of Python.
+(function_definition name: (identifier) @name) @definition.function
+(class_definition name: (identifier) @name) @definition.class
+(module (expression_statement (assignment left: (identifier) @name) @definition.variable))
+(class_definition body: (block (expression_statement (assignment left: (identifier) @name) @definition.field)))
+
+(identifier) @reference
+
+(import_statement) @import
+(import_from_statement) @import

@@ -1,0 +1,39 @@
+; Definitions, references and imports of TypeScript. The file for TSX is the same.
+(function_declaration name: (identifier) @name) @definition.function
+(generator_function_declaration name: (identifier) @name) @definition.function
+(function_signature name: (identifier) @name) @definition.function
+(class_declaration name: (type_identifier) @name) @definition.class
+(abstract_class_declaration name: (type_identifier) @name) @definition.class
+(interface_declaration name: (type_identifier) @name) @definition.interface
+(type_alias_declaration name: (type_identifier) @name) @definition.type
+(enum_declaration name: (identifier) @name) @definition.enum
+(internal_module name: (_) @name) @definition.module
+(method_definition name: [(property_identifier) (private_property_identifier)] @name) @definition.method
+(abstract_method_signature name: (property_identifier) @name) @definition.method
+(method_signature name: (property_identifier) @name) @definition.method
+(public_field_definition name: [(property_identifier) (private_property_identifier)] @name) @definition.field
+(program [
+  (lexical_declaration (variable_declarator name: (identifier) @name) @definition.variable)
+  (variable_declaration (variable_declarator name: (identifier) @name) @definition.variable)
+  (export_statement declaration: (lexical_declaration (variable_declarator name: (identifier) @name) @definition.variable))
+  (ambient_declaration (lexical_declaration (variable_declarator name: (identifier) @name) @definition.variable))
+])
+(internal_module body: (statement_block [
+  (lexical_declaration (variable_declarator name: (identifier) @name) @definition.variable)
+  (export_statement declaration: (lexical_declaration (variable_declarator name: (identifier) @name) @definition.variable))
+]))
+
+[
+  (identifier)
+  (type_identifier)
+  (property_identifier)
+  (private_property_identifier)
+  (shorthand_property_identifier)
+  (shorthand_property_identifier_pattern)
+] @reference
+
+(import_statement source: (string (string_fragment) @import))
+(export_statement source: (string (string_fragment) @import))
+(call_expression function: (import) arguments: (arguments . (string (string_fragment) @import)))
+(call_expression function: (identifier) @_require arguments: (arguments . (string (string_fragment) @import))
+  (#eq? @_require "require"))

@@ -1,0 +1,187 @@
+/** The history of some lines of a file: the commits that changed them, each with what it changed in them. */
+import { useSignal } from '@preact/signals'
+import type { Answer } from '../../contract/contract.ts'
+import type { Tab } from '../page/state.ts'
+import { usePage } from '../page/state.ts'
+import { Failed } from '../ui/failed.tsx'
+import { Icon } from '../ui/icons.tsx'
+import { shortId, visible, withoutTricks } from '../ui/names.ts'
+import { useServerValue } from '../ui/server-value.ts'
+import { age, fullTime } from '../ui/times.ts'
+import { VirtualList } from '../ui/virtual-list.tsx'
+import { Button, Empty, Waiting } from '../ui/words.tsx'
+import { MessageBody } from './message-body.tsx'
+import { useCommit } from './use-commit.ts'
+
+const ROW_HEIGHT = 26
+const STEPS: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: 20, PageUp: -20 }
+
+type Rows = Answer<'line history'>
+type Hunk = Rows[number]['hunks'][number]
+
+export interface LinesProps {
+  tab: Tab
+  path: string
+  lines: { from: number; to: number; words: string }
+}
+
+export function LineHistory({ tab, path, lines }: LinesProps) {
+  const page = usePage()
+  const { from, to, words } = lines
+  // The lines are those of one commit: later commits of the branch would move them.
+  const at = useSignal(tab.at.kind === 'branch' ? page.branch(tab.at.branch)?.tip : tab.at.commit).value ?? ''
+  const ask = () => page.connection.ask('line history', { at: { kind: 'commit', commit: at }, path, from, to })
+  const asked = useServerValue(ask, [at, path, from, to])
+  const selected = useSignal(0)
+  const rows = asked.latest.value
+  const current = rows?.[selected.value]
+  if (asked.problem.value !== undefined) {
+    return (
+      <Failed
+        title="The history of these lines could not be loaded"
+        problem={asked.problem.value}
+        again={() => asked.refresh()}
+      />
+    )
+  }
+  if (!rows) return <Waiting words="Loading the history of these lines" />
+  if (rows.length === 0) return <Empty title="No commits" />
+  const open = (row = current) => row && page.open({ kind: 'commit', commit: row.commit.oid }).edit(row.path ?? path)
+  return (
+    <div class="history">
+      <VirtualList
+        class="list commit-list"
+        role="listbox"
+        aria-label={`History of ${withoutTricks(words)}`}
+        tabIndex={0}
+        aria-activedescendant={`line-commit-${selected.value}`}
+        count={rows.length}
+        rowHeight={ROW_HEIGHT}
+        active={selected.value}
+        onKeyDown={event => {
+          if (event.ctrlKey || event.metaKey || event.altKey) return
+          const step = STEPS[event.key]
+          if (event.key === 'Enter') open()
+          else if (step !== undefined) {
+            selected.value = Math.max(0, Math.min(selected.value + step, rows.length - 1))
+          } else return
+          event.preventDefault()
+        }}
+        row={index => {
+          const row = rows[index]
+          return row ? (
+            <Row
+              key={row.commit.oid}
+              {...{ row, index, isSelected: index === selected.value }}
+              select={() => {
+                selected.value = index
+              }}
+              open={() => open(row)}
+            />
+          ) : null
+        }}
+      />
+      {current ? <Detail key={current.commit.oid} row={current} open={() => open()} /> : null}
+    </div>
+  )
+}
+
+interface RowProps {
+  row: Rows[number]
+  index: number
+  isSelected: boolean
+  select: () => void
+  open: () => void
+}
+
+function Row({ row: { commit }, index, isSelected, select, open }: RowProps) {
+  const { oid, subject, author, committed, model } = commit
+  return (
+    // The list has the focus and handles the keys of its rows.
+    // biome-ignore lint/a11y/useKeyWithClickEvents: see above
+    <div
+      role="option"
+      id={`line-commit-${index}`}
+      tabIndex={-1}
+      aria-selected={isSelected}
+      class={`crow ${isSelected ? 'active' : ''}`}
+      onClick={select}
+      onDblClick={open}
+    >
+      <span class="subject">
+        <Icon name={model ? 'bot' : 'user'} tone={model ? 'by-ai' : ''} />
+        <bdi class="cut">{withoutTricks(subject)}</bdi>
+      </span>
+      <span class="who">
+        <bdi class="cut">{model ?? author.name}</bdi>
+      </span>
+      <span class="hash">{shortId(oid)}</span>
+      <span class="age" title={fullTime(committed)}>
+        {age(committed)}
+      </span>
+    </div>
+  )
+}
+
+function Detail({ row: { commit: row, hunks }, open }: { row: Rows[number]; open: () => void }) {
+  const page = usePage()
+  const { commit } = useCommit(row.oid)
+  const body = commit?.message.slice(commit.message.indexOf('\n') + 1).trim()
+  return (
+    <aside class="detail" aria-label="Commit">
+      <div class="detail-head">
+        <h2>
+          <bdi>{withoutTricks(row.subject)}</bdi>
+        </h2>
+        <p class="meta">
+          <bdi>{row.author.name}</bdi>
+          {row.model ? <span class="by-ai"> with {row.model}</span> : null}, {fullTime(row.committed)}
+        </p>
+        <p class="mono meta">{row.oid}</p>
+        <div class="acts">
+          <Button look="small" words="Open" keys="Enter" onClick={open} />
+          <Button
+            look="small"
+            icon="diff"
+            words="Changes"
+            onClick={() => page.open({ kind: 'commit', commit: row.oid }).show({ kind: 'review' })}
+          />
+        </div>
+      </div>
+      {body && commit?.message.includes('\n') ? <MessageBody text={body} /> : null}
+      <section class="detail-changes" aria-label="Changes of these lines">
+        {hunks.map(hunk => (
+          <Patch key={`${hunk.before} ${hunk.after}`} hunk={hunk} />
+        ))}
+      </section>
+    </aside>
+  )
+}
+
+const LOOKS: Record<string, { look: string; sign: string }> = {
+  '+': { look: 'a', sign: '+' },
+  '-': { look: 'm', sign: '−' },
+}
+
+function Patch({ hunk }: { hunk: Hunk }) {
+  let { before, after } = hunk
+  return (
+    // It scrolls, so the keyboard must be able to focus it.
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: see above
+    <div class="diff-code" tabIndex={0}>
+      {hunk.lines.map((line, index) => {
+        const kind = line[0] ?? ' '
+        const { look, sign } = LOOKS[kind] ?? { look: '', sign: '' }
+        const numbers = [kind === '+' ? undefined : before++, kind === '-' ? undefined : after++]
+        return (
+          <div class={`dl ${look}`} key={index}>
+            <i>{numbers[0]}</i>
+            <i>{numbers[1]}</i>
+            <b>{sign}</b>
+            <span>{visible(line.slice(1))}</span>
+          </div>
+        )
+      })}
+    </div>
+  )
+}

@@ -1,0 +1,339 @@
+/** What is known of code by its syntax: definitions with what is around them, references, imports; in each language. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { asBytes } from '../../../core/git/repository.ts'
+import type { CodeFacts } from '../../../forge/code/facts.ts'
+import { CodeReader } from '../../../forge/code/reader.ts'
+import { makePlace, type Place } from '../../support/repository.ts'
+
+let place: Place
+let code: CodeReader
+beforeAll(async () => {
+  place = await makePlace()
+  code = new CodeReader(place.objects, place.folder)
+})
+afterAll(async () => {
+  code[Symbol.dispose]()
+  await place[Symbol.asyncDispose]()
+})
+
+const factsOf = (path: string, text: string) => code.factsOfText(asBytes(path), text)
+
+/** The outline: a line for each definition, indented; a plus where other files can name it. */
+function outlineOf({ definitions }: CodeFacts): string[] {
+  const depths: number[] = []
+  return definitions.map(({ name, kind, inside, isOffered, line, end }) => {
+    depths.push(inside === undefined ? 0 : (depths[inside] ?? 0) + 1)
+    return `${'  '.repeat(depths.at(-1) ?? 0)}${isOffered ? '+' : '-'} ${kind} ${name} ${line}-${end}`
+  })
+}
+
+type Sample = { path: string; text: string; outline: string[]; imports: string[] }
+
+const SAMPLES: Sample[] = [
+  {
+    path: 'tide.ts',
+    text: `import { read } from './chart.ts'
+export class Tide extends Sea {
+  #level = 0
+  async next(
+    at: number,
+  ): Promise<number> {
+    const inner = () => 1
+    return inner()
+  }
+  private own() {}
+}
+export const draw = (at: number): void => {}
+const hidden = 1
+function late() {}
+export { late }
+export type Kind = 'ebb' | 'flood'
+`,
+    outline: [
+      '+ class Tide 2-11',
+      '  - field #level 3-3',
+      '  + method next 4-9',
+      '  - method own 10-10',
+      '+ function draw 12-12',
+      '- variable hidden 13-13',
+      '+ function late 14-14',
+      '+ type Kind 16-16',
+    ],
+    imports: ['./chart.ts'],
+  },
+  {
+    path: 'page.tsx',
+    text: "import('./late.ts')\nexport function Page() {\n  return <main>{title}</main>\n}\n",
+    outline: ['+ function Page 2-4'],
+    imports: ['./late.ts'],
+  },
+  {
+    path: 'app.js',
+    text: `var view = require('./view')
+var app = exports = module.exports = {}
+app.use = function use(fn) { return fn }
+exports.view = view
+function own() {}
+`,
+    outline: [
+      '- variable view 1-1',
+      '- variable app 2-2',
+      '+ method use 3-3',
+      '+ variable view 4-4',
+      '- function own 5-5',
+    ],
+    imports: ['./view'],
+  },
+  {
+    path: 'tide.py',
+    text: `from .chart import (read,
+    draw as paint)
+import os.path as where
+LEVEL = 1
+class Tide(Sea):
+    kind = 'ebb'
+    @property
+    def next(self, at): # the next one
+        def inner():
+            pass
+    def _own(self): pass
+async def main() -> None:
+    pass
+`,
+    outline: [
+      '+ variable LEVEL 4-4',
+      '+ class Tide 5-11',
+      '  + field kind 6-6',
+      '  + method next 8-10',
+      '    - function inner 9-10',
+      '  - method _own 11-11',
+      '+ function main 12-13',
+    ],
+    imports: ['./chart', './chart/read', './chart/draw', 'os/path'],
+  },
+  {
+    path: 'tide.go',
+    text: `package tide
+import (
+  "fmt"
+  chart "example.com/sea/chart"
+)
+const Ebb, flood = 1, 2
+type Tide struct {
+  Level int
+}
+type Reader interface {
+  Read(at int) error
+}
+func (t *Tide) Next(at int) int { return fmt.Sprint(at) }
+func own() {}
+`,
+    outline: [
+      '+ constant Ebb 6-6',
+      '+ constant flood 6-6',
+      '+ type Tide 7-9',
+      '  + field Level 8-8',
+      '+ type Reader 10-12',
+      '  + method Read 11-11',
+      '+ method Next 13-13',
+      '+ function own 14-14',
+    ],
+    imports: ['fmt', 'example.com/sea/chart'],
+  },
+  {
+    path: 'tide.rs',
+    text: `use crate::chart::{read, draw};
+mod late;
+pub struct Tide<T> { pub level: T, own: u8 }
+impl<T> Tide<T> {
+    pub fn next(&self) -> u8 { 1 }
+    fn own(&self) {}
+}
+pub trait Sea { fn deep(&self); }
+impl Sea for Tide<u8> { fn deep(&self) {} }
+pub enum Kind { Ebb, Flood }
+macro_rules! wave { () => {} }
+`,
+    outline: [
+      '- module late 2-2',
+      '+ class Tide 3-3',
+      '  + field level 3-3',
+      '  - field own 3-3',
+      '- impl Tide 4-7',
+      '  + method next 5-5',
+      '  - method own 6-6',
+      '+ interface Sea 8-8',
+      '  + method deep 8-8',
+      '- impl Tide 9-9',
+      '  + method deep 9-9',
+      '+ enum Kind 10-10',
+      '  + constant Ebb 10-10',
+      '  + constant Flood 10-10',
+      '+ macro wave 11-11',
+    ],
+    imports: ['chart', './late'],
+  },
+  {
+    path: 'tide.c',
+    text: `#include "chart.h"
+#include <stdio.h>
+#define LEVEL 1
+typedef struct tide { int level; } Tide;
+static int own(void) { return 1; }
+const char *
+tide_next(const struct tide *t)
+{
+  return own();
+}
+int tide_read(int at);
+`,
+    outline: [
+      '+ macro LEVEL 3-4',
+      '+ type Tide 4-4',
+      '  + class tide 4-4',
+      '    + field level 4-4',
+      '- function own 5-5',
+      '+ function tide_next 7-10',
+      '+ declaration tide_read 11-11',
+    ],
+    imports: ['./chart.h'],
+  },
+  {
+    path: 'tide.cpp',
+    text: `namespace sea {
+class Tide : public Base {
+  int own;
+public:
+  Tide(int at);
+  ~Tide();
+  virtual int next() const { return 1; }
+};
+template <typename T> T twice(T at) { return at; }
+}
+int sea::Tide::level() { return 1; }
+`,
+    outline: [
+      '+ module sea 1-10',
+      '  + class Tide 2-8',
+      '    - field own 3-3',
+      '    + declaration Tide 5-5',
+      '    + declaration ~Tide 6-6',
+      '    + method next 7-7',
+      '  + function twice 9-9',
+      '+ function level 11-11',
+    ],
+    imports: [],
+  },
+  {
+    path: 'Tide.java',
+    text: `package org.sea;
+import org.sea.Chart;
+import static java.util.List.of;
+public class Tide {
+  private int own;
+  public Tide(int at) {}
+  public <T> int next(T at) { return 1; }
+  enum Kind { EBB }
+}
+`,
+    outline: [
+      '+ class Tide 4-9',
+      '  - field own 5-5',
+      '  + method Tide 6-6',
+      '  + method next 7-7',
+      '  + enum Kind 8-8',
+      '    + constant EBB 8-8',
+    ],
+    imports: ['org/sea/Chart', 'java/util/List/of'],
+  },
+  {
+    path: 'Tide.cs',
+    text: 'namespace Sea {\n  class Tide {\n    public int Level { get; set; }\n    private void Own() {}\n  }\n}\n',
+    outline: ['+ module Sea 1-6', '  + class Tide 2-5', '    + field Level 3-3', '    - method Own 4-4'],
+    imports: [],
+  },
+  {
+    path: 'tide.rb',
+    text: "require_relative 'chart'\nmodule Sea\n  class Tide < Base\n    LEVEL = 1\n    def next?(at) = 1\n    def self.read; end\n  end\nend\n",
+    outline: [
+      '+ module Sea 2-8',
+      '  + class Tide 3-7',
+      '    + constant LEVEL 4-4',
+      '    + method next? 5-5',
+      '    + method read 6-6',
+    ],
+    imports: ['chart'],
+  },
+  {
+    path: 'tide.php',
+    text: '<?php\nclass Tide {\n  private $own = 1;\n  public function next(int $at): int { return 1; }\n}\nfunction read() {}\n',
+    outline: ['+ class Tide 2-5', '  - field own 3-3', '  + method next 4-4', '+ function read 6-6'],
+    imports: [],
+  },
+  {
+    path: 'tide.sh',
+    text: 'readonly level=1\nnext_tide() {\n  echo "$level"\n}\nnext_tide\n',
+    outline: ['+ variable level 1-1', '+ function next_tide 2-4'],
+    imports: [],
+  },
+]
+
+test.each(SAMPLES.map(sample => [sample.path, sample] as const))(
+  'the definitions and imports of %s',
+  async (path, { text, outline, imports }) => {
+    const facts = await factsOf(path, text)
+    expect(outlineOf(facts)).toEqual(outline)
+    expect(facts.imports).toEqual(imports)
+  },
+)
+
+test('a signature is the definition without its body and comments, on one line', async () => {
+  const text = SAMPLES.find(({ path }) => path === 'tide.ts')?.text ?? ''
+  const { definitions } = await factsOf('tide.ts', text)
+  expect(definitions.find(({ name }) => name === 'next')?.signature).toBe('async next( at: number, ): Promise<number>')
+  expect(definitions.find(({ name }) => name === 'draw')?.signature).toBe('export const draw = (at: number): void')
+  const python = await factsOf('a.py', 'def next(self, at):  # the next one\n    pass\n')
+  expect(python.definitions[0]?.signature).toBe('def next(self, at)')
+})
+
+test('references are names in code, none in comments and strings', async () => {
+  const { references } = await factsOf('a.ts', "// unseen\nread('hidden', tide.level)\n")
+  const { names, places } = references
+  expect(names).toEqual(['read', 'tide', 'level'])
+  expect(places).toEqual([0, 2, 0, 1, 2, 15, 2, 2, 20])
+})
+
+describe('of a text that no person wrote', () => {
+  const nothing = { definitions: 0, references: 0 }
+  const counted = ({ definitions, references }: CodeFacts) => ({
+    definitions: definitions.length,
+    references: references.names.length,
+  })
+
+  test('a line of a megabyte has no facts', async () => {
+    expect(counted(await factsOf('a.js', `var a = [${'1,'.repeat(500_000)}]`))).toEqual(nothing)
+  })
+
+  test('code that is nested 5,000 deep is parsed, or has no facts', async () => {
+    for (const [path, open] of [
+      ['a.ts', 'f(\n'],
+      ['a.py', '(\n'],
+      ['a.cpp', 'namespace a {\n'],
+      ['a.rs', 'mod a {\n'],
+      ['a.php', '<?php if (1) {\n'],
+    ] as const)
+      expect((await factsOf(path, open.repeat(5000))).definitions.length).toBeLessThanOrEqual(5000)
+    expect(counted(await factsOf('b.ts', 'const a = 1\n'))).toEqual({ definitions: 1, references: 1 })
+  })
+
+  test.each([
+    ['half-typed code', 'a.ts', 'export function next(at: numb\nclass {{{ \n'],
+    ['another language', 'a.py', '<html><script>let a = 1</script></html>\n'],
+    ['a template in a template', 'a.js', `const a = \`\${\`\${\`\${1}\`}\`}\`\n`],
+    ['lone surrogates and controls', 'a.go', 'package a\n// \ud800 \u0007\nvar b = "\udfff"\n'],
+    ['nothing', 'a.rs', ''],
+  ])('%s is no trouble', async (_, path, text) => {
+    const { definitions } = await factsOf(path, text)
+    for (const { start, end } of definitions) expect(end).toBeGreaterThanOrEqual(start)
+  })
+})

@@ -1,0 +1,88 @@
+/** The processes that parse: one that hangs, crashes or grows costs a text its facts, and nothing else. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { asBytes } from '../../../core/git/repository.ts'
+import { NO_FACTS } from '../../../forge/code/facts.ts'
+import { Parsers } from '../../../forge/code/parsers.ts'
+import { CodeReader } from '../../../forge/code/reader.ts'
+import { commit } from '../../support/git.ts'
+import { makePlace, type Place } from '../../support/repository.ts'
+
+let place: Place
+beforeAll(async () => {
+  place = await makePlace()
+})
+afterAll(() => place[Symbol.asyncDispose]())
+
+/** A child that answers with the text as a definition's name, and behaves badly for some texts. */
+const CHILD = `
+let asked = 0
+process.on('message', ({ text }) => {
+  asked++
+  if (text === 'hang') for (;;);
+  if (text === 'crash') process.abort()
+  if (text === 'end') process.exit(0)
+  const name = text + ' ' + process.pid + ' ' + asked
+  process.send({ facts: { definitions: [{ name }], references: { names: [], places: [] }, imports: [] }, isLast: text === 'large' })
+})
+process.on('disconnect', () => process.exit())
+`
+
+async function parsersOf(options: { seconds?: number } = {}): Promise<Parsers> {
+  const program = join(place.folder, 'child.ts')
+  await writeFile(program, CHILD)
+  return new Parsers({ most: 1, program, ...options })
+}
+
+const nameIn = async (parsers: Parsers, text: string): Promise<string> =>
+  (await parsers.parse({ grammar: 'go', text })).definitions[0]?.name ?? ''
+
+test('a text that hangs the parser is given up, its process is killed, and the next text is parsed', async () => {
+  using parsers = await parsersOf({ seconds: 1 })
+  const [hung, next] = await Promise.all([parsers.parse({ grammar: 'go', text: 'hang' }), nameIn(parsers, 'next')])
+  expect(hung).toBe(NO_FACTS)
+  expect(next).toStartWith('next ')
+})
+
+test.each(['crash', 'end'])('a process that does %s has no reply, and another one goes on', async text => {
+  using parsers = await parsersOf()
+  expect(await parsers.parse({ grammar: 'go', text })).toBe(NO_FACTS)
+  expect(await nameIn(parsers, 'next')).toStartWith('next ')
+})
+
+test('a process that has taken much memory ends after its reply', async () => {
+  using parsers = await parsersOf()
+  const [, first] = (await nameIn(parsers, 'large')).split(' ')
+  const [, second, asked] = (await nameIn(parsers, 'small')).split(' ')
+  expect(second).not.toBe(first)
+  expect(asked).toBe('1')
+})
+
+test('one process parses one text after the other', async () => {
+  using parsers = await parsersOf()
+  const names = await Promise.all(['a', 'b', 'c'].map(text => nameIn(parsers, text)))
+  expect(new Set(names.map(name => name.split(' ')[1])).size).toBe(1)
+  expect(names.map(name => name.split(' ')[2])).toEqual(['1', '2', '3'])
+})
+
+test('after the end, waiting texts have no facts', async () => {
+  const parsers = await parsersOf()
+  const waiting = [parsers.parse({ grammar: 'go', text: 'hang' }), parsers.parse({ grammar: 'go', text: 'a' })]
+  parsers[Symbol.dispose]()
+  expect(await Promise.all(waiting)).toEqual([NO_FACTS, NO_FACTS])
+})
+
+test('a content is parsed once: facts are kept by blob id and grammar, also for the next process', async () => {
+  const tree = await commit(place.path, 'main', { 'a.go': 'package a\nfunc Next() {}\n' })
+  const { oid = '' } = (await place.objects.info(`${tree}:a.go`)) ?? {}
+  const file = { path: asBytes('a.go'), oid, mode: '100644' } as const
+  const read = async (parsers?: Parsers) => {
+    using code = new CodeReader(place.objects, place.folder, parsers)
+    return await code.factsOf([file])
+  }
+  const [first] = await read()
+  expect(first?.definitions.map(({ name }) => name)).toEqual(['Next'])
+  // A process that only hangs would give no facts.
+  expect(await read(await parsersOf({ seconds: 0 }))).toEqual([first ?? NO_FACTS])
+})
