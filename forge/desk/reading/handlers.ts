@@ -6,7 +6,7 @@ import { lineHistory } from '../../../core/git/line-history.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import { pathspecsOf } from '../../../core/git/path-filters.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
-import { emptyTree } from '../../../core/git/trees.ts'
+import { emptyTree, entryAt } from '../../../core/git/trees.ts'
 import type { Vfs } from '../../vfs.ts'
 import type { Answer, Fields } from '../contract/contract.ts'
 import type { Handlers } from '../contract/question.ts'
@@ -14,6 +14,7 @@ import type { FolderEntry, Match, readingQuestions } from '../contract/reading.t
 import type { At } from '../contract/values.ts'
 import { errorInWords, type Window } from '../server/window.ts'
 import { changesBetween } from './changes.ts'
+import { editorConfigOf } from './editor-config.ts'
 import { FileFinder } from './find.ts'
 import { type DraftRenames, listFolder } from './folders.ts'
 import {
@@ -77,6 +78,11 @@ export class Reading implements AsyncDisposable {
       if (commit === undefined) return { lines: [], commits: [] }
       return await blame(this.objects, commit, await this.#savedPath(at, path))
     },
+    'blob of': async ({ at, path }) => {
+      const entry = await entryAt(this.objects, (await this.#placeOf(at)).tree, path)
+      return entry?.mode.startsWith('100') ? { oid: entry.oid } : {}
+    },
+    'editor config': async ({ at, path }) => await editorConfigOf(await this.branches.vfsAt(at), path),
     'line history': fields => this.#lineHistory(fields),
     'find text': (fields, window) => this.#findText(window, fields),
     'stop finding': ({ search }, window) => window.endFinding(search),

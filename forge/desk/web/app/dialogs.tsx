@@ -16,6 +16,7 @@ import { Button, Path } from '../ui/words.tsx'
 import { KeyList } from './key-list.tsx'
 import { OperationsDialog } from './operations.tsx'
 import { SaveDialog } from './save-message.tsx'
+import { SettingsDialog } from './settings-dialog.tsx'
 
 const MAX_LISTED_PATHS = 12
 
@@ -54,6 +55,8 @@ export function Dialogs() {
       return <OperationsDialog close={close} />
     case 'keys':
       return <KeyList close={close} />
+    case 'settings':
+      return <SettingsDialog close={close} />
   }
 }
 

@@ -5,6 +5,7 @@ import { branchOf, draftsAt, hasDraft } from '../page/branch-facts.ts'
 import { findActions } from '../page/desk-actions.ts'
 import type { Page, Tab } from '../page/state.ts'
 import type { TreeRow } from '../page/tree.ts'
+import { previewKindOf } from '../preview/kinds.ts'
 import { type Actions, itemsWith } from '../ui/action.ts'
 import type { Offer } from '../ui/menu-content.ts'
 import { baseName, folderOf, named, readable } from '../ui/names.ts'
@@ -95,6 +96,16 @@ export const fileActions = {
     isPossible: isShownText,
     run: ({ page }) => {
       page.isBlamed.value = !page.isBlamed.peek()
+    },
+  },
+  preview: {
+    label: 'Preview',
+    inPalette: ({ page }) => (page.isPreviewed.value ? 'Hide the preview' : 'Preview beside the text'),
+    keys: 'Ctrl+Alt+V',
+    icon: 'preview',
+    isPossible: about => isShown(about) && previewKindOf(about.path) !== undefined,
+    run: ({ page }) => {
+      page.isPreviewed.value = !page.isPreviewed.peek()
     },
   },
   lineHistory: {

@@ -66,6 +66,7 @@ export type DialogContent =
   | { kind: 'save' }
   | { kind: 'operations' }
   | { kind: 'keys' }
+  | { kind: 'settings' }
   /** A preview of a step, with the ways to run it. */
   | {
       kind: 'step'
