@@ -129,7 +129,7 @@ export class StepWork implements StepActivities {
       if (!sent) continue
       // Where Temporal has lost track of this same step and repeated it, the shared request is its own, and so are the
       // costs.
-      const own = await this.#answered(await this.means.run(input.run), input)
+      const own = await this.findAnswer(await this.means.run(input.run), input)
       return own ?? { ...sent, spent: NOTHING_SPENT, wasThere: true }
     }
     const sending = this.#send(input)
@@ -250,7 +250,7 @@ export class StepWork implements StepActivities {
 
   async #send(input: SendInput): Promise<Sent> {
     const run = await this.means.run(input.run)
-    const there = await this.#answered(run, input)
+    const there = await this.findAnswer(run, input)
     if (there) return there
     const unkept = this.#unkept.get(idOf(input))
     if (unkept) return await this.#keep(run, input, unkept.answer, unkept.reservation)
@@ -289,14 +289,14 @@ export class StepWork implements StepActivities {
   }
 
   /** The stored answer of a request; undefined where there is none. */
-  async #answered({ store, ledger }: OpenRun, input: SendInput): Promise<Sent | undefined> {
+  async findAnswer({ store, ledger }: OpenRun, input: SendInput): Promise<Sent | undefined> {
     const { key, step } = input
     const oid = await store.find('answers', key)
     if (oid === undefined) return undefined
     this.#unkept.delete(idOf(input))
     const stored = parseStoredAnswer(await store.read({ kind: 'answer', oid }))
     const { model, usage } = stored
-    ledger.settleKnown(key, usage)
+    ledger.settleKnown(key, usage, stored.saved)
     // A step that is repeated has paid for the answer itself; for another step it is free.
     const spent = stored.step === step ? spentOf(usage) : NOTHING_SPENT
     return { answer: { kind: 'answer', oid }, model, spent, wasThere: true }
