@@ -347,7 +347,7 @@ const MIN_OUTPUT_TOKENS = 1_000
  */
 const ownName = (): string => `${hostname()} ${process.pid} ${Math.round(performance.timeOrigin)}`
 
-/** Whether the process of a reservation still runs, so that it will be settled. */
+/** Whether the process that made a reservation still runs, and so will settle it. */
 function isUnderWay({ owner, at }: Open): boolean {
   const own = ownName()
   if (owner === own) return true
