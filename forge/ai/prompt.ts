@@ -38,6 +38,17 @@ export type Note = v.InferOutput<typeof NoteSchema>
 /** The model that a request is for. `name`: as the user writes it. */
 export type ModelTarget = { name: string; provider: Provider }
 
+/** The request with each of its cache marks set to an hour. */
+export function withHourMarks(request: Request): Request {
+  const hour = <Block extends { mark?: Mark }>(block: Block): Block => (block.mark ? { ...block, mark: '1h' } : block)
+  const messages = request.messages.map((message): RequestMessage => {
+    if (message.role === 'user') return { ...message, blocks: message.blocks.map(hour) }
+    if (message.role === 'tool') return { ...message, blocks: message.blocks.map(hour) }
+    return { ...message, blocks: message.blocks.map(block => (block.type === 'text' ? hour(block) : block)) }
+  })
+  return { ...request, system: request.system.map(hour), messages }
+}
+
 /** The options of one call: prompt, tools, the maximum of output tokens, and the thinking effort. */
 export function callOptions(request: Request, target: ModelTarget): LanguageModelV4CallOptions {
   return {

@@ -67,6 +67,7 @@ export const Step = v.variant('step', [
   RewriteStep,
   v.object({ step: v.literal('tag'), name: Branch, at: Oid, message: v.optional(v.string()) }),
   v.object({ step: v.literal('delete tag'), name: Branch }),
+  v.object({ step: v.literal('push tag'), name: Branch, remote: v.string() }),
   /** Fetches from one remote, from a branch's remote, or from all. */
   v.object({ step: v.literal('fetch'), remote: v.optional(v.string()), branch: v.optional(Branch) }),
   v.object({ step: v.literal('pull'), branch: Branch, how: v.picklist(['fast-forward', 'merge', 'rebase']) }),

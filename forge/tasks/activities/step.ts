@@ -129,7 +129,7 @@ export class StepWork implements StepActivities {
       if (!sent) continue
       // Where Temporal has lost track of a step and repeated it, the shared request was sent by the same step, so that
       // its costs count for this one.
-      const own = await this.#answered(await this.means.run(input.run), input)
+      const own = await this.findAnswer(await this.means.run(input.run), input)
       return own ?? { ...sent, spent: NOTHING_SPENT, wasThere: true }
     }
     const sending = this.#send(input)
@@ -250,7 +250,7 @@ export class StepWork implements StepActivities {
 
   async #send(input: SendInput): Promise<Sent> {
     const run = await this.means.run(input.run)
-    const there = await this.#answered(run, input)
+    const there = await this.findAnswer(run, input)
     if (there) return there
     const unkept = this.#unkept.get(idOf(input))
     if (unkept) return await this.#keep(run, input, unkept.answer, unkept.reservation)
@@ -289,14 +289,14 @@ export class StepWork implements StepActivities {
   }
 
   /** The stored answer of a request; undefined where there is none. */
-  async #answered({ store, ledger }: OpenRun, input: SendInput): Promise<Sent | undefined> {
+  async findAnswer({ store, ledger }: OpenRun, input: SendInput): Promise<Sent | undefined> {
     const { key, step } = input
     const oid = await store.find('answers', key)
     if (oid === undefined) return undefined
     this.#unkept.delete(idOf(input))
     const stored = parseStoredAnswer(await store.read({ kind: 'answer', oid }))
     const { model, usage } = stored
-    ledger.settleKnown(key, usage)
+    ledger.settleKnown(key, usage, stored.saved)
     // The cost counts for the step that sent the request, also when that is repeated; other steps get the answer for
     // free.
     const spent = stored.step === step ? spentOf(usage) : NOTHING_SPENT
@@ -463,7 +463,9 @@ export class StepWork implements StepActivities {
     return { commit: made }
   }
 
-  /** The results of the reading tools that a planner called (read, search, list), on the files of the base commit. */
+  /**
+   * Runs the reading tools of the chat that a planner has called, on the files of the base commit; gives their results.
+   */
   async #lookedAt(base: Oid, looks: readonly LookCall[]): Promise<string> {
     const { signal } = this.means.surroundings()
     return this.means.clean(await lookAtAll(this.means.objects, base, looks, signal))
