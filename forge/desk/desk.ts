@@ -9,6 +9,7 @@ import type { Oid, Repository } from '../../core/git/repository.ts'
 import { run } from '../../core/git/run.ts'
 import { Operations } from '../operations.ts'
 import { branchOfRef, HEADS } from './branches/branches.ts'
+import { originsIn } from './branches/draft-renames.ts'
 import { closeFile, renamesIn, vfsAt } from './branches/places.ts'
 import type { Models } from './chat/models.ts'
 import type { BranchInfo } from './contract/branches.ts'
@@ -27,6 +28,7 @@ import { Reading } from './reading/handlers.ts'
 import { imageAnswer } from './server/images.ts'
 import type { Listener, WindowSocket } from './server/server.ts'
 import { readLayout, repositoryName, writeLayout } from './server/state.ts'
+import { SettingsFile } from './server/user-settings.ts'
 import { errorInWords, Window } from './server/window.ts'
 import { hooksOf } from './steps/warnings.ts'
 import type { CommandOptions } from './tasks/command.ts'
@@ -68,6 +70,7 @@ export class Desk implements AsyncDisposable {
   #opened: Work | undefined
   #forklift: ForkliftOnDesk | undefined
   readonly #tasks: Tasks | undefined
+  readonly #userSettings: SettingsFile
   #layout: Promise<unknown> = Promise.resolve()
   /** The scheduled sending of the desk's state: its timer and time; undefined for none. */
   #deskNews: { clock: ReturnType<typeof setTimeout>; at: number } | undefined
@@ -84,6 +87,7 @@ export class Desk implements AsyncDisposable {
       vfsAt: at => vfsAt(this.#work.branches, at),
       renamesIn: branch => renamesIn(this.#work.branches, branch),
       headOf: async branch => (await this.#work.branches.work(branch)).head,
+      savedPath: async (branch, path) => originsIn((await this.#work.branches.work(branch)).drafts).get(path) ?? path,
       contextOf: (branch, paths) => this.#work.chat.conversations.circlesIn(branch, paths),
     })
     this.#comments = new Comments({
@@ -96,6 +100,8 @@ export class Desk implements AsyncDisposable {
     const toWindows = () => this.#tell({ say: 'repository' })
     this.#graph = new GraphView(this.objects, new Operations(this.objects), toWindows)
     this.#tasks = options.tasks && new Tasks(repository, options.tasks)
+    const { config = options.state } = options
+    this.#userSettings = new SettingsFile(config, settings => this.#tell({ say: 'settings', settings }))
   }
 
   /** Opens the desk of a repository, with the drafts in it. The caller must close it. */
@@ -114,6 +120,7 @@ export class Desk implements AsyncDisposable {
 
   async #open(): Promise<void> {
     const { state, config, models, forklift } = this.options
+    await this.#userSettings.begin()
     const onNews = (news: News) => this.#say(news)
     this.#opened = await openWork(this.repository, { state, config, models, onNews })
     if (forklift) this.#forklift = new ForkliftOnDesk(this.objects, this.#work.branches, forklift, onNews)
@@ -169,6 +176,7 @@ export class Desk implements AsyncDisposable {
 
   /** Writes all edits, and ends. */
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#userSettings[Symbol.dispose]()
     for (const window of this.#windows) this.#leave(window)
     await this.#layout
     await this.#opened?.[Symbol.asyncDispose]()
@@ -265,8 +273,12 @@ export class Desk implements AsyncDisposable {
 
   /** Describes the desk for a new page, with newly read settings. */
   async #describeAll() {
-    const [desk, layout] = await Promise.all([this.#describe(this.#readSettings()), this.#readLayout()])
-    return { desk, layout }
+    const [desk, layout, settings] = await Promise.all([
+      this.#describe(this.#readSettings()),
+      this.#readLayout(),
+      this.#userSettings.read(),
+    ])
+    return { desk, layout, settings }
   }
 
   /** The handlers of all questions. */
@@ -286,6 +298,7 @@ export class Desk implements AsyncDisposable {
     desk: () => this.#describeAll(),
     'has missed': ({ said }) => said !== this.#said,
     'keep layout': ({ layout }) => this.#keepLayout(layout),
+    'set setting': ({ key, value }) => this.#userSettings.set(key, value),
   }
 
   async #readLayout(): Promise<Layout | undefined> {

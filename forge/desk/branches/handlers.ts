@@ -7,6 +7,7 @@ import { deleteBranch, newBranch } from './branch-operations.ts'
 import { draftsElsewhere, saveElsewhere } from './branch-split.ts'
 import { addFiles, deleteFiles, move } from './file-operations.ts'
 import type { OpenBranches } from './open-branches.ts'
+import { saveParts, takeBackParts } from './parts.ts'
 import { closeFile, isSamePlace, openFile } from './places.ts'
 import { pathsNow } from './renamed-files.ts'
 import { replaceInFiles } from './replace-in-files.ts'
@@ -41,6 +42,10 @@ export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, W
       return taken.accepted ? { accepted: true } : taken
     },
     save: async ({ branch, paths, message }) => ({ commit: await save(await work(branch), paths, message) }),
+    'save parts': async ({ branch, parts, message }) => ({
+      commit: await saveParts(await work(branch), parts, message),
+    }),
+    'take back': async ({ branch, commit, parts }) => await takeBackParts(await work(branch), commit, parts),
     'save elsewhere': async ({ branch, to }) => ({ commit: await saveElsewhere(branches, branch, to) }),
     'drafts elsewhere': ({ branch, from, to }) => draftsElsewhere(branches, branch, from, to),
     discard: async ({ branch, paths }) => await discard(await work(branch), paths),

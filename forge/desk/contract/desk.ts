@@ -2,6 +2,7 @@
 import * as v from 'valibot'
 import { BranchInfo } from './branches.ts'
 import { Nothing, question, repeatable } from './question.ts'
+import { settingQuestions, UserSettings } from './settings.ts'
 import { At, Branch, Count, Path, Person } from './values.ts'
 
 /** The state of the desk, without contents of files. */
@@ -47,7 +48,8 @@ export const Layout = v.object({
 export type Layout = v.InferOutput<typeof Layout>
 
 export const deskQuestions = {
-  desk: repeatable({}, v.object({ desk: DeskInfo, layout: v.optional(Layout) })),
+  ...settingQuestions,
+  desk: repeatable({}, v.object({ desk: DeskInfo, layout: v.optional(Layout), settings: UserSettings })),
   /** Whether news was sent to all windows since a page was made: see PageBeginning. */
   'has missed': question({ said: Count }, v.boolean()),
   'keep layout': repeatable({ layout: Layout }, Nothing),

@@ -9,12 +9,14 @@ import { branchOf } from '../page/branch-facts.ts'
 import type { DialogContent } from '../page/dialog-content.ts'
 import { usePage } from '../page/state.ts'
 import { BaseDialog } from '../review/base-dialog.tsx'
+import { PartsDialog } from '../review/parts-dialog.tsx'
 import { LandingDialog } from '../tasks/tasks-landing.tsx'
 import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
 import { Button, Path } from '../ui/words.tsx'
 import { KeyList } from './key-list.tsx'
 import { OperationsDialog } from './operations.tsx'
 import { SaveDialog } from './save-message.tsx'
+import { SettingsDialog } from './settings-dialog.tsx'
 
 const MAX_LISTED_PATHS = 12
 
@@ -39,6 +41,8 @@ export function Dialogs() {
       return <LandingDialog key={content.title} content={content} close={close} tasks={page.tasks} />
     case 'step':
       return <StepDialog key={content.title} content={content} close={close} />
+    case 'parts':
+      return <PartsDialog key={content.title} content={content} close={close} />
     case 'split':
       return <SplitDialog key={content.title} content={content} close={close} />
     case 'base':
@@ -51,6 +55,8 @@ export function Dialogs() {
       return <OperationsDialog close={close} />
     case 'keys':
       return <KeyList close={close} />
+    case 'settings':
+      return <SettingsDialog close={close} />
   }
 }
 

@@ -1,9 +1,10 @@
 /**
  * An open file. Edits are sent as they are typed, with the protocol of @codemirror/collab: the server numbers them, and
- * each window applies them in that order. Edits are kept until the server confirms them: after a break, or if the
- * server's text is another one, the missing ones are sent again.
+ * each window applies them in that order. Edits are kept until the server confirms them: after a break of the
+ * connection, or if the server has lost some, they are sent again.
  */
 import { collab, getSyncedVersion, receiveUpdates, sendableUpdates } from '@codemirror/collab'
+import { indentUnit } from '@codemirror/language'
 import { diff } from '@codemirror/merge'
 import {
   ChangeSet,
@@ -16,19 +17,28 @@ import {
   type TransactionSpec,
 } from '@codemirror/state'
 import { EditorView } from '@codemirror/view'
-import { effect, type Signal, signal } from '@preact/signals'
+import { effect, type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import type { Edit, File } from '../../contract/branches.ts'
 import { type Form, insertedBy } from '../../contract/editable-text.ts'
-import type { Blame, BlamedCommit } from '../../contract/reading.ts'
+import type { Blame, BlamedCommit, EditorConfig } from '../../contract/reading.ts'
+import type { SettingValues } from '../../contract/settings.ts'
 import type { At } from '../../contract/values.ts'
 import { loadLanguage, MAX_COLOURED_LENGTH } from '../ui/languages.ts'
 import { baseName, named } from '../ui/names.ts'
 import type { Connection } from '../ui/socket.ts'
 import { Disconnected } from '../ui/socket.ts'
 import { blameGutter, commitOfLine, type LineCommits, lineCommits } from './blame-gutter.ts'
-import { type ChangedLines, countsOf, isDifferent, nextChange, savedLineOf, setSaved } from './change-marks.ts'
+import {
+  type ChangedLines,
+  countsOf,
+  discardChanges,
+  isDifferent,
+  nextChange,
+  savedLineOf,
+  setSaved,
+} from './change-marks.ts'
 import { type ConflictsOfFile, conflictsOf, lineInFile, moveToConflict } from './conflict-editor.ts'
-import { Adjustable, editorExtensions, indentationOf, NOT_WRAPPED } from './editor.ts'
+import { Adjustable, CLOSING, editorExtensions, indentationOf, NOT_CLOSING, NOT_WRAPPED } from './editor.ts'
 import { byteForm, refuse, refusedTextOf } from './refused-text.ts'
 import { type CodeSymbol, definitionAt, symbolsAt, symbolsOf } from './symbols.ts'
 
@@ -40,6 +50,8 @@ const MAX_EARLIER_TEXTS = 200
 const TELL_TIMEOUT_MS = 2_000
 /** Delay before refused edits and those typed since are sent again, in milliseconds. */
 const SEND_AGAIN_MS = 2_000
+/** The indentation of a text is detected in its first characters. */
+const MAX_DETECTED_CHARS = 20_000
 /** At most this many characters in the edits of one message; a single edit may have more. */
 const MAX_CHARACTERS_SENT = 1 << 20
 
@@ -55,6 +67,7 @@ export interface Cursor {
 export interface EditorChoices {
   nonce: string
   isWrapped: Signal<boolean>
+  settings: ReadonlySignal<SettingValues>
 }
 
 export class OpenFile {
@@ -68,6 +81,8 @@ export class OpenFile {
   /** Whether the file, or its path, differs from the last commit. */
   readonly isDraft = signal(false)
   readonly cursor = signal<Cursor>({ line: 1, column: 1 })
+  /** Increases when the text has changed. */
+  readonly edits = signal(0)
   /** Increases when the file's language was loaded, from which on its symbols are known. */
   readonly languageLoads = signal(0)
   /** The functions, classes or headings around the cursor, the outermost first. */
@@ -86,6 +101,8 @@ export class OpenFile {
   readonly #choices: EditorChoices
   readonly #adjustable = new Adjustable()
   readonly #firstCursor: number
+  /** How the file is to be indented, once that is known. */
+  #editorConfig: EditorConfig = {}
   #conflictWanted: 1 | -1 | undefined
   #blame: LineCommits | undefined
   #view: EditorView | undefined
@@ -95,17 +112,18 @@ export class OpenFile {
   #isSending = false
   /** The server refused the edits: nothing is sent until something changes. */
   #isRefused = false
-  /** An edit of the last message was refused: they are sent one by one, to find out which. */
+  /** The server refused one of the edits in a message: the edits are then sent one by one, to find out which. */
   #isOneByOne = false
   /** The collaboration extension is being replaced: nothing is sent meanwhile. */
   #isAdopting = false
-  /** The version after the edits under way, once the server has accepted them. */
+  /** The version of the text after all edits that the server has accepted; news of them may still be on its way. */
   #awaited = 0
   #waiting: { resolve: () => void; reject?: (why: NotSent) => void }[] = []
   #form: Form | undefined
   #retry: ReturnType<typeof setTimeout> | undefined
   /**
-   * The number of breaks of the connection when the file was last opened: after a break, the server has forgotten that.
+   * How often the connection had broken when the file was last opened: after a break, the server no longer knows that
+   * this window has the file open.
    */
   #openedAfterBreaks = 0
   #isClosed = false
@@ -252,7 +270,9 @@ export class OpenFile {
       return
     }
     if (!this.state) return
+    const { doc } = this.state
     this.state = this.state.update(spec).state
+    if (this.state.doc !== doc) this.edits.value++
     this.#say()
   }
 
@@ -403,6 +423,13 @@ export class OpenFile {
     return { from: begin, to: finish, ...(around && { name: around.name }) }
   }
 
+  /** Discards the changes at the selected lines. Returns whether there are any. */
+  discardChanges(): boolean {
+    const edit = this.state && !this.state.readOnly ? discardChanges(this.state) : undefined
+    if (edit) this.dispatch(edit)
+    return edit !== undefined
+  }
+
   goToNextChange(): void {
     const change = this.state && nextChange(this.state)
     if (change) this.dispatch(change)
@@ -430,20 +457,53 @@ export class OpenFile {
           saved: this.at.kind === 'commit' ? undefined : textOf(file.saved ?? ''),
           isReadOnly,
           isWrapped: this.#choices.isWrapped.peek(),
+          closesBrackets: this.#choices.settings.peek()['editor.closeBrackets'] ?? true,
+          indentation: this.#indentation(file.text),
           form: this.at.kind === 'commit' ? undefined : this.#form,
           collaboration: this.#collaboration(file.version),
           adjustable: this.#adjustable,
         }),
-        indentationOf(file.text),
         this.#adjustable.more.of(this.#more.extension),
         EditorView.updateListener.of(update => {
           this.state = update.state
+          if (update.docChanged) this.edits.value++
           if (update.docChanged || update.selectionSet || update.transactions.length > 0) this.#say()
           if (update.docChanged) this.#typed()
         }),
       ],
     })
     if (file.text.length < MAX_COLOURED_LENGTH) this.#colour()
+    this.#indent()
+  }
+
+  #indentation(text: string): Extension {
+    return indentationOf(text, this.#editorConfig, this.#choices.settings.peek()['editor.tabSize'])
+  }
+
+  /** Indents as .editorconfig says, when that is known. */
+  async #indent(): Promise<void> {
+    const { at, path } = this
+    try {
+      this.#editorConfig = await this.#connection.ask('editor config', { at, path })
+    } catch {
+      // The file stays indented as its text is.
+      return
+    }
+    this.adjust()
+  }
+
+  /** Applies the user's settings. */
+  adjust(): void {
+    if (!this.state) return
+    const { brackets, indentation } = this.#adjustable
+    const closing = (this.#choices.settings.peek()['editor.closeBrackets'] ?? true) ? CLOSING : NOT_CLOSING
+    const before = this.state.facet(indentUnit) + this.state.tabSize
+    const wanted = this.#indentation(this.state.doc.sliceString(0, MAX_DETECTED_CHARS))
+    const after = EditorState.create({ extensions: wanted })
+    const effects: StateEffect<unknown>[] = []
+    if (after.facet(indentUnit) + after.tabSize !== before) effects.push(indentation.reconfigure(wanted))
+    if (brackets.get(this.state) !== closing) effects.push(brackets.reconfigure(closing))
+    if (effects.length > 0) this.dispatch({ effects })
   }
 
   async #colour(): Promise<void> {
@@ -525,7 +585,7 @@ export class OpenFile {
     return typed.map(changesBetween(this.#confirmed, theirs))
   }
 
-  /** Whether this is an earlier text of the server, so that it has lost the edits after it. */
+  /** Whether the server already had the text `theirs` before: then it has lost the edits made after that. */
   #hadBefore(theirs: Text): boolean {
     return this.#confirmed.eq(theirs) || this.#earlier.some(text => text.eq(theirs))
   }

@@ -1,7 +1,7 @@
 /** A file: text in the editor, an image, or a sentence that describes its content. */
 
 import { EditorView } from '@codemirror/view'
-import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { File } from '../../contract/branches.ts'
 import type { BlamedCommit } from '../../contract/reading.ts'
 import { blameWords, NOT_SAVED } from '../editor/blame-gutter.ts'
@@ -10,6 +10,7 @@ import { ConflictBar, useConflicts, useMergingFile, WholeConflict } from '../mer
 import { branchOf, draftsOnServer, isAtWork } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'
+import { type PreviewKind, previewKindOf } from '../preview/kinds.ts'
 import { BlobImage } from '../ui/blob-image.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { shownKeys } from '../ui/keys.ts'
@@ -74,6 +75,9 @@ function Crumbs({ tab, file }: { tab: Tab; file: OpenFile }) {
       {isText ? (
         <>
           <ActionIcon action={fileActions.nextChange} about={about} />
+          {previewKindOf(file.path) === undefined ? null : (
+            <ActionIcon action={fileActions.preview} about={about} isPressed={page.isPreviewed.value} />
+          )}
           <ActionIcon action={fileActions.blame} about={about} isPressed={page.isBlamed.value} />
           <ActionIcon action={fileActions.wordWrap} about={about} isPressed={page.isWrapped.value} />
         </>
@@ -217,7 +221,7 @@ function Problem({ file }: { file: OpenFile }) {
 function Content({ tab, file, shown }: { tab: Tab; file: OpenFile; shown: File }) {
   switch (shown.kind) {
     case 'text':
-      return <TextEditor tab={tab} file={file} />
+      return <TextWithPreview tab={tab} file={file} />
     case 'image':
       return <Picture path={file.path} image={shown} />
     case 'other':
@@ -232,6 +236,31 @@ function Content({ tab, file, shown }: { tab: Tab; file: OpenFile; shown: File }
     case 'nothing':
       return <NoFile tab={tab} path={file.path} />
   }
+}
+
+function TextWithPreview({ tab, file }: { tab: Tab; file: OpenFile }) {
+  const page = usePage()
+  const kind = previewKindOf(file.path)
+  const isPreviewed = kind !== undefined && page.isPreviewed.value
+  // The editor stays the same element, so that it keeps its state when the preview comes or goes.
+  return (
+    <div class={isPreviewed ? 'beside' : 'alone'}>
+      <TextEditor tab={tab} file={file} />
+      {isPreviewed ? <LazyPreview file={file} kind={kind} /> : null}
+    </div>
+  )
+}
+
+type PreviewModule = typeof import('../preview/preview.tsx')
+
+/** The preview's code is loaded when the first one is shown. */
+function LazyPreview({ file, kind }: { file: OpenFile; kind: PreviewKind }) {
+  const [loaded, setLoaded] = useState<PreviewModule | 'failed' | undefined>(undefined)
+  useEffect(() => {
+    import('../preview/preview.tsx').then(setLoaded, () => setLoaded('failed'))
+  }, [])
+  if (loaded === 'failed') return <p class="preview meta">The preview could not be loaded: reload the page.</p>
+  return loaded ? <loaded.Preview file={file} kind={kind} /> : <div class="preview" />
 }
 
 /** A file that does not exist, or that a draft deletes. */
@@ -316,6 +345,10 @@ function TextEditor({ tab, file }: { tab: Tab; file: OpenFile }) {
   useLayoutEffect(() => {
     file.isLocked = isLocked
   }, [file, isLocked])
+
+  useEffect(() => {
+    file.adjust()
+  }, [file, page.settings.values.value])
 
   useEffect(() => {
     file.isWrapped = page.isWrapped.value

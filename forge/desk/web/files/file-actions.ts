@@ -1,10 +1,11 @@
 /** Actions on a file or folder, in a tab or the explorer. */
 
 import { copy } from '../page/actions.ts'
-import { branchOf, draftsAt } from '../page/branch-facts.ts'
+import { branchOf, draftsAt, hasDraft } from '../page/branch-facts.ts'
 import { findActions } from '../page/desk-actions.ts'
 import type { Page, Tab } from '../page/state.ts'
 import type { TreeRow } from '../page/tree.ts'
+import { previewKindOf } from '../preview/kinds.ts'
 import { type Actions, itemsWith } from '../ui/action.ts'
 import type { Offer } from '../ui/menu-content.ts'
 import { baseName, folderOf, named, readable } from '../ui/names.ts'
@@ -28,6 +29,7 @@ const isSingle = (about: OneFile): boolean => pathsOf(about).length === 1
 const nameOf = ({ path }: OneFile): string => named(baseName(path))
 const isShown = ({ tab, path }: OneFile): boolean => tab.path === path
 const fileOf = ({ page, tab, path }: OneFile) => page.files.find(tab.at, path)
+const hasDraftOf = ({ page, tab, path }: OneFile): boolean => hasDraft(page, tab.at, path) && !page.isGone(tab.at)
 const isShownText = (about: OneFile): boolean => isShown(about) && fileOf(about)?.file.value?.kind === 'text'
 const isInBranch = ({ tab }: { tab: Tab }): boolean => tab.at.kind === 'branch'
 
@@ -137,6 +139,16 @@ export const fileActions = {
       page.isBlamed.value = !page.isBlamed.peek()
     },
   },
+  preview: {
+    label: 'Preview',
+    inPalette: ({ page }) => (page.isPreviewed.value ? 'Hide the preview' : 'Preview beside the text'),
+    keys: 'Ctrl+Alt+V',
+    icon: 'preview',
+    isPossible: about => isShown(about) && previewKindOf(about.path) !== undefined,
+    run: ({ page }) => {
+      page.isPreviewed.value = !page.isPreviewed.peek()
+    },
+  },
   lineHistory: {
     label: 'History of the selected lines',
     keys: 'Ctrl+Alt+G',
@@ -150,6 +162,18 @@ export const fileActions = {
     icon: 'clock',
     isPossible: isShownText,
     run: about => showLineHistory(about, 'function'),
+  },
+  discardChange: {
+    label: 'Discard this change',
+    inMenu: 'Discard the change in these lines',
+    keys: 'Alt+Shift+F5',
+    icon: 'undo',
+    isPossible: about => isShownText(about) && isInBranch(about) && hasDraftOf(about),
+    run: about => {
+      const { page } = about
+      if (!fileOf(about)?.discardChanges())
+        page.tell({ topic: 'discard change', title: 'The selected lines are as in the last commit' })
+    },
   },
   discard: {
     label: 'Discard changes…',
@@ -214,8 +238,9 @@ function showLineHistory(about: OneFile, of: 'selection' | 'function'): void {
 /** The menu of the line numbers: what can be asked about the selected lines. */
 export function linesMenu(page: Page, tab: Tab, path: string): Offer {
   const about = { page, tab, path }
-  const { lineHistory, functionHistory, blame, history } = fileActions
-  return { title: readable(baseName(path)), groups: [itemsWith(about, [lineHistory, functionHistory, history, blame])] }
+  const { lineHistory, functionHistory, blame, history, discardChange } = fileActions
+  const groups = [itemsWith(about, [discardChange]), itemsWith(about, [lineHistory, functionHistory, history, blame])]
+  return { title: readable(baseName(path)), groups }
 }
 
 /** A tab, and the folder to create something in; undefined: the folder selected in the explorer. */

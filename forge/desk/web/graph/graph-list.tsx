@@ -40,7 +40,7 @@ export function GraphList() {
   const box = usePlace<HTMLDivElement>('home')
   const height = useSignal(800)
   const { value: rowHeight } = graph.rowHeight
-  // The version is read here, so that the list is rendered when it changes.
+  // Reading `version` here makes the list render again when rows have arrived.
   graph.version.value
   const count = graph.count
   const visible = Math.ceil(height.value / rowHeight)
@@ -297,6 +297,8 @@ function Tile({ start, rows, above, palette, isInView }: TileProps & { palette: 
  */
 function usePalette(holder: { current: HTMLElement | null }): GraphColours | undefined {
   const palette = useSignal<GraphColours | undefined>(undefined)
+  const recoloured = usePage().settings.recoloured.value
+  // The colours are read again when the theme has changed.
   useLayoutEffect(() => {
     const element = holder.current
     if (!element) return undefined
@@ -314,7 +316,7 @@ function usePalette(holder: { current: HTMLElement | null }): GraphColours | und
       observer.disconnect()
       scheme.removeEventListener('change', read)
     }
-  }, [holder, palette])
+  }, [holder, palette, recoloured])
   return palette.value
 }
 
