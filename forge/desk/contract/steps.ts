@@ -85,8 +85,9 @@ export type Step = v.InferOutput<typeof Step>
 const ENDS = ['clean', 'drops', 'conflicts', 'nothing', 'impossible'] as const
 
 /**
- * The outcome of a step, for the word on a drop target: green, red, yellow or grey. It matches the preview, or is
- * `unknown` where it takes too long to compute. `drops`: commits leave a branch, or a remote branch by a forced push.
+ * The outcome of a step, shown as a coloured word on the branch that something is dragged onto: green, red, yellow or
+ * grey. It matches the preview, or is `unknown` where it takes too long to compute. `drops`: commits leave a branch, or
+ * a remote branch by a forced push.
  */
 export const Outlook = v.object({
   is: v.picklist([...ENDS, 'unknown']),

@@ -103,7 +103,7 @@ function checkOf({ objects, slots, approvals, network }: CheckSources): AttemptC
 
 type LintSources = { objects: Objects; settings: Settings; state: string; network: NetworkPermission }
 
-/** The linter. It asks anew each time which checks can be run, since the image may be built while a plan is made. */
+/** Lints plans. Finds out anew each time which checks can be run, since the image may be built while a plan is made. */
 const lintOf =
   ({ objects, settings, state, network }: LintSources): Lint =>
   async (plan, input) => {
@@ -130,7 +130,10 @@ const lintOf =
 
 type FactSources = Pick<LintSources, 'objects' | 'state' | 'network'> & { env: Environment }
 
-/** The facts for planners besides the wish and the files. */
+/**
+ * Collects what a planner is told besides the wish and the files: possible checks, statistics of earlier runs, and what
+ * the repository has on the words of the wish.
+ */
 const factsOf =
   ({ objects, state, network, env }: FactSources): PlannerFacts =>
   async (base, wish) => {
@@ -155,7 +158,7 @@ const factsOf =
     ]
   }
 
-/** As {@link makeActivities}, with given means; tests use it with their own. */
+/** As {@link makeActivities}, with the given models, checks and stores in place of the real ones, for tests. */
 export function activitiesOf(
   options: ActivityOptions,
 ): { activities: Activities; tidied: () => Promise<void> } & Disposable {
