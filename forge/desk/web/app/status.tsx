@@ -152,7 +152,7 @@ function MergingPlace({ tab, branch }: { tab: Tab; branch: BranchInfo }) {
       {!page.connection.isLost.value ? (
         merging && (
           <span class="seg saved">
-            Draft kept · {all - left} of {plural(all, 'conflict')} resolved
+            {all - left} of {plural(all, 'conflict')} resolved
           </span>
         )
       ) : (
@@ -169,8 +169,11 @@ function MergingPlace({ tab, branch }: { tab: Tab; branch: BranchInfo }) {
 function Distance({ branch }: { branch: BranchInfo }) {
   const page = usePage()
   const { name, upstream } = branch
+  const areRemotesNeeded = !upstream && !page.graph.refs.value
+  useEffect(() => {
+    if (areRemotesNeeded) void page.graph.needRefs()
+  }, [areRemotesNeeded])
   if (!upstream) {
-    // The remotes are unknown until the repository view was shown; until then, the branch's menu offers to publish.
     const hasRemote = (page.graph.refs.value?.remotes.length ?? 0) > 0
     if (!hasRemote) return null
     return (
@@ -363,7 +366,8 @@ function FilePlace({ file }: { file: OpenFile }) {
         </button>
       </span>
       <span class="seg opt-wide">
-        {shown.lineEnd === 'mixed' ? 'mixed line endings' : shown.lineEnd} · UTF-8{shown.bom ? ' with BOM' : ''}
+        {shown.lineEnd === 'mixed' ? 'mixed line endings' : shown.lineEnd} · {shown.encoding ?? 'UTF-8'}
+        {shown.bom ? ' with BOM' : ''}
       </span>
     </>
   )

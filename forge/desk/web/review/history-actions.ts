@@ -236,7 +236,7 @@ export function canReorder(about: ChosenCommits, after: string): boolean {
 /** Moves the selected commits after another commit of the branch, or before its first one. */
 export function reorder(about: ChosenCommits, after: string): void {
   const place = after === 'before the first' ? 'before the first commit' : `after ${shortId(after)}`
-  const explains = `Puts ${wordsOf(about.chosen)} ${place}. The commits in between get new hashes.`
+  const explains = `Puts ${wordsOf(about.chosen)} ${place}. All commits from there on get new hashes.`
   const way = { key: 'reorder', words: 'Reorder', button: 'Reorder', explains }
   const commits = idsOf(about.chosen)
   rewrite(about, `Reorder ${wordsOf(about.chosen)}`, [wayOf(about, way, { do: 'reorder', commits, after })])
